@@ -25,10 +25,10 @@ from bench.timing import alternate, make_stepper
 from pulse.program.program import Program
 from pulse.pulsify.network import Port
 
-CLOSE = 1e-4
+MAX_ERROR = 1e-4
 """How far a right output may be off, relative to the largest value of what is wanted."""
 
-TINY = 1e-9
+MIN_SCALE = 1e-9
 """The largest value that an output is taken to have at least."""
 
 CHECKED_PULSES = 40
@@ -107,7 +107,7 @@ def contest(
     for name, form in own.items():
         assert form.peer is not None
         off = distance(stream_outputs(form.peer, program, pulses[:checked]), expected, program)
-        if not off <= CLOSE:
+        if not off <= MAX_ERROR:
             raise WrongResultError(f"{entry.name}: the output of {name} is off by {off:.1e}")
     forms: list[Form] = []
     for runtime, how, make in candidates(entry, proto, twin, program, pulses[0]):
@@ -168,7 +168,7 @@ def try_form(
     except Exception as error:  # whatever another runtime raises is its answer
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         return Form(runtime, how, "fails", lines[0] if lines else type(error).__name__)
-    if not off <= CLOSE:
+    if not off <= MAX_ERROR:
         return Form(runtime, how, "wrong", f"off by {off:.1e} of the largest value")
     return Form(runtime, how, "right", "", peer)
 
@@ -247,7 +247,7 @@ def distance(streams: Streams, expected: Streams, program: Program) -> float:
         frames = min(len(a), len(b))
         if not frames or a.shape[1:] != b.shape[1:]:
             return np.inf
-        off = np.abs(a[:frames] - b[:frames]).max() / max(np.abs(b[:frames]).max(), TINY)
+        off = np.abs(a[:frames] - b[:frames]).max() / max(np.abs(b[:frames]).max(), MIN_SCALE)
         if not np.isfinite(off):
             return np.inf
         worst = max(worst, float(off))

@@ -26,7 +26,7 @@ from pulse.program.native.executable import NativeState
 from pulse.program.program import Program
 
 ROUNDS, STEPS = 12, 500
-CLOSE = 1e-4
+MAX_ERROR = 1e-4
 """How far a result may be off, as a part of the largest value."""
 OURS, EXPORTED = "pulse", "onnxruntime, all of it exported"
 
@@ -145,7 +145,7 @@ def require_right(
     ready = [y for hop in hops if (y := step(hop)) is not None]
     result = np.concatenate([np.zeros(0, np.float32), *ready])[late:][: len(expected)]
     off = np.abs(result - expected[: len(result)]).max() / np.abs(expected).max() if len(result) else np.inf
-    if not off <= CLOSE:
+    if not off <= MAX_ERROR:
         raise WrongResultError(f"{name}: off by {off:.1e} of the largest value")
 
 

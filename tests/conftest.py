@@ -19,7 +19,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 SHORT_PROOFS = {"SIGNAL_FRAMES": 128, "LONG_FRAMES": 1024, "DRIFT_FRAMES": 4096}
-"""The least frames of streams in proofs of the default suite: a quarter. They still fill all that a model remembers."""
+"""Frames of streams in proofs of the default suite: a quarter of the usual ones.
+
+They still fill all that a model remembers."""
 WHOLE_PROOFS = ("tests/pulse/proof", "tests/invariants", "tests/conformance/test_tables")
 """Where proofs are as users run them: tests of proofs themselves, and of documents that tell their results."""
 

@@ -8,7 +8,7 @@ from streaming.fleet.deployment import Deployment
 from streaming.fleet.worker import Opener
 
 STORE_BYTES = 100 << 20
-BEGIN_S = 180.0
+BEGIN_TIMEOUT_S = 180.0
 
 
 @contextmanager
@@ -28,7 +28,9 @@ def fleet_here(nodes: int, deployment: Deployment, opener: Opener) -> Iterator[t
         cluster.wait_for_nodes()
         fleet = Fleet("pulse", cluster.address)
         fleet.deploy(deployment, opener)
-        fleet.wait(lambda status: len(status.table.live(deployment.version)) >= deployment.least, BEGIN_S)
+        fleet.wait(
+            lambda status: len(status.table.live(deployment.version)) >= deployment.least, BEGIN_TIMEOUT_S
+        )
         yield fleet, cluster
         fleet.end()
     finally:

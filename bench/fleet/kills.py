@@ -21,7 +21,7 @@ from streaming.session import Session
 
 BLOCK = 320
 PULSE = 160
-PATIENCE_S = 20.0
+RECOVERY_TIMEOUT_S = 20.0
 SETTLE_S = 1.0
 """After a kill, until the silence around it is looked at."""
 
@@ -140,7 +140,7 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
     async with anyio.create_task_group() as tasks:
 
         async def open_speaker(number: int, *, task_status=anyio.TASK_STATUS_IGNORED) -> None:
-            async with connect(urls, rate_hz=SAMPLE_RATE_HZ, patience_s=PATIENCE_S) as stream:
+            async with connect(urls, rate_hz=SAMPLE_RATE_HZ, patience_s=RECOVERY_TIMEOUT_S) as stream:
                 speaker = Speaker(stream, number)
                 speakers.append(speaker)
                 async with anyio.create_task_group() as both:
@@ -154,7 +154,7 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
         number = 0
         while number < kills:
             await anyio.to_thread.run_sync(
-                fleet.wait, lambda status: len(status.table.live("1")) >= 2, PATIENCE_S + 60
+                fleet.wait, lambda status: len(status.table.live("1")) >= 2, RECOVERY_TIMEOUT_S + 60
             )
             await anyio.sleep(order.uniform(0.1, 0.6))
             victim = await anyio.to_thread.run_sync(_fullest, fleet, ray)
@@ -193,7 +193,7 @@ async def _kill(process: int, speakers: Sequence[Speaker]) -> list[float]:
     killed_s = time.perf_counter()
     os.kill(process, signal.SIGKILL)
     await anyio.sleep(SETTLE_S)
-    with anyio.fail_after(PATIENCE_S):
+    with anyio.fail_after(RECOVERY_TIMEOUT_S):
         while any(each.came_s[-1] < killed_s + SETTLE_S / 2 for each in speakers):
             await anyio.sleep(0.02)
     hit = [each for each, count in zip(speakers, before) if each.stream.connections > count]

@@ -13,14 +13,14 @@ import numpy as np
 
 from bench.fleet.unit_costs import UnitCosts, measure
 from streaming.builtin import SAMPLE_RATE_HZ
-from streaming.fleet.ray_cluster import HOLDER_BYTES
+from streaming.fleet.ray_cluster import MAX_HOLDER_BYTES
 from streaming.fleet.ray_fleet import LOOK_S
 
 SIZES = (10_000, 1_000_000)
 DAY_S = 86_400.0
 YEAR_S = 365 * DAY_S
 PULSES_PER_S = SAMPLE_RATE_HZ / 160
-STALL_S = 0.02
+MAX_STALL_S = 0.02
 """How long an event loop may be busy with the fleet's own work at once."""
 
 
@@ -141,7 +141,7 @@ def _parts(costs: UnitCosts, assumptions: Assumptions) -> list[Part]:
 
     nic = machine_streams * (costs.sound_bytes + 2 * saves * costs.checkpoint_bytes) / assumptions.nic_bytes_s
     look = 1e-6 * (costs.look + (costs.ray_call or 0.0)) / LOOK_S
-    successors_s = 1e-6 * costs.rank * worker_streams / STALL_S
+    successors_s = 1e-6 * costs.rank * worker_streams / MAX_STALL_S
     return [
         Part("cores of the workers", steady(assumptions.load), None),
         Part("network of a machine", steady(nic), None),
@@ -152,12 +152,12 @@ def _parts(costs: UnitCosts, assumptions: Assumptions) -> list[Part]:
         ),
         Part(
             "memory of a holder",
-            steady(machine_streams * assumptions.copies * costs.checkpoint_bytes / HOLDER_BYTES),
+            steady(machine_streams * assumptions.copies * costs.checkpoint_bytes / MAX_HOLDER_BYTES),
             None,
         ),
         growing_part("control: a check of all workers each half second", look),
         growing_part("event loop: new successors for all streams of a worker in 20 ms", successors_s),
-        growing_part("event loop: the worker of one stream in 20 ms", 1e-6 * costs.rank / STALL_S),
+        growing_part("event loop: the worker of one stream in 20 ms", 1e-6 * costs.rank / MAX_STALL_S),
         growing_part(
             "network: a changed table to all workers in 1 s", costs.table_bytes / assumptions.nic_bytes_s, 2
         ),

@@ -15,8 +15,8 @@ from typing import IO
 
 from pulse.errors import PulseError
 
-READY_S = 30.0
-END_S = 3.0
+READY_TIMEOUT_S = 30.0
+END_TIMEOUT_S = 3.0
 SLOTS = 3
 """Servers of JACK at once, in all processes: it knows 8 names on a machine, and one that was killed keeps its name."""
 SHARED = Path("/dev/shm")
@@ -35,7 +35,7 @@ def run(*command: str, environment: Mapping[str, str] | None = None) -> subproce
             env=os.environ | dict(environment or {}),
             capture_output=True,
             text=True,
-            timeout=READY_S,
+            timeout=READY_TIMEOUT_S,
             check=False,
         )
     except subprocess.TimeoutExpired as error:
@@ -83,7 +83,7 @@ class Server:
             stderr=self.log,
             text=True,
         )
-        until = time.monotonic() + READY_S
+        until = time.monotonic() + READY_TIMEOUT_S
         while self.process.poll() is None and time.monotonic() < until:
             with suppress(PulseError):
                 run(*self.probe, environment=self.environment)
@@ -109,7 +109,7 @@ class Server:
         self._signal(signal.SIGCONT)
         self._signal(signal.SIGTERM)
         try:
-            self.process.wait(END_S)
+            self.process.wait(END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.kill()
 

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 PRIORITY = 98
 """Above everything that is measured; the kernel keeps 99 for itself."""
 SLEEP_NS = 500_000
-NORMAL_NS = 200_000
+MAX_TIMER_DELAY_NS = 200_000
 """As late as a timer may be without anybody's fault."""
-READY_S = 10.0
+READY_TIMEOUT_S = 10.0
 
 Span: TypeAlias = tuple[int, int]
 """From and until, in ns of ``time.monotonic_ns``."""
@@ -93,7 +93,7 @@ def monitor_steal_time() -> Iterator[StolenTime]:
     finally:
         for process in processes:
             process.terminate()
-        texts = [process.communicate(timeout=READY_S)[0] for process in processes]
+        texts = [process.communicate(timeout=READY_TIMEOUT_S)[0] for process in processes]
     if watching:
         stolen.spans = merge_spans((begin, end) for text in texts for begin, end in json.loads(text))
 
@@ -119,7 +119,7 @@ def watch_cpu(cpu: int) -> list[Span]:
     while not ended:
         time.sleep(SLEEP_NS / 1e9)
         now = time.monotonic_ns()
-        if now - before > SLEEP_NS + NORMAL_NS:
+        if now - before > SLEEP_NS + MAX_TIMER_DELAY_NS:
             spans.append((before + SLEEP_NS, now))
         before = now
     return spans

@@ -32,7 +32,7 @@ STEPS_S = 0.5
 MAX_STEPS, MIN_STEPS = 2000, 3
 ROUNDS = 5
 CHECKED_PULSES = 8
-AGAIN = 2
+STREAM_EXAMPLES = 2
 """A stream has this many times the frames of the example."""
 
 
@@ -135,7 +135,7 @@ def _stream(subject: Given, outcome: Outcome) -> None:
     outcome.delays = tuple(port.delay for port in pulsed.outputs)
     program = pulsed.compile()
     outcome.convert_s, outcome.stage = time.perf_counter() - begin, "compiled"
-    feeds = draw(typed, subject, AGAIN)
+    feeds = draw(typed, subject, STREAM_EXAMPLES)
     streamed = stream_whole(program, feeds, 0.0)
     outcome.error = difference(module_outputs(subject, feeds), streamed)
     outcome.stage = "streamed"
@@ -196,8 +196,8 @@ def _least(subject: Given, typed: TypedModel, pulsed: PulsedModel) -> int | None
     example = draw(typed, subject, 1)[first.name]
     if example.dtype.kind != "f":
         return None
-    times = max(AGAIN, -(-2 * ahead * pulsed.pulse // example.shape[first.axis]))
-    x = draw(typed, subject, AGAIN if subject.max_context else times)[first.name]
+    times = max(STREAM_EXAMPLES, -(-2 * ahead * pulsed.pulse // example.shape[first.axis]))
+    x = draw(typed, subject, STREAM_EXAMPLES if subject.max_context else times)[first.name]
     place = 0 if subject.outputs is None else subject.outputs[0]
     try:
         wide = replace(subject, module=author_copy(subject.module).double())

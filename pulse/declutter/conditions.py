@@ -16,7 +16,7 @@ from pulse.ops.time_position import Range
 from pulse.patch import Patch
 from pulse.typed import TypedGraph, known_value
 
-SMALL = 64
+MAX_BOUNDED_ELEMENTS = 64
 """The most elements of a constant whose bounds are taken."""
 STRICT = {"less": True, "less_equal": False, "greater": True, "greater_equal": False}
 """Comparisons by order, and whether equal operands make them false."""
@@ -87,7 +87,11 @@ def _bounds(graph: TypedGraph, outlet: OutletId) -> DimBounds | None:
         ends = TDim.of(int(node.op.start)), node.op.length * int(node.op.step) - int(node.op.step)
         first, last = ends[0], ends[0] + ends[1]
         return (first, last) if node.op.step > 0 else (last, first)
-    if fact.value is None or not isinstance(node.op, Const) or not 0 < fact.value.size <= SMALL:
+    if (
+        fact.value is None
+        or not isinstance(node.op, Const)
+        or not 0 < fact.value.size <= MAX_BOUNDED_ELEMENTS
+    ):
         return None
     values = [TDim.of(each) for each in fact.value.ravel().tolist()]
     if all(each == values[0] for each in values):

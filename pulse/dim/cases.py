@@ -24,13 +24,13 @@ from pulse.dim.tdim import Atom, Symbol, TDim
 from pulse.errors import DimError
 from pulse.support.record import record
 
-BRANCH_LIMIT = 64
+MAX_BRANCHES = 64
 """The most branches of a dim; with more, it counts as unbounded."""
-CASE_LIMIT = 2048
+MAX_CASES = 2048
 """The most cases by residues in all branches; where they do not suffice, bounds are those without residues."""
 FEW_CASES = 32
 """Up to this many cases are examined at once; for more, bounds without residues are tried first."""
-FURTHEST = 1 << 14
+MAX_TRIED_VALUE = 1 << 14
 """The largest value of a symbol at which a premise is tried."""
 
 
@@ -100,7 +100,7 @@ def _least_value(dim: TDim, symbol: Symbol, low: int) -> int | None:
     if line is None or line[0] <= 0:
         return None
     sure = max(low, ceil(-line[1] / line[0]))
-    if sure - low > FURTHEST:
+    if sure - low > MAX_TRIED_VALUE:
         return None
     satisfied = [dim.eval({symbol: value}) >= 0 for value in range(low, sure)]
     first = satisfied.index(True) if True in satisfied else len(satisfied)
@@ -134,7 +134,7 @@ def _extents(dim: TDim, premises: tuple[TDim, ...], answers: Answers | None) -> 
         coarse = _coarse_extent(dim, premises)
         yield from () if coarse is None else (coarse,)
         return
-    cases_left = CASE_LIMIT
+    cases_left = MAX_CASES
     for branch, conditions in branches:
         moduli = _moduli((branch, *conditions))
         cases = prod(moduli.values())
@@ -165,7 +165,7 @@ def _branches(dim: TDim, premises: tuple[TDim, ...]) -> list[tuple[TDim, tuple[T
                     todo.append((_replace(here, atom, value), new_conditions + extra))
                 except DimError:
                     continue  # two sizes of a broadcast clash: the branch has no values
-        if len(branches) + len(todo) > BRANCH_LIMIT:
+        if len(branches) + len(todo) > MAX_BRANCHES:
             return None
     return branches
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 LinearSum: TypeAlias = tuple[dict[Hashable, int], int]
 """sum(coefficient * variable) + const; a premise states that it is >= 0."""
 
-ROW_LIMIT = 160
+MAX_INEQUALITIES = 160
 """The most inequalities after an elimination; beyond it they are dropped, which only widens the answer."""
 _GOAL = object()
 
@@ -72,7 +72,7 @@ def _eliminate(variable: Hashable, system: _System) -> _System | None:
         terms = dict(key)
         place = rows if variable not in terms else above if terms[variable] > 0 else below
         place.append((terms, const))
-    if len(rows) + len(above) * len(below) <= ROW_LIMIT:
+    if len(rows) + len(above) * len(below) <= MAX_INEQUALITIES:
         rows.extend(_cancel(variable, a, b) for a in above for b in below)
     # past the limit, drop the rows: fewer premises only widen the answer
     return _tighten(rows)

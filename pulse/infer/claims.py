@@ -17,7 +17,7 @@ from pulse.support.wording import spell
 
 Claim: TypeAlias = tuple[OutletId, InferenceFact]
 
-SHOWN = 3
+MAX_SHOWN_CLAIMS = 3
 """How many wrong claims a warning lists."""
 
 
@@ -31,7 +31,9 @@ def warn_refuted(
         if wire in facts and _is_refuted(claim, facts[wire])
     )
     if wrong:
-        lines = list(wrong)[:SHOWN] + ([f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else [])
+        lines = list(wrong)[:MAX_SHOWN_CLAIMS] + (
+            [f"and {len(wrong) - MAX_SHOWN_CLAIMS} more"] if len(wrong) > MAX_SHOWN_CLAIMS else []
+        )
         _warn(f"{title}: shapes that the file states do not hold and are ignored: {'; '.join(lines)}")
 
 

@@ -5,7 +5,7 @@ from typing import TypeAlias, Union
 
 from pulse.support.record import record
 
-WIDTH = 110
+MAX_WIDTH = 110
 """Longer statements are written on several lines."""
 
 
@@ -211,7 +211,7 @@ def _document(document: Document) -> Iterator[str]:
 
 def _signature(head: str, inputs: Sequence[str], outputs: Sequence[str]) -> Iterator[str]:
     line = f"{head}({', '.join(inputs)}) -> ({', '.join(outputs)})"
-    if len(line) <= WIDTH:
+    if len(line) <= MAX_WIDTH:
         yield line
         return
     yield f"{head}("

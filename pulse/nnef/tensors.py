@@ -12,7 +12,7 @@ from pulse.facts import Array, dtype_name
 HEADER = struct.Struct("<2sBBII8IIHH32s11I")
 """Magic, version, bytes of data, rank, sizes, bits of an entry, kind and vendor, parameters, padding."""
 MAGIC = b"N\xef"
-RANK = 8
+MAX_RANK = 8
 """The most axes of a tensor in a file; more are an error of the writer."""
 FLOAT, UNSIGNED, QUANTIZED_UNSIGNED, QUANTIZED_SIGNED, SIGNED, BOOL = range(6)
 TRACT = ord("T") << 8 | ord("R")
@@ -43,8 +43,10 @@ def dump_tensor(value: Array, name: str) -> bytes:
         raise WriteError(
             f"{name}: a .dat file cannot hold {dtype_name(value.dtype)}; keep it out of the model"
         )
-    if value.ndim > RANK:
-        raise WriteError(f"{name}: a .dat file holds up to {RANK} axes, not the {value.ndim} of this tensor")
+    if value.ndim > MAX_RANK:
+        raise WriteError(
+            f"{name}: a .dat file holds up to {MAX_RANK} axes, not the {value.ndim} of this tensor"
+        )
     bits = 1 if kind == BOOL else value.dtype.itemsize * 8
     data = (
         np.packbits(np.ascontiguousarray(value).ravel()).tobytes()
@@ -53,7 +55,7 @@ def dump_tensor(value: Array, name: str) -> bytes:
     )
     if max(len(data), *value.shape, 0) >= 1 << 32:
         raise WriteError(f"{name}: is too large: a .dat file holds less than 4 GiB; write ONNX instead")
-    sizes = [*value.shape, *[0] * (RANK - value.ndim)]
+    sizes = [*value.shape, *[0] * (MAX_RANK - value.ndim)]
     head = HEADER.pack(MAGIC, 1, 0, len(data), value.ndim, *sizes, bits, kind, 0, bytes(32), *[0] * 11)
     return head + data
 
@@ -65,13 +67,13 @@ def load_tensor(data: bytes, name: str) -> Array:
             f"{name}: {len(data)} bytes are no .dat file, whose header has {HEADER.size}; write it anew"
         )
     magic, major, minor, nbytes, rank, *rest = HEADER.unpack_from(data)
-    sizes, (bits, kind, vendor) = rest[:RANK], rest[RANK : RANK + 3]
+    sizes, (bits, kind, vendor) = rest[:MAX_RANK], rest[MAX_RANK : MAX_RANK + 3]
     if magic != MAGIC or (major, minor) != (1, 0):
         raise LoadError(
             f"{name}: not a .dat file of NNEF 1.0 (it begins with {data[:4].hex(' ')}); write it anew"
         )
-    if rank > RANK:
-        raise LoadError(f"{name}: {rank} axes, where a .dat file has up to {RANK}; write it anew")
+    if rank > MAX_RANK:
+        raise LoadError(f"{name}: {rank} axes, where a .dat file has up to {MAX_RANK}; write it anew")
     shape = tuple(sizes[:rank])
     count = prod(shape)
     packed = kind == BOOL and bits == 1

@@ -15,13 +15,13 @@ from pulse.support.record import record
 
 MIN_ELEMENTS = 2048
 """The fewest elements of a matrix for which a transform is faster than a product."""
-CLOSE = 5e-7
+MAX_ERROR = 5e-7
 """The largest error of an element, relative to the factors of its row and column: a few rounding errors of f32."""
 PROBED = 4
 """How many bins are compared before all the others."""
-GAIN = 1.5
+MIN_GAIN = 1.5
 """A transform is used if the product takes at least this many times its work."""
-ANSWERS = 64
+MAX_CACHED_RESULTS = 64
 """How many results are cached."""
 
 
@@ -105,7 +105,7 @@ def find_dft_basis(matrix: Array) -> DftBasis | None:
     key = matrix.shape, blake2b(matrix.tobytes()).digest()
     if key in (answers := dict(_ANSWERS)):
         return answers[key]
-    if len(_ANSWERS) >= ANSWERS:
+    if len(_ANSWERS) >= MAX_CACHED_RESULTS:
         _ANSWERS.clear()
     basis = _ANSWERS[key] = _find(matrix)
     return basis
@@ -114,11 +114,11 @@ def find_dft_basis(matrix: Array) -> DftBasis | None:
 def _find(matrix: Array) -> DftBasis | None:
     rows, columns = matrix.shape
     wide = matrix.astype(np.float64)
-    bound = CLOSE * float(np.abs(wide).max())
+    bound = MAX_ERROR * float(np.abs(wide).max())
     if not np.isfinite(bound):
         return None
     basis = _search(wide, bound) or _late(wide, bound)
-    if basis is None or basis.split()[2] * GAIN > rows * -(-columns // LANES):
+    if basis is None or basis.split()[2] * MIN_GAIN > rows * -(-columns // LANES):
         return None
     return basis
 
@@ -182,7 +182,7 @@ def _within(basis: DftBasis | None, matrix: Array) -> TypeGuard[DftBasis]:
     if points.im is not None:
         rows[points.im] = rows[points.re]
     size = np.outer(rows, np.tile(np.abs(bins.factors[0]), 1 if bins.im is None else 2))
-    return bool((np.abs(basis.matrix() - matrix[:, columns]) <= CLOSE * size).all())
+    return bool((np.abs(basis.matrix() - matrix[:, columns]) <= MAX_ERROR * size).all())
 
 
 def _layouts(size: int) -> Iterator[tuple[Array, Array | None]]:

@@ -6,7 +6,7 @@ from itertools import combinations
 from pulse.dim import Symbol, TDim, choices, period
 from pulse.pulsify.network import PulsedNetwork
 
-FURTHEST = 1 << 24
+MAX_SEARCHED_FRAMES = 1 << 24
 """The most frames up to which changes are searched."""
 
 
@@ -24,7 +24,7 @@ def critical_lengths(model: PulsedNetwork, shortest: int) -> list[int]:
         lengths |= {start + whole // 2, start + whole - 1, start + whole}
     for at in _changes(dims, symbol):
         lengths |= {at - 1, at, at + model.pulse // 2, at + model.pulse}
-    return sorted(length for length in lengths if shortest <= length <= FURTHEST)
+    return sorted(length for length in lengths if shortest <= length <= MAX_SEARCHED_FRAMES)
 
 
 def _changes(dims: Iterable[TDim], symbol: Symbol) -> Iterator[int]:
@@ -43,7 +43,7 @@ def _sign_changes(difference: TDim, symbol: Symbol) -> Iterator[int]:
         return difference.eval({symbol: frames}) > 0
 
     low = 1
-    while low < FURTHEST:
+    while low < MAX_SEARCHED_FRAMES:
         high = 2 * low
         if is_positive(low) != is_positive(high):
             before, after = low, high

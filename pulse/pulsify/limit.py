@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.support.bounds import FAR_FRAMES
 
-NEAR = 4096
+MAX_DISTANCE = 4096
 """The largest distance in frames of a length that the model accepts."""
 
 
@@ -19,11 +19,11 @@ def nearest_length(
 ) -> int | None:
     """An allowed length of at most ``limit``: the first one from ``length`` on, else the last one before it.
 
-    Looks at ``NEAR`` lengths on each side; None if all of them are refused.
+    Looks at ``MAX_DISTANCE`` lengths on each side; None if all of them are refused.
     """
     start = length if limit is None else max(1, min(length, limit))
-    stop = start + NEAR if limit is None else min(start + NEAR, limit + 1)
-    near = (*range(start, stop), *range(start - 1, max(0, start - NEAR), -1))
+    stop = start + MAX_DISTANCE if limit is None else min(start + MAX_DISTANCE, limit + 1)
+    near = (*range(start, stop), *range(start - 1, max(0, start - MAX_DISTANCE), -1))
     return next((other for other in near if allows_length(other, symbol, assumptions)), None)
 
 

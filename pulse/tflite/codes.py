@@ -18,7 +18,7 @@ from pulse.tflite.file import Quantization, Tensor
 from pulse.tflite.multipliers import times, times_once
 from pulse.tflite.node import F32, F64, TfliteNode
 
-EXACT = 1 << 24
+MAX_EXACT = 1 << 24
 """Whole numbers up to here are exact in f32."""
 X_DIGIT, W_DIGIT = 256, 16
 """The factors of the high parts if codes or weights are split, so that their sums are exact in f32."""
@@ -128,13 +128,13 @@ def exact_sum(
         ends = np.abs(part).sum(axis=summed) * most
         return float((ends if more is None else ends + np.abs(more)).max(initial=0))
 
-    if reach(weights, largest, bias) <= EXACT:
+    if reach(weights, largest, bias) <= MAX_EXACT:
         return apply(x, weights.astype(np.float32), None if bias is None else bias.astype(np.float32), "sum")
     parts = [(weights, 1)]
-    if reach(weights, X_DIGIT - 1, None) > EXACT:
+    if reach(weights, X_DIGIT - 1, None) > MAX_EXACT:
         high = np.floor_divide(weights, W_DIGIT)
         parts = [(high, W_DIGIT), (weights - high * W_DIGIT, 1)]
-    if any(reach(part, X_DIGIT, None) > EXACT for part, _ in parts):
+    if any(reach(part, X_DIGIT, None) > MAX_EXACT for part, _ in parts):
         raise node.error(
             "a sum of so many products of codes cannot be computed exactly; make the layer smaller"
         )
@@ -202,13 +202,13 @@ def finish_sum(
     return rescale_codes(node, node.cast(total, F32, "total32"), spread, activation, suffix)
 
 
-SLOPES = 2.0**-8, 2.0**7
-"""The least and the largest factor between 8-bit codes that XNNPACK takes; the least one is the step of it."""
+MIN_RATIO, MAX_RATIO = 2.0**-8, 2.0**7
+"""Factors between 8-bit codes that XNNPACK takes. The least one is also their step."""
 
 
 def scale_by_slope(x: Array, factor: np.float32) -> Array:
     """Codes times a factor in steps of 2**-8, halves up."""
-    return np.floor(x * np.rint(factor / SLOPES[0]) * SLOPES[0] + 0.5)
+    return np.floor(x * np.rint(factor / MIN_RATIO) * MIN_RATIO + 0.5)
 
 
 def requantize(node: TfliteNode, slot: int, suffix: str = "", out: int = 0) -> OutletId:
@@ -218,8 +218,8 @@ def requantize(node: TfliteNode, slot: int, suffix: str = "", out: int = 0) -> O
     if ours.scale[0] == theirs.scale[0]:
         return shift_codes(node, x, source, tensor, suffix)
     ratio = np.float32(ours.scale[0] / theirs.scale[0])
-    if source.dtype == tensor.dtype != np.int16 and SLOPES[0] <= ratio <= SLOPES[1]:
-        step = float(np.rint(ratio / SLOPES[0]) * SLOPES[0])
+    if source.dtype == tensor.dtype != np.int16 and MIN_RATIO <= ratio <= MAX_RATIO:
+        step = float(np.rint(ratio / MIN_RATIO) * MIN_RATIO)
         y = node.each("add", node.each("mul", x, step, suffix=f"{suffix}steps"), 0.5, suffix=f"{suffix}half")
         return clamp(node, node.each("floor", y, suffix=f"{suffix}whole"), suffix=suffix, slot=out)
     factor = np.asarray(float(ours.scale[0]) / float(theirs.scale[0]))

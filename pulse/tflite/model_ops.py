@@ -18,7 +18,7 @@ from pulse.tflite.registry import STATES, TRANSLATORS
 from pulse.typed import TypedNetwork, constant
 from pulse.wiring import wire as wired
 
-_SHORT = 60
+_MAX_TEXT = 60
 """A longer text is cut in errors."""
 
 
@@ -81,7 +81,7 @@ class TfliteOp(ModelOp):
 
     def detail(self) -> str:
         text = " ".join(f"{name}={value}" for name, value in sorted(self.options.items()))
-        return text if len(text) <= _SHORT else f"{text[: _SHORT - 3]}..."
+        return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 3]}..."
 
 
 def _kinds(tensor: Tensor) -> str:

@@ -16,7 +16,7 @@ from streaming.builtin import SAMPLE_RATE_HZ, clean_path, noisy_path
 SNR_DB = 3.0
 """The level of speech above the noise."""
 PEAK = 0.5
-"""The largest sample of clean speech."""
+"""Clean speech is scaled to this largest sample."""
 LEAD_IN_S = 0.45
 """Noise alone before and after the utterance."""
 GLIDE_S = 0.03

@@ -14,7 +14,7 @@ from types import FrameType
 
 COMPILER = "llvmlite."
 """Modules whose functions are called by compiled code, or call it."""
-AGAIN_S = 0.01
+RESEND_S = 0.01
 """A signal that arrives inside of the compiler is sent again after this many seconds."""
 ENDS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals of Ctrl-C, of the end of a service, and of a closed terminal."""
@@ -93,7 +93,7 @@ def postpone(number: int, frame: FrameType | None) -> bool:
         frame = frame.f_back
     if frame is None:
         return False
-    again = threading.Timer(AGAIN_S, os.kill, (os.getpid(), number))
+    again = threading.Timer(RESEND_S, os.kill, (os.getpid(), number))
     again.daemon = True
     again.start()
     return True

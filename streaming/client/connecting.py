@@ -19,9 +19,9 @@ from streaming.protocol.opus import SKIP_SAMPLES
 
 PAUSE_S = 0.05
 """The seconds between two attempts to reconnect a lost stream."""
-ANSWER_S = 10.0
+ANSWER_TIMEOUT_S = 10.0
 """The seconds that a server may take to answer a hello."""
-ATTEMPT_S = 2.0
+RESUME_TIMEOUT_S = 2.0
 """The seconds that a server may take to resume a lost stream before the next one is asked."""
 CHECKS_PER_SILENCE = 4
 """The number of times in ``silence_s`` that a client checks whether its server has sent something."""
@@ -86,12 +86,12 @@ class Servers:
             for url in dict.fromkeys([*successors, *self._urls]):
                 follows = url not in successors
                 try:
-                    with anyio.fail_after(ATTEMPT_S):
+                    with anyio.fail_after(RESUME_TIMEOUT_S):
                         return await self._resume_on(until, url, replace(hello, follows=follows), stream)
                 except ClientError as error:
                     self._refusals[url] = error.message
                 except TimeoutError:
-                    self._refusals[url] = f"{url} does not answer within {ATTEMPT_S:g} s"
+                    self._refusals[url] = f"{url} does not answer within {RESUME_TIMEOUT_S:g} s"
                 await anyio.sleep(PAUSE_S)
 
     async def _resume_on(
@@ -229,7 +229,7 @@ async def connect(
 async def receive_ready(socket: ClientSocket) -> Message:
     """Receive the answer to a hello. Raises ClientError."""
     message: bytes | str | None = None
-    with anyio.move_on_after(ANSWER_S):
+    with anyio.move_on_after(ANSWER_TIMEOUT_S):
         message = await socket.receive()
     if not isinstance(message, str):
         raise ClientError("connection", "the server did not answer the hello", "is this a server of pulse?")

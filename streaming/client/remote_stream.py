@@ -18,7 +18,7 @@ from streaming.client.errors import ClientError
 from streaming.client.opus_sound import OpusSound
 from streaming.client.resend_buffer import ResendBuffer
 from streaming.client.websocket import ClientSocket
-from streaming.protocol.frames import EPOCHS, HEADER, INPUT, Header, pack_frames, unpack_header
+from streaming.protocol.frames import EPOCH_MODULUS, HEADER, INPUT, Header, pack_frames, unpack_header
 from streaming.protocol.messages import Message, read_message, write_message
 from streaming.protocol.ports import StreamPort
 
@@ -268,7 +268,7 @@ class RemoteStream(NotCopyable):
 
     def _receive_frames(self, message: bytes) -> None:
         header = unpack_header(message)
-        if header.epoch != self._epoch % EPOCHS:
+        if header.epoch != self._epoch % EPOCH_MODULUS:
             return
         port = self.outputs[header.port]
         if self._opus is not None:
@@ -355,14 +355,14 @@ class RemoteStream(NotCopyable):
         for first in range(0, array.shape[axis], most):
             part = array[(*(slice(None),) * axis, slice(first, first + most))]
             frames = part.shape[axis]
-            header = Header(INPUT, port.number, self._epoch % EPOCHS, frames, begin + first)
+            header = Header(INPUT, port.number, self._epoch % EPOCH_MODULUS, frames, begin + first)
             await self._send_message(pack_frames(header, port.encode(part, self._format)))
 
     async def _send_packets(self, port: StreamPort, packets: Iterable[tuple[int, bytes]]) -> None:
         for count, packet in packets:
             first = self._next_first[port.number]
             self._next_first[port.number] += count
-            header = Header(INPUT, port.number, self._epoch % EPOCHS, count, first)
+            header = Header(INPUT, port.number, self._epoch % EPOCH_MODULUS, count, first)
             await self._send_message(pack_frames(header, packet))
 
     def _by_port(self, block: Array | Mapping[str, Array]) -> list[tuple[StreamPort, Array]]:

@@ -21,9 +21,9 @@ from streaming.protocol import SUBPROTOCOL
 
 MAX_MESSAGE_BYTES = 1 << 26
 """The most bytes of a message of a server."""
-CHUNK = 1 << 16
+MAX_READ_BYTES = 1 << 16
 """The most bytes of one read."""
-CLOSE_S = 2.0
+CLOSE_TIMEOUT_S = 2.0
 """A server that does not answer a close within this many seconds is left without one."""
 GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
@@ -54,7 +54,7 @@ class ClientSocket(NotCopyable):
         """Return the next message; None if the server closed the connection."""
         while not self._messages:
             try:
-                data = await self._stream.receive(CHUNK)
+                data = await self._stream.receive(MAX_READ_BYTES)
             except GONE:
                 self._protocol.receive_eof()
                 return None
@@ -74,7 +74,7 @@ class ClientSocket(NotCopyable):
         await self._send_bytes()
         while self._protocol.state is State.CONNECTING and self._protocol.handshake_exc is None:
             try:
-                self._protocol.receive_data(await self._stream.receive(CHUNK))
+                self._protocol.receive_data(await self._stream.receive(MAX_READ_BYTES))
             except GONE:
                 self._protocol.receive_eof()
                 break
@@ -158,5 +158,5 @@ async def open_socket(url: str, context: ssl.SSLContext | None) -> AsyncGenerato
         try:
             yield socket
         finally:
-            with anyio.move_on_after(CLOSE_S, shield=True):
+            with anyio.move_on_after(CLOSE_TIMEOUT_S, shield=True):
                 await socket.close()

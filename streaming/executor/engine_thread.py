@@ -10,7 +10,7 @@ from pulse.support.not_copyable import NotCopyable
 from streaming.errors import ExecutorError
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread
 
-LIMIT_S = 10.0
+END_TIMEOUT_S = 10.0
 """The seconds that a worker may take to end, which it does after its current pulse."""
 
 
@@ -39,7 +39,7 @@ class EngineThread(NotCopyable):
         self._thread.start()
         self._started.wait()
 
-    async def stop(self, limit_s: float = LIMIT_S) -> None:
+    async def stop(self, limit_s: float = END_TIMEOUT_S) -> None:
         """Request the end and wait for it, even if cancelled meanwhile. Raises ExecutorError: it does not end."""
         self._end()
         with anyio.move_on_after(limit_s, shield=True) as limit:

@@ -12,7 +12,7 @@ from streaming.executor.sources import SoundSource
 from streaming.hosts.default import default_host
 from streaming.hosts.host import Host
 from streaming.live.capture import Capture
-from streaming.live.plan import STEREO
+from streaming.live.plan import MAX_DEVICE_CHANNELS
 from streaming.sound.channels import Samples
 
 
@@ -46,7 +46,7 @@ class Microphone(NotCopyable, SoundSource):
         self._host = default_host() if host is None else host
         self.device = self._host.choose("input", device)
         self.rate_hz = self.device.rate_hz if rate_hz is None else rate_hz
-        self.channels = min(STEREO, self.device.channels) if channels is None else channels
+        self.channels = min(MAX_DEVICE_CHANNELS, self.device.channels) if channels is None else channels
         self.block_frames, self.latency = block_frames, latency
         if self.rate_hz < 1 or block_frames < 0 or not 1 <= self.channels <= self.device.channels:
             raise InputError(

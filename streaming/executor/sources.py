@@ -25,7 +25,7 @@ from streaming.sound.encodings import Encoding
 from streaming.sound.files import AudioReader
 from streaming.sound.resampling import Resampler
 
-LONG_S = 0.05
+MAX_INLINE_S = 0.05
 """Blocks longer than this are resampled in a helper thread, to keep the event loop responsive."""
 
 
@@ -193,7 +193,7 @@ def _sound_blocks(
         sound = source.blocks()
         try:
             async for block in sound:
-                if len(block) > LONG_S * source.rate_hz:
+                if len(block) > MAX_INLINE_S * source.rate_hz:
                     yield await anyio.to_thread.run_sync(convert, block)
                 else:
                     yield convert(block)

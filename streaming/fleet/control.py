@@ -18,7 +18,7 @@ from streaming.fleet.worker import WorkerStatus
 
 MISSES = 4
 """The number of consecutive observations to which a worker may fail to respond."""
-START_S = 120.0
+START_TIMEOUT_S = 120.0
 """The seconds that a worker may take to start, which includes compiling models."""
 RETRY_S = 15.0
 """The seconds to wait, after a worker that failed to start, before the next one of its version."""
@@ -175,9 +175,9 @@ class FleetControl(NotCopyable):
                     self._failed_s[worker.version] = now_s
                 self._drop_worker(name, why)
             elif worker.phase == "starting":
-                if now_s - self._began_s.setdefault(name, now_s) > START_S:
+                if now_s - self._began_s.setdefault(name, now_s) > START_TIMEOUT_S:
                     self._failed_s[worker.version] = now_s
-                    self._drop_worker(name, f"it has not begun within {START_S:g} s")
+                    self._drop_worker(name, f"it has not begun within {START_TIMEOUT_S:g} s")
             else:
                 self._missed[name] += 1
                 if self._missed[name] >= MISSES:

@@ -17,11 +17,11 @@ from streaming.fleet.table import FleetTable
 from streaming.fleet.worker import FleetWorker, Opener, WorkerStatus
 from streaming.serve.logs import log_to_stderr
 
-ASK_S = 2.0
+MEMBER_TIMEOUT_S = 2.0
 """The seconds that members may take to answer the control."""
-HOLDER_S = 0.3
+HOLDER_TIMEOUT_S = 0.3
 """The seconds that holders may take to answer a worker, while a client waits."""
-HOLDER_BYTES = 1 << 30
+MAX_HOLDER_BYTES = 1 << 30
 """The memory for checkpoints on each machine; beyond it, new ones are refused."""
 CALLS = 8
 """The number of concurrent calls of a worker: one that compiles does not block the others."""
@@ -85,7 +85,7 @@ class RayHolders:
 
     def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
         """Return name -> answer, of those that answer in time."""
-        answers = ask_actors(self._actors.of(names), method, arguments, HOLDER_S)
+        answers = ask_actors(self._actors.of(names), method, arguments, HOLDER_TIMEOUT_S)
         return {name: answer for name, answer in answers.items() if not isinstance(answer, Lost)}
 
 
@@ -187,12 +187,12 @@ class RayCluster:
 
     def start_holder(self, name: str, node: ClusterNode) -> None:
         """Start a holder; returns at once."""
-        self._start(HolderActor, name, node, cpus=0, calls=1, arguments=(self._keep_s, HOLDER_BYTES))
+        self._start(HolderActor, name, node, cpus=0, calls=1, arguments=(self._keep_s, MAX_HOLDER_BYTES))
 
     def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
         """Return name -> answer or ``Lost``; late members, and those that are starting, are missing."""
         actors = self._actors.of(names)
-        answers = ask_actors(actors, method, arguments, ASK_S)
+        answers = ask_actors(actors, method, arguments, MEMBER_TIMEOUT_S)
         for name in names:
             if name not in actors:
                 answers[name] = Lost("there is no such actor")

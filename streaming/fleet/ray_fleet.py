@@ -15,7 +15,7 @@ from pulse.errors import InputError
 from streaming.fleet.cluster import Lost
 from streaming.fleet.control import FleetControl, FleetStatus
 from streaming.fleet.deployment import Deployment
-from streaming.fleet.ray_cluster import ASK_S, Actors, RayCluster, ask_actors
+from streaming.fleet.ray_cluster import MEMBER_TIMEOUT_S, Actors, RayCluster, ask_actors
 from streaming.fleet.table import FleetTable
 from streaming.fleet.worker import Opener
 from streaming.serve.logs import log_to_stderr
@@ -24,9 +24,9 @@ CONTROL = "control"
 """The name of the actor."""
 LOOK_S = 0.5
 """The seconds between two rounds of the control."""
-CALL_S = 30.0
+CALL_TIMEOUT_S = 30.0
 """A call of an actor that takes longer is an error."""
-AGAIN_S = 90.0
+CONTROL_TIMEOUT_S = 90.0
 """The seconds that the control may be absent: Ray detects the loss of a machine only after a while."""
 CALLS = 4
 LOOPBACK = ("127.", "localhost", "::1")
@@ -141,14 +141,14 @@ class Fleet:
 
     def _call(self, method: str, *arguments: Any) -> Any:
         """Call the control; retry if it is lost with its machine, since Ray restarts it elsewhere."""
-        until_s = time.monotonic() + AGAIN_S
+        until_s = time.monotonic() + CONTROL_TIMEOUT_S
         while True:
             try:
                 return self._answer(self._control().call.remote(method, *arguments))
             except (RayActorError, GetTimeoutError) as error:
                 if time.monotonic() > until_s:
                     raise InputError(
-                        f"the control of the fleet {self.name} does not answer within {AGAIN_S:g} s: {error}"
+                        f"the control of the fleet {self.name} does not answer within {CONTROL_TIMEOUT_S:g} s: {error}"
                     ) from None
                 time.sleep(LOOK_S)
 
@@ -162,7 +162,7 @@ class Fleet:
 
     def _answer(self, call: Any) -> Any:
         try:
-            return ray.get(call, timeout=CALL_S)
+            return ray.get(call, timeout=CALL_TIMEOUT_S)
         except RayTaskError as error:
             if isinstance(error.cause, InputError):
                 raise InputError(str(error.cause)) from None
@@ -173,6 +173,6 @@ def _table_of(namespace: str) -> FleetTable:
     """Return the newest table of existing members, for a control that restarts."""
     actors: list[Any] = list_named_actors(all_namespaces=True)
     names = [each["name"] for each in actors if each["namespace"] == namespace and each["name"] != CONTROL]
-    answers = ask_actors(Actors(namespace).of(names), "table", (), ASK_S)
+    answers = ask_actors(Actors(namespace).of(names), "table", (), MEMBER_TIMEOUT_S)
     tables = [each for each in answers.values() if not isinstance(each, Lost)]
     return max(tables, key=lambda each: each.number, default=FleetTable())

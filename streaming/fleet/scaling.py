@@ -5,7 +5,7 @@ from math import ceil
 from pulse.support.record import record
 from streaming.fleet.deployment import Deployment
 
-MIN_WITH_STREAMS = 2
+WORKERS_WITH_STREAMS = 2
 """Workers of a version without new streams: one for its streams, and one to continue them if that is lost."""
 LINGER_S = 15.0
 """The seconds that workers of such a version stay after its last stream, for clients that reconnect."""
@@ -50,7 +50,7 @@ class Scaling:
     def _wanted_at_the_end(self, deployment: Deployment, load: Load, count: int, now_s: float) -> int:
         if load.streams:
             self._empty_since_s = None
-            least = min(MIN_WITH_STREAMS, deployment.most)
+            least = min(WORKERS_WITH_STREAMS, deployment.most)
             target = _within(ceil(load.filled / deployment.load), least, max(count, least))
             return self._lower_slowly(target, deployment, count, now_s)
         if self._empty_since_s is None:

@@ -22,7 +22,7 @@ from streaming.serve.settings import ServerSettings
 
 Opener = Callable[[ServerSettings], Sequence[HostedProgram]]
 """A function that returns the compiled models of a server."""
-BEGIN_S = 20.0
+SERVER_TIMEOUT_S = 20.0
 """A server that needs longer to begin or to end is an error."""
 ANY_ADDRESS = ("0.0.0.0", "::")
 
@@ -73,7 +73,7 @@ class FleetWorker(NotCopyable):
         self._failed: BaseException | None = None
         self._thread = threading.Thread(target=self._serve, name=f"pulse fleet {name}", daemon=True)
         self._thread.start()
-        self._loop.result(BEGIN_S)
+        self._loop.result(SERVER_TIMEOUT_S)
 
     def status(self) -> WorkerStatus:
         """The worker's status. Raises InputError: the server has failed."""
@@ -108,7 +108,7 @@ class FleetWorker(NotCopyable):
     def stop(self) -> None:
         """Stop serving, after ending streams that are still open."""
         self._server.should_exit = True
-        self._thread.join(BEGIN_S)
+        self._thread.join(SERVER_TIMEOUT_S)
         self._listening.close()
 
     def _serve(self) -> None:

@@ -6,7 +6,7 @@ from pulse.jit.events import NativeEvent
 from pulse.support.not_copyable import NotCopyable
 from streaming.hosts.host import DeviceStream, Endpoint, Host, StreamRequest
 from streaming.live.memory import ring_frames
-from streaming.live.watchdog import TEARDOWN_S, stall_s
+from streaming.live.watchdog import TEARDOWN_TIMEOUT_S, stall_s
 from streaming.native import positions
 from streaming.native.callback import stream_callback
 from streaming.native.control_block import ON_WORKER, ControlBlock
@@ -105,7 +105,7 @@ class Capture(NotCopyable):
         stream, self._stream = self._stream, None
         if self in abandoned_captures:
             return False
-        stopped = stream is None or stream.stop(TEARDOWN_S)
+        stopped = stream is None or stream.stop(TEARDOWN_TIMEOUT_S)
         self._control.wake = -1
         if stream is None or not stream.in_callback:
             self.event.close()

@@ -14,7 +14,7 @@ from streaming.native import control_block as cb
 from streaming.native import positions
 from streaming.native.commands import apply_now, give_command, take_back
 
-ANSWER_S = 2.0
+ANSWER_TIMEOUT_S = 2.0
 """A command that no pulse has taken by then is an error: the device may have stopped."""
 POLL_S = 0.0005
 """The seconds between two looks at the answer of a command."""
@@ -166,14 +166,16 @@ class Control:
         On return or on any exception, Ctrl-C included, the command is either done or withdrawn.
         """
         pipeline = self._pipeline
-        end = time.monotonic() + ANSWER_S
+        end = time.monotonic() + ANSWER_TIMEOUT_S
         try:
             give_command.call(pipeline.address, command, memory.ctypes.data, number)
             if not (self.running and pipeline.native):
                 apply_now.call(pipeline.address)
             while positions.load(pipeline.control_block, "command") != cb.NONE:
                 if time.monotonic() > end and take_back.call(pipeline.address, command):
-                    raise PulseError(f"no pulse has ended within {ANSWER_S} s: the device may have stopped")
+                    raise PulseError(
+                        f"no pulse has ended within {ANSWER_TIMEOUT_S} s: the device may have stopped"
+                    )
                 time.sleep(POLL_S)
         finally:
             while positions.load(pipeline.control_block, "command") != cb.NONE:

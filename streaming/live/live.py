@@ -24,7 +24,7 @@ from streaming.live.pipeline import Pipeline
 from streaming.live.pipeline_statistics import PipelineStatistics, delay_of, measured_latency_s
 from streaming.live.plan import Plan, PlannedDevices
 from streaming.live.recorder import Recorder
-from streaming.live.watchdog import PERIOD_S, TEARDOWN_S, Watchdog
+from streaming.live.watchdog import PERIOD_S, TEARDOWN_TIMEOUT_S, Watchdog
 from streaming.live.worker import Worker
 from streaming.native.callback import stream_callback
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process, prefault
@@ -199,7 +199,7 @@ class Live(NotCopyable):
         if self._supervisor is not None:
             self._supervisor.join()
             self._supervisor = None
-        self.devices.stop(TEARDOWN_S)
+        self.devices.stop(TEARDOWN_TIMEOUT_S)
         stopped = not (self.devices.in_callback or self.abandoned)
         if has_virtual_clock(self.host):
             self.host.detach(self.pipeline)

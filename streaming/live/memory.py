@@ -23,7 +23,7 @@ from streaming.policies import DEVICE_POLICIES
 
 RING_S = 4.0
 """The seconds of sound that the ring on either side holds."""
-MARKS = 1024
+MIN_ARRIVAL_TIMES = 1024
 """The least number of arrival times that are kept."""
 MIN_BLOCK_FRAMES = 16
 """The assumed frames of a block of unknown size, which bounds the number of arrival times to keep."""
@@ -126,7 +126,8 @@ class PipelineMemory(NotCopyable):
 
     def _set_up_rings(self, largest_output: int) -> None:
         mark_count = max(
-            MARKS, power_of_two(len(self.input_ring) // max(self._config.block_frames, MIN_BLOCK_FRAMES))
+            MIN_ARRIVAL_TIMES,
+            power_of_two(len(self.input_ring) // max(self._config.block_frames, MIN_BLOCK_FRAMES)),
         )
         begins_with = self._schedule.frames - self._schedule.preroll_frames
         control = self.control_block

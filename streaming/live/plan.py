@@ -11,7 +11,7 @@ from streaming.live.pipeline import Pipeline
 from streaming.routing import Route
 from streaming.sound.channels import Channels
 
-STEREO = 2
+MAX_DEVICE_CHANNELS = 2
 """The most channels of a device that are used for a model of fewer."""
 
 
@@ -67,7 +67,9 @@ class PlannedDevices:
             max(routing.input_channels) + 1 if routing.input_channels else _channels_in(channels, self.source)
         )
         streams = 1 if routing.input_channels else channels.streams(channels_in)
-        channels_out = 0 if self.target is None else min(max(streams, STEREO), self.target.channels)
+        channels_out = (
+            0 if self.target is None else min(max(streams, MAX_DEVICE_CHANNELS), self.target.channels)
+        )
         if channels_out and streams > channels_out and streams > 1:
             raise InputError(
                 f"{streams} streams for {channels_out} channels of {self.target.name if self.target else ''}: choose "
@@ -162,6 +164,6 @@ class PlannedDevices:
 def _channels_in(channels: Channels, source: Endpoint) -> int:
     """The number of channels to open for a choice. Raises InputError."""
     if channels.index is None:
-        return min(source.channels, STEREO)
+        return min(source.channels, MAX_DEVICE_CHANNELS)
     channels.streams(source.channels)
     return channels.index + 1

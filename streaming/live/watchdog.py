@@ -13,21 +13,21 @@ from streaming.native.control_block import LIMIT_REACHED, WAS_LATE
 
 PERIOD_S = 0.1
 """The seconds between two checks."""
-STALL_S = 1.0
+STALL_TIMEOUT_S = 1.0
 """A device without a callback for this many seconds, or three blocks, counts as lost."""
 RETRY_S = 0.5
 """The seconds between two attempts to open a lost device, at first."""
 PATIENCE_S, SELDOM_S = 60.0, 10.0
 """After a device is absent for this long, it is tried this seldom: each try costs the audio system memory."""
-TEARDOWN_S = 2.0
+TEARDOWN_TIMEOUT_S = 2.0
 """A device that does not stop within this many seconds is abandoned."""
-EVENTS = 100
+MAX_EVENTS = 100
 """The most events that are kept; the oldest ones go first."""
 
 
 def stall_s(block_frames: int, rate_hz: int) -> float:
     """The seconds without a callback, at least three blocks, after which a device counts as disconnected."""
-    return max(STALL_S, 3 * block_frames / rate_hz)
+    return max(STALL_TIMEOUT_S, 3 * block_frames / rate_hz)
 
 
 class Watchdog:
@@ -145,7 +145,7 @@ class Watchdog:
                     "is back"
                 )
             )
-        if not self._devices.stop(TEARDOWN_S):
+        if not self._devices.stop(TEARDOWN_TIMEOUT_S):
             self._note("it does not respond; abandoned")
         if self._devices.in_callback:  # the callback may be computing: a command would wait for it in vain
             return
@@ -191,7 +191,7 @@ class Watchdog:
         return (first, control.output_side.callbacks) if self._pipeline.stream_config.two_clocks else (first,)
 
     def _note(self, text: str) -> None:
-        self.events = (*self.events, f"{self._now_s() - self._started_s:.1f} s: {text}")[-EVENTS:]
+        self.events = (*self.events, f"{self._now_s() - self._started_s:.1f} s: {text}")[-MAX_EVENTS:]
 
     def _advice(self) -> str:
         return "larger blocks or more headroom give it time, another policy continues with silence"

@@ -9,7 +9,7 @@ HEADER = Struct("<BBHIQII")
 """kind, port, epoch, frames, first, queue_us, step_us"""
 INPUT, OUTPUT, FINAL = 1, 2, 3
 """The kinds of messages with frames."""
-EPOCHS = 1 << 16
+EPOCH_MODULUS = 1 << 16
 """Epochs are counted up to here, then again from 0."""
 _MAX_US = (1 << 32) - 1
 """Longer times are sent as this one."""

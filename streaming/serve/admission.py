@@ -11,9 +11,9 @@ from streaming.serve.hosted_model import HostedModel
 from streaming.serve.lanes.worker import LaneWorker
 from streaming.serve.settings import ServerSettings
 
-LOOP_PART = 0.9
+MAX_LOOP_LOAD = 0.9
 """The greatest part of its time that the event loop may be busy."""
-PACKED_PART = 0.4
+MAX_PACKED_LOAD = 0.4
 """The load of a thread up to which it gets new streams before another thread does."""
 
 
@@ -76,7 +76,7 @@ class Admission(NotCopyable):
         The first one while its load is low, since large groups and few threads need less of Python's time; then the one
         with the least load.
         """
-        if self.loop_part > LOOP_PART:
+        if self.loop_part > MAX_LOOP_LOAD:
             raise ProtocolError(
                 "busy",
                 f"the server moves bytes for {self.loop_part:.0%} of its time",
@@ -87,7 +87,7 @@ class Admission(NotCopyable):
             raise ProtocolError(
                 "busy", f"{model.name} has {model.settings.streams} streams, all it may", "try again later"
             )
-        idle = [worker for worker in free if self.load(worker) + model.share <= PACKED_PART]
+        idle = [worker for worker in free if self.load(worker) + model.share <= MAX_PACKED_LOAD]
         best = idle[0] if idle else min(free, key=self.load)
         if not any(each.streams for each in self._models.values()):
             if model.median_share > 1:

@@ -29,9 +29,9 @@ from streaming.serve.settings import LimitSettings
 from streaming.serve.stream_protocol import protocol_of
 from streaming.serve.stream_saving import StreamSaving
 
-LEAVE_S = 1.0
+LEAVE_TIMEOUT_S = 1.0
 """The seconds that sending the last message may take."""
-CLOSED_S = 10.0
+RELEASE_TIMEOUT_S = 10.0
 """The seconds that a worker may take to release a lane: normally one step."""
 NORMAL_CLOSES = (1000, 1001)
 """Close statuses of clients that leave; a close without a status may also be a lost connection."""
@@ -170,7 +170,7 @@ class Connection(NotCopyable):
                     reason = await self._until_gone()
                     tasks.cancel_scope.cancel()
             finally:
-                with anyio.move_on_after(CLOSED_S, shield=True):
+                with anyio.move_on_after(RELEASE_TIMEOUT_S, shield=True):
                     await self.stream.close()
                     if reason == "left" and self._saving is not None:
                         await self._saving.remove()
@@ -295,7 +295,7 @@ class Connection(NotCopyable):
 
     async def _refuse(self, error: ProtocolError) -> None:
         """Send the error, and close."""
-        with anyio.move_on_after(LEAVE_S, shield=True):
+        with anyio.move_on_after(LEAVE_TIMEOUT_S, shield=True):
             try:
                 await self._socket.send_text(write_message(error.as_message()))
                 await self._socket.close(error.status, error.code)

@@ -23,17 +23,17 @@ from streaming.serve.settings import ModelSettings
 from streaming.serve.sound_conversion import SoundConversion, SoundModel
 from streaming.serve.stream_events import StreamEvents
 
-STEP_PART = 0.25
+MAX_STEP_PART = 0.25
 """The greatest part of a pulse that a group's step may take, so that a pulse does not wait long for the step before."""
-GATHER_PART = 0.25
+MAX_GATHER_PART = 0.25
 """The greatest part of a pulse for which it waits for other streams' pulses, if steps of many lanes are cheaper."""
-GATHER_S = 0.003
+MAX_GATHER_S = 0.003
 """The longest such wait in seconds."""
 MAX_PULSES = 8
 """The most pulses of a stream in a turn: enough that messages cost little compared to steps."""
 TRIALS = 9
 """The steps of a measurement, whose median counts."""
-CHEAPER = 0.7
+MAX_GATHERED_COST = 0.7
 """Waiting is worth it below this ratio of a lane's cost in a shared step to its cost alone."""
 
 
@@ -203,14 +203,18 @@ class HostedModel(NotCopyable):
 
         All follow from measured times of steps.
         """
-        count, longest_s = 1, STEP_PART * self.pulse_s
+        count, longest_s = 1, MAX_STEP_PART * self.pulse_s
         alone = step_s = self._step_s(1)
         while 2 * count <= min(MAX_LANES, self.settings.streams):
             next_s = self._step_s(2 * count)
             if next_s > longest_s:
                 break
             count, step_s = 2 * count, next_s
-        gather_s = min(GATHER_PART * self.pulse_s, GATHER_S) if step_s < CHEAPER * alone * count else 0.0
+        gather_s = (
+            min(MAX_GATHER_PART * self.pulse_s, MAX_GATHER_S)
+            if step_s < MAX_GATHERED_COST * alone * count
+            else 0.0
+        )
         return count, gather_s, min(max(1, int(longest_s / step_s)), MAX_PULSES)
 
     def _step_s(self, count: int) -> float:

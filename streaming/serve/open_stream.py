@@ -9,17 +9,17 @@ from pulse.facts import Array
 from pulse.ops.clock import frames_at
 from pulse.support.not_copyable import NotCopyable
 from streaming.protocol.errors import ProtocolError
-from streaming.protocol.frames import EPOCHS, HEADER, INPUT, unpack_header
+from streaming.protocol.frames import EPOCH_MODULUS, HEADER, INPUT, unpack_header
 from streaming.protocol.ports import StreamPort
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.hosted_model import HostedModel
 from streaming.serve.lanes.stream import Answer, Block, Flush, LaneStream, OutgoingMessage
-from streaming.serve.lanes.worker import UNSENT_BYTES, LaneWorker
+from streaming.serve.lanes.worker import MAX_UNSENT_BYTES, LaneWorker
 from streaming.serve.settings import LimitSettings
 from streaming.serve.sound_conversion import SoundConversion
 from streaming.serve.stream_times import StreamTimes
 
-PULSES = 4
+MIN_WINDOW_PULSES = 4
 """The least number of pulses in a window."""
 ACK_PART = 4
 """An acknowledgement is sent for each such part of a window."""
@@ -47,7 +47,7 @@ class OpenStream(NotCopyable):
         self.model, self._stream, self._worker = model, stream, worker
         self._form = form
         rate_hz = model.rate_hz or 100 * model.program.pulse
-        self._window = max(int(limits.window_s * rate_hz), PULSES * model.program.pulse)
+        self._window = max(int(limits.window_s * rate_hz), MIN_WINDOW_PULSES * model.program.pulse)
         self.window = form.client_frames(self._window)
         self.epoch = 0 if checkpoint is None else checkpoint.epoch
         streaming = [port for port in model.outputs if port.kind != "final"]
@@ -69,7 +69,7 @@ class OpenStream(NotCopyable):
     @property
     def has_space(self) -> bool:
         """Whether few bytes are waiting to be sent."""
-        return self._stream.unsent_bytes < UNSENT_BYTES // 2
+        return self._stream.unsent_bytes < MAX_UNSENT_BYTES // 2
 
     def as_dict(self) -> dict[str, Any]:
         """The fields of ``ready`` that describe the stream."""
@@ -99,7 +99,7 @@ class OpenStream(NotCopyable):
             )
         port = self._form.inputs[header.port]
         frames = self._values(port, message, header.frames)
-        if header.epoch != self.epoch % EPOCHS:
+        if header.epoch != self.epoch % EPOCH_MODULUS:
             return 0
         if self._flushed:
             raise ProtocolError("ended", "input after the flush", "reset begins a new stream")
@@ -146,7 +146,7 @@ class OpenStream(NotCopyable):
     def add_unsent(self, size: int) -> bool:
         """Count bytes that wait to be sent. Returns whether the lane stalls."""
         self._stream.unsent_bytes += size
-        return self._stream.unsent_bytes > UNSENT_BYTES
+        return self._stream.unsent_bytes > MAX_UNSENT_BYTES
 
     def note(self, answer: Answer) -> list[OutgoingMessage]:
         """Count the work of the lane. Returns an acknowledgement if one is due."""

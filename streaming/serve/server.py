@@ -11,7 +11,7 @@ from streaming.serve.app import make_app
 from streaming.serve.service import Service
 from streaming.serve.stream_protocol import StreamProtocol
 
-PING_S = 20.0
+PING_TIMEOUT_S = 20.0
 """The seconds between pings of a WebSocket, and the longest wait for the answer."""
 BACKLOG = 512
 """Connections that wait to be accepted; the system refuses more."""
@@ -27,8 +27,8 @@ class Server(uvicorn.Server):
                 make_app(service),
                 ws=StreamProtocol,
                 ws_max_size=settings.limits.message_bytes,
-                ws_ping_interval=PING_S,
-                ws_ping_timeout=PING_S,
+                ws_ping_interval=PING_TIMEOUT_S,
+                ws_ping_timeout=PING_TIMEOUT_S,
                 ws_per_message_deflate=False,
                 ssl_certfile=settings.certificate,
                 ssl_keyfile=settings.key,

@@ -27,9 +27,9 @@ from streaming.serve.stream_times import StreamTimes
 
 SWITCH_S = 0.0005
 """The switch interval of Python's threads in seconds: a worker that returns from a step waits this long for the GIL."""
-WATCH_S = 1.0
+CHECK_PERIOD_S = 1.0
 """The seconds between checks of connections."""
-SWEEP_S = 30.0
+SWEEP_PERIOD_S = 30.0
 """The seconds between removals of expired checkpoints."""
 HostedProgram = tuple[ModelSettings, Program, int | None]
 """A model's settings, its program, and its rate in Hz."""
@@ -147,7 +147,7 @@ class Service(NotCopyable):
                 await anyio.sleep(0.05)
         for connection in list(self.connections):
             connection.end(ProtocolError("drain", "the server ends", "connect again in a while"))
-        with anyio.move_on_after(WATCH_S):
+        with anyio.move_on_after(CHECK_PERIOD_S):
             while self.connections:
                 await anyio.sleep(0.01)
 
@@ -169,14 +169,14 @@ class Service(NotCopyable):
         wall, busy = time.monotonic(), time.thread_time()
         sweep = wall
         while True:
-            await anyio.sleep(WATCH_S)
+            await anyio.sleep(CHECK_PERIOD_S)
             now, busy_now = time.monotonic(), time.thread_time()
             self.admission.loop_part = (busy_now - busy) / (now - wall)
             wall, busy = now, busy_now
             for connection in list(self.connections):
                 connection.check(now)
             if self.checkpoints is not None and now > sweep:
-                sweep = now + SWEEP_S
+                sweep = now + SWEEP_PERIOD_S
                 expired, failed = await anyio.to_thread.run_sync(self.checkpoints.sweep)
                 self.counts.checkpoints_expired += expired
                 self.counts.checkpoints_failed += failed

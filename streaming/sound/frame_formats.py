@@ -16,7 +16,7 @@ from streaming.files.partial import PartialFile
 MAX_FRAMES = np.iinfo(np.int64).max
 ALIGN = 64
 """The header of a .npy is a multiple of this many bytes."""
-PIECE_BYTES = 1 << 22
+MAX_PIECE_BYTES = 1 << 22
 """The most bytes that are copied at a time."""
 
 
@@ -70,7 +70,7 @@ class NpyFormat:
         return frames.tobytes("F" if self._fortran else "C")
 
     def complete(self, part: PartialFile, frames: int) -> PartialFile:
-        """Complete the file; frames not yet in order are copied to a second file, ``PIECE_BYTES`` at a time."""
+        """Complete the file; frames not yet in order are copied to a second file, ``MAX_PIECE_BYTES`` at a time."""
         if not self._waits:
             part.amend(self.head(frames))
             return part
@@ -104,7 +104,7 @@ class NpyFormat:
     def _put_in_order(self, part: PartialFile, whole: PartialFile, frames: int) -> None:
         """Copy the frames in ``part``, in C order, into ``whole``."""
         size, row_bytes = len(self.head(0)), self._behind * self._dtype.itemsize
-        step = max(PIECE_BYTES // (self._before * row_bytes), 1)
+        step = max(MAX_PIECE_BYTES // (self._before * row_bytes), 1)
         with part.place.open("rb") as waiting:
             waiting.seek(size)
             for first in range(0, frames, step):

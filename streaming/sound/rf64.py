@@ -13,7 +13,7 @@ MAX_SIZE = 0xFFFF_FFFF
 """The largest size in 32 bits."""
 ELSEWHERE = 0xFFFF_FFFF
 """The value of a size field whose size is in ``ds64``."""
-PIECE = 1 << 24
+MAX_PIECE_BYTES = 1 << 24
 """The most bytes that are moved at a time."""
 CHUNK_HEAD = 8
 """The bytes of the name and size of a chunk."""
@@ -84,7 +84,7 @@ def _grow(file: FileIO, size: int, up: int) -> None:
 def _move_up(file: FileIO, start: int, end: int, up: int) -> None:
     """Move the bytes between ``start`` and ``end``, from the end backwards."""
     while end > start:
-        begin = max(start, end - PIECE)
+        begin = max(start, end - MAX_PIECE_BYTES)
         file.seek(begin)
         piece = file.read(end - begin)
         file.seek(begin + up)

@@ -19,7 +19,7 @@ MAX_STATED_BYTES = 0x7FFF_F000
 """Sizes from here on mean unknown: SoX writes this one, FFmpeg the largest of 32 bits."""
 FORM_BYTES = 40
 """The number of bytes of a ``fmt`` chunk that are read."""
-PIECE = 1 << 16
+MAX_READ_BYTES = 1 << 16
 """The most bytes that are read at a time."""
 CUT_SHORT = "ends before its samples begin; look at the program that writes it"
 
@@ -106,7 +106,7 @@ def _chunk(exactly: Callable[[int], bytes], size: int) -> bytes:
     """Read a whole chunk, padded to even size, and return its beginning."""
     chunk, size_left = b"", size + size % 2
     while size_left:
-        piece = exactly(min(size_left, PIECE))
+        piece = exactly(min(size_left, MAX_READ_BYTES))
         chunk, size_left = (chunk + piece)[:FORM_BYTES], size_left - len(piece)
         if not piece:
             break

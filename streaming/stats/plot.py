@@ -36,11 +36,11 @@ EVENTS = {
 WIDTH_INCHES = 11
 TITLE_SIZE, TITLE_MARGIN = 11, 0.01
 LABEL_SIZE, LABEL_GAP = 8, 0.015
-AXES_SHARE = 0.8
+MIN_AXES_SHARE = 0.8
 """The least part of the picture's width for the axes."""
-CLASSES = 60
+MAX_CLASSES = 60
 """The most bars of a histogram."""
-FINEST = 0.05
+MIN_CLASS_WIDTH = 0.05
 """The least width of a class, as a logarithm: several buckets of a Latency, or classes would be empty in turn."""
 DPI = 150
 
@@ -170,7 +170,9 @@ def _histogram(axes: "Axes", stats: Stats) -> None:
         axes.set_yticks([])
         return
     [whole] = latency.histogram(1)
-    bins = latency.histogram(max(1, min(CLASSES, int(np.log(whole.to_s / whole.from_s) / FINEST))))
+    bins = latency.histogram(
+        max(1, min(MAX_CLASSES, int(np.log(whole.to_s / whole.from_s) / MIN_CLASS_WIDTH)))
+    )
     edges = np.array([bins[0].from_s, *(each.to_s for each in bins)]) * 1e3
     counts = np.array([each.count for each in bins], float)
     axes.set_xscale("log")
@@ -219,7 +221,7 @@ def _width(text: str) -> float:
     """Estimate the width of a label as a part of the axes' width, before the layout, rather too large."""
     from streaming.stats.titles import width_points
 
-    return width_points(text, LABEL_SIZE) / (72 * WIDTH_INCHES * AXES_SHARE)
+    return width_points(text, LABEL_SIZE) / (72 * WIDTH_INCHES * MIN_AXES_SHARE)
 
 
 def _budget(axes: "Axes", delay: DelayBreakdown) -> None:

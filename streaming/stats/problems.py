@@ -30,7 +30,7 @@ _NOUNS = {
     "reopened": "reopening",
     "faults": "model fault",
 }
-IRREGULAR = 1.5
+MIN_IRREGULAR_GAP = 1.5
 """A gap between callbacks of at least this many blocks is attributed to the audio system."""
 
 
@@ -161,7 +161,7 @@ def _xruns(setup: Setup, statistics: StatisticsSummary) -> Problem:
         help = f"{spell('engine', 'worker')} computes elsewhere; a larger {spell('block_frames')} gives time"
         longest_ms = statistics.callback.max_us / 1e3
         cause = f"the callback took {longest_ms:.2f} ms at most, a block is {block_us / 1e3:.2f} ms"
-    elif statistics.interval.max_us > IRREGULAR * block_us:
+    elif statistics.interval.max_us > MIN_IRREGULAR_GAP * block_us:
         help = f"a larger {spell('block_frames')}, or less other work on this machine"
         cause = (
             f"the audio system called after {statistics.interval.max_us / 1e3:.2f} ms at most, a block is "

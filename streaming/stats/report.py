@@ -13,7 +13,7 @@ from streaming.stats.reader import Stats
 from streaming.stats.statistics import Counters, DelayBreakdown, StatisticsSummary
 from streaming.stats.summary import LiveReport, span
 
-WORST = 5
+MAX_WORST = 5
 """How many of the worst intervals a report lists."""
 BAR = 30
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
@@ -50,7 +50,7 @@ def has_problem(interval: IntervalStatistics) -> bool:
     return any(group_count(interval.new, name) for name in GROUPS)
 
 
-def worst(stats: Stats, count: int = WORST) -> list[WorstInterval]:
+def worst(stats: Stats, count: int = MAX_WORST) -> list[WorstInterval]:
     """Return the worst intervals in order of time. Those with problems are chosen first, then the slowest."""
 
     def badness(interval: IntervalStatistics) -> tuple[bool, float]:

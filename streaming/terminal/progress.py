@@ -12,7 +12,7 @@ Progress = Callable[[int, int], None]
 """Called with the amount done and the total."""
 
 
-LATE_S = 0.3
+MAX_SILENT_S = 0.3
 """Operations of at most this many seconds show no bar, and do not import what draws it."""
 
 
@@ -28,7 +28,7 @@ def progress(title: str, shown: bool = True) -> Generator[Callable[[int, int | N
 
         def advance(done: int, total: int | None) -> None:
             nonlocal bar, waiting
-            if waiting and monotonic() - began > LATE_S:
+            if waiting and monotonic() - began > MAX_SILENT_S:
                 waiting, bar = False, _bar(title)
                 if bar is not None:
                     stack.enter_context(bar)

@@ -1,6 +1,7 @@
 """Functions are verbs or name what they give, and fit on a screen; files fit on a few screens."""
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -124,16 +125,59 @@ def test_locals_say_what_they_hold() -> None:
     assert not wrong
 
 
+OTHER_LIMITS = re.compile(r"_?(MOST|LEAST|LARGEST|SMALLEST|LONGEST|SHORTEST|HIGHEST|LOWEST|FEWEST)(_|$)")
+LIMIT_TEXT = re.compile(
+    r"The (default )?(most|least|largest|smallest|greatest|longest|shortest|highest|lowest|fewest)\b"
+)
+TIMEOUT_TEXT = re.compile(r"The seconds that \S.* may take\b")
+
+
+def misnamed_limits(tree: ast.Module) -> list[str]:
+    """Constants that their names or docstrings call limits, but not ``MAX_``, ``MIN_`` or ``_TIMEOUT_S``."""
+    names: list[str] = []
+    for statement, after in itertools.zip_longest(tree.body, tree.body[1:]):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                pass
+            case _:
+                continue
+        text = ""
+        match after:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                pass
+            case _:
+                pass
+        if not name.isupper():
+            continue
+        is_limit = OTHER_LIMITS.match(name) or LIMIT_TEXT.match(text)
+        is_timeout = TIMEOUT_TEXT.match(text)
+        if (is_limit and not re.match(r"_?(MAX|MIN)_", name)) or (
+            is_timeout and not name.endswith("_TIMEOUT_S")
+        ):
+            names.append(name)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("MOST_ROWS = 8", ["MOST_ROWS"]),
+        ("ROWS = 8\n'The most rows of a block.'", ["ROWS"]),
+        ("ROWS: int = 8\n'The fewest rows.'", ["ROWS"]),
+        ("MAX_ROWS = 8\n'The most rows of a block.'\n_MIN_ROWS = 1", []),
+        ("OPEN_S = 8\n'The seconds that a device may take to open.'", ["OPEN_S"]),
+        ("OPEN_TIMEOUT_S = 8\n'The seconds that a device may take to open.'\nROWS = 8", []),
+    ],
+)
+def test_misnamed_limits_are_listed(text: str, names: list[str]) -> None:
+    assert misnamed_limits(ast.parse(text)) == names
+
+
 def test_limits_are_called_min_and_max() -> None:
-    """A constant is ``MAX_ROWS``, not ``MOST_ROWS`` or ``LARGEST``."""
-    others = re.compile(r"_?(MOST|LEAST|LARGEST|SMALLEST|LONGEST|SHORTEST|HIGHEST|LOWEST|FEWEST)(_|$)")
-    names = {
-        f"{name_of(path)}: {node.id}"
-        for path in modules_in(*FOLDERS)
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    wrong = {
+        name_of(path): names for path in modules_in(*FOLDERS) if (names := misnamed_limits(tree_of(path)))
     }
-    assert not [name for name in names if others.match(name.split(": ")[1])]
+    assert not wrong
 
 
 def test_files_are_short() -> None:

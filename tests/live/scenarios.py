@@ -17,7 +17,7 @@ from streaming.errors import DeviceError
 from streaming.hosts.default import list_devices
 from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
-from streaming.live.watchdog import STALL_S
+from streaming.live.watchdog import STALL_TIMEOUT_S
 from tests.live.counting import CALLS, END_AT, FLAGS, TIMED, counters, request
 from tests.live.own_process import until
 from tests.live.servers import pulse_server, server_or_skip
@@ -63,7 +63,7 @@ class Player:
             if not self.host.refresh():
                 return False
             try:
-                self.open(STALL_S)
+                self.open(STALL_TIMEOUT_S)
             except (DeviceError, InputError):
                 return False
             return True

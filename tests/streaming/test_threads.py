@@ -25,7 +25,7 @@ from tests.streaming.live.runs import BLOCK, late, noise, ready, runs
 @pytest.fixture(autouse=True)
 def all_rows_are_cut(monkeypatch):
     """Short rows too, on any machine."""
-    monkeypatch.setattr(thread_cuts, "LONG_WORK", 0)
+    monkeypatch.setattr(thread_cuts, "MIN_CUT_WORK", 0)
     monkeypatch.setattr(team, "core_count", lambda: 2)
 
 

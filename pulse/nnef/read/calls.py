@@ -10,7 +10,7 @@ from pulse.nnef.read.arithmetic import SIZE_FUNCTIONS, apply
 from pulse.nnef.read.expressions import Evaluator
 from pulse.nnef.read.files import Files
 from pulse.nnef.read.node import GraphReader, NnefValue, NnefWire, NodeReader
-from pulse.nnef.read.parser import DEPTH
+from pulse.nnef.read.parser import MAX_DEPTH
 from pulse.nnef.read.position import Position
 from pulse.nnef.read.pulses import StreamTiming
 from pulse.nnef.read.scan import read_scan
@@ -140,7 +140,7 @@ class Calls:
             scope,
             at.graph,
             lambda name: renamed.get(name, f"{prefix}.{name}"),
-            at.error(f"fragments call each other more than {DEPTH} deep"),
+            at.error(f"fragments call each other more than {MAX_DEPTH} deep"),
         )
         missing = [name for name in results if name not in scope]
         if missing:
@@ -153,7 +153,7 @@ class Calls:
         fragment = self._definitions.fragments.get(name)
         if fragment is None or fragment.body is None:
             raise node.error(f"there is no fragment {printable(name)}")
-        too_deep = node.error(f"scans are nested more than {DEPTH} deep")
+        too_deep = node.error(f"scans are nested more than {MAX_DEPTH} deep")
 
         def run(scope: dict[str, NnefValue], body: GraphReader) -> dict[str, NnefValue]:
             self._run_fragment(fragment, scope, body, str, too_deep)
@@ -170,7 +170,7 @@ class Calls:
         too_deep: LoadError,
     ) -> None:
         assert fragment.body is not None
-        if self._depth >= DEPTH:
+        if self._depth >= MAX_DEPTH:
             raise too_deep
         self._depth += 1
         self.run(fragment.body, scope, graph, new_name)

@@ -15,11 +15,11 @@ from pulse.support.printable import printable
 from pulse.support.record import record
 
 QUANTISATION = "graph.quant"
-TEXT_BYTES = 1 << 26
+MAX_TEXT_BYTES = 1 << 26
 """A longer graph is refused: weights belong into files of their own."""
-UNPACKED_BYTES = 1 << 28
-UNPACKED_TIMES = 64
-"""An archive unpacks to at most ``UNPACKED_BYTES``, or ``UNPACKED_TIMES`` its own size."""
+MAX_UNPACKED_BYTES = 1 << 28
+MAX_UNPACKED_RATIO = 64
+"""An archive unpacks to at most ``MAX_UNPACKED_BYTES``, or ``MAX_UNPACKED_RATIO`` its own size."""
 
 
 @record(eq=False)
@@ -55,9 +55,10 @@ class Files:
             raise LoadError(
                 f"{self.title}: there is no {GRAPH} in it; pack the files of the model, not their folder"
             )
-        if len(content) > TEXT_BYTES:
+        if len(content) > MAX_TEXT_BYTES:
             raise LoadError(
-                f"{self.title}: {GRAPH} has {len(content)} bytes, over {TEXT_BYTES}; store weights as {TENSOR} files"
+                f"{self.title}: {GRAPH} has {len(content)} bytes, over {MAX_TEXT_BYTES}; "
+                f"store weights as {TENSOR} files"
             )
         try:
             return content.decode()
@@ -95,7 +96,7 @@ class Files:
 
 
 def _unpack(content: bytes, title: str) -> dict[str, bytes]:
-    limit = max(UNPACKED_BYTES, UNPACKED_TIMES * len(content))
+    limit = max(MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO * len(content))
     too_much = LoadError(f"{title}: it unpacks to more than {limit} bytes; unpack it, and give the folder")
     try:
         if content[:2] == GZIP:

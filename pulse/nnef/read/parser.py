@@ -24,7 +24,7 @@ from pulse.nnef.syntax import (
 from pulse.support.printable import printable
 from pulse.support.record import record
 
-DEPTH = 60
+MAX_DEPTH = 60
 """How deep brackets and fragments may be nested."""
 TOKEN = re.compile(
     r"""(?P<skip>[ \t\r\n]+|\#[^\n]*)
@@ -263,8 +263,8 @@ class _Parser:
 
     def _deeper(self) -> None:
         self._depth += 1
-        if self._depth > DEPTH:
-            self._fail(self._next.line, f"brackets are nested more than {DEPTH} deep")
+        if self._depth > MAX_DEPTH:
+            self._fail(self._next.line, f"brackets are nested more than {MAX_DEPTH} deep")
 
     def _expression(self) -> Expression:
         self._deeper()
@@ -283,8 +283,8 @@ class _Parser:
         count = 0
         while self._next.kind in ("sign", "word") and self._next.text in LEVELS[level]:
             count += 1
-            if count > DEPTH:
-                self._fail(self._next.line, f"more than {DEPTH} operators follow each other")
+            if count > MAX_DEPTH:
+                self._fail(self._next.line, f"more than {MAX_DEPTH} operators follow each other")
             sign = self._take().text
             left = Binary(left, sign, self._binary(level + 1))
         return left

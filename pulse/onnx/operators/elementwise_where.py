@@ -17,7 +17,7 @@ from pulse.typed import TypedNode
 
 UNBOUNDED = ("log", "reciprocal", "sqrt", "div", "pow")
 """Functions that may give NaN or infinity for the arguments that a choice leaves out."""
-FARTHEST = 12
+MAX_EXAMINED_OPS = 12
 """The most ops that are examined between a choice and a conversion."""
 
 
@@ -51,7 +51,7 @@ class _Branch:
 
     def build(self) -> OutletId:
         """The wire. Elements that are not chosen may differ."""
-        return self._chosen(self._node.input(self._place), FARTHEST)
+        return self._chosen(self._node.input(self._place), MAX_EXAMINED_OPS)
 
     def _chosen(self, outlet: OutletId, farthest: int) -> OutletId:
         """A wire of which only the chosen elements are converted; itself if it converts nothing."""
@@ -73,7 +73,7 @@ class _Branch:
         return (
             to_integers
             and np.issubdtype(source.dtype, np.floating)
-            and self._may_be_infinite(producer.inputs[0], FARTHEST)
+            and self._may_be_infinite(producer.inputs[0], MAX_EXAMINED_OPS)
         )
 
     def _may_be_infinite(self, outlet: OutletId, farthest: int) -> bool:

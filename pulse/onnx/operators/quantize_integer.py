@@ -23,7 +23,7 @@ from pulse.ops.slice import Slice
 from pulse.support.wording import spell
 from pulse.typed import known_value
 
-EXACT = 1 << 24
+MAX_EXACT = 1 << 24
 """Integers up to here are exact in f32."""
 BYTES = (np.dtype(np.uint8), np.dtype(np.int8))
 MAX_CODE = 255.0
@@ -145,7 +145,7 @@ def _parts(node: NodeContext, terms: Array) -> Sequence[int] | None:
     starts, total = [0], 0.0
     for place, term in enumerate(terms.tolist()):
         total += term
-        if total >= EXACT:
+        if total >= MAX_EXACT:
             starts.append(place)
             total = term
     return starts if len(starts) <= MAX_PARTS else None
@@ -165,12 +165,12 @@ def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> Outl
             point = as_one(node, node.input(zero), f"{name}_zero")
         operands.append(subtract_zero(node, node.input(slot), point, name))
     kernel = node.graph.fact(operands[1]).shape[1:]
-    size = np.prod([int(dim) for dim in kernel]) if all(dim.is_const for dim in kernel) else EXACT
+    size = np.prod([int(dim) for dim in kernel]) if all(dim.is_const for dim in kernel) else MAX_EXACT
     largest = _largest(node, operands[1])
     each = (
         largest.reshape(largest.shape[0], -1).sum(axis=1).max(initial=0) if largest.ndim else largest * size
     )
-    exact = MAX_CODE * float(each) < EXACT
+    exact = MAX_CODE * float(each) < MAX_EXACT
     wide = F32 if exact else I32
     part = replace(
         node,

@@ -33,7 +33,7 @@ from pulse.support.plugins import load_plugins
 from pulse.support.report import json_value
 
 _MODULES = "kernels"
-SHOWN = 12
+MAX_SHOWN_FIELDS = 12
 """The most fields of an instruction in a listing."""
 
 
@@ -160,7 +160,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         ]
         for number, (row, parts) in enumerate(zip(self.instructions, self.thread_cuts.rows)):
             fields = [f"{name}={_text(value)}" for name, value in row.instruction.fields_by_name()]
-            text = " ".join(fields if len(fields) <= SHOWN else [*fields[:SHOWN], "…"])
+            text = " ".join(fields if len(fields) <= MAX_SHOWN_FIELDS else [*fields[:MAX_SHOWN_FIELDS], "…"])
             cut_text = "" if parts is None else f"  in parts of {parts.cut.count} from {parts.bounds[:-1]}"
             lines.append(f"{number:4d} {row.kernel:<14} {row.node} ({row.op})  {text}{cut_text}")
         return lines

@@ -40,7 +40,7 @@ HEADS = (1, 2, 4)
 """Of a group: one, or as many as fill a vector."""
 PAGE = 1024
 """Numbers of a page of memory; more than four keys that lie whole pages apart are in each other's way in the cache."""
-TOGETHER = 64
+MAX_HEAD_GROUPS = 64
 """The most groups of heads that are computed together."""
 BLOCK = LANES
 """Frames whose keys, or values, are read of one group of heads before the next."""
@@ -264,7 +264,7 @@ def fill_row(y: Pointer, width: int, value: Any) -> None:
 
 def scratch_size(groups: int, heads: int, band: int) -> int:
     """Return the numbers of scratch memory that a row needs."""
-    return band if heads == 1 else min(groups, TOGETHER) * (heads * band + LANES)
+    return band if heads == 1 else min(groups, MAX_HEAD_GROUPS) * (heads * band + LANES)
 
 
 class BandAttention(Instruction):
@@ -375,9 +375,9 @@ def attend_by_row(row: BandAttention) -> None:
     band, back, period, first = row.W, row.back, row.C, row.clock[0] * row.P - row.offset
     scale, empty = np.float32(row.scale), np.float32(row.empty)
     size = band * heads + LANES
-    for n in range(pulse * -(-row.M // TOGETHER)):
-        r, begin = n % pulse, n // pulse * TOGETHER
-        groups = min(TOGETHER, row.M - begin)
+    for n in range(pulse * -(-row.M // MAX_HEAD_GROUPS)):
+        r, begin = n % pulse, n // pulse * MAX_HEAD_GROUPS
+        groups = min(MAX_HEAD_GROUPS, row.M - begin)
         i, tops = first + r, scratch + band * heads
         low, frames = seen_frames(i, back, band, length)
         if frames == 0:

@@ -21,7 +21,7 @@ from pulse.program.table.memory import Value
 from pulse.program.weights import Stored
 from pulse.support.record import record
 
-WIDE = 16
+MIN_FINISHED_COLUMNS = 16
 """The fewest columns with which a product applies the following elementwise steps to its own rows."""
 
 
@@ -86,7 +86,7 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
         order_y = order if grouped_axis is None else order_y
     columns = sizes[1] if is_depthwise(op, kernel) else kernel[1]
     after = Finishing(outlet, 1, sizes[1])
-    if (grouped_axis is not None and shift is None) or columns >= WIDE:
+    if (grouped_axis is not None and shift is None) or columns >= MIN_FINISHED_COLUMNS:
         after = find_finishing(cx, outlet, 1, gates=False)
     y = after.place(cx, sizes, order_y) if shift is None else cx.temporary(sizes, x.dtype, order_y)
     bias = bias if after.bias is None else bias + after.bias
@@ -122,7 +122,7 @@ def _align_outputs(
     """
     unpadded = replace(op, pads=tuple((TDim.of(0), TDim.of(0)) for _ in op.pads))
     axis, channels = _find_grouped_axis(unpadded, sizes, order), sizes[1]
-    if axis is None or channels >= WIDE or cx.is_read_later(outlet):
+    if axis is None or channels >= MIN_FINISHED_COLUMNS or cx.is_read_later(outlet):
         return op, None
     readers = [cx.graph.nodes[inlet.node].op for inlet in cx.graph.outlet(outlet).successors]
     i = axis - 2

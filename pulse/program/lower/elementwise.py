@@ -32,7 +32,7 @@ MAX_INPUTS = 8
 
 MAX_REGISTERS = 16
 
-EXACT = 1 << 53
+MAX_EXACT = 1 << 53
 """The largest integer such that all up to it are exact in f64, in which the kernel computes."""
 
 MAX_CHAINED_FUNCTIONS = 48
@@ -154,7 +154,7 @@ def lower_elementwise(cx: Lowering, node: PulsedNode, op: Elementwise | Cast) ->
             constant is not None
             and constant.dtype.kind in "iu"
             and constant.size
-            and int(abs(constant).max()) > EXACT
+            and int(abs(constant).max()) > MAX_EXACT
         ):
             raise CompileError(
                 f"{node.name} ({node.op.name}): input {slot} holds integers beyond 2**53; "

@@ -16,7 +16,7 @@ from pulse.program.table.memory import Value
 from pulse.support.bounds import FAR
 from pulse.support.record import record
 
-LOOPS = 3
+MAX_LOOPS = 3
 """The loops of a check; a tensor with more separate axes is refused."""
 
 
@@ -63,8 +63,8 @@ def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str,
     axis = frames.axis
     count, step = (1, 0) if axis is None else (whole.shape[axis], whole.strides[axis])
     x = whole if axis is None else whole.part(axis, 0, 1)
-    loops = Loops.over(x.shape, [x.strides], x.order).pad(LOOPS)
-    if len(loops.sizes) > LOOPS:
+    loops = Loops.over(x.shape, [x.strides], x.order).pad(MAX_LOOPS)
+    if len(loops.sizes) > MAX_LOOPS:
         raise CompileError(f"{node} ({op}): a check over {len(loops.sizes)} separate axes is not supported")
     if 0 in operand.shape:
         return own

@@ -10,7 +10,7 @@ from pulse.program.table.memory import align
 from pulse.program.table.table import RowTable, link, row_starts
 from pulse.support.record import record
 
-LONG_WORK = 250_000
+MIN_CUT_WORK = 250_000
 """The least work of a row that is cut, in units of ``Instruction.work``: about 8 us. A turn costs 1 us."""
 
 
@@ -51,7 +51,7 @@ def _parts_of_row(row: list[int], threads: int) -> RowCut | None:
     if threads == 1 or kernel.instruction.cuts is Instruction.cuts:
         return None
     instruction = kernel.instruction.from_words(row, 0, (), kernel.form)
-    if instruction.work() < LONG_WORK:
+    if instruction.work() < MIN_CUT_WORK:
         return None
     counts = range(threads, 1, -1)
     return next((parts for count in counts if (parts := best_cut(kernel, row, count)) is not None), None)

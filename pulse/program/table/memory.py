@@ -14,7 +14,7 @@ from pulse.support.record import record
 
 ALIGNMENT = 64
 """The bytes of a cache line and of the widest vector register."""
-LARGE_RUN = 1 << 18
+MIN_RELEASED_BYTES = 1 << 18
 """The fewest bytes of a run that is released as soon as it is in the image."""
 
 
@@ -140,7 +140,7 @@ class Image:
         if shared and key in self._known:
             return self._known[key]
         buffer = Buffer(self.region, raw.size, self.size)
-        if raw.size >= LARGE_RUN:
+        if raw.size >= MIN_RELEASED_BYTES:
             # Separate memory, which is returned to the system as soon as it is in the image.
             mapped = np.frombuffer(mmap.mmap(-1, raw.size), np.uint8)
             mapped[:] = raw
@@ -165,7 +165,7 @@ class Image:
 
 def _identity(raw: Array) -> bytes:
     """Return a key for equal bytes: the bytes themselves, or the digest of many."""
-    return raw.tobytes() if raw.size < LARGE_RUN else blake2b(raw.data, digest_size=32).digest()
+    return raw.tobytes() if raw.size < MIN_RELEASED_BYTES else blake2b(raw.data, digest_size=32).digest()
 
 
 def align(size: int) -> int:

@@ -28,7 +28,7 @@ The exponential of such a score is exactly 0 relative to any score that is not m
 """
 MAX_ELEMENTS = 1 << 24
 """The most elements of a mask that is run."""
-WHOLE = 1 << 22
+MAX_MASK_ELEMENTS = 1 << 22
 """The most elements of a mask without a repeating pattern, which is stored whole."""
 MAX_POSITIONS = 1 << 16
 """The most positions of a table that is run."""
@@ -312,7 +312,7 @@ class Mask:
                 if self._holds(op, self.sample(frames), form is not sample):
                     return replace(self._find(op), limited=limited)
         whole = self.sample(frames)
-        if whole.frames != frames or whole.bias.size > WHOLE:
+        if whole.frames != frames or whole.bias.size > MAX_MASK_ELEMENTS:
             raise NoBandError("its bias follows no pattern that repeats")
         op = BandedAttention(1.0, whole.table(frames, frames - 1, max(0, whole.reach()[1])), frames - 1)
         if not self._holds(op, self.sample(max(1, frames * 2 // 3)), False):

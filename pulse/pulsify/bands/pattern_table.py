@@ -7,7 +7,7 @@ import numpy as np
 from pulse.facts import Array
 from pulse.pulsify.bands.pattern import NEVER, Interval, Pattern, affine, exact
 
-SMALL = 1 << 12
+MAX_EXAMINED_ELEMENTS = 1 << 12
 """The most elements of a constant that are examined one by one."""
 
 
@@ -18,7 +18,7 @@ def stored_pattern(value: Array, axes: Sequence[int], period: int, distance: int
     """
     bounds = _bounds(value)
     if not axes:
-        return Pattern.constant(exact(value)) if value.size <= SMALL else bounds
+        return Pattern.constant(exact(value)) if value.size <= MAX_EXAMINED_ELEMENTS else bounds
     if len(axes) > 2 or value.size == 0:
         return Pattern.unknown(bounds.near)
     early, late = value, value

@@ -10,7 +10,8 @@ from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.quantize import CodeTable
 from pulse.tflite import fixed_point
 from pulse.tflite.codes import (
-    SLOPES,
+    MAX_RATIO,
+    MIN_RATIO,
     away,
     clamp,
     clamp_wide,
@@ -78,8 +79,8 @@ def leaky_relu(node: TfliteNode) -> OutletId:
         return apply(node, "leaky_relu", (alpha,))
     slope = node.quantization(0).scale[0] / target(node)[1].scale[0]
     share = np.float32(alpha) * slope
-    least, most = SLOPES
-    eight = least <= slope <= most and least <= abs(share) <= most and node.read(0).dtype != np.int16
+    allowed = all(MIN_RATIO <= factor <= MAX_RATIO for factor in (slope, abs(share)))
+    eight = allowed and node.read(0).dtype != np.int16
 
     def rescale(x: Array, factor: np.float32) -> Array:
         return scale_by_slope(x, factor) if eight else multiply(x, float(factor))

@@ -10,7 +10,7 @@ from pulse.graph import OutletId
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import Reshape, Transpose
 from pulse.tflite.codes import (
-    EXACT,
+    MAX_EXACT,
     X_DIGIT,
     activate,
     clamp_wide,
@@ -126,9 +126,9 @@ def batch_matmul(node: TfliteNode) -> OutletId:
     if weights.data is not None:
         most[1] = int(np.abs(subtract_zero(weights)).max(initial=0))
     depth = node.graph.fact(a).shape[-1]
-    if not depth.is_const or int(depth) * most[0] * most[1] > EXACT:
+    if not depth.is_const or int(depth) * most[0] * most[1] > MAX_EXACT:
         raise node.error(
-            f"a sum of {depth} products of codes cannot be proved exact below {EXACT}; keep it in floats"
+            f"a sum of {depth} products of codes cannot be proved exact below {MAX_EXACT}; keep it in floats"
         )
     assert max(most) <= X_DIGIT
     _, quantization = target(node)

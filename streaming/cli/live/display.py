@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.text import Text
 
-ROWS = 8
+MAX_METERS = 8
 """The most channels that have a meter."""
 METER_FLOOR_DB = -60.0
 """The level at which a meter is empty."""
@@ -110,9 +110,9 @@ class _Display:
             return
         each = (width - 2 * (len(sides) - 1)) // len(sides)
         rows = [[Text(name, "dim") for name, _ in sides]]
-        for place in range(min(ROWS, max(len(peaks) for _, peaks in sides))):
+        for place in range(min(MAX_METERS, max(len(peaks) for _, peaks in sides))):
             rows.append([self._meter(peaks, place, each) for _, peaks in sides])
-        if any(len(peaks) > ROWS for _, peaks in sides):
+        if any(len(peaks) > MAX_METERS for _, peaks in sides):
             rows.append([_others(peaks) for _, peaks in sides])
         for row in rows:
             line = Text(no_wrap=True)
@@ -205,7 +205,7 @@ def _problem_text(counters: Counters) -> "Text":
 def _others(peaks: tuple[Peak, ...]) -> "Text":
     from rich.text import Text
 
-    others = peaks[ROWS:]
+    others = peaks[MAX_METERS:]
     if not others:
         return Text("")
     loudest = max(peak.held_db for peak in others)

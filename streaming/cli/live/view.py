@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from streaming.cli.live.display import ASCII, BLOCK_SIGNS, ROWS, KeyCommand, clock, decibels_text, render
+from streaming.cli.live.display import (
+    ASCII,
+    BLOCK_SIGNS,
+    MAX_METERS,
+    KeyCommand,
+    clock,
+    decibels_text,
+    render,
+)
 from streaming.cli.live.scene import Scene
 from streaming.stats.problems import describe_counters
 from streaming.stats.setup import Setup
@@ -80,7 +88,7 @@ def plain_line(scene: Scene) -> str:
     for name, peaks in (("in", scene.peaks_in), ("out", scene.peaks_out)):
         if peaks:
             parts.append(
-                f"{name} {' '.join(decibels_text(peak.held_db).strip() for peak in peaks[:ROWS])} dBFS"
+                f"{name} {' '.join(decibels_text(peak.held_db).strip() for peak in peaks[:MAX_METERS])} dBFS"
             )
     parts.append(describe_counters(new))
     shown_notes = () if before is None else before.notes

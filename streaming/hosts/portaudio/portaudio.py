@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 PortAudioStream: TypeAlias = "NativeStream | PythonStream"
 
-START_S = 8.0
+SEARCH_TIMEOUT_S = 8.0
 """The seconds that the search for devices may take."""
-REFRESH_S = 1.5
+REFRESH_TIMEOUT_S = 1.5
 """A search for devices may take longer: it goes on, and the call says so."""
-EXIT_S = 1.0
+EXIT_TIMEOUT_S = 1.0
 """What PortAudio has not closed by then stays open."""
 
 
@@ -51,9 +51,10 @@ def _system() -> AudioSystem:
         current = systems.current
         if current is None or not current.is_usable:
             current = _replace_system(current)
-        if not current.wait(START_S):
+        if not current.wait(SEARCH_TIMEOUT_S):
             raise DeviceError(
-                f"PortAudio looks for devices for more than {START_S:g} s; is a sound server hanging? Start that again"
+                f"PortAudio looks for devices for more than {SEARCH_TIMEOUT_S:g} s; is a sound server hanging? "
+                "Start that again"
             )
         return current
 
@@ -70,7 +71,7 @@ def _replace_system(old: AudioSystem | None) -> AudioSystem:
     return systems.current
 
 
-def refresh(limit_s: float = REFRESH_S) -> bool:
+def refresh(limit_s: float = REFRESH_TIMEOUT_S) -> bool:
     """Search for devices again. Returns whether the limit sufficed. Open streams continue, indices may change.
 
     Raises DeviceError: the search can never succeed
@@ -85,7 +86,7 @@ def refresh(limit_s: float = REFRESH_S) -> bool:
 
 
 @atexit.register
-def release(limit_s: float = EXIT_S) -> None:
+def release(limit_s: float = EXIT_TIMEOUT_S) -> None:
     """Close all streams and terminate PortAudio, as far as possible within the limit; the next use restarts it."""
     with systems.lock:
         for stream in systems.open:

@@ -12,7 +12,7 @@ from streaming.hosts.host import StreamRequest
 from streaming.hosts.portaudio.caller import Caller
 from streaming.hosts.portaudio.library import INSTALL
 from streaming.hosts.portaudio.stream_spec import StreamSide
-from streaming.hosts.portaudio.system import OPEN_S
+from streaming.hosts.portaudio.system import OPEN_TIMEOUT_S
 from streaming.native.callback_signature import ABORT, COMPLETE, FUNCTION
 from streaming.native.gate import Gate, stream_callback
 
@@ -129,7 +129,7 @@ class PythonStream(NotCopyable):
 
     def _call_bounded(self, call: Callable[[], Any], what: str) -> Any:
         try:
-            return self._call(call, OPEN_S)
+            return self._call(call, OPEN_TIMEOUT_S)
         except TimeoutError:
             raise DeviceError(f"{self._title}: {what}, the audio system does not answer") from None
         except self._error as error:

@@ -15,9 +15,9 @@ from streaming.hosts.portaudio.caller import Caller
 from streaming.hosts.portaudio.refusal import open_error
 from streaming.hosts.portaudio.stream_spec import StreamSpec
 
-OPEN_S = 8.0
+OPEN_TIMEOUT_S = 8.0
 """The seconds that a device may take to open."""
-PROBE_S = 1.0
+PROBE_TIMEOUT_S = 1.0
 """A call of PortAudio that takes longer means that its sound server hangs."""
 _NEVER = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 2)
 """The callback of a stream that is never started."""
@@ -121,11 +121,11 @@ class AudioSystem(NotCopyable):
             return code, self._text(code)
 
         def works_at(rate_hz: int) -> bool:
-            return self._call(lambda: self._works(spec, rate_hz), OPEN_S)
+            return self._call(lambda: self._works(spec, rate_hz), OPEN_TIMEOUT_S)
 
         with capture_alsa_messages() as reason:
             try:
-                code, text = self._call(try_open, OPEN_S)
+                code, text = self._call(try_open, OPEN_TIMEOUT_S)
                 if code < 0:
                     raise open_error(spec.sides, spec.rate_hz, code, reason() or text, works_at)
             except TimeoutError:
@@ -153,7 +153,7 @@ class AudioSystem(NotCopyable):
 
         with capture_alsa_messages() as reason:
             try:
-                code, text = self._call(try_start, OPEN_S)
+                code, text = self._call(try_start, OPEN_TIMEOUT_S)
             except TimeoutError:
                 return "the audio system does not answer"
             return None if code >= 0 else reason() or text
@@ -183,7 +183,7 @@ class AudioSystem(NotCopyable):
         if self.streams == 0 and self.gone:
             self._call.end()
         elif self.streams == 0 and self.retired:
-            self.end(PROBE_S)
+            self.end(PROBE_TIMEOUT_S)
 
     def end(self, limit_s: float) -> None:
         """Release everything, if that is safe and possible within the limit."""
@@ -219,7 +219,7 @@ class AudioSystem(NotCopyable):
 
         with capture_alsa_messages():
             try:
-                self.gone = not self._call(try_call, PROBE_S)
+                self.gone = not self._call(try_call, PROBE_TIMEOUT_S)
             except TimeoutError:
                 return False
         return self.is_usable

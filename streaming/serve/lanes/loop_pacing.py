@@ -5,10 +5,10 @@ import time
 
 from pulse.support.not_copyable import NotCopyable
 
-APART_S = 0.001
+MAX_PAUSE_S = 0.001
 """The longest pause between two iterations, in seconds."""
-STREAM_S = 20e-6
-"""The pause per open stream in seconds, up to ``APART_S``: with few streams, there is almost none."""
+STREAM_PAUSE_S = 20e-6
+"""The pause per open stream in seconds, up to ``MAX_PAUSE_S``: with few streams, there is almost none."""
 
 
 class LoopPacing(NotCopyable):
@@ -34,7 +34,7 @@ class LoopPacing(NotCopyable):
 
     def _pause(self) -> None:
         self._will_pause = False
-        left_s = self._began + min(APART_S, self.streams * STREAM_S) - time.monotonic()
+        left_s = self._began + min(MAX_PAUSE_S, self.streams * STREAM_PAUSE_S) - time.monotonic()
         if left_s > 0:
             time.sleep(left_s)
         self._began = time.monotonic()

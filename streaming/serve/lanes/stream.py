@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
 from streaming.protocol.errors import ProtocolError
-from streaming.protocol.frames import EPOCHS, FINAL, OUTPUT, Header, pack_frames
+from streaming.protocol.frames import EPOCH_MODULUS, FINAL, OUTPUT, Header, pack_frames
 from streaming.protocol.ports import StreamPort
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lanes.session import LaneSession
@@ -212,7 +212,7 @@ class LaneStream(NotCopyable):
         for name, port in finals.items():
             value = frames[name]
             count = 1 if port.axis is None else value.shape[port.axis]
-            header = Header(FINAL, port.number, self._epoch % EPOCHS, count, 0)
+            header = Header(FINAL, port.number, self._epoch % EPOCH_MODULUS, count, 0)
             messages.append(pack_frames(header, port.encode(value, self._format)))
         received = self._form.counted_in(self._session.received_frames)
         sent = self._form.counted_out(self._session.frames_out)
@@ -250,7 +250,7 @@ class LaneStream(NotCopyable):
 
     def _plain_messages(self, results: TurnResults, place: int, step: TurnTimes) -> tuple[bytes, ...]:
         """Return the messages of results that are sent without conversion."""
-        times, epoch, sent = _microseconds(step), self._epoch % EPOCHS, self._session.frames_out
+        times, epoch, sent = _microseconds(step), self._epoch % EPOCH_MODULUS, self._session.frames_out
         messages: list[bytes] = []
         for port, frames in self._frames:
             count = step.pulses * frames
@@ -269,14 +269,14 @@ class LaneStream(NotCopyable):
                 messages += self._coded_messages(port, self._form.outward[port.name].push(array), step)
                 continue
             first = self._session.frames_out[port.name] - count
-            header = Header(OUTPUT, port.number, self._epoch % EPOCHS, count, first, queue_us, step_us)
+            header = Header(OUTPUT, port.number, self._epoch % EPOCH_MODULUS, count, first, queue_us, step_us)
             messages.append(pack_frames(header, port.encode(array, self._format)))
         return messages
 
     def _coded_messages(
         self, port: StreamPort, coded: Iterable[Coded], step: TurnTimes | None
     ) -> list[bytes]:
-        epoch, times = self._epoch % EPOCHS, _microseconds(step)
+        epoch, times = self._epoch % EPOCH_MODULUS, _microseconds(step)
         return [
             pack_frames(Header(OUTPUT, port.number, epoch, count, first, *times), values)
             for first, count, values in coded

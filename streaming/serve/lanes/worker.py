@@ -14,7 +14,7 @@ from streaming.serve.lanes.group import LaneGroup
 from streaming.serve.lanes.loop_pacing import LoopPacing
 from streaming.serve.lanes.stream import Answer, LaneStream
 
-UNSENT_BYTES = 1 << 20
+MAX_UNSENT_BYTES = 1 << 20
 """A lane stalls while more bytes than this wait to be sent to its client."""
 logger = logging.getLogger("pulse.serve")
 
@@ -120,7 +120,7 @@ class LaneWorker(NotCopyable):
         group = self._group_of.get(stream)
         if group is None:
             return
-        stalls = stream.unsent_bytes > UNSENT_BYTES and not stream.commands
+        stalls = stream.unsent_bytes > MAX_UNSENT_BYTES and not stream.commands
         while not stalls and (answer := stream.prepare()) is not None:
             self._answers.append((stream, answer))
             if answer.closed:

@@ -18,7 +18,7 @@ const EPOCHS = 65536;
 const PATH = "/v1/stream";
 const RETRYABLE_CODES = ["connection", "drain", "busy", "address"]; // errors after which another connection may go on
 const PAUSE_S = 0.05; // between two attempts of a lost stream
-const ANSWER_S = 10; // in which a server answers a hello
+const ANSWER_TIMEOUT_S = 10; // in which a server answers a hello
 const ATTEMPT_S = 2; // in which a server resumes a lost stream, before the next one is asked
 
 const ARRAYS = {
@@ -168,7 +168,7 @@ export class PulseStream {
   }
 
   /** A stream of this server, or of those that it names. */
-  async _try(url, hello, limitS = ANSWER_S) {
+  async _try(url, hello, limitS = ANSWER_TIMEOUT_S) {
     let moved;
     try {
       return await connect(url, hello, limitS);

@@ -8,7 +8,7 @@ pytest.importorskip("uvicorn", reason="needs the extra serve")
 
 from pulse.errors import InputError
 from streaming.fleet.cluster import Lost
-from streaming.fleet.control import MISSES, RETRY_S, START_S, FleetControl
+from streaming.fleet.control import MISSES, RETRY_S, START_TIMEOUT_S, FleetControl
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.holder import HolderStatus
 from streaming.fleet.plan import ClusterNode
@@ -136,9 +136,9 @@ def test_a_worker_that_never_begins(cluster):
     control = FleetControl(cluster, FleetTable())
     control.deploy(Deployment())
     control.reconcile(0.0)
-    control.reconcile(START_S - 1)
+    control.reconcile(START_TIMEOUT_S - 1)
     assert len(phases(control)) == 2
-    control.reconcile(START_S + 1)
+    control.reconcile(START_TIMEOUT_S + 1)
     assert not phases(control) and "has not begun" in control.status().problems[-1]
 
 

@@ -119,7 +119,7 @@ def test_mute_fades_from_where_it_is() -> None:
 def test_no_thread_applies_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     with runs(ready(running_sum)) as (_, live):
         live.control.running = True
-        monkeypatch.setattr(control, "ANSWER_S", 0.01)
+        monkeypatch.setattr(control, "ANSWER_TIMEOUT_S", 0.01)
         with pytest.raises(PulseError, match=r"no pulse has ended within 0\.01 s"):
             live.control.reset()
         assert fields(live).command == cb.NONE

@@ -112,7 +112,7 @@ def test_a_filter_goes_on_after_its_delay():
 
 def test_an_unapplied_command_is_withdrawn(monkeypatch):
     """The device stands still, and the callback computes: there is no other thread to do it."""
-    monkeypatch.setattr(control, "ANSWER_S", 0.02)
+    monkeypatch.setattr(control, "ANSWER_TIMEOUT_S", 0.02)
     with runs(ready(running_sum), engine="callback") as (host, live):
         host.run(np.ones((10 * BLOCK, 1), np.float32))
         live.control.running = True

@@ -43,7 +43,7 @@ from tests.streaming.models import filter_model
 
 def test_a_worker_that_stands_still(monkeypatch):
     """For ten seconds of sound: what has no room is lost and counted, and the device is not blamed."""
-    monkeypatch.setattr(watchdog, "STALL_S", LIMIT_S)  # this thread is the device: it may be late
+    monkeypatch.setattr(watchdog, "STALL_TIMEOUT_S", LIMIT_S)  # this thread is the device: it may be late
     host = ManualHost()
     compiled = ready(backend="numpy")
     with Live(compiled, Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=host) as live:
@@ -163,7 +163,7 @@ def test_a_device_that_is_inside_of_a_block_for_ever(lost_before):
 @pytest.mark.parametrize("reconnect", ["keep", "reset"])
 def test_nothing_changes_during_a_callback_that_never_returns(reconnect, monkeypatch):
     """A command would move the memory that it computes with; neither during the run nor after it."""
-    monkeypatch.setattr(control_module, "ANSWER_S", 0.01)
+    monkeypatch.setattr(control_module, "ANSWER_TIMEOUT_S", 0.01)
     host, plan = ManualHost(), Plan(RATE, block_frames=BLOCK)
     live = Live(ready(), plan, EngineConfig("callback"), UNCHANGED, reconnect, host=host)
     with pytest.raises(DeviceError, match="has not returned"), live:

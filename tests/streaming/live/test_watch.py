@@ -8,7 +8,7 @@ from streaming.errors import DeviceError
 from streaming.live import Live, Plan
 from streaming.live import live as live_module
 from streaming.live.virtual import VirtualDevice, VirtualHost
-from streaming.live.watchdog import EVENTS, PATIENCE_S, RETRY_S, SELDOM_S, TEARDOWN_S
+from streaming.live.watchdog import MAX_EVENTS, PATIENCE_S, RETRY_S, SELDOM_S, TEARDOWN_TIMEOUT_S
 from streaming.realtime.options import UNCHANGED
 from tests.streaming.live.runs import (
     BLOCK,
@@ -67,7 +67,7 @@ def test_a_device_that_goes_away_ends_the_run(kind, block):
         while not live.watchdog.has_ended:
             host.advance(0.05)
         passed_s = (host.now_ns() - since_ns) / 1e9
-        assert passed_s < 2 + (TEARDOWN_S if kind == "hangs" else 0)
+        assert passed_s < 2 + (TEARDOWN_TIMEOUT_S if kind == "hangs" else 0)
         assert live.watchdog.error is not None, "what ended the run is told before the device is stopped"
         statistics = live.statistics()
         assert statistics.counters.stalls == 1
@@ -215,15 +215,15 @@ def test_a_device_that_opens_but_does_not_call():
 def test_a_device_that_comes_and_goes():
     """Events do not pile up."""
     with runs(ready(), reconnect="keep") as (host, live):
-        for _ in range(EVENTS):
+        for _ in range(MAX_EVENTS):
             host.run(noise(BLOCK, 1))
             trouble(host, "ends")
             well(host)
             host.advance(0.2)
             back(host)
         counters = live.statistics().counters
-        assert (counters.stalls, counters.reopened) == (EVENTS, EVENTS)
-        assert len(live.statistics().notes) == EVENTS
+        assert (counters.stalls, counters.reopened) == (MAX_EVENTS, MAX_EVENTS)
+        assert len(live.statistics().notes) == MAX_EVENTS
 
 
 @engines

@@ -172,7 +172,7 @@ async def test_lost_before_the_first_checkpoint_begins_again(tmp_path):
 
 
 async def test_a_server_that_does_not_answer_is_passed_over(tmp_path, monkeypatch):
-    monkeypatch.setattr("streaming.client.connecting.ATTEMPT_S", 0.2)
+    monkeypatch.setattr("streaming.client.connecting.RESUME_TIMEOUT_S", 0.2)
     program = ready("filtered", PULSE)
     (port,) = program.inputs
     x = np.ones(
@@ -213,7 +213,7 @@ async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(tmp_path, mon
         async with connect([first.ws, second.ws], patience_s=20) as stream:
             await stream.send(x)
             await has_saved(first)
-            monkeypatch.setattr("streaming.client.connecting.ATTEMPT_S", 1.0)
+            monkeypatch.setattr("streaming.client.connecting.RESUME_TIMEOUT_S", 1.0)
             cut_all(first)
             outputs = await stream.flush()
             assert stream.connections == 2 and len(attempts) >= 3

@@ -50,7 +50,7 @@ def test_frames_of_any_axis_are_written_in_any_pieces(tmp_path_factory, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, shape[axis]), max_size=5), "cuts"))
     pieces = np.split(whole, cuts, axis)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frame_formats, "PIECE_BYTES", 64)
+        patch.setattr(frame_formats, "MAX_PIECE_BYTES", 64)
         path = write_pieces(folder / "x.npy", pieces, axis)
     for mode in (None, "r") if whole.size else (None,):
         stored = np.load(path, mmap_mode=mode)
@@ -185,6 +185,6 @@ def test_memory_does_not_grow(tmp_path, name, axis):
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 2 * frame_formats.PIECE_BYTES + 1_000_000
+    assert peak < 2 * frame_formats.MAX_PIECE_BYTES + 1_000_000
     if name.endswith(".npy"):
         assert np.load(tmp_path / name, mmap_mode="r").shape[axis] == 1000 * count

@@ -27,13 +27,13 @@ def write_sound(path, x, encoding):
 
 
 @pytest.mark.parametrize(("encoding", "channels"), FORMS)
-@pytest.mark.parametrize("piece", [64, rf64.PIECE])
+@pytest.mark.parametrize("piece", [64, rf64.MAX_PIECE_BYTES])
 def test_a_file_that_outgrows_its_sizes(tmp_path, monkeypatch, encoding, channels, piece):
     """It says the same as one that does not."""
     x = noise(3001, channels)
     small = write_sound(tmp_path / "small.wav", x, encoding)
     monkeypatch.setattr(rf64, "MAX_SIZE", small.stat().st_size - rf64.CHUNK_HEAD - 1)
-    monkeypatch.setattr(rf64, "PIECE", piece)
+    monkeypatch.setattr(rf64, "MAX_PIECE_BYTES", piece)
     large = write_sound(tmp_path / "large.wav", x, encoding)
     head, size = large.read_bytes()[:80], large.stat().st_size
     assert struct.unpack("<4sI4s4sIQ", head[:28]) == (b"RF64", 0xFFFF_FFFF, b"WAVE", b"ds64", 28, size - 8)
@@ -96,7 +96,7 @@ def test_no_room_to_become_longer(tmp_path, monkeypatch, encoding, room):
     x = noise(3001, 1)
     usual = write_sound(tmp_path / "usual.wav", x, encoding).read_bytes()
     monkeypatch.setattr(rf64, "MAX_SIZE", 1000)
-    monkeypatch.setattr(rf64, "PIECE", 64)
+    monkeypatch.setattr(rf64, "MAX_PIECE_BYTES", 64)
     full = r"a\.wav: cannot be written \(File too large\); free some space"
     with pytest.raises(InputError, match=full), limit_files(len(usual) + room):
         write_sound(tmp_path / "a.wav", x, encoding)

@@ -56,7 +56,7 @@ SOURCES: dict[str, tuple[Callable[[], onnx.ModelProto], int]] = {
 @pytest.fixture(autouse=True)
 def all_rows_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short rows too, on any machine."""
-    monkeypatch.setattr(thread_cuts, "LONG_WORK", 0)
+    monkeypatch.setattr(thread_cuts, "MIN_CUT_WORK", 0)
     monkeypatch.setattr(team, "core_count", lambda: 4)
 
 
@@ -289,7 +289,7 @@ def test_one_thread_is_the_default_and_has_no_helper() -> None:
 
 
 def test_a_program_of_short_rows_has_no_helper(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thread_cuts, "LONG_WORK", 1 << 40)
+    monkeypatch.setattr(thread_cuts, "MIN_CUT_WORK", 1 << 40)
     gc.collect()
     before = helpers()
     program = pulse.stream(tcn(), 1, threads=2)
@@ -348,7 +348,7 @@ import numpy as np
 import pulse
 from bench.models import tcn
 from pulse.program.machine import thread_cuts, team
-thread_cuts.LONG_WORK, team.core_count = 0, lambda: 4
+thread_cuts.MIN_CUT_WORK, team.core_count = 0, lambda: 4
 program = pulse.stream(tcn(), 8, threads=2)
 state, alone = program.spawn(), program.with_threads(1).spawn()
 (port,) = program.inputs
