@@ -209,8 +209,8 @@ def main() -> None:
     sound = rng.standard_normal((1, 257, 40, 2)).astype(np.float32)
     (result,) = model.run({"mix": sound}).values()
     if arguments.file:
-        (wanted,) = pulse.load(arguments.file).analyse().run({"mix": sound}).values()
-        print(f"largest difference to {arguments.file}: {np.abs(result - wanted).max():.1e}")
+        (expected,) = pulse.load(arguments.file).analyse().run({"mix": sound}).values()
+        print(f"largest difference to {arguments.file}: {np.abs(result - expected).max():.1e}")
     proof = pulse.verify(model, pulse=arguments.pulse)
     print(f"streamed equals offline at lengths {', '.join(map(str, proof.lengths))}: {proof.equal}")
 

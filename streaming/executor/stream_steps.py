@@ -96,10 +96,10 @@ class StreamSteps:
 
     def take_ready(self) -> dict[str, Array] | None:
         """Return the frames of all finished pulses; None if there are none."""
-        count, wanted = self._in_flight.count_ready()
+        count, kept = self._in_flight.count_ready()
         if not count:
             return None
-        outputs = self._output_trim.take(self._in_flight.results(count), wanted)
+        outputs = self._output_trim.take(self._in_flight.results(count), kept)
         self._submit_tail()
         return nonempty(outputs)
 

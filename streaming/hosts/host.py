@@ -97,7 +97,7 @@ class Host(Protocol):
     virtual_clock: bool
     is_finite: bool
 
-    def choose(self, kind: DeviceKind, wanted: str | int | None) -> Endpoint:
+    def choose(self, kind: DeviceKind, requested: str | int | None) -> Endpoint:
         """Find a device for ``input`` or ``output``, by number or a part of its name; the default device if None.
 
         Raises DeviceError, InputError

@@ -81,11 +81,11 @@ class FileHost:
         self.source, self.target, self.pace = source, target, pace
         self._block_frames = block_frames or max(round(BLOCK_S * self._source.rate_hz), 1)
 
-    def choose(self, kind: DeviceKind, wanted: str | int | None) -> Endpoint:
+    def choose(self, kind: DeviceKind, requested: str | int | None) -> Endpoint:
         """Return the file to read or to write. Raises InputError: a device is given."""
         endpoint = self._source if kind == "input" else self._target
-        if wanted not in (None, endpoint.name):
-            raise InputError(f"{self.source} replaces the devices: omit {spell(kind, wanted)}")
+        if requested not in (None, endpoint.name):
+            raise InputError(f"{self.source} replaces the devices: omit {spell(kind, requested)}")
         return endpoint
 
     def open(self, request: StreamRequest) -> "FileStream":

@@ -133,9 +133,9 @@ class VirtualHost:
         if self._pipeline is pipeline:
             self._pipeline = self._look = self._worker = None
 
-    def choose(self, kind: DeviceKind, wanted: str | int | None) -> Endpoint:
+    def choose(self, kind: DeviceKind, requested: str | int | None) -> Endpoint:
         """Find a device by number or a part of its name; the default if None. Raises InputError."""
-        device = choose_device(self._list(), kind, wanted)
+        device = choose_device(self._list(), kind, requested)
         return Endpoint(device.name, device.index, device.channels(kind), device.default_rate_hz)
 
     def open(self, request: StreamRequest) -> VirtualStream:

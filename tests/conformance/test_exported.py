@@ -72,8 +72,8 @@ def swift_f0() -> tuple[TypedModel, dict[str, Array]]:
     }
 
 
-def assert_same(outputs: dict[str, Array], wanted: dict[str, Array]) -> None:
-    for name, expected in wanted.items():
+def assert_same(outputs: dict[str, Array], expected_outputs: dict[str, Array]) -> None:
+    for name, expected in expected_outputs.items():
         assert outputs[name].shape == expected.shape, name
         assert np.abs(outputs[name] - expected).max() <= CLOSE * np.abs(expected).max(), name
 

@@ -50,10 +50,10 @@ def streamed_mix(frames: int, backend: str) -> np.ndarray:
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("frames", [1, 4])
 def test_streamed_equals_offline(frames: int, backend: str) -> None:
-    (wanted,) = session("gtcrn_offline.onnx").run(None, {"mix": sound()})
+    (enhanced,) = session("gtcrn_offline.onnx").run(None, {"mix": sound()})
     assert pulsed_model(frames).outputs[0].delay == 0
     expected = offline()
-    expected.require_near({"enh": wanted}, "onnxruntime")
+    expected.require_near({"enh": enhanced}, "onnxruntime")
     expected.require({"enh": streamed_mix(frames, backend)}, backend)
 
 

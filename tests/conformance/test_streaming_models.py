@@ -123,8 +123,8 @@ def test_chunks_equal_those_of_onnxruntime(
     program = models.stream(path, frames, **options)
     assert program.model.chunks is not None
     states = {pair.input: pair.output for pair in program.model.chunks.pairs}
-    wanted = author(file, x, name, axis, frames, options.get("context", {}).get(name, 0), states, more)
-    assert {port.name for port in program.outputs} == set(wanted) - set(states.values())
+    by_author = author(file, x, name, axis, frames, options.get("context", {}).get(name, 0), states, more)
+    assert {port.name for port in program.outputs} == set(by_author) - set(states.values())
     first = {name: np.take(x, range(FEW * frames), axis)}
     reference = Reference(oracle_of(program.model), first)
     for output, result in stream_whole(program, first).items():
@@ -133,7 +133,7 @@ def test_chunks_equal_those_of_onnxruntime(
     for number in range(CHUNKS):
         chunk = np.take(x, range(number * frames, (number + 1) * frames), axis)
         for output, result in state.step(chunk).items():
-            expected = wanted[output]
+            expected = by_author[output]
             off = np.abs(result - expected[number]).max()
             assert off <= CLOSE * np.abs(expected).max(), (output, number, off)
 

@@ -35,7 +35,21 @@ WORDS = {
 }
 """Function names that only look like participles."""
 
-VAGUE = {"asked", "found", "given", "got", "had", "heard", "made", "said", "seen", "thing", "things", "told"}
+VAGUE = {
+    "asked",
+    "found",
+    "given",
+    "got",
+    "had",
+    "heard",
+    "made",
+    "said",
+    "seen",
+    "thing",
+    "things",
+    "told",
+    "wanted",
+}
 """Names that do not say what a parameter or a local holds."""
 
 

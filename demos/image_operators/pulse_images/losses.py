@@ -68,8 +68,8 @@ def _hits(node: NodeContext, scores: OutletId) -> OutletId:
     hit = node.wire(Elementwise("equal"), [column, node.constant(numbers, "classes")], "hit")
     if ignored is None:
         return hit
-    wanted = node.wire(Elementwise("not"), [node.wire(AddAxis(1), [ignored], "same")], "wanted")
-    return node.wire(Elementwise("and"), [hit, wanted], "right")
+    counted = node.wire(Elementwise("not"), [node.wire(AddAxis(1), [ignored], "same")], "counted")
+    return node.wire(Elementwise("and"), [hit, counted], "right")
 
 
 def _in_range(node: NodeContext, target: OutletId, classes: int) -> tuple[OutletId, OutletId | None]:

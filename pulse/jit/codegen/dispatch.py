@@ -24,7 +24,7 @@ POINTERS = {"f32": PointerType(types.float32), "f64": PointerType(types.float64)
 def declare_dispatcher(declared: Dispatcher) -> None:
     """Declare a dispatcher to numba."""
     pointer = POINTERS[declared.element]
-    wanted = (types.int64, *[pointer] * 4, types.int64, types.float64, types.float64)
+    parameters = (types.int64, *[pointer] * 4, types.int64, types.float64, types.float64)
 
     def fill(context, builder, args) -> None:
         code, d, a, b, c, count, p, q = args
@@ -41,17 +41,17 @@ def declare_dispatcher(declared: Dispatcher) -> None:
             builder.branch(done)
         builder.position_at_end(done)
 
-    _declare_apart(declared.apply, wanted, fill)
+    _declare_apart(declared.apply, parameters, fill)
 
 
 def declare_outlined(declared: Outlined) -> None:
     """Declare a helper that is not inlined to numba."""
-    wanted = [_type_of(argument) for argument in declared.takes]
+    parameters = [_type_of(argument) for argument in declared.takes]
 
     def fill(context, builder, args) -> None:
-        _call_inlined(context, builder, declared.function, signature(types.none, *wanted), args)
+        _call_inlined(context, builder, declared.function, signature(types.none, *parameters), args)
 
-    _declare_apart(declared.function, wanted, fill)
+    _declare_apart(declared.function, parameters, fill)
 
 
 def _type_of(argument: Argument) -> types.Type:
@@ -60,12 +60,14 @@ def _type_of(argument: Argument) -> types.Type:
     return types.int64 if argument == "i64" else POINTERS["f32"]
 
 
-def _declare_apart(function: PythonFunction, wanted: Sequence[types.Type], fill: PythonFunction) -> None:
+def _declare_apart(function: PythonFunction, parameters: Sequence[types.Type], fill: PythonFunction) -> None:
     """Make ``function`` a separate LLVM function, so that the calling kernel keeps its registers."""
     name = function.__name__
-    declare_type(function, lambda args: signature(types.none, *wanted) if len(args) == len(wanted) else None)
+    declare_type(
+        function, lambda args: signature(types.none, *parameters) if len(args) == len(parameters) else None
+    )
 
-    @lower_builtin(function, *wanted)
+    @lower_builtin(function, *parameters)
     def _build(context, builder, sig, args):
         apart = builder.module.globals.get(name)
         if apart is None:

@@ -61,13 +61,13 @@ def _splat_number(context, builder, fromty, toty, value):
     return splat(builder, context.cast(builder, value, fromty, element), toty.data)
 
 
-def accepts(actual: types.Type, wanted: types.Type) -> bool:
-    """Whether an argument has the wanted type or is a number that converts to it."""
-    if actual == wanted:
+def accepts(actual: types.Type, expected: types.Type) -> bool:
+    """Whether an argument has the expected type or is a number that converts to it."""
+    if actual == expected:
         return True
-    if isinstance(wanted, LanesType):
-        return wanted != MASK and isinstance(actual, types.Integer if wanted == INTS else types.Number)
-    return isinstance(wanted, types.Number) and isinstance(actual, types.Number)
+    if isinstance(expected, LanesType):
+        return expected != MASK and isinstance(actual, types.Integer if expected == INTS else types.Number)
+    return isinstance(expected, types.Number) and isinstance(actual, types.Number)
 
 
 def lowers(function: Callable, result: types.Type, *arguments: types.Type, lanes_needed: bool = False):

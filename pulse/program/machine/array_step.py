@@ -105,9 +105,9 @@ def _fits(form: ArrayForm, array: int, header: int, kind: int) -> bool:
     fits = (fields[DTYPE] == form.dtype) and (fields[AXES] & LOW) == form.axes
     fits = fits and (fields[FLAGS] & (form.flags | WARNS)) == form.flags
     if fits:
-        actual, wanted = words_at(fields[SHAPE]), words_at(form.shape)
+        actual, expected = words_at(fields[SHAPE]), words_at(form.shape)
         for axis in range(form.axes):
-            fits = fits and actual[axis] == wanted[axis]
+            fits = fits and actual[axis] == expected[axis]
     return fits
 
 

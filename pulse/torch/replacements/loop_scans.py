@@ -197,11 +197,11 @@ class _Body:
         """What the first step begins with, in the shape that the second one has."""
         if first.shape == second.shape:
             return first
-        have, wanted = list(first.shape), list(second.shape)
-        fits = len(have) <= len(wanted) and all(isinstance(size, int) for size in wanted)
-        if not fits or any(size not in (1, other) for size, other in zip(have[::-1], wanted[::-1])):
+        sizes, target = list(first.shape), list(second.shape)
+        fits = len(sizes) <= len(target) and all(isinstance(size, int) for size in target)
+        if not fits or any(size not in (1, other) for size, other in zip(sizes[::-1], target[::-1])):
             raise _NoScanError(f"its state has the shape {first.shape} at first, and {second.shape} then")
-        attribute = self._ir.AttrTensor("value", self._ir.tensor(np.array(wanted, np.int64)))
+        attribute = self._ir.AttrTensor("value", self._ir.tensor(np.array(target, np.int64)))
         shape = self._ir.Node("", "Constant", [], attributes=[attribute])
         expand = self._ir.Node("", "Expand", [first, shape.outputs[0]], num_outputs=1)
         expand.outputs[0].type, expand.outputs[0].shape = second.type, second.shape

@@ -118,9 +118,9 @@ class PortAudio:
 
         return devices()
 
-    def choose(self, kind: DeviceKind, wanted: str | int | None) -> Endpoint:
+    def choose(self, kind: DeviceKind, requested: str | int | None) -> Endpoint:
         """Find a device by number or a part of its name; the default if None. Raises DeviceError, InputError."""
-        device = choose_device(self.devices(), kind, wanted)
+        device = choose_device(self.devices(), kind, requested)
         return Endpoint(device.title, device.index, device.channels(kind), device.default_rate_hz)
 
     def open(self, request: StreamRequest) -> PortAudioStream:

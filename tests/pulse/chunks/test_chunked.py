@@ -86,16 +86,16 @@ def test_registers_that_change_places(backend: str) -> None:
     model, x = models.swapped_states(), noise(1, 6 * 9)
     first = {name: noise(1, 6, seed=number) for number, name in enumerate("abcdef", 20)}
     states = {name: (f"new_{name}", value) for name, value in first.items()}
-    wanted = join_results(loop(model, [{"x": p} for p in pieces(x, 1, 6)], states), "y", 1)
+    expected = join_results(loop(model, [{"x": p} for p in pieces(x, 1, 6)], states), "y", 1)
     program = models.stream(model, initial=first, backend=backend)
-    np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], wanted, 1e-5, 1e-6)
+    np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], expected, 1e-5, 1e-6)
     with_states = models.stream(model, initial=first, backend=backend, outputs=["y", "new_a", "new_f"])
     state = with_states.spawn()
     for piece, expected in zip(pieces(x, 1, 6), loop(model, [{"x": p} for p in pieces(x, 1, 6)], states)):
         for name, output in state.step(piece).items():
             np.testing.assert_allclose(output, expected[name], 1e-5, 1e-6, err_msg=name)
     assert [port.axis for port in with_states.outputs] == [1, None, None]
-    np.testing.assert_allclose(stream_blocks(with_states, x[:, :5], 1)["y"], wanted[:, :5], 1e-5, 1e-6)
+    np.testing.assert_allclose(stream_blocks(with_states, x[:, :5], 1)["y"], expected[:, :5], 1e-5, 1e-6)
 
 
 def test_integer_state(backend: str) -> None:

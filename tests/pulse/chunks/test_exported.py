@@ -51,11 +51,11 @@ def test_a_session_is_the_same(backend: str, tmp_path: Path) -> None:
     for mine, theirs in zip((*program.inputs, *program.outputs), (*original.inputs, *original.outputs)):
         assert mine == theirs or str(mine) == str(theirs)
     x, sizes = floats("sound", 1, 2, 27), [3, 9, 0, 1, 10, 4]
-    wanted = push_blocks(Session(original.compile(backend)), x, sizes)
+    references = push_blocks(Session(original.compile(backend)), x, sizes)
     session = Session(program)
     for _ in range(2):
         outputs = push_blocks(session, x, sizes)
-        for name, expected in wanted.items():
+        for name, expected in references.items():
             np.testing.assert_allclose(outputs[name], expected, 1e-5, 1e-6)
         session.reset()
     first = session.push(x[:, :, :10])["y"]
@@ -63,7 +63,7 @@ def test_a_session_is_the_same(backend: str, tmp_path: Path) -> None:
     other = Session(program)
     other.restore(saved)
     rest = [other.push(x[:, :, 10:])["y"], other.flush()["y"]]
-    np.testing.assert_allclose(np.concatenate([first, *rest]), wanted["y"], 1e-5, 1e-6)
+    np.testing.assert_allclose(np.concatenate([first, *rest]), references["y"], 1e-5, 1e-6)
 
 
 def test_the_way_in_steps(tmp_path: Path) -> None:

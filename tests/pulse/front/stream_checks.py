@@ -66,8 +66,8 @@ def streams(
         pulsed = least if times == 1 else lean.pulsify(pulse=least.pulse * times)
         for backend in backends if times == pulses[-1] else backends[:1]:
             program = compile_model(pulsed, backend)
-            for each, wanted in zip(feeds_of_streams, expected):
-                wanted.require(_in_blocks(Session(program), each), (times, backend))
+            for each, reference in zip(feeds_of_streams, expected):
+                reference.require(_in_blocks(Session(program), each), (times, backend))
     return {port.name: port.delay for port in least.outputs}
 
 

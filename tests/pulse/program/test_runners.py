@@ -14,8 +14,8 @@ from tests.pulse.cases.families import FAMILIES
 from tests.pulse.program.static_models import run_as_python, run_native, static_cases
 
 
-def check(name: str, outputs: dict[str, Array], wanted: dict[str, Array]) -> None:
-    for output, expected in wanted.items():
+def check(name: str, outputs: dict[str, Array], expected_outputs: dict[str, Array]) -> None:
+    for output, expected in expected_outputs.items():
         assert outputs[output].dtype == expected.dtype, name
         np.testing.assert_allclose(outputs[output], expected, 1e-4, 1e-5, err_msg=name)
 

@@ -50,11 +50,11 @@ def check(
     programs = [compile_model(model, backend) for model in models for backend in BACKENDS]
     for length in lengths:
         values = at_length(feeds, axis, length)
-        wanted = reference(proto, values)
+        references = reference(proto, values)
         for program in programs:
             context = f"{program.backend}, pulse {program.pulse}, {length} frames"
             outputs, _ = run_whole(program.spawn(), values, np.nan)
-            for result, expected in zip(outputs.values(), wanted, strict=True):
+            for result, expected in zip(outputs.values(), references, strict=True):
                 assert result.shape == expected.shape
                 np.testing.assert_allclose(result, expected, 1e-4, 1e-5, err_msg=context)
     return models[-1]

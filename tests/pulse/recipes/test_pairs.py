@@ -79,9 +79,9 @@ def test_two_stages_of_an_author(tmp_path: Path) -> None:
     proposal = propose_recipe([tmp_path / "dtln_1.onnx", tmp_path / "dtln_2.onnx"], tmp_path)
     expected = recipes()["dtln.toml"].partition("rate = ")[2]
     assert proposal.text.partition("rate = ")[2] == expected
-    x, wanted = REFERENCES["dtln.toml"]()
+    x, expected = REFERENCES["dtln.toml"]()
     (output,) = recipe_model(write_recipe(tmp_path, proposal.text)).run(x[None, :16_000]).values()
-    assert np.abs(output[0] - wanted[: output.shape[1]]).max() <= 1e-4 * np.abs(wanted).max()
+    assert np.abs(output[0] - expected[: output.shape[1]]).max() <= 1e-4 * np.abs(expected).max()
 
 
 def test_every_published_model(tmp_path: Path) -> None:

@@ -24,8 +24,8 @@ MAX_PULSES, NEAR = 6, 300
 def compare(library: CLibrary, program: Program) -> int:
     """How many lengths of streams there are that both take; they are equal."""
     streams_compared, pulse = 0, program.pulse
-    for wanted in (pulse // 2 + 1, 2 * pulse, MAX_PULSES * pulse + pulse // 3):
-        for length in range(wanted, wanted + NEAR):
+    for min_length in (pulse // 2 + 1, 2 * pulse, MAX_PULSES * pulse + pulse // 3):
+        for length in range(min_length, min_length + NEAR):
             feeds = feeds_of(program.model, length)
             try:
                 expected = stream_whole(program, feeds, 0.0)

@@ -81,8 +81,8 @@ def test_snapshots_are_those_of_python(library: CLibrary, program: NativeProgram
     for pulse in pulses[3:]:
         expected = python.step(pulse)
         for outputs in (restored.step([pulse]), list(back.step(pulse).values()), c.step([pulse])):
-            for array, wanted in zip(outputs, expected.values(), strict=True):
-                np.testing.assert_allclose(array, wanted, rtol=1e-6, atol=1e-6)
+            for array, expected_output in zip(outputs, expected.values(), strict=True):
+                np.testing.assert_allclose(array, expected_output, rtol=1e-6, atol=1e-6)
 
 
 def test_errors_of_the_caller_are_codes(library: CLibrary) -> None:

@@ -15,28 +15,28 @@ def workers(**places):
     return [WorkerEntry(name, place[0], "1", "", place[1]) for name, place in places.items()]
 
 
-def plan_of(workers_there=(), wanted=2, streams=None, leaving=(), nodes=NODES, **changes):
+def plan_of(workers_there=(), count=2, streams=None, leaving=(), nodes=NODES, **changes):
     observed = Observed(
         nodes,
         list(workers_there),
         streams or {},
         set(leaving),
         {"1": Deployment(most=20, **changes)},
-        {"1": wanted},
+        {"1": count},
     )
     plan = make_plan(observed)
     return list(plan.actions), dict(plan.shortage)
 
 
 def test_the_first_workers_are_spread():
-    actions, shortage = plan_of(wanted=3)
+    actions, shortage = plan_of(count=3)
     assert {action.node for action in actions} == set("abc") and not shortage
-    actions, shortage = plan_of(wanted=7)
+    actions, shortage = plan_of(count=7)
     assert len(actions) == 6 and shortage == {"1": 1}
 
 
 def test_a_lost_worker_is_replaced_where_there_are_the_fewest():
-    actions, _ = plan_of(workers(x=("a", "live"), y=("b", "starting")), wanted=3)
+    actions, _ = plan_of(workers(x=("a", "live"), y=("b", "starting")), count=3)
     assert actions == [Start("1", "c")]
 
 
@@ -55,13 +55,13 @@ def test_fewer_workers_the_emptiest_drains_and_stops_when_it_is_empty():
 
 def test_a_worker_that_starts_is_no_reason_to_drain():
     workers_there = workers(x=("a", "live"), y=("b", "starting"), z=("c", "starting"))
-    assert plan_of(workers_there, wanted=2)[0] == []
+    assert plan_of(workers_there, count=2)[0] == []
 
 
 def test_a_worker_that_starts_is_stopped_if_it_is_not_wanted_any_more():
     workers_there = workers(x=("a", "live"), y=("b", "live"), z=("c", "starting"))
-    assert plan_of(workers_there, wanted=2)[0] == [Stop("z")]
-    assert plan_of(workers(z=("c", "starting")), wanted=0)[0] == [Stop("z")]
+    assert plan_of(workers_there, count=2)[0] == [Stop("z")]
+    assert plan_of(workers(z=("c", "starting")), count=0)[0] == [Stop("z")]
 
 
 @pytest.mark.parametrize("leaving", ["x", "a"])

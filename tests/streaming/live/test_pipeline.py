@@ -63,10 +63,10 @@ def check(program, x, output="y", blocks=None, channels="mix", outputs=1, consta
 
 def check_records(records, expected):
     assert len(records) == len(expected)
-    for outputs, wanted in zip(records, expected):
-        assert outputs.keys() == wanted.keys()
-        for name in wanted:
-            np.testing.assert_array_equal(outputs[name], wanted[name])
+    for outputs, expected_outputs in zip(records, expected):
+        assert outputs.keys() == expected_outputs.keys()
+        for name in expected_outputs:
+            np.testing.assert_array_equal(outputs[name], expected_outputs[name])
 
 
 @engines

@@ -155,8 +155,8 @@ def test_a_browser_that_keeps_its_own_rate_is_resampled(visit: Callable[..., Pag
     resampled = samplerate.resample(recorded.microphone, 1 / 3, "sinc_best").astype(np.float32)
     expected = samplerate.resample(stream_sound(model_path(), resampled), 3, "sinc_best")
     at = np.arange(recorded.first, min(len(recorded.played), len(expected)))
-    output, wanted = recorded.played[at], expected[at - recorded.delay]
-    assert np.sum((output - wanted) ** 2) < 1e-3 * np.sum(wanted**2)
+    output, reference = recorded.played[at], expected[at - recorded.delay]
+    assert np.sum((output - reference) ** 2) < 1e-3 * np.sum(reference**2)
 
 
 def test_events_and_probabilities_are_shown(visit: Callable[..., Page]) -> None:

@@ -37,8 +37,8 @@ def behind(sound, frames):
     return np.concatenate([sound, np.zeros(frames - len(sound), np.float32)])
 
 
-def at_rate(sound, rate, wanted=16000):
-    resampler = Resampler(rate, wanted)
+def at_rate(sound, rate, rate_out=16000):
+    resampler = Resampler(rate, rate_out)
     return np.concatenate([resampler.process(sound[:, None]), resampler.flush()])[:, 0]
 
 

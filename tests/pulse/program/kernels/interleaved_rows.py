@@ -25,8 +25,8 @@ def interleave(array: Array) -> Array:
 def compare_rows(singles: Sequence[Instruction], several: Instruction, *written: str) -> None:
     """Compare the written fields of one row of sixteen streams with those of a row of each stream."""
     assert len(singles) == LANES
-    wanted = [run_row(single, python=False) for single in singles]
+    separate = [run_row(single, python=False) for single in singles]
     for after in run_both(several):
         for name in written:
-            expected = np.stack([each[name] for each in wanted])
+            expected = np.stack([each[name] for each in separate])
             np.testing.assert_allclose(after[name].T, expected, rtol=1e-4, atol=2e-5)

@@ -216,7 +216,7 @@ def test_small_layers_side_by_side(kind: type[SmallGrus], count: int, backwards:
         for i in range(LANES)
     ]
     for after in run_both(several):
-        for i, wanted in enumerate(singles):
+        for i, single in enumerate(singles):
             for name in ("y", "h"):
-                output, expected = after[name].T[i].reshape(-1, LANES), wanted[name].reshape(-1, LANES)
+                output, expected = after[name].T[i].reshape(-1, LANES), single[name].reshape(-1, LANES)
                 np.testing.assert_allclose(output[:, :end], expected[:, :end], rtol=1e-4, atol=2e-5)

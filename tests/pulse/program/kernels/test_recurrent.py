@@ -196,11 +196,11 @@ def test_running_sums_agree_with_numpy(
     columns = rng.permutation(M)
     codes = {np.float32: 0, np.float64: 1, np.int64: 2, np.int32: 3}
     total = np.zeros(M, wide) if reload and clock == 0 else sums.copy()
-    wanted = np.zeros((T, M), wide)
+    expected_sums = np.zeros((T, M), wide)
     for t in range(T):
         if 0 <= clock * T - offset + t < end:
             after = total + x[t, columns]
-            wanted[t] = total if exclusive else after
+            expected_sums[t] = total if exclusive else after
             total = after
     row = CumSumRow(
         x=x,
@@ -221,7 +221,7 @@ def test_running_sums_agree_with_numpy(
         reload=reload,
     )
     python, compiled = run_both(row)
-    np.testing.assert_allclose(compiled["y"], wanted.astype(dtype), rtol=1e-6)
+    np.testing.assert_allclose(compiled["y"], expected_sums.astype(dtype), rtol=1e-6)
     np.testing.assert_allclose(compiled["sums"], total, rtol=1e-12)
-    for output, expected in ((python["y"], wanted.astype(dtype)), (python["sums"], total)):
+    for output, expected in ((python["y"], expected_sums.astype(dtype)), (python["sums"], total)):
         np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-5)  # numpy adds a float32 as such

@@ -304,13 +304,13 @@ def test_pickles_and_copies_keep_the_number(tmp_path: Path) -> None:
     program = pulse.stream(tcn(), 8, threads=2)
     program.save(tmp_path / "tcn.pulse")
     stored = Program.load(tmp_path / "tcn.pulse").with_threads(2)
-    wanted, pulses = program.with_threads(1).spawn(), feeds(program, 3)
+    single, pulses = program.with_threads(1).spawn(), feeds(program, 3)
     state = program.spawn()
-    assert bits(state.step(pulses[0])) == bits(wanted.step(pulses[0]))
+    assert bits(state.step(pulses[0])) == bits(single.step(pulses[0]))
     again = [pickle.loads(pickle.dumps(state)), pickle.loads(pickle.dumps(stored)).spawn()]
     again[1].restore(state.snapshot())
     for feed in pulses[1:]:
-        expected = bits(wanted.step(feed))
+        expected = bits(single.step(feed))
         assert [bits(each.step(feed)) for each in again] == [expected, expected]
     assert pickle.loads(pickle.dumps(program)).threads == pickle.loads(pickle.dumps(stored)).threads == 2
 
@@ -360,8 +360,8 @@ if sys.argv[1] == "fork":
     fresh = program.spawn()
     fresh.restore(state.snapshot())
     for pulse_in in pulses[1:]:
-        wanted = alone.step(pulse_in)
-        assert same(state.step(pulse_in), wanted) and same(fresh.step(pulse_in), wanted)
+        expected = alone.step(pulse_in)
+        assert same(state.step(pulse_in), expected) and same(fresh.step(pulse_in), expected)
     if child:
         assert os.waitpid(child, 0)[1] == 0
 print("done")
