@@ -45,7 +45,7 @@ dependency that `pyproject.toml` allows and that has a wheel for it, and with th
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PytestRun:
     """A run of pytest in one environment.
 
     versions  package -> version, of the direct dependencies
@@ -76,7 +76,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="versions-") as temporary:
         folder = options.folder or Path(temporary)
-        outcomes: list[Outcome] = []
+        outcomes: list[PytestRun] = []
         for python in options.python:
             for resolution in options.versions:
                 outcomes.append(run(python, resolution, folder.resolve(), options.arguments))
@@ -86,7 +86,7 @@ def main() -> None:
     sys.exit(any(outcome.exit for outcome in outcomes))
 
 
-def run(python: str, resolution: str, folder: Path, arguments: Sequence[str]) -> Outcome:
+def run(python: str, resolution: str, folder: Path, arguments: Sequence[str]) -> PytestRun:
     """Make an environment, and run pytest in it."""
     home = folder / f"{python.strip(os.sep).replace(os.sep, '-')}-{resolution}"
     home.mkdir(parents=True, exist_ok=True)
@@ -113,7 +113,7 @@ def run(python: str, resolution: str, folder: Path, arguments: Sequence[str]) ->
         check=True,
     ).stdout.strip()
     passed = counts["tests"] - left - counts["skipped"]
-    outcome = Outcome(
+    outcome = PytestRun(
         version, resolution, versions(inside), passed, counts["skipped"], left, failed - left, code
     )
     (home / STORED).write_text(json.dumps(asdict(outcome)))
@@ -131,9 +131,9 @@ def run_environment(command: Sequence[str], environment: Path, result: Path) -> 
     return process.returncode, counts
 
 
-def stored_outcomes(folder: Path) -> list[Outcome]:
+def stored_outcomes(folder: Path) -> list[PytestRun]:
     """The results of all environments in a folder, by version."""
-    results = [Outcome(**json.loads(path.read_text())) for path in folder.glob(f"*/{STORED}")]
+    results = [PytestRun(**json.loads(path.read_text())) for path in folder.glob(f"*/{STORED}")]
     return sorted(
         results, key=lambda result: ([int(part) for part in result.python.split(".")], result.which)
     )
@@ -167,7 +167,7 @@ def direct() -> Iterator[str]:
         yield requirement.partition(">")[0].strip()
 
 
-def page(outcomes: Sequence[Outcome], arguments: Sequence[str]) -> str:
+def page(outcomes: Sequence[PytestRun], arguments: Sequence[str]) -> str:
     """The document: what passed, and what was installed."""
     rows = [
         [
@@ -192,7 +192,7 @@ def page(outcomes: Sequence[Outcome], arguments: Sequence[str]) -> str:
     )
 
 
-def line(outcome: Outcome) -> str:
+def line(outcome: PytestRun) -> str:
     """An outcome in words."""
     counts = (
         f"{outcome.passed} passed ({outcome.again} alone), {outcome.skipped} skipped, {outcome.failed} failed"

@@ -19,7 +19,7 @@ Status: TypeAlias = Literal["passed", "skipped", "refused", "wrong", "crashed"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class NodeOutcome:
     """How a case ended, and why it did not pass.
 
     fixed  whether inputs had to be constants, because the shape of an output depends on their values
@@ -40,23 +40,23 @@ class Outcome:
 
 
 @cache
-def outcomes() -> tuple[Outcome, ...]:
+def outcomes() -> tuple[NodeOutcome, ...]:
     """How every case of the installed onnx ends."""
     return tuple(outcome(case) for case in node_cases())
 
 
-def failures(outcomes_of: Iterable[Outcome]) -> list[Outcome]:
+def failures(outcomes_of: Iterable[NodeOutcome]) -> list[NodeOutcome]:
     """The cases that neither pass nor have a reason."""
     return [outcome for outcome in outcomes_of if outcome.status not in ("passed", "skipped")]
 
 
-def outcome(case: NodeCase) -> Outcome:
+def outcome(case: NodeCase) -> NodeOutcome:
     """Run a case, unless there is a reason not to."""
     reason = skip_reason(case)
-    return Outcome(case, "skipped", reason) if reason else attempt(case)
+    return NodeOutcome(case, "skipped", reason) if reason else attempt(case)
 
 
-def attempt(case: NodeCase) -> Outcome:
+def attempt(case: NodeCase) -> NodeOutcome:
     """Run a case on all of its data sets. Warnings count as crashes, as everywhere in the tests."""
     fixed = False
     for inputs, outputs in case.data_sets:
@@ -65,15 +65,15 @@ def attempt(case: NodeCase) -> Outcome:
                 warnings.simplefilter("error")
                 results, constants = run(case.model, [as_array(value) for value in inputs])
         except PulseError as error:
-            return Outcome(case, "refused", str(error))
+            return NodeOutcome(case, "refused", str(error))
         except Exception as error:
-            return Outcome(case, "crashed", f"{type(error).__name__}: {error}")
+            return NodeOutcome(case, "crashed", f"{type(error).__name__}: {error}")
         fixed |= constants
         for value, expected in zip(case.model.graph.output, outputs, strict=True):
             difference = differs(results[value.name], as_array(expected), case.rtol, case.atol)
             if difference:
-                return Outcome(case, "wrong", f"{value.name}: {difference}")
-    return Outcome(case, "passed", fixed=fixed)
+                return NodeOutcome(case, "wrong", f"{value.name}: {difference}")
+    return NodeOutcome(case, "passed", fixed=fixed)
 
 
 def run(model: ModelProto, inputs: Sequence[Array]) -> tuple[dict[str, Array], bool]:

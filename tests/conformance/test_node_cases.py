@@ -5,7 +5,7 @@ import onnx
 import pytest
 
 from tests.conformance.node_cases import as_array, node_cases
-from tests.conformance.node_outcomes import Outcome, attempt, failures, outcomes, run
+from tests.conformance.node_outcomes import NodeOutcome, attempt, failures, outcomes, run
 from tests.conformance.node_skips import MUST, ROUNDED
 
 CASES_OF = (1, 22)
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def lines_of(listed: list[Outcome]) -> str:
+def lines_of(listed: list[NodeOutcome]) -> str:
     return "\n".join(map(str, listed))
 
 

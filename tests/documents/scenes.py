@@ -13,7 +13,7 @@ from streaming import Session
 from streaming.events import Argmax, Ctc, FrameClock, Segments, Triggers
 from streaming.executor import Executor, Microphone
 from tests.pulse.chunks.models import build, node, noise
-from tests.pulse.tensorflow.graphs import F32, I32, Shape, Sketch, Type
+from tests.pulse.tensorflow.graphs import F32, I32, GraphDefBuilder, Shape, Type
 from tests.pulse.tensorflow.saved import stateful
 from tests.shared import shared_path
 from tests.streaming.command import tone, write_sound
@@ -126,32 +126,32 @@ def two_sounds() -> Mapping[str, Any]:
 def graphs() -> Mapping[str, Any]:
     """A SavedModel, and a graph with what the page asks it for."""
     stateful(Path("saved_model_folder"))
-    sketch = Sketch()
-    sketch.node("output", "Relu", sketch.place("input", 4), T=F32)
-    sketch.node("conv/Relu", "Relu", sketch.place("picture", 1, -1, 64), T=F32)
-    sketch.node("softmax", "Softmax", "conv/Relu", T=F32)
-    sketch.node("a", "Neg", sketch.place("x", 4), T=F32)
-    sketch.const("axis", 0, np.int32)
-    sketch.node("b", "Split", "axis", "x", T=F32, num_split=2)
-    sketch.node("count", "VariableV2", dtype=F32, shape=Shape(()))
-    sketch.const("one", 1)
-    sketch.node("first", "Assign", "count", "one", T=F32)
-    sketch.node("init", "NoOp", "^first")
-    sketch.node("train_step", "AssignAdd", "count", "one", T=F32)
-    Path("graph.pb").write_bytes(sketch.data)
+    builder = GraphDefBuilder()
+    builder.node("output", "Relu", builder.place("input", 4), T=F32)
+    builder.node("conv/Relu", "Relu", builder.place("picture", 1, -1, 64), T=F32)
+    builder.node("softmax", "Softmax", "conv/Relu", T=F32)
+    builder.node("a", "Neg", builder.place("x", 4), T=F32)
+    builder.const("axis", 0, np.int32)
+    builder.node("b", "Split", "axis", "x", T=F32, num_split=2)
+    builder.node("count", "VariableV2", dtype=F32, shape=Shape(()))
+    builder.const("one", 1)
+    builder.node("first", "Assign", "count", "one", T=F32)
+    builder.node("init", "NoOp", "^first")
+    builder.node("train_step", "AssignAdd", "count", "one", T=F32)
+    Path("graph.pb").write_bytes(builder.data)
     return {"pulse": pulse}
 
 
 def spotter() -> Mapping[str, Any]:
     """A graph that reads a file of sound."""
-    sketch = Sketch()
-    sketch.node("wav", "Placeholder", dtype=Type("string"), shape=Shape(()))
-    sketch.node("decoded_sample_data", "DecodeWav", "wav", desired_channels=1, desired_samples=16_000)
+    builder = GraphDefBuilder()
+    builder.node("wav", "Placeholder", dtype=Type("string"), shape=Shape(()))
+    builder.node("decoded_sample_data", "DecodeWav", "wav", desired_channels=1, desired_samples=16_000)
     sound = "decoded_sample_data"
     options = {"window_size": 640, "stride": 320, "magnitude_squared": True}
-    sketch.node("spectrogram", "AudioSpectrogram", sound, **options)
-    sketch.node("Mfcc", "Mfcc", "spectrogram", f"{sound}:1", dct_coefficient_count=10)
-    Path("kws.pb").write_bytes(sketch.data)
+    builder.node("spectrogram", "AudioSpectrogram", sound, **options)
+    builder.node("Mfcc", "Mfcc", "spectrogram", f"{sound}:1", dct_coefficient_count=10)
+    Path("kws.pb").write_bytes(builder.data)
     return {}
 
 
@@ -162,9 +162,9 @@ def graph_of_x() -> Mapping[str, Any]:
 
 def own_operator() -> Mapping[str, Any]:
     """A session on a graph with an operator that is not there yet."""
-    sketch = Sketch()
-    sketch.node("y", "ZeroOut", sketch.place("x", -1, dtype=I32))
-    return {"np": np, "session": pulse.tensorflow.load(sketch.data).session()}
+    builder = GraphDefBuilder()
+    builder.node("y", "ZeroOut", builder.place("x", -1, dtype=I32))
+    return {"np": np, "session": pulse.tensorflow.load(builder.data).session()}
 
 
 def no_names() -> Mapping[str, Any]:

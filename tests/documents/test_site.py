@@ -28,7 +28,7 @@ pytestmark = [
 
 
 @dataclass
-class Built:
+class SitePage:
     """A page of the site."""
 
     path: Path
@@ -57,7 +57,7 @@ class Built:
 
 
 @pytest.fixture(scope="module")
-def site() -> dict[Path, Built]:
+def site() -> dict[Path, SitePage]:
     """The pages by their paths, just built."""
     command = [
         sys.executable,
@@ -74,16 +74,16 @@ def site() -> dict[Path, Built]:
     ]
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert process.returncode == 0, process.stderr
-    return {path: Built(path) for path in sorted(SITE.rglob("*.html"))}
+    return {path: SitePage(path) for path in sorted(SITE.rglob("*.html"))}
 
 
-def target(page: Built, link: str) -> Path:
+def target(page: SitePage, link: str) -> Path:
     """The file that a link of the page means."""
     path = unquote(urlsplit(link).path)
     return (page.path.parent / path).resolve() if path else page.path
 
 
-def test_links_have_targets(site: dict[Path, Built]) -> None:
+def test_links_have_targets(site: dict[Path, SitePage]) -> None:
     inside = [
         (page, link)
         for page in site.values()
@@ -101,7 +101,7 @@ def test_links_have_targets(site: dict[Path, Built]) -> None:
     }
 
 
-def test_nothing_is_loaded_from_elsewhere(site: dict[Path, Built]) -> None:
+def test_nothing_is_loaded_from_elsewhere(site: dict[Path, SitePage]) -> None:
     loaded = {link for page in site.values() for link in page.loads()}
     assert len(loaded) > 10
     assert not {link for link in loaded if urlsplit(link).scheme or urlsplit(link).netloc}
@@ -111,7 +111,7 @@ def test_nothing_is_loaded_from_elsewhere(site: dict[Path, Built]) -> None:
     )
 
 
-def test_the_gallery_has_its_sounds(site: dict[Path, Built]) -> None:
+def test_the_gallery_has_its_sounds(site: dict[Path, SitePage]) -> None:
     page = site[SITE / "docs" / "gallery.html"]
     sounds = [attributes["src"] for tag, attributes in page.tags if tag == "audio"]
     assert len(sounds) == 3

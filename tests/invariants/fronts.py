@@ -14,7 +14,7 @@ from tests.pulse.cases.build import node
 
 
 @dataclass
-class Built:
+class FrontBuilder:
     """Nodes and constants under construction; ``wire`` is the newest output."""
 
     wire: str
@@ -77,7 +77,7 @@ class Front:
     """
 
     name: str
-    build: Callable[[Built], None]
+    build: Callable[[FrontBuilder], None]
     frames: Callable[[int], int] = lambda frames: frames
     floats: bool = False
 
@@ -94,7 +94,7 @@ class Front:
     def then(self, other: "Front") -> "Front":
         """Both, one after the other."""
 
-        def build(model: Built) -> None:
+        def build(model: FrontBuilder) -> None:
             self.build(model)
             other.build(model)
 
@@ -130,7 +130,7 @@ def piece(
 ) -> Front:
     """Frames before and after, then a slice ``[start:-cut:step]`` of the result."""
 
-    def build(model: Built) -> None:
+    def build(model: FrontBuilder) -> None:
         if before or behind:
             model.join_constants(before, behind)
         if start or cut or step > 1:
@@ -142,7 +142,7 @@ def piece(
 def double_frames(before: int = 0, start: int = 0, name: str = "") -> Front:
     """Each frame twice, after some in front, without the first ``start``."""
 
-    def build(model: Built) -> None:
+    def build(model: FrontBuilder) -> None:
         piece(before).build(model)
         model.convolve([1, 1], transposed=True, strides=[2])
         piece(start=start).build(model)
@@ -193,7 +193,7 @@ def behind(
     result = ModelProto()
     result.CopyFrom(proto)
     for name, front in fronts.items():
-        model = Built(raw(name), axes[name], feeds[name], [], {})
+        model = FrontBuilder(raw(name), axes[name], feeds[name], [], {})
         front.build(model)
         model.nodes[-1].output[0] = name
         (declared,) = (value for value in result.graph.input if value.name == name)

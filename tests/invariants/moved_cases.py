@@ -23,7 +23,7 @@ OLDEST = 10
 
 
 @dataclass(frozen=True)
-class Streaming:
+class StreamingCase:
     """A case that streams, and the stream axis of each input that does."""
 
     case: Case
@@ -77,7 +77,7 @@ def load_case(case: Case, axes: Mapping[str, int], fronts: Mapping[str, Front]) 
     return pulse.load(proto, inputs=_specs(case, axes, fronts)).analyse()
 
 
-def streaming_case(case: Case, axes: Mapping[str, int]) -> Streaming | None:
+def streaming_case(case: Case, axes: Mapping[str, int]) -> StreamingCase | None:
     """The case as it is, where it streams over these axes and takes inputs of its own length."""
     try:
         typed = load_case(case, axes, {})
@@ -85,12 +85,12 @@ def streaming_case(case: Case, axes: Mapping[str, int]) -> Streaming | None:
     except PulseError:
         return None
     relations = relate(model.typed, model.symbol).relations.values()
-    streaming = Streaming(case, axes, frozenset(type(relation).__name__ for relation in relations))
+    streaming = StreamingCase(case, axes, frozenset(type(relation).__name__ for relation in relations))
     return streaming if compare_programs(typed, [], dict(case[2]), case[0]) else None
 
 
 def attempt(
-    moved: Streaming, fronts: Mapping[str, Front], times: int, runners: Runners, rng: np.random.Generator
+    moved: StreamingCase, fronts: Mapping[str, Front], times: int, runners: Runners, rng: np.random.Generator
 ) -> str:
     """The outcome of a case after these fronts, at a pulse ``times`` its smallest.
 

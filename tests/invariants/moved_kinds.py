@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from tests.invariants.moved_cases import Streaming, assignments, movable_cases, streaming_case
+from tests.invariants.moved_cases import StreamingCase, assignments, movable_cases, streaming_case
 
 
-def every_kind() -> Iterator[Streaming]:
+def every_kind() -> Iterator[StreamingCase]:
     """One for each set of operators, number of streaming inputs, and axis counted from the end."""
     kinds: set[object] = set()
     for case in movable_cases():

@@ -39,7 +39,7 @@ from pulse.program.table.table import link, row_starts
 from pulse.program.whole import stream_whole
 from pulse.proof.tolerance import Feeds
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 
 F = np.float32
 PLANTED_AT = 5
@@ -54,88 +54,92 @@ TIME_LIMIT_S = 60
 
 def residual() -> PulsedModel:
     """A causal filter, one that looks ahead, and their sum."""
-    sketch = Sketch(x="1,2,T")
-    causal = sketch.conv(sketch.pad(sketch["x"], (2, 0)), 3, name="causal")
-    same = sketch.conv(sketch.each("tanh", causal), 3, (1, 1), name="same")
-    return pulsify(sketch.model(sketch.each("add", same, causal)), pulse=4)
+    builder = ModelBuilder(x="1,2,T")
+    causal = builder.conv(builder.pad(builder["x"], (2, 0)), 3, name="causal")
+    same = builder.conv(builder.each("tanh", causal), 3, (1, 1), name="same")
+    return pulsify(builder.model(builder.each("add", same, causal)), pulse=4)
 
 
 def hourglass() -> PulsedModel:
     """Half as many frames inside, and a way around."""
-    sketch = Sketch(1, x="1,3,T")
-    down = sketch.each("tanh", sketch.conv(sketch.pad(sketch["x"], (3, 0)), 4, stride=2, name="down"))
-    inner = sketch.conv(down, 3, (2, 0), name="inner")
-    up = sketch.deconv(inner, 4, stride=2, name="up")
+    builder = ModelBuilder(1, x="1,3,T")
+    down = builder.each("tanh", builder.conv(builder.pad(builder["x"], (3, 0)), 4, stride=2, name="down"))
+    inner = builder.conv(down, 3, (2, 0), name="inner")
+    up = builder.deconv(inner, 4, stride=2, name="up")
     return pulsify(
-        sketch.model(sketch.each("add", sketch.cut(up, 1, end=sketch.length(sketch["x"]) + 1), sketch["x"])),
+        builder.model(
+            builder.each("add", builder.cut(up, 1, end=builder.length(builder["x"]) + 1), builder["x"])
+        ),
         pulse=4,
     )
 
 
 def recurrent(kind: CellKind) -> PulsedModel:
     """A layer, its outputs and its last state."""
-    sketch = Sketch(2, x="T,1,3")
+    builder = ModelBuilder(2, x="T,1,3")
     more = (Activation("sigmoid"), Activation("tanh"), Activation("tanh"))
     op = Recurrent(Cell(kind, more[: 2 if kind == "gru" else 3]), 4, False, None, ())
     rows = GATE_COUNTS[kind] * 4
-    weights = [sketch.constant(0.5 * sketch.taps(*shape)) for shape in ((rows, 3), (rows, 4), (2 * rows,))]
-    y = sketch.add("layer", op, sketch["x"], *weights)
-    return pulsify(sketch.model(y, OutletId(y.node, 1), names=["y", "last"]), pulse=3)
+    weights = [builder.constant(0.5 * builder.taps(*shape)) for shape in ((rows, 3), (rows, 4), (2 * rows,))]
+    y = builder.add("layer", op, builder["x"], *weights)
+    return pulsify(builder.model(y, OutletId(y.node, 1), names=["y", "last"]), pulse=3)
 
 
 def mirrored_ends() -> PulsedModel:
     """Frames mirrored at both ends, then pools."""
-    sketch = Sketch(3, x="1,2,T")
-    x = sketch.conv(sketch.pad(sketch["x"], (2, 2), "reflect"), 5, name="filter")
-    return pulsify(sketch.model(sketch.pool(sketch.each("softsign", x), "avg", 3, stride=2)), pulse=6)
+    builder = ModelBuilder(3, x="1,2,T")
+    x = builder.conv(builder.pad(builder["x"], (2, 2), "reflect"), 5, name="filter")
+    return pulsify(builder.model(builder.pool(builder.each("softsign", x), "avg", 3, stride=2)), pulse=6)
 
 
 def sums() -> PulsedModel:
     """A running sum, a ramp, constants at the ends."""
-    sketch = Sketch(4, x="1,2,T")
-    total = sketch.add("total", CumSum(2, True, False), sketch.each("tanh", sketch["x"]))
-    ramp = sketch.add("ramp", Range(0.5, 0.01, sketch.length(total), np.dtype(F)))
-    y = sketch.each("add", sketch.each("softsign", total), ramp)
-    return pulsify(sketch.model(sketch.conv(sketch.ends(y, 2, 1), 3, name="after")), pulse=4)
+    builder = ModelBuilder(4, x="1,2,T")
+    total = builder.add("total", CumSum(2, True, False), builder.each("tanh", builder["x"]))
+    ramp = builder.add("ramp", Range(0.5, 0.01, builder.length(total), np.dtype(F)))
+    y = builder.each("add", builder.each("softsign", total), ramp)
+    return pulsify(builder.model(builder.conv(builder.ends(y, 2, 1), 3, name="after")), pulse=4)
 
 
 def attentive() -> PulsedModel:
     """Each frame asks the four before it."""
-    sketch = Sketch(5, x="1,T,4")
+    builder = ModelBuilder(5, x="1,T,4")
     q, k, v = (
-        sketch.add(name, MatMul(), sketch["x"], sketch.constant(sketch.taps(4, 4) / F(2))) for name in "qkv"
+        builder.add(name, MatMul(), builder["x"], builder.constant(builder.taps(4, 4) / F(2)))
+        for name in "qkv"
     )
-    bias = sketch.rng.standard_normal((1, 5)).astype(F)
-    y = sketch.add("seen", BandedAttention(0.5, bias, 4), q, k, v)
-    return pulsify(sketch.model(y), pulse=4)
+    bias = builder.rng.standard_normal((1, 5)).astype(F)
+    y = builder.add("seen", BandedAttention(0.5, bias, 4), q, k, v)
+    return pulsify(builder.model(y), pulse=4)
 
 
 def gated_features() -> PulsedModel:
     """Products, a norm, a gate and a softmax over features."""
-    sketch = Sketch(6, x="1,T,6")
+    builder = ModelBuilder(6, x="1,T,6")
     a, b = (
-        sketch.add(name, MatMul(), sketch["x"], sketch.constant(sketch.taps(6, 6) / F(3))) for name in "ab"
+        builder.add(name, MatMul(), builder["x"], builder.constant(builder.taps(6, 6) / F(3)))
+        for name in "ab"
     )
-    gate = sketch.each("mul", sketch.each("sigmoid", a), sketch.each("tanh", b))
-    rows = sketch.add("norm", LayerNorm(2, 1e-5), gate, sketch.constant(sketch.taps(6)))
-    late = sketch.add("late", Transpose((0, 2, 1)), rows)
-    mixed = sketch.conv(late, 3, (2, 0), name="mix")
-    return pulsify(sketch.model(sketch.add("shares", Softmax(1), mixed)), pulse=5)
+    gate = builder.each("mul", builder.each("sigmoid", a), builder.each("tanh", b))
+    rows = builder.add("norm", LayerNorm(2, 1e-5), gate, builder.constant(builder.taps(6)))
+    late = builder.add("late", Transpose((0, 2, 1)), rows)
+    mixed = builder.conv(late, 3, (2, 0), name="mix")
+    return pulsify(builder.model(builder.add("shares", Softmax(1), mixed)), pulse=5)
 
 
 def stacked_frames() -> PulsedModel:
     """Pairs of adjacent frames, joined with the frame before them."""
-    sketch = Sketch(7, x="1,2,T")
-    sketch.scope.assume("T/2*2 == T")
-    half = sketch.dim("T/2")
-    pairs = sketch.add(
-        "pairs", Reshape((sketch.dim("1"), sketch.dim("2"), half, sketch.dim("2"))), sketch["x"]
+    builder = ModelBuilder(7, x="1,2,T")
+    builder.scope.assume("T/2*2 == T")
+    half = builder.dim("T/2")
+    pairs = builder.add(
+        "pairs", Reshape((builder.dim("1"), builder.dim("2"), half, builder.dim("2"))), builder["x"]
     )
-    turned = sketch.add("turned", Transpose((0, 1, 3, 2)), pairs)
-    rows = sketch.add("rows", Reshape((sketch.dim("1"), sketch.dim("4"), half)), turned)
-    before = sketch.cut(sketch.pad(rows, (1, 0)), 0, end=half, name="before")
-    both = sketch.add("both", Concat(1), rows, before)
-    return pulsify(sketch.model(sketch.conv(both, 3, (2, 0), out=3, name="join")), pulse=4)
+    turned = builder.add("turned", Transpose((0, 1, 3, 2)), pairs)
+    rows = builder.add("rows", Reshape((builder.dim("1"), builder.dim("4"), half)), turned)
+    before = builder.cut(builder.pad(rows, (1, 0)), 0, end=half, name="before")
+    both = builder.add("both", Concat(1), rows, before)
+    return pulsify(builder.model(builder.conv(both, 3, (2, 0), out=3, name="join")), pulse=4)
 
 
 MODELS: dict[str, Callable[[], PulsedModel]] = {
@@ -155,7 +159,7 @@ MODELS: dict[str, Callable[[], PulsedModel]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Planted(Stateful):
+class FaultyOp(Stateful):
     """An op one element of whose output is off in one pulse."""
 
     op: Op
@@ -189,7 +193,7 @@ class Planted(Stateful):
 
 
 @dataclass(frozen=True, eq=False)
-class Stale(Planted):
+class Stale(FaultyOp):
     """A stateful op that forgets to keep its state in one pulse."""
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
@@ -202,7 +206,7 @@ class Stale(Planted):
 
 
 @dataclass(frozen=True, eq=False)
-class EarlyEviction(Planted):
+class EarlyEviction(FaultyOp):
     """A delay that is right until its buffer is full, and from then on has evicted one frame too many."""
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
@@ -285,7 +289,7 @@ def changed_ops(op: Op, dtypes: Sequence[Any]) -> Iterator[tuple[str, Op, bool]]
             value.flat[at] *= 1.01
             yield f"tap {at} off by 1 %", Const(value), False
     if not op.copies and not isinstance(op, Const) and all(dtype == F for dtype in dtypes):
-        yield "one error of 1e-4", Planted(op), True
+        yield "one error of 1e-4", FaultyOp(op), True
 
 
 OTHERS = {"tanh": "softsign", "softsign": "tanh", "add": "sub", "mul": "add"}

@@ -19,7 +19,7 @@ REWRITES = 5
 @cache
 def seeds() -> tuple[Source, ...]:
     """Graphs with loops, branches, variables, functions and windows."""
-    sketches = {
+    builders = {
         "functional": functional(),
         "lowered": lowered_loop(),
         "until": until(5.0),
@@ -28,7 +28,7 @@ def seeds() -> tuple[Source, ...]:
         "references": counter(False),
         "resources": counter(True),
     }
-    return tuple((name, sketch.data) for name, sketch in sketches.items())
+    return tuple((name, builder.data) for name, builder in builders.items())
 
 
 @cache

@@ -52,3 +52,13 @@ def test_shared_names_are_found() -> None:
 
 def test_classes_and_aliases_have_names_of_their_own() -> None:
     assert files_of((name_of(path), tree_of(path)) for path in modules_in(*FOLDERS)) == SHARED
+
+
+def test_classes_of_tests_have_names_of_their_own() -> None:
+    """Those at the top of a file; one inside of a function is seen by nobody else."""
+    files: defaultdict[str, list[str]] = defaultdict(list)
+    for path in modules_in("tests"):
+        for node in tree_of(path).body:
+            if isinstance(node, ast.ClassDef):
+                files[node.name].append(name_of(path))
+    assert not {name: where for name, where in files.items() if len(where) > 1}

@@ -13,7 +13,7 @@ from pulse.program.program import Program
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.invariants.backends import backends
 from tests.invariants.fronts import FRONTS, Front
-from tests.invariants.moved_cases import Streaming, assignments, attempt, movable_cases, streaming_case
+from tests.invariants.moved_cases import StreamingCase, assignments, attempt, movable_cases, streaming_case
 from tests.invariants.moved_kinds import every_kind
 from tests.invariants.operator_cases import Runners, takes_softplus
 
@@ -40,7 +40,7 @@ def programs_of(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
     ]
 
 
-def every_case() -> Iterator[Streaming]:
+def every_case() -> Iterator[StreamingCase]:
     """Each case over each of its axes, where it streams."""
     for case in movable_cases():
         for axes in assignments(case[2]):
@@ -49,7 +49,7 @@ def every_case() -> Iterator[Streaming]:
                 yield streaming
 
 
-def in_front(streaming: Streaming, front: Front, only_first: bool) -> dict[str, Front]:
+def in_front(streaming: StreamingCase, front: Front, only_first: bool) -> dict[str, Front]:
     """The front for all inputs, or for the first alone if it keeps the length; none if it does not suit."""
     names = list(streaming.axes)[:1] if only_first and front.keeps_length else list(streaming.axes)
     suiting = all(front.suits(streaming.case[2][name]) for name in names)
@@ -57,7 +57,7 @@ def in_front(streaming: Streaming, front: Front, only_first: bool) -> dict[str, 
 
 
 def move(
-    streaming: Streaming,
+    streaming: StreamingCase,
     fronts: dict[str, Front],
     runners: Runners,
     rng: np.random.Generator,
@@ -73,7 +73,9 @@ def move(
         pairs.update((relation, front.name) for relation in streaming.relations for front in fronts.values())
 
 
-def least_met(streaming: Streaming, pairs: Counter[tuple[str, str]], rng: np.random.Generator) -> list[Front]:
+def least_met(
+    streaming: StreamingCase, pairs: Counter[tuple[str, str]], rng: np.random.Generator
+) -> list[Front]:
     """The fronts in a random order, but first those that the case's relations have met least."""
     order = rng.permutation(len(FRONTS))
     meetings = [sum(pairs[relation, front.name] for relation in streaming.relations) for front in FRONTS]

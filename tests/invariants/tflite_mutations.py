@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tests.pulse.tflite import models, recurrent_models
-from tests.pulse.tflite.builder import KINDS, Graph, file_bytes
+from tests.pulse.tflite.builder import KINDS, SubgraphBuilder, file_bytes
 from tests.pulse.tflite.cases.families import all_cases
 
 WORDS = (
@@ -54,7 +54,7 @@ def seeds() -> tuple[bytes, ...]:
 
 
 @cache
-def graphs() -> tuple[Graph, ...]:
+def graphs() -> tuple[SubgraphBuilder, ...]:
     """Good graphs of single operators."""
     return tuple(case.graph for case in all_cases())
 

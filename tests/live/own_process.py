@@ -42,10 +42,10 @@ def inside(scenario: Callable[[], None]) -> None:
         raise SystemExit(SKIPPED) from None
 
 
-def until(true: Callable[[], object], limit_s: float = 30.0) -> bool:
+def wait_until(condition: Callable[[], object], limit_s: float = 30.0) -> bool:
     """Whether something has come true within a limit."""
     end = time.monotonic() + limit_s
-    while not true():
+    while not condition():
         if time.monotonic() > end:
             return False
         time.sleep(0.005)

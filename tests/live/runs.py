@@ -22,7 +22,7 @@ from streaming.live import EngineConfig, Live, Plan
 from streaming.routing import Route
 from streaming.sound.channels import Channels
 from tests.live.cassette import Cassette
-from tests.live.own_process import until
+from tests.live.own_process import wait_until
 from tests.live.servers import server_or_skip
 from tests.streaming.echo_canceller import cancelling_program
 
@@ -54,7 +54,7 @@ def record_run(
         for port in inputs:
             server.connect(source, port)
         cassette.begin()
-        assert until(lambda: cassette.words[2] >= len(sound))
+        assert wait_until(lambda: cassette.words[2] >= len(sound))
         time.sleep(0.3)
         player.stop(1)
     recorder.close()
@@ -142,7 +142,7 @@ def cancel_echo(engine: str, pulse_frames: int) -> None:
                 players.append((cassette, player))
             for cassette, _ in players:
                 cassette.begin()
-            assert until(lambda: all(cassette.words[2] >= RATE_HZ for cassette, _ in players))
+            assert wait_until(lambda: all(cassette.words[2] >= RATE_HZ for cassette, _ in players))
             time.sleep(0.3)
             for _, player in players:
                 player.stop(1)
@@ -195,7 +195,7 @@ def run_freewheeling() -> None:
         plan = Plan(RATE_HZ, JACK, JACK, channels=Channels(0), block_frames=480)
         with Live(program, plan, EngineConfig(engine="callback")) as live:
             server.freewheel(True)
-            assert until(lambda: live.statistics().counters.pulses > 1500, 30)
+            assert wait_until(lambda: live.statistics().counters.pulses > 1500, 30)
             server.freewheel(False)
             statistics = live.statistics()
     counters = statistics.counters

@@ -19,7 +19,7 @@ from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.live.watchdog import STALL_TIMEOUT_S
 from tests.live.counting import CALLS, END_AT, FLAGS, TIMED, counters, request
-from tests.live.own_process import until
+from tests.live.own_process import wait_until
 from tests.live.servers import pulse_server, server_or_skip
 
 JACK = "JACK Audio Connection Kit: system"
@@ -54,7 +54,7 @@ class Player:
     def runs(self, calls: int = 20, limit_s: float = 5.0) -> bool:
         """Whether it is called, so often, within a few seconds."""
         before = self.words[CALLS]
-        return until(lambda: self.words[CALLS] >= before + calls, limit_s)
+        return wait_until(lambda: self.words[CALLS] >= before + calls, limit_s)
 
     def comes_back(self) -> bool:
         """What a watch does: look anew and open, until it calls."""
@@ -68,7 +68,7 @@ class Player:
                 return False
             return True
 
-        return until(can_open, BACK_S)
+        return wait_until(can_open, BACK_S)
 
     def is_away(self) -> bool:
         """Whether devices are looked for and these are not among them."""
@@ -108,7 +108,7 @@ def jack_killed() -> None:
         descriptors = []
         for _ in range(2):
             server.kill()
-            assert until(lambda: player.stream.is_lost)
+            assert wait_until(lambda: player.stream.is_lost)
             started = time.monotonic()
             check_time(not player.stream.stop(30.0), started, 20.0)
             assert player.stream.stop(30.0) and not player.stream.active and not player.stream.is_lost
@@ -127,7 +127,7 @@ def jack_stopped_and_left() -> None:
     with _jack() as server:
         player = Player(JACK, JACK)
         server.stop()
-        assert until(lambda: player.stream.is_lost)
+        assert wait_until(lambda: player.stream.is_lost)
 
 
 def jack_gone_before_the_end() -> None:
@@ -164,7 +164,7 @@ def pulse_killed() -> None:
         player = Player("ALSA: pulse_mic", "ALSA: pulse_cable")
         for losses in (1, 2):
             server.kill()
-            assert until(lambda: player.stream.is_lost and player.finished == losses)  # noqa: B023
+            assert wait_until(lambda: player.stream.is_lost and player.finished == losses)  # noqa: B023
             started = time.monotonic()
             check_time(player.stream.stop(30.0), started, 20.0)
             assert player.is_away()
@@ -178,7 +178,7 @@ def pulse_unplugged() -> None:
     with _pulse() as server:
         player = Player("ALSA: pulse_mic", "ALSA: pulse_cable")
         run("pactl", "unload-module", "module-null-sink", environment=server.environment)
-        assert until(lambda: player.finished) and player.stream.is_lost
+        assert wait_until(lambda: player.finished) and player.stream.is_lost
         assert player.stream.stop(30.0)
         assert player.host.refresh()
         try:
@@ -217,7 +217,7 @@ def through_python() -> None:
         assert stream.active and stream.rate_hz == 48000 and stream.block_frames == 480
         assert player.words[TIMED] == player.words[CALLS]
         player.words[END_AT] = player.words[CALLS] + 5
-        assert until(lambda: player.finished == 1) and until(lambda: not stream.active)
+        assert wait_until(lambda: player.finished == 1) and wait_until(lambda: not stream.active)
         assert stream.stop(30.0) and stream.stop(30.0)
         _only_one_side(player)
         with pytest.raises(DeviceError, match=f"{JACK}: does not open .* choose another device or rate"):
@@ -234,7 +234,7 @@ def _only_one_side(player: Player) -> None:
         ]
         stream = player.host.open(request(words, *chosen))
         stream.start()
-        assert until(lambda words=words: words[CALLS] > 5)
+        assert wait_until(lambda words=words: words[CALLS] > 5)
         assert words[FLAGS] & ~0x10 == 0
         assert stream.stop(30.0)
 

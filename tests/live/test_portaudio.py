@@ -14,7 +14,7 @@ from streaming.hosts.host import Endpoint
 from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
 from tests.live.counting import CALLS, END_AT, FRAMES, TIMED, counters, request
-from tests.live.own_process import until
+from tests.live.own_process import wait_until
 from tests.live.servers import found_here, server_or_skip
 from tests.streaming.command import pulse, report
 
@@ -55,7 +55,7 @@ def test_a_stream_calls_and_stops(host: PortAudio, ends: tuple[Endpoint, Endpoin
     assert (stream.rate_hz, stream.block_frames) == (RATE, BLOCK)
     assert 0 <= stream.input_latency_s < 0.1 and 0 < stream.output_latency_s < 0.1
     stream.start()
-    assert until(lambda: words[CALLS] >= 10)
+    assert wait_until(lambda: words[CALLS] >= 10)
     assert stream.active and not stream.is_lost and stream.cpu_load >= 0
     assert stream.stop(2.0)
     assert not stream.active and not stream.is_lost
@@ -67,7 +67,7 @@ def test_a_callback_ends_its_stream(host: PortAudio, ends: tuple[Endpoint, Endpo
     words[END_AT] = 7
     stream = host.open(request(words, *ends, finished=lambda: ended.append(1)))
     stream.start()
-    assert until(lambda: ended) and until(lambda: not stream.active)
+    assert wait_until(lambda: ended) and wait_until(lambda: not stream.active)
     assert not stream.is_lost and stream.stop(2.0)
     assert words[CALLS] == 7 and len(ended) == 1
 
@@ -77,7 +77,7 @@ def test_blocks_of_any_size(host: PortAudio, ends: tuple[Endpoint, Endpoint], fr
     words = counters()
     stream = host.open(request(words, *ends, block_frames=frames))
     stream.start()
-    assert until(lambda: words[CALLS] >= 5)
+    assert wait_until(lambda: words[CALLS] >= 5)
     assert stream.stop(2.0)
     assert words[FRAMES] == (frames or BLOCK) * words[CALLS]
 
@@ -90,7 +90,7 @@ def test_a_stream_for_each_direction(host: PortAudio, ends: tuple[Endpoint, Endp
     ]
     for stream in streams:
         stream.start()
-    assert until(lambda: min(recorded[CALLS], played[CALLS]) >= 5)
+    assert wait_until(lambda: min(recorded[CALLS], played[CALLS]) >= 5)
     assert all(stream.stop(2.0) for stream in streams)
 
 
@@ -100,7 +100,7 @@ def test_time_runs_free(server: JackServer, host: PortAudio, ends: tuple[Endpoin
     stream.start()
     server.freewheel(True)
     try:
-        assert until(lambda: words[CALLS] > 2000)
+        assert wait_until(lambda: words[CALLS] > 2000)
     finally:
         server.freewheel(False)
     assert stream.stop(2.0)
@@ -124,7 +124,7 @@ def test_looking_anew_leaves_open_streams_alone(host: PortAudio, ends: tuple[End
     assert host.refresh()
     assert any(device.name == "PortAudio" for device in host.devices()), "the client of the open stream"
     calls = words[CALLS]
-    assert until(lambda: words[CALLS] > calls + 5)
+    assert wait_until(lambda: words[CALLS] > calls + 5)
     assert stream.stop(2.0)
     assert host.refresh()
     assert all(device.name != "PortAudio" for device in host.devices())
@@ -136,7 +136,7 @@ def test_to_release_closes_streams(
     words = counters()
     stream = host.open(request(words, *ends))
     stream.start()
-    assert until(lambda: words[CALLS] > 0)
+    assert wait_until(lambda: words[CALLS] > 0)
     portaudio.release()
     assert not any(port.startswith("PortAudio") for port in server.ports())
     assert stream.stop(1.0) and not stream.active

@@ -28,10 +28,10 @@ def pads_of(*pairs: Pair) -> Pads:
     return tuple((TDim.of(before), TDim.of(after)) for before, after in pairs)
 
 
-class Sketch:
+class ModelBuilder:
     """A model under construction; wires are [1, C, frames] unless an op makes them something else.
 
-    ``Sketch(x="1,2,T")`` has the input ``x``, whose wire is ``sketch["x"]``. Weights are random and never 0.
+    ``ModelBuilder(x="1,2,T")`` has the input ``x``, whose wire is ``builder["x"]``. Weights are random and never 0.
     """
 
     def __init__(self, seed: int = 0, **inputs: str) -> None:
@@ -132,4 +132,4 @@ class Sketch:
 
     def model(self, *outputs: OutletId, names: Sequence[str] | None = None) -> TypedModel:
         self.graph.set_outputs(outputs, names)
-        return TypedModel(self.graph, self.scope, "sketch")
+        return TypedModel(self.graph, self.scope, "builder")

@@ -25,7 +25,7 @@ from pulse.ops.spectral import Dft
 from pulse.ops.stateful import Stateful
 from pulse.ops.work import Work
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 from tests.shared import shared_path
 
 
@@ -70,9 +70,9 @@ class Told(Secret):
 
 
 def test_ops_of_users() -> None:
-    sketch = Sketch(x="1,2,T")
-    free = sketch.add("told", Told(), sketch["x"])
-    report = pulse.cost_report(sketch.model(sketch.add("secret", Secret(), free)))
+    builder = ModelBuilder(x="1,2,T")
+    free = builder.add("told", Told(), builder["x"])
+    report = pulse.cost_report(builder.model(builder.add("secret", Secret(), free)))
     assert report.uncounted == ("Secret",)
     assert str(report.work.elementwise) == "6*T"
 

@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from pulse.errors import PulseError
 from pulse.graph import Graph, InletId, OutletId
-from tests.pulse.small_graphs import Named, diamond
+from tests.pulse.small_graphs import NamedOp, diamond
 
 
 def test_add_keeps_successors() -> None:
@@ -21,7 +21,7 @@ def test_add_keeps_successors() -> None:
 def test_names_are_unique() -> None:
     graph = diamond()
     for _ in range(2):
-        graph.add("x", Named("f"), [], ["int"])
+        graph.add("x", NamedOp("f"), [], ["int"])
     assert [node.name for node in graph.nodes[4:]] == ["x.1", "x.2"]
     graph.rename(4, "end")
     graph.rename(5, "x.1")
@@ -84,7 +84,7 @@ def test_broken_successors_are_found() -> None:
         graph.check()
 
 
-def shape_of(graph: Graph[str, Named]) -> list[object]:
+def shape_of(graph: Graph[str, NamedOp]) -> list[object]:
     """Its nodes with their inputs, and its outputs with their names."""
     nodes = [(node.name, list(node.inputs), len(node.outputs)) for node in graph.nodes]
     return [nodes, list(graph.outputs), [graph.label(outlet) for outlet in graph.outputs]]
@@ -93,7 +93,7 @@ def shape_of(graph: Graph[str, Named]) -> list[object]:
 def test_unknown_outlets_and_names_are_refused_and_change_nothing() -> None:
     graph, untouched = diamond(), diamond()
     with pytest.raises(PulseError, match="no outlet"):
-        graph.add("y", Named("f"), [OutletId(0), OutletId(9)], ["int"])
+        graph.add("y", NamedOp("f"), [OutletId(0), OutletId(9)], ["int"])
     with pytest.raises(PulseError, match="distinct name"):
         graph.set_outputs([OutletId(0), OutletId(1)], ["a", "a"])
     graph.check()
@@ -105,8 +105,8 @@ class Edits(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.graph: Graph[str, Named] = Graph()
-        self.graph.inputs = self.graph.add("x", Named("source"), (), ["int"])
+        self.graph: Graph[str, NamedOp] = Graph()
+        self.graph.inputs = self.graph.add("x", NamedOp("source"), (), ["int"])
 
     def wire(self, data: st.DataObject) -> OutletId:
         return data.draw(st.sampled_from(list(self.graph.wires())))
@@ -114,7 +114,7 @@ class Edits(RuleBasedStateMachine):
     @rule(data=st.data(), inputs=st.integers(0, 3), outputs=st.integers(1, 3), name=st.sampled_from("xyz"))
     def add(self, data: st.DataObject, inputs: int, outputs: int, name: str) -> None:
         read = [self.wire(data) for _ in range(inputs)]
-        outlets = self.graph.add(name, Named("f"), read, ["int"] * outputs)
+        outlets = self.graph.add(name, NamedOp("f"), read, ["int"] * outputs)
         assert len(outlets) == outputs
 
     @rule(data=st.data())

@@ -14,14 +14,14 @@ from pulse.models import Model, PulsedModel, TypedModel, model_of
 from pulse.pulsify.network import PulsedNetwork
 from pulse.typed import TypedNetwork
 from tests.pulse.chunks.models import build, node
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 
 STEPS = {"analyse", "declutter", "pulsify", "chunked", "compile", "to_onnx", "save"}
 
 
 def sketch_model() -> TypedModel:
-    sketch = Sketch(x="1,2,T")
-    return sketch.model(sketch.conv(sketch.each("relu", sketch["x"]), 3, name="y"))
+    builder = ModelBuilder(x="1,2,T")
+    return builder.model(builder.conv(builder.each("relu", builder["x"]), 3, name="y"))
 
 
 def test_networks_know_no_later_step() -> None:

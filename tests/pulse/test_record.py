@@ -34,7 +34,7 @@ class Tone:
 
 
 @dataclass(frozen=True)
-class Plain:
+class PlainTone:
     """What ``Tone`` is compared with."""
 
     hertz: float
@@ -64,7 +64,7 @@ class Loud(Tone):
 
 
 @record(eq=False, kw_only=True)
-class Named:
+class NamedRecord:
     """By name, and compared by identity."""
 
     first: int
@@ -81,13 +81,13 @@ class Point:
 
 def test_like_a_dataclass():
     for arguments in ((1.0,), (1.0, "b", [3], "n")):
-        tone, plain = Tone(*arguments), Plain(*arguments)
+        tone, plain = Tone(*arguments), PlainTone(*arguments)
         assert asdict(tone) == asdict(plain)
         assert repr(tone) == repr(plain).replace("Plain", "Tone")
     assert is_dataclass(Tone) and [each.name for each in fields(Tone)] == [
-        each.name for each in fields(Plain)
+        each.name for each in fields(PlainTone)
     ]
-    assert inspect.signature(Tone).parameters.keys() == inspect.signature(Plain).parameters.keys()
+    assert inspect.signature(Tone).parameters.keys() == inspect.signature(PlainTone).parameters.keys()
     assert inspect.signature(Tone).parameters["name"].annotation is str
     assert Tone(1).parts is not Tone(1).parts and Tone(2).twice == 4
     assert replace(Tone(1), name="c") == Tone(1, "c") != Tone(1)
@@ -117,10 +117,10 @@ def test_records_inherit_fields():
 
 
 def test_by_identity_and_by_name():
-    named = Named(first=1)
-    assert named != Named(first=1) and hash(named) != hash(Named(first=1)) and named.second == 1
+    named = NamedRecord(first=1)
+    assert named != NamedRecord(first=1) and hash(named) != hash(NamedRecord(first=1)) and named.second == 1
     with pytest.raises(TypeError):
-        Named(1)  # pyright: ignore[reportCallIssue]
+        NamedRecord(1)  # pyright: ignore[reportCallIssue]
 
 
 def test_records_of_one_shape_share_code_and_no_names():

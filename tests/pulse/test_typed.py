@@ -12,16 +12,16 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.pad import Pad
 from pulse.ops.source import Const
 from pulse.typed import known_value
-from tests.pulse.models import Sketch, pads_of
+from tests.pulse.models import ModelBuilder, pads_of
 
 F = np.float32
 
 
 def two() -> TypedModel:
-    sketch = Sketch(x="1,2,T", y="1,2,2*T")
-    low = sketch.conv(sketch["y"], 2, stride=2, name="low")
-    return sketch.model(
-        sketch.each("add", low, sketch["x"], name="sum"), sketch.each("neg", low, name="other")
+    builder = ModelBuilder(x="1,2,T", y="1,2,2*T")
+    low = builder.conv(builder["y"], 2, stride=2, name="low")
+    return builder.model(
+        builder.each("add", low, builder["x"], name="sum"), builder.each("neg", low, name="other")
     )
 
 
@@ -72,16 +72,16 @@ def test_arrays_that_do_not_fit(feeds: dict[str, Array], message: str) -> None:
 
 def test_one_array_for_one_input() -> None:
     """And only then."""
-    sketch = Sketch(x="1,2,T")
-    assert sketch.model(sketch.each("relu", sketch["x"])).run(zeros(1, 2, 3))["relu"].shape == (1, 2, 3)
+    builder = ModelBuilder(x="1,2,T")
+    assert builder.model(builder.each("relu", builder["x"])).run(zeros(1, 2, 3))["relu"].shape == (1, 2, 3)
     with pytest.raises(InputError, match="has 2 inputs, feed them by name: x, y"):
         two().run(zeros(1, 2, 3))
 
 
 def test_lengths_that_break_an_assumption_are_refused() -> None:
     """Reflection needs more frames than it adds."""
-    sketch = Sketch(x="1,2,T")
-    model = sketch.model(sketch.pad(sketch["x"], (3, 0), "reflect"))
+    builder = ModelBuilder(x="1,2,T")
+    model = builder.model(builder.pad(builder["x"], (3, 0), "reflect"))
     assert model.run(zeros(1, 2, 4))["pad"].shape == (1, 2, 7)
     with pytest.raises(InputError, match=r"the model needs .*T.*, which T=3 does not satisfy"):
         model.run(zeros(1, 2, 3))
@@ -89,8 +89,8 @@ def test_lengths_that_break_an_assumption_are_refused() -> None:
 
 def test_symbols_are_read_off_linear_dims() -> None:
     """2*T+3, and two symbols in one shape."""
-    sketch = Sketch(x="2*T+3,U")
-    model = sketch.model(sketch.each("relu", sketch["x"]))
+    builder = ModelBuilder(x="2*T+3,U")
+    model = builder.model(builder.each("relu", builder["x"]))
     env = model.bind({"x": zeros(9, 5)})
     assert {symbol.name: value for symbol, value in env.items()} == {"T": 3, "U": 5}
     with pytest.raises(InputError, match="does not fit"):
@@ -111,24 +111,24 @@ def test_with_outputs_and_copy_leave_the_model_alone() -> None:
 
 def test_a_fact_error_names_the_node_and_its_inputs() -> None:
     """So that it can be found in the file."""
-    sketch = Sketch(x="1,2,T", y="1,3,T")
+    builder = ModelBuilder(x="1,2,T", y="1,3,T")
     with pytest.raises(FactError, match=r"join \(Concat\): .*\[reads x: 1,2,T,f32; y: 1,3,T,f32\]"):
-        sketch.add("join", Concat(2), sketch["x"], sketch["y"])
+        builder.add("join", Concat(2), builder["x"], builder["y"])
     with pytest.raises(FactError, match=r"met \(add\)"):
-        sketch.add("met", Elementwise("add"), sketch["x"], sketch["y"])
+        builder.add("met", Elementwise("add"), builder["x"], builder["y"])
 
 
 def test_known_values_are_folded_while_wiring() -> None:
     """Constants become constants; large ones are left alone."""
-    sketch = Sketch(x="1,2,T")
-    constant = sketch.constant(np.ones((1, 2, 1), F))
-    twice = sketch.each("add", constant, constant, name="twice")
-    assert isinstance(sketch.graph.node(twice).op, Const)
-    np.testing.assert_array_equal(known_value(sketch.graph, twice), np.full((1, 2, 1), 2, F))
-    wide = sketch.add("wide", Pad(pads_of((0, 0), (0, 0), (0, 1 << 25))), constant)
-    assert known_value(sketch.graph, wide) is None and known_value(sketch.graph, sketch["x"]) is None
-    sizes = sketch.constant(np.array([sketch.length(sketch["x"]), TDim.of(1)], dtype=object))
-    assert known_value(sketch.graph, sizes) is None
+    builder = ModelBuilder(x="1,2,T")
+    constant = builder.constant(np.ones((1, 2, 1), F))
+    twice = builder.each("add", constant, constant, name="twice")
+    assert isinstance(builder.graph.node(twice).op, Const)
+    np.testing.assert_array_equal(known_value(builder.graph, twice), np.full((1, 2, 1), 2, F))
+    wide = builder.add("wide", Pad(pads_of((0, 0), (0, 0), (0, 1 << 25))), constant)
+    assert known_value(builder.graph, wide) is None and known_value(builder.graph, builder["x"]) is None
+    sizes = builder.constant(np.array([builder.length(builder["x"]), TDim.of(1)], dtype=object))
+    assert known_value(builder.graph, sizes) is None
 
 
 def test_declutter_and_pulsify_are_steps_of_the_model() -> None:

@@ -22,7 +22,7 @@ BACKENDS = [
 ]
 
 
-class Sketch:
+class TypedBuilder:
     """A typed model that grows call by call."""
 
     def __init__(self):
@@ -42,7 +42,7 @@ class Sketch:
 
     def finish(self, **outputs):
         self.graph.set_outputs(list(outputs.values()), list(outputs))
-        return TypedModel(self.graph, self.scope, "sketch")
+        return TypedModel(self.graph, self.scope, "builder")
 
 
 def pads(before, after):
@@ -51,63 +51,63 @@ def pads(before, after):
 
 def filter_model():
     """Of x [1, T]: y [1, T], a filter that looks 2 ahead and 2 back, and loud [1, T], twice the input."""
-    sketch = Sketch()
-    x = sketch.source("x", "1,T,f32")
-    deep = sketch.wire("deep", AddAxis(1), x)
-    weights = sketch.constant("w", np.arange(1, 6).reshape(1, 1, 5) / 7)
-    y = sketch.wire("conv", Conv((1,), (1,), pads(2, 2)), deep, weights)
-    loud = sketch.wire("loud", Elementwise("mul"), x, sketch.constant("two", [[2.0]]))
-    return sketch.finish(y=sketch.wire("flat", RemoveAxis(1), y), loud=loud)
+    builder = TypedBuilder()
+    x = builder.source("x", "1,T,f32")
+    deep = builder.wire("deep", AddAxis(1), x)
+    weights = builder.constant("w", np.arange(1, 6).reshape(1, 1, 5) / 7)
+    y = builder.wire("conv", Conv((1,), (1,), pads(2, 2)), deep, weights)
+    loud = builder.wire("loud", Elementwise("mul"), x, builder.constant("two", [[2.0]]))
+    return builder.finish(y=builder.wire("flat", RemoveAxis(1), y), loud=loud)
 
 
 def decimating_model():
     """Of x [1, T, 2]: same, three times x, and third [1, 1, T/3], sums of three pairs."""
-    sketch = Sketch()
-    x = sketch.source("x", "1,T,2,f32")
-    turned = sketch.wire("turned", Transpose((0, 2, 1)), x)
-    weights = sketch.constant("w", np.ones((1, 2, 3)))
-    y = sketch.wire("conv", Conv((3,), (1,), no_pads(1)), turned, weights)
-    return sketch.finish(
-        same=sketch.wire("same", Elementwise("mul"), x, sketch.constant("three", [[[3.0]]])), third=y
+    builder = TypedBuilder()
+    x = builder.source("x", "1,T,2,f32")
+    turned = builder.wire("turned", Transpose((0, 2, 1)), x)
+    weights = builder.constant("w", np.ones((1, 2, 3)))
+    y = builder.wire("conv", Conv((3,), (1,), no_pads(1)), turned, weights)
+    return builder.finish(
+        same=builder.wire("same", Elementwise("mul"), x, builder.constant("three", [[[3.0]]])), third=y
     )
 
 
-def two_rates():
+def two_rate_model():
     """Of fast [1, 1, 4*T] and slow [1, 1, T]: y [1, 1, T], their sum, times a gain that does not stream."""
-    sketch = Sketch()
-    fast, slow = sketch.source("fast", "1,1,4*T,f32"), sketch.source("slow", "1,1,T,f32")
-    gain = sketch.source("gain", "1,1,1,f32")
-    weights = sketch.constant("w", np.ones((1, 1, 4)))
-    down = sketch.wire("down", Conv((4,), (1,), no_pads(1)), fast, weights)
-    total = sketch.wire("total", Elementwise("add"), down, slow)
-    return sketch.finish(y=sketch.wire("y", Elementwise("mul"), total, gain))
+    builder = TypedBuilder()
+    fast, slow = builder.source("fast", "1,1,4*T,f32"), builder.source("slow", "1,1,T,f32")
+    gain = builder.source("gain", "1,1,1,f32")
+    weights = builder.constant("w", np.ones((1, 1, 4)))
+    down = builder.wire("down", Conv((4,), (1,), no_pads(1)), fast, weights)
+    total = builder.wire("total", Elementwise("add"), down, slow)
+    return builder.finish(y=builder.wire("y", Elementwise("mul"), total, gain))
 
 
 def ending_model():
     """Of x [1, T], T >= 3: y [1, T], one more, and last [1, 3], its last frames."""
-    sketch = Sketch()
-    x = sketch.source("x", "1,T,f32")
-    frames = TDim.of(sketch.scope.symbol("T"))
-    sketch.scope.assume("T >= 3")
-    y = sketch.wire("y", Elementwise("add"), x, sketch.constant("one", [[1.0]]))
-    return sketch.finish(y=y, last=sketch.wire("last", Slice(1, frames - 3, frames), y))
+    builder = TypedBuilder()
+    x = builder.source("x", "1,T,f32")
+    frames = TDim.of(builder.scope.symbol("T"))
+    builder.scope.assume("T >= 3")
+    y = builder.wire("y", Elementwise("add"), x, builder.constant("one", [[1.0]]))
+    return builder.finish(y=y, last=builder.wire("last", Slice(1, frames - 3, frames), y))
 
 
-def halves(length):
+def two_input_model(length):
     """Of x [1, T] and half [1, length]: y and z, one more than each."""
-    sketch = Sketch()
-    x, half = sketch.source("x", "1,T,f32"), sketch.source("half", f"1,{length},f32")
-    unit = sketch.constant("one", [[1.0]])
-    y, z = sketch.wire("y", Elementwise("add"), x, unit), sketch.wire("z", Elementwise("add"), half, unit)
-    return sketch.finish(y=y, z=z)
+    builder = TypedBuilder()
+    x, half = builder.source("x", "1,T,f32"), builder.source("half", f"1,{length},f32")
+    unit = builder.constant("one", [[1.0]])
+    y, z = builder.wire("y", Elementwise("add"), x, unit), builder.wire("z", Elementwise("add"), half, unit)
+    return builder.finish(y=y, z=z)
 
 
-def short():
+def limited_model():
     """Of x [1, T], T <= 10: y [1, T], one more."""
-    sketch = Sketch()
-    x = sketch.source("x", "1,T,f32")
-    sketch.scope.assume("T <= 10")
-    return sketch.finish(y=sketch.wire("y", Elementwise("add"), x, sketch.constant("one", [[1.0]])))
+    builder = TypedBuilder()
+    x = builder.source("x", "1,T,f32")
+    builder.scope.assume("T <= 10")
+    return builder.finish(y=builder.wire("y", Elementwise("add"), x, builder.constant("one", [[1.0]])))
 
 
 def program(model, pulse=None, backend="numpy"):

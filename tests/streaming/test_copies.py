@@ -78,7 +78,7 @@ def test_a_copy_checks_and_counts_as_the_session_does():
         copy.copy(session).push(block(compiled, 1))
 
 
-class Named(Session):
+class NamedSession(Session):
     """A session that someone has extended."""
 
     def __init__(self, program, name):
@@ -88,9 +88,9 @@ class Named(Session):
 
 @ways
 def test_fields_of_a_subclass_are_copied(way):
-    session = Named(program("windows"), ["voice"])
+    session = NamedSession(program("windows"), ["voice"])
     other = way(session)
-    assert type(other) is Named and other.name == ["voice"]
+    assert type(other) is NamedSession and other.name == ["voice"]
     assert (other.name is session.name) == (way is copy.copy)
 
 

@@ -14,17 +14,17 @@ from tests.streaming.models import (
     decimating_model,
     ending_model,
     filter_model,
-    halves,
+    limited_model,
     program,
-    short,
-    two_rates,
+    two_input_model,
+    two_rate_model,
 )
 
 both_backends = pytest.mark.parametrize("backend", BACKENDS)
 PROGRAMS = {}
 
 
-def ready(make, pulse, backend):
+def cached_program(make, pulse, backend):
     """A program, made once."""
     key = make, pulse, backend
     if key not in PROGRAMS:
@@ -58,7 +58,7 @@ def test_any_split_gives_the_offline_frames(make, axis, shape, backend, data):
     length = data.draw(st.integers(3, 70), "length")
     cuts = data.draw(st.lists(st.integers(0, length), max_size=12), "cuts")
     x = noise(*(length if number == axis else size for number, size in enumerate(shape)), seed=length)
-    ready_program = ready(make, pulse, backend)
+    ready_program = cached_program(make, pulse, backend)
     session = Session(ready_program)
     outputs = push_and_flush(session, x, cuts, axis)
     assert_same(outputs, ready_program.model.typed.run(x))
@@ -78,7 +78,7 @@ def test_any_split_gives_the_offline_frames(make, axis, shape, backend, data):
     slow_cuts=st.lists(st.integers(0, 20), max_size=6),
 )
 def test_inputs_of_two_rates_may_come_in_any_order(backend, frames, fast_cuts, slow_cuts):
-    chosen = ready(two_rates, 2, backend)
+    chosen = cached_program(two_rate_model, 2, backend)
     gain = np.full((1, 1, 1), 0.5, np.float32)
     session = Session(chosen, {"gain": gain})
     fast, slow = noise(1, 1, 4 * frames), noise(1, 1, frames, seed=1)
@@ -96,7 +96,7 @@ def test_inputs_of_two_rates_may_come_in_any_order(backend, frames, fast_cuts, s
 
 
 def test_one_input_far_ahead_of_the_other_then_level_again():
-    session = Session(ready(two_rates, 2, "numpy"), {"gain": np.ones((1, 1, 1), np.float32)})
+    session = Session(cached_program(two_rate_model, 2, "numpy"), {"gain": np.ones((1, 1, 1), np.float32)})
     fast, slow = noise(1, 1, 4000), noise(1, 1, 1000, seed=1)
     pieces = [session.push({"fast": fast[..., :3600]})]
     assert session.pending_frames == 900
@@ -114,7 +114,7 @@ def test_one_input_far_ahead_of_the_other_then_level_again():
 
 @both_backends
 def test_no_frame_comes_before_it_is_sure_and_none_is_kept_back(backend):
-    session = Session(ready(filter_model, 3, backend))
+    session = Session(cached_program(filter_model, 3, backend))
     x = noise(1, 30)
     counts = [session.push(x[:, at : at + 3])["y"].shape[1] for at in range(0, 30, 3)]
     delay = session.program.model.port("y").delay
@@ -124,7 +124,7 @@ def test_no_frame_comes_before_it_is_sure_and_none_is_kept_back(backend):
 
 
 def test_an_empty_push_gives_empty_outputs_of_the_right_shape():
-    session = Session(ready(decimating_model, 6, "numpy"))
+    session = Session(cached_program(decimating_model, 6, "numpy"))
     outputs = session.push(np.zeros((1, 0, 2), np.float32))
     assert outputs["same"].shape == (1, 0, 2)
     assert outputs["third"].shape == (1, 1, 0)
@@ -132,12 +132,12 @@ def test_an_empty_push_gives_empty_outputs_of_the_right_shape():
 
 
 def test_an_empty_stream_can_be_flushed():
-    session = Session(ready(filter_model, 3, "numpy"))
+    session = Session(cached_program(filter_model, 3, "numpy"))
     assert session.flush()["y"].shape == (1, 0)
 
 
 def test_the_block_belongs_to_the_caller():
-    chosen = ready(filter_model, 6, "numpy")
+    chosen = cached_program(filter_model, 6, "numpy")
     session, x = Session(chosen), noise(1, 40)
     pieces, block = [], np.empty((1, 5), np.float32)
     for at in range(0, 40, 5):
@@ -155,7 +155,7 @@ def test_the_block_belongs_to_the_caller():
 @given(at=st.integers(0, 40), length=st.integers(3, 40))
 def test_a_snapshot_goes_on_in_another_session(backend, at, length):
     at = min(at, length)
-    chosen = ready(ending_model, 4, backend)
+    chosen = cached_program(ending_model, 4, backend)
     x = noise(1, length)
     first = Session(chosen)
     pieces = [first.push(x[:, :at])]
@@ -173,19 +173,22 @@ def test_a_snapshot_goes_on_in_another_session(backend, at, length):
 
 
 def test_a_snapshot_of_an_ended_stream_has_ended():
-    session, other = Session(ready(ending_model, 4, "numpy")), Session(ready(ending_model, 4, "numpy"))
+    session, other = (
+        Session(cached_program(ending_model, 4, "numpy")),
+        Session(cached_program(ending_model, 4, "numpy")),
+    )
     session.push(noise(1, 9))
     session.flush()
     other.restore(session.snapshot())
     with pytest.raises(InputError, match=r"reset\(\)"):
         other.push(noise(1, 1))
     other.reset()
-    assert other.statistics() == Session(ready(ending_model, 4, "numpy")).statistics()
+    assert other.statistics() == Session(cached_program(ending_model, 4, "numpy")).statistics()
 
 
 @both_backends
 def test_reset_begins_anew(backend):
-    chosen = ready(filter_model, 6, backend)
+    chosen = cached_program(filter_model, 6, backend)
     session = Session(chosen)
     session.push(noise(1, 23, seed=5))
     session.reset()
@@ -207,7 +210,7 @@ def test_reset_begins_anew(backend):
     ],
 )
 def test_a_refused_block_leaves_the_stream_as_it_was(block, message):
-    session = Session(ready(filter_model, 6, "numpy"))
+    session = Session(cached_program(filter_model, 6, "numpy"))
     session.push(noise(1, 5))
     before = session.snapshot()
     with pytest.raises(InputError, match=message):
@@ -216,7 +219,7 @@ def test_a_refused_block_leaves_the_stream_as_it_was(block, message):
 
 
 def test_one_refused_input_of_two_keeps_both_out():
-    session = Session(ready(two_rates, 2, "numpy"), {"gain": np.ones((1, 1, 1), np.float32)})
+    session = Session(cached_program(two_rate_model, 2, "numpy"), {"gain": np.ones((1, 1, 1), np.float32)})
     before = session.snapshot()
     with pytest.raises(InputError, match="slow: NaN at frame 1"):
         session.push({"fast": noise(1, 1, 12), "slow": np.array([[[0, np.nan]]], np.float32)})
@@ -226,14 +229,14 @@ def test_one_refused_input_of_two_keeps_both_out():
 
 
 def test_infinities_pass_and_nan_where_it_is_allowed():
-    session = Session(ready(filter_model, 3, "numpy"))
+    session = Session(cached_program(filter_model, 3, "numpy"))
     assert session.push(np.full((1, 3), np.inf, np.float32))["loud"].shape == (1, 3)
-    session = Session(ready(filter_model, 3, "numpy"), check_finite=False)
+    session = Session(cached_program(filter_model, 3, "numpy"), check_finite=False)
     assert np.isnan(session.push(np.full((1, 3), np.nan, np.float32))["loud"]).all()
 
 
 def test_a_stream_that_has_ended_refuses():
-    session = Session(ready(filter_model, 3, "numpy"))
+    session = Session(cached_program(filter_model, 3, "numpy"))
     session.flush()
     for call in (lambda: session.push(noise(1, 1)), session.flush):
         with pytest.raises(InputError, match=r"the stream has ended; begin a new one with reset\(\)"):
@@ -241,7 +244,7 @@ def test_a_stream_that_has_ended_refuses():
 
 
 def test_inputs_that_end_at_different_moments_can_be_completed():
-    session = Session(ready(two_rates, 2, "numpy"), {"gain": np.ones((1, 1, 1), np.float32)})
+    session = Session(cached_program(two_rate_model, 2, "numpy"), {"gain": np.ones((1, 1, 1), np.float32)})
     session.push({"fast": noise(1, 1, 12), "slow": noise(1, 1, 2)})
     with pytest.raises(
         InputError, match=r"fast with 12 of 4\*T, slow with 2 of T frames; feed the rest of the shorter one"
@@ -258,7 +261,7 @@ def test_inputs_that_end_at_different_moments_can_be_completed():
 @settings(max_examples=20, deadline=None)
 @given(frames=st.integers(1, 30), cut=st.integers(0, 30))
 def test_inputs_whose_lengths_are_no_multiples_of_each_other(length, half, frames, cut):
-    chosen = program(halves(length), 4)
+    chosen = program(two_input_model(length), 4)
     x, other = noise(1, frames), noise(1, half(frames), seed=1)
     session = Session(chosen)
     pieces = [
@@ -271,7 +274,7 @@ def test_inputs_whose_lengths_are_no_multiples_of_each_other(length, half, frame
 
 
 def test_a_model_with_a_longest_stream_takes_no_more():
-    session = Session(ready(short, 2, "numpy"))
+    session = Session(cached_program(limited_model, 2, "numpy"))
     session.push(noise(1, 7))
     before = session.snapshot()
     with pytest.raises(InputError, match="at most 10 frames of T and has had 7"):
@@ -284,7 +287,7 @@ def test_a_model_with_a_longest_stream_takes_no_more():
 
 
 def test_a_length_that_the_model_refuses_can_be_completed():
-    session = Session(ready(ending_model, 4, "numpy"))
+    session = Session(cached_program(ending_model, 4, "numpy"))
     session.push(noise(1, 2))
     with pytest.raises(InputError, match="2 frames of T"):
         session.flush()
@@ -294,7 +297,7 @@ def test_a_length_that_the_model_refuses_can_be_completed():
 
 def test_constants_and_programs_are_checked():
     with pytest.raises(InputError, match="gain: 1,1,1,f32"):
-        Session(ready(two_rates, 2, "numpy"))
+        Session(cached_program(two_rate_model, 2, "numpy"))
     with pytest.raises(PulseError, match="expected a Program, got str"):
         Session("model.onnx")
 
@@ -303,7 +306,7 @@ def test_constants_and_programs_are_checked():
     "damage", [lambda s: b"", lambda s: b"x" * 99, lambda s: s[:-1], lambda s: s + b"0", lambda s: s[:20]]
 )
 def test_a_damaged_snapshot_changes_nothing(damage):
-    session = Session(ready(ending_model, 4, "numpy"))
+    session = Session(cached_program(ending_model, 4, "numpy"))
     session.push(noise(1, 9))
     saved = session.snapshot()
     with pytest.raises(InputError, match="snapshot"):
@@ -312,15 +315,18 @@ def test_a_damaged_snapshot_changes_nothing(damage):
 
 
 def test_a_snapshot_of_another_pulse_or_model_is_refused():
-    session, other = Session(ready(ending_model, 4, "numpy")), Session(ready(ending_model, 8, "numpy"))
+    session, other = (
+        Session(cached_program(ending_model, 4, "numpy")),
+        Session(cached_program(ending_model, 8, "numpy")),
+    )
     with pytest.raises(InputError, match="another model or pulse"):
         session.restore(other.snapshot())
     with pytest.raises(InputError, match="another model or pulse"):
-        session.restore(Session(ready(filter_model, 6, "numpy")).snapshot())
+        session.restore(Session(cached_program(filter_model, 6, "numpy")).snapshot())
 
 
 def test_statistics_are_frozen_and_count():
-    session = Session(ready(filter_model, 6, "numpy"))
+    session = Session(cached_program(filter_model, 6, "numpy"))
     session.push(noise(1, 15))
     statistics = session.statistics()
     assert (statistics.frames_in, statistics.pending_frames, statistics.pulses) == (15, 3, 2)
@@ -330,7 +336,7 @@ def test_statistics_are_frozen_and_count():
 
 
 def test_one_bit_that_flipped_in_a_snapshot_is_found():
-    session = Session(ready(filter_model, 4, "numpy"))
+    session = Session(cached_program(filter_model, 4, "numpy"))
     session.push(noise(1, 6))
     saved = session.snapshot()
     for place in range(len(saved)):

@@ -23,7 +23,7 @@ from streaming import specialisation
 from streaming.executor.executor import Executor
 from streaming.live.virtual import VirtualHost
 from streaming.specialisation import BackgroundSpecialisation
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 from tests.pulse.program.programs import block, same
 from tests.streaming import command
 from tests.streaming.command import folder as folder
@@ -63,9 +63,9 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
 
 def model() -> TypedModel:
     """Convolutions, elementwise functions and copies."""
-    sketch = Sketch(x="1,12,T")
-    wide = sketch.conv(sketch["x"], 3, (2, 0), dilation=1, name="wide")
-    return sketch.model(sketch.each("mul", sketch.each("tanh", wide), wide, name="y"))
+    builder = ModelBuilder(x="1,12,T")
+    wide = builder.conv(builder["x"], 3, (2, 0), dilation=1, name="wide")
+    return builder.model(builder.each("mul", builder.each("tanh", wide), wide, name="y"))
 
 
 def fresh() -> NativeProgram:
@@ -186,13 +186,15 @@ def test_the_command_reports_why_it_specialised_nothing(stub: Stub) -> None:
 
 def of_sound() -> NativeProgram:
     """A program of x [1, 1, T]: y [1, 1, T], filters and functions of the sound, in about thirty rows."""
-    sketch = Sketch(x="1,1,T")
-    wide = sketch.conv(sketch["x"], 16, (15, 0), out=12, name="wide")
+    builder = ModelBuilder(x="1,1,T")
+    wide = builder.conv(builder["x"], 16, (15, 0), out=12, name="wide")
     for number in range(8):
-        deep = sketch.conv(wide, 3, (2, 0), dilation=1, name=f"deep{number}")
-        gate = sketch.each("sigmoid", deep, name=f"gate{number}")
-        wide = sketch.each("mul", sketch.each("tanh", deep, name=f"tanh{number}"), gate, name=f"wide{number}")
-    compiled = sketch.model(sketch.conv(wide, 3, (2, 0), out=1, name="y")).pulsify(None, 160).compile()
+        deep = builder.conv(wide, 3, (2, 0), dilation=1, name=f"deep{number}")
+        gate = builder.each("sigmoid", deep, name=f"gate{number}")
+        wide = builder.each(
+            "mul", builder.each("tanh", deep, name=f"tanh{number}"), gate, name=f"wide{number}"
+        )
+    compiled = builder.model(builder.conv(wide, 3, (2, 0), out=1, name="y")).pulsify(None, 160).compile()
     assert isinstance(compiled, NativeProgram)
     return compiled
 

@@ -19,7 +19,7 @@ from streaming.realtime.rights import CAP_SYS_NICE, is_capable
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report
 from tests.streaming.executor.streams import blocks, collect, join_pieces
-from tests.streaming.live.runs import BLOCK, late, noise, ready, runs
+from tests.streaming.live.runs import BLOCK, cached_program, delayed_model, noise, runs
 
 
 @pytest.fixture(autouse=True)
@@ -31,14 +31,14 @@ def all_rows_are_cut(monkeypatch):
 
 def on_two():
     """A program of which a step has parts."""
-    program = ready(late).with_threads(2)
+    program = cached_program(delayed_model).with_threads(2)
     assert isinstance(program, NativeProgram) and program.thread_cuts.count > 0
     return program
 
 
 def test_live_runs_give_the_same_sound():
     x, played = noise(40 * BLOCK, 1), []
-    for program in (ready(late), on_two()):
+    for program in (cached_program(delayed_model), on_two()):
         with runs(program, engine="worker") as (host, live):
             played.append(host.run(x))
             assert live.statistics().counters.frames_silent == 0
@@ -53,7 +53,7 @@ def test_a_callback_does_not_wait_for_threads():
     ):
         pass
     with (
-        runs(ready(late), engine="callback", reserve_frames=20) as (_, live),
+        runs(cached_program(delayed_model), engine="callback", reserve_frames=20) as (_, live),
         pytest.raises(InputError, match="a device's callback must not wait"),
     ):
         live.control.swap(on_two())
@@ -74,7 +74,10 @@ def test_an_executor_gives_the_same_frames():
                     group.start_soon(collect_stream, number)
             return [join_pieces(each, program) for each in pieces]
 
-    expected, on_two_threads = anyio.run(stream_pieces, ready(late)), anyio.run(stream_pieces, on_two())
+    expected, on_two_threads = (
+        anyio.run(stream_pieces, cached_program(delayed_model)),
+        anyio.run(stream_pieces, on_two()),
+    )
     for piece, other in zip(expected, on_two_threads):
         np.testing.assert_array_equal(piece["y"], other["y"])
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import onnx
 
 from tests.conformance.node_cases import EXPANDED
-from tests.conformance.node_outcomes import Outcome, outcomes
+from tests.conformance.node_outcomes import NodeOutcome, outcomes
 from tests.conformance.node_skips import MUST, SKIPS
 from tests.tables.markdown import table
 
@@ -22,12 +22,12 @@ A case is *plain* where it is one operator, *expanded* where it spells out an op
 """
 
 
-def share(results: Sequence[Outcome]) -> str:
+def share(results: Sequence[NodeOutcome]) -> str:
     """Passed of all; empty where there are none."""
     return f"{sum(result.status == 'passed' for result in results)} / {len(results)}" if results else ""
 
 
-def totals(results: Sequence[Outcome]) -> str:
+def totals(results: Sequence[NodeOutcome]) -> str:
     """How many pass, by kind."""
     kinds = {
         "plain cases of the operators that must run": [result for result in results if result.must],
@@ -50,16 +50,16 @@ def totals(results: Sequence[Outcome]) -> str:
     return table(["cases", "total", "pass", "not run", "do not pass"], rows)
 
 
-def _skips(results: Sequence[Outcome]) -> str:
+def _skips(results: Sequence[NodeOutcome]) -> str:
     counts = Counter(result.reason for result in results if result.status == "skipped")
     must = Counter(result.reason for result in results if result.status == "skipped" and result.must)
     rows = [(reason, counts[reason], must[reason] or "") for reason, _ in SKIPS if counts[reason]]
     return table(["not run because", "cases", "of them must"], rows)
 
 
-def _operators(results: Sequence[Outcome]) -> str:
-    plain: dict[str, list[Outcome]] = defaultdict(list)
-    bodies: dict[str, list[Outcome]] = defaultdict(list)
+def _operators(results: Sequence[NodeOutcome]) -> str:
+    plain: dict[str, list[NodeOutcome]] = defaultdict(list)
+    bodies: dict[str, list[NodeOutcome]] = defaultdict(list)
     names = {result.case.name: result.case.operator for result in results if not result.case.expanded}
     for result in results:
         if result.case.expanded:
@@ -73,12 +73,12 @@ def _operators(results: Sequence[Outcome]) -> str:
     return table(["operator", "must", "plain", "expanded"], rows)
 
 
-def _failures(results: Iterable[Outcome]) -> str:
+def _failures(results: Iterable[NodeOutcome]) -> str:
     kinds = Counter((result.case.operator or "several", result.status) for result in results)
     return table(["operator", "how", "cases"], [(*kind, count) for kind, count in sorted(kinds.items())])
 
 
-def document(results: Sequence[Outcome] | None = None) -> str:
+def document(results: Sequence[NodeOutcome] | None = None) -> str:
     """The whole document."""
     results = outcomes() if results is None else results
     fixed = sum(result.fixed for result in results if result.status == "passed")

@@ -11,7 +11,7 @@ from tests.pulse.cases.build import Case, Feeds, floats, model, node, rng
 WIDTH, HEADS = 8, 2
 
 
-class Graph:
+class AttentionBuilder:
     """Nodes under construction; every method gives the name of a wire. The input is x [1, T, 8]."""
 
     def __init__(self, frames_axis: int = 1) -> None:
@@ -71,10 +71,10 @@ class Graph:
         return model(self.nodes, feeds, self.constants, opset, stream, outputs)
 
 
-Mask = Callable[[Graph, str], str]
+Mask = Callable[[AttentionBuilder, str], str]
 
 
-def add_mask(graph: Graph, scores: str, visible: str, low: float = -np.inf) -> str:
+def add_mask(graph: AttentionBuilder, scores: str, visible: str, low: float = -np.inf) -> str:
     """Where(seen, 0, low), added."""
     return graph.add("Add", scores, graph.add("Where", visible, graph.constant(0.0), graph.constant(low)))
 
@@ -86,7 +86,7 @@ def window(back: int, ahead: int, low: float = -np.inf) -> Mask:
 def trilu(back: int) -> Mask:
     """Two triangles of ones."""
 
-    def mask(graph: Graph, scores: str) -> str:
+    def mask(graph: AttentionBuilder, scores: str) -> str:
         square = graph.add("ConstantOfShape", graph.square())
         square = graph.add("Add", square, graph.constant(1.0))
         lower = graph.add("Trilu", square, upper=0)
@@ -101,7 +101,7 @@ def trilu(back: int) -> Mask:
 def fill_mask(back: int, ahead: int) -> Mask:
     """``masked_fill`` with a large negative number, before the scale."""
 
-    def mask(graph: Graph, scores: str) -> str:
+    def mask(graph: AttentionBuilder, scores: str) -> str:
         hidden = graph.add("Not", graph.is_between(graph.behind(), -ahead, back))
         chosen = graph.add("Where", hidden, graph.constant(-1e9), scores)
         return graph.add("Div", chosen, graph.constant(1.5))
@@ -112,7 +112,7 @@ def fill_mask(back: int, ahead: int) -> Mask:
 def inverted_mask(back: int, ahead: int) -> Mask:
     """``(1 - mask) * -10000``."""
 
-    def mask(graph: Graph, scores: str) -> str:
+    def mask(graph: AttentionBuilder, scores: str) -> str:
         visible = graph.add("Cast", graph.is_between(graph.behind(), -ahead, back), to=1)
         hidden = graph.add("Mul", graph.add("Sub", graph.constant(1.0), visible), graph.constant(-10000.0))
         return graph.add("Add", scores, graph.add("Unsqueeze", hidden, graph.integers(0, 1)))
@@ -123,7 +123,7 @@ def inverted_mask(back: int, ahead: int) -> Mask:
 def chunks(size: int, left: int) -> Mask:
     """Each frame sees its chunk and some chunks before it."""
 
-    def mask(graph: Graph, scores: str) -> str:
+    def mask(graph: AttentionBuilder, scores: str) -> str:
         rows, columns = (graph.add("Div", steps, graph.number(size)) for steps in graph.positions())
         visible = graph.is_between(graph.add("Sub", rows, columns), 0, left)
         return graph.add("Where", visible, scores, graph.constant(-np.inf))
@@ -134,7 +134,7 @@ def chunks(size: int, left: int) -> Mask:
 def slopes(back: int, ahead: int) -> Mask:
     """A penalty for distance, one for each head."""
 
-    def mask(graph: Graph, scores: str) -> str:
+    def mask(graph: AttentionBuilder, scores: str) -> str:
         distance = graph.add("Cast", graph.add("Abs", graph.behind()), to=1)
         bias = graph.add("Mul", distance, graph.constant([[[-0.5]], [[-0.125]]]))
         return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(graph.behind(), -ahead, back))
@@ -145,7 +145,7 @@ def slopes(back: int, ahead: int) -> Mask:
 def column_slopes(back: int) -> Mask:
     """A penalty that grows with the column alone, which a softmax cannot tell from one for distance."""
 
-    def mask(graph: Graph, scores: str) -> str:
+    def mask(graph: AttentionBuilder, scores: str) -> str:
         _, columns = graph.positions()
         bias = graph.add("Mul", graph.add("Cast", columns, to=1), graph.constant([[[0.5]], [[0.25]]]))
         return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(graph.behind(), 0, back))
@@ -156,7 +156,7 @@ def column_slopes(back: int) -> Mask:
 def looked_up(reach: int) -> Mask:
     """A learnt number for each distance, clipped."""
 
-    def mask(graph: Graph, scores: str) -> str:
+    def mask(graph: AttentionBuilder, scores: str) -> str:
         behind = graph.behind()
         clipped = graph.add("Min", graph.add("Max", behind, graph.number(-2)), graph.number(2))
         table = graph.constant([0.5, -1.0, 0.25, 2.0, -0.75])
@@ -169,7 +169,7 @@ def looked_up(reach: int) -> Mask:
 def buffer(size: int, back: int, ahead: int) -> Mask:
     """A stored mask, sliced to the length."""
 
-    def mask(graph: Graph, scores: str) -> str:
+    def mask(graph: AttentionBuilder, scores: str) -> str:
         behind = np.arange(size)[:, None] - np.arange(size)
         table = graph.constant(np.where((behind >= -ahead) & (behind <= back), 0, -np.inf)[None, None])
         ends = graph.add("Unsqueeze", graph.frames(), graph.integers(0))
@@ -182,7 +182,7 @@ def buffer(size: int, back: int, ahead: int) -> Mask:
     return mask
 
 
-def causal(graph: Graph, scores: str) -> str:
+def causal(graph: AttentionBuilder, scores: str) -> str:
     """Every frame before."""
     square = graph.add("Expand", graph.constant(True, np.bool_), graph.square())
     return add_mask(
@@ -190,7 +190,7 @@ def causal(graph: Graph, scores: str) -> str:
     )
 
 
-def full(graph: Graph, scores: str) -> str:
+def full(graph: AttentionBuilder, scores: str) -> str:
     """No mask at all."""
     return scores
 
@@ -213,7 +213,7 @@ MASKS: dict[str, tuple[Mask, int, int, int]] = {
 """Masks, and how far back and ahead a frame sees, and after how many frames the mask repeats."""
 
 
-def heads(graph: Graph, q: str, k: str, v: str, mask: Mask, clean: bool = False) -> str:
+def heads(graph: AttentionBuilder, q: str, k: str, v: str, mask: Mask, clean: bool = False) -> str:
     """Scaled dot products of two heads; q, k, v and the result are [1, T, 8]."""
     inner = WIDTH // HEADS
     parts = [graph.add("Reshape", x, graph.integers(1, -1, HEADS, inner)) for x in (q, k, v)]
@@ -230,17 +230,17 @@ def heads(graph: Graph, q: str, k: str, v: str, mask: Mask, clean: bool = False)
     return graph.add("Reshape", mixed, graph.integers(1, -1, WIDTH))
 
 
-def self_attention(mask: Mask, clean: bool = False) -> Graph:
+def self_attention(mask: Mask, clean: bool = False) -> AttentionBuilder:
     """Projections of x, two heads, a projection."""
-    graph = Graph()
+    graph = AttentionBuilder()
     q, k, v = (graph.linear("x") for _ in range(3))
     graph.add("MatMul", heads(graph, q, k, v, mask, clean), graph.weights(WIDTH, WIDTH), name="y")
     return graph
 
 
-def flat_heads(mask: Mask) -> Graph:
+def flat_heads(mask: Mask) -> AttentionBuilder:
     """Heads as a batch [H, T, d]; the mask is added in [1, H, T, T]."""
-    graph = Graph()
+    graph = AttentionBuilder()
     inner = WIDTH // HEADS
     parts = [graph.add("Reshape", graph.linear("x"), graph.integers(-1, HEADS, inner)) for _ in range(3)]
     q, k, v = (graph.add("Transpose", x, perm=[1, 0, 2]) for x in parts)
@@ -252,9 +252,9 @@ def flat_heads(mask: Mask) -> Graph:
     return graph
 
 
-def convolved_keys(mask: Mask) -> Graph:
+def convolved_keys(mask: Mask) -> AttentionBuilder:
     """Over x [1, 8, T]: queries at 0, keys with a causal convolution, values that look two frames ahead."""
-    graph = Graph(frames_axis=2)
+    graph = AttentionBuilder(frames_axis=2)
 
     def conv(kernel: int, pads: list[int]) -> str:
         w = graph.constant(floats((kernel, pads), WIDTH, WIDTH, kernel) * (WIDTH * kernel) ** -0.5)
@@ -267,9 +267,9 @@ def convolved_keys(mask: Mask) -> Graph:
     return graph
 
 
-def block(mask: Mask, layers: int = 2) -> Graph:
+def block(mask: Mask, layers: int = 2) -> AttentionBuilder:
     """Pre-norm transformer layers."""
-    graph = Graph()
+    graph = AttentionBuilder()
     x = "x"
     for number in range(layers):
         scale = [graph.constant(1 + 0.1 * floats((number, n), WIDTH)) for n in range(4)]
@@ -283,9 +283,11 @@ def block(mask: Mask, layers: int = 2) -> Graph:
     return graph
 
 
-def onnx_attention(name: str = "Attention", mask: str = "", flat: bool = True, **attributes: Any) -> Graph:
+def onnx_attention(
+    name: str = "Attention", mask: str = "", flat: bool = True, **attributes: Any
+) -> AttentionBuilder:
     """The Attention node; ``mask`` is a wire, or made by the caller."""
-    graph = Graph(frames_axis=1 if flat else 2)
+    graph = AttentionBuilder(frames_axis=1 if flat else 2)
     inputs = ["x", "k", "v", *([mask] if mask else [])]
     graph.add(name, *inputs, name="y", **attributes)
     return graph
@@ -308,7 +310,7 @@ def node_attention() -> Iterator[Case]:
     """The Attention node: three and four axes, shared keys, masks."""
     own = {"q_num_heads": 2, "kv_num_heads": 2}
     feeds = {"x": floats("one", 1, 9, WIDTH)}
-    g = Graph()
+    g = AttentionBuilder()
     g.add("Attention", "x", "x", "x", g.is_between(g.behind(), -1, 3), name="y", **own)
     yield "Attention_window", g.model(feeds, 23), feeds
     for streams in (False, True):
@@ -334,7 +336,7 @@ def cached_attention() -> Iterator[Case]:
     four = {name: floats(name, 1, 2, 5, 4) for name in "xkv"}
     past = {"pk": floats("pk", 1, 2, 3, 4), "pv": floats("pv", 1, 2, 3, 4)}
     for name, attributes in (("plain", {}), ("causal", {"is_causal": 1})):
-        graph = Graph(frames_axis=2)
+        graph = AttentionBuilder(frames_axis=2)
         graph.nodes.append(node("Attention", "x k v _ pk pv", "y present_key present_value", **attributes))
         feeds = {**four, **past}
         yield (

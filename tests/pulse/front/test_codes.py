@@ -5,7 +5,7 @@ import pytest
 
 from pulse import front
 from pulse.errors import InputError
-from tests.pulse.tflite.builder import Graph, file_bytes
+from tests.pulse.tflite.builder import SubgraphBuilder, file_bytes
 from tests.pulse.tflite.litert import calls
 
 SCALE, ZERO = 0.10196078568696976, -128
@@ -19,7 +19,7 @@ def values() -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
 
 
 def test_codes_are_those_of_litert() -> None:
-    graph = Graph()
+    graph = SubgraphBuilder()
     x = graph.input((1, 10, 40))
     graph.outputs = [graph.result("QUANTIZE", [x], (1, 10, 40), "", 2, "int8", (SCALE, ZERO))]
     (expected,) = calls(file_bytes(graph), [[values()]])[0]

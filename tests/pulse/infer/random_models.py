@@ -14,7 +14,7 @@ Shape = tuple[int | str, ...]
 
 
 @dataclass
-class Sketch:
+class RandomBuilder:
     """A model under construction: float wires and their shapes."""
 
     rng: Generator
@@ -47,163 +47,165 @@ class Sketch:
         return names
 
 
-def unary(sketch: Sketch) -> None:
-    x = sketch.pick()
+def unary(builder: RandomBuilder) -> None:
+    x = builder.pick()
     assert x is not None
-    sketch.add(("Relu", "Tanh", "Neg", "Identity")[sketch.small(0, 3)], [x], [sketch.wires[x]])
+    builder.add(("Relu", "Tanh", "Neg", "Identity")[builder.small(0, 3)], [x], [builder.wires[x]])
 
 
-def binary(sketch: Sketch) -> None:
-    x = sketch.pick()
+def binary(builder: RandomBuilder) -> None:
+    x = builder.pick()
     assert x is not None
-    other = sketch.pick(lambda shape: shape == sketch.wires[x]) if sketch.small(0, 1) else None
-    numbers = [dim if isinstance(dim, int) and sketch.small(0, 2) else 1 for dim in sketch.wires[x]]
-    sketch.add(
-        ("Add", "Mul")[sketch.small(0, 1)],
-        [x, other or sketch.store(*numbers[sketch.small(0, 1) :])],
-        [sketch.wires[x]],
+    other = builder.pick(lambda shape: shape == builder.wires[x]) if builder.small(0, 1) else None
+    numbers = [dim if isinstance(dim, int) and builder.small(0, 2) else 1 for dim in builder.wires[x]]
+    builder.add(
+        ("Add", "Mul")[builder.small(0, 1)],
+        [x, other or builder.store(*numbers[builder.small(0, 1) :])],
+        [builder.wires[x]],
     )
 
 
-def product(sketch: Sketch) -> None:
-    x = sketch.pick(lambda shape: len(shape) >= 2 and isinstance(shape[-1], int))
+def product(builder: RandomBuilder) -> None:
+    x = builder.pick(lambda shape: len(shape) >= 2 and isinstance(shape[-1], int))
     if x is not None:
-        rows, columns = sketch.wires[x][-1], sketch.small(1, 5)
-        sketch.add("MatMul", [x, sketch.store(int(rows), columns)], [(*sketch.wires[x][:-1], columns)])
+        rows, columns = builder.wires[x][-1], builder.small(1, 5)
+        builder.add("MatMul", [x, builder.store(int(rows), columns)], [(*builder.wires[x][:-1], columns)])
 
 
-def conv(sketch: Sketch) -> None:
-    x = sketch.pick(lambda shape: len(shape) == 3 and isinstance(shape[1], int))
+def conv(builder: RandomBuilder) -> None:
+    x = builder.pick(lambda shape: len(shape) == 3 and isinstance(shape[1], int))
     if x is None:
         return
-    batch, channels, time = sketch.wires[x]
-    channels_out, span = sketch.small(1, 4), sketch.small(1, 3)
-    pads = sketch.small(0, 1)
+    batch, channels, time = builder.wires[x]
+    channels_out, span = builder.small(1, 4), builder.small(1, 3)
+    pads = builder.small(0, 1)
     if isinstance(time, str) and 2 * pads != span - 1:
         pads, span = 0, 1
     long = time if isinstance(time, str) else time + 2 * pads - span + 1
     if isinstance(long, str) or long > 0:
-        sketch.add(
+        builder.add(
             "Conv",
-            [x, sketch.store(channels_out, int(channels), span)],
+            [x, builder.store(channels_out, int(channels), span)],
             [(batch, channels_out, long)],
             pads=[pads, pads],
         )
 
 
-def transpose(sketch: Sketch) -> None:
-    x = sketch.pick(lambda shape: len(shape) >= 2)
+def transpose(builder: RandomBuilder) -> None:
+    x = builder.pick(lambda shape: len(shape) >= 2)
     if x is not None:
-        order = sketch.rng.permutation(len(sketch.wires[x])).tolist()
-        sketch.add("Transpose", [x], [tuple(sketch.wires[x][axis] for axis in order)], perm=order)
+        order = builder.rng.permutation(len(builder.wires[x])).tolist()
+        builder.add("Transpose", [x], [tuple(builder.wires[x][axis] for axis in order)], perm=order)
 
 
-def reshape(sketch: Sketch) -> None:
-    x = sketch.pick(lambda shape: all(isinstance(dim, int) for dim in shape) and len(shape) >= 2)
+def reshape(builder: RandomBuilder) -> None:
+    x = builder.pick(lambda shape: all(isinstance(dim, int) for dim in shape) and len(shape) >= 2)
     if x is not None:
-        first, *rest = sketch.wires[x]
+        first, *rest = builder.wires[x]
         target = (int(np.prod([int(dim) for dim in rest], dtype=int)), first)
-        listed = [target[0], -1] if sketch.small(0, 1) else list(target)
-        sketch.add("Reshape", [x, sketch.keep(listed)], [target])
+        listed = [target[0], -1] if builder.small(0, 1) else list(target)
+        builder.add("Reshape", [x, builder.keep(listed)], [target])
 
 
-def shape_chain(sketch: Sketch) -> None:
+def shape_chain(builder: RandomBuilder) -> None:
     """A reshape to a shape that is computed: the first size, and the rest."""
-    x = sketch.pick(lambda shape: len(shape) >= 2 and all(isinstance(dim, int) for dim in shape[1:]))
+    x = builder.pick(lambda shape: len(shape) >= 2 and all(isinstance(dim, int) for dim in shape[1:]))
     if x is None:
         return
-    number = len(sketch.nodes)
+    number = len(builder.nodes)
     size, element = f"s{number}", f"g{number}"
-    sketch.nodes.append(helper.make_node("Shape", [x], [size], name=f"n{number}"))
-    sketch.nodes.append(
-        helper.make_node("Gather", [size, sketch.keep([0])], [element], name=f"n{number + 1}", axis=0)
+    builder.nodes.append(helper.make_node("Shape", [x], [size], name=f"n{number}"))
+    builder.nodes.append(
+        helper.make_node("Gather", [size, builder.keep([0])], [element], name=f"n{number + 1}", axis=0)
     )
-    sketch.nodes.append(
+    builder.nodes.append(
         helper.make_node(
-            "Concat", [element, sketch.keep([-1])], [f"l{number}"], name=f"n{number + 2}", axis=0
+            "Concat", [element, builder.keep([-1])], [f"l{number}"], name=f"n{number + 2}", axis=0
         )
     )
-    rest = int(np.prod([int(dim) for dim in sketch.wires[x][1:]], dtype=int))
-    sketch.add("Reshape", [x, f"l{number}"], [(sketch.wires[x][0], rest)])
+    rest = int(np.prod([int(dim) for dim in builder.wires[x][1:]], dtype=int))
+    builder.add("Reshape", [x, f"l{number}"], [(builder.wires[x][0], rest)])
 
 
-def concat(sketch: Sketch) -> None:
-    x = sketch.pick(lambda shape: len(shape) >= 1 and all(isinstance(dim, int) for dim in shape))
+def concat(builder: RandomBuilder) -> None:
+    x = builder.pick(lambda shape: len(shape) >= 1 and all(isinstance(dim, int) for dim in shape))
     if x is not None:
-        axis = sketch.small(0, len(sketch.wires[x]) - 1)
-        sizes = [int(dim) for dim in sketch.wires[x]]
-        other = [sketch.small(1, 3) if place == axis else size for place, size in enumerate(sizes)]
+        axis = builder.small(0, len(builder.wires[x]) - 1)
+        sizes = [int(dim) for dim in builder.wires[x]]
+        other = [builder.small(1, 3) if place == axis else size for place, size in enumerate(sizes)]
         sizes[axis] += other[axis]
-        sketch.add("Concat", [x, sketch.store(*other)], [tuple(sizes)], axis=axis)
+        builder.add("Concat", [x, builder.store(*other)], [tuple(sizes)], axis=axis)
 
 
-def cut(sketch: Sketch) -> None:
-    x = sketch.pick(lambda shape: any(isinstance(dim, int) and dim > 1 for dim in shape))
+def cut(builder: RandomBuilder) -> None:
+    x = builder.pick(lambda shape: any(isinstance(dim, int) and dim > 1 for dim in shape))
     if x is not None:
-        axis = next(axis for axis, dim in enumerate(sketch.wires[x]) if isinstance(dim, int) and dim > 1)
-        bounds = [sketch.keep([1]), sketch.keep([2**63 - 1]), sketch.keep([axis])]
-        size = int(sketch.wires[x][axis]) - 1
-        sketch.add("Slice", [x, *bounds], [(*sketch.wires[x][:axis], size, *sketch.wires[x][axis + 1 :])])
+        axis = next(axis for axis, dim in enumerate(builder.wires[x]) if isinstance(dim, int) and dim > 1)
+        bounds = [builder.keep([1]), builder.keep([2**63 - 1]), builder.keep([axis])]
+        size = int(builder.wires[x][axis]) - 1
+        builder.add("Slice", [x, *bounds], [(*builder.wires[x][:axis], size, *builder.wires[x][axis + 1 :])])
 
 
-def pad(sketch: Sketch) -> None:
-    x = sketch.pick(lambda shape: len(shape) >= 1 and isinstance(shape[0], int))
+def pad(builder: RandomBuilder) -> None:
+    x = builder.pick(lambda shape: len(shape) >= 1 and isinstance(shape[0], int))
     if x is not None:
-        rank = len(sketch.wires[x])
+        rank = len(builder.wires[x])
         amounts = [1, *[0] * (rank - 1), 2, *[0] * (rank - 1)]
-        sketch.add("Pad", [x, sketch.keep(amounts)], [(int(sketch.wires[x][0]) + 3, *sketch.wires[x][1:])])
-
-
-def axes(sketch: Sketch) -> None:
-    x = sketch.pick(lambda shape: len(shape) < 4)
-    if x is not None:
-        axis = sketch.small(0, len(sketch.wires[x]))
-        sketch.add(
-            "Unsqueeze", [x, sketch.keep([axis])], [(*sketch.wires[x][:axis], 1, *sketch.wires[x][axis:])]
+        builder.add(
+            "Pad", [x, builder.keep(amounts)], [(int(builder.wires[x][0]) + 3, *builder.wires[x][1:])]
         )
 
 
-def fewer_axes(sketch: Sketch) -> None:
-    x = sketch.pick(lambda shape: 1 in shape and len(shape) > 1)
+def axes(builder: RandomBuilder) -> None:
+    x = builder.pick(lambda shape: len(shape) < 4)
     if x is not None:
-        axis = sketch.wires[x].index(1)
-        sketch.add(
-            "Squeeze", [x, sketch.keep([axis])], [(*sketch.wires[x][:axis], *sketch.wires[x][axis + 1 :])]
+        axis = builder.small(0, len(builder.wires[x]))
+        builder.add(
+            "Unsqueeze", [x, builder.keep([axis])], [(*builder.wires[x][:axis], 1, *builder.wires[x][axis:])]
         )
 
 
-def reduce(sketch: Sketch) -> None:
-    x = sketch.pick(lambda shape: len(shape) > 1 and isinstance(shape[0], int))
+def fewer_axes(builder: RandomBuilder) -> None:
+    x = builder.pick(lambda shape: 1 in shape and len(shape) > 1)
     if x is not None:
-        keepdims = sketch.small(0, 1)
-        shape = ((1,) if keepdims else ()) + sketch.wires[x][1:]
-        sketch.add("ReduceMean", [x], [shape], axes=[0], keepdims=keepdims)
+        axis = builder.wires[x].index(1)
+        builder.add(
+            "Squeeze", [x, builder.keep([axis])], [(*builder.wires[x][:axis], *builder.wires[x][axis + 1 :])]
+        )
 
 
-def split(sketch: Sketch) -> None:
-    x = sketch.pick(
+def reduce(builder: RandomBuilder) -> None:
+    x = builder.pick(lambda shape: len(shape) > 1 and isinstance(shape[0], int))
+    if x is not None:
+        keepdims = builder.small(0, 1)
+        shape = ((1,) if keepdims else ()) + builder.wires[x][1:]
+        builder.add("ReduceMean", [x], [shape], axes=[0], keepdims=keepdims)
+
+
+def split(builder: RandomBuilder) -> None:
+    x = builder.pick(
         lambda shape: len(shape) > 0 and isinstance(shape[0], int) and shape[0] % 2 == 0 and shape[0] > 0
     )
     if x is not None:
-        half = (int(sketch.wires[x][0]) // 2, *sketch.wires[x][1:])
-        sketch.add("Split", [x], [half, half], axis=0)
+        half = (int(builder.wires[x][0]) // 2, *builder.wires[x][1:])
+        builder.add("Split", [x], [half, half], axis=0)
 
 
-def norm(sketch: Sketch) -> None:
-    x = sketch.pick(lambda shape: len(shape) >= 2 and isinstance(shape[1], int))
+def norm(builder: RandomBuilder) -> None:
+    x = builder.pick(lambda shape: len(shape) >= 2 and isinstance(shape[1], int))
     if x is not None:
-        parameters = [sketch.store(int(sketch.wires[x][1])) for _ in range(4)]
-        sketch.add("BatchNormalization", [x, *parameters], [sketch.wires[x]])
+        parameters = [builder.store(int(builder.wires[x][1])) for _ in range(4)]
+        builder.add("BatchNormalization", [x, *parameters], [builder.wires[x]])
 
 
-def gru(sketch: Sketch) -> None:
-    x = sketch.pick(lambda shape: len(shape) == 3 and isinstance(shape[2], int))
+def gru(builder: RandomBuilder) -> None:
+    x = builder.pick(lambda shape: len(shape) == 3 and isinstance(shape[2], int))
     if x is not None:
-        time, batch, features = sketch.wires[x]
-        hidden = sketch.small(1, 3)
-        weights = [sketch.store(1, 3 * hidden, int(features)), sketch.store(1, 3 * hidden, hidden)]
+        time, batch, features = builder.wires[x]
+        hidden = builder.small(1, 3)
+        weights = [builder.store(1, 3 * hidden, int(features)), builder.store(1, 3 * hidden, hidden)]
         shapes: list[Shape] = [(time, 1, batch, hidden), (1, batch, hidden)]
-        sketch.add("GRU", [x, *weights], shapes, hidden_size=hidden)
+        builder.add("GRU", [x, *weights], shapes, hidden_size=hidden)
 
 
 STEPS = (
@@ -212,16 +214,16 @@ STEPS = (
 )
 
 
-def random_sketch(seed: int, steps: int, symbolic: bool = False) -> Sketch:
+def random_sketch(seed: int, steps: int, symbolic: bool = False) -> RandomBuilder:
     """One or two inputs, and steps at random."""
-    sketch = Sketch(np.random.default_rng(seed))
-    for number in range(sketch.small(1, 2)):
-        shape: Shape = tuple(sketch.small(1, 4) for _ in range(sketch.small(2, 4)))
-        sketch.inputs[f"x{number}"] = (*shape[:-1], "T") if symbolic else shape
-    sketch.wires.update(sketch.inputs)
+    builder = RandomBuilder(np.random.default_rng(seed))
+    for number in range(builder.small(1, 2)):
+        shape: Shape = tuple(builder.small(1, 4) for _ in range(builder.small(2, 4)))
+        builder.inputs[f"x{number}"] = (*shape[:-1], "T") if symbolic else shape
+    builder.wires.update(builder.inputs)
     for _ in range(steps):
-        STEPS[sketch.small(0, len(STEPS) - 1)](sketch)
-    return sketch
+        STEPS[builder.small(0, len(STEPS) - 1)](builder)
+    return builder
 
 
 @dataclass(frozen=True)
@@ -231,11 +233,11 @@ class Knowledge:
     stated: dict[str, str]
 
 
-def erase_facts(sketch: Sketch, seed: int, chance: float) -> Knowledge:
+def erase_facts(builder: RandomBuilder, seed: int, chance: float) -> Knowledge:
     """The truth without some sizes, shapes and types; from one seed, the higher the chance the more is left out."""
     rng = np.random.default_rng(seed)
     stated: dict[str, str] = {}
-    for name, shape in sketch.wires.items():
+    for name, shape in builder.wires.items():
         draws = rng.random(8)
         dims = ["?" if draw < chance else str(dim) for draw, dim in zip(draws[2:], shape)]
         dtype = "?" if draws[0] < chance / 3 else "f32"
@@ -243,11 +245,11 @@ def erase_facts(sketch: Sketch, seed: int, chance: float) -> Knowledge:
     return Knowledge(stated)
 
 
-def file(sketch: Sketch, knowledge: Knowledge, order: Generator | None = None) -> ModelProto:
+def file(builder: RandomBuilder, knowledge: Knowledge, order: Generator | None = None) -> ModelProto:
     """The file that states that; ``order`` shuffles all that has no order of its own."""
-    nodes = list(sketch.nodes)
-    names = [name for name in sketch.wires if name not in sketch.inputs]
-    inputs, stored = list(sketch.inputs), list(sketch.stored)
+    nodes = list(builder.nodes)
+    names = [name for name in builder.wires if name not in builder.inputs]
+    inputs, stored = list(builder.inputs), list(builder.stored)
     if order is not None:
         nodes = shuffle_nodes(nodes, order)
         for listed in (names, inputs, stored):
@@ -259,7 +261,7 @@ def file(sketch: Sketch, knowledge: Knowledge, order: Generator | None = None) -
         "random",
         [declare_fact(name, knowledge.stated[name]) for name in inputs],
         [declare_fact(name, knowledge.stated[name]) for name in sorted(outputs)],
-        [numpy_helper.from_array(sketch.stored[name], name) for name in stored],
+        [numpy_helper.from_array(builder.stored[name], name) for name in stored],
         value_info=[declare_fact(name, knowledge.stated[name]) for name in names if name in used],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)

@@ -10,19 +10,19 @@ from pulse.errors import LoadError
 from pulse.infer.fact import InferenceFact
 from pulse.loading.format import read_onnx as load
 from tests.pulse.infer.agreement import assert_agrees, facts_by_name
-from tests.pulse.infer.random_models import Knowledge, Sketch, erase_facts, file, random_sketch
+from tests.pulse.infer.random_models import Knowledge, RandomBuilder, erase_facts, file, random_sketch
 
 ORDERS = 50
 SEEDS = range(16)
 
 
 @functools.cache
-def case(seed: int) -> tuple[Sketch, dict[str, InferenceFact]]:
-    """A sketch and the truth about its wires."""
-    sketch = random_sketch(seed, 9, symbolic=seed % 3 == 0)
-    whole = facts_by_name(load(file(sketch, erase_facts(sketch, 0, 0.0))))
+def case(seed: int) -> tuple[RandomBuilder, dict[str, InferenceFact]]:
+    """A builder and the truth about its wires."""
+    builder = random_sketch(seed, 9, symbolic=seed % 3 == 0)
+    whole = facts_by_name(load(file(builder, erase_facts(builder, 0, 0.0))))
     assert all(fact.to_typed() is not None for fact in whole.values())
-    return sketch, whole
+    return builder, whole
 
 
 def text(facts: dict[str, InferenceFact]) -> dict[str, str]:
@@ -37,24 +37,24 @@ def amount(fact: InferenceFact) -> int:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_inferred_facts_are_true(seed: int) -> None:
-    sketch, truth = case(seed)
+    builder, truth = case(seed)
     for chance in (0.3, 0.6, 0.9):
-        assert_agrees(facts_by_name(load(file(sketch, erase_facts(sketch, seed, chance)))), truth)
+        assert_agrees(facts_by_name(load(file(builder, erase_facts(builder, seed, chance)))), truth)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_analysing_twice_changes_nothing(seed: int) -> None:
-    sketch, _ = case(seed)
-    once = load(file(sketch, erase_facts(sketch, seed, 0.6))).infer()
+    builder, _ = case(seed)
+    once = load(file(builder, erase_facts(builder, seed, 0.6))).infer()
     assert text(facts_by_name(once)) == text(facts_by_name(once.infer()))
     assert "\n".join(once.lines()) == "\n".join(once.infer().lines())
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_more_knowledge_never_gives_less(seed: int) -> None:
-    sketch, _ = case(seed)
+    builder, _ = case(seed)
     less, *others = [
-        facts_by_name(load(file(sketch, erase_facts(sketch, seed, chance))))
+        facts_by_name(load(file(builder, erase_facts(builder, seed, chance))))
         for chance in (0.9, 0.6, 0.3, 0.0)
     ]
     for more in others:
@@ -66,23 +66,23 @@ def test_more_knowledge_never_gives_less(seed: int) -> None:
     "seed", [5, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3, 4, 6, 7, 8))]
 )
 def test_the_order_of_nodes_does_not_matter(seed: int) -> None:
-    sketch, _ = case(seed)
-    left = erase_facts(sketch, seed, 0.7)
-    expected = text(facts_by_name(load(file(sketch, left))))
+    builder, _ = case(seed)
+    left = erase_facts(builder, seed, 0.7)
+    expected = text(facts_by_name(load(file(builder, left))))
     for number in range(ORDERS):
-        model = load(file(sketch, left, np.random.default_rng(number)))
+        model = load(file(builder, left, np.random.default_rng(number)))
         assert text(facts_by_name(model)) == expected
 
 
 def test_contradictions_have_no_order_either() -> None:
-    sketch, _ = case(2)
+    builder, _ = case(2)
     wrong = Knowledge(
-        {name: "1,1,1,1,1,f32" if name in sketch.inputs else "...,f32" for name in sketch.wires}
+        {name: "1,1,1,1,1,f32" if name in builder.inputs else "...,f32" for name in builder.wires}
     )
     messages = set()
     for number in range(10):
         with pytest.raises(LoadError) as caught:
-            load(file(sketch, wrong, np.random.default_rng(number))).infer()
+            load(file(builder, wrong, np.random.default_rng(number))).infer()
         messages.add(str(caught.value))
     assert len(messages) == 1
 
@@ -91,13 +91,13 @@ def test_much_is_reached() -> None:
     """Over all seeds: inputs that are found again, and facts that nobody stated."""
     reached: Counter[str] = Counter()
     for seed in SEEDS:
-        sketch, truth = case(seed)
-        left = erase_facts(sketch, seed, 0.6)
-        inferred = facts_by_name(load(file(sketch, left)))
+        builder, truth = case(seed)
+        left = erase_facts(builder, seed, 0.6)
+        inferred = facts_by_name(load(file(builder, left)))
         for name, fact in inferred.items():
             reached["facts"] += amount(fact)
             reached["true facts"] += amount(truth[name])
-        for name in sketch.inputs:
+        for name in builder.inputs:
             unknown = "?" in left.stated[name] or "..." in left.stated[name]
             reached["inputs"] += unknown
             reached["found"] += unknown and inferred[f"{name}:0"].to_typed() is not None

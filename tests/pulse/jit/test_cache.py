@@ -232,7 +232,7 @@ def test_another_user_runs_kernels_that_root_built():
     assert [(process.stdout, process.stderr) for process in processes] == [("False\n", ""), ("True\n", "")]
 
 
-class Planted:
+class FileMaker:
     """Makes a file where it is unpickled."""
 
     def __init__(self, proof):
@@ -247,7 +247,7 @@ def test_nothing_in_a_file_is_run_before_it_is_known(folder, shared):
     """Not even where the files of others are wanted: none is a program but its own object code."""
     with kernels_in(folder, shared):
         path = Path(damage.run(damage.doubles)[0].path())
-        path.write_bytes(pickle.dumps(Planted(folder / "proof")))
+        path.write_bytes(pickle.dumps(FileMaker(folder / "proof")))
         with pytest.warns(PulseWarning, match="not the file of a kernel; it is compiled again"):
             assert damage.run(damage.doubles)[1] == 6
         assert not (folder / "proof").exists() and damage.run(damage.doubles)[0].cached

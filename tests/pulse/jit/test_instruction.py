@@ -27,7 +27,7 @@ from pulse.program.table.memory import Buffer, Region, Value
 from tests.pulse.program.kernels.rows import run_both
 
 
-class Pair(RowFields):
+class SumFields(RowFields):
     """Where a sum begins, and its factor."""
 
     start: int
@@ -40,10 +40,10 @@ class Sums(Instruction):
     n: int
     count: int
     x: Operand = reads("f32", "n")
-    pairs: Sequence[Pair] = many("count")
+    pairs: Sequence[SumFields] = many("count")
     y: Operand = updates("f32", "count")
     base: float
-    last: Pair
+    last: SumFields
     also: OptionalOperand = writes("f32")
 
     def multiply_adds(self) -> int:
@@ -93,10 +93,10 @@ def make_sums(**other: object) -> Sums:
         "n": 4,
         "count": 2,
         "x": tensor(4),
-        "pairs": [Pair(start=0, factor=2.0), Pair(start=3, factor=0.5)],
+        "pairs": [SumFields(start=0, factor=2.0), SumFields(start=3, factor=0.5)],
         "y": tensor(2),
         "base": 0.25,
-        "last": Pair(start=7, factor=100.0),
+        "last": SumFields(start=7, factor=100.0),
         "also": None,
     }
     return Sums(**{**defaults, **other})  # type: ignore[arg-type]

@@ -93,7 +93,7 @@ class Codes(Instruction):
     z: Operand = writes("f32")
 
 
-class Bytes(Instruction):
+class Widened(Instruction):
     x: Operand = reads("i8")
     z: Operand = writes("f32")
 
@@ -213,7 +213,7 @@ def infra_bf16_pairs(row: Codes):
 
 
 @kernel
-def infra_int8(row: Bytes):
+def infra_int8(row: Widened):
     vstore(row.z, 0, vload(row.x, 1))
 
 

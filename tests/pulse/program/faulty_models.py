@@ -13,7 +13,7 @@ from pulse.ops.scatter import ScatterElements
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 
 I64, I32, U8, F32 = (np.dtype(kind) for kind in (np.int64, np.int32, np.uint8, np.float32))
 ROWS = 7
@@ -38,10 +38,10 @@ def indices(frames: int, low: int = -ROWS, high: int = ROWS) -> Array:
 
 
 def lookup(i: str, dtype: np.dtype, value: int) -> Case:
-    sketch = Sketch(i=i)
-    rows = sketch.constant(table(ROWS, 3), "rows")
+    builder = ModelBuilder(i=i)
+    rows = builder.constant(table(ROWS, 3), "rows")
     return (
-        sketch.model(sketch.add("the", Gather(0), rows, sketch["i"])),
+        builder.model(builder.add("the", Gather(0), rows, builder["i"])),
         {"i": indices(29).astype(dtype)},
         value,
     )
@@ -60,18 +60,18 @@ def gather_i32() -> Case:
 @case
 def gather_of_a_stream() -> Case:
     """The data stream, the indices stream on the same frames: one for each element."""
-    sketch = Sketch(x="1,7,T", i="1,2,T,i64")
-    the = sketch.add("the", GatherElements(1), sketch["x"], sketch["i"])
-    return sketch.model(the), {"x": table(1, ROWS, 29), "i": indices(29)}, -ROWS - 1
+    builder = ModelBuilder(x="1,7,T", i="1,2,T,i64")
+    the = builder.add("the", GatherElements(1), builder["x"], builder["i"])
+    return builder.model(the), {"x": table(1, ROWS, 29), "i": indices(29)}, -ROWS - 1
 
 
 @case
 def gather_nd() -> Case:
     """Of an index the last place is out of range."""
-    sketch = Sketch(x="T,7,3", i="T,2,1,i64")
-    the = sketch.add("the", GatherBatches(1), sketch["x"], sketch["i"])
+    builder = ModelBuilder(x="T,7,3", i="T,2,1,i64")
+    the = builder.add("the", GatherBatches(1), builder["x"], builder["i"])
     return (
-        sketch.model(the),
+        builder.model(the),
         {"x": table(29, ROWS, 3), "i": np.moveaxis(indices(29), -1, 0).reshape(29, 2, 1)},
         ROWS,
     )
@@ -79,15 +79,15 @@ def gather_nd() -> Case:
 
 @case
 def scatter_elements() -> Case:
-    sketch = Sketch(x="1,7,T", i="1,2,T,i64", u="1,2,T")
-    the = sketch.add("the", ScatterElements(1), sketch["x"], sketch["i"], sketch["u"])
-    return sketch.model(the), {"x": table(1, ROWS, 29), "i": indices(29), "u": table(1, 2, 29)}, 1 << 40
+    builder = ModelBuilder(x="1,7,T", i="1,2,T,i64", u="1,2,T")
+    the = builder.add("the", ScatterElements(1), builder["x"], builder["i"], builder["u"])
+    return builder.model(the), {"x": table(1, ROWS, 29), "i": indices(29), "u": table(1, 2, 29)}, 1 << 40
 
 
 def of_integers(kind: str, dtype: np.dtype, value: int, name: str, low: int = 1) -> Case:
-    sketch = Sketch(x=f"1,2,T,{name}", i=f"1,2,T,{name}")
+    builder = ModelBuilder(x=f"1,2,T,{name}", i=f"1,2,T,{name}")
     feeds = {"x": indices(29, low, 5).astype(dtype), "i": indices(29, low, 5).astype(dtype)}
-    return sketch.model(sketch.add("the", Elementwise(kind), sketch["x"], sketch["i"])), feeds, value
+    return builder.model(builder.add("the", Elementwise(kind), builder["x"], builder["i"])), feeds, value
 
 
 @case
@@ -116,9 +116,9 @@ def power() -> Case:
 
 
 def conversion(value: float, dtype: np.dtype) -> Case:
-    sketch = Sketch(i="1,2,T")
+    builder = ModelBuilder(i="1,2,T")
     feeds = {"i": np.random.default_rng(1).uniform(0, 100, (1, 2, 29)).astype(F32)}
-    return sketch.model(sketch.add("the", Cast(dtype), sketch["i"])), feeds, value
+    return builder.model(builder.add("the", Cast(dtype), builder["i"])), feeds, value
 
 
 @case
@@ -149,27 +149,27 @@ def negative_to_u8() -> Case:
 @case
 def broadcast_divisor() -> Case:
     """One divisor for all channels of a frame."""
-    sketch = Sketch(x="1,2,T,i64", i="1,1,T,i64")
-    the = sketch.add("the", Elementwise("div"), sketch["x"], sketch["i"])
-    return sketch.model(the), {"x": indices(29), "i": indices(29, 1, 4)[:, :1]}, 0
+    builder = ModelBuilder(x="1,2,T,i64", i="1,1,T,i64")
+    the = builder.add("the", Elementwise("div"), builder["x"], builder["i"])
+    return builder.model(the), {"x": indices(29), "i": indices(29, 1, 4)[:, :1]}, 0
 
 
 @case
 def behind_a_look_ahead() -> Case:
     """The other input is late, so the indices wait in a buffer, which holds zeros at first."""
-    sketch = Sketch(x="1,2,T", i="1,2,T,i64")
-    late = sketch.add(
-        "late", Cast(I64), sketch.add("zeros", Elementwise("abs"), sketch.conv(sketch["x"], 5, (0, 4)))
+    builder = ModelBuilder(x="1,2,T", i="1,2,T,i64")
+    late = builder.add(
+        "late", Cast(I64), builder.add("zeros", Elementwise("abs"), builder.conv(builder["x"], 5, (0, 4)))
     )
-    position = sketch.add(
+    position = builder.add(
         "one",
         Elementwise("add"),
-        sketch.add("late0", Elementwise("mul"), late, sketch.constant(np.array(0))),
-        sketch["i"],
+        builder.add("late0", Elementwise("mul"), late, builder.constant(np.array(0))),
+        builder["i"],
     )
-    rows = sketch.constant(table(ROWS, 3), "rows")
+    rows = builder.constant(table(ROWS, 3), "rows")
     return (
-        sketch.model(sketch.add("the", Gather(0), rows, position)),
+        builder.model(builder.add("the", Gather(0), rows, position)),
         {"x": table(1, 2, 29), "i": indices(29)},
         ROWS,
     )

@@ -11,7 +11,7 @@ from pulse.ops.spectral import dft_matrix
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.program.streams.state import State
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 from tests.pulse.program.custom_ops import Doubled, Total
 
 PULSE = 4
@@ -22,51 +22,51 @@ MODELS = ["windows", "matrix", "transform", "foreign", "limited", "constant"]
 
 def windows() -> TypedModel:
     """Delays, a prefix, ends, a mirror; a second output of half the rate."""
-    sketch = Sketch(x="1,2,T")
-    causal = sketch.conv(sketch.pad(sketch["x"], (4, 0), fill=0.5), 3, dilation=2, name="causal")
-    same = sketch.conv(sketch.each("tanh", causal), 3, (1, 1), name="same")
-    low = sketch.conv(sketch.pad(same, (2, 1), "reflect"), 4, stride=2, name="low")
-    return sketch.model(sketch.each("add", same, causal, name="total"), low)
+    builder = ModelBuilder(x="1,2,T")
+    causal = builder.conv(builder.pad(builder["x"], (4, 0), fill=0.5), 3, dilation=2, name="causal")
+    same = builder.conv(builder.each("tanh", causal), 3, (1, 1), name="same")
+    low = builder.conv(builder.pad(same, (2, 1), "reflect"), 4, stride=2, name="low")
+    return builder.model(builder.each("add", same, causal, name="total"), low)
 
 
 def matrix() -> TypedModel:
     """A product large enough for bf16 and int8, over a filter that remembers."""
-    sketch = Sketch(x="1,T,48")
-    w = sketch.constant(sketch.taps(48, 48), "w")
-    return sketch.model(sketch.add("cut", MatMul(), sketch["x"], w))
+    builder = ModelBuilder(x="1,T,48")
+    w = builder.constant(builder.taps(48, 48), "w")
+    return builder.model(builder.add("cut", MatMul(), builder["x"], w))
 
 
 def transform() -> TypedModel:
     """A Fourier transform of 64 points."""
-    sketch = Sketch(x="1,T,64")
+    builder = ModelBuilder(x="1,T,64")
     basis = dft_matrix(64, 1, 64, 33, False).transpose(1, 0, 3, 2).reshape(64, 66).astype(np.float32)
-    return sketch.model(sketch.add("spectrum", MatMul(), sketch["x"], sketch.constant(basis, "basis")))
+    return builder.model(builder.add("spectrum", MatMul(), builder["x"], builder.constant(basis, "basis")))
 
 
 def foreign() -> TypedModel:
     """An operation from outside of the package, after a filter."""
-    sketch = Sketch(x="1,2,T")
-    return sketch.model(sketch.add("doubled", Doubled(), sketch.conv(sketch["x"], 3, (2, 0))))
+    builder = ModelBuilder(x="1,2,T")
+    return builder.model(builder.add("doubled", Doubled(), builder.conv(builder["x"], 3, (2, 0))))
 
 
 def limited_length() -> TypedModel:
     """A stream of at most 40 frames."""
-    sketch = Sketch(x="1,2,T")
-    sketch.scope.assume("T <= 40")
-    return sketch.model(sketch.conv(sketch["x"], 3, (1, 1)))
+    builder = ModelBuilder(x="1,2,T")
+    builder.scope.assume("T <= 40")
+    return builder.model(builder.conv(builder["x"], 3, (1, 1)))
 
 
 def constant() -> TypedModel:
     """An input that does not stream."""
-    sketch = Sketch(x="1,2,T", gain="1,2,1")
-    return sketch.model(sketch.each("mul", sketch.conv(sketch["x"], 3, (1, 1)), sketch["gain"]))
+    builder = ModelBuilder(x="1,2,T", gain="1,2,1")
+    return builder.model(builder.each("mul", builder.conv(builder["x"], 3, (1, 1)), builder["gain"]))
 
 
 def failing_filter() -> TypedModel:
     """A filter, and an operation that may raise TooLoudError; of the numpy backend only."""
-    sketch = Sketch(x="1,2,T")
-    return sketch.model(
-        sketch.each("tanh", sketch.add("total", Total(), sketch.conv(sketch["x"], 3, (2, 0))))
+    builder = ModelBuilder(x="1,2,T")
+    return builder.model(
+        builder.each("tanh", builder.add("total", Total(), builder.conv(builder["x"], 3, (2, 0))))
     )
 
 

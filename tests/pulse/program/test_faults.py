@@ -9,7 +9,7 @@ from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import stream_whole
 from pulse.proof.prover import prove
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 from tests.pulse.program.faulty_models import CASES, I64, ROWS, faulty, gather, lookup, programs, table
 
 
@@ -111,9 +111,9 @@ def test_a_proof_fails() -> None:
     typed, _, _ = gather()
     pulsed = pulsify(typed, pulse=4)
     lying, _, _ = lookup("1,2,T,i64", I64, 0)
-    sketch = Sketch(i="1,2,T,i64")
-    rows = sketch.constant(np.concatenate([table(ROWS, 3)] * 2), "rows")
-    wider = sketch.model(sketch.add("the", Gather(0), rows, sketch["i"]))
+    builder = ModelBuilder(i="1,2,T,i64")
+    rows = builder.constant(np.concatenate([table(ROWS, 3)] * 2), "rows")
+    wider = builder.model(builder.add("the", Gather(0), rows, builder["i"]))
     report = prove(pulsed, lambda feeds, arithmetic: wider.run(feeds, arithmetic=arithmetic), [9])
     assert report.divergence is not None
     assert "the (Gather)" in report.divergence.reason and "outside of -7 … 6" in report.divergence.reason

@@ -24,7 +24,7 @@ from tests.invariants.graphs import random_model
 from tests.pulse.cases.build import model as onnx_model
 from tests.pulse.cases.build import node
 from tests.pulse.cases.scan import body
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 from tests.pulse.program.static_models import static_model
 
 
@@ -53,10 +53,10 @@ def kernels(typed: TypedNetwork, pulse: int = 4) -> list[str]:
 
 def test_every_op_without_a_kernel_is_named_at_once() -> None:
     """And the way out works."""
-    sketch = Sketch(x="1,2,T")
-    x = sketch.add("first", Odd(), sketch["x"])
-    x = sketch.add("second", Stranger(), sketch.each("relu", x))
-    model = pulsify(sketch.model(sketch.add("third", Odd(), x)), pulse=4)
+    builder = ModelBuilder(x="1,2,T")
+    x = builder.add("first", Odd(), builder["x"])
+    x = builder.add("second", Stranger(), builder.each("relu", x))
+    model = pulsify(builder.model(builder.add("third", Odd(), x)), pulse=4)
     with pytest.raises(CompileError) as caught:
         compile_model(model)
     message = str(caught.value)
@@ -72,16 +72,16 @@ def test_an_own_kernel_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> Non
         return [cx.value(node.inputs[0])]  # type: ignore[attr-defined]
 
     monkeypatch.setitem(LOWER, Odd, lower)
-    sketch = Sketch(x="1,2,T")
-    program = compile_model(pulsify(sketch.model(sketch.add("odd", Odd(), sketch["x"])), pulse=4))
+    builder = ModelBuilder(x="1,2,T")
+    program = compile_model(pulsify(builder.model(builder.add("odd", Odd(), builder["x"])), pulse=4))
     x = np.ones((1, 2, 4), np.float32)
     np.testing.assert_array_equal(program.spawn().step(x)["odd"], x)
 
 
 def test_backends_have_names() -> None:
     """An unknown one is refused with those that there are."""
-    sketch = Sketch(x="1,2,T")
-    model = pulsify(sketch.model(sketch.each("relu", sketch["x"])), pulse=4)
+    builder = ModelBuilder(x="1,2,T")
+    model = pulsify(builder.model(builder.each("relu", builder["x"])), pulse=4)
     with pytest.raises(CompileError, match="no backend 'cuda'; choose numba, numpy or onnxruntime"):
         compile_model(model, "cuda")
     assert (compile_model(model).backend, compile_model(model, "numpy").backend) == ("numba", "numpy")
@@ -89,9 +89,9 @@ def test_backends_have_names() -> None:
 
 def test_needed_kernels_are_announced_before_compilation() -> None:
     """Each kernel once."""
-    sketch = Sketch(x="1,2,T")
+    builder = ModelBuilder(x="1,2,T")
     announced: list[Sequence[str]] = []
-    model = pulsify(sketch.model(sketch.each("relu", sketch.conv(sketch["x"], 3))), pulse=4)
+    model = pulsify(builder.model(builder.each("relu", builder.conv(builder["x"], 3))), pulse=4)
     compile_model(model, prepare=announced.append)
     (needed,) = announced
     assert sorted(needed) == sorted({*kernels(model.typed), "tick"})
@@ -99,27 +99,27 @@ def test_needed_kernels_are_announced_before_compilation() -> None:
 
 def test_views_cost_no_instruction() -> None:
     """Transposes and new axes only change strides."""
-    sketch = Sketch(x="1,2,T")
-    x = sketch.each("relu", sketch["x"], name="a")
-    x = sketch.add("flip", Transpose((2, 1, 0)), x)
-    x = sketch.add("axis", AddAxis(1), x)
-    assert kernels(sketch.model(sketch.each("tanh", x))) == ["chain", "chain"]
+    builder = ModelBuilder(x="1,2,T")
+    x = builder.each("relu", builder["x"], name="a")
+    x = builder.add("flip", Transpose((2, 1, 0)), x)
+    x = builder.add("axis", AddAxis(1), x)
+    assert kernels(builder.model(builder.each("tanh", x))) == ["chain", "chain"]
 
 
 def test_runs_of_elementwise_functions_are_one_instruction() -> None:
     """A chain with single readers; one that an output reads ends it."""
-    sketch = Sketch(x="1,2,T")
-    a = sketch.each("tanh", sketch.each("relu", sketch["x"]))
-    b = sketch.each("sigmoid", sketch.each("abs", a))
-    assert kernels(sketch.model(b)) == ["chain"]
-    assert kernels(sketch.model(b, a)) == ["chain", "chain"]
+    builder = ModelBuilder(x="1,2,T")
+    a = builder.each("tanh", builder.each("relu", builder["x"]))
+    b = builder.each("sigmoid", builder.each("abs", a))
+    assert kernels(builder.model(b)) == ["chain"]
+    assert kernels(builder.model(b, a)) == ["chain", "chain"]
 
 
 def test_a_delay_moves_its_history_once() -> None:
     """The wire is written where the delay keeps it: one move at the end of a step, no copy."""
-    sketch = Sketch(x="1,2,T")
-    x = sketch.each("relu", sketch["x"])
-    typed = sketch.model(sketch.conv(sketch.pad(x, (2, 0)), 3))
+    builder = ModelBuilder(x="1,2,T")
+    x = builder.each("relu", builder["x"])
+    typed = builder.model(builder.conv(builder.pad(x, (2, 0)), 3))
     assert kernels(typed) == ["chain", "product", "move"]
 
 
@@ -188,9 +188,9 @@ def test_loops_are_merged_where_every_operand_allows_it(
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "i32"])
 def test_the_total_of_sums_that_do_not_stream(dtype: str) -> None:
     """In the type of its sums, which is that of the kernel."""
-    sketch = Sketch(x=f"1,T,5,{dtype}")
-    sums = sketch.add("sums", CumSum(2), sketch["x"])
-    model = sketch.model(sums, OutletId(sums.node, 1))
+    builder = ModelBuilder(x=f"1,T,5,{dtype}")
+    sums = builder.add("sums", CumSum(2), builder["x"])
+    model = builder.model(sums, OutletId(sums.node, 1))
     x = np.arange(30).reshape(1, 6, 5).astype(model.inputs["x"].dtype)
     outputs = compile_model(pulsify(model, pulse=2)).spawn().step(x[:, :2])
     for name, expected in model.run(x).items():

@@ -12,7 +12,7 @@ from pulse.ops.gather_elements import GatherBatches
 from pulse.ops.scatter import ScatterND
 from pulse.program.whole import stream_whole
 from tests.pulse.cases.build import model, node
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 from tests.pulse.program.faulty_models import F32, I64, U8, Feeds, programs, table
 
 
@@ -20,8 +20,8 @@ from tests.pulse.program.faulty_models import F32, I64, U8, Feeds, programs, tab
 @pytest.mark.parametrize("name", ["u8", "i8", "i32", "i64"])
 def test_shifts_have_results(kind: str, name: str) -> None:
     """By any number of places: ONNX's test cases say that no bit but the sign is left, for numbers below 0 too."""
-    sketch = Sketch(x=f"T,{name}", n=f"T,{name}")
-    typed = sketch.model(sketch.each(kind, sketch["x"], sketch["n"], name="y"))
+    builder = ModelBuilder(x=f"T,{name}", n=f"T,{name}")
+    typed = builder.model(builder.each(kind, builder["x"], builder["n"], name="y"))
     dtype = typed.inputs["x"].dtype
     places = [0, 1, 7, 8, 9, 31, 32, 33, 40, 63, 64, 100] + ([] if name[0] == "u" else [-1, -8, -100])
     x = np.array(
@@ -34,8 +34,8 @@ def test_shifts_have_results(kind: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["i8", "i32"])
 def test_the_least_integer_by_minus_one(name: str) -> None:
-    sketch = Sketch(x=f"T,{name}", n=f"T,{name}")
-    typed = sketch.model(sketch.each("div", sketch["x"], sketch["n"], name="y"))
+    builder = ModelBuilder(x=f"T,{name}", n=f"T,{name}")
+    typed = builder.model(builder.each("div", builder["x"], builder["n"], name="y"))
     dtype = typed.inputs["x"].dtype
     least = np.iinfo(dtype).min
     feeds = {"x": np.array([least, least, -7, 7], dtype), "n": np.array([-1, 1, 2, -2], dtype)}

@@ -10,29 +10,29 @@ from pulse.errors import NotProvedError
 from pulse.models import TypedModel
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 
 F = np.float32
 
 
 def of(kind: str) -> TypedModel:
     """A model with an output that shows nothing, and how."""
-    sketch = Sketch(x="1,2,T")
-    x = sketch["x"]
+    builder = ModelBuilder(x="1,2,T")
+    x = builder["x"]
     if kind == "nan":
-        y = sketch.each(
-            "log", sketch.each("sub", sketch.each("neg", sketch.each("abs", x)), sketch.constant(F(1)))
+        y = builder.each(
+            "log", builder.each("sub", builder.each("neg", builder.each("abs", x)), builder.constant(F(1)))
         )
     elif kind == "infinite":
-        y = sketch.each("exp", sketch.each("add", sketch.each("abs", x), sketch.constant(F(1000))))
+        y = builder.each("exp", builder.each("add", builder.each("abs", x), builder.constant(F(1000))))
     elif kind == "constant":
-        y = sketch.each("relu", sketch.each("sub", sketch.each("tanh", x), sketch.constant(F(2))))
+        y = builder.each("relu", builder.each("sub", builder.each("tanh", x), builder.constant(F(2))))
     elif kind == "unmoved":
-        steps = sketch.add("steps", Range(0.0, 1.0, sketch.length(x), np.dtype(F)))
-        y = sketch.each("add", steps, sketch.each("mul", x, sketch.constant(F(0))))
+        steps = builder.add("steps", Range(0.0, 1.0, builder.length(x), np.dtype(F)))
+        y = builder.each("add", steps, builder.each("mul", x, builder.constant(F(0))))
     else:
-        y = sketch.add("none", Slice(2, sketch.dim("T"), sketch.dim("T"), 1), x)
-    return sketch.model(sketch.each("neg", x), y, names=["good", "y"])
+        y = builder.add("none", Slice(2, builder.dim("T"), builder.dim("T"), 1), x)
+    return builder.model(builder.each("neg", x), y, names=["good", "y"])
 
 
 REASONS = {
@@ -62,17 +62,17 @@ def test_an_output_that_shows_nothing(kind: str) -> None:
 
 def test_an_output_that_reads_no_input_is_proved_as_it_is() -> None:
     """Positions depend on no input: equal frames prove them."""
-    sketch = Sketch(x="1,2,T")
-    steps = sketch.add("steps", Range(0.0, 1.0, sketch.length(sketch["x"]), np.dtype(F)))
-    report = pulse.verify(sketch.model(sketch.each("neg", sketch["x"]), steps), pulse=4).require()
+    builder = ModelBuilder(x="1,2,T")
+    steps = builder.add("steps", Range(0.0, 1.0, builder.length(builder["x"]), np.dtype(F)))
+    report = pulse.verify(builder.model(builder.each("neg", builder["x"]), steps), pulse=4).require()
     assert not report.outputs[1].reads and not report.outputs[1].moved
 
 
 def test_reports_about_outputs() -> None:
     """Frames, values, their range, how many are finite, whether the input moved them."""
-    sketch = Sketch(x="1,2,T")
+    builder = ModelBuilder(x="1,2,T")
     report = pulse.verify(
-        sketch.model(sketch.each("sqrt", sketch["x"])), pulse=4, lengths=[8, 50], backend="numpy"
+        builder.model(builder.each("sqrt", builder["x"])), pulse=4, lengths=[8, 50], backend="numpy"
     )
     (y,) = report.outputs
     assert (y.frames, y.values) == (2 * (8 + 50), 4 * (8 + 50))
@@ -83,8 +83,8 @@ def test_reports_about_outputs() -> None:
 
 def test_the_report_lists_its_streams() -> None:
     """For a terminal and for JSON, the same; another seed, other numbers."""
-    sketch = Sketch(x="1,2,T")
-    typed = sketch.model(sketch.conv(sketch["x"], 3))
+    builder = ModelBuilder(x="1,2,T")
+    typed = builder.model(builder.conv(builder["x"], 3))
     report, other = pulse.verify(typed, pulse=4), pulse.verify(typed, pulse=4, seed=7)
     lines, document = dict(report.pairs()), report.as_dict()
     assert lines["streams"].startswith(f"{len(report.tried)} of 3 to ") and "seed 0" in lines["streams"]

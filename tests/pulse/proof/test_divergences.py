@@ -27,15 +27,15 @@ from pulse.proof.tolerance import Reference
 from pulse.proof.trials import Trial, short_lengths
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.wiring import StreamWire, Wiring
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 
 
 def small() -> TypedModel:
     """A causal conv, a same conv after it, a residual: a prefix, ends and delays."""
-    sketch = Sketch(x="1,2,T")
-    causal = sketch.conv(sketch.pad(sketch["x"], (2, 0)), 3, name="causal")
-    same = sketch.conv(sketch.each("tanh", causal), 3, (1, 1), name="same")
-    return sketch.model(sketch.each("add", same, causal, name="sum"))
+    builder = ModelBuilder(x="1,2,T")
+    causal = builder.conv(builder.pad(builder["x"], (2, 0)), 3, name="causal")
+    same = builder.conv(builder.each("tanh", causal), 3, (1, 1), name="same")
+    return builder.model(builder.each("add", same, causal, name="sum"))
 
 
 def test_good_models_agree_on_both_backends() -> None:
@@ -57,8 +57,8 @@ def test_the_pulse_is_found_and_one_frame_pulses_work() -> None:
 
 def test_lengths_that_offline_refuses_are_skipped_and_told() -> None:
     """Reflection needs more frames than it adds; where no length is left, that is an error."""
-    sketch = Sketch(x="1,2,T")
-    typed = sketch.model(sketch.pad(sketch["x"], (3, 3), "reflect"))
+    builder = ModelBuilder(x="1,2,T")
+    typed = builder.model(builder.pad(builder["x"], (3, 3), "reflect"))
     report = verify(typed, 4, lengths=[1, 3, 4, 11], backend="numpy")
     assert (report.lengths, report.skipped, report.equal) == ((4, 11), (1, 3), True)
     with pytest.raises(PulsifyError, match=r"none of the lengths \[1, 2\]; give lengths"):
@@ -143,10 +143,10 @@ def test_a_lowering_that_is_wrong_is_the_backend_s_fault(monkeypatch: pytest.Mon
         return time_lowering.lower_positions(cx, node, replace(op, offset=op.offset + 1))
 
     monkeypatch.setitem(lowering.LOWER, Positions, late)
-    sketch = Sketch(x="1,2,T")
-    steps = sketch.add("steps", Range(0.0, 1.0, sketch.length(sketch["x"]), np.dtype(np.float32)))
+    builder = ModelBuilder(x="1,2,T")
+    steps = builder.add("steps", Range(0.0, 1.0, builder.length(builder["x"]), np.dtype(np.float32)))
     divergence = verify(
-        sketch.model(sketch.each("add", sketch["x"], steps, name="sum")), 4, lengths=[1, 6]
+        builder.model(builder.each("add", builder["x"], steps, name="sum")), 4, lengths=[1, 6]
     ).divergence
     assert divergence is not None
     assert (divergence.wire, divergence.backend, divergence.length, divergence.frame) == (
@@ -192,10 +192,10 @@ def test_a_wrong_length_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_integers_and_bools_are_compared_exactly() -> None:
     """Random integers and comparisons."""
-    sketch = Sketch(x="1,2,T,i64", y="1,2,T")
-    typed = sketch.model(
-        sketch.each("add", sketch["x"], sketch["x"]),
-        sketch.each("greater", sketch["y"], sketch.each("tanh", sketch["y"])),
+    builder = ModelBuilder(x="1,2,T,i64", y="1,2,T")
+    typed = builder.model(
+        builder.each("add", builder["x"], builder["x"]),
+        builder.each("greater", builder["y"], builder.each("tanh", builder["y"])),
     )
     assert verify(typed, 3, lengths=[1, 8], backend="numpy").require().error == 0
 

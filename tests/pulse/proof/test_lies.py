@@ -14,14 +14,14 @@ from pulse.ops.clock import Clock, frames_at
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation
 from pulse.ops.stateful import OnPulses
 from pulse.support.record import record
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 
 Lie = Callable[[Array, Array, int, Clock, TDim], Array]
 """What a stream gives for a pulse: x, y of the honest op, the number of its first frame, the clock, the length."""
 
 
 @record(eq=False)
-class Plain(Op):
+class TwiceWithLie(Op):
     """Twice the input, offline; its stream tells a lie."""
 
     lie: Lie
@@ -113,13 +113,13 @@ def honest(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
 
 
 def model_of(op: Op) -> Any:
-    sketch = Sketch(x="1,2,T")
-    return sketch.model(sketch.add("op", op, sketch["x"]))
+    builder = ModelBuilder(x="1,2,T")
+    return builder.model(builder.add("op", op, builder["x"]))
 
 
 def test_an_honest_operator_is_proved() -> None:
     """So it is the lie that is found."""
-    assert pulse.verify(model_of(Plain(honest)), pulse=4, backend="numpy").require().equal
+    assert pulse.verify(model_of(TwiceWithLie(honest)), pulse=4, backend="numpy").require().equal
 
 
 @pytest.mark.parametrize("pulse_frames", [1, 4])
@@ -127,7 +127,7 @@ def test_an_honest_operator_is_proved() -> None:
 def test_a_lie_is_found(lie: str, pulse_frames: int) -> None:
     if (lie, pulse_frames) == ("sevens", 1):
         pulse_frames = 2  # in pulses of one frame all have been sent before the end is known
-    report = pulse.verify(model_of(Plain(LIES[lie])), pulse=pulse_frames, backend="numpy")
+    report = pulse.verify(model_of(TwiceWithLie(LIES[lie])), pulse=pulse_frames, backend="numpy")
     assert report.outcome == "diverged" and report.divergence is not None
     assert report.divergence.wire == "op"
 
@@ -142,8 +142,8 @@ def test_an_undeclared_window_is_found() -> None:
 @pytest.mark.parametrize("taps", [700, 3000])
 def test_a_long_filter_is_filled_twice(taps: int) -> None:
     """A causal filter sees all its taps; the longest stream has twice as many frames, by default."""
-    sketch = Sketch(x="1,1,T")
-    typed = sketch.model(sketch.conv(sketch.pad(sketch["x"], (taps - 1, 0)), taps))
+    builder = ModelBuilder(x="1,1,T")
+    typed = builder.model(builder.conv(builder.pad(builder["x"], (taps - 1, 0)), taps))
     report = pulse.verify(typed, pulse=160, backend="numpy").require()
     assert report.trials.seen == taps
     assert report.lengths[-1] >= max(2 * taps, 4096) and report.lengths[-1] >= report.trials.wanted
@@ -154,8 +154,8 @@ def test_a_wrong_last_tap_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from pulse.ops.conv import Conv
     from pulse.program.backends.reference import ReferenceState
 
-    sketch = Sketch(x="1,1,T")
-    typed = sketch.model(sketch.conv(sketch.pad(sketch["x"], (2999, 0)), 3000, name="fir", bias=False))
+    builder = ModelBuilder(x="1,1,T")
+    typed = builder.model(builder.conv(builder.pad(builder["x"], (2999, 0)), 3000, name="fir", bias=False))
     plain = ReferenceState.evaluate
 
     def without_last(self: ReferenceState, node_id: int, inputs: Sequence[Array]) -> Sequence[Array]:

@@ -10,12 +10,12 @@ from pulse.ops.gather import Gather
 from pulse.proof.oracle import oracle_of
 from pulse.proof.signals import PURE, SIGNALS, feeds_of, integer_ranges
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 
 
 def plain(shape: str = "1,2,T") -> PulsedModel:
-    sketch = Sketch(x=shape)
-    return pulsify(sketch.model(sketch.each("neg", sketch["x"])), pulse=4)
+    builder = ModelBuilder(x=shape)
+    return pulsify(builder.model(builder.each("neg", builder["x"])), pulse=4)
 
 
 @pytest.mark.parametrize("frames", [0, 1, 2, 5, 4000])
@@ -50,9 +50,9 @@ def test_signals_cover_all_scales() -> None:
 
 
 def looked_up(rows: int) -> TypedModel:
-    sketch = Sketch(x="1,T,i64")
-    return sketch.model(
-        sketch.add("rows", Gather(0), sketch.constant(np.ones((rows, 4), np.float32)), sketch["x"])
+    builder = ModelBuilder(x="1,T,i64")
+    return builder.model(
+        builder.add("rows", Gather(0), builder.constant(np.ones((rows, 4), np.float32)), builder["x"])
     )
 
 
@@ -70,8 +70,8 @@ def test_an_index_has_as_many_values_as_its_table_has_rows(rows: int) -> None:
 
 def test_integers_that_are_computed_with_have_all_values() -> None:
     """And silence is zero."""
-    sketch = Sketch(x="1,T,i16")
-    model = pulsify(sketch.model(sketch.add("total", CumSum(1, False, False), sketch["x"])), pulse=4)
+    builder = ModelBuilder(x="1,T,i16")
+    model = pulsify(builder.model(builder.add("total", CumSum(1, False, False), builder["x"])), pulse=4)
     ranges = integer_ranges(model, oracle_of(model), 5)
     assert ranges == {"x": (-32768, 32767)}
     x = feeds_of(model, 5000, ranges=ranges)["x"]
@@ -85,9 +85,9 @@ def test_a_row_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last of 1,000: integers of 0 and 1 never reach it."""
     plain_eval = Gather.eval
 
-    sketch = Sketch(x="1,T,i64")
+    builder = ModelBuilder(x="1,T,i64")
     table = np.arange(4000, dtype=np.float32).reshape(1000, 4)
-    typed = sketch.model(sketch.add("rows", Gather(0), sketch.constant(table), sketch["x"]))
+    typed = builder.model(builder.add("rows", Gather(0), builder.constant(table), builder["x"]))
     assert pulse.verify(typed, pulse=4, backend="numpy").require().equal
     from pulse.program.backends.reference import ReferenceState
 

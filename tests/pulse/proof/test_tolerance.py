@@ -18,7 +18,7 @@ from pulse.ops.recurrent import Recurrent
 from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.ops.reduce import ArgReduce
 from pulse.proof.tolerance import Reference
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 
 F = np.float32
 I64 = np.dtype(np.int64)
@@ -37,9 +37,9 @@ def agrees_with_change(model: TypedModel, x: Array, change: Callable[[Array], Ar
 
 def product(inner: int = 256) -> TypedModel:
     """Sums of ``inner`` terms, some of which cancel."""
-    sketch = Sketch(x=f"1,T,{inner}")
-    w = sketch.constant(noise(inner, 16, seed=1))
-    return sketch.model(sketch.add("y", MatMul(), sketch["x"], w))
+    builder = ModelBuilder(x=f"1,T,{inner}")
+    w = builder.constant(noise(inner, 16, seed=1))
+    return builder.model(builder.add("y", MatMul(), builder["x"], w))
 
 
 def another_order(x: Array, w: Array) -> Array:
@@ -78,9 +78,9 @@ def test_an_error_of_1e_4_of_the_scale_is_found(frame: int) -> None:
 
 def test_the_allowance_is_of_the_channel() -> None:
     """A quiet channel beside a loud one keeps its own scale, and an early frame beside a late one."""
-    sketch = Sketch(x="1,2,T")
-    scales = sketch.constant(np.array([[[1e6], [1.0]]], F))
-    model = sketch.model(sketch.each("mul", sketch["x"], scales))
+    builder = ModelBuilder(x="1,2,T")
+    scales = builder.constant(np.array([[[1e6], [1.0]]], F))
+    model = builder.model(builder.each("mul", builder["x"], scales))
 
     def off(y: Array) -> Array:
         y[0, 1, 7] += 1e-4
@@ -91,9 +91,9 @@ def test_the_allowance_is_of_the_channel() -> None:
 
 def test_a_value_that_cancels() -> None:
     """Exactly zero in f64, and the rounding of its terms in f32."""
-    sketch = Sketch(x="1,T,5")
-    scale = sketch.constant(np.ones(5, F))
-    model = sketch.model(sketch.add("y", LayerNorm(2, 0.1), sketch["x"], scale))
+    builder = ModelBuilder(x="1,T,5")
+    scale = builder.constant(np.ones(5, F))
+    model = builder.model(builder.add("y", LayerNorm(2, 0.1), builder["x"], scale))
     x = np.repeat(noise(1, 40, 1), 5, 2)
     reference = Reference.of(model, {"x": x})
     assert not reference.exact["y"].any()
@@ -105,10 +105,10 @@ def test_a_value_that_cancels() -> None:
 
 def quantised_model() -> TypedModel:
     """Rounded to steps of 1/8, and summed over a window."""
-    sketch = Sketch(x="1,1,T")
-    eight = sketch.constant(np.array(8.1, F))
-    steps = sketch.each("round", sketch.each("mul", sketch["x"], eight))
-    return sketch.model(sketch.each("div", steps, eight))
+    builder = ModelBuilder(x="1,1,T")
+    eight = builder.constant(np.array(8.1, F))
+    steps = builder.each("round", builder.each("mul", builder["x"], eight))
+    return builder.model(builder.each("div", steps, eight))
 
 
 def test_a_decision_that_rounding_turns_excuses_only_itself() -> None:
@@ -133,12 +133,12 @@ def test_a_decision_that_rounding_turns_excuses_only_itself() -> None:
 
 def test_integers_must_be_equal() -> None:
     """But an index whose two values are equal within rounding may be the other one."""
-    sketch = Sketch(x="1,T,3")
-    model = sketch.model(
-        sketch.add(
+    builder = ModelBuilder(x="1,T,3")
+    model = builder.model(
+        builder.add(
             "y",
             ArgReduce("max", 2, True),
-            sketch.add("p", MatMul(), sketch["x"], sketch.constant(noise(3, 2))),
+            builder.add("p", MatMul(), builder["x"], builder.constant(noise(3, 2))),
         )
     )
     w = noise(3, 2)
@@ -162,14 +162,16 @@ def test_integers_must_be_equal() -> None:
 
 def test_whole_numbers_are_exact() -> None:
     """Counters and what is computed from them need no rounding, so nothing excuses a wrong one."""
-    sketch = Sketch(x="1,1,T")
-    count = sketch.add(
+    builder = ModelBuilder(x="1,1,T")
+    count = builder.add(
         "count",
         CumSum(2, False, False),
-        sketch.each("add", sketch.each("mul", sketch["x"], sketch.constant(F(0.0))), sketch.constant(F(1.0))),
+        builder.each(
+            "add", builder.each("mul", builder["x"], builder.constant(F(0.0))), builder.constant(F(1.0))
+        ),
     )
-    row = sketch.each("floor", sketch.each("div", count, sketch.constant(F(7.0))))
-    model = sketch.model(sketch.add("row", Cast(I64), row))
+    row = builder.each("floor", builder.each("div", count, builder.constant(F(7.0))))
+    model = builder.model(builder.add("row", Cast(I64), row))
     x = noise(1, 1, 5000)
     reference = Reference.of(model, {"x": x})
     expected = (np.arange(1, 5001) // 7)[None, None]
@@ -184,8 +186,8 @@ def test_whole_numbers_are_exact() -> None:
 
 def test_the_sine_of_a_large_angle() -> None:
     """It is as uncertain as the angle: units of 1e5, not of 1."""
-    sketch = Sketch(x="1,1,T")
-    model = sketch.model(sketch.each("sin", sketch.each("mul", sketch["x"], sketch.constant(F(1e5)))))
+    builder = ModelBuilder(x="1,1,T")
+    model = builder.model(builder.each("sin", builder.each("mul", builder["x"], builder.constant(F(1e5)))))
     x = noise(1, 1, 300)
     angle = (x.astype(np.float64) * float(F(1e5)))[..., None]
     unit = unit_roundoff(np.dtype(F)) * np.abs(angle)
@@ -196,12 +198,12 @@ def test_the_sine_of_a_large_angle() -> None:
 
 def test_the_inside_of_a_gate_is_rounded() -> None:
     """Of a GRU (1 - z) * n with z near 1 loses digits that no error of its inputs explains."""
-    sketch = Sketch(x="T,1,1")
+    builder = ModelBuilder(x="T,1,1")
     cell = Cell("gru", (Activation("sigmoid"), Activation("tanh")))
-    w = sketch.constant(np.array([[0.0], [0.0], [0.5]], F))
-    r = sketch.constant(np.zeros((3, 1), F))
-    b = sketch.constant(np.array([7.0, 0, 0, 0, 0, 0], F))
-    model = sketch.model(sketch.add("gru", Recurrent(cell, 1, False, None, ()), sketch["x"], w, r, b))
+    w = builder.constant(np.array([[0.0], [0.0], [0.5]], F))
+    r = builder.constant(np.zeros((3, 1), F))
+    b = builder.constant(np.array([7.0, 0, 0, 0, 0, 0], F))
+    model = builder.model(builder.add("gru", Recurrent(cell, 1, False, None, ()), builder["x"], w, r, b))
     x = np.ones((1, 1, 1), F)
     z, n = 1 / (1 + np.exp(-F(7.0))), np.tanh(F(0.5))
     output = (n - F(z) * n).reshape(1, 1, 1).astype(F)  # digits lost, as a kernel may
@@ -214,8 +216,8 @@ def test_the_inside_of_a_gate_is_rounded() -> None:
 
 def test_overflow_and_nan_of_the_model_s_own() -> None:
     """Infinite in f32 though not in f64: the stream may be so too, but no other value is excused."""
-    sketch = Sketch(x="1,1,T")
-    model = sketch.model(sketch.each("exp", sketch["x"]))
+    builder = ModelBuilder(x="1,1,T")
+    model = builder.model(builder.each("exp", builder["x"]))
     x = np.array([[[1.0, 100.0, np.nan, -200.0]]], F)
     with np.errstate(all="ignore"):
         reference = Reference.of(model, {"x": x})
@@ -259,9 +261,9 @@ def test_perturbed_and_exact_arithmetic() -> None:
 
 def test_copied_values_are_not_perturbed() -> None:
     """A table's rows, read by index, are what they are."""
-    sketch = Sketch(x="1,T,i64")
-    table = sketch.constant(noise(9, 4))
-    model = sketch.model(sketch.add("rows", Gather(0), table, sketch["x"]))
+    builder = ModelBuilder(x="1,T,i64")
+    table = builder.constant(noise(9, 4))
+    model = builder.model(builder.add("rows", Gather(0), table, builder["x"]))
     x = np.random.default_rng(0).integers(0, 9, (1, 30))
     recording = Recording()
     wide = model.run({"x": x}, arithmetic=recording)["rows"]
@@ -272,9 +274,9 @@ def test_copied_values_are_not_perturbed() -> None:
 
 def test_a_half_precision_model_has_its_own_scale() -> None:
     """Units are those of each wire's type."""
-    sketch = Sketch(x="1,T,8,f16")
-    w = sketch.constant(noise(8, 3).astype(np.float16))
-    model = sketch.model(sketch.add("y", MatMul(), sketch["x"], w))
+    builder = ModelBuilder(x="1,T,8,f16")
+    w = builder.constant(noise(8, 3).astype(np.float16))
+    model = builder.model(builder.add("y", MatMul(), builder["x"], w))
     x = noise(1, 30, 8).astype(np.float16)
     reference = Reference.of(model, {"x": x})
     near = np.nextafter(reference.native["y"], np.float16(100))
@@ -284,8 +286,8 @@ def test_a_half_precision_model_has_its_own_scale() -> None:
 
 def test_a_sum_over_a_long_stream() -> None:
     """Terms in f32, the sum in f64, as kernels have it: what drifts is found, however late."""
-    sketch = Sketch(x="1,1,T")
-    model = sketch.model(sketch.add("total", CumSum(2, False, False), sketch["x"]))
+    builder = ModelBuilder(x="1,1,T")
+    model = builder.model(builder.add("total", CumSum(2, False, False), builder["x"]))
     x = noise(1, 1, 20_000) + F(0.5)
     assert agrees_with_change(model, x, lambda y: np.cumsum(x, 2, dtype=np.float64).astype(F))
     assert not agrees_with_change(

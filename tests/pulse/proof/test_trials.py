@@ -19,14 +19,14 @@ from pulse.proof.trials import LONG_S, TOTAL_S, plan_trials, receptive_frames, s
 from pulse.pulsify.driver import pulsify
 from tests.invariants.mutants import graph_mutants, program_of
 from tests.pulse.chunks import models as chunk_models
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 
 
 def filter_model(taps: int, pulse_frames: int, channels: int = 1) -> PulsedModel:
     """A causal filter."""
-    sketch = Sketch(x=f"1,{channels},T")
+    builder = ModelBuilder(x=f"1,{channels},T")
     return pulsify(
-        sketch.model(sketch.conv(sketch.pad(sketch["x"], (taps - 1, 0)), taps)), pulse=pulse_frames
+        builder.model(builder.conv(builder.pad(builder["x"], (taps - 1, 0)), taps)), pulse=pulse_frames
     )
 
 
@@ -36,8 +36,8 @@ def test_short_lengths() -> None:
     assert lengths == sorted(set(lengths)) and lengths[0] == 1
     assert {1, 3, 5, 6, 7, 12, 21, 49} <= set(lengths)
     assert {length % 7 for length in range(12, 20)} == set(range(7)) and set(range(12, 20)) <= set(lengths)
-    sketch = Sketch(x="1,2,T")
-    valid = short_lengths(pulsify(sketch.model(sketch.conv(sketch["x"], 9)), pulse=4))
+    builder = ModelBuilder(x="1,2,T")
+    valid = short_lengths(pulsify(builder.model(builder.conv(builder["x"], 9)), pulse=4))
     assert valid[0] == 9 and max(valid) >= 9 + 8 * 4
     assert any(length % 4 for length in valid) and any(length % 4 == 0 for length in valid)
 
@@ -55,18 +55,18 @@ def test_long_streams_fill_the_memory_of_an_output_twice(taps: int, frames: int)
 
 def test_states_are_given_time_to_drift() -> None:
     """A sum over all frames sees everything; the stream is longer then."""
-    sketch = Sketch(x="1,2,T")
-    model = pulsify(sketch.model(sketch.add("total", CumSum(2, False, False), sketch["x"])), pulse=4)
+    builder = ModelBuilder(x="1,2,T")
+    model = pulsify(builder.model(builder.add("total", CumSum(2, False, False), builder["x"])), pulse=4)
     trials = plan_trials(model)
     assert trials.seen is None and trials.longest >= trials.wanted >= 16_384
 
 
 def echo(frames: int) -> PulsedModel:
     """A running sum of a signal and the same signal, so many frames ago."""
-    sketch = Sketch(x="1,2,T")
-    late = sketch.cut(sketch.pad(sketch["x"], (frames, 0)), 0, end=sketch.length(sketch["x"]))
-    both = sketch.each("tanh", sketch.each("add", sketch["x"], late))
-    return pulsify(sketch.model(sketch.add("total", CumSum(2, False, False), both)), pulse=160)
+    builder = ModelBuilder(x="1,2,T")
+    late = builder.cut(builder.pad(builder["x"], (frames, 0)), 0, end=builder.length(builder["x"]))
+    both = builder.each("tanh", builder.each("add", builder["x"], late))
+    return pulsify(builder.model(builder.add("total", CumSum(2, False, False), both)), pulse=160)
 
 
 def test_every_buffer_overflows() -> None:
@@ -88,9 +88,9 @@ def test_every_buffer_overflows() -> None:
 
 def test_a_stream_of_limited_length_gets_every_signal() -> None:
     """However short it has to be."""
-    sketch = Sketch(x="1,2,T")
-    sketch.scope.assume("T <= 100")
-    trials = plan_trials(pulsify(sketch.model(sketch.conv(sketch.pad(sketch["x"], (2, 0)), 3)), pulse=4))
+    builder = ModelBuilder(x="1,2,T")
+    builder.scope.assume("T <= 100")
+    trials = plan_trials(pulsify(builder.model(builder.conv(builder.pad(builder["x"], (2, 0)), 3)), pulse=4))
     assert trials.longest == 100
     assert {trial.signal for trial in trials.trials if trial.length == 100} >= set(PURE)
 
@@ -118,11 +118,11 @@ def test_lengths_of_the_user() -> None:
 
 def heavy() -> PulsedModel:
     """About a billion multiply-adds for a hundred frames."""
-    sketch = Sketch(x="1,T,2048")
-    x, w = sketch["x"], sketch.constant(np.ones((2048, 2048), np.float32))
+    builder = ModelBuilder(x="1,T,2048")
+    x, w = builder["x"], builder.constant(np.ones((2048, 2048), np.float32))
     for number in range(3):
-        x = sketch.add(f"y{number}", MatMul(), x, w)
-    return pulsify(sketch.model(x), pulse=64)
+        x = builder.add(f"y{number}", MatMul(), x, w)
+    return pulsify(builder.model(x), pulse=64)
 
 
 def test_long_trials_are_offered() -> None:
@@ -153,8 +153,8 @@ def test_a_file_in_pulses_takes_time_for_each_pulse() -> None:
 
 def test_lengths_that_suit_the_model() -> None:
     """A model that takes multiples only is given these; one with a limit nothing longer."""
-    sketch = Sketch(x="1,2,T")
-    typed = sketch.model(sketch.each("tanh", sketch["x"]))
+    builder = ModelBuilder(x="1,2,T")
+    typed = builder.model(builder.each("tanh", builder["x"]))
     typed.scope.assume("T/5*5 == T")
     typed.scope.assume("T <= 1000")
     report = pulse.verify(typed, pulse=5, backend="numpy").require()

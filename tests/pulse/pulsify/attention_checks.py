@@ -13,7 +13,7 @@ from pulse.program.whole import run_whole
 from pulse.pulsify.bands.attention import band_attention
 from tests.pulse.cases.attention import (
     WIDTH,
-    Graph,
+    AttentionBuilder,
     Mask,
     heads,
     self_attention,
@@ -60,7 +60,7 @@ def check(
     return models[-1]
 
 
-def cut_to_frames(graph: Graph, table: str, axes: Sequence[int]) -> str:
+def cut_to_frames(graph: AttentionBuilder, table: str, axes: Sequence[int]) -> str:
     """A stored table, as long as there are frames on some axes."""
     ends = graph.add("Unsqueeze", graph.frames(), graph.integers(0))
     for axis in axes:
@@ -83,7 +83,7 @@ def example(mask: Mask, clean: bool = False) -> tuple[ModelProto, Feeds]:
 
 def subsampled_attention(mask: Mask) -> tuple[ModelProto, Feeds]:
     """Two frames become one before the attention."""
-    graph = Graph(frames_axis=2)
+    graph = AttentionBuilder(frames_axis=2)
     w = graph.constant(floats("w", WIDTH, WIDTH, 2) / 4)
     h = graph.add("Conv", "x", w, kernel_shape=[2], strides=[2], pads=[0, 1])
     h = graph.add("Transpose", h, perm=[0, 2, 1])
@@ -95,7 +95,7 @@ def subsampled_attention(mask: Mask) -> tuple[ModelProto, Feeds]:
 
 def upsampled_attention(mask: Mask) -> tuple[ModelProto, Feeds]:
     """One frame becomes two before the attention."""
-    graph = Graph()
+    graph = AttentionBuilder()
     wide = graph.add("MatMul", "x", graph.weights(WIDTH, 2 * WIDTH))
     h = graph.add("Reshape", wide, graph.integers(1, -1, WIDTH))
     graph.frame_count = graph.add("Gather", graph.add("Shape", h), graph.number(1))

@@ -13,7 +13,7 @@ from tests.pulse.cases.attention import (
     HEADS,
     MASKS,
     WIDTH,
-    Graph,
+    AttentionBuilder,
     Mask,
     add_mask,
     block,
@@ -119,7 +119,7 @@ def test_queries_keys_and_values_at_different_places(back: int, ahead: int, dela
 
 def test_leads_of_all_cost_nothing() -> None:
     """Causal convolutions before and behind."""
-    graph = Graph(frames_axis=2)
+    graph = AttentionBuilder(frames_axis=2)
     w = [graph.constant(floats(n, WIDTH, WIDTH, 3) / 5) for n in range(2)]
     h = graph.add("Conv", "x", w[0], kernel_shape=[3], pads=[2, 0])
     scores = graph.add("MatMul", graph.add("Transpose", h, perm=[0, 2, 1]), h)
@@ -165,7 +165,7 @@ def test_the_attention_node(flat: bool) -> None:
     axis = 1 if flat else 2
     proto = onnx_attention(flat=flat, is_causal=1, **heads).model(feeds, 23)
     check(proto, feeds, axis, max_context=31)
-    graph = Graph(frames_axis=axis)
+    graph = AttentionBuilder(frames_axis=axis)
     mask = graph.is_between(graph.behind(), -1, 4)
     graph.add("Attention", "x", "k", "v", mask, name="y", **heads)
     assert check(graph.model(feeds, 23), feeds, axis).outputs[0].delay == 1
@@ -174,7 +174,7 @@ def test_the_attention_node(flat: bool) -> None:
 def test_queries_that_share_keys() -> None:
     """Two heads of queries for each head of keys and values."""
     feeds = {"x": floats("x", 1, 4, 9, 4), "k": floats("k", 1, 2, 9, 4), "v": floats("v", 1, 2, 9, 6)}
-    graph = Graph(frames_axis=2)
+    graph = AttentionBuilder(frames_axis=2)
     graph.add("Attention", "x", "k", "v", graph.is_between(graph.behind(), 0, 4), name="y")
     check(graph.model(feeds, 23), feeds, 2)
 
@@ -188,7 +188,7 @@ def test_a_random_band_is_found() -> None:
     op = BandedAttention(1.0, table, 3)
     stored = op.full_bias(60).astype(np.float32)[None]
 
-    def mask(graph: Graph, scores: str) -> str:
+    def mask(graph: AttentionBuilder, scores: str) -> str:
         return graph.add("Add", scores, cut_to_frames(graph, graph.constant(stored), (2, 3)))
 
     proto, feeds = example(mask)
@@ -202,7 +202,7 @@ def test_a_random_band_is_found() -> None:
 
 def test_rotary_positions() -> None:
     """Queries and keys turned by angles that grow with the position."""
-    graph = Graph()
+    graph = AttentionBuilder()
     steps, _ = graph.positions()
     angles = graph.add("Mul", graph.add("Cast", steps, to=1), graph.constant([[1.0, 0.25, 0.1, 0.01]]))
     sine, cosine = graph.add("Sin", angles), graph.add("Cos", angles)
@@ -234,7 +234,7 @@ def test_rotary_positions() -> None:
 
 def test_keys_that_are_positions_alone() -> None:
     """A table of keys is read at the place where the band needs it."""
-    graph = Graph()
+    graph = AttentionBuilder()
     ends = graph.add("Unsqueeze", graph.frames(), graph.integers(0))
     table = graph.constant(floats("table", 1, 60, WIDTH))
     keys = graph.add("Slice", table, graph.integers(0), ends, graph.integers(1), graph.integers(1))
@@ -248,7 +248,7 @@ def relative(mask: Mask, offset: int = 0) -> tuple[ModelProto, Feeds]:
 
     offset   of the slice of the table; anything but 0 is no shift by the distance
     """
-    graph = Graph()
+    graph = AttentionBuilder()
     unit, begin, axis = graph.integers(1), graph.integers(0), graph.integers(1)
     frames = graph.add("Unsqueeze", graph.frames(), begin)
     twice = graph.add("Sub", graph.add("Add", frames, frames), unit)
@@ -288,7 +288,7 @@ def test_another_shift_is_refused() -> None:
 @pytest.mark.parametrize("low", [-np.inf, -1e4])
 def test_weights_that_are_masked_again(low: float) -> None:
     """By the condition that masked the scores, which changes nothing where a frame sees any other."""
-    graph = Graph()
+    graph = AttentionBuilder()
     scores = graph.add("MatMul", "x", graph.add("Transpose", graph.linear("x"), perm=[0, 2, 1]))
     hidden = graph.add("Not", graph.is_between(graph.behind(), 0, 4))
     weights = graph.add("Softmax", graph.add("Where", hidden, graph.constant(low), scores), axis=2)
@@ -300,7 +300,7 @@ def test_weights_that_are_masked_again(low: float) -> None:
 
 def test_weights_that_are_masked_otherwise_are_refused() -> None:
     """Frames that count in the softmax and not in the mean."""
-    graph = Graph()
+    graph = AttentionBuilder()
     scores = graph.add("MatMul", "x", graph.add("Transpose", graph.linear("x"), perm=[0, 2, 1]))
     weights = graph.add("Softmax", window(4, 0)(graph, scores), axis=2)
     again = graph.add("Where", graph.is_between(graph.behind(), 2, 4), graph.constant(0.0), weights)
@@ -311,7 +311,7 @@ def test_weights_that_are_masked_otherwise_are_refused() -> None:
 
 def test_scores_with_positions_of_their_own() -> None:
     """Queries meet keys, and with another bias a projected table of positions, in the same scores."""
-    graph = Graph()
+    graph = AttentionBuilder()
     ends = graph.add("Unsqueeze", graph.frames(), graph.integers(0))
     table = graph.constant(floats("table", 1, 60, WIDTH))
     positions = graph.add("Slice", table, graph.integers(0), ends, graph.integers(1), graph.integers(1))
@@ -329,7 +329,7 @@ def test_scores_with_positions_of_their_own() -> None:
 def test_a_mask_that_is_an_input_is_refused() -> None:
     """What it lets through is not known before the stream begins."""
 
-    def mask_of_input(graph: Graph, scores: str) -> str:
+    def mask_of_input(graph: AttentionBuilder, scores: str) -> str:
         return add_mask(
             graph,
             scores,

@@ -13,7 +13,7 @@ from pulse.program.whole import run_whole
 from tests.pulse.cases.attention import (
     HEADS,
     WIDTH,
-    Graph,
+    AttentionBuilder,
     Mask,
     add_mask,
     causal,
@@ -57,7 +57,7 @@ def test_full_attention_is_refused() -> None:
 def test_other_masks_that_are_refused() -> None:
     """Patterns that do not repeat, and numbers that do not mask."""
 
-    def first(graph: Graph, scores: str) -> str:
+    def first(graph: AttentionBuilder, scores: str) -> str:
         rows, columns = graph.positions()
         near = graph.is_between(graph.add("Sub", rows, columns), 0, 3)
         return add_mask(graph, scores, graph.add("Or", near, graph.add("Less", columns, graph.number(2))))
@@ -66,7 +66,7 @@ def test_other_masks_that_are_refused() -> None:
     proto, feeds = example(first)
     check(proto, feeds, 1, lengths=(1, 5, 13, 40), max_context=40)
 
-    def weak(graph: Graph, scores: str) -> str:
+    def weak(graph: AttentionBuilder, scores: str) -> str:
         return graph.add("Where", graph.is_between(graph.behind(), 0, 3), scores, graph.constant(-5.0))
 
     assert "puts numbers above -10000 in the place of scores" in refusal(example(weak)[0])
@@ -119,7 +119,7 @@ def test_a_context_counts_frames_of_the_symbol() -> None:
 def test_slopes_and_chunks_up_to_a_context() -> None:
     """Reach without limit, with a bias for each head, or a chunk ahead."""
 
-    def slopes(graph: Graph, scores: str) -> str:
+    def slopes(graph: AttentionBuilder, scores: str) -> str:
         distance = graph.add("Cast", graph.behind(), to=1)
         return causal(
             graph, graph.add("Sub", scores, graph.add("Mul", distance, graph.constant([[[0.5]], [[0.125]]])))
@@ -127,7 +127,7 @@ def test_slopes_and_chunks_up_to_a_context() -> None:
 
     check(*example(slopes), 1, max_context=31)
 
-    def all_chunks(graph: Graph, scores: str) -> str:
+    def all_chunks(graph: AttentionBuilder, scores: str) -> str:
         rows, columns = (graph.add("Div", steps, graph.number(4)) for steps in graph.positions())
         return add_mask(graph, scores, graph.add("LessOrEqual", columns, rows))
 
@@ -145,7 +145,7 @@ def test_a_stored_causal_mask_limits_the_stream_itself() -> None:
 def stored_table(values: np.ndarray) -> Mask:
     """A table that is added, cut to the frames that there are."""
 
-    def mask(graph: Graph, scores: str) -> str:
+    def mask(graph: AttentionBuilder, scores: str) -> str:
         return graph.add("Add", scores, cut_to_frames(graph, graph.constant(values), (0, 1)))
 
     return mask
@@ -165,7 +165,7 @@ def test_a_stored_mask_is_read_to_its_end() -> None:
 def test_a_mask_that_changes_at_a_position_is_refused(place: int) -> None:
     """However late: the constant in the mask says where to look."""
 
-    def mask(graph: Graph, scores: str) -> str:
+    def mask(graph: AttentionBuilder, scores: str) -> str:
         rows, columns = graph.positions()
         near = graph.is_between(graph.add("Sub", rows, columns), 0, 3)
         return add_mask(graph, scores, graph.add("Or", near, graph.add("Less", graph.number(place), columns)))
@@ -173,13 +173,13 @@ def test_a_mask_that_changes_at_a_position_is_refused(place: int) -> None:
     assert "attention" in refusal(example(mask)[0])
 
 
-def positions_of(graph: Graph) -> tuple[str, str]:
+def positions_of(graph: AttentionBuilder) -> tuple[str, str]:
     """Rows and columns, and what is near: three frames behind, or none."""
     rows, columns = graph.positions()
     return rows, graph.is_between(graph.add("Sub", rows, columns), 0, 3)
 
 
-def opened_late(graph: Graph, scores: str) -> str:
+def opened_late(graph: AttentionBuilder, scores: str) -> str:
     """From frame 5000 on, one more frame is seen."""
     rows, near = positions_of(graph)
     farther = graph.add(
@@ -188,7 +188,7 @@ def opened_late(graph: Graph, scores: str) -> str:
     return add_mask(graph, scores, graph.add("Or", near, farther))
 
 
-def opened_in_turns(graph: Graph, scores: str) -> str:
+def opened_in_turns(graph: AttentionBuilder, scores: str) -> str:
     """Every other 5000 frames."""
     rows, near = positions_of(graph)
     odd = graph.add("Mod", graph.add("Div", rows, graph.number(5000)), graph.number(2))
@@ -198,7 +198,7 @@ def opened_in_turns(graph: Graph, scores: str) -> str:
     return add_mask(graph, scores, graph.add("Or", near, farther))
 
 
-def far_pairs(graph: Graph, scores: str) -> str:
+def far_pairs(graph: AttentionBuilder, scores: str) -> str:
     """Each frame also meets the one 6000 frames before it."""
     _, near = positions_of(graph)
     return add_mask(graph, scores, graph.add("Or", near, graph.is_between(graph.behind(), 6000, 6000)))
@@ -222,7 +222,7 @@ def test_a_context_beyond_all_that_is_looked_at_is_refused() -> None:
     assert "not surely beyond it" in refusal(example(opened_late)[0], 5000)
 
 
-def clamped_chunks(graph: Graph, scores: str) -> str:
+def clamped_chunks(graph: AttentionBuilder, scores: str) -> str:
     """From ``max(chunk - 2, 0) * 4`` up to ``min((chunk + 1) * 4, T)``, as recognisers write it."""
     rows, columns = graph.positions()
     chunk = graph.add("Div", rows, graph.number(4))
@@ -236,7 +236,7 @@ def clamped_chunks(graph: Graph, scores: str) -> str:
     return add_mask(graph, scores, visible)
 
 
-def rounded_chunks(graph: Graph, scores: str) -> str:
+def rounded_chunks(graph: AttentionBuilder, scores: str) -> str:
     """Quotients in floats, as ``torch.div(rounding_mode="trunc")`` is exported."""
 
     def chunk(steps: str) -> str:
@@ -248,7 +248,7 @@ def rounded_chunks(graph: Graph, scores: str) -> str:
     return add_mask(graph, scores, graph.is_between(graph.add("Sub", rows, columns), 0, 2))
 
 
-def counted_positions(graph: Graph, scores: str) -> str:
+def counted_positions(graph: AttentionBuilder, scores: str) -> str:
     """Positions as running sums of ones."""
     counted = graph.add("Expand", graph.number(1), graph.add("Unsqueeze", graph.frames(), graph.integers(0)))
     steps = graph.add("CumSum", counted, graph.number(0))
@@ -260,7 +260,7 @@ def counted_positions(graph: Graph, scores: str) -> str:
     return add_mask(graph, scores, graph.is_between(behind, 0, 5))
 
 
-def by_remainder(graph: Graph, scores: str) -> str:
+def by_remainder(graph: AttentionBuilder, scores: str) -> str:
     """Frames of one chunk have the same position less its remainder."""
     rows, columns = (
         graph.add("Sub", steps, graph.add("Mod", steps, graph.number(5))) for steps in graph.positions()
@@ -268,14 +268,14 @@ def by_remainder(graph: Graph, scores: str) -> str:
     return add_mask(graph, scores, graph.add("Equal", rows, columns))
 
 
-def of_pairs(graph: Graph, numbers: str, position: str) -> str:
+def of_pairs(graph: AttentionBuilder, numbers: str, position: str) -> str:
     """For each pair of frames the number of its row or column, [1, T], looked up by a batch of 0 and the position."""
     index = [graph.add("Expand", x, graph.square()) for x in (graph.constant([[0]], np.int64), position)]
     places = [graph.add("Unsqueeze", x, graph.integers(2)) for x in index]
     return graph.add("GatherND", numbers, graph.add("Concat", *places, axis=-1))
 
 
-def looked_up_chunks(graph: Graph, scores: str) -> str:
+def looked_up_chunks(graph: AttentionBuilder, scores: str) -> str:
     """A function of each pair: whether both have the same chunk."""
     rows, columns = graph.positions()
     chunk = graph.add("Div", columns, graph.number(4))
@@ -284,7 +284,7 @@ def looked_up_chunks(graph: Graph, scores: str) -> str:
     )
 
 
-def packed_sequence(graph: Graph, scores: str) -> str:
+def packed_sequence(graph: AttentionBuilder, scores: str) -> str:
     """A window inside of each sequence, of which there is one: positions never start anew."""
     rows, columns = graph.positions()
     axis, begin = graph.integers(1), graph.integers(0)
@@ -298,7 +298,7 @@ def packed_sequence(graph: Graph, scores: str) -> str:
     return add_mask(graph, scores, graph.add("And", same, graph.is_between(graph.behind(), 0, 6)))
 
 
-def by_bucket(graph: Graph, scores: str) -> str:
+def by_bucket(graph: AttentionBuilder, scores: str) -> str:
     """A bias by the distance: one for each up to 4, one for each doubling beyond, as T5 has them."""
     behind = graph.add("Max", graph.behind(), graph.number(0))
     doublings = graph.add("Log", graph.add("Div", graph.add("Cast", behind, to=1), graph.constant(4.0)))

@@ -2,7 +2,7 @@
 
 from onnx import ModelProto
 
-from tests.pulse.cases.attention import WIDTH, Graph
+from tests.pulse.cases.attention import WIDTH, AttentionBuilder
 from tests.pulse.cases.build import Feeds, floats
 from tests.pulse.pulsify.attention_checks import check
 
@@ -11,7 +11,7 @@ SIZE = 4
 
 def windows() -> tuple[ModelProto, Feeds]:
     """The frames are padded to whole windows; places before the first frame and behind the own one are hidden."""
-    graph = Graph()
+    graph = AttentionBuilder()
     zero, unit = graph.integers(0), graph.integers(1)
     frames = graph.add("Unsqueeze", graph.frames(), zero)
     count = graph.add("Div", graph.add("Add", frames, graph.integers(SIZE - 1)), graph.integers(SIZE))

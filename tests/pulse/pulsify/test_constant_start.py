@@ -5,14 +5,14 @@ import pytest
 
 import pulse
 from pulse.models import TypedModel
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 
 
 def mirrored_windows() -> TypedModel:
     """Two causal windows behind paddings that mirror, the second also at the end."""
-    sketch = Sketch(0, x="1,1,T")
-    x = sketch.conv(sketch.pad(sketch["x"], (4, 0), "reflect"), 5)
-    return sketch.model(sketch.conv(sketch.pad(x, (2, 2), "edge"), 5))
+    builder = ModelBuilder(0, x="1,1,T")
+    x = builder.conv(builder.pad(builder["x"], (4, 0), "reflect"), 5)
+    return builder.model(builder.conv(builder.pad(x, (2, 2), "edge"), 5))
 
 
 def test_no_frame_waits_for_the_mirror() -> None:
@@ -28,7 +28,7 @@ def test_no_frame_waits_for_the_mirror() -> None:
 
 
 def test_nothing_to_change() -> None:
-    sketch = Sketch(0, x="1,1,T")
-    typed = sketch.model(sketch.pad(sketch["x"], (3, 3), fill=0.5))
+    builder = ModelBuilder(0, x="1,1,T")
+    typed = builder.model(builder.pad(builder["x"], (3, 3), fill=0.5))
     with pytest.raises(pulse.PulsifyError, match="mirrors or repeats no frames before the stream"):
         typed.with_constant_start()

@@ -15,13 +15,13 @@ from pulse.ops.slice import Slice
 from pulse.ops.time import Delay, LastFrames
 from pulse.ops.time_position import Positions, Range, TableRows
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import NONE, Pair, Sketch
+from tests.pulse.models import NONE, ModelBuilder, Pair
 
-Build = Callable[[Sketch, OutletId], OutletId]
+Build = Callable[[ModelBuilder, OutletId], OutletId]
 
 
 @dataclass(frozen=True)
-class Case:
+class DelayCase:
     """A model of the input x [1, 2, T] and what is expected of its output.
 
     buffers   delay, overlap and bytes of each delay buffer, in any order; a frame of x has 8 bytes
@@ -52,28 +52,28 @@ def pad(before: int, after: int, mode: str = "constant") -> Build:
     return lambda s, x: s.pad(x, (before, after), mode)  # type: ignore[arg-type]
 
 
-def causal_chain(sketch: Sketch, x: OutletId) -> OutletId:
-    x = sketch.each("tanh", sketch.each("relu", sketch.pad(x, (4, 0), fill=0.5)))
-    return sketch.conv(x, 3, dilation=2)
+def causal_chain(builder: ModelBuilder, x: OutletId) -> OutletId:
+    x = builder.each("tanh", builder.each("relu", builder.pad(x, (4, 0), fill=0.5)))
+    return builder.conv(x, 3, dilation=2)
 
 
-def causal_stack(sketch: Sketch, x: OutletId) -> OutletId:
+def causal_stack(builder: ModelBuilder, x: OutletId) -> OutletId:
     for number in range(3):
-        x = sketch.each("relu", sketch.conv(sketch.pad(x, (2, 0)), 3, name=f"conv{number}"))
+        x = builder.each("relu", builder.conv(builder.pad(x, (2, 0)), 3, name=f"conv{number}"))
     return x
 
 
-def residual(sketch: Sketch, x: OutletId) -> OutletId:
+def residual(builder: ModelBuilder, x: OutletId) -> OutletId:
     """Offsets 0, 1 and 2 meet."""
-    narrow, wide = sketch.conv(x, 3, (1, 1), name="narrow"), sketch.conv(x, 5, (2, 2), name="wide")
-    return sketch.each("sum", x, narrow, wide)
+    narrow, wide = builder.conv(x, 3, (1, 1), name="narrow"), builder.conv(x, 5, (2, 2), name="wide")
+    return builder.each("sum", x, narrow, wide)
 
 
-def down_and_up(sketch: Sketch, x: OutletId) -> OutletId:
+def down_and_up(builder: ModelBuilder, x: OutletId) -> OutletId:
     """A U-net step: the skip waits for the branch at the low rate."""
-    low = sketch.conv(x, 4, (1, 1), stride=2, name="down")
-    high = sketch.deconv(low, 2, 2, name="up")
-    return sketch.each("add", sketch.cut(high, 0, end=sketch.length(x)), x)
+    low = builder.conv(x, 4, (1, 1), stride=2, name="down")
+    high = builder.deconv(low, 2, 2, name="up")
+    return builder.each("add", builder.cut(high, 0, end=builder.length(x)), x)
 
 
 def average(kernel: int, pads: Pair, stride: int = 1, count: bool = False) -> Build:
@@ -81,85 +81,85 @@ def average(kernel: int, pads: Pair, stride: int = 1, count: bool = False) -> Bu
 
 
 def position_after(pads: Pair) -> Build:
-    def build(sketch: Sketch, x: OutletId) -> OutletId:
-        y = sketch.conv(x, 3, pads)
-        steps = sketch.add("steps", Range(1.0, 0.5, sketch.length(y), np.dtype(np.float32)))
-        return sketch.each("add", y, steps)
+    def build(builder: ModelBuilder, x: OutletId) -> OutletId:
+        y = builder.conv(x, 3, pads)
+        steps = builder.add("steps", Range(1.0, 0.5, builder.length(y), np.dtype(np.float32)))
+        return builder.each("add", y, steps)
 
     return build
 
 
-def position_at_a_prefix(sketch: Sketch, x: OutletId) -> OutletId:
-    padded = sketch.pad(x, (2, 0))
-    steps = sketch.add("steps", Range(1.0, 0.5, sketch.length(padded), np.dtype(np.float32)))
-    return sketch.conv(sketch.each("add", padded, steps), 3)
+def position_at_a_prefix(builder: ModelBuilder, x: OutletId) -> OutletId:
+    padded = builder.pad(x, (2, 0))
+    steps = builder.add("steps", Range(1.0, 0.5, builder.length(padded), np.dtype(np.float32)))
+    return builder.conv(builder.each("add", padded, steps), 3)
 
 
 def table_at(prefix: bool) -> Build:
-    def build(sketch: Sketch, x: OutletId) -> OutletId:
-        y = sketch.pad(x, (2, 0)) if prefix else sketch.conv(x, 3, (1, 1))
-        table = sketch.constant(sketch.taps(1, 2, 200), "table")
-        rows = sketch.add("rows", Slice(2, TDim.of(3), sketch.length(y) + 3), table)
-        total = sketch.each("add", y, rows)
-        return sketch.conv(total, 3, name="after") if prefix else total
+    def build(builder: ModelBuilder, x: OutletId) -> OutletId:
+        y = builder.pad(x, (2, 0)) if prefix else builder.conv(x, 3, (1, 1))
+        table = builder.constant(builder.taps(1, 2, 200), "table")
+        rows = builder.add("rows", Slice(2, TDim.of(3), builder.length(y) + 3), table)
+        total = builder.each("add", y, rows)
+        return builder.conv(total, 3, name="after") if prefix else total
 
     return build
 
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 CASES = [
-    Case("one tap", conv(1), 4, 0, 1, "T", []),
-    Case("valid conv", conv(3), 4, 2, 1, "T-2", [(0, 2, 16)]),
-    Case("valid conv, pulse 1", conv(3), 1, 2, 1, "T-2", [(0, 2, 16)]),
-    Case("same conv", conv(3, (1, 1)), 4, 1, 1, "T", [(0, 2, 16)]),
-    Case("causal conv", conv(3, (2, 0)), 4, 0, 1, "T", [(0, 2, 16)]),
-    Case("anticausal conv", conv(3, (0, 2)), 4, 2, 1, "T", [(0, 2, 16)]),
-    Case("padded by more than it sees", conv(3, (5, 0)), 4, 0, 1, "T+3", [(0, 2, 16), (3, 0, 24)]),
-    Case("dilated conv", conv(3, dilation=4), 4, 8, 1, "T-8", [(0, 8, 64)]),
-    Case("dilated causal conv", conv(3, (8, 0), dilation=4), 4, 0, 1, "T", [(0, 8, 64)]),
-    Case("strided conv", conv(3, stride=2), 4, 1, HALF, "(T-3)/2+1", [(0, 2, 16)]),
-    Case("strided same conv", conv(3, (1, 1), 2), 4, 0, HALF, "(T-1)/2+1", [(0, 1, 8)]),
-    Case("stride as long as the kernel", conv(4, stride=4), 8, 0, Fraction(1, 4), "(T-4)/4+1", []),
-    Case("stride longer than the kernel", conv(1, stride=3), 3, 0, THIRD, "(T-1)/3+1", []),
-    Case("slice from 1", cut(1), 4, 1, 1, "max(0,T-1)", []),
-    Case("slice from 9", cut(9), 4, 9, 1, "max(0,T-9)", []),
-    Case("every second", cut(0, 2), 4, 0, HALF, "(T+1)/2", []),
-    Case("every second from 1", cut(1, 2), 4, 0, HALF, "(max(0,T-1)+1)/2", []),
-    Case("every third from 5", cut(5, 3), 3, 1, THIRD, "(max(0,T-5)+2)/3", []),
-    Case("deconv without overlap", deconv(2, 2), 4, 0, 2, "2*T", []),
-    Case("deconv with overlap", deconv(4, 2), 4, 0, 2, "2*T+2", [(0, 1, 8)]),
-    Case("deconv cut at its ends", deconv(4, 2, (1, 1)), 4, 1, 2, "2*T", [(0, 1, 8)]),
-    Case("deconv with gaps", deconv(1, 2), 4, 0, 2, "2*T-1", []),
-    Case("deconv with output padding", deconv(3, 2, (1, 1), 1), 4, 1, 2, "2*T", [(0, 1, 8)]),
-    Case("deconv of stride 1", deconv(3, 1, (1, 1)), 4, 1, 1, "T", [(0, 2, 16)]),
-    Case("dilated deconv", deconv(2, 1, dilation=3), 4, 0, 1, "T+3", [(0, 3, 24)]),
-    Case("constants at both ends", lambda s, x: s.ends(x, 2, 3), 4, 0, 1, "T+5", [(2, 0, 16)]),
-    Case("constants behind", lambda s, x: s.ends(x, 0, 3), 4, 0, 1, "T+3", []),
-    Case("zeros in front", pad(2, 0), 4, 0, 1, "T+2", [(2, 0, 16)]),
-    Case("zeros at both ends", pad(2, 3), 1, 0, 1, "T+5", [(2, 0, 16)]),
-    Case("zeros behind", pad(0, 3), 4, 0, 1, "T+3", []),
-    Case("first frame repeated", pad(2, 0, "edge"), 4, 0, 1, "T+2", [(0, 2, 16)]),
-    Case("ends repeated", pad(2, 3, "edge"), 1, 0, 1, "T+5", [(0, 5, 40)]),
-    Case("mirrored, pulse 1", pad(2, 0, "reflect"), 1, 2, 1, "T+2", [(0, 4, 32)]),
-    Case("mirrored, pulse 2", pad(2, 0, "reflect"), 2, 2, 1, "T+2", [(0, 4, 32)]),
-    Case("mirrored, long pulse", pad(2, 0, "reflect"), 4, 0, 1, "T+2", [(0, 2, 16)]),
-    Case("mirrored with the border, pulse 1", pad(2, 0, "symmetric"), 1, 1, 1, "T+2", [(0, 3, 24)]),
-    Case("mirrored behind", pad(0, 3, "reflect"), 4, 0, 1, "T+3", [(0, 6, 48)]),
-    Case("prefix through functions", causal_chain, 4, 0, 1, "T", [(0, 4, 32)]),
-    Case("causal stack", causal_stack, 4, 0, 1, "T", [(0, 2, 16)] * 3),
-    Case(
+    DelayCase("one tap", conv(1), 4, 0, 1, "T", []),
+    DelayCase("valid conv", conv(3), 4, 2, 1, "T-2", [(0, 2, 16)]),
+    DelayCase("valid conv, pulse 1", conv(3), 1, 2, 1, "T-2", [(0, 2, 16)]),
+    DelayCase("same conv", conv(3, (1, 1)), 4, 1, 1, "T", [(0, 2, 16)]),
+    DelayCase("causal conv", conv(3, (2, 0)), 4, 0, 1, "T", [(0, 2, 16)]),
+    DelayCase("anticausal conv", conv(3, (0, 2)), 4, 2, 1, "T", [(0, 2, 16)]),
+    DelayCase("padded by more than it sees", conv(3, (5, 0)), 4, 0, 1, "T+3", [(0, 2, 16), (3, 0, 24)]),
+    DelayCase("dilated conv", conv(3, dilation=4), 4, 8, 1, "T-8", [(0, 8, 64)]),
+    DelayCase("dilated causal conv", conv(3, (8, 0), dilation=4), 4, 0, 1, "T", [(0, 8, 64)]),
+    DelayCase("strided conv", conv(3, stride=2), 4, 1, HALF, "(T-3)/2+1", [(0, 2, 16)]),
+    DelayCase("strided same conv", conv(3, (1, 1), 2), 4, 0, HALF, "(T-1)/2+1", [(0, 1, 8)]),
+    DelayCase("stride as long as the kernel", conv(4, stride=4), 8, 0, Fraction(1, 4), "(T-4)/4+1", []),
+    DelayCase("stride longer than the kernel", conv(1, stride=3), 3, 0, THIRD, "(T-1)/3+1", []),
+    DelayCase("slice from 1", cut(1), 4, 1, 1, "max(0,T-1)", []),
+    DelayCase("slice from 9", cut(9), 4, 9, 1, "max(0,T-9)", []),
+    DelayCase("every second", cut(0, 2), 4, 0, HALF, "(T+1)/2", []),
+    DelayCase("every second from 1", cut(1, 2), 4, 0, HALF, "(max(0,T-1)+1)/2", []),
+    DelayCase("every third from 5", cut(5, 3), 3, 1, THIRD, "(max(0,T-5)+2)/3", []),
+    DelayCase("deconv without overlap", deconv(2, 2), 4, 0, 2, "2*T", []),
+    DelayCase("deconv with overlap", deconv(4, 2), 4, 0, 2, "2*T+2", [(0, 1, 8)]),
+    DelayCase("deconv cut at its ends", deconv(4, 2, (1, 1)), 4, 1, 2, "2*T", [(0, 1, 8)]),
+    DelayCase("deconv with gaps", deconv(1, 2), 4, 0, 2, "2*T-1", []),
+    DelayCase("deconv with output padding", deconv(3, 2, (1, 1), 1), 4, 1, 2, "2*T", [(0, 1, 8)]),
+    DelayCase("deconv of stride 1", deconv(3, 1, (1, 1)), 4, 1, 1, "T", [(0, 2, 16)]),
+    DelayCase("dilated deconv", deconv(2, 1, dilation=3), 4, 0, 1, "T+3", [(0, 3, 24)]),
+    DelayCase("constants at both ends", lambda s, x: s.ends(x, 2, 3), 4, 0, 1, "T+5", [(2, 0, 16)]),
+    DelayCase("constants behind", lambda s, x: s.ends(x, 0, 3), 4, 0, 1, "T+3", []),
+    DelayCase("zeros in front", pad(2, 0), 4, 0, 1, "T+2", [(2, 0, 16)]),
+    DelayCase("zeros at both ends", pad(2, 3), 1, 0, 1, "T+5", [(2, 0, 16)]),
+    DelayCase("zeros behind", pad(0, 3), 4, 0, 1, "T+3", []),
+    DelayCase("first frame repeated", pad(2, 0, "edge"), 4, 0, 1, "T+2", [(0, 2, 16)]),
+    DelayCase("ends repeated", pad(2, 3, "edge"), 1, 0, 1, "T+5", [(0, 5, 40)]),
+    DelayCase("mirrored, pulse 1", pad(2, 0, "reflect"), 1, 2, 1, "T+2", [(0, 4, 32)]),
+    DelayCase("mirrored, pulse 2", pad(2, 0, "reflect"), 2, 2, 1, "T+2", [(0, 4, 32)]),
+    DelayCase("mirrored, long pulse", pad(2, 0, "reflect"), 4, 0, 1, "T+2", [(0, 2, 16)]),
+    DelayCase("mirrored with the border, pulse 1", pad(2, 0, "symmetric"), 1, 1, 1, "T+2", [(0, 3, 24)]),
+    DelayCase("mirrored behind", pad(0, 3, "reflect"), 4, 0, 1, "T+3", [(0, 6, 48)]),
+    DelayCase("prefix through functions", causal_chain, 4, 0, 1, "T", [(0, 4, 32)]),
+    DelayCase("causal stack", causal_stack, 4, 0, 1, "T", [(0, 2, 16)] * 3),
+    DelayCase(
         "residual", residual, 4, 2, 1, "T", [(0, 2, 16), (0, 4, 32), (2, 0, 16), (1, 0, 8)],
     ),
-    Case("down and up", down_and_up, 4, 2, 1, "T", [(0, 3, 24), (2, 0, 16)]),
-    Case("sum of three", lambda s, x: s.pool(x, "sum", 3), 4, 2, 1, "T-2", [(0, 2, 16)]),
-    Case("padded maximum", lambda s, x: s.pool(x, "max", 3, (1, 1)), 4, 1, 1, "T", [(0, 2, 16)]),
-    Case("average, padding not counted", average(3, (1, 1)), 4, 1, 1, "T", [(0, 2, 16), (0, 2, 8)]),
-    Case("average, padding counted", average(3, (1, 1), 2, True), 4, 0, HALF, "(T-1)/2+1", [(0, 1, 8)]),
-    Case("range at no delay", position_after((2, 0)), 4, 0, 1, "T", [(0, 2, 16)]),
-    Case("range at a delay", position_after((1, 1)), 4, 1, 1, "T", [(0, 2, 16)]),
-    Case("range at a prefix", position_at_a_prefix, 4, 0, 1, "T", [(0, 2, 16)]),
-    Case("table at a delay", table_at(False), 4, 1, 1, "T", [(0, 2, 16)]),
-    Case("table at a prefix", table_at(True), 4, 0, 1, "T", [(0, 2, 16)]),
+    DelayCase("down and up", down_and_up, 4, 2, 1, "T", [(0, 3, 24), (2, 0, 16)]),
+    DelayCase("sum of three", lambda s, x: s.pool(x, "sum", 3), 4, 2, 1, "T-2", [(0, 2, 16)]),
+    DelayCase("padded maximum", lambda s, x: s.pool(x, "max", 3, (1, 1)), 4, 1, 1, "T", [(0, 2, 16)]),
+    DelayCase("average, padding not counted", average(3, (1, 1)), 4, 1, 1, "T", [(0, 2, 16), (0, 2, 8)]),
+    DelayCase("average, padding counted", average(3, (1, 1), 2, True), 4, 0, HALF, "(T-1)/2+1", [(0, 1, 8)]),
+    DelayCase("range at no delay", position_after((2, 0)), 4, 0, 1, "T", [(0, 2, 16)]),
+    DelayCase("range at a delay", position_after((1, 1)), 4, 1, 1, "T", [(0, 2, 16)]),
+    DelayCase("range at a prefix", position_at_a_prefix, 4, 0, 1, "T", [(0, 2, 16)]),
+    DelayCase("table at a delay", table_at(False), 4, 1, 1, "T", [(0, 2, 16)]),
+    DelayCase("table at a prefix", table_at(True), 4, 0, 1, "T", [(0, 2, 16)]),
 ]  # fmt: skip
 
 
@@ -169,14 +169,14 @@ def delays(model: PulsedModel) -> list[tuple[int, int, int]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_delay_rate_length_and_buffers(case: Case) -> None:
+def test_delay_rate_length_and_buffers(case: DelayCase) -> None:
     """As worked out by hand, and the stream is right."""
-    sketch = Sketch(x="1,2,T")
-    typed = sketch.model(case.build(sketch, sketch["x"]))
+    builder = ModelBuilder(x="1,2,T")
+    typed = builder.model(case.build(builder, builder["x"]))
     model = pulsify(typed, pulse=case.pulse)
     (port,) = model.outputs
     assert (port.delay, port.rate) == (case.delay, case.rate)
-    expected = sketch.dim(case.length)
+    expected = builder.dim(case.length)
     assert all(
         max(0, port.length.eval({model.symbol: n})) == max(0, expected.eval({model.symbol: n}))
         for n in range(60)
@@ -188,13 +188,13 @@ def test_delay_rate_length_and_buffers(case: Case) -> None:
 
 def test_free_wires_are_made_where_their_reader_is() -> None:
     """One reader at a delay and one at a prefix: two sources, no buffer for either."""
-    sketch = Sketch(x="1,2,T")
-    x = sketch["x"]
-    steps = sketch.add("steps", Range(0.0, 1.0, sketch.length(x), np.dtype(np.float32)))
-    table = sketch.constant(sketch.taps(1, 2, 90), "table")
-    rows = sketch.add("rows", Slice(2, TDim.of(0), sketch.length(x)), table)
-    late = sketch.each("add", sketch.conv(x, 5, (0, 4), name="late"), steps)
-    typed = sketch.model(late, sketch.each("add", x, sketch.each("mul", rows, steps, name="product")))
+    builder = ModelBuilder(x="1,2,T")
+    x = builder["x"]
+    steps = builder.add("steps", Range(0.0, 1.0, builder.length(x), np.dtype(np.float32)))
+    table = builder.constant(builder.taps(1, 2, 90), "table")
+    rows = builder.add("rows", Slice(2, TDim.of(0), builder.length(x)), table)
+    late = builder.each("add", builder.conv(x, 5, (0, 4), name="late"), steps)
+    typed = builder.model(late, builder.each("add", x, builder.each("mul", rows, steps, name="product")))
     model = pulsify(typed, pulse=2)
     ops = [node.op for node in model.graph.nodes]
     assert sorted(op.offset for op in ops if isinstance(op, Positions)) == [0, 4]
@@ -205,10 +205,10 @@ def test_free_wires_are_made_where_their_reader_is() -> None:
 
 def test_the_last_frames_wait_for_the_end() -> None:
     """An output of constant size, known at the flush; its memory is its own."""
-    sketch = Sketch(x="1,2,T")
-    y = sketch.conv(sketch["x"], 3, (1, 1))
-    length = sketch.length(y)
-    typed = sketch.model(y, sketch.add("last", Slice(2, length - 5, length), y))
+    builder = ModelBuilder(x="1,2,T")
+    y = builder.conv(builder["x"], 3, (1, 1))
+    length = builder.length(y)
+    typed = builder.model(y, builder.add("last", Slice(2, length - 5, length), y))
     model = pulsify(typed, pulse=4)
     last = model.port("last")
     assert (last.shape, last.axis, last.rate, last.streams) == ((1, 2, 5), 2, 0, False)
@@ -220,9 +220,9 @@ def test_the_last_frames_wait_for_the_end() -> None:
 
 def test_inputs_of_several_rates_and_side_inputs() -> None:
     """Each input has pulses of its own; what does not stream is given once."""
-    sketch = Sketch(x="1,2,T", y="1,2,2*T", gain="1,2,1")
-    low = sketch.conv(sketch["y"], 2, stride=2)
-    typed = sketch.model(sketch.each("mul", sketch.each("add", low, sketch["x"]), sketch["gain"]))
+    builder = ModelBuilder(x="1,2,T", y="1,2,2*T", gain="1,2,1")
+    low = builder.conv(builder["y"], 2, stride=2)
+    typed = builder.model(builder.each("mul", builder.each("add", low, builder["x"]), builder["gain"]))
     model = pulsify(typed, pulse=3)
     assert [(port.name, port.frames, port.rate, port.streams) for port in model.inputs] == [
         ("x", 3, 1, True),
@@ -235,34 +235,34 @@ def test_inputs_of_several_rates_and_side_inputs() -> None:
 
 def test_a_lead_that_depends_on_a_side_input_becomes_a_delay() -> None:
     """What stands before the stream is not known when the model is compiled."""
-    sketch = Sketch(x="1,2,T", gain="1,2,1")
-    typed = sketch.model(
-        sketch.conv(sketch.each("mul", sketch.pad(sketch["x"], (2, 0), fill=1.0), sketch["gain"]), 3)
+    builder = ModelBuilder(x="1,2,T", gain="1,2,1")
+    typed = builder.model(
+        builder.conv(builder.each("mul", builder.pad(builder["x"], (2, 0), fill=1.0), builder["gain"]), 3)
     )
     model = pulsify(typed, pulse=4)
     assert model.outputs[0].delay == 2 and delays(model) == [(0, 2, 16), (2, 0, 16)]
     assert verify(typed, 4, lengths=[1, 4, 11], backend="numpy").require().equal
 
 
-def several_rates() -> Sketch:
-    sketch = Sketch(x="1,2,T")
-    x = sketch["x"]
-    wide = sketch.conv(x, 9, (4, 4), name="wide")
-    sketch.graph.set_outputs(
+def several_rates() -> ModelBuilder:
+    builder = ModelBuilder(x="1,2,T")
+    x = builder["x"]
+    wide = builder.conv(x, 9, (4, 4), name="wide")
+    builder.graph.set_outputs(
         [
-            sketch.conv(x, 3, (1, 1), name="narrow"),
-            sketch.deconv(wide, 2, 2, name="up"),
-            sketch.conv(x, 2, stride=2, name="down"),
+            builder.conv(x, 3, (1, 1), name="narrow"),
+            builder.deconv(wide, 2, 2, name="up"),
+            builder.conv(x, 2, stride=2, name="down"),
             x,
         ]
     )
-    return sketch
+    return builder
 
 
 def test_outputs_tell_their_own_delay_and_align_makes_them_one_moment() -> None:
     """Aligned, every delay is as long in time as the longest."""
-    sketch = several_rates()
-    typed = sketch.model(*sketch.graph.outputs)
+    builder = several_rates()
+    typed = builder.model(*builder.graph.outputs)
     plain = pulsify(typed, pulse=4)
     assert {port.name: port.delay for port in plain.outputs} == {"narrow": 1, "up": 8, "down": 0, "x": 0}
     aligned = pulsify(typed, pulse=4, align=True)
@@ -273,9 +273,10 @@ def test_outputs_tell_their_own_delay_and_align_makes_them_one_moment() -> None:
 
 def test_align_rounds_up_where_rates_do_not_meet() -> None:
     """A moment between two frames of a slower output is its next frame."""
-    sketch = Sketch(x="1,2,T")
-    typed = sketch.model(
-        sketch.conv(sketch["x"], 4, (0, 3), name="fast"), sketch.conv(sketch["x"], 2, stride=2, name="slow")
+    builder = ModelBuilder(x="1,2,T")
+    typed = builder.model(
+        builder.conv(builder["x"], 4, (0, 3), name="fast"),
+        builder.conv(builder["x"], 2, stride=2, name="slow"),
     )
     model = pulsify(typed, pulse=2, align=True)
     assert {port.name: port.delay for port in model.outputs} == {"fast": 3, "slow": 2}
@@ -283,10 +284,12 @@ def test_align_rounds_up_where_rates_do_not_meet() -> None:
 
 def test_outputs_that_are_inputs_constants_or_one_wire() -> None:
     """None of them is a special case."""
-    sketch = Sketch(x="1,2,T", side="1,2,1")
-    fixed = sketch.constant(np.arange(3, dtype=np.float32))
-    y = sketch.each("relu", sketch["x"])
-    typed = sketch.model(sketch["x"], y, y, sketch["side"], fixed, names=["same", "a", "b", "given", "fixed"])
+    builder = ModelBuilder(x="1,2,T", side="1,2,1")
+    fixed = builder.constant(np.arange(3, dtype=np.float32))
+    y = builder.each("relu", builder["x"])
+    typed = builder.model(
+        builder["x"], y, y, builder["side"], fixed, names=["same", "a", "b", "given", "fixed"]
+    )
     model = pulsify(typed, pulse=4)
     assert [(port.name, port.shape, port.streams) for port in model.outputs] == [
         ("same", (1, 2, 4), True),
@@ -301,9 +304,9 @@ def test_outputs_that_are_inputs_constants_or_one_wire() -> None:
 
 def test_a_model_that_declutters_to_its_input() -> None:
     """Nothing is left, and it still streams."""
-    sketch = Sketch(x="1,2,T")
-    typed = sketch.model(
-        sketch.each("neg", sketch.each("neg", sketch.cut(sketch["x"], 0)), name="twice"), names=["y"]
+    builder = ModelBuilder(x="1,2,T")
+    typed = builder.model(
+        builder.each("neg", builder.each("neg", builder.cut(builder["x"], 0)), name="twice"), names=["y"]
     ).declutter()
     model = pulsify(typed, pulse=4)
     assert (model.outputs[0].name, model.outputs[0].delay, model.buffers()) == ("y", 0, [])
@@ -312,10 +315,10 @@ def test_a_model_that_declutters_to_its_input() -> None:
 
 def test_the_smallest_pulse_is_found() -> None:
     """Rates 1/2 and 1/3 meet at 6."""
-    sketch = Sketch(x="1,2,T")
-    typed = sketch.model(
-        sketch.conv(sketch["x"], 2, stride=2, name="half"),
-        sketch.conv(sketch["x"], 3, stride=3, name="third"),
+    builder = ModelBuilder(x="1,2,T")
+    typed = builder.model(
+        builder.conv(builder["x"], 2, stride=2, name="half"),
+        builder.conv(builder["x"], 3, stride=3, name="third"),
     )
     assert pulsify(typed).pulse == 6
     assert pulsify(typed, pulse=12).outputs[0].frames == 6
@@ -323,8 +326,8 @@ def test_the_smallest_pulse_is_found() -> None:
 
 def test_one_buffer_for_readers_that_need_the_same() -> None:
     """Two kernels of one reach share the history of their input."""
-    sketch = Sketch(x="1,2,T")
-    typed = sketch.model(
-        sketch.each("add", sketch.conv(sketch["x"], 3, name="a"), sketch.conv(sketch["x"], 3, name="b"))
+    builder = ModelBuilder(x="1,2,T")
+    typed = builder.model(
+        builder.each("add", builder.conv(builder["x"], 3, name="a"), builder.conv(builder["x"], 3, name="b"))
     )
     assert delays(pulsify(typed, pulse=4)) == [(0, 2, 16)]

@@ -13,7 +13,7 @@ from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.conv import Conv, ConvTranspose
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import Sketch, pads_of
+from tests.pulse.models import ModelBuilder, pads_of
 from tests.pulse.pulsify.delay_oracle import least_delay
 
 MIRRORS = ("edge", "reflect")
@@ -24,15 +24,15 @@ class Chain:
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
-        self.sketch = Sketch(seed, x="1,1,T")
-        self.x = self.sketch["x"]
+        self.builder = ModelBuilder(seed, x="1,1,T")
+        self.x = self.builder["x"]
         self.reach = 1
 
     def small(self, low: int, high: int) -> int:
         return int(self.rng.integers(low, high + 1))
 
     def rate(self) -> float:
-        return float(self.sketch.length(self.x).slope(next(iter(self.sketch.dim("T").symbols))))
+        return float(self.builder.length(self.x).slope(next(iter(self.builder.dim("T").symbols))))
 
     def stride(self) -> int:
         return self.small(1, 2) if self.rate() >= 1 else 1
@@ -42,67 +42,67 @@ class Chain:
 
     def grow(self, step: str) -> None:
         before = self.rate()
-        self.x, frames = getattr(self, step)(self.sketch, self.x)
+        self.x, frames = getattr(self, step)(self.builder, self.x)
         self.reach += int(np.ceil((frames + 2) / min(before, self.rate())))
 
-    def conv(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
+    def conv(self, builder: ModelBuilder, x: OutletId) -> tuple[OutletId, int]:
         kernel, dilation, pads = self.small(1, 3), self.small(1, 2), self.pads(2)
-        return sketch.conv(x, kernel, pads, self.stride(), dilation), (kernel - 1) * dilation + sum(pads)
+        return builder.conv(x, kernel, pads, self.stride(), dilation), (kernel - 1) * dilation + sum(pads)
 
-    def pool(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
+    def pool(self, builder: ModelBuilder, x: OutletId) -> tuple[OutletId, int]:
         kernel = self.small(1, 3)
         kind = ("sum", "max", "average")[self.small(0, 2)]
-        y = sketch.pool(x, kind, kernel, self.pads(kernel - 1), self.stride(), bool(self.small(0, 1)))
+        y = builder.pool(x, kind, kernel, self.pads(kernel - 1), self.stride(), bool(self.small(0, 1)))
         return y, 3 * kernel
 
-    def deconv(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
+    def deconv(self, builder: ModelBuilder, x: OutletId) -> tuple[OutletId, int]:
         stride = self.small(1, 2) if self.rate() <= 1 else 1
         kernel = self.small(1, 4)
         pads = (self.small(0, kernel - 1), 0) if self.small(0, 1) else (0, 0)
-        return sketch.deconv(x, kernel, stride, pads, self.small(0, stride - 1)), kernel + 2
+        return builder.deconv(x, kernel, stride, pads, self.small(0, stride - 1)), kernel + 2
 
     def gapped_kernel(self, kernel: Array, taps: int) -> Array:
         """A kernel with zeros in front of its taps and after them, as a window of samples has."""
         first = self.small(0, 4)
         return np.pad(kernel, [(0, 0), (0, 0), (first, self.small(0, taps - first))])
 
-    def gapped_conv(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
-        kernel = self.gapped_kernel(sketch.taps(2, sketch.channels(x), self.small(1, 3)), 5)
+    def gapped_conv(self, builder: ModelBuilder, x: OutletId) -> tuple[OutletId, int]:
+        kernel = self.gapped_kernel(builder.taps(2, builder.channels(x), self.small(1, 3)), 5)
         op = Conv((self.stride(),), (dilation := self.small(1, 2),), pads_of(self.pads(2)))
-        return sketch.add("gapped", op, x, sketch.constant(kernel, "taps")), kernel.shape[2] * dilation + 4
+        return builder.add("gapped", op, x, builder.constant(kernel, "taps")), kernel.shape[2] * dilation + 4
 
-    def gapped_deconv(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
+    def gapped_deconv(self, builder: ModelBuilder, x: OutletId) -> tuple[OutletId, int]:
         stride = self.small(1, 3) if self.rate() <= 1 else 1
-        kernel = self.gapped_kernel(sketch.taps(sketch.channels(x), 2, self.small(1, 4)), 6)
+        kernel = self.gapped_kernel(builder.taps(builder.channels(x), 2, self.small(1, 4)), 6)
         before = self.small(0, 2)
         op = ConvTranspose((stride,), (1,), pads_of((before, 0)), (self.small(0, stride - 1),))
-        return sketch.add("gapped", op, x, sketch.constant(kernel, "taps")), kernel.shape[2] + 4
+        return builder.add("gapped", op, x, builder.constant(kernel, "taps")), kernel.shape[2] + 4
 
-    def pad(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
+    def pad(self, builder: ModelBuilder, x: OutletId) -> tuple[OutletId, int]:
         pads = self.pads(2)
-        return sketch.pad(x, pads, fill=0.5), sum(pads)
+        return builder.pad(x, pads, fill=0.5), sum(pads)
 
-    def ends(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
+    def ends(self, builder: ModelBuilder, x: OutletId) -> tuple[OutletId, int]:
         head, tail = self.pads(2)
-        return sketch.ends(x, head, tail), head + tail
+        return builder.ends(x, head, tail), head + tail
 
-    def cut(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
+    def cut(self, builder: ModelBuilder, x: OutletId) -> tuple[OutletId, int]:
         start, short = self.small(0, 2), self.small(0, 1)
-        return sketch.cut(x, start, self.stride(), sketch.length(x) - short), start + short + 2
+        return builder.cut(x, start, self.stride(), builder.length(x) - short), start + short + 2
 
-    def branch(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
+    def branch(self, builder: ModelBuilder, x: OutletId) -> tuple[OutletId, int]:
         kernel = self.small(1, 3)
         before = self.small(0, kernel - 1)
-        return sketch.each("add", x, sketch.conv(x, kernel, (before, kernel - 1 - before))), kernel
+        return builder.each("add", x, builder.conv(x, kernel, (before, kernel - 1 - before))), kernel
 
-    def edge(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
-        return sketch.pad(x, self.pads(2), "edge"), 4
+    def edge(self, builder: ModelBuilder, x: OutletId) -> tuple[OutletId, int]:
+        return builder.pad(x, self.pads(2), "edge"), 4
 
-    def reflect(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
-        return sketch.pad(x, self.pads(2), "reflect"), 6
+    def reflect(self, builder: ModelBuilder, x: OutletId) -> tuple[OutletId, int]:
+        return builder.pad(x, self.pads(2), "reflect"), 6
 
-    def symmetric(self, sketch: Sketch, x: OutletId) -> tuple[OutletId, int]:
-        return sketch.pad(x, self.pads(2), "symmetric"), 6
+    def symmetric(self, builder: ModelBuilder, x: OutletId) -> tuple[OutletId, int]:
+        return builder.pad(x, self.pads(2), "symmetric"), 6
 
 
 STEPS = ("conv", "pool", "deconv", "pad", "ends", "cut", "branch")
@@ -123,7 +123,7 @@ def grow_chain(seed: int, steps: Sequence[str], last: Sequence[str] = ()) -> tup
         chain.grow(steps[chain.small(0, len(steps) - 1)])
     if last:
         chain.grow(last[chain.small(0, len(last) - 1)])
-    typed = chain.sketch.model(chain.x)
+    typed = chain.builder.model(chain.x)
     return typed, chain.reach, pulsify(typed).pulse * chain.small(1, 3)
 
 
@@ -183,7 +183,7 @@ def test_a_mirror_at_the_end_of_a_chain_is_no_later_than_it_must_be(
     assert reached["no prefix"] >= len(seeds) // 2 and reached["prefix"] >= 1, reached
 
 
-def mirrored_conv(mode: str, pads: tuple[int, int]) -> Callable[[Sketch], OutletId]:
+def mirrored_conv(mode: str, pads: tuple[int, int]) -> Callable[[ModelBuilder], OutletId]:
     return lambda s: s.conv(s.pad(s["x"], pads, mode), 3)  # type: ignore[arg-type]
 
 
@@ -198,23 +198,33 @@ def mirrored_conv(mode: str, pads: tuple[int, int]) -> Callable[[Sketch], Outlet
     ids=["edge causal", "edge same", "edge behind", "reflect same"],
 )
 def test_a_window_over_a_mirror_is_no_later_than_it_must_be(
-    build: Callable[[Sketch], OutletId], least: int
+    build: Callable[[ModelBuilder], OutletId], least: int
 ) -> None:
     """Padding as exporters write it in front of a convolution of 3 taps."""
-    sketch = Sketch(x="1,1,T")
+    builder = ModelBuilder(x="1,1,T")
     for pulse in (1, 4):
-        assert compare_delays(sketch.model(build(sketch)), pulse, 5) == (least, least)
+        assert compare_delays(builder.model(build(builder)), pulse, 5) == (least, least)
 
 
 @pytest.mark.parametrize(
     ("build", "least"),
     [
-        (lambda sketch: sketch.conv(sketch.pad(sketch.pad(sketch["x"], (2, 2), "reflect"), (1, 1)), 3), 2),
-        (lambda sketch: sketch.conv(sketch.pad(sketch.pad(sketch["x"], (2, 0), "edge"), (3, 0)), 3), 0),
-        (lambda sketch: sketch.conv(sketch.pad(sketch.pad(sketch["x"], (0, 2), "reflect"), (2, 0)), 3), 0),
         (
-            lambda sketch: sketch.conv(
-                sketch.pad(sketch.pad(sketch.pad(sketch["x"], (1, 1), "reflect"), (1, 0)), (1, 2)), 5
+            lambda builder: builder.conv(
+                builder.pad(builder.pad(builder["x"], (2, 2), "reflect"), (1, 1)), 3
+            ),
+            2,
+        ),
+        (lambda builder: builder.conv(builder.pad(builder.pad(builder["x"], (2, 0), "edge"), (3, 0)), 3), 0),
+        (
+            lambda builder: builder.conv(
+                builder.pad(builder.pad(builder["x"], (0, 2), "reflect"), (2, 0)), 3
+            ),
+            0,
+        ),
+        (
+            lambda builder: builder.conv(
+                builder.pad(builder.pad(builder.pad(builder["x"], (1, 1), "reflect"), (1, 0)), (1, 2)), 5
             ),
             1,
         ),
@@ -222,11 +232,11 @@ def test_a_window_over_a_mirror_is_no_later_than_it_must_be(
     ids=["both ends", "in front", "apart", "twice"],
 )
 def test_constant_frames_around_a_mirror_are_filled_in_too(
-    build: Callable[[Sketch], OutletId], least: int
+    build: Callable[[ModelBuilder], OutletId], least: int
 ) -> None:
     """The window fills in both."""
-    sketch = Sketch(x="1,1,T")
-    model = sketch.model(build(sketch))
+    builder = ModelBuilder(x="1,1,T")
+    model = builder.model(build(builder))
     for pulse in (1, 4):
         reported, least_correct = compare_delays(model, pulse, 9)
         assert reported == least_correct
@@ -237,10 +247,10 @@ def test_constant_frames_around_a_mirror_are_filled_in_too(
 
 def test_the_oracle_finds_frames_known_in_advance() -> None:
     """Hand-made: a valid conv looks 2 frames ahead; a gap of a deconv may be the end; zeros known before."""
-    sketch = Sketch(x="1,1,T")
-    assert least_delay(sketch.model(sketch.conv(sketch["x"], 3)), 1, 1, 5) == 2
-    assert least_delay(sketch.model(sketch.conv(sketch.pad(sketch["x"], (2, 0)), 3)), 1, 1, 5) == 0
-    gaps = sketch.pad(sketch.deconv(sketch["x"], 1, 2, name="gaps"), (0, 1), fill=7.0)
-    assert least_delay(sketch.model(gaps), 1, 2, 4) == 1
-    assert least_delay(sketch.model(gaps), 1, 2, 4, ends=False) == 0
-    assert pulsify(sketch.model(gaps), pulse=1).outputs[0].delay == 1
+    builder = ModelBuilder(x="1,1,T")
+    assert least_delay(builder.model(builder.conv(builder["x"], 3)), 1, 1, 5) == 2
+    assert least_delay(builder.model(builder.conv(builder.pad(builder["x"], (2, 0)), 3)), 1, 1, 5) == 0
+    gaps = builder.pad(builder.deconv(builder["x"], 1, 2, name="gaps"), (0, 1), fill=7.0)
+    assert least_delay(builder.model(gaps), 1, 2, 4) == 1
+    assert least_delay(builder.model(gaps), 1, 2, 4, ends=False) == 0
+    assert pulsify(builder.model(gaps), pulse=1).outputs[0].delay == 1

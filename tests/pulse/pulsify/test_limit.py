@@ -8,7 +8,7 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Reshape
 from pulse.pulsify.limit import allows_length, longest_stream
 from streaming import Session
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 
 
 def limit(*assumptions: str) -> int | None:
@@ -38,11 +38,11 @@ def test_limits_are_the_longest_that_the_assumptions_allow() -> None:
 @pytest.mark.parametrize("size", [320, 480, 548])
 def test_frames_of_any_size_stream_without_end(size: int) -> None:
     """A reshape to frames needs whole ones, of which there may be any number."""
-    sketch = Sketch(x="1,T")
-    rows = sketch.add(
-        "rows", Reshape((sketch.dim("1"), sketch.dim(f"T/{size}"), sketch.dim(str(size)))), sketch["x"]
+    builder = ModelBuilder(x="1,T")
+    rows = builder.add(
+        "rows", Reshape((builder.dim("1"), builder.dim(f"T/{size}"), builder.dim(str(size)))), builder["x"]
     )
-    model = sketch.model(sketch.add("y", Reduce("mean", (2,), False), rows))
+    model = builder.model(builder.add("y", Reduce("mean", (2,), False), rows))
     program = model.pulsify().compile("numpy")
     assert program.limit is None
     x = np.random.default_rng(0).standard_normal((1, 7 * size)).astype(np.float32)

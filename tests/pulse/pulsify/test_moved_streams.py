@@ -19,7 +19,7 @@ from pulse.pulsify.driver import pulsify
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.invariants.operator_cases import compare_programs
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 from tests.pulse.onnx.write.streams import reopen
 
 
@@ -123,9 +123,9 @@ class TurnedPairs(Op):
 @pytest.mark.parametrize(("pads", "delay"), [((0, 0), 0), ((1, 1), 2), ((2, 0), 0)])
 def test_a_pulse_has_whole_groups_even_where_every_rate_is_one(pads: tuple[int, int], delay: int) -> None:
     """Pairs need an even pulse, though two frames become two."""
-    sketch = Sketch(x="1,2,T")
-    x = sketch.conv(sketch["x"], 3, pads) if any(pads) else sketch["x"]
-    typed = sketch.model(sketch.add("turned", TurnedPairs(), x))
+    builder = ModelBuilder(x="1,2,T")
+    x = builder.conv(builder["x"], 3, pads) if any(pads) else builder["x"]
+    typed = builder.model(builder.add("turned", TurnedPairs(), x))
     pulsed = pulsify(typed)
     assert (pulsed.pulse, pulsed.outputs[0].delay) == (2, delay)
     for wrong, instead in ((1, "use 2"), (3, "use 2 or 4")):

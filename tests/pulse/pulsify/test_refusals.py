@@ -20,7 +20,7 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Transpose
 from pulse.ops.slice import Slice
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 
 
 class Strange(Op):
@@ -30,10 +30,10 @@ class Strange(Op):
         return [inputs[0]]
 
 
-def refusals_of(sketch: Sketch, *outputs: OutletId) -> dict[str, Refusal]:
+def refusals_of(builder: ModelBuilder, *outputs: OutletId) -> dict[str, Refusal]:
     """The refusals, by node; each is whole and stands in the message."""
     with pytest.raises(PulsifyError) as caught:
-        pulsify(sketch.model(*outputs))
+        pulsify(builder.model(*outputs))
     for refusal in caught.value.refusals:
         assert str(refusal) in str(caught.value)
         assert refusal.node in str(refusal) and refusal.op in str(refusal)
@@ -43,23 +43,23 @@ def refusals_of(sketch: Sketch, *outputs: OutletId) -> dict[str, Refusal]:
 
 def test_every_failing_node_is_in_one_error() -> None:
     """Seven that fail, one that fails only because of another, one that is fine."""
-    sketch = Sketch(x="1,2,T")
-    x = sketch["x"]
-    length = sketch.length(x)
-    soft = sketch.add("soft", Softmax(2), x)
-    last = sketch.add("last", Slice(2, length - 2, length), x)
+    builder = ModelBuilder(x="1,2,T")
+    x = builder["x"]
+    length = builder.length(x)
+    soft = builder.add("soft", Softmax(2), x)
+    last = builder.add("last", Slice(2, length - 2, length), x)
     refusals = refusals_of(
-        sketch,
+        builder,
         soft,
-        sketch.each("relu", soft, name="dependent"),
-        sketch.add("mean", Reduce("mean", (2,), True), x),
-        sketch.add("back", Slice(2, length - 1, TDim.of(-1), -1), x),
-        sketch.add("half", Slice(2, length // 2, length), x),
-        sketch.add("twice", Concat(2), x, x),
-        sketch.add("attention", MatMul(), sketch.add("turn", Transpose((0, 2, 1)), x), x),
-        sketch.conv(last, 2, name="after"),
-        sketch.add("strange", Strange(), x),
-        sketch.each("relu", x, name="fine"),
+        builder.each("relu", soft, name="dependent"),
+        builder.add("mean", Reduce("mean", (2,), True), x),
+        builder.add("back", Slice(2, length - 1, TDim.of(-1), -1), x),
+        builder.add("half", Slice(2, length // 2, length), x),
+        builder.add("twice", Concat(2), x, x),
+        builder.add("attention", MatMul(), builder.add("turn", Transpose((0, 2, 1)), x), x),
+        builder.conv(last, 2, name="after"),
+        builder.add("strange", Strange(), x),
+        builder.each("relu", x, name="fine"),
     )
     assert {name: (r.op, r.axis, r.relation) for name, r in refusals.items()} == {
         "soft": ("softmax", 2, "whole"),
@@ -82,29 +82,29 @@ def test_every_failing_node_is_in_one_error() -> None:
 
 def test_the_message_counts_and_names_the_stream() -> None:
     """One node, several nodes."""
-    sketch = Sketch(x="1,2,T")
-    a = sketch.add("a", Softmax(2), sketch["x"])
-    with pytest.raises(PulsifyError, match="sketch cannot be streamed over T: 1 node refused\n  a "):
-        pulsify(sketch.model(a))
+    builder = ModelBuilder(x="1,2,T")
+    a = builder.add("a", Softmax(2), builder["x"])
+    with pytest.raises(PulsifyError, match="builder cannot be streamed over T: 1 node refused\n  a "):
+        pulsify(builder.model(a))
     with pytest.raises(PulsifyError, match="over T: 2 nodes refused"):
-        pulsify(sketch.model(a, sketch.add("b", Softmax(2), sketch["x"])))
+        pulsify(builder.model(a, builder.add("b", Softmax(2), builder["x"])))
 
 
 def test_frames_that_are_known_at_the_end_only_are_refused_inside() -> None:
     """The last frames may be changed frame by frame, but not looked at together or joined to the stream."""
-    sketch = Sketch(x="1,2,T")
-    length = sketch.length(sketch["x"])
-    last = sketch.add("last", Slice(2, length - 2, length), sketch["x"])
-    assert pulsify(sketch.model(sketch["x"], sketch.each("tanh", last))).outputs[1].rate == 0
+    builder = ModelBuilder(x="1,2,T")
+    length = builder.length(builder["x"])
+    last = builder.add("last", Slice(2, length - 2, length), builder["x"])
+    assert pulsify(builder.model(builder["x"], builder.each("tanh", last))).outputs[1].rate == 0
     refusals = refusals_of(
-        sketch,
-        sketch["x"],
-        sketch.pool(last, "max", 2, name="window"),
-        sketch.pad(last, (1, 0), name="ends"),
-        sketch.each(
+        builder,
+        builder["x"],
+        builder.pool(last, "max", 2, name="window"),
+        builder.pad(last, (1, 0), name="ends"),
+        builder.each(
             "add",
-            sketch.each("relu", last),
-            sketch.cut(sketch["x"], 0, end=TDim.of(2), name="first"),
+            builder.each("relu", last),
+            builder.cut(builder["x"], 0, end=TDim.of(2), name="first"),
             name="met",
         ),
     )
@@ -115,25 +115,25 @@ def test_frames_that_are_known_at_the_end_only_are_refused_inside() -> None:
 
 def test_streams_that_meet_on_different_axes() -> None:
     """An outer sum over time."""
-    sketch = Sketch(x="1,1,T", y="1,T,1")
-    refusals = refusals_of(sketch, sketch.each("add", sketch["x"], sketch["y"], name="outer"))
+    builder = ModelBuilder(x="1,1,T", y="1,T,1")
+    refusals = refusals_of(builder, builder.each("add", builder["x"], builder["y"], name="outer"))
     assert "different axes [1, 2]" in refusals["outer"].reason and "transpose" in refusals["outer"].help
 
 
 def test_streams_of_different_rates_that_meet() -> None:
     """Lengths that are equal for no long stream at all, or only by an assumption."""
-    sketch = Sketch(x="1,2,T", y="1,2,2*T")
-    refusals = refusals_of(sketch, sketch.each("add", sketch["x"], sketch["y"], name="met"))
+    builder = ModelBuilder(x="1,2,T", y="1,2,2*T")
+    refusals = refusals_of(builder, builder.each("add", builder["x"], builder["y"], name="met"))
     assert "different rates 1, 2" in refusals["met"].reason and "resample" in refusals["met"].help
 
 
 def test_values_that_depend_on_the_length_of_the_stream() -> None:
     """Padding in front, and constants made of lengths."""
-    sketch = Sketch(x="1,2,T")
-    length = sketch.length(sketch["x"])
-    padded = sketch.add("pool", Pool("max", (2,), (1,), (1,), ((length, TDim.of(0)),)), sketch["x"])
-    sizes = sketch.constant(np.array([length], dtype=object), "sizes")
-    refusals = refusals_of(sketch, padded, sizes)
+    builder = ModelBuilder(x="1,2,T")
+    length = builder.length(builder["x"])
+    padded = builder.add("pool", Pool("max", (2,), (1,), (1,), ((length, TDim.of(0)),)), builder["x"])
+    sizes = builder.constant(np.array([length], dtype=object), "sizes")
+    refusals = refusals_of(builder, padded, sizes)
     assert "before the first frame, T," in refusals["pool"].reason
     assert "depends on the length" in refusals["sizes"].reason
 
@@ -141,8 +141,8 @@ def test_values_that_depend_on_the_length_of_the_stream() -> None:
 def test_symbols_that_cannot_be_time_are_refused() -> None:
     """None, two, on two axes, on one that shrinks, and a name that is not there."""
     with pytest.raises(PulseError, match=r"no input has a symbolic dim.*inputs="):
-        pulsify((sketch := Sketch(x="1,1,4")).model(sketch.each("relu", sketch["x"])))
-    sketch_of_two = Sketch(x="1,T,U")
+        pulsify((builder := ModelBuilder(x="1,1,4")).model(builder.each("relu", builder["x"])))
+    sketch_of_two = ModelBuilder(x="1,T,U")
     model = sketch_of_two.model(sketch_of_two.each("relu", sketch_of_two["x"]))
     with pytest.raises(PulseError, match=r"2 symbols \(T, U\).*symbol="):
         pulsify(model)
@@ -152,11 +152,11 @@ def test_symbols_that_cannot_be_time_are_refused() -> None:
         pulsify(model, symbol=160)  # pyright: ignore[reportArgumentType]
     with pytest.raises(PulsifyError, match=r"other symbols beside T: U; .*inputs=\{\"x\": \"1,T,1\"\}"):
         pulsify(model, symbol="T")
-    both = Sketch(x="1,T,T")
+    both = ModelBuilder(x="1,T,T")
     assert (
         refusals_of(both, both.each("relu", both["x"]))["x"].reason == "T is on several of its axes: [1, 2]"
     )
-    back = Sketch(x="1,2,5-T")
+    back = ModelBuilder(x="1,2,5-T")
     assert "does not grow with T" in refusals_of(back, back.each("relu", back["x"]))["x"].reason
 
 
@@ -179,12 +179,12 @@ def test_the_advice_on_symbols_works() -> None:
         pulse.load(proto).analyse().pulsify(symbol="T")
     fixed = pulse.load(proto, inputs={"x": "3,2,T"}).analyse().pulsify(pulse=4)
     assert fixed.outputs[0].shape == (3, 2, 4)
-    sketch = Sketch(x="1,2,T", y="1,2,U")
-    model = pulsify(sketch.model(sketch.each("relu", sketch["x"])), symbol="T", pulse=2)
+    builder = ModelBuilder(x="1,2,T", y="1,2,U")
+    model = pulsify(builder.model(builder.each("relu", builder["x"])), symbol="T", pulse=2)
     assert [port.name for port in model.inputs] == ["x"]
     assert (
         pulsify(
-            sketch.model(sketch.each("relu", sketch["y"], name="other")), symbol=sketch.scope.symbol("U")
+            builder.model(builder.each("relu", builder["y"], name="other")), symbol=builder.scope.symbol("U")
         ).symbol.name
         == "U"
     )
@@ -192,16 +192,16 @@ def test_the_advice_on_symbols_works() -> None:
 
 def test_outputs_that_do_not_stream_at_all() -> None:
     """A model of constants has no stream."""
-    sketch = Sketch(x="1,2,T")
+    builder = ModelBuilder(x="1,2,T")
     with pytest.raises(PulsifyError, match="no input streams over T"):
-        pulsify(sketch.model(sketch.constant(np.ones(3, np.float32))))
+        pulsify(builder.model(builder.constant(np.ones(3, np.float32))))
 
 
 def test_a_pulse_that_does_not_suit() -> None:
     """The node that asks for it, the multiples on both sides; a first multiple where there is none below."""
-    sketch = Sketch(x="1,2,T")
-    third = sketch.conv(sketch["x"], 3, stride=3, name="third")
-    typed = sketch.model(sketch.conv(third, 2, stride=2, name="sixth"))
+    builder = ModelBuilder(x="1,2,T")
+    third = builder.conv(builder["x"], 3, stride=3, name="third")
+    typed = builder.model(builder.conv(third, 2, stride=2, name="sixth"))
     assert pulsify(typed).pulse == 6
     with pytest.raises(PulsifyError, match=r"third \(Conv\): pulse 100 .*multiple of 6: use 96 or 102"):
         pulsify(typed, pulse=100)
@@ -216,6 +216,6 @@ def test_a_pulse_that_does_not_suit() -> None:
 
 def test_a_length_that_does_not_tell_the_end() -> None:
     """Frames of an input must prove how long the stream is."""
-    sketch = Sketch(x="1,2,T+3")
+    builder = ModelBuilder(x="1,2,T+3")
     with pytest.raises(PulsifyError, match=r"do not prove that there are T frames"):
-        pulsify(sketch.model(sketch.each("relu", sketch["x"])))
+        pulsify(builder.model(builder.each("relu", builder["x"])))

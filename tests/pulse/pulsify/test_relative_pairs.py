@@ -8,7 +8,7 @@ from onnx import ModelProto
 
 from pulse.errors import PulsifyError
 from pulse.ops.attention import BandedAttentionStream
-from tests.pulse.cases.attention import WIDTH, Graph, Mask, chunks, window
+from tests.pulse.cases.attention import WIDTH, AttentionBuilder, Mask, chunks, window
 from tests.pulse.cases.build import Feeds, floats
 from tests.pulse.pulsify.attention_checks import check, load_lean
 
@@ -16,19 +16,19 @@ MAX_DISTANCE = 6
 """The largest distance that the table tells apart."""
 
 
-def heads(graph: Graph) -> str:
+def heads(graph: AttentionBuilder) -> str:
     return graph.add(
         "Transpose", graph.add("Reshape", graph.linear("x"), graph.integers(0, 0, 2, 4)), perm=[0, 2, 1, 3]
     )
 
 
-def by_distance(graph: Graph) -> str:
+def by_distance(graph: AttentionBuilder) -> str:
     return graph.behind()
 
 
-def shaw(mask: Mask, distance: Callable[[Graph], str] = by_distance) -> tuple[ModelProto, Feeds]:
+def shaw(mask: Mask, distance: Callable[[AttentionBuilder], str] = by_distance) -> tuple[ModelProto, Feeds]:
     """Both products have a scale of their own, one of them before the sum and one behind a quotient."""
-    graph = Graph()
+    graph = AttentionBuilder()
     q, k = heads(graph), heads(graph)
     scores = graph.add(
         "Mul", graph.add("MatMul", q, graph.add("Transpose", k, perm=[0, 1, 3, 2])), graph.constant(0.5)
@@ -55,7 +55,7 @@ def test_vectors_by_distance(mask: Mask, delay: int) -> None:
 
 
 def test_all_frames_before_up_to_a_context() -> None:
-    def causal(graph: Graph, scores: str) -> str:
+    def causal(graph: AttentionBuilder, scores: str) -> str:
         visible = graph.add("GreaterOrEqual", graph.behind(), graph.number(0))
         return graph.add("Where", visible, scores, graph.constant(-np.inf))
 
@@ -68,24 +68,24 @@ def test_vectors_of_both_directions_are_refused_as_such() -> None:
     assert "attention in both directions" in str(error.value)
 
 
-def far_apart(graph: Graph) -> str:
+def far_apart(graph: AttentionBuilder) -> str:
     """One more from a position on that no trial reaches."""
     rows, _ = graph.positions()
     late = graph.add("Cast", graph.add("Greater", rows, graph.number(100_000)), to=7)
     return graph.add("Add", graph.behind(), late)
 
 
-def twice_as_fast(graph: Graph) -> str:
+def twice_as_fast(graph: AttentionBuilder) -> str:
     rows, columns = graph.positions()
     return graph.add("Sub", graph.add("Add", rows, rows), columns)
 
 
-def by_the_length(graph: Graph) -> str:
+def by_the_length(graph: AttentionBuilder) -> str:
     return graph.add("Add", graph.behind(), graph.add("Sub", graph.frames(), graph.number(9)))
 
 
 @pytest.mark.parametrize("distance", [far_apart, twice_as_fast, by_the_length])
-def test_vectors_by_something_else_are_refused(distance: Callable[[Graph], str]) -> None:
+def test_vectors_by_something_else_are_refused(distance: Callable[[AttentionBuilder], str]) -> None:
     """By the position, or by the length of the stream."""
     with pytest.raises(PulsifyError, match="not proved to depend on the distance of frames alone"):
         load_lean(shaw(window(5, 0), distance)[0]).pulsify()

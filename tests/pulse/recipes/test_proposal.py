@@ -14,7 +14,7 @@ from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
 from tests.pulse.recipes.recipe_files import save_model, write_recipe
-from tests.pulse.tflite.builder import Graph
+from tests.pulse.tflite.builder import SubgraphBuilder
 from tests.pulse.tflite.builder import file_bytes as written_tflite
 from tests.shared import shared_path
 
@@ -175,7 +175,7 @@ def test_a_saved_model_of_an_author(tmp_path: Path) -> None:
 
 def test_forty_bands_of_codes_get_a_micro_frontend(tmp_path: Path) -> None:
     """Forty bands as codes: microWakeWord's front end, the file's own scales around the model, and it opens."""
-    graph = Graph()
+    graph = SubgraphBuilder()
     x = graph.input((1, -1, 40), "int8", scale=[0.25], zero=[-128])
     graph.outputs = [graph.result("LOGISTIC", [x], (1, -1, 40), "", 2, "int8", (1 / 256, -128))]
     path = tmp_path / "word.tflite"

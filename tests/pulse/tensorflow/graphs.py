@@ -83,7 +83,7 @@ def put(attribute: Any, value: Any) -> None:
             attribute.list.i.extend(value)
 
 
-class Sketch:
+class GraphDefBuilder:
     """A GraphDef under construction; every method gives the name of its node."""
 
     def __init__(self) -> None:
@@ -187,27 +187,27 @@ def write_checkpoint(
 
 def write_saved_model(
     folder: Path,
-    sketch: Sketch,
+    builder: GraphDefBuilder,
     inputs: Mapping[str, str],
     outputs: Mapping[str, str],
     variables: Mapping[str, tuple[str, Array]],
 ) -> Path:
     """A SavedModel with one signature; variables: handle -> key in the checkpoint, value."""
     names = [key for key, _ in variables.values()]
-    keys = sketch.proto.node.add(name="save/names", op="Const")
+    keys = builder.proto.node.add(name="save/names", op="Const")
     keys.attr["value"].tensor.dtype = NUMBERS["string"]
     keys.attr["value"].tensor.string_val.extend(name.encode() for name in names)
-    sketch.node("save/Restore", "RestoreV2", "save/prefix", "save/names", "save/prefix")
-    sketch.node("save/prefix", "Placeholder", dtype=Type("string"))
+    builder.node("save/Restore", "RestoreV2", "save/prefix", "save/names", "save/prefix")
+    builder.node("save/prefix", "Placeholder", dtype=Type("string"))
     assigns: list[str] = []
     for place, handle in enumerate(variables):
-        source = sketch.node(f"save/value{place}", "Identity", f"save/Restore:{place}", T=F32)
-        assigns.append(sketch.node(f"save/Assign{place}", "AssignVariableOp", handle, source, dtype=F32))
-    sketch.node("save/all", "NoOp", *(f"^{name}" for name in assigns))
+        source = builder.node(f"save/value{place}", "Identity", f"save/Restore:{place}", T=F32)
+        assigns.append(builder.node(f"save/Assign{place}", "AssignVariableOp", handle, source, dtype=F32))
+    builder.node("save/all", "NoOp", *(f"^{name}" for name in assigns))
     proto = SavedModel(saved_model_schema_version=1)
     meta = proto.meta_graphs.add()
     meta.meta_info_def.tags.append("serve")
-    meta.graph_def.CopyFrom(sketch.proto)
+    meta.graph_def.CopyFrom(builder.proto)
     meta.saver_def.restore_op_name = "save/all"
     signature = meta.signature_def["serving_default"]
     for side, listed in ((signature.inputs, inputs), (signature.outputs, outputs)):

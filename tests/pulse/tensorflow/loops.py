@@ -3,7 +3,7 @@
 import numpy as np
 
 from pulse.facts import Array
-from tests.pulse.tensorflow.graphs import BOOL, F32, I32, Call, Sketch, Type, noise_array
+from tests.pulse.tensorflow.graphs import BOOL, F32, I32, Call, GraphDefBuilder, Type, noise_array
 
 VARIANT, RESOURCE = Type("variant"), Type("resource")
 W, U = noise_array(4, 3), noise_array(3, 3, seed=1)
@@ -18,25 +18,25 @@ def expected_states(x: Array) -> Array:
     return np.stack(frames) if frames else np.zeros((0, 1, 3), np.float32)
 
 
-def start(shape: tuple[int, ...] = (-1, 1, 4)) -> Sketch:
+def start(shape: tuple[int, ...] = (-1, 1, 4)) -> GraphDefBuilder:
     """The parts that all forms have: x [time, batch, features] and its length."""
-    sketch = Sketch()
-    sketch.place("x", *shape)
+    builder = GraphDefBuilder()
+    builder.place("x", *shape)
     for name, value in {"none": 0, "one": [1], "zero": [0], "element": [1, 3], "step": 1}.items():
-        sketch.const(name, value, np.int32)
-    sketch.const("w", W)
-    sketch.const("u", U)
-    sketch.const("h", np.zeros((1, 3)))
-    sketch.node("shape", "Shape", "x", T=F32, out_type=I32)
-    sketch.node("time", "StridedSlice", "shape", "zero", "one", "one", T=I32, Index=I32, shrink_axis_mask=1)
-    return sketch
+        builder.const(name, value, np.int32)
+    builder.const("w", W)
+    builder.const("u", U)
+    builder.const("h", np.zeros((1, 3)))
+    builder.node("shape", "Shape", "x", T=F32, out_type=I32)
+    builder.node("time", "StridedSlice", "shape", "zero", "one", "one", T=I32, Index=I32, shrink_axis_mask=1)
+    return builder
 
 
-def functional(shape: tuple[int, ...] = (-1, 1, 4)) -> Sketch:
+def functional(shape: tuple[int, ...] = (-1, 1, 4)) -> GraphDefBuilder:
     """A While with lists."""
-    sketch = start(shape)
-    sketch.node("list", "TensorListFromTensor", "x", "element", element_dtype=F32, shape_type=I32)
-    sketch.node("made", "TensorListReserve", "element", "time", element_dtype=F32, shape_type=I32)
+    builder = start(shape)
+    builder.node("list", "TensorListFromTensor", "x", "element", element_dtype=F32, shape_type=I32)
+    builder.node("made", "TensorListReserve", "element", "time", element_dtype=F32, shape_type=I32)
     arguments = [
         ("i", I32),
         ("n", I32),
@@ -46,8 +46,8 @@ def functional(shape: tuple[int, ...] = (-1, 1, 4)) -> Sketch:
         ("w", F32),
         ("u", F32),
     ]
-    sketch.function("cond", arguments, [("less", "Less", ("i", "n"), {"T": I32})], {"go": "less:z:0"})
-    sketch.function(
+    builder.function("cond", arguments, [("less", "Less", ("i", "n"), {"T": I32})], {"go": "less:z:0"})
+    builder.function(
         "body",
         arguments,
         [
@@ -72,99 +72,99 @@ def functional(shape: tuple[int, ...] = (-1, 1, 4)) -> Sketch:
         },
     )
     inputs = ("none", "time", "made", "h", "list", "w", "u")
-    sketch.node("while", "While", *inputs, cond=Call("cond"), body=Call("body"))
-    sketch.node("frames", "TensorListStack", "while:2", "element", element_dtype=F32)
-    sketch.node("y", "Identity", "frames", T=F32)
-    sketch.node("last", "Identity", "while:3", T=F32)
-    return sketch
+    builder.node("while", "While", *inputs, cond=Call("cond"), body=Call("body"))
+    builder.node("frames", "TensorListStack", "while:2", "element", element_dtype=F32)
+    builder.node("y", "Identity", "frames", T=F32)
+    builder.node("last", "Identity", "while:3", T=F32)
+    return builder
 
 
-def lowered_loop() -> Sketch:
+def lowered_loop() -> GraphDefBuilder:
     """The same as single nodes, with arrays."""
-    sketch = start()
+    builder = start()
     frame = {"frame_name": "loop"}
-    sketch.node("x_array", "TensorArrayV3", "time", dtype=F32)
-    sketch.node("range", "Range", "none", "time", "step", Tidx=I32)
-    sketch.node("filled", "TensorArrayScatterV3", "x_array", "range", "x", "x_array:1", T=F32)
-    sketch.node("y_array", "TensorArrayV3", "time", dtype=F32)
+    builder.node("x_array", "TensorArrayV3", "time", dtype=F32)
+    builder.node("range", "Range", "none", "time", "step", Tidx=I32)
+    builder.node("filled", "TensorArrayScatterV3", "x_array", "range", "x", "x_array:1", T=F32)
+    builder.node("y_array", "TensorArrayV3", "time", dtype=F32)
     for name, first, type_ in (("i", "none", I32), ("h", "h", F32), ("out", "y_array:1", F32)):
-        sketch.node(f"loop/enter_{name}", "Enter", first, T=type_, is_constant=False, **frame)
-        sketch.node(f"loop/{name}", "Merge", f"loop/enter_{name}", f"loop/next_{name}", T=type_, N=2)
-        sketch.node(f"loop/switch_{name}", "Switch", f"loop/{name}", "loop/go", T=type_)
-        sketch.node(f"loop/own_{name}", "Identity", f"loop/switch_{name}:1", T=type_)
-        sketch.node(f"loop/exit_{name}", "Exit", f"loop/switch_{name}", T=type_)
+        builder.node(f"loop/enter_{name}", "Enter", first, T=type_, is_constant=False, **frame)
+        builder.node(f"loop/{name}", "Merge", f"loop/enter_{name}", f"loop/next_{name}", T=type_, N=2)
+        builder.node(f"loop/switch_{name}", "Switch", f"loop/{name}", "loop/go", T=type_)
+        builder.node(f"loop/own_{name}", "Identity", f"loop/switch_{name}:1", T=type_)
+        builder.node(f"loop/exit_{name}", "Exit", f"loop/switch_{name}", T=type_)
     constants = {"time": I32, "x_array": RESOURCE, "y_array": RESOURCE, "filled": F32, "w": F32, "u": F32}
     for name, type_ in constants.items():
-        sketch.node(f"loop/{name}", "Enter", name, T=type_, is_constant=True, **frame)
-    sketch.node("loop/less", "Less", "loop/i", "loop/time", T=I32)
-    sketch.node("loop/go", "LoopCond", "loop/less")
-    sketch.node("loop/frame", "TensorArrayReadV3", "loop/x_array", "loop/own_i", "loop/filled", dtype=F32)
-    sketch.node("loop/xw", "MatMul", "loop/frame", "loop/w", T=F32)
-    sketch.node("loop/hu", "MatMul", "loop/own_h", "loop/u", T=F32)
-    sketch.node("loop/sum", "AddV2", "loop/xw", "loop/hu", T=F32)
-    sketch.node("loop/new", "Tanh", "loop/sum", T=F32)
+        builder.node(f"loop/{name}", "Enter", name, T=type_, is_constant=True, **frame)
+    builder.node("loop/less", "Less", "loop/i", "loop/time", T=I32)
+    builder.node("loop/go", "LoopCond", "loop/less")
+    builder.node("loop/frame", "TensorArrayReadV3", "loop/x_array", "loop/own_i", "loop/filled", dtype=F32)
+    builder.node("loop/xw", "MatMul", "loop/frame", "loop/w", T=F32)
+    builder.node("loop/hu", "MatMul", "loop/own_h", "loop/u", T=F32)
+    builder.node("loop/sum", "AddV2", "loop/xw", "loop/hu", T=F32)
+    builder.node("loop/new", "Tanh", "loop/sum", T=F32)
     writing = ("loop/y_array", "loop/own_i", "loop/new", "loop/own_out")
-    sketch.node("loop/write", "TensorArrayWriteV3", *writing, T=F32)
-    sketch.node("loop/one", "Const", "^loop/own_i", dtype=I32, value=np.array(1, np.int32))
-    sketch.node("loop/more", "AddV2", "loop/own_i", "loop/one", T=I32)
+    builder.node("loop/write", "TensorArrayWriteV3", *writing, T=F32)
+    builder.node("loop/one", "Const", "^loop/own_i", dtype=I32, value=np.array(1, np.int32))
+    builder.node("loop/more", "AddV2", "loop/own_i", "loop/one", T=I32)
     for name, source, type_ in (("i", "more", I32), ("h", "new", F32), ("out", "write", F32)):
-        sketch.node(f"loop/next_{name}", "NextIteration", f"loop/{source}", T=type_)
-    sketch.node("frames", "TensorArrayGatherV3", "y_array", "range", "loop/exit_out", dtype=F32)
-    sketch.node("y", "Identity", "frames", "^loop/exit_i", T=F32)
-    return sketch
+        builder.node(f"loop/next_{name}", "NextIteration", f"loop/{source}", T=type_)
+    builder.node("frames", "TensorArrayGatherV3", "y_array", "range", "loop/exit_out", dtype=F32)
+    builder.node("y", "Identity", "frames", "^loop/exit_i", T=F32)
+    return builder
 
 
-def until(limit: float) -> Sketch:
+def until(limit: float) -> GraphDefBuilder:
     """Doubled until the sum is above a limit: how often depends on data."""
-    sketch = Sketch()
-    sketch.place("x", 3)
-    sketch.const("limit", limit)
+    builder = GraphDefBuilder()
+    builder.place("x", 3)
+    builder.const("limit", limit)
     arguments = [("x", F32), ("limit", F32)]
     zero = ("axes", "Const", (), {"dtype": I32, "value": np.array([0], np.int32)})
     total = ("sum", "Sum", ("x", "axes:output:0"), {"T": F32, "Tidx": I32})
     less = ("less", "Less", ("sum:output:0", "limit"), {"T": F32})
-    sketch.function("cond", arguments, [zero, total, less], {"go": "less:z:0"})
-    sketch.function(
+    builder.function("cond", arguments, [zero, total, less], {"go": "less:z:0"})
+    builder.function(
         "body", arguments, [("more", "AddV2", ("x", "x"), {"T": F32})], {"a": "more:z:0", "b": "limit"}
     )
-    sketch.node("while", "StatelessWhile", "x", "limit", cond=Call("cond"), body=Call("body"))
-    sketch.node("y", "Identity", "while", T=F32)
-    return sketch
+    builder.node("while", "StatelessWhile", "x", "limit", cond=Call("cond"), body=Call("body"))
+    builder.node("y", "Identity", "while", T=F32)
+    return builder
 
 
-def branches() -> Sketch:
+def branches() -> GraphDefBuilder:
     """A choice as single nodes, and one as functions."""
-    sketch = Sketch()
-    sketch.place("x", -1, 2)
-    sketch.place("flag", dtype=BOOL)
-    sketch.node("switch", "Switch", "x", "flag", T=F32)
-    sketch.node("no", "Neg", "switch", T=F32)
-    sketch.node("yes", "Exp", "switch:1", T=F32)
-    sketch.node("either", "Merge", "no", "yes", T=F32, N=2)
+    builder = GraphDefBuilder()
+    builder.place("x", -1, 2)
+    builder.place("flag", dtype=BOOL)
+    builder.node("switch", "Switch", "x", "flag", T=F32)
+    builder.node("no", "Neg", "switch", T=F32)
+    builder.node("yes", "Exp", "switch:1", T=F32)
+    builder.node("either", "Merge", "no", "yes", T=F32, N=2)
     for name, op in (("then", "Abs"), ("else", "Square")):
-        sketch.function(name, [("a", F32)], [("b", op, ("a",), {"T": F32})], {"c": "b:y:0"})
-    sketch.node("if", "If", "flag", "either", then_branch=Call("then"), else_branch=Call("else"))
-    sketch.node("y", "Identity", "if", T=F32)
-    return sketch
+        builder.function(name, [("a", F32)], [("b", op, ("a",), {"T": F32})], {"c": "b:y:0"})
+    builder.node("if", "If", "flag", "either", then_branch=Call("then"), else_branch=Call("else"))
+    builder.node("y", "Identity", "if", T=F32)
+    return builder
 
 
-def slicing_loop(last: bool, stride: int = 1) -> Sketch:
+def slicing_loop(last: bool, stride: int = 1) -> GraphDefBuilder:
     """A loop that takes ``x[::stride, i]``; its list has all sums, or the last one only."""
-    sketch = Sketch()
-    sketch.place("x", 1, -1, 3)
+    builder = GraphDefBuilder()
+    builder.place("x", 1, -1, 3)
     for name, value in {"none": 0, "one": [1], "two": [2], "single": 1, "element": [1, 3]}.items():
-        sketch.const(name, value, np.int32)
-    sketch.const("h", np.zeros((1, 3)))
-    sketch.node("shape", "Shape", "x", T=F32, out_type=I32)
-    sketch.node("time", "StridedSlice", "shape", "one", "two", "one", T=I32, Index=I32, shrink_axis_mask=1)
+        builder.const(name, value, np.int32)
+    builder.const("h", np.zeros((1, 3)))
+    builder.node("shape", "Shape", "x", T=F32, out_type=I32)
+    builder.node("time", "StridedSlice", "shape", "one", "two", "one", T=I32, Index=I32, shrink_axis_mask=1)
     count, place = ("single", "zero:output:0") if last else ("time", "i")
-    sketch.node("made", "TensorListReserve", "element", count, element_dtype=F32, shape_type=I32)
+    builder.node("made", "TensorListReserve", "element", count, element_dtype=F32, shape_type=I32)
     arguments = [("i", I32), ("n", I32), ("out", VARIANT), ("h", F32), ("x", F32)]
-    sketch.function("cond", arguments, [("more", "Greater", ("n", "i"), {"T": I32})], {"go": "more:z:0"})
+    builder.function("cond", arguments, [("more", "Greater", ("n", "i"), {"T": I32})], {"go": "more:z:0"})
     pack = {"N": 2, "axis": 0, "T": I32}
     masks = {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2, "T": F32, "Index": I32}
     zero = ("zero", "Const", (), {"dtype": I32, "value": np.array(0, np.int32)})
-    sketch.function(
+    builder.function(
         "body",
         arguments,
         [
@@ -180,7 +180,7 @@ def slicing_loop(last: bool, stride: int = 1) -> Sketch:
         ],
         {"a": "next:z:0", "b": "n", "c": "write:output_handle:0", "d": "new:z:0", "e": "x"},
     )
-    sketch.node("while", "While", "none", "time", "made", "h", "x", cond=Call("cond"), body=Call("body"))
-    sketch.node("frames", "TensorListStack", "while:2", "element", element_dtype=F32)
-    sketch.node("y", "Identity", "frames", T=F32)
-    return sketch
+    builder.node("while", "While", "none", "time", "made", "h", "x", cond=Call("cond"), body=Call("body"))
+    builder.node("frames", "TensorListStack", "while:2", "element", element_dtype=F32)
+    builder.node("y", "Identity", "frames", T=F32)
+    return builder

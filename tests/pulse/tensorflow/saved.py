@@ -2,7 +2,15 @@
 
 from pathlib import Path
 
-from tests.pulse.tensorflow.graphs import F32, Call, Shape, Sketch, Type, noise_array, write_saved_model
+from tests.pulse.tensorflow.graphs import (
+    F32,
+    Call,
+    GraphDefBuilder,
+    Shape,
+    Type,
+    noise_array,
+    write_saved_model,
+)
 
 RESOURCE = Type("resource")
 W, FIRST = noise_array(4, 4), noise_array(1, 4, seed=1)
@@ -10,11 +18,11 @@ W, FIRST = noise_array(4, 4), noise_array(1, 4, seed=1)
 
 def stateful(folder: Path) -> Path:
     """State = tanh(x w + state); the function is called, and two variables share a name."""
-    sketch = Sketch()
-    sketch.place("serving_x", 1, 4)
-    sketch.node("weights", "VarHandleOp", dtype=F32, shape=Shape((4, 4)), shared_name="lstm/Variable")
-    sketch.node("state", "VarHandleOp", dtype=F32, shape=Shape((1, 4)), shared_name="lstm/Variable")
-    sketch.function(
+    builder = GraphDefBuilder()
+    builder.place("serving_x", 1, 4)
+    builder.node("weights", "VarHandleOp", dtype=F32, shape=Shape((4, 4)), shared_name="lstm/Variable")
+    builder.node("state", "VarHandleOp", dtype=F32, shape=Shape((1, 4)), shared_name="lstm/Variable")
+    builder.function(
         "step",
         [("x", F32), ("w", RESOURCE), ("s", RESOURCE)],
         [
@@ -29,6 +37,6 @@ def stateful(folder: Path) -> Path:
         {"y": "late:value:0"},
         ["store"],
     )
-    sketch.node("call", "StatefulPartitionedCall", "serving_x", "weights", "state", f=Call("step"))
+    builder.node("call", "StatefulPartitionedCall", "serving_x", "weights", "state", f=Call("step"))
     variables = {"weights": ("b/value", W), "state": ("a/value", FIRST)}
-    return write_saved_model(folder, sketch, {"x": "serving_x:0"}, {"y": "call:0"}, variables)
+    return write_saved_model(folder, builder, {"x": "serving_x:0"}, {"y": "call:0"}, variables)

@@ -5,16 +5,16 @@ import pytest
 
 import pulse
 from pulse.errors import LoadError
-from tests.pulse.tensorflow.graphs import BOOL, F32, I32, Call, Shape, Sketch, Type, noise_array
+from tests.pulse.tensorflow.graphs import BOOL, F32, I32, Call, GraphDefBuilder, Shape, Type, noise_array
 
 RESOURCE = Type("resource")
 
 
-def buffer_graph(op: str, *inputs: str, resource: bool = True, **attributes: int) -> Sketch:
+def buffer_graph(op: str, *inputs: str, resource: bool = True, **attributes: int) -> GraphDefBuilder:
     """A buffer of 3 rows and x, one frame of 2: the operator changes the buffer, then y is the buffer's sum and x."""
-    sketch = Sketch()
-    sketch.place("x", 1, 2)
-    sketch.const("zeros", np.zeros((3, 2)))
+    builder = GraphDefBuilder()
+    builder.place("x", 1, 2)
+    builder.const("zeros", np.zeros((3, 2)))
     for name, value in {
         "row": [1],
         "place": [[1]],
@@ -23,21 +23,21 @@ def buffer_graph(op: str, *inputs: str, resource: bool = True, **attributes: int
         "step": [1, 1],
         "axis": 0,
     }.items():
-        sketch.const(name, value, np.int32)
+        builder.const(name, value, np.int32)
     shape = Shape((3, 2))
     if resource:
-        sketch.node("v", "VarHandleOp", dtype=F32, shape=shape, shared_name="v")
-        sketch.node("set", "AssignVariableOp", "v", "zeros", dtype=F32)
+        builder.node("v", "VarHandleOp", dtype=F32, shape=shape, shared_name="v")
+        builder.node("set", "AssignVariableOp", "v", "zeros", dtype=F32)
     else:
-        sketch.node("v", "VariableV2", dtype=F32, shape=shape)
-        sketch.node("set", "Assign", "v", "zeros", T=F32)
-    sketch.node("init", "NoOp", "^set")
-    sketch.node("change", op, "v", *inputs, dtype=F32, T=F32, Tindices=I32, Index=I32, **attributes)
+        builder.node("v", "VariableV2", dtype=F32, shape=shape)
+        builder.node("set", "Assign", "v", "zeros", T=F32)
+    builder.node("init", "NoOp", "^set")
+    builder.node("change", op, "v", *inputs, dtype=F32, T=F32, Tindices=I32, Index=I32, **attributes)
     read = "ReadVariableOp" if resource else "Identity"
-    sketch.node("after", read, "v", "^change", dtype=F32, T=F32)
-    sketch.node("sum", "Sum", "after", "axis", T=F32, Tidx=I32, keep_dims=True)
-    sketch.node("y", "AddV2", "sum", "x", T=F32)
-    return sketch
+    builder.node("after", read, "v", "^change", dtype=F32, T=F32)
+    builder.node("sum", "Sum", "after", "axis", T=F32, Tidx=I32, keep_dims=True)
+    builder.node("y", "AddV2", "sum", "x", T=F32)
+    return builder
 
 
 CASES = {
@@ -73,13 +73,13 @@ def test_parts_of_a_variable_are_changed(name: str) -> None:
     if name == "a_row":
         how = {**how}
         inputs = [*inputs[:3], "flat"]
-    sketch = buffer_graph(op, *inputs, **how)
-    sketch.const("two", [2], np.int32)
-    sketch.node("flat", "Reshape", "x", "two", T=F32, Tshape=I32)
-    session = pulse.tensorflow.load(sketch.data).session()
+    builder = buffer_graph(op, *inputs, **how)
+    builder.const("two", [2], np.int32)
+    builder.node("flat", "Reshape", "x", "two", T=F32, Tshape=I32)
+    session = pulse.tensorflow.load(builder.data).session()
     session.reset()
     chunking = pulse.Chunking(axes={"x": 0, "y": 0}, initial={"v": 0})
-    state = pulse.stream(pulse.load(sketch.data, outputs=["y"], chunking=chunking), backend="numpy").spawn()
+    state = pulse.stream(pulse.load(builder.data, outputs=["y"], chunking=chunking), backend="numpy").spawn()
     buffer = np.zeros((3, 2), np.float32)
     for seed in range(3):
         x = noise_array(1, 2, seed=seed)
@@ -95,19 +95,19 @@ def test_a_change_that_is_not_covered_is_refused() -> None:
         pulse.load(buffer_graph("ResourceScatterMul", "row", "x").data)
 
 
-def branch_graph(go: bool | None = None, deep: bool = False) -> Sketch:
+def branch_graph(go: bool | None = None, deep: bool = False) -> GraphDefBuilder:
     """A buffer v: where go, x becomes its row 1 and the branch gives its sum; else v becomes w, and x is given."""
-    sketch = buffer_graph("ResourceScatterUpdate", "row", "x")
-    nodes = {node.name: node for node in sketch.proto.node}
+    builder = buffer_graph("ResourceScatterUpdate", "row", "x")
+    nodes = {node.name: node for node in builder.proto.node}
     nodes["after"].input[1] = "^branch"
     nodes["y"].input[0] = "sum"
     nodes["y"].input[1] = "branch"
-    sketch.proto.node.remove(nodes["change"])
+    builder.proto.node.remove(nodes["change"])
     if go is None:
-        sketch.place("go", dtype=BOOL)
+        builder.place("go", dtype=BOOL)
     else:
-        sketch.const("go", go, np.bool_)
-    sketch.const("w", noise_array(3, 2))
+        builder.const("go", go, np.bool_)
+    builder.const("w", noise_array(3, 2))
     arguments = [("v", RESOURCE), ("w", F32), ("x", F32), ("row", I32), ("axis", I32)]
     read = {"dtype": F32}
     body = [
@@ -115,20 +115,20 @@ def branch_graph(go: bool | None = None, deep: bool = False) -> Sketch:
         ("late", "ReadVariableOp", ("v", "^put"), read),
         ("total", "Sum", ("late:value:0", "axis"), {"T": F32, "Tidx": I32, "keep_dims": True}),
     ]
-    sketch.function("yes", arguments, body, {"out": "total:output:0"}, ["put"])
-    sketch.function("no", arguments, [("set", "AssignVariableOp", ("v", "w"), read)], {"out": "x"}, ["set"])
+    builder.function("yes", arguments, body, {"out": "total:output:0"}, ["put"])
+    builder.function("no", arguments, [("set", "AssignVariableOp", ("v", "w"), read)], {"out": "x"}, ["set"])
     branches = {"then_branch": Call("yes"), "else_branch": Call("no")}
     inputs = ("v", "w", "x", "row", "axis")
     if deep:
-        sketch.function("deep_no", [*arguments, ("go", BOOL)], [], {"out": "x"})
+        builder.function("deep_no", [*arguments, ("go", BOOL)], [], {"out": "x"})
         inner = ("inner", "If", ("go", *inputs), {"Tcond": BOOL, **branches})
-        sketch.function("deep", [*arguments, ("go", BOOL)], [inner], {"out": "inner:output:0"}, ["inner"])
-        sketch.const("true", True, np.bool_)
+        builder.function("deep", [*arguments, ("go", BOOL)], [inner], {"out": "inner:output:0"}, ["inner"])
+        builder.const("true", True, np.bool_)
         branches = {"then_branch": Call("deep"), "else_branch": Call("deep_no")}
-        sketch.node("branch", "If", "true", *inputs, "go", Tcond=BOOL, **branches)
+        builder.node("branch", "If", "true", *inputs, "go", Tcond=BOOL, **branches)
     else:
-        sketch.node("branch", "If", "go", *inputs, Tcond=BOOL, **branches)
-    return sketch
+        builder.node("branch", "If", "go", *inputs, Tcond=BOOL, **branches)
+    return builder
 
 
 @pytest.mark.parametrize("deep", [False, True])
@@ -167,16 +167,16 @@ def test_branches_that_assign_stream(go: bool) -> None:
 
 def test_a_choice_of_assignments_streams() -> None:
     """The condition is an input of the stream, too: a number for each frame."""
-    sketch = branch_graph()
-    sketch.proto.node.remove(next(node for node in sketch.proto.node if node.name == "go"))
-    sketch.const("zero", 0)
-    sketch.const("both", [0, 1], np.int32)
-    sketch.node("total", "Sum", "x", "both", T=F32, Tidx=I32)
-    sketch.node("go", "Greater", "total", "zero", T=F32)
+    builder = branch_graph()
+    builder.proto.node.remove(next(node for node in builder.proto.node if node.name == "go"))
+    builder.const("zero", 0)
+    builder.const("both", [0, 1], np.int32)
+    builder.node("total", "Sum", "x", "both", T=F32, Tidx=I32)
+    builder.node("go", "Greater", "total", "zero", T=F32)
     chunking = pulse.Chunking(axes={"x": 0, "y": 0}, initial={"v": 0})
-    pulse.verify(pulse.load(sketch.data, chunking=chunking)).require()
-    state = pulse.stream(pulse.load(sketch.data, chunking=chunking)).spawn()
-    session = pulse.tensorflow.load(sketch.data).session()
+    pulse.verify(pulse.load(builder.data, chunking=chunking)).require()
+    state = pulse.stream(pulse.load(builder.data, chunking=chunking)).spawn()
+    session = pulse.tensorflow.load(builder.data).session()
     session.reset()
     signs: set[bool] = set()
     for seed in range(6):
@@ -205,47 +205,47 @@ def test_branches_whose_variable_is_unsure_are_refused() -> None:
 
 
 def test_a_loop_that_assigns_is_refused() -> None:
-    sketch = branch_graph(True)
-    node = next(node for node in sketch.proto.node if node.name == "branch")
+    builder = branch_graph(True)
+    node = next(node for node in builder.proto.node if node.name == "branch")
     node.op = "While"
     del node.attr["then_branch"], node.attr["else_branch"]
     node.attr["cond"].func.name = node.attr["body"].func.name = "no"
     with pytest.raises(
         LoadError, match=r"set \(AssignVariableOp\): a loop assigns a variable, or a branch one"
     ):
-        pulse.load(sketch.data)
+        pulse.load(builder.data)
 
 
 def test_an_assignment_after_a_switch_is_refused() -> None:
-    sketch = buffer_graph("AssignVariableOp", "taken:1")
-    sketch.const("go", True, np.bool_)
-    sketch.node("taken", "Switch", "zeros", "go", T=F32)
+    builder = buffer_graph("AssignVariableOp", "taken:1")
+    builder.const("go", True, np.bool_)
+    builder.node("taken", "Switch", "zeros", "go", T=F32)
     with pytest.raises(LoadError, match=r"change \(AssignVariableOp\): a Switch decides whether it assigns"):
-        pulse.load(sketch.data)
+        pulse.load(builder.data)
 
 
 def test_an_assignment_of_results_of_branches_is_kept() -> None:
-    sketch = buffer_graph("AssignVariableOp", "merged")
-    sketch.place("go", dtype=BOOL)
-    sketch.const("ones", np.ones((3, 2)))
+    builder = buffer_graph("AssignVariableOp", "merged")
+    builder.place("go", dtype=BOOL)
+    builder.const("ones", np.ones((3, 2)))
     for name in ("zeros", "ones"):
-        sketch.node(f"{name}/switch", "Switch", name, "go", T=F32)
-    sketch.node("merged", "Merge", "zeros/switch", "ones/switch:1", T=F32, N=2)
-    session = pulse.tensorflow.load(sketch.data).session()
+        builder.node(f"{name}/switch", "Switch", name, "go", T=F32)
+    builder.node("merged", "Merge", "zeros/switch", "ones/switch:1", T=F32, N=2)
+    session = pulse.tensorflow.load(builder.data).session()
     x = noise_array(1, 2)
     for go in (True, False):
         np.testing.assert_allclose(session.run("y", {"x": x, "go": go}), x + 3 * go, rtol=1e-6)
 
 
 def test_restoring_and_updating_are_no_initialisation() -> None:
-    sketch = buffer_graph("ResourceScatterAdd", "row", "x")
-    sketch.node("update", "NoOp", "^change")
-    sketch.node("assign", "AssignVariableOp", "v", "save/restore", dtype=F32)
-    sketch.node("save/file", "Placeholder", dtype=Type("string"))
-    sketch.node("save/restore", "RestoreV2", "save/file", "save/file", "save/file")
-    sketch.node("save/write", "SaveV2", "save/file", "save/file", "save/file", "after")
-    sketch.node("save/all", "NoOp", "^assign")
-    model = pulse.tensorflow.load(sketch.data)
+    builder = buffer_graph("ResourceScatterAdd", "row", "x")
+    builder.node("update", "NoOp", "^change")
+    builder.node("assign", "AssignVariableOp", "v", "save/restore", dtype=F32)
+    builder.node("save/file", "Placeholder", dtype=Type("string"))
+    builder.node("save/restore", "RestoreV2", "save/file", "save/file", "save/file")
+    builder.node("save/write", "SaveV2", "save/file", "save/file", "save/file", "after")
+    builder.node("save/all", "NoOp", "^assign")
+    model = pulse.tensorflow.load(builder.data)
     assert list(model.graph.output_names) == ["y", "v.next"]
     session = model.session()
     assert session.initialisers == ["init"]

@@ -6,7 +6,7 @@ import pytest
 import pulse
 from pulse.errors import LoadError
 from pulse.facts import Array
-from tests.pulse.tensorflow.graphs import F32, Sketch, noise_array
+from tests.pulse.tensorflow.graphs import F32, GraphDefBuilder, noise_array
 
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 SIZE, WIDTH = 3, 2
@@ -22,16 +22,16 @@ def weights(kind: str, layers: int, ways: int) -> list[Array]:
     return [np.float32(0.3) * noise_array(*shape, seed=place) for place, shape in enumerate(shapes)]
 
 
-def graph(kind: str, layers: int, ways: int, cut: int = 0) -> Sketch:
-    sketch = Sketch()
-    sketch.place("x", -1, 1, WIDTH)
-    sketch.const("h", np.zeros((layers * ways, 1, SIZE)))
+def graph(kind: str, layers: int, ways: int, cut: int = 0) -> GraphDefBuilder:
+    builder = GraphDefBuilder()
+    builder.place("x", -1, 1, WIDTH)
+    builder.const("h", np.zeros((layers * ways, 1, SIZE)))
     vector = np.concatenate([each.ravel() for each in weights(kind, layers, ways)])
-    sketch.const("params", vector[: vector.size - cut])
+    builder.const("params", vector[: vector.size - cut])
     way = "bidirectional" if ways == 2 else "unidirectional"
-    sketch.node("rnn", "CudnnRNN", "x", "h", "h", "params", T=F32, rnn_mode=kind, direction=way)
-    sketch.node("y", "Identity", "rnn", T=F32)
-    return sketch
+    builder.node("rnn", "CudnnRNN", "x", "h", "h", "params", T=F32, rnn_mode=kind, direction=way)
+    builder.node("y", "Identity", "rnn", T=F32)
+    return builder
 
 
 def sigmoid(x: Array) -> Array:
@@ -83,14 +83,14 @@ def test_the_batch_may_come_first(kind: str) -> None:
     x, h = noise_array(2, 5, WIDTH, seed=99), noise_array(2, 2, SIZE, seed=98)
     outputs: list[Array] = []
     for major in (True, False):
-        sketch = Sketch()
-        sketch.place("x", *((-1, 2) if major else (2, -1)), WIDTH)
-        sketch.const("h", h.transpose(1, 0, 2) if major else h)
-        sketch.const("params", np.concatenate([each.ravel() for each in weights(kind, 2, 1)]))
-        sketch.node("rnn", "CudnnRNNV2", "x", "h", "h", "params", T=F32, rnn_mode=kind, time_major=major)
-        sketch.node("y", "Identity", "rnn", T=F32)
-        sketch.node("last", "Identity", "rnn:1", T=F32)
-        typed = pulse.load(sketch.data).model.analyse()
+        builder = GraphDefBuilder()
+        builder.place("x", *((-1, 2) if major else (2, -1)), WIDTH)
+        builder.const("h", h.transpose(1, 0, 2) if major else h)
+        builder.const("params", np.concatenate([each.ravel() for each in weights(kind, 2, 1)]))
+        builder.node("rnn", "CudnnRNNV2", "x", "h", "h", "params", T=F32, rnn_mode=kind, time_major=major)
+        builder.node("y", "Identity", "rnn", T=F32)
+        builder.node("last", "Identity", "rnn:1", T=F32)
+        typed = pulse.load(builder.data).model.analyse()
         results = typed.run(x.transpose(1, 0, 2) if major else x)
         outputs += [results[name].transpose(1, 0, 2) if major else results[name] for name in ("y", "last")]
     for first, other in zip(outputs[:2], outputs[2:]):

@@ -6,68 +6,68 @@ import pytest
 import pulse
 from pulse.errors import PulseError
 from pulse.facts import Array
-from tests.pulse.tensorflow.graphs import F32, I32, Call, Sketch, Type, noise_array
+from tests.pulse.tensorflow.graphs import F32, I32, Call, GraphDefBuilder, Type, noise_array
 
 VARIANT = Type("variant")
 SLICES = {"T": F32, "Index": I32}
 
 
-def joined_differences(first: int, end: int) -> Sketch:
+def joined_differences(first: int, end: int) -> GraphDefBuilder:
     """Concat(x[first:end], x[1:] - x[:-1] / 2), pre-emphasis where those are 0 and 1."""
-    sketch = Sketch()
-    sketch.place("x", 1, -1, 3)
+    builder = GraphDefBuilder()
+    builder.place("x", 1, -1, 3)
     numbers = {"a": [0, first, 0], "b": [0, end, 0], "one": [0, 1, 0], "back": [0, -1, 0], "step": [1, 1, 1]}
     for name, value in numbers.items():
-        sketch.const(name, value, np.int32)
-    sketch.const("axis", 1, np.int32)
-    sketch.const("half", 0.5)
-    sketch.node("head", "StridedSlice", "x", "a", "b", "step", begin_mask=5, end_mask=5, **SLICES)
-    sketch.node("later", "StridedSlice", "x", "one", "one", "step", begin_mask=5, end_mask=7, **SLICES)
-    sketch.node("before", "StridedSlice", "x", "one", "back", "step", begin_mask=7, end_mask=5, **SLICES)
-    sketch.node("part", "Mul", "before", "half", T=F32)
-    sketch.node("rest", "Sub", "later", "part", T=F32)
-    sketch.node("y", "ConcatV2", "head", "rest", "axis", N=2, T=F32, Tidx=I32)
-    return sketch
+        builder.const(name, value, np.int32)
+    builder.const("axis", 1, np.int32)
+    builder.const("half", 0.5)
+    builder.node("head", "StridedSlice", "x", "a", "b", "step", begin_mask=5, end_mask=5, **SLICES)
+    builder.node("later", "StridedSlice", "x", "one", "one", "step", begin_mask=5, end_mask=7, **SLICES)
+    builder.node("before", "StridedSlice", "x", "one", "back", "step", begin_mask=7, end_mask=5, **SLICES)
+    builder.node("part", "Mul", "before", "half", T=F32)
+    builder.node("rest", "Sub", "later", "part", T=F32)
+    builder.node("y", "ConcatV2", "head", "rest", "axis", N=2, T=F32, Tidx=I32)
+    return builder
 
 
-def averaging_loop(bare: bool) -> Sketch:
+def averaging_loop(bare: bool) -> GraphDefBuilder:
     """The state becomes (s + x) / 2; it begins as the first frame, by a lookup, or by a slice that is scaled twice."""
-    sketch = Sketch()
-    sketch.place("x", -1, 3)
+    builder = GraphDefBuilder()
+    builder.place("x", -1, 3)
     for name, value in {"zero": [0], "one": [1], "none": 0, "element": [3]}.items():
-        sketch.const(name, value, np.int32)
-    sketch.const("two", 2.0)
-    sketch.node("shape", "Shape", "x", T=F32, out_type=I32)
-    sketch.node("time", "StridedSlice", "shape", "zero", "one", "one", T=I32, Index=I32, shrink_axis_mask=1)
+        builder.const(name, value, np.int32)
+    builder.const("two", 2.0)
+    builder.node("shape", "Shape", "x", T=F32, out_type=I32)
+    builder.node("time", "StridedSlice", "shape", "zero", "one", "one", T=I32, Index=I32, shrink_axis_mask=1)
     if bare:
-        sketch.node("s", "GatherV2", "x", "none", "none", Tparams=F32, batch_dims=0)
+        builder.node("s", "GatherV2", "x", "none", "none", Tparams=F32, batch_dims=0)
     else:
-        sketch.node("cut", "StridedSlice", "x", "zero", "one", "one", shrink_axis_mask=1, **SLICES)
-        sketch.node("twice", "Mul", "cut", "two", T=F32)
-        sketch.node("s", "RealDiv", "twice", "two", T=F32)
-    sketch.node("made", "TensorListReserve", "element", "time", element_dtype=F32, shape_type=I32)
-    return add_loop(sketch, "none", "made")
+        builder.node("cut", "StridedSlice", "x", "zero", "one", "one", shrink_axis_mask=1, **SLICES)
+        builder.node("twice", "Mul", "cut", "two", T=F32)
+        builder.node("s", "RealDiv", "twice", "two", T=F32)
+    builder.node("made", "TensorListReserve", "element", "time", element_dtype=F32, shape_type=I32)
+    return add_loop(builder, "none", "made")
 
 
-def from_the_second(writes_first: bool = True) -> Sketch:
+def from_the_second(writes_first: bool = True) -> GraphDefBuilder:
     """The same over the frames from the second on, the first one being the first result: a scan without beginning."""
-    sketch = averaging_loop(False)
-    for node in sketch.proto.node:
+    builder = averaging_loop(False)
+    for node in builder.proto.node:
         if node.name == "while":
             node.input[0] = "begin"
             node.input[2] = "filled"
-    sketch.const("begin", 1, np.int32)
+    builder.const("begin", 1, np.int32)
     place = "none" if writes_first else "begin"
-    sketch.node("filled", "TensorListSetItem", "made", place, "s", element_dtype=F32)
-    return sketch
+    builder.node("filled", "TensorListSetItem", "made", place, "s", element_dtype=F32)
+    return builder
 
 
-def add_loop(sketch: Sketch, begin: str, counter: str) -> Sketch:
+def add_loop(builder: GraphDefBuilder, begin: str, counter: str) -> GraphDefBuilder:
     """The loop over x, whose state begins as s."""
     arguments = [("i", I32), ("n", I32), ("out", VARIANT), ("s", F32), ("list", VARIANT)]
-    sketch.function("cond", arguments, [("less", "Less", ("i", "n"), {"T": I32})], {"go": "less:z:0"})
+    builder.function("cond", arguments, [("less", "Less", ("i", "n"), {"T": I32})], {"go": "less:z:0"})
     item = ("list", "i", "element:output:0")
-    sketch.function(
+    builder.function(
         "body",
         arguments,
         [
@@ -82,10 +82,10 @@ def add_loop(sketch: Sketch, begin: str, counter: str) -> Sketch:
         ],
         {"a": "next:z:0", "b": "n", "c": "write:output_handle:0", "d": "new:z:0", "e": "list"},
     )
-    sketch.node("list", "TensorListFromTensor", "x", "element", element_dtype=F32, shape_type=I32)
-    sketch.node("while", "While", begin, "time", counter, "s", "list", cond=Call("cond"), body=Call("body"))
-    sketch.node("y", "TensorListStack", "while:2", "element", element_dtype=F32)
-    return sketch
+    builder.node("list", "TensorListFromTensor", "x", "element", element_dtype=F32, shape_type=I32)
+    builder.node("while", "While", begin, "time", counter, "s", "list", cond=Call("cond"), body=Call("body"))
+    builder.node("y", "TensorListStack", "while:2", "element", element_dtype=F32)
+    return builder
 
 
 def average(x: Array, first: int) -> Array:
@@ -137,31 +137,31 @@ def test_a_list_without_its_first_element_runs_offline_only() -> None:
 
 
 def test_running_products_of_features_stream() -> None:
-    sketch = Sketch()
-    sketch.place("x", 1, -1, 5)
-    sketch.const("axis", 2, np.int32)
-    sketch.node("y", "Cumprod", "x", "axis", T=F32, Tidx=I32, exclusive=True)
-    pulse.verify(pulse.load(sketch.data), pulse=2, backend="numpy").require()
+    builder = GraphDefBuilder()
+    builder.place("x", 1, -1, 5)
+    builder.const("axis", 2, np.int32)
+    builder.node("y", "Cumprod", "x", "axis", T=F32, Tidx=I32, exclusive=True)
+    pulse.verify(pulse.load(builder.data), pulse=2, backend="numpy").require()
 
 
 def test_frames_that_are_channels_are_normalised_in_streams() -> None:
     """LayerNormalization as Keras 2 writes it: frames as channels, and the statistics of the batch."""
-    sketch = Sketch()
-    sketch.place("x", 1, -1, 4)
+    builder = GraphDefBuilder()
+    builder.place("x", 1, -1, 4)
     for name, value in {"one": [1], "two": [2], "frames": [1, -1, 4, 1], "back": [1, -1, 4]}.items():
-        sketch.const(name, value, np.int32)
+        builder.const(name, value, np.int32)
     for name, value in {"ones": 1.0, "zeros": 0.0}.items():
-        sketch.const(f"{name}/value", value)
-    sketch.const("none", [], np.float32)
-    sketch.node("shape", "Shape", "x", T=F32, out_type=I32)
-    sketch.node("time", "StridedSlice", "shape", "one", "two", "one", T=I32, Index=I32)
+        builder.const(f"{name}/value", value)
+    builder.const("none", [], np.float32)
+    builder.node("shape", "Shape", "x", T=F32, out_type=I32)
+    builder.node("time", "StridedSlice", "shape", "one", "two", "one", T=I32, Index=I32)
     for name in ("ones", "zeros"):
-        sketch.node(name, "Fill", "time", f"{name}/value", T=F32, index_type=I32)
-    sketch.node("wide", "Reshape", "x", "frames", T=F32, Tshape=I32)
+        builder.node(name, "Fill", "time", f"{name}/value", T=F32, index_type=I32)
+    builder.node("wide", "Reshape", "x", "frames", T=F32, Tshape=I32)
     how = {"is_training": True, "epsilon": 0.001, "data_format": "NCHW", "T": F32}
-    sketch.node("norm", "FusedBatchNormV3", "wide", "ones", "zeros", "none", "none", **how)
-    sketch.node("y", "Reshape", "norm", "back", T=F32, Tshape=I32)
-    model = pulse.load(sketch.data).model.analyse()
+    builder.node("norm", "FusedBatchNormV3", "wide", "ones", "zeros", "none", "none", **how)
+    builder.node("y", "Reshape", "norm", "back", T=F32, Tshape=I32)
+    model = pulse.load(builder.data).model.analyse()
     x = noise_array(1, 6, 4)
     expected = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 0.001)
     np.testing.assert_allclose(model.run(x)["y"], expected, rtol=1e-5, atol=1e-5)

@@ -9,7 +9,7 @@ import pulse
 from pulse.errors import LoadError
 from pulse.ops.control import Loop
 from pulse.ops.scan import Scan
-from tests.pulse.tensorflow.graphs import Sketch, noise_array
+from tests.pulse.tensorflow.graphs import GraphDefBuilder, noise_array
 from tests.pulse.tensorflow.loops import (
     branches,
     expected_states,
@@ -69,12 +69,12 @@ def test_branches_are_chosen(flag: bool) -> None:
     np.testing.assert_allclose(chosen.run({"x": x})["y"], expected, rtol=1e-6)
 
 
-def without(drop: str) -> Callable[[Sketch], bytes]:
-    def spoilt(sketch: Sketch) -> bytes:
-        nodes = [node for node in sketch.proto.node if node.name != drop]
-        del sketch.proto.node[:]
-        sketch.proto.node.extend(nodes)
-        return sketch.data
+def without(drop: str) -> Callable[[GraphDefBuilder], bytes]:
+    def spoilt(builder: GraphDefBuilder) -> bytes:
+        nodes = [node for node in builder.proto.node if node.name != drop]
+        del builder.proto.node[:]
+        builder.proto.node.extend(nodes)
+        return builder.data
 
     return spoilt
 
@@ -86,13 +86,13 @@ def test_loops_that_are_not_whole_are_refused(drop: str) -> None:
 
 
 def test_a_loop_that_assigns_a_variable_is_refused_by_the_node() -> None:
-    sketch = until(10.0)
-    body = next(each for each in sketch.proto.library.function if each.signature.name == "body")
+    builder = until(10.0)
+    body = next(each for each in builder.proto.library.function if each.signature.name == "body")
     node = body.node_def.add(name="store", op="AssignVariableOp")
     node.input.extend(["limit", "x"])
     body.control_ret["store"] = "store"
     with pytest.raises(LoadError, match=r"store \(AssignVariableOp\): a loop assigns a variable"):
-        pulse.load(sketch.data).model.analyse()
+        pulse.load(builder.data).model.analyse()
 
 
 def test_strides_beside_an_index_that_is_computed_are_refused() -> None:

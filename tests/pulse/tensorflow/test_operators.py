@@ -12,7 +12,7 @@ from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.ops.conv import Conv
 from pulse.tensorflow.registry import TRANSLATORS
-from tests.pulse.tensorflow.graphs import BOOL, F32, I32, I64, Sketch, Type, noise_array
+from tests.pulse.tensorflow.graphs import BOOL, F32, I32, I64, GraphDefBuilder, Type, noise_array
 from tests.pulse.tensorflow.windows import dilated_convolution, overlap_added
 
 X = noise_array(2, 5, 4)
@@ -28,7 +28,7 @@ BLOCKS = IMAGE.reshape(1, 2, 2, 3, 2, 3).transpose(0, 1, 3, 2, 4, 5).reshape(1, 
 
 def result(op: str, inputs: Sequence[Any], count: int = 1, **attributes: Any) -> list[Array]:
     """What an operator gives; the first input is fed, the others are constants."""
-    sketch = Sketch()
+    builder = GraphDefBuilder()
     arrays = [np.asarray(each) for each in inputs]
     types = {
         np.dtype(np.float32): F32,
@@ -36,13 +36,13 @@ def result(op: str, inputs: Sequence[Any], count: int = 1, **attributes: Any) ->
         np.dtype(np.int64): I64,
         np.dtype(np.bool_): BOOL,
     }
-    names = [sketch.place("x", *arrays[0].shape, dtype=types[arrays[0].dtype])]
-    names += [sketch.const(f"c{place}", array, array.dtype) for place, array in enumerate(arrays[1:])]
-    sketch.node("y", op, *names, **{"T": types[arrays[0].dtype], **attributes})
+    names = [builder.place("x", *arrays[0].shape, dtype=types[arrays[0].dtype])]
+    names += [builder.const(f"c{place}", array, array.dtype) for place, array in enumerate(arrays[1:])]
+    builder.node("y", op, *names, **{"T": types[arrays[0].dtype], **attributes})
     outputs = ["y", *(f"y:{slot}" for slot in range(1, count))]
     for slot, name in enumerate(outputs):
-        sketch.node(f"out{slot}", "Identity", name, T=F32)
-    typed = pulse.load(sketch.data).model.analyse()
+        builder.node(f"out{slot}", "Identity", name, T=F32)
+    typed = pulse.load(builder.data).model.analyse()
     results = typed.run({"x": arrays[0]})
     return [results[f"out{slot}"] for slot in range(count)]
 
@@ -265,45 +265,45 @@ def test_a_convolution_between_blocks_is_a_dilated_one_and_streams() -> None:
 
 
 def test_transposed_convolution() -> None:
-    sketch = Sketch()
-    sketch.const("size", [1, 1, 11, 2], np.int32)
-    sketch.const("w", noise_array(1, 3, 2, 4))
-    sketch.place("x", 1, 1, 5, 4)
-    sketch.node("y", "Conv2DBackpropInput", "size", "w", "x", T=F32, strides=[1, 1, 2, 1], padding="VALID")
+    builder = GraphDefBuilder()
+    builder.const("size", [1, 1, 11, 2], np.int32)
+    builder.const("w", noise_array(1, 3, 2, 4))
+    builder.place("x", 1, 1, 5, 4)
+    builder.node("y", "Conv2DBackpropInput", "size", "w", "x", T=F32, strides=[1, 1, 2, 1], padding="VALID")
     x, w, y = noise_array(1, 1, 5, 4, seed=3), noise_array(1, 3, 2, 4), np.zeros((1, 1, 11, 2), np.float32)
     for frame in range(5):
         y[0, 0, 2 * frame : 2 * frame + 3] += np.einsum("koc,c->ko", w[0], x[0, 0, frame])
-    np.testing.assert_allclose(pulse.load(sketch.data).model.analyse().run(x)["y"], y, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(pulse.load(builder.data).model.analyse().run(x)["y"], y, rtol=1e-5, atol=1e-5)
 
 
 def test_spectra_give_what_numpy_gives() -> None:
-    sketch = Sketch()
-    sketch.place("x", 2, 8)
-    sketch.const("points", [8], np.int32)
-    sketch.node("bins", "RFFT", "x", "points", Tcomplex=Type("c64"), Treal=F32)
-    sketch.node("size", "ComplexAbs", "bins", T=Type("c64"), Tout=F32)
-    sketch.node("phase", "Angle", "bins", T=Type("c64"), Tout=F32)
-    sketch.node("turned", "Conj", "bins", T=Type("c64"))
-    sketch.node("power", "Mul", "bins", "turned", T=Type("c64"))
-    sketch.node("y", "IRFFT", "power", "points", Tcomplex=Type("c64"), Treal=F32)
+    builder = GraphDefBuilder()
+    builder.place("x", 2, 8)
+    builder.const("points", [8], np.int32)
+    builder.node("bins", "RFFT", "x", "points", Tcomplex=Type("c64"), Treal=F32)
+    builder.node("size", "ComplexAbs", "bins", T=Type("c64"), Tout=F32)
+    builder.node("phase", "Angle", "bins", T=Type("c64"), Tout=F32)
+    builder.node("turned", "Conj", "bins", T=Type("c64"))
+    builder.node("power", "Mul", "bins", "turned", T=Type("c64"))
+    builder.node("y", "IRFFT", "power", "points", Tcomplex=Type("c64"), Treal=F32)
     x = noise_array(2, 8)
-    outputs = pulse.load(sketch.data).model.analyse().run({"x": x})
+    outputs = pulse.load(builder.data).model.analyse().run({"x": x})
     bins = np.fft.rfft(x)
     np.testing.assert_allclose(outputs["size"], np.abs(bins), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(np.exp(1j * outputs["phase"]), np.exp(1j * np.angle(bins)), atol=1e-5)
     np.testing.assert_allclose(outputs["y"], np.fft.irfft(bins * bins.conj()), rtol=1e-4, atol=1e-4)
-    session = pulse.tensorflow.load(sketch.data).session()
+    session = pulse.tensorflow.load(builder.data).session()
     np.testing.assert_allclose(session.run("bins", {"x": x}), bins, rtol=1e-5, atol=1e-5)
 
 
 def test_complex_numbers_elsewhere_are_refused() -> None:
-    sketch = Sketch()
-    sketch.place("x", 2, 8)
-    sketch.const("points", [8], np.int32)
-    sketch.node("bins", "RFFT", "x", "points", Tcomplex=Type("c64"), Treal=F32)
-    sketch.node("y", "Tanh", "bins", T=Type("c64"))
+    builder = GraphDefBuilder()
+    builder.place("x", 2, 8)
+    builder.const("points", [8], np.int32)
+    builder.node("bins", "RFFT", "x", "points", Tcomplex=Type("c64"), Treal=F32)
+    builder.node("y", "Tanh", "bins", T=Type("c64"))
     with pytest.raises(LoadError, match=r"y \(Tanh\): complex"):
-        pulse.load(sketch.data).model.analyse()
+        pulse.load(builder.data).model.analyse()
 
 
 def test_batch_norm_and_fake_quantisation() -> None:
@@ -330,9 +330,9 @@ def test_batch_norm_and_fake_quantisation() -> None:
 
 
 def test_block_lstm_clips_its_cells() -> None:
-    sketch = Sketch()
-    sketch.place("x", -1, 1, 3)
-    sketch.const("longest", 6, np.int64)
+    builder = GraphDefBuilder()
+    builder.place("x", -1, 1, 3)
+    builder.const("longest", 6, np.int64)
     zeros = np.zeros((1, 2))
     for name, value in {
         "s": zeros,
@@ -340,11 +340,11 @@ def test_block_lstm_clips_its_cells() -> None:
         "p": zeros[0],
         "b": noise_array(8, seed=2),
     }.items():
-        sketch.const(name, value)
+        builder.const(name, value)
     inputs = ("longest", "x", "s", "s", "w", "p", "p", "p", "b")
-    sketch.node("cell", "BlockLSTM", *inputs, T=F32, forget_bias=0.5, cell_clip=0.75)
-    sketch.node("y", "Identity", "cell:6", T=F32)
-    typed = pulse.load(sketch.data, inputs={"x": "6,1,3"}).model.analyse()
+    builder.node("cell", "BlockLSTM", *inputs, T=F32, forget_bias=0.5, cell_clip=0.75)
+    builder.node("y", "Identity", "cell:6", T=F32)
+    typed = pulse.load(builder.data, inputs={"x": "6,1,3"}).model.analyse()
     x, w, b = noise_array(6, 1, 3, seed=5), 3 * noise_array(5, 8), noise_array(8, seed=2)
     cs, h, expected = np.zeros((1, 2)), np.zeros((1, 2)), []
     for frame in x:
@@ -361,14 +361,14 @@ def test_a_cell_is_a_frame_of_a_block() -> None:
     weights = (noise_array(5, 8), *peeps, noise_array(8, seed=6))
     how = {"forget_bias": 0.5, "cell_clip": 0.75, "use_peephole": True}
     cells = result("LSTMBlockCell", (x[0], cs, h, *weights), 7, **how)
-    sketch = Sketch()
-    sketch.place("x", 1, 1, 3)
+    builder = GraphDefBuilder()
+    builder.place("x", 1, 1, 3)
     for place, value in enumerate((cs, h, *weights)):
-        sketch.const(f"c{place}", value)
-    sketch.const("longest", 1, np.int64)
-    sketch.node("y", "BlockLSTM", "longest", "x", *(f"c{place}" for place in range(7)), T=F32, **how)
+        builder.const(f"c{place}", value)
+    builder.const("longest", 1, np.int64)
+    builder.node("y", "BlockLSTM", "longest", "x", *(f"c{place}" for place in range(7)), T=F32, **how)
     names = ["y", *(f"y:{slot}" for slot in range(1, 7))]
-    frames = tensorflow.load(sketch.data, outputs=names).analyse().run(x)
+    frames = tensorflow.load(builder.data, outputs=names).analyse().run(x)
     for name, cell in zip(names, cells):
         np.testing.assert_allclose(cell, frames[name][0], rtol=1e-5, atol=1e-6)
 
@@ -407,11 +407,11 @@ def test_bands_of_matrices_give_what_numpy_gives(below: int, above: int) -> None
 
 
 def test_shapes_are_broadcast() -> None:
-    sketch = Sketch()
-    sketch.place("x", -1, 4)
-    sketch.const("other", [3, 1, 1], np.int32)
-    sketch.node("shape", "Shape", "x", T=F32, out_type=I32)
-    sketch.node("both", "BroadcastArgs", "shape", "other", T=I32)
-    sketch.node("y", "BroadcastTo", "x", "both", T=F32)
+    builder = GraphDefBuilder()
+    builder.place("x", -1, 4)
+    builder.const("other", [3, 1, 1], np.int32)
+    builder.node("shape", "Shape", "x", T=F32, out_type=I32)
+    builder.node("both", "BroadcastArgs", "shape", "other", T=I32)
+    builder.node("y", "BroadcastTo", "x", "both", T=F32)
     x = noise_array(2, 4)
-    assert np.array_equal(pulse.load(sketch.data).model.analyse().run(x)["y"], np.broadcast_to(x, (3, 2, 4)))
+    assert np.array_equal(pulse.load(builder.data).model.analyse().run(x)["y"], np.broadcast_to(x, (3, 2, 4)))

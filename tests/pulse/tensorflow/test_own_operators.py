@@ -12,7 +12,7 @@ from pulse.facts import Array
 from pulse.onnx import registry
 from pulse.tensorflow import register_kernel, register_op
 from pulse.tensorflow.own_operators import OWN, OwnOperator
-from tests.pulse.tensorflow.graphs import F32, I32, Call, Sketch, noise_array
+from tests.pulse.tensorflow.graphs import F32, I32, Call, GraphDefBuilder, noise_array
 
 
 @pytest.fixture(autouse=True)
@@ -38,11 +38,11 @@ def zero_out() -> OwnOperator:
     return own
 
 
-def graph() -> Sketch:
-    sketch = Sketch()
-    sketch.place("x", -1, dtype=I32)
-    sketch.node("y", "ZeroOut", "x")
-    return sketch
+def graph() -> GraphDefBuilder:
+    builder = GraphDefBuilder()
+    builder.place("x", -1, dtype=I32)
+    builder.node("y", "ZeroOut", "x")
+    return builder
 
 
 def test_the_first_number_stays() -> None:
@@ -61,28 +61,28 @@ def test_it_is_found_in_the_body_of_a_function_by_the_names_of_its_outputs() -> 
     def kernel(x: Array) -> tuple[Array, Array]:
         return np.minimum(x, np.float32(0)), np.maximum(x, np.float32(0))
 
-    sketch = Sketch()
-    sketch.place("x", -1)
-    sketch.function("f", [("a", F32)], [("parts", "Parts", ("a",))], {"y": "parts:high:0"})
-    sketch.node("y", "PartitionedCall", "x", f=Call("f"))
+    builder = GraphDefBuilder()
+    builder.place("x", -1)
+    builder.function("f", [("a", F32)], [("parts", "Parts", ("a",))], {"y": "parts:high:0"})
+    builder.node("y", "PartitionedCall", "x", f=Call("f"))
     x = noise_array(5)
-    assert np.array_equal(pulse.load(sketch.data).model.analyse().run(x)["y"], np.maximum(x, 0))
+    assert np.array_equal(pulse.load(builder.data).model.analyse().run(x)["y"], np.maximum(x, 0))
 
 
 def test_attributes_are_given_by_name_and_streams_need_a_relation() -> None:
     register_op("Scaled", "x:any", "y:any", attributes={"factor": 2.0})
     register_kernel("Scaled")(lambda x, factor: x * x.dtype.type(factor))
-    sketch = Sketch()
-    sketch.place("x", 1, -1)
-    sketch.node("y", "Scaled", "x", factor=3.0)
-    typed = pulse.load(sketch.data).model.analyse()
+    builder = GraphDefBuilder()
+    builder.place("x", 1, -1)
+    builder.node("y", "Scaled", "x", factor=3.0)
+    typed = pulse.load(builder.data).model.analyse()
     assert np.array_equal(typed.run(noise_array(1, 4))["y"], 3 * noise_array(1, 4))
     with pytest.raises(PulsifyError, match="how it depends on time is not declared"):
         typed.pulsify()
     register_op("Again", "x:f32", "y:f32", stream=lambda facts, axes: Pointwise((axes[0] or 0,)))
     register_kernel("Again")(lambda x: x + np.float32(1))
-    sketch.node("z", "Again", "x")
-    model = pulse.load(sketch.data).model.analyse().with_outputs(["z"])
+    builder.node("z", "Again", "x")
+    model = pulse.load(builder.data).model.analyse().with_outputs(["z"])
     pulse.verify(model, backend="numpy").require()
 
 
@@ -92,10 +92,10 @@ def test_misfits_are_refused() -> None:
         own("text")
     with pytest.raises(InputError, match="2 inputs for to_zero"):
         own([1], [2])
-    sketch = graph()
-    sketch.proto.node[0].attr["dtype"].type = 1
+    builder = graph()
+    builder.proto.node[0].attr["dtype"].type = 1
     with pytest.raises(FactError, match="and i32 is declared"):
-        pulse.load(sketch.data).model.analyse()
+        pulse.load(builder.data).model.analyse()
     register_kernel("ZeroOut")(lambda x: x[:1])
     with pytest.raises(InputError, match="its kernel gives zeroed as 1,i32, and 3,i32 is declared"):
         own([1, 2, 3])
@@ -118,8 +118,8 @@ def test_declarations_are_checked() -> None:
 
 def test_a_translator_is_registered_as_for_onnx() -> None:
     operator("tensorflow::Passing")(lambda node: node.input(0))
-    sketch = Sketch()
-    sketch.place("x", -1)
-    sketch.node("p", "Passing", "x")
-    sketch.node("y", "Neg", "p", T=F32)
-    assert pulse.load(sketch.data).model.analyse().run(np.float32([1, 2]))["y"].tolist() == [-1, -2]
+    builder = GraphDefBuilder()
+    builder.place("x", -1)
+    builder.node("p", "Passing", "x")
+    builder.node("y", "Neg", "p", T=F32)
+    assert pulse.load(builder.data).model.analyse().run(np.float32([1, 2]))["y"].tolist() == [-1, -2]

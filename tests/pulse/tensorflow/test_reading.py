@@ -13,17 +13,17 @@ from pulse.errors import LoadError
 from pulse.tensorflow.messages import GraphDef, TensorProto
 from pulse.tensorflow.nodes import NodeOutput
 from pulse.tensorflow.tensors import tensor_value
-from tests.pulse.tensorflow.graphs import F32, I32, Call, Shape, Sketch, noise_array
+from tests.pulse.tensorflow.graphs import F32, I32, Call, GraphDefBuilder, Shape, noise_array
 
 
-def graph() -> Sketch:
-    sketch = Sketch()
-    sketch.place("x", 1, -1, 4)
-    sketch.const("w", noise_array(4, 3))
-    sketch.const("shape", [-1, 4], np.int32)
-    sketch.node("flat", "Reshape", "x", "shape", T=F32, Tshape=I32)
-    sketch.node("y", "MatMul", "flat", "w", T=F32)
-    return sketch
+def graph() -> GraphDefBuilder:
+    builder = GraphDefBuilder()
+    builder.place("x", 1, -1, 4)
+    builder.const("w", noise_array(4, 3))
+    builder.const("shape", [-1, 4], np.int32)
+    builder.node("flat", "Reshape", "x", "shape", T=F32, Tshape=I32)
+    builder.node("y", "MatMul", "flat", "w", T=F32)
+    return builder
 
 
 def test_a_graph_is_recognised_by_its_content() -> None:
@@ -66,36 +66,36 @@ def test_any_tensor_may_be_an_input() -> None:
 
 
 def test_a_shape_that_the_file_leaves_open_is_inferred() -> None:
-    sketch = Sketch()
-    sketch.node("x", "Placeholder", dtype=F32, shape=Shape(None))
-    sketch.const("w", noise_array(4, 3))
-    sketch.node("relu", "Relu", "x", T=F32)
-    sketch.node("y", "MatMul", "relu", "w", T=F32)
-    model = pulse.load(sketch.data, inputs={"x": "T,4"})
+    builder = GraphDefBuilder()
+    builder.node("x", "Placeholder", dtype=F32, shape=Shape(None))
+    builder.const("w", noise_array(4, 3))
+    builder.node("relu", "Relu", "x", T=F32)
+    builder.node("y", "MatMul", "relu", "w", T=F32)
+    model = pulse.load(builder.data, inputs={"x": "T,4"})
     assert str(model.analyse().outputs["y"]) == "T,3,f32"
-    assert str(pulse.load(sketch.data).model.infer().inputs["x"]) == "?,4,f32"
+    assert str(pulse.load(builder.data).model.infer().inputs["x"]) == "?,4,f32"
     with pytest.raises(LoadError, match="the file gives no"):
-        pulse.load(sketch.data).model.analyse()
+        pulse.load(builder.data).model.analyse()
 
 
 def test_an_unknown_operator_matters_only_if_it_is_needed() -> None:
-    sketch = graph()
-    sketch.node("odd", "QuantumLeap", "x", T=F32)
-    sketch.node("silent", "NoOp", "^odd")
-    sketch.node("out", "Relu", "y", "^silent", T=F32)
-    sketch.node("seen", "Identity", "odd", T=F32)
+    builder = graph()
+    builder.node("odd", "QuantumLeap", "x", T=F32)
+    builder.node("silent", "NoOp", "^odd")
+    builder.node("out", "Relu", "y", "^silent", T=F32)
+    builder.node("seen", "Identity", "odd", T=F32)
     with pytest.raises(LoadError, match=r"QuantumLeap \(1 node, first odd\)"):
-        pulse.load(sketch.data).model.analyse()
-    assert pulse.tensorflow.load(sketch.data).session().run("out", {"x": noise_array(1, 2, 4)}).shape == (
+        pulse.load(builder.data).model.analyse()
+    assert pulse.tensorflow.load(builder.data).session().run("out", {"x": noise_array(1, 2, 4)}).shape == (
         2,
         3,
     )
 
 
 def test_calls_of_functions_are_inlined() -> None:
-    sketch = Sketch()
-    sketch.place("x", -1, 2)
-    sketch.function(
+    builder = GraphDefBuilder()
+    builder.place("x", -1, 2)
+    builder.function(
         "twice",
         [("a", F32)],
         [
@@ -105,17 +105,17 @@ def test_calls_of_functions_are_inlined() -> None:
         ],
         {"result": "sum:z:0"},
     )
-    sketch.function(
+    builder.function(
         "outer",
         [("b", F32)],
         [("call", "PartitionedCall", ("b",), {"f": Call("twice")})],
         {"c": "call:output:0"},
     )
-    sketch.node("called", "StatefulPartitionedCall", "x", f=Call("outer"))
-    sketch.node("y", "Identity", "called", T=F32)
+    builder.node("called", "StatefulPartitionedCall", "x", f=Call("outer"))
+    builder.node("y", "Identity", "called", T=F32)
     x = noise_array(3, 2)
     np.testing.assert_allclose(
-        pulse.load(sketch.data).model.analyse().run(x)["y"], x.sum(1, keepdims=True), rtol=1e-6
+        pulse.load(builder.data).model.analyse().run(x)["y"], x.sum(1, keepdims=True), rtol=1e-6
     )
 
 
@@ -135,25 +135,27 @@ def test_calls_of_functions_are_inlined() -> None:
         ),
     ],
 )
-def test_broken_graphs_are_refused_with_the_reason(spoil: Callable[[Sketch], Any], reason: str) -> None:
-    sketch = graph()
-    spoil(sketch)
+def test_broken_graphs_are_refused_with_the_reason(
+    spoil: Callable[[GraphDefBuilder], Any], reason: str
+) -> None:
+    builder = graph()
+    spoil(builder)
     with pytest.raises(LoadError, match=reason):
-        pulse.load(sketch.data).model.analyse()
+        pulse.load(builder.data).model.analyse()
 
 
 def test_functions_that_call_each_other_end() -> None:
-    sketch = Sketch()
-    sketch.place("x", 2)
-    sketch.function(
+    builder = GraphDefBuilder()
+    builder.place("x", 2)
+    builder.function(
         "round",
         [("a", F32)],
         [("again", "PartitionedCall", ("a",), {"f": Call("round")})],
         {"r": "again:output:0"},
     )
-    sketch.node("y", "PartitionedCall", "x", f=Call("round"))
+    builder.node("y", "PartitionedCall", "x", f=Call("round"))
     with pytest.raises(LoadError, match="deep"):
-        pulse.load(sketch.data)
+        pulse.load(builder.data)
 
 
 def test_the_messages_meet_no_others_of_the_same_names() -> None:

@@ -11,7 +11,7 @@ from pulse.errors import LoadError, PulsifyError
 from pulse.facts import Array
 from pulse.tensorflow.messages import SavedModel, TrackableObjectGraph
 from pulse.tensorflow.read.checkpoint import CheckpointTensors
-from tests.pulse.tensorflow.graphs import F32, Shape, Sketch, noise_array, write_checkpoint
+from tests.pulse.tensorflow.graphs import F32, GraphDefBuilder, Shape, noise_array, write_checkpoint
 from tests.pulse.tensorflow.saved import FIRST, W, stateful
 
 CALLED = Chunking(axes={"x": 0, "y": 0})
@@ -112,20 +112,20 @@ def test_it_is_exported_with_its_state(tmp_path: Path) -> None:
 
 
 def test_a_variable_without_a_first_value_is_asked_for() -> None:
-    sketch = Sketch()
-    sketch.place("x", 1, 4)
-    sketch.node("v", "VariableV2", dtype=F32, shape=Shape((1, 4)))
-    sketch.node("y", "AddV2", "x", "v", T=F32)
-    sketch.node("store", "Assign", "v", "y", T=F32)
-    sketch.node("out", "Identity", "y", "^store", T=F32)
+    builder = GraphDefBuilder()
+    builder.place("x", 1, 4)
+    builder.node("v", "VariableV2", dtype=F32, shape=Shape((1, 4)))
+    builder.node("y", "AddV2", "x", "v", T=F32)
+    builder.node("store", "Assign", "v", "y", T=F32)
+    builder.node("out", "Identity", "y", "^store", T=F32)
     axes = {"x": 0, "out": 0}
     with pytest.raises(
         PulsifyError,
         match=r'no first value for its state v; give one, as in chunking=Chunking\(initial=\{"v": 0\}\)',
     ):
-        pulse.stream(pulse.load(sketch.data, chunking=Chunking(axes=axes)))
+        pulse.stream(pulse.load(builder.data, chunking=Chunking(axes=axes)))
     state = pulse.stream(
-        pulse.load(sketch.data, chunking=Chunking(axes=axes, initial={"v": 0})), backend="numpy"
+        pulse.load(builder.data, chunking=Chunking(axes=axes, initial={"v": 0})), backend="numpy"
     ).spawn()
     unit = np.ones((1, 4), np.float32)
     assert [float(state.step(unit)["out"][0, 0]) for _ in range(3)] == [1, 2, 3]

@@ -8,12 +8,12 @@ import pytest
 from pulse import tensorflow
 from pulse.errors import InputError, LoadError
 from pulse.tensorflow import Session
-from tests.pulse.tensorflow.graphs import F32, I32, Shape, Sketch, noise_array
+from tests.pulse.tensorflow.graphs import F32, I32, GraphDefBuilder, Shape, noise_array
 from tests.pulse.tensorflow.variables import counter
 
 
-def session(sketch: Sketch) -> Session:
-    return tensorflow.load(sketch.data).session()
+def session(builder: GraphDefBuilder) -> Session:
+    return tensorflow.load(builder.data).session()
 
 
 @pytest.mark.parametrize("resource", [False, True])
@@ -65,17 +65,17 @@ def test_each_session_has_variables_of_its_own() -> None:
     assert (int(first.run("read")), int(second.run("read"))) == (1, 0)
 
 
-def layers() -> Sketch:
-    sketch = Sketch()
-    sketch.place("x", -1, 2)
-    sketch.place("other", -1, 2)
-    sketch.const("w", noise_array(2, 3))
-    sketch.node("conv", "MatMul", "x", "w", T=F32)
-    sketch.node("relu", "Relu", "conv", T=F32)
-    sketch.node("both", "AddV2", "x", "other", T=F32)
-    sketch.node("shape", "Shape", "conv", T=F32, out_type=I32)
-    sketch.node("more", "Greater", "relu", "conv", T=F32)
-    return sketch
+def layers() -> GraphDefBuilder:
+    builder = GraphDefBuilder()
+    builder.place("x", -1, 2)
+    builder.place("other", -1, 2)
+    builder.const("w", noise_array(2, 3))
+    builder.node("conv", "MatMul", "x", "w", T=F32)
+    builder.node("relu", "Relu", "conv", T=F32)
+    builder.node("both", "AddV2", "x", "other", T=F32)
+    builder.node("shape", "Shape", "conv", T=F32, out_type=I32)
+    builder.node("more", "Greater", "relu", "conv", T=F32)
+    return builder
 
 
 def test_any_tensor_is_fed_or_fetched_and_the_rest_does_not_run() -> None:
@@ -121,7 +121,7 @@ def test_the_graph_grows_and_variables_stay() -> None:
     run = session(counter(True))
     run.reset()
     run.run("once")
-    more = Sketch()
+    more = GraphDefBuilder()
     more.const("ten", 10, np.int32)
     more.node("product", "Mul", "once", "ten", T=I32)
     run.extend(more.data)
@@ -132,15 +132,15 @@ def test_the_graph_grows_and_variables_stay() -> None:
 
 def test_control_edges_order_effects() -> None:
     """An output that waits for an assignment reads what it assigned; one that does not, what was there before."""
-    sketch = Sketch()
-    sketch.place("x", 2)
-    sketch.node("v", "VarHandleOp", dtype=F32, shape=Shape((2,)))
-    sketch.node("old", "ReadVariableOp", "v", dtype=F32)
-    sketch.node("sum", "AddV2", "old", "x", T=F32)
-    sketch.node("store", "AssignVariableOp", "v", "sum", dtype=F32)
-    sketch.node("wait", "NoOp", "^store")
-    sketch.node("new", "ReadVariableOp", "v", "^wait", dtype=F32)
-    run = session(sketch)
+    builder = GraphDefBuilder()
+    builder.place("x", 2)
+    builder.node("v", "VarHandleOp", dtype=F32, shape=Shape((2,)))
+    builder.node("old", "ReadVariableOp", "v", dtype=F32)
+    builder.node("sum", "AddV2", "old", "x", T=F32)
+    builder.node("store", "AssignVariableOp", "v", "sum", dtype=F32)
+    builder.node("wait", "NoOp", "^store")
+    builder.node("new", "ReadVariableOp", "v", "^wait", dtype=F32)
+    run = session(builder)
     run.restore({"v": [1, 2]})
     old, new = run.run(["old", "new"], {"x": [10, 20]})
     assert old.tolist() == [1, 2] and new.tolist() == [11, 22]
@@ -148,14 +148,14 @@ def test_control_edges_order_effects() -> None:
         run.run("v")
 
 
-def sums() -> Sketch:
+def sums() -> GraphDefBuilder:
     """The sum of x and y is half, the sum of half and z is whole; a variable counts."""
-    sketch = counter(True)
+    builder = counter(True)
     for name in ("x", "y", "z"):
-        sketch.place(name, 2)
-    sketch.node("half", "AddV2", "x", "y", T=F32)
-    sketch.node("whole", "AddV2", "half", "z", T=F32)
-    return sketch
+        builder.place(name, 2)
+    builder.node("half", "AddV2", "x", "y", T=F32)
+    builder.node("whole", "AddV2", "half", "z", T=F32)
+    return builder
 
 
 def test_tensors_are_watched() -> None:

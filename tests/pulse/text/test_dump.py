@@ -13,7 +13,7 @@ from pulse.ops.pad import Pad
 from pulse.ops.shape import Reshape
 from pulse.text.dump import dot, text
 from tests.pulse.declutter.models import Small
-from tests.pulse.small_graphs import Named, diamond
+from tests.pulse.small_graphs import NamedOp, diamond
 
 SNAPSHOT = Path(__file__).parents[2] / "snapshots" / "dump_conv.txt"
 
@@ -44,7 +44,7 @@ def test_text_leaves_retired_nodes_out_and_keeps_unread_ones() -> None:
     assert len(text(graph).splitlines()) == 6
     graph.retire(3)
     assert text(graph).splitlines()[1:] == ["0  x  source    ()  -> int", "outputs: x"]
-    assert text(Graph[str, Named]()) == "graph: 0 nodes\noutputs:\n"
+    assert text(Graph[str, NamedOp]()) == "graph: 0 nodes\noutputs:\n"
 
 
 STRING = r'"(?:[^"\\\n]|\\.)*"'
@@ -70,8 +70,8 @@ def test_dot_has_a_statement_for_each_node_and_edge() -> None:
 
 
 def test_dot_names_are_escaped() -> None:
-    graph: Graph[str, Named] = Graph()
-    graph.inputs = graph.add('a "b"\\', Named("x\\n"), (), ['fact "f"\n'])
+    graph: Graph[str, NamedOp] = Graph()
+    graph.inputs = graph.add('a "b"\\', NamedOp("x\\n"), (), ['fact "f"\n'])
     graph.set_outputs(graph.inputs)
     assert statements(dot(graph, 'title"\\')) == [
         r'  n0 [label="a \"b\"\\\nx\\n"];',

@@ -53,7 +53,7 @@ class OperatorSpec:
     inner: Sequence[int] = ()
 
 
-class Graph:
+class SubgraphBuilder:
     """A subgraph: tensors are numbered in the order in which they are made."""
 
     def __init__(self, name: str = "main") -> None:
@@ -113,7 +113,7 @@ Signature = Mapping[str, Mapping[str, int]]
 
 
 def file_bytes(
-    *graphs: Graph,
+    *graphs: SubgraphBuilder,
     signature: Signature | None = None,
     signatures: Mapping[str, tuple[int, Signature]] | None = None,
 ) -> bytes:
@@ -123,7 +123,7 @@ def file_bytes(
 
 
 class _Writer:
-    def __init__(self, graphs: Sequence[Graph]) -> None:
+    def __init__(self, graphs: Sequence[SubgraphBuilder]) -> None:
         self._b = flatbuffers.Builder(1024)
         self._graphs = graphs
         self._buffers: list[Array | None] = [None]
@@ -175,7 +175,7 @@ class _Writer:
             schema.OperatorCodeAddCustomCode(self._b, custom)
         return schema.OperatorCodeEnd(self._b)
 
-    def _graph(self, graph: Graph) -> int:
+    def _graph(self, graph: SubgraphBuilder) -> int:
         b, name = self._b, self._b.CreateString(graph.name)
         tensors = self._tables("SubGraph", "Tensors", [self._tensor(spec) for spec in graph.tensors])
         nodes = self._tables("SubGraph", "Operators", [self._operator(spec) for spec in graph.operators])

@@ -33,20 +33,20 @@ def calls(data: bytes, feeds: Sequence[Sequence[Array]]) -> list[list[Array]]:
 
 
 @dataclass(frozen=True)
-class Scale:
+class PortScale:
     """What the codes of a port stand for: ``scale * (code - zero)``."""
 
     scale: float
     zero: int
 
 
-def scales(data: bytes) -> tuple[list[Scale], list[Scale]]:
+def scales(data: bytes) -> tuple[list[PortScale], list[PortScale]]:
     """Those of the inputs and the outputs; skips the test where LiteRT is missing."""
     module: Any = pytest.importorskip("ai_edge_litert.interpreter", reason="pip install ai-edge-litert")
     interpreter = module.Interpreter(model_content=data, num_threads=1)
     ports = interpreter.get_input_details(), interpreter.get_output_details()
     pairs = [
-        [Scale(float(each["quantization"][0]), int(each["quantization"][1])) for each in side]
+        [PortScale(float(each["quantization"][0]), int(each["quantization"][1])) for each in side]
         for side in ports
     ]
     return pairs[0], pairs[1]

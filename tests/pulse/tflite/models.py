@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.pulse.tflite.builder import Graph, file_bytes
+from tests.pulse.tflite.builder import SubgraphBuilder, file_bytes
 from tests.pulse.tflite.cases.case import RELU, VALID, X_SCALE, Y_SCALE, bias, noise, weights
 
 FEATURES, HIDDEN = 8, 6
@@ -20,7 +20,7 @@ def stack(kind: str = "float32", padding: int = VALID, stride: int = 1) -> bytes
     """Two convolutions and a dense layer over [1, T, 1, features], T open; of codes a table at the end."""
     coded = kind == "int8"
     more = {"scale": [X_SCALE], "zero": [-7]} if coded else {}
-    graph = Graph()
+    graph = SubgraphBuilder()
     x = graph.input((1, -1, 1, FEATURES), kind, **more)
     y = x
     for layer, (channels, span) in enumerate(((HIDDEN, 3), (HIDDEN, 2))):
@@ -61,7 +61,7 @@ def stack(kind: str = "float32", padding: int = VALID, stride: int = 1) -> bytes
 
 def averages(kind: str = "int8") -> bytes:
     """The mean and the sum of 14 features of codes over [1, T, 14], T open, of which many fall on a half."""
-    graph = Graph()
+    graph = SubgraphBuilder()
     x = graph.input((1, -1, 14), kind, scale=[X_SCALE], zero=[3])
     graph.outputs = [
         graph.result(
@@ -74,7 +74,7 @@ def averages(kind: str = "int8") -> bytes:
 
 def biased_convolution(bits: int) -> bytes:
     """A convolution of int16 codes over [1, T, 1, 16], T open, with a bias of so many bits."""
-    graph = Graph()
+    graph = SubgraphBuilder()
     x = graph.input((1, -1, 1, 16), "int16", scale=[X_SCALE / 200], zero=[0])
     w = weights(graph, (5, 3, 1, 16), 5, 0)
     fields = {**WINDOW, "Padding": VALID}
@@ -93,10 +93,10 @@ def convolution_with_variable(kind: str = "float32") -> bytes:
     more = {"scale": [X_SCALE], "zero": [-7]} if coded else {}
     same = (X_SCALE, -7) if coded else None
     begin = (np.arange(3 * FEATURES).reshape(1, 3, 1, FEATURES) - 9).astype(kind)
-    first = Graph("first")
+    first = SubgraphBuilder("first")
     handle = first.result("VAR_HANDLE", [], (), "VarHandleOptions", dtype="resource", SharedName="past")
     first.node("ASSIGN_VARIABLE", [handle, first.constant(begin, **more)], [])
-    graph = Graph()
+    graph = SubgraphBuilder()
     x = graph.input((1, 2, 1, FEATURES), kind, **more)
     graph.node("CALL_ONCE", [], [], "CallOnceOptions", InitSubgraphIndex=1)
     handle = graph.result("VAR_HANDLE", [], (), "VarHandleOptions", dtype="resource", SharedName="past")
@@ -138,7 +138,7 @@ def blocks(kind: str = "float32", image: bool = False) -> bytes:
     coded, span, size = kind == "int8", 3, 2
     same = {"scale": [X_SCALE], "zero": [-7]} if coded else {}
     form, quantization_out = ((X_SCALE, -7), (0.06, 4)) if coded else (None, None)
-    graph, middle = Graph(), [1] if image else []
+    graph, middle = SubgraphBuilder(), [1] if image else []
     x = graph.input((1, -1, *middle, FEATURES), kind, **same)
     rank = 3 + image
     before = [[0, 0] for _ in range(rank)]
@@ -204,7 +204,7 @@ def blocks(kind: str = "float32", image: bool = False) -> bytes:
 
 def frames_of_samples() -> bytes:
     """Frames of 16 samples, every 8, as TensorFlow's STFT has them: gathered by a range; their spectra."""
-    graph = Graph()
+    graph = SubgraphBuilder()
     x = graph.input((1, -1))
     sizes = graph.result("SHAPE", [x], (2,), "ShapeOptions", dtype="int32", OutType=2)
     bounds = [graph.constant(i32(each)) for each in (1, 2, 1)]
@@ -249,7 +249,7 @@ def frames_of_samples() -> bytes:
 
 def scaled_by_variable() -> bytes:
     """A variable that is read and never assigned, times a chunk."""
-    first, graph = Graph("first"), Graph()
+    first, graph = SubgraphBuilder("first"), SubgraphBuilder()
     handle = first.result("VAR_HANDLE", [], (), "VarHandleOptions", dtype="resource", SharedName="gain")
     first.node("ASSIGN_VARIABLE", [handle, first.constant(noise((1, FEATURES)))], [])
     x = graph.input((1, FEATURES))
@@ -262,7 +262,7 @@ def scaled_by_variable() -> bytes:
 
 def counting_loop(turns: int | None = 5) -> bytes:
     """WHILE i < limit: h = tanh(h + x); the limit is stored, or an input where ``turns`` is None."""
-    cond, body = Graph("cond"), Graph("body")
+    cond, body = SubgraphBuilder("cond"), SubgraphBuilder("body")
     scalar = ((), "int32")
     ports = [
         cond.input(*scalar, name="i"),
@@ -278,7 +278,7 @@ def counting_loop(turns: int | None = 5) -> bytes:
     more = body.result("ADD", [i, body.constant(np.int32(1))], (), "AddOptions", dtype="int32")
     after = body.result("TANH", [body.result("ADD", [h, x], (1, 4), "AddOptions")], (1, 4))
     body.outputs = [more, n, after, x]
-    graph = Graph()
+    graph = SubgraphBuilder()
     x = graph.input((1, 4))
     limit = graph.input((), "int32", "turns") if turns is None else graph.constant(np.int32(turns))
     inputs = [graph.constant(np.int32(0)), limit, graph.constant(np.zeros((1, 4), np.float32)), x]
@@ -296,7 +296,7 @@ def counting_loop(turns: int | None = 5) -> bytes:
 def filter_bank(kind: str = "float32", rank: int = 2, asymmetric: bool = False) -> bytes:
     """SVDF of 8 features, 6 filters in units of ``rank``, a memory of 5 frames; a hybrid has stored codes."""
     filters, size, units = 6, 5, 6 // rank
-    graph = Graph()
+    graph = SubgraphBuilder()
     if kind == "int8":
         x = graph.input((1, FEATURES), kind, scale=[X_SCALE], zero=[-7])
         features = graph.constant(

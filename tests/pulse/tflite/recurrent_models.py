@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.pulse.tflite.builder import Graph, file_bytes
+from tests.pulse.tflite.builder import SubgraphBuilder, file_bytes
 from tests.pulse.tflite.cases.case import X_SCALE, bias, noise, weights
 from tests.pulse.tflite.models import FEATURES, HIDDEN, i32
 
@@ -16,7 +16,7 @@ def recurrent(
 
     stored  the type of the weights
     """
-    graph = Graph()
+    graph = SubgraphBuilder()
     x = graph.input((1, frames, FEATURES))
 
     def weight(*shape: int) -> int:
@@ -48,7 +48,7 @@ def recurrent(
 
 def recurrent_codes(frames: int = 4, clip: float = 0.0, cell_bits: int = 11) -> bytes:
     """An LSTM of int8 codes whose cell is int16 in steps of 2**-cell_bits."""
-    graph, h_form, x_zero = Graph(), {"scale": [0.0061], "zero": [18]}, 15
+    graph, h_form, x_zero = SubgraphBuilder(), {"scale": [0.0061], "zero": [18]}, 15
     x = graph.input((1, frames, FEATURES), "int8", scale=[X_SCALE], zero=[x_zero])
 
     def weight(shape: tuple[int, ...]) -> int:
@@ -78,7 +78,7 @@ def recurrent_codes(frames: int = 4, clip: float = 0.0, cell_bits: int = 11) -> 
 
 def unfused_layer(frames: int = -1) -> bytes:
     """A recurrent layer as Keras converts one: WHILE over frames that are gathered, and a list of results."""
-    cond, body = Graph("cond"), Graph("body")
+    cond, body = SubgraphBuilder("cond"), SubgraphBuilder("body")
     shapes = {
         "time": (),
         "list": (frames, 1, HIDDEN),
@@ -88,7 +88,7 @@ def unfused_layer(frames: int = -1) -> bytes:
     }
     whole = ("time", "limit")
 
-    def ports(graph: Graph) -> dict[str, int]:
+    def ports(graph: SubgraphBuilder) -> dict[str, int]:
         return {k: graph.input(shape, "int32" if k in whole else "float32", k) for k, shape in shapes.items()}
 
     p = ports(cond)
@@ -136,7 +136,7 @@ def unfused_layer(frames: int = -1) -> bytes:
         "CONCATENATION", [left, row, right], (frames, 1, HIDDEN), "ConcatenationOptions", Axis=0
     )
     body.outputs = [more, joined, after, p["limit"], p["x"]]
-    main = Graph()
+    main = SubgraphBuilder()
     x = main.input((1, frames, FEATURES))
     turned = main.result(
         "TRANSPOSE", [x, main.constant(i32(1, 0, 2))], (frames, 1, FEATURES), "TransposeOptions"

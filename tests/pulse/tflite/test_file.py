@@ -10,14 +10,14 @@ import pytest
 import pulse
 import pulse.tflite
 from pulse.errors import LoadError, PulseWarning
-from tests.pulse.tflite.builder import Graph, file_bytes
+from tests.pulse.tflite.builder import SubgraphBuilder, file_bytes
 from tests.pulse.tflite.cases.case import noise
 from tests.pulse.tflite.models import stack
 
 
 def one(kind: str, *more: int, options: str = "", **fields: int) -> bytes:
     """A file of one operator on [2, 5]."""
-    graph = Graph()
+    graph = SubgraphBuilder()
     graph.outputs = [graph.result(kind, [graph.input((2, 5)), *more], (2, 5), options, **fields)]
     return file_bytes(graph)
 
@@ -33,7 +33,7 @@ def test_files_are_recognised_by_their_content(tmp_path: Path) -> None:
 
 
 def test_signatures_are_chosen_by_name() -> None:
-    graphs = [Graph("first"), Graph("second")]
+    graphs = [SubgraphBuilder("first"), SubgraphBuilder("second")]
     signatures = {}
     for number, (key, kind) in enumerate((("encode", "TANH"), ("decode", "LOGISTIC"))):
         g = graphs[number]
@@ -52,7 +52,7 @@ def test_signatures_are_chosen_by_name() -> None:
 
 
 def test_open_sizes_are_symbols_and_an_open_batch_is_one() -> None:
-    graph = Graph()
+    graph = SubgraphBuilder()
     graph.outputs = [graph.result("TANH", [graph.input((-1, -1, 3, -1))], (-1, -1, 3, -1))]
     assert str(pulse.load(file_bytes(graph)).model.inputs["x"]) == "1,T,3,T1,f32"
     assert str(pulse.load(file_bytes(graph), inputs={"x": "2,S,3,4"}).model.inputs["x"]) == "2,S,3,4,f32"
@@ -86,7 +86,7 @@ def test_data_after_the_end_is_refused() -> None:
 
 
 def test_a_variable_needs_a_handle() -> None:
-    graph = Graph()
+    graph = SubgraphBuilder()
     graph.input((2, 5))
     graph.outputs = [graph.result("READ_VARIABLE", [0], (2, 5))]
     with pytest.raises(LoadError, match="has no variable"):
@@ -94,7 +94,7 @@ def test_a_variable_needs_a_handle() -> None:
 
 
 def test_codes_need_a_scale() -> None:
-    graph = Graph()
+    graph = SubgraphBuilder()
     x = graph.input((2, 5), "int8", scale=[0.1], zero=[0])
     graph.outputs = [graph.result("TANH", [x], (2, 5), "", 2, "int8")]
     with pytest.raises(LoadError):

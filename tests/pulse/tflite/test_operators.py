@@ -5,7 +5,7 @@ import pytest
 
 import pulse
 from tests.pulse.tflite.builder import file_bytes
-from tests.pulse.tflite.cases.case import Case
+from tests.pulse.tflite.cases.case import TfliteCase
 from tests.pulse.tflite.cases.families import all_cases
 from tests.pulse.tflite.litert import calls, check_equal
 
@@ -15,7 +15,7 @@ SHARE = 0.01
 
 
 @pytest.mark.parametrize("case", all_cases(), ids=lambda case: case.name.replace(" ", "_"))
-def test_equals_litert(case: Case) -> None:
+def test_equals_litert(case: TfliteCase) -> None:
     rng = np.random.default_rng(1)
     data, feeds = file_bytes(case.graph), [case.feeds(rng) for _ in range(CALLS)]
     model = pulse.load(data).analyse()

@@ -28,15 +28,15 @@ def older_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-class Formed(nn.Module):
+class FunctionModule(nn.Module):
     """A module with a forward that is given."""
 
     def __init__(self, forward: Callable[..., Any]) -> None:
         super().__init__()
-        self.formed = forward
+        self.function = forward
 
     def forward(self, x: Any) -> Any:
-        return self.formed(x)
+        return self.function(x)
 
 
 class Demucs(nn.Module):
@@ -110,7 +110,7 @@ def test_demucs_differs_at_other_lengths() -> None:
 @needs_onnxscript
 def test_a_branch_that_the_example_took() -> None:
     """No shape tells it; ``compare=False`` and lengths that are given let it pass."""
-    module = Formed(lambda x: x * 2 if x.shape[-1] > 10 else x * 3)
+    module = FunctionModule(lambda x: x * 2 if x.shape[-1] > 10 else x * 3)
     example = torch.randn(1, 3, 20)
     with pytest.raises(
         pulse.LoadError, match=r"at T = 7 .*, frame 0, at \[0, 0, 0\]: the module gives .*; so PyTorch"
@@ -167,7 +167,7 @@ def test_outputs_of_all_kinds() -> None:
     def forward(x: Any) -> Any:
         return {"wave": x * 2, "more": (x.sum(-1), None, [torch.fft.rfft(x, dim=1)])}
 
-    typed = pulse.from_torch(Formed(forward), torch.randn(1, 4, 20), T).analyse()
+    typed = pulse.from_torch(FunctionModule(forward), torch.randn(1, 4, 20), T).analyse()
     assert [str(fact) for fact in typed.outputs.values()] == ["1,4,T,f32", "1,4,f32", "1,3,T,2,f32"]
 
 
@@ -235,9 +235,11 @@ def test_random_numbers(draw: Any) -> None:
     """They are told as what they are, and nobody else's change."""
     state = torch.get_rng_state()
     with pytest.raises(
-        pulse.LoadError, match=r"Formed: output .* differs between two runs on the same input"
+        pulse.LoadError, match=r"FunctionModule: output .* differs between two runs on the same input"
     ):
-        pulse.from_torch(Formed(lambda x: x + draw(x)), torch.randn(1, 3, 20, generator=torch.Generator()), T)
+        pulse.from_torch(
+            FunctionModule(lambda x: x + draw(x)), torch.randn(1, 3, 20, generator=torch.Generator()), T
+        )
     assert torch.equal(state, torch.get_rng_state())
 
 
@@ -268,10 +270,11 @@ def test_the_module_takes_no_other_length() -> None:
         return x * 2
 
     with pytest.raises(
-        pulse.InputError, match=r"Formed: T is to .* at T = 41: ValueError: 20 or 33 frames; give lengths"
+        pulse.InputError,
+        match=r"FunctionModule: T is to .* at T = 41: ValueError: 20 or 33 frames; give lengths",
     ):
-        pulse.from_torch(Formed(forward), torch.randn(1, 3, 20), T)
-    pulse.from_torch(Formed(forward), torch.randn(1, 3, 20), T, lengths=[{"T": 33}])
+        pulse.from_torch(FunctionModule(forward), torch.randn(1, 3, 20), T)
+    pulse.from_torch(FunctionModule(forward), torch.randn(1, 3, 20), T, lengths=[{"T": 33}])
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pulse.facts import Array
 from pulse.ops.arithmetic import Arithmetic
 from pulse.torch.comparison import Comparison
 from pulse.torch.inputs import SampledInputs
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 
 Outputs = dict[str, Array]
 
@@ -113,9 +113,9 @@ def test_a_baked_length_is_found(exported: Callable[[Array], Array], words: str)
 
 def test_a_model_that_refuses_what_the_module_takes() -> None:
     """A real one: a constant of the example's length makes the symbol that length."""
-    sketch = Sketch(x="1,3,T")
-    table = sketch.constant(np.ones((1, 3, 20), np.float32))
-    typed = sketch.model(sketch.each("mul", sketch["x"], table), names=["y"])
+    builder = ModelBuilder(x="1,3,T")
+    table = builder.constant(np.ones((1, 3, 20), np.float32))
+    typed = builder.model(builder.each("mul", builder["x"], table), names=["y"])
     with pytest.raises(
         LoadError, match=r"at T = 7 it differs: the model refuses .*\(T==20\), which T=7 does not sat"
     ):

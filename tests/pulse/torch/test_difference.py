@@ -8,7 +8,7 @@ from pulse.facts import Array
 from pulse.ops.matmul import MatMul
 from pulse.proof.tolerance import Reference
 from pulse.torch.difference import first_difference
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 
 
 def reference_of(outputs: Mapping[str, Array]) -> Reference:
@@ -18,10 +18,10 @@ def reference_of(outputs: Mapping[str, Array]) -> Reference:
 
 def test_another_order_of_summation_is_no_difference() -> None:
     """Sums of large terms that nearly cancel out among them; a wrong element among these is one."""
-    sketch = Sketch(x="1,T,500")
+    builder = ModelBuilder(x="1,T,500")
     rng = np.random.default_rng(0)
     w = rng.standard_normal((500, 3)).astype(np.float32)
-    typed = sketch.model(sketch.add("y", MatMul(), sketch["x"], sketch.constant(w)), names=["y"])
+    typed = builder.model(builder.add("y", MatMul(), builder["x"], builder.constant(w)), names=["y"])
     x = (30 * rng.standard_normal((1, 64, 500))).astype(np.float32)
     x[0, 7, :250] = -x[0, 7, 250:]
     sums = (x[..., None] * w).cumsum(2, np.float32)[:, :, -1]

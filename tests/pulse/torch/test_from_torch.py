@@ -42,7 +42,7 @@ class Recurrent(nn.Module):
         return self.gru(x, h)[0]
 
 
-class Spectrum(nn.Module):
+class ExportedSpectrum(nn.Module):
     """Power of a short-time Fourier transform, through a layer."""
 
     def __init__(self) -> None:
@@ -152,7 +152,7 @@ def test_recurrent_layer_by_name() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "shape", "axis", "frames"),
-    [(Spectrum, (1, 160), 1, 400), (Attention, (1, 12, 8), 1, 40), (Enhancer, (1, 2, 12, 15), 2, 40)],
+    [(ExportedSpectrum, (1, 160), 1, 400), (Attention, (1, 12, 8), 1, 40), (Enhancer, (1, 2, 12, 15), 2, 40)],
 )
 def test_larger_modules(module: type[Any], shape: tuple[int, ...], axis: int, frames: int) -> None:
     long = [size if place != axis else frames for place, size in enumerate(shape)]

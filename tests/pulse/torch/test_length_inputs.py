@@ -11,7 +11,7 @@ from pulse.ops.time_position import Range
 from tests.pulse.torch.exporter import F, nn, torch
 
 
-class Padded(nn.Module):
+class PaddedByLength(nn.Module):
     """A causal encoder with a stride, which hides the frames behind each end."""
 
     def __init__(self, halve: Callable[[Any], Any] = lambda n: (n + 1) // 2) -> None:
@@ -45,7 +45,7 @@ def test_a_mask_of_padding_disappears(halve: Callable[[Any], Any]) -> None:
         pytest.warns(PulseWarning, match=r"time \(T\) is axis 1 of x"),
         pytest.warns(PulseWarning, match=r"lengths is the length of x \(axis 1\) in the example"),
     ):
-        model = pulse.from_torch(Padded(halve), (torch.randn(1, 20, 4), torch.tensor([20])))
+        model = pulse.from_torch(PaddedByLength(halve), (torch.randn(1, 20, 4), torch.tensor([20])))
     typed = model.analyse().declutter()
     assert list(typed.inputs) == ["x"]
     assert len(typed.outputs) == 1

@@ -14,15 +14,15 @@ torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip insta
 nn = torch.nn
 
 
-class Formed(nn.Module):
+class ForwardModule(nn.Module):
     """A module with a forward that is given."""
 
     def __init__(self, forward: Any) -> None:
         super().__init__()
-        self.formed = forward
+        self.function = forward
 
     def forward(self, x: Any, y: Any = None) -> Any:
-        return self.formed(x, y)
+        return self.function(x, y)
 
 
 class Stateful(nn.Module):
@@ -111,7 +111,7 @@ def test_a_dict_that_refuses_to_be_written() -> None:
         def clear(self) -> None:
             raise TypeError("frozen")
 
-    module = Formed(lambda x, y: x)
+    module = ForwardModule(lambda x, y: x)
     module.settings = Frozen(rate=16000)
     run, _ = oracle(module, torch.ones(3))
     run({"x": np.ones(3, np.float32)})
@@ -147,14 +147,14 @@ def test_no_gradients() -> None:
         enabled.append(torch.is_grad_enabled())
         return x * 2
 
-    run, _ = oracle(Formed(forward), torch.randn(1, 5, requires_grad=True))
+    run, _ = oracle(ForwardModule(forward), torch.randn(1, 5, requires_grad=True))
     run({"x": np.ones((1, 5), np.float32)})
     assert enabled == [False] and torch.is_grad_enabled()
 
 
 def test_a_tensor_of_inference_mode() -> None:
     """It counts no writes, and cannot be written."""
-    module = Formed(lambda x, y: x + module.table)
+    module = ForwardModule(lambda x, y: x + module.table)
     with torch.inference_mode():
         module.table = torch.ones(3)
     run, _ = oracle(module, torch.randn(3))
@@ -177,7 +177,7 @@ def test_outputs_have_the_order_and_names_of_the_model(
     returned: Any, expected: dict[str, tuple[int, ...]]
 ) -> None:
     """Tensors in the order in which they stand, by the model's names; complex ones as pairs."""
-    run, _ = oracle(Formed(lambda x, y: returned(x)), torch.randn(2, 5), ["a", "b"])
+    run, _ = oracle(ForwardModule(lambda x, y: returned(x)), torch.randn(2, 5), ["a", "b"])
     outputs = run({"x": np.ones((2, 5), np.float32)})
     assert {name: value.shape for name, value in outputs.items()} == expected
 
@@ -195,7 +195,7 @@ def test_inputs_have_the_type_of_the_example(dtype: Any) -> None:
         return x
 
     example = torch.randn(2, 5).abs().to(dtype)
-    run, samples = oracle(Formed(forward), example, dynamic={"x": {1: "T"}})
+    run, samples = oracle(ForwardModule(forward), example, dynamic={"x": {1: "T"}})
     value = samples["x"].value
     assert value.shape == ((2, 5, 2) if dtype.is_complex else (2, 5)) and samples["x"].axes == {1: "T"}
     np.testing.assert_array_equal(run({"x": value})["y"], value)
@@ -205,7 +205,9 @@ def test_inputs_have_the_type_of_the_example(dtype: Any) -> None:
 def test_nested_inputs_and_numbers() -> None:
     """By the exporter's names; numbers stay as they are, and what the model does not read is the example's."""
     example = (torch.zeros(1, 5), {"state": [torch.ones(2), (torch.full((2,), 2.0), 3)], "gain": 0.5})
-    module = Formed(lambda x, y: x.sum() + y["state"][0] + y["state"][1][0] * y["state"][1][1] * y["gain"])
+    module = ForwardModule(
+        lambda x, y: x.sum() + y["state"][0] + y["state"][1][0] * y["state"][1][1] * y["gain"]
+    )
     run, samples = oracle(module, example)
     assert list(samples) == ["x", "y_state_0", "y_state_1_0"]
     output = run({"x": np.ones((1, 7), np.float32), "y_state_1_0": np.full(2, 4.0, np.float32)})["y"]
@@ -213,7 +215,7 @@ def test_nested_inputs_and_numbers() -> None:
 
 
 def test_inputs_that_are_not_of_the_example() -> None:
-    call = read_call(torch, Formed(None), "Formed", torch.zeros(3), {})
+    call = read_call(torch, ForwardModule(None), "ForwardModule", torch.zeros(3), {})
     with pytest.raises(
         LoadError, match=r"Net: the exported model has inputs that are not of the example \(z\)"
     ):

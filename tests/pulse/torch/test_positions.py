@@ -10,7 +10,7 @@ from tests.pulse.torch.exporter import nn, torch
 WIDTH, BACK = 8, 6
 
 
-class Attention(nn.Module):
+class RelativeAttention(nn.Module):
     """Heads of a causal window; subclasses add what they know of positions."""
 
     context: int | None = None
@@ -31,7 +31,7 @@ class Attention(nn.Module):
         return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
 
 
-class Slopes(Attention):
+class Slopes(RelativeAttention):
     """The bias of the longest call so far is a buffer, made by the call."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Slopes(Attention):
         return self.bias
 
 
-class Rotary(Attention):
+class Rotary(RelativeAttention):
     """The angles of the longest call so far stand in a buffer of 512 rows."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class Rotary(Attention):
         return angles
 
 
-class Shaw(Attention):
+class Shaw(RelativeAttention):
     """A vector for each distance up to a largest one."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class Shaw(Attention):
         return q, k, torch.einsum("bhnd,nrd->bhnr", q, near) * 0.5
 
 
-class Shifted(Attention):
+class Shifted(RelativeAttention):
     """Positions for frames behind, shifted by a column of zeros, as in Transformer-XL."""
 
     context = 40
@@ -106,7 +106,7 @@ class Shifted(Attention):
 
 
 @pytest.mark.parametrize("kind", [Slopes, Rotary, Shaw, Shifted])
-def test_positions_are_kept_and_stream(kind: type[Attention]) -> None:
+def test_positions_are_kept_and_stream(kind: type[RelativeAttention]) -> None:
     torch.manual_seed(0)
     model = pulse.from_torch(kind(), torch.randn(1, 20, WIDTH), {"x": {1: "T"}})
     pulse.verify(model, pulse=3, max_context=kind.context).require()

@@ -21,7 +21,7 @@ class Causal(nn.Module):
         return self.gru(self.conv(nn.functional.pad(x, (4, 0))).transpose(1, 2))[0]
 
 
-class Streaming:
+class ModuleStream:
     """A new stream of it."""
 
     def __init__(self, module: Causal) -> None:
@@ -38,7 +38,7 @@ def test_a_twin() -> None:
     torch.manual_seed(0)
     module = Causal()
     options: dict[str, Any] = {"pulse": 4, "lengths": [9], "example": torch.randn(1, 2, 24)}
-    twin = Streaming(module)
+    twin = ModuleStream(module)
     with pytest.warns(pulse.PulseWarning, match="time"):
         assert pulse.verify(module, twin=twin, **options).outcome == "equal"
     for other, words in (

@@ -23,7 +23,7 @@ class MinGRU(nn.Module):
         return (total + (value - total).logcumsumexp(dim=1)).exp()
 
 
-class Running(nn.Module):
+class RunningResults(nn.Module):
     """Products and extremes so far, and where these were."""
 
     def forward(self, x: Any) -> Any:
@@ -42,7 +42,7 @@ class Empty(nn.Module):
 
 @pytest.mark.parametrize(
     ("module", "shape", "axis"),
-    [(MinGRU(), (1, 12, 3), 1), (Running(), (1, 2, 12), 2), (Empty(), (1, 2, 12), 2)],
+    [(MinGRU(), (1, 12, 3), 1), (RunningResults(), (1, 2, 12), 2), (Empty(), (1, 2, 12), 2)],
     ids=["minGRU", "products and extremes", "nothing at first"],
 )
 def test_running_results_stream(module: Any, shape: tuple[int, ...], axis: int) -> None:

@@ -29,7 +29,7 @@ class Assigned(nn.Module):
         return self.conv(x)
 
 
-class Written(Assigned):
+class WrittenStates(Assigned):
     """The same in place, with a position that counts frames."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Two(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.second = Assigned(), Written()
+        self.first, self.second = Assigned(), WrittenStates()
 
     def forward(self, x: Any) -> Any:
         return self.second(torch.tanh(self.first(x)))
@@ -94,7 +94,7 @@ def in_chunks(module: Any, x: Any, size: int, axis: int, states: tuple[Any, ...]
     return np.asarray(torch.cat(frames, axis))
 
 
-@pytest.mark.parametrize("make", [Assigned, Written, Two])
+@pytest.mark.parametrize("make", [Assigned, WrittenStates, Two])
 def test_buffers_that_a_call_assigns_are_states(make: Any) -> None:
     """They begin with what the module holds, and afterwards it holds the same."""
     torch.manual_seed(0)

@@ -14,7 +14,7 @@ from tests.pulse.torch.exporter import F, nn, torch
 WIDTH = 4
 
 
-class Attention(nn.Module):
+class StreamedAttention(nn.Module):
     """One head whose mask is a function of the places of queries and keys."""
 
     def __init__(self, visible: Callable[[Any, Any], Any]) -> None:
@@ -47,7 +47,7 @@ def chunked_by_distance(queries: Any, keys: Any) -> Any:
 def test_chunked_attention(visible: Callable[[Any, Any], Any], ahead: int) -> None:
     """Streams have any length; those of a proof are so long that keys leave the memory."""
     torch.manual_seed(0)
-    typed = pulse.from_torch(Attention(visible), torch.randn(1, 21, WIDTH), {"x": {1: "T"}}).analyse()
+    typed = pulse.from_torch(StreamedAttention(visible), torch.randn(1, 21, WIDTH), {"x": {1: "T"}}).analyse()
     report = pulse.verify(typed, pulse=1, lengths=[1, 9, 70])
     report.require()
     pulsed = typed.declutter().pulsify(pulse=1)
@@ -62,13 +62,13 @@ def test_first_frames_stay() -> None:
     def with_sinks(queries: Any, keys: Any) -> Any:
         return (keys <= queries) & ((queries - keys < 5) | (keys < 2))
 
-    model = pulse.from_torch(Attention(with_sinks), torch.randn(1, 21, WIDTH), {"x": {1: "T"}})
+    model = pulse.from_torch(StreamedAttention(with_sinks), torch.randn(1, 21, WIDTH), {"x": {1: "T"}})
     with pytest.raises(pulse.PulsifyError, match="max_context"):
         model.analyse().declutter().pulsify(pulse=1)
     pulse.verify(model, pulse=2, max_context=40).require()
 
 
-class DualPath(nn.Module):
+class StreamedDualPath(nn.Module):
     """Chunks that overlap by half, a layer over the frames of each one, and the chunks added again."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class DualPath(nn.Module):
 
 def test_chunks_that_overlap() -> None:
     torch.manual_seed(0)
-    model = pulse.from_torch(DualPath(), torch.randn(1, 2, 32), {"x": {2: "T"}})
+    model = pulse.from_torch(StreamedDualPath(), torch.randn(1, 2, 32), {"x": {2: "T"}})
     pulse.verify(model, pulse=4).require()
 
 

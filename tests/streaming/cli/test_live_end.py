@@ -34,7 +34,7 @@ from streaming.stats.writer import StatsWriter
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, tone, voice
 from tests.streaming.disks import small_disk as small_disk
-from tests.streaming.live.manual_device import Halt
+from tests.streaming.live.manual_device import HaltedFile
 
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
@@ -42,7 +42,7 @@ pytestmark = pytest.mark.usefixtures("usual_signals")
 @pytest.fixture
 def all_is_recorded(monkeypatch):
     """The file begins when somebody records it."""
-    halt, record = Halt(monkeypatch), live_module.Live.record
+    halt, record = HaltedFile(monkeypatch), live_module.Live.record
 
     def recorder_of(*arguments):
         recorder = record(*arguments)
@@ -166,7 +166,7 @@ def test_a_terminal_that_is_closed(tmp_path, shows):
 @pytest.fixture
 def frames_have_room(monkeypatch):
     """The file begins when the first frames are written: there may be none, but their file has some of the disk."""
-    halt, write = Halt(monkeypatch), FramesWriter.write
+    halt, write = HaltedFile(monkeypatch), FramesWriter.write
 
     def write_slowly(frames):
         write(frames)

@@ -8,19 +8,26 @@ import threading
 
 import numpy as np
 
-from tests.streaming.models import decimating_model, ending_model, filter_model, program, short, two_rates
+from tests.streaming.models import (
+    decimating_model,
+    ending_model,
+    filter_model,
+    limited_model,
+    program,
+    two_rate_model,
+)
 
 MODELS = {
     "filtered": filter_model,
     "decimated": decimating_model,
     "ending": ending_model,
-    "two_rates": two_rates,
-    "short": short,
+    "two_rates": two_rate_model,
+    "short": limited_model,
 }
 
 
 @functools.cache
-def ready(name, pulse, backend="numba"):
+def cached_program(name, pulse, backend="numba"):
     """A program of one of the small models."""
     return program(MODELS[name](), pulse, backend)
 

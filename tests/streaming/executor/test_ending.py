@@ -17,11 +17,11 @@ from tests.streaming.executor.manual_engine import HeldEngine
 from tests.streaming.executor.streams import (
     assert_balanced,
     assert_same,
+    cached_program,
     collect,
     join_pieces,
     noise,
     nothing_left,
-    ready,
 )
 from tests.streaming.models import BACKENDS
 
@@ -57,7 +57,7 @@ class Source:
 
 @both_backends
 async def test_a_stream_that_is_broken_off_closes_its_source_and_others_go_on(backend):
-    program = ready("filtered", PULSE, backend)
+    program = cached_program("filtered", PULSE, backend)
     source, x = Source(), noise(1, 20)
     with nothing_left():
         async with Executor(program) as executor:
@@ -77,7 +77,7 @@ async def test_a_stream_that_is_broken_off_closes_its_source_and_others_go_on(ba
 async def test_closing_a_stream_waits_for_its_source(backend):
     source = Source()
     with nothing_left():
-        async with Executor(ready("filtered", PULSE, backend)) as executor:
+        async with Executor(cached_program("filtered", PULSE, backend)) as executor:
             async with executor.stream(source.blocks()) as stream:
                 await anext(stream)
             assert source.closed and executor.statistics().streams == 0
@@ -91,7 +91,7 @@ async def test_closing_a_stream_waits_for_its_source(backend):
 
 @both_backends
 async def test_taking_may_be_cancelled_and_taken_up_again(backend):
-    program = ready("filtered", PULSE, backend)
+    program = cached_program("filtered", PULSE, backend)
     x, pieces = noise(1, 120), []
     send, receive = anyio.create_memory_object_stream(100)
     async with Executor(program) as executor, executor.stream(receive) as stream:
@@ -108,7 +108,7 @@ async def test_taking_may_be_cancelled_and_taken_up_again(backend):
 @both_backends
 @pytest.mark.parametrize("group", [False, True])
 async def test_what_the_source_raises_comes_out_behind_all_that_it_gave(backend, group):
-    program = ready("filtered", PULSE, backend)
+    program = cached_program("filtered", PULSE, backend)
     error = OSError("the cable is out")
     source = Source(12, ExceptionGroup("tasks", [ExceptionGroup("more", [error])]) if group else error)
     pieces = []
@@ -126,7 +126,7 @@ async def test_what_the_source_raises_comes_out_behind_all_that_it_gave(backend,
 
 
 async def test_what_a_source_raises_is_never_lost():
-    program = ready("filtered", PULSE)
+    program = cached_program("filtered", PULSE)
 
     async def has_failed(source):
         while source.fail_at is not None and not source.closed:
@@ -179,20 +179,20 @@ async def test_the_error_of_the_body_comes_out_as_it_is(backend):
     error, source = KeyError("mine"), Source()
     with nothing_left():
         with pytest.raises(KeyError) as raised:
-            async with Executor(ready("filtered", PULSE, backend)) as executor:
+            async with Executor(cached_program("filtered", PULSE, backend)) as executor:
                 async for _ in executor.stream(source.blocks()):
                     raise error
         assert raised.value is error and source.closed
         group = ExceptionGroup("the body's own", [error])
         with pytest.raises(ExceptionGroup) as raised:
-            async with Executor(ready("filtered", PULSE, backend)):
+            async with Executor(cached_program("filtered", PULSE, backend)):
                 raise group
         assert raised.value is group
 
 
 @both_backends
 async def test_an_executor_that_is_closed_while_streams_run(backend):
-    program, refusals = ready("filtered", PULSE, backend), []
+    program, refusals = cached_program("filtered", PULSE, backend), []
 
     async def take(stream):
         with pytest.raises(ExecutorError) as refusal:
@@ -222,7 +222,7 @@ async def test_an_executor_that_is_cancelled(backend):
     source = Source()
     with nothing_left():
         with anyio.CancelScope() as scope:
-            async with Executor(ready("filtered", PULSE, backend)) as executor:
+            async with Executor(cached_program("filtered", PULSE, backend)) as executor:
                 async for _ in executor.stream(source.blocks()):
                     if executor.statistics().frames_out > 0:
                         scope.cancel()
@@ -234,7 +234,7 @@ async def test_an_executor_that_is_cancelled(backend):
 async def test_one_stream_is_not_for_two_tasks():
     engine = HeldEngine()
     with nothing_left():
-        async with Executor(ready("filtered", PULSE), engine=engine) as executor:
+        async with Executor(cached_program("filtered", PULSE), engine=engine) as executor:
             stream = executor.stream([noise(1, 9)])
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(anext, stream)
@@ -246,7 +246,7 @@ async def test_one_stream_is_not_for_two_tasks():
 
 
 async def test_a_pulse_that_fails_says_so_behind_those_before(monkeypatch):
-    program = ready("filtered", PULSE, "numpy")
+    program = cached_program("filtered", PULSE, "numpy")
     state = type(program.spawn())
     run = state.advance
 
@@ -271,7 +271,7 @@ async def test_a_pulse_that_fails_says_so_behind_those_before(monkeypatch):
 
 async def test_a_pulse_that_fails_while_somebody_looks_for_outputs(monkeypatch):
     """Those before it have run after the look, and come all the same."""
-    program, engine = ready("filtered", PULSE, "numpy"), HeldEngine()
+    program, engine = cached_program("filtered", PULSE, "numpy"), HeldEngine()
     state = type(program.spawn())
     run, look = state.advance, ThreadSlots.count_ready
 
@@ -316,7 +316,7 @@ async def test_a_worker_that_hangs_is_told_after_a_while():
 
 
 async def test_a_stream_does_not_outlive_a_fork():
-    async with Executor(ready("filtered", PULSE)) as executor:
+    async with Executor(cached_program("filtered", PULSE)) as executor:
         stream = executor.stream(Source().blocks())
         await anext(stream)
         with warnings.catch_warnings():

@@ -12,7 +12,7 @@ from streaming.executor.executor import engine_for
 from streaming.executor.native_engine import NativeEngine
 from streaming.executor.thread_engine import ThreadEngine
 from streaming.realtime import Realtime
-from tests.streaming.executor.streams import collect, noise, nothing_left, ready
+from tests.streaming.executor.streams import cached_program, collect, noise, nothing_left
 from tests.streaming.models import BACKENDS
 
 pytestmark = pytest.mark.anyio
@@ -21,7 +21,7 @@ PULSE = 6
 
 @pytest.fixture(params=BACKENDS)
 def program(request):
-    return ready("filtered", PULSE, request.param)
+    return cached_program("filtered", PULSE, request.param)
 
 
 def pulse(number):
@@ -41,8 +41,8 @@ def wait_for(slots, count):
 
 
 def test_the_engine_suits_the_backend():
-    assert isinstance(engine_for(ready("filtered", PULSE, "numpy"), None), ThreadEngine)
-    assert isinstance(engine_for(ready("filtered", PULSE, "numba"), None), NativeEngine)
+    assert isinstance(engine_for(cached_program("filtered", PULSE, "numpy"), None), ThreadEngine)
+    assert isinstance(engine_for(cached_program("filtered", PULSE, "numba"), None), NativeEngine)
 
 
 async def test_streams_take_turns(program):

@@ -15,10 +15,10 @@ from tests.streaming.executor.streams import (
     assert_balanced,
     assert_same,
     blocks,
+    cached_program,
     collect,
     join_pieces,
     noise,
-    ready,
     threads,
 )
 from tests.streaming.models import BACKENDS
@@ -35,7 +35,7 @@ SHAPES = {"filtered": (1, 0), "decimated": (1, 0, 2), "ending": (1, 0)}
 @given(data=st.data())
 def test_any_split_gives_the_offline_frames(name, backend, loop, data):
     """Drawn outside of the loop: what Hypothesis raises to stop would stay in a task of it, to be told at any time."""
-    program = ready(name, data.draw(st.sampled_from([3, 6, 12]), "pulse"), backend)
+    program = cached_program(name, data.draw(st.sampled_from([3, 6, 12]), "pulse"), backend)
     length = data.draw(st.integers(3, 90), "length")
     cuts = data.draw(st.lists(st.integers(0, length), max_size=12), "cuts")
     depth = data.draw(st.integers(1, 4), "depth")
@@ -55,7 +55,7 @@ def test_any_split_gives_the_offline_frames(name, backend, loop, data):
 
 @both_backends
 async def test_streams_at_once_have_states_of_their_own(backend):
-    program = ready("filtered", 3, backend)
+    program = cached_program("filtered", 3, backend)
     sounds = [noise(1, 50 + 7 * number, seed=number) for number in range(9)]
     outputs = {}
 
@@ -74,7 +74,7 @@ async def test_streams_at_once_have_states_of_their_own(backend):
 
 @both_backends
 async def test_inputs_of_two_rates_and_constants(backend):
-    program = ready("two_rates", 2, backend)
+    program = cached_program("two_rates", 2, backend)
     fast, slow, gain = noise(1, 1, 44), noise(1, 1, 11, seed=1), np.full((1, 1, 1), 0.5, np.float32)
     source = [{"fast": fast[..., :30]}, {"slow": slow}, {}, {"fast": fast[..., 30:]}]
     async with Executor(program, constants={"gain": gain}) as executor:
@@ -86,7 +86,7 @@ async def test_inputs_of_two_rates_and_constants(backend):
 
 
 async def test_every_output_has_frames_and_the_last_ones_come_at_the_end():
-    program = ready("ending", 4)
+    program = cached_program("ending", 4)
     x = noise(1, 30)
     async with Executor(program) as executor:
         pieces = await collect(executor.stream(blocks(x, 1, range(0, 30, 3))))
@@ -96,17 +96,17 @@ async def test_every_output_has_frames_and_the_last_ones_come_at_the_end():
 
 @both_backends
 async def test_an_empty_source_gives_nothing(backend):
-    async with Executor(ready("filtered", 3, backend)) as executor:
+    async with Executor(cached_program("filtered", 3, backend)) as executor:
         assert await collect(executor.stream([])) == []
         assert await collect(executor.stream([np.zeros((1, 0), np.float32)])) == []
-    async with Executor(ready("ending", 4, backend)) as executor:
+    async with Executor(cached_program("ending", 4, backend)) as executor:
         with pytest.raises(InputError, match="last: unknown in a stream of 0 frames"):
             await collect(executor.stream([]))
 
 
 @both_backends
 async def test_what_the_model_does_not_take_is_refused_when_all_before_has_been_given(backend):
-    program = ready("filtered", 3, backend)
+    program = cached_program("filtered", 3, backend)
     x = noise(1, 31)
     bad = np.array([[0, np.nan]], np.float32)
     async with Executor(program) as executor:
@@ -128,7 +128,7 @@ async def test_what_the_model_does_not_take_is_refused_when_all_before_has_been_
 
 @both_backends
 async def test_a_model_with_a_longest_stream_takes_no_more(backend):
-    program = ready("short", 2, backend)
+    program = cached_program("short", 2, backend)
     async with Executor(program) as executor:
         pieces = []
         with pytest.raises(InputError, match="at most 10 frames of T and has had 8"):
@@ -141,7 +141,7 @@ async def test_a_model_with_a_longest_stream_takes_no_more(backend):
 
 
 async def test_a_length_that_the_model_refuses():
-    async with Executor(ready("ending", 4)) as executor:
+    async with Executor(cached_program("ending", 4)) as executor:
         with pytest.raises(InputError, match="2 frames of T"):
             await collect(executor.stream([noise(1, 2)]))
         statistics = executor.statistics()
@@ -149,7 +149,7 @@ async def test_a_length_that_the_model_refuses():
 
 
 async def test_sources_are_paced_by_who_takes_the_outputs():
-    program = ready("filtered", 3)
+    program = cached_program("filtered", 3)
     drawn = 0
 
     async def source():
@@ -177,7 +177,7 @@ async def test_sources_are_paced_by_who_takes_the_outputs():
 
 
 async def test_a_long_stream_takes_no_more_memory_than_a_short_one():
-    program, x = ready("filtered", 6), noise(1, 6)
+    program, x = cached_program("filtered", 6), noise(1, 6)
 
     async def peak(pulses):
         tracemalloc.start()
@@ -194,7 +194,7 @@ async def test_a_long_stream_takes_no_more_memory_than_a_short_one():
 
 async def test_one_thread_for_all_streams_and_none_behind_the_end():
     before = threads()
-    async with Executor(ready("filtered", 3)) as executor:
+    async with Executor(cached_program("filtered", 3)) as executor:
         streams = [executor.stream([noise(1, 30)]) for _ in range(6)]
         for stream in streams:
             await anext(stream)
@@ -203,7 +203,7 @@ async def test_one_thread_for_all_streams_and_none_behind_the_end():
 
 
 async def test_executors_inside_of_each_other():
-    program = ready("filtered", 6)
+    program = cached_program("filtered", 6)
     x = noise(1, 200)
     expected = program.model.typed.run({"x": x})["loud"]
     async with Executor(program) as outer, Executor(program) as inner:
@@ -213,7 +213,7 @@ async def test_executors_inside_of_each_other():
 
 
 async def test_an_executor_is_opened_once_and_before_its_streams():
-    executor = Executor(ready("filtered", 3))
+    executor = Executor(cached_program("filtered", 3))
     stream = executor.stream([noise(1, 9)])
     with pytest.raises(ExecutorError, match="the executor is not open"):
         await anext(stream)
@@ -241,16 +241,16 @@ async def test_an_executor_is_opened_once_and_before_its_streams():
 )
 def test_options_are_checked(options, message):
     with pytest.raises(InputError, match=message):
-        Executor(ready("filtered", 3), **options)
+        Executor(cached_program("filtered", 3), **options)
 
 
 def test_programs_and_sources_are_checked():
     with pytest.raises(PulseError, match="expected a Program, got str"):
         Executor("model.onnx")
     with pytest.raises(InputError, match="int is not a source"):
-        Executor(ready("filtered", 3)).stream(3)
+        Executor(cached_program("filtered", 3)).stream(3)
 
 
 def test_the_deadline_of_a_known_rate_is_a_pulse():
-    assert Executor(ready("filtered", 6), rate_hz=600).deadline_s == 0.01
-    assert Executor(ready("filtered", 6), rate_hz=600, deadline_s=0.5).deadline_s == 0.5
+    assert Executor(cached_program("filtered", 6), rate_hz=600).deadline_s == 0.01
+    assert Executor(cached_program("filtered", 6), rate_hz=600, deadline_s=0.5).deadline_s == 0.5

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from streaming.executor import Executor, ExecutorError
 from tests.streaming.executor.manual_engine import HeldEngine, run_held
-from tests.streaming.executor.streams import assert_balanced, assert_same, collect, join_pieces, noise, ready
+from tests.streaming.executor.streams import (
+    assert_balanced,
+    assert_same,
+    cached_program,
+    collect,
+    join_pieces,
+    noise,
+)
 
 PULSE = 6
 BACKENDS = ["asyncio", "trio"]
@@ -17,7 +24,9 @@ both_loops = pytest.mark.parametrize("loop", BACKENDS)
 
 
 def executor(engine, policy, depth=4, deadline_s=None):
-    return Executor(ready("filtered", PULSE, "numpy"), policy, depth, engine=engine, deadline_s=deadline_s)
+    return Executor(
+        cached_program("filtered", PULSE, "numpy"), policy, depth, engine=engine, deadline_s=deadline_s
+    )
 
 
 def numbered_pulses(count):

@@ -13,15 +13,22 @@ from pulse.ops.shape import AddAxis
 from streaming.builtin import model_path, noisy_path
 from streaming.executor import Executor, FramesFileSink, PcmSink, SoundFileSink, sinks
 from streaming.sound.files import AudioReader
-from tests.streaming.executor.streams import assert_same, blocks, join_pieces, noise, nothing_left, ready
-from tests.streaming.models import Sketch
+from tests.streaming.executor.streams import (
+    assert_same,
+    blocks,
+    cached_program,
+    join_pieces,
+    noise,
+    nothing_left,
+)
+from tests.streaming.models import TypedBuilder
 from tests.streaming.models import program as small_program
 
 pytestmark = pytest.mark.anyio
 RATE_HZ = 600
 
 
-class Bytes(anyio.abc.ByteSendStream):
+class ByteSink(anyio.abc.ByteSendStream):
     def __init__(self):
         self.data = b""
 
@@ -34,7 +41,7 @@ class Bytes(anyio.abc.ByteSendStream):
 
 
 async def run(sink, x=None, name="filtered", **options):
-    program = ready(name, 6)
+    program = cached_program(name, 6)
     x = noise(1, 75) if x is None else x
     async with Executor(program, rate_hz=RATE_HZ, **options) as executor:
         await executor.run(blocks(x, 1, range(0, x.shape[1], 7)), sink)
@@ -51,7 +58,7 @@ async def test_functions_and_coroutines():
     for sink in (pieces.append, slow):
         pieces.clear()
         expected = await run(sink)
-        assert_same(join_pieces(pieces, ready("filtered", 6)), expected)
+        assert_same(join_pieces(pieces, cached_program("filtered", 6)), expected)
 
 
 async def test_a_memory_stream_sets_the_pace():
@@ -66,17 +73,17 @@ async def test_a_memory_stream_sets_the_pace():
                 ahead.append(executor.statistics().frames_in_flight)
 
         tasks.start_soon(take)
-        async with send, Executor(ready("filtered", 6), depth=2) as executor:
+        async with send, Executor(cached_program("filtered", 6), depth=2) as executor:
             await executor.run(blocks(noise(1, 200), 1, range(0, 200, 6)), send)
     assert join_pieces(pieces, executor.program)["loud"].shape == (1, 200)
     assert max(ahead) <= 3 * 6
 
 
 async def test_raw_samples():
-    stream = Bytes()
+    stream = ByteSink()
     expected = await run(PcmSink(stream, "f32", "y"))
     np.testing.assert_allclose(np.frombuffer(stream.data, np.float32), expected["y"][0], rtol=1e-5, atol=1e-6)
-    stream, x = Bytes(), np.array([[0, 0.25, 0.5, 0.75, -0.5, -0.75, 0.1, 1e-5]], np.float32)
+    stream, x = ByteSink(), np.array([[0, 0.25, 0.5, 0.75, -0.5, -0.75, 0.1, 1e-5]], np.float32)
     await run(PcmSink(stream, "s16", "loud"), x)
     assert np.frombuffer(stream.data, "<i2").tolist() == [0, 16384, 32767, 32767, -32768, -32768, 6554, 1]
 
@@ -108,8 +115,8 @@ async def test_what_is_cut_off_is_counted(tmp_path):
     for sink, clipped in (
         (SoundFileSink(tmp_path / "out.wav", output="loud"), 2),
         (SoundFileSink(tmp_path / "out.wav", output="loud", encoding="FLOAT"), 0),
-        (PcmSink(Bytes(), "s16", "loud"), 2),
-        (PcmSink(Bytes(), "f32", "loud"), 0),
+        (PcmSink(ByteSink(), "s16", "loud"), 2),
+        (PcmSink(ByteSink(), "f32", "loud"), 0),
     ):
         await run(sink, x)
         assert sink.clipping.total == clipped
@@ -146,7 +153,7 @@ async def test_many_small_pieces(tmp_path, monkeypatch, path, name, frame):
 
     monkeypatch.setattr(sinks.Waiting, "take", count_pieces)
     sink = sinks.sink_of(tmp_path / path)
-    async with sink.open(ready("filtered", 6), RATE_HZ, None) as write:
+    async with sink.open(cached_program("filtered", 6), RATE_HZ, None) as write:
         for _ in range(count):
             await write({name: np.zeros(frame, np.float32)})
     assert 0 < most <= 1000
@@ -154,7 +161,7 @@ async def test_many_small_pieces(tmp_path, monkeypatch, path, name, frame):
 
 
 async def test_what_a_sink_raises_comes_out_and_leaves_no_file(tmp_path):
-    program = ready("filtered", 6)
+    program = cached_program("filtered", 6)
     error = OSError("the disk is full")
 
     def full(outputs):
@@ -174,20 +181,20 @@ async def test_what_a_sink_raises_comes_out_and_leaves_no_file(tmp_path):
 
 
 async def test_what_is_no_sink(tmp_path):
-    program = ready("decimated", 6)
+    program = cached_program("decimated", 6)
     async with Executor(program) as executor:
         x = noise(1, 30, 2)
         with pytest.raises(InputError, match="int is not a sink"):
             await executor.run(x, 3)
         with pytest.raises(InputError, match="same is not sound: "):
-            await executor.run(x, PcmSink(Bytes(), "s16", "same"))
+            await executor.run(x, PcmSink(ByteSink(), "s16", "same"))
         with pytest.raises(InputError, match="no output is called 'z'; the outputs are same, third"):
             await executor.run(x, FramesFileSink(tmp_path / "z.npy", "z"))
-    sketch = Sketch()
-    doubled = sketch.wire("same", AddAxis(2), sketch.source("x", "2,T,f32"))
-    async with Executor(small_program(sketch.finish(same=doubled), 6)) as executor:
-        with pytest.raises(InputError, match="sketch: no output is sound; the outputs are same"):
-            await executor.run(noise(2, 30), PcmSink(Bytes(), "s16"))
-    async with Executor(ready("filtered", 6)) as executor:
+    builder = TypedBuilder()
+    doubled = builder.wire("same", AddAxis(2), builder.source("x", "2,T,f32"))
+    async with Executor(small_program(builder.finish(same=doubled), 6)) as executor:
+        with pytest.raises(InputError, match="builder: no output is sound; the outputs are same"):
+            await executor.run(noise(2, 30), PcmSink(ByteSink(), "s16"))
+    async with Executor(cached_program("filtered", 6)) as executor:
         with pytest.raises(InputError, match="sound needs the model's rate"):
             await executor.run(noise(1, 30), tmp_path / "x.wav")

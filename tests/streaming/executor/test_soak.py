@@ -12,10 +12,10 @@ from streaming.executor import Executor, ExecutorError
 from tests.streaming.executor.streams import (
     assert_balanced,
     assert_same,
+    cached_program,
     join_pieces,
     noise,
     nothing_left,
-    ready,
 )
 from tests.streaming.models import BACKENDS
 
@@ -24,7 +24,7 @@ PULSE = 6
 STREAMS = 4
 
 
-class BrokenError(Exception):
+class BrokenStreamError(Exception):
     """What a source says that fails."""
 
 
@@ -38,10 +38,10 @@ async def source(x, rng, fails):
         if rng.random() < 0.2:
             await anyio.sleep(rng.choice([0, 0.0001, 0.002]))
         if fails and at > x.shape[1] // 2:
-            raise BrokenError
+            raise BrokenStreamError
 
 
-class Life:
+class RandomStreams:
     """One random stream after the other, and how many ended in each way."""
 
     def __init__(self, executor, seed):
@@ -70,7 +70,7 @@ class Life:
                         break
                     if rng.random() < 0.1:
                         await anyio.sleep(rng.choice([0, 0.001]))
-            except BrokenError:
+            except BrokenStreamError:
                 end = "failed"
             except ExecutorError:
                 end = "late"
@@ -102,17 +102,17 @@ async def live(policy, backend, seconds, seed):
     ends = {}
     until = time.monotonic() + seconds
     while not ends or time.monotonic() < until:
-        program = ready("filtered", PULSE, backend)
+        program = cached_program("filtered", PULSE, backend)
         depth = random.Random(seed).choice([1, 3, 8])
         try:
             async with (
                 Executor(program, policy, depth, deadline_s=0.002) as executor,
                 anyio.create_task_group() as tasks,
             ):
-                lives = [Life(executor, seed + number) for number in range(STREAMS)]
+                lives = [RandomStreams(executor, seed + number) for number in range(STREAMS)]
                 for life in lives:
                     tasks.start_soon(life.until, min(until, time.monotonic() + max(0.2, seconds / 20)))
-        except* BrokenError:
+        except* BrokenStreamError:
             pass  # of sources whose streams were broken off before it came out
         statistics = executor.statistics()
         assert statistics.streams == statistics.frames_in_flight == 0

@@ -12,13 +12,13 @@ from streaming.builtin import SAMPLE_RATE_HZ, noisy_path
 from streaming.executor import Executor, PcmSource, SoundFile, SoundSource
 from tests.streaming.echo_canceller import cancelled_sound, cancelling_program
 from tests.streaming.echo_canceller import noise as sound_noise
-from tests.streaming.executor.streams import assert_same, blocks, collect, join_pieces, noise, ready
+from tests.streaming.executor.streams import assert_same, blocks, cached_program, collect, join_pieces, noise
 
 pytestmark = pytest.mark.anyio
 RATE_HZ = 600
 
 
-class Bytes(anyio.abc.ByteReceiveStream):
+class ByteChunks(anyio.abc.ByteReceiveStream):
     """A byte stream of given chunks."""
 
     def __init__(self, data, size):
@@ -36,13 +36,13 @@ class Bytes(anyio.abc.ByteReceiveStream):
 
 
 async def frames_of(source, **options):
-    program = ready("filtered", 6)
+    program = cached_program("filtered", 6)
     async with Executor(program, rate_hz=RATE_HZ) as executor:
         return join_pieces(await collect(executor.stream(source, **options)), program)
 
 
 async def test_whatever_can_be_iterated():
-    program, x = ready("filtered", 6), noise(1, 70)
+    program, x = cached_program("filtered", 6), noise(1, 70)
     expected = program.model.typed.run({"x": x})
     send, receive = anyio.create_memory_object_stream(10)
     with send:
@@ -66,7 +66,7 @@ async def test_a_generator_is_closed():
             closed.append(True)
 
     async with (
-        Executor(ready("filtered", 6)) as executor,
+        Executor(cached_program("filtered", 6)) as executor,
         executor.stream(source()) as stream,
     ):
         await anext(stream)
@@ -77,44 +77,46 @@ async def test_a_generator_is_closed():
 @pytest.mark.parametrize(("encoding", "scale", "dtype"), [("s16", 1 << 15, "<i2"), ("s32", 1 << 31, "<i4")])
 async def test_raw_samples_are_read(encoding, scale, dtype, size):
     samples = np.random.default_rng(0).integers(-scale, scale, (90, 2)).astype(dtype)
-    source = Bytes(samples.tobytes(), size)
+    source = ByteChunks(samples.tobytes(), size)
     x = (samples[:, 1:].T / scale).astype(np.float32)
     outputs = await frames_of(PcmSource(source, encoding, 2, RATE_HZ), channel="1")
-    assert_same(outputs, ready("filtered", 6).model.typed.run({"x": x}))
+    assert_same(outputs, cached_program("filtered", 6).model.typed.run({"x": x}))
     assert source.closed
 
 
 async def test_raw_floats_and_what_is_wrong_with_them():
     x = noise(90, 1)
-    outputs = await frames_of(PcmSource(Bytes(x.tobytes(), 7), "f32", 1, RATE_HZ))
-    assert_same(outputs, ready("filtered", 6).model.typed.run({"x": x.T}))
+    outputs = await frames_of(PcmSource(ByteChunks(x.tobytes(), 7), "f32", 1, RATE_HZ))
+    assert_same(outputs, cached_program("filtered", 6).model.typed.run({"x": x.T}))
     with pytest.raises(InputError, match="ends with 2 bytes of a sample of 4; check encoding and channels"):
-        await frames_of(PcmSource(Bytes(x.tobytes()[:-2], 7), "f32", 1, RATE_HZ))
+        await frames_of(PcmSource(ByteChunks(x.tobytes()[:-2], 7), "f32", 1, RATE_HZ))
     with pytest.raises(
         InputError, match="no encoding is called 'u9'; the encodings are u8, s16, s24, s32, f32, f64"
     ):
-        PcmSource(Bytes(b"", 1), "u9", 1, RATE_HZ)
+        PcmSource(ByteChunks(b"", 1), "u9", 1, RATE_HZ)
     with pytest.raises(InputError, match="both must be positive"):
-        PcmSource(Bytes(b"", 1), "s16", 0, RATE_HZ)
+        PcmSource(ByteChunks(b"", 1), "s16", 0, RATE_HZ)
 
 
 async def test_a_sound_file_is_heard_at_the_rate_of_the_model(tmp_path):
     path, x = tmp_path / "in.wav", noise(4000, 2) / 8
     soundfile.write(path, x, RATE_HZ, subtype="FLOAT")
-    expected = ready("filtered", 6).model.typed.run({"x": x.mean(1, keepdims=True).T})
+    expected = cached_program("filtered", 6).model.typed.run({"x": x.mean(1, keepdims=True).T})
     assert_same(await frames_of(SoundFile(path)), expected)
     assert_same(await frames_of(str(path)), expected)
-    assert_same(await frames_of(path, channel="0"), ready("filtered", 6).model.typed.run({"x": x[:, :1].T}))
-    async with Executor(ready("filtered", 6), rate_hz=2 * RATE_HZ) as executor:
+    assert_same(
+        await frames_of(path, channel="0"), cached_program("filtered", 6).model.typed.run({"x": x[:, :1].T})
+    )
+    async with Executor(cached_program("filtered", 6), rate_hz=2 * RATE_HZ) as executor:
         pieces = await collect(executor.stream(path))
     assert join_pieces(pieces, executor.program)["loud"].shape == (1, 8000)
 
 
 async def test_what_cannot_be_heard(tmp_path):
-    executor = Executor(ready("filtered", 6))
+    executor = Executor(cached_program("filtered", 6))
     with pytest.raises(InputError, match="sound needs the model's rate: give rate_hz"):
         executor.stream(noisy_path())
-    executor = Executor(ready("filtered", 6), rate_hz=SAMPLE_RATE_HZ)
+    executor = Executor(cached_program("filtered", 6), rate_hz=SAMPLE_RATE_HZ)
     with pytest.raises(InputError, match="channel 7: the sound has 1 channel"):
         executor.stream(noisy_path(), channel="7")
     with pytest.raises(InputError, match="open a stream for every channel"):
@@ -122,7 +124,7 @@ async def test_what_cannot_be_heard(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         executor.stream(tmp_path / "none.wav")
     with pytest.raises(InputError, match="takes no sound"):
-        Executor(ready("decimated", 6), rate_hz=RATE_HZ).stream(noisy_path())
+        Executor(cached_program("decimated", 6), rate_hz=RATE_HZ).stream(noisy_path())
 
 
 async def test_a_source_of_ones_own():
@@ -134,7 +136,7 @@ async def test_a_source_of_ones_own():
                 yield np.full((11, 1), number, np.float32)
 
     x = np.repeat(np.arange(5, dtype=np.float32), 11)[None]
-    assert_same(await frames_of(Ramp()), ready("filtered", 6).model.typed.run({"x": x}))
+    assert_same(await frames_of(Ramp()), cached_program("filtered", 6).model.typed.run({"x": x}))
 
 
 async def test_several_inputs_are_fed(tmp_path):

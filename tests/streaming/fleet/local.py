@@ -17,14 +17,14 @@ from streaming.fleet.table import FleetTable, WorkerEntry
 from streaming.fleet.worker import FleetWorker
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
-from tests.streaming.executor.streams import join_pieces, ready
+from tests.streaming.executor.streams import cached_program, join_pieces
 from tests.streaming.fleet.holders import LocalHolders
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 
 KEEP_S = 60.0
 
 
-async def until(condition, *arguments):
+async def wait_until(condition, *arguments):
     """Wait until a condition holds, which other threads bring about."""
     with anyio.fail_after(20):
         while not condition(*arguments):
@@ -46,7 +46,7 @@ def small_deployment(version="1", **changes):
 
 
 def open_small(settings):
-    return [(settings.models[0], ready("filtered", PULSE), RATE_HZ)]
+    return [(settings.models[0], cached_program("filtered", PULSE), RATE_HZ)]
 
 
 class LocalFleet:
@@ -113,7 +113,7 @@ def fleet(nodes, *workers):
 
 def blocks_of(count, parts, seed=5):
     """Random input of the model, whole and in parts, and what a session gives for it."""
-    program = ready("filtered", PULSE)
+    program = cached_program("filtered", PULSE)
     (port,) = program.inputs
     shape = [count * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)]
     x = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)

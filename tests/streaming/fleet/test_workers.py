@@ -9,7 +9,7 @@ pytest.importorskip("uvicorn", reason="needs the extra serve")
 from pulse.client import connect
 from streaming.fleet.rendezvous import ranking
 from streaming.fleet.stream_name import StreamName
-from tests.streaming.fleet.local import blocks_of, fleet, small_deployment, until, wires
+from tests.streaming.fleet.local import blocks_of, fleet, small_deployment, wait_until, wires
 
 pytestmark = pytest.mark.anyio
 
@@ -73,9 +73,9 @@ async def test_a_server_that_drains_hands_its_streams_over():
                 if number == 20:
                     first = local_fleet.worker_of(stream)
                     (other,) = local_fleet.workers.keys() - {first}
-                    await until(local_fleet.has_saved, first)
+                    await wait_until(local_fleet.has_saved, first)
                     local_fleet.workers[first].drain()
-                    await until(local_fleet.has_resumed, other)
+                    await wait_until(local_fleet.has_resumed, other)
             outputs = await stream.flush()
             assert local_fleet.workers[other].status().resumed == 1
             assert local_fleet.workers[first].status().streams == 0
@@ -101,14 +101,14 @@ async def test_a_holder_that_is_lost_is_passed_over():
             for number, block in enumerate(blocks):
                 await stream.send(block)
                 if number == 15:
-                    await until(lambda: len(holders()) == 2)
+                    await wait_until(lambda: len(holders()) == 2)
                     local_fleet.holders.lost.add(holders()[0])
                 if number == 25:
-                    await until(lambda: len(holders()) == 2)  # a third one has the next checkpoint
+                    await wait_until(lambda: len(holders()) == 2)  # a third one has the next checkpoint
                     first = local_fleet.worker_of(stream)
                     (other,) = local_fleet.workers.keys() - {first}
                     local_fleet.workers[first].drain()
-                    await until(local_fleet.has_resumed, other)
+                    await wait_until(local_fleet.has_resumed, other)
             assert_equal(await stream.flush(), expected)
 
 
@@ -122,10 +122,10 @@ async def test_without_any_holder_nothing_is_safe_and_nothing_is_lost():
                 await stream.send(block)
             first = local_fleet.worker_of(stream)
             (other,) = local_fleet.workers.keys() - {first}
-            await until(lambda: local_fleet.workers[first].service.counts.checkpoints_refused)
+            await wait_until(lambda: local_fleet.workers[first].service.counts.checkpoints_refused)
             assert stream.is_whole
             local_fleet.workers[first].drain()
-            await until(local_fleet.has_streams, other)
+            await wait_until(local_fleet.has_streams, other)
             assert_equal(await stream.flush(), expected)
 
 
@@ -136,10 +136,10 @@ async def test_a_fleet_that_has_no_holder_yet_serves_streams():
         async with connect(local_fleet.urls, patience_s=5) as stream:
             for block in blocks:
                 await stream.send(block)
-            await until(lambda: counts.checkpoints_refused)
+            await wait_until(lambda: counts.checkpoints_refused)
             assert_equal(await stream.flush(), expected)
             assert stream.connections == 1
-        await until(lambda: counts.ended["left"])
+        await wait_until(lambda: counts.ended["left"])
 
 
 @pytest.mark.parametrize("resumes", [True, False], ids=["checkpoint", "whole"])
@@ -158,10 +158,10 @@ async def test_streams_keep_their_version(resumes):
                     first = local_fleet.worker_of(stream)
                     (other,) = {"o1", "o2"} - {first}
                     if resumes:
-                        await until(local_fleet.has_saved, first)
+                        await wait_until(local_fleet.has_saved, first)
                     local_fleet.workers[first].drain()
-                    await until(local_fleet.has_streams, other)
-            await until(lambda: local_fleet.workers[other].status().streams == 1)
+                    await wait_until(local_fleet.has_streams, other)
+            await wait_until(lambda: local_fleet.workers[other].status().streams == 1)
             async with connect(local_fleet.urls, patience_s=5) as another:
                 assert local_fleet.worker_of(another) == "n1"
             assert_equal(await stream.flush(), expected)
@@ -201,6 +201,6 @@ async def test_a_server_that_says_nothing_is_left():
                     assert local_fleet.worker_of(stream) == first, "quiet, and yet alive"
                     wire_of[first].silent.set()
                     (other,) = local_fleet.workers.keys() - {first}
-                    await until(local_fleet.has_streams, other)
+                    await wait_until(local_fleet.has_streams, other)
             assert_equal(await stream.flush(), expected)
             assert local_fleet.workers[other].status().resumed == 1

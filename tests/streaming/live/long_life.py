@@ -18,12 +18,12 @@ from streaming.sound.files import AudioWriter
 from tests.streaming.live.manual_device import nothing_left
 from tests.streaming.live.runs import (
     RATE,
+    cached_program,
     check_books,
+    copy_model,
+    delayed_model,
     fields,
-    late,
     noise,
-    plain,
-    ready,
     session_outputs,
     virtual_run,
 )
@@ -47,8 +47,8 @@ class Run:
 
     def __init__(self, rng, reached):
         self.rng, self.reached = rng, reached
-        self.model = rng.choice([plain, filter_model, late])
-        self.program = ready(self.model, rng.choice([80, 160, 480]))
+        self.model = rng.choice([copy_model, filter_model, delayed_model])
+        self.program = cached_program(self.model, rng.choice([80, 160, 480]))
         self.policy, self.engine = rng.choice(POLICIES), rng.choice([*ENGINES])
         self.block, self.reconnect = rng.choice([0, *BLOCKS[1:]]), rng.choice(["keep", "reset"])
         self.device = VirtualDevice(inputs=2, outputs=2, rate_hz=RATE)
@@ -193,7 +193,7 @@ class Run:
         self.reached["in place at the end"] += 1
 
 
-class Life:
+class RunSequence:
     """Runs, one after the other; ``virtual_s`` of sound have been heard."""
 
     def __init__(self, seed, folder):
@@ -240,7 +240,11 @@ class Life:
         with nothing_left():
             behaviour = EngineConfig(self.rng.choice([*ENGINES]), self.rng.choice([*POLICIES]))
             with Live(
-                ready(filter_model), Plan(RATE), behaviour, UNCHANGED, host=FileHost(self.sound, None, pace)
+                cached_program(filter_model),
+                Plan(RATE),
+                behaviour,
+                UNCHANGED,
+                host=FileHost(self.sound, None, pace),
             ) as live:
                 live.wait(self.rng.random() * 0.1)
             counters = live.statistics().counters

@@ -64,7 +64,7 @@ class ManualStream:
         return self.call(block)[0]
 
 
-class Halt:
+class HaltedFile:
     """A file that is played stands still before one of its blocks, until it may go on or the run is closed.
 
     A block waits for the worker, so nothing is silent on a busy machine either.
@@ -81,17 +81,17 @@ class Halt:
         def waits(stream: FileStream, due_s: float | None) -> None:
             if next(numbers) == block:
                 self.reached.set()
-                until(lambda: self.released.is_set() or stream.stops.is_set())
+                wait_for(lambda: self.released.is_set() or stream.stops.is_set())
             wait(stream, due_s)
             wait(stream, None)
 
         monkeypatch.setattr(FileStream, "wait_until", waits)
 
 
-def until(true: Callable[[], object], limit_s: float = LIMIT_S) -> None:
+def wait_for(condition: Callable[[], object], limit_s: float = LIMIT_S) -> None:
     """Wait until something is true; fail where it does not become so."""
     end = time.monotonic() + limit_s
-    while not true():
+    while not condition():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.0005)
 

@@ -23,36 +23,36 @@ from streaming.realtime.options import UNCHANGED
 from streaming.sound.channels import Channels
 from tests.pulse.chunks.models import build, cached_filter, node
 from tests.pulse.chunks.models import noise as noise
-from tests.streaming.models import Sketch, pads, program
+from tests.streaming.models import TypedBuilder, pads, program
 
 RATE = 16000
 BLOCK = 160
 engines = pytest.mark.parametrize("engine", ENGINES)
 
 
-def plain():
+def copy_model():
     """Of x [1, T]: y [1, T], the same."""
-    sketch = Sketch()
-    x = sketch.source("x", "1,T,f32")
-    return sketch.finish(y=sketch.wire("y", Elementwise("mul"), x, sketch.constant("one", [[1.0]])))
+    builder = TypedBuilder()
+    x = builder.source("x", "1,T,f32")
+    return builder.finish(y=builder.wire("y", Elementwise("mul"), x, builder.constant("one", [[1.0]])))
 
 
-def running_sum():
+def sum_model():
     """Of x [1, T]: y [1, T], the sum of all so far."""
-    sketch = Sketch()
-    x = sketch.source("x", "1,T,f32")
-    return sketch.finish(y=sketch.wire("y", CumSum(1), x))
+    builder = TypedBuilder()
+    x = builder.source("x", "1,T,f32")
+    return builder.finish(y=builder.wire("y", CumSum(1), x))
 
 
-def meter(frames=8):
+def meter_model(frames=8):
     """Of x [1, T]: y [1, T], the same louder, and level [1, 1, T/8], the means of 8 samples, of which 2 are ahead."""
-    sketch = Sketch()
-    x = sketch.source("x", "1,T,f32")
-    deep = sketch.wire("deep", AddAxis(1), x)
-    weights = sketch.constant("w", np.full((1, 1, frames), 1 / frames))
-    level = sketch.wire("level", Conv((frames,), (1,), pads(frames - 2, 2)), deep, weights)
-    return sketch.finish(
-        y=sketch.wire("y", Elementwise("mul"), x, sketch.constant("half", [[0.5]])), level=level
+    builder = TypedBuilder()
+    x = builder.source("x", "1,T,f32")
+    deep = builder.wire("deep", AddAxis(1), x)
+    weights = builder.constant("w", np.full((1, 1, frames), 1 / frames))
+    level = builder.wire("level", Conv((frames,), (1,), pads(frames - 2, 2)), deep, weights)
+    return builder.finish(
+        y=builder.wire("y", Elementwise("mul"), x, builder.constant("half", [[0.5]])), level=level
     )
 
 
@@ -60,31 +60,31 @@ NOTHING = 1e-30
 """A weight that changes no sound; a tap of weight 0 would not be waited for."""
 
 
-def late(delay=5, weight=1.0):
+def delayed_model(delay=5, weight=1.0):
     """Of x [1, T]: y [1, T], x times a weight; it needs to hear ``delay`` frames more."""
-    sketch = Sketch()
-    x = sketch.source("x", "1,T,f32")
+    builder = TypedBuilder()
+    x = builder.source("x", "1,T,f32")
     taps = np.zeros((1, 1, delay + 1))
     taps[0, 0, 0] = weight
     taps[0, 0, -1] += NOTHING
-    deep = sketch.wire("deep", AddAxis(1), x)
-    y = sketch.wire("conv", Conv((1,), (1,), pads(0, delay)), deep, sketch.constant("w", taps))
-    return sketch.finish(y=sketch.wire("flat", RemoveAxis(1), y))
+    deep = builder.wire("deep", AddAxis(1), x)
+    y = builder.wire("conv", Conv((1,), (1,), pads(0, delay)), deep, builder.constant("w", taps))
+    return builder.finish(y=builder.wire("flat", RemoveAxis(1), y))
 
 
-def inverse():
+def reciprocal_model():
     """Of x [1, T]: y [1, T], 1/x."""
-    sketch = Sketch()
-    x = sketch.source("x", "1,T,f32")
-    return sketch.finish(y=sketch.wire("y", Elementwise("div"), sketch.constant("one", [[1.0]]), x))
+    builder = TypedBuilder()
+    x = builder.source("x", "1,T,f32")
+    return builder.finish(y=builder.wire("y", Elementwise("div"), builder.constant("one", [[1.0]]), x))
 
 
-def brief(frames=1000):
+def limited_model(frames=1000):
     """Of x [1, T], T at most so many: y [1, T], the same."""
-    sketch = Sketch()
-    x = sketch.source("x", "1,T,f32")
-    sketch.scope.assume(f"T <= {frames}")
-    return sketch.finish(y=sketch.wire("y", Elementwise("mul"), x, sketch.constant("one", [[1.0]])))
+    builder = TypedBuilder()
+    x = builder.source("x", "1,T,f32")
+    builder.scope.assume(f"T <= {frames}")
+    return builder.finish(y=builder.wire("y", Elementwise("mul"), x, builder.constant("one", [[1.0]])))
 
 
 def filtered_chunks() -> ModelProto:
@@ -96,7 +96,7 @@ def filtered_chunks() -> ModelProto:
 
 
 @cache
-def ready(make: Any = plain, pulse_frames: int = 160, backend: str = "numba") -> Any:
+def cached_program(make: Any = copy_model, pulse_frames: int = 160, backend: str = "numba") -> Any:
     """A program, made once."""
     return program(make(), pulse_frames, backend)
 

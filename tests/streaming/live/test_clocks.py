@@ -7,7 +7,7 @@ from streaming.errors import DeviceError
 from streaming.live.config import EngineConfig, StreamConfig
 from streaming.live.pipeline import Pipeline
 from streaming.live.virtual import VirtualDevice
-from tests.streaming.live.runs import RATE, fields, noise, ready, runs, virtual_run
+from tests.streaming.live.runs import RATE, cached_program, fields, noise, runs, virtual_run
 from tests.streaming.live.two_clocks import BEND, DELAY, LEVEL, SILENT, TONE_HZ, WINDOW, drive
 
 SLOW_HZ, BLOCK = 8000, 80
@@ -25,7 +25,9 @@ def a_pair(ppm=0.0, **options):
 def driven(ppm, hours):
     """Windows of a run of a tone, and the delay that is agreed on."""
     form = StreamConfig(SLOW_HZ, SLOW_HZ, SLOW_HZ, block_frames=BLOCK, two_clocks=True)
-    pipeline = Pipeline(ready(pulse_frames=BLOCK), form, EngineConfig(quality="low", virtual_clock=True))
+    pipeline = Pipeline(
+        cached_program(pulse_frames=BLOCK), form, EngineConfig(quality="low", virtual_clock=True)
+    )
     windows = int(hours * 3600 / WINDOW_S)
     samples = np.zeros((windows, WINDOW))
     source, target = np.zeros(BLOCK, np.float32), np.zeros(BLOCK, np.float32)
@@ -70,7 +72,7 @@ def test_callbacks_that_are_late(ppm, jitter_s):
     devices = a_pair(ppm, jitter_s=jitter_s)
     frames = 160 * 3000
     tone = np.sin(2 * np.pi * TONE_HZ * np.arange(frames) / RATE).astype(np.float32)
-    with runs(ready(), device=devices) as (host, live):
+    with runs(cached_program(), device=devices) as (host, live):
         assert live.pipeline.stream_config.two_clocks
         played = host.run(np.stack([tone, tone], 1))[:, 0]
         counters, delay_s = live.statistics().counters, live.pipeline.delay_s
@@ -94,7 +96,7 @@ def test_the_delay_after_a_stall_is_the_reported_one_and_stays(policy):
     kernel = np.hanning(33) / 16
     sound = np.convolve(noise(seconds * RATE), kernel, "same").astype(np.float32)
     x = np.stack([sound, sound], 1)
-    with runs(ready(), device=a_pair(), policy=policy) as (host, live):
+    with runs(cached_program(), device=a_pair(), policy=policy) as (host, live):
         agreed = live.delay.frames
         played = [host.run(x[: 5 * RATE])]
         host.stall(0.3)
@@ -116,7 +118,7 @@ def test_an_output_that_stops_does_not_make_the_delay_longer():
     devices = a_pair()
     click = np.zeros((160, 2), np.float32)
     click[0] = 1
-    with runs(ready(), device=devices, reconnect="keep") as (host, live):
+    with runs(cached_program(), device=devices, reconnect="keep") as (host, live):
 
         def measured_delay():
             host.run(np.zeros((8000, 2), np.float32))
@@ -140,7 +142,7 @@ def test_the_second_device_refuses():
     """The first one that was opened is given back."""
     devices = a_pair()
     devices[0].refuses = "somebody else has it"
-    host, live = virtual_run(ready(), device=devices)
+    host, live = virtual_run(cached_program(), device=devices)
     with pytest.raises(DeviceError, match="microphone: cannot be opened, somebody else has it"), live:
         pass
     assert host.streams == ()

@@ -9,7 +9,7 @@ import pytest
 from pulse.errors import InputError, PulseError
 from streaming.live import control
 from streaming.native import control_block as cb
-from tests.streaming.live.runs import RATE, fields, noise, ready, running_sum, runs
+from tests.streaming.live.runs import RATE, cached_program, fields, noise, runs, sum_model
 
 
 class Interrupted(KeyboardInterrupt):
@@ -22,7 +22,7 @@ def interrupt(_: float) -> None:
 
 def test_an_interrupted_command_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its memory may go then: nobody applies it later."""
-    with runs(ready(running_sum)) as (host, live):
+    with runs(cached_program(sum_model)) as (host, live):
         host.run(noise(800))
         before = live.control.snapshot()
         live.control.running = True
@@ -32,7 +32,7 @@ def test_an_interrupted_command_is_taken_back(monkeypatch: pytest.MonkeyPatch) -
                 command()
             assert fields(live).command == cb.NONE
         with pytest.raises(Interrupted):
-            live.control.swap(ready(running_sum))
+            live.control.swap(cached_program(sum_model))
         live.control.running = False
         host.run(noise(RATE, seed=1))
         assert not live.control.swapping and fields(live).next_instances == 0
@@ -41,7 +41,7 @@ def test_an_interrupted_command_is_taken_back(monkeypatch: pytest.MonkeyPatch) -
 
 def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command has been applied: what takes over is heard, so its memory stays."""
-    with runs(ready(running_sum)) as (host, live):
+    with runs(cached_program(sum_model)) as (host, live):
         host.run(noise(800))
         old, apply = live.pipeline.instances, control.apply_now.call
 
@@ -51,7 +51,7 @@ def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.M
 
         monkeypatch.setattr(control, "apply_now", SimpleNamespace(call=apply_and_interrupt))
         with pytest.raises(Interrupted):
-            live.control.swap(ready(running_sum), 0.01)
+            live.control.swap(cached_program(sum_model), 0.01)
         assert live.control.swapping
         host.run(noise(RATE))
         assert not live.control.swapping and live.pipeline.instances is not old
@@ -59,7 +59,7 @@ def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.M
 
 
 def test_a_command_is_applied_by_one_thread_only() -> None:
-    with runs(ready(running_sum)) as (host, live):
+    with runs(cached_program(sum_model)) as (host, live):
         host.run(noise(800))
         before = live.control.snapshot()
         shared = fields(live)
@@ -72,7 +72,7 @@ def test_a_command_is_applied_by_one_thread_only() -> None:
 
 def test_who_computes_changes_between_two_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     """A device that comes back computes no pulse while a command is applied here."""
-    with runs(ready(running_sum)) as (_, live):
+    with runs(cached_program(sum_model)) as (_, live):
         inside, go = threading.Event(), threading.Event()
         apply = control.apply_now.call
 
@@ -97,7 +97,7 @@ def test_who_computes_changes_between_two_commands(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_run_is_entered_once() -> None:
-    with runs(ready(running_sum)) as (_, live):
+    with runs(cached_program(sum_model)) as (_, live):
         pass
     with pytest.raises(InputError, match="entered once; make another one"), live:
         pass
@@ -105,7 +105,7 @@ def test_a_run_is_entered_once() -> None:
 
 def test_mute_fades_from_where_it_is() -> None:
     """What is wanted may change while a pulse is mixed: the next one begins where that one ended."""
-    with runs(ready()) as (host, live):
+    with runs(cached_program()) as (host, live):
         sound = np.ones(1600, np.float32)
         host.run(sound)
         live.control.muted = True
@@ -117,7 +117,7 @@ def test_mute_fades_from_where_it_is() -> None:
 
 
 def test_no_thread_applies_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    with runs(ready(running_sum)) as (_, live):
+    with runs(cached_program(sum_model)) as (_, live):
         live.control.running = True
         monkeypatch.setattr(control, "ANSWER_TIMEOUT_S", 0.01)
         with pytest.raises(PulseError, match=r"no pulse has ended within 0\.01 s"):

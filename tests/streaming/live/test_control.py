@@ -7,20 +7,20 @@ from pulse.errors import PulseError
 from streaming.live import control
 from tests.streaming.live.runs import (
     BLOCK,
-    brief,
+    cached_program,
+    delayed_model,
     engines,
     fields,
-    inverse,
-    late,
     late_by,
+    limited_model,
     noise,
     play_with_changes,
     played_by,
-    ready,
-    running_sum,
+    reciprocal_model,
     runs,
     session_outputs,
     stereo,
+    sum_model,
 )
 from tests.streaming.models import filter_model
 
@@ -34,7 +34,7 @@ engines_of_backends = pytest.mark.parametrize(
 @pytest.mark.parametrize("reserve", [0, 100])
 def test_mute_and_bypass(engine, reserve):
     """The model goes on; what is heard of the input is as late as the model's sound."""
-    compiled, x = ready(filter_model), noise(6 * 1600, 1)
+    compiled, x = cached_program(filter_model), noise(6 * 1600, 1)
     with runs(compiled, engine=engine, reserve_frames=reserve, records=True) as (host, live):
 
         def switch(**switches):
@@ -71,7 +71,7 @@ def test_mute_and_bypass(engine, reserve):
 def test_reset_restarts_every_stream_at_the_next_pulse(engine, backend):
     """Each stream begins anew with the next pulse; the outputs, too."""
     x = np.ones((40 * BLOCK, 2), np.float32)
-    compiled = ready(running_sum, backend=backend)
+    compiled = cached_program(sum_model, backend=backend)
     with runs(compiled, engine=engine, channels="each", device=stereo(), records=True) as (host, live):
         played = np.concatenate(play_with_changes(host, x, live.control.reset))
         delay = live.delay.frames
@@ -86,7 +86,7 @@ def test_reset_restarts_every_stream_at_the_next_pulse(engine, backend):
 def test_snapshot_and_restore(engine, backend):
     """A stream goes on from where it was; the snapshot is one of a state's."""
     x = np.arange(30 * BLOCK, dtype=np.float32)[:, None] % 7
-    compiled = ready(running_sum, backend=backend)
+    compiled = cached_program(sum_model, backend=backend)
     with runs(compiled, engine=engine) as (host, live):
         host.run(x[: 10 * BLOCK])
         host.advance(0.001)
@@ -104,7 +104,7 @@ def test_snapshot_and_restore(engine, backend):
 def test_a_filter_goes_on_after_its_delay():
     """What the model's delay makes invalid after a reset is silent, not what was in its memory."""
     x = 1 + np.abs(noise(20 * BLOCK, 1))
-    with runs(ready(late), engine="callback") as (host, live):
+    with runs(cached_program(delayed_model), engine="callback") as (host, live):
         first, second = play_with_changes(host, x, live.control.reset)
     assert not second[:5].any() and not first[:5].any()
     np.testing.assert_array_equal(second[5:], x[10 * BLOCK : -5])
@@ -113,13 +113,13 @@ def test_a_filter_goes_on_after_its_delay():
 def test_an_unapplied_command_is_withdrawn(monkeypatch):
     """The device stands still, and the callback computes: there is no other thread to do it."""
     monkeypatch.setattr(control, "ANSWER_TIMEOUT_S", 0.02)
-    with runs(ready(running_sum), engine="callback") as (host, live):
+    with runs(cached_program(sum_model), engine="callback") as (host, live):
         host.run(np.ones((10 * BLOCK, 1), np.float32))
         live.control.running = True
         for command in (
             live.control.reset,
             live.control.snapshot,
-            lambda: live.control.swap(ready(running_sum)),
+            lambda: live.control.swap(cached_program(sum_model)),
         ):
             with pytest.raises(
                 PulseError, match=r"no pulse has ended within 0.02 s: the device may have stopped"
@@ -136,7 +136,7 @@ def test_an_unapplied_command_is_withdrawn(monkeypatch):
 def test_nan_becomes_silence_and_is_counted():
     x = noise(10 * BLOCK, 1)
     x[[5, 700]] = 0
-    with runs(ready(inverse), engine="callback", records=True) as (host, live):
+    with runs(cached_program(reciprocal_model), engine="callback", records=True) as (host, live):
         played = host.run(x)
         assert fields(live).nonfinite == 2
     with np.errstate(divide="ignore"):
@@ -149,7 +149,7 @@ def test_nan_becomes_silence_and_is_counted():
 def test_levels_are_those_since_the_last_statistics():
     x = np.zeros((8 * BLOCK, 2), np.float32)
     x[10], x[4 * BLOCK + 3] = (0.5, -0.75), (-0.25, 0.125)
-    with runs(ready(), channels="each", device=stereo(), engine="callback") as (host, live):
+    with runs(cached_program(), channels="each", device=stereo(), engine="callback") as (host, live):
         live.statistics()
         host.run(x[: 4 * BLOCK])
         assert live.statistics().levels_in == (0.5, 0.75)
@@ -165,7 +165,7 @@ def test_a_limit_of_frames():
     """It ends the run, unless the streams have begun anew before."""
     x = np.ones((5 * BLOCK, 1), np.float32)
     ended = pytest.raises(PulseError, match="its most frames, 1000: reset it before, or convert it for more")
-    with ended, runs(ready(brief)) as (host, live):
+    with ended, runs(cached_program(limited_model)) as (host, live):
         host.run(x)
         live.control.reset()
         assert host.run(x).all()

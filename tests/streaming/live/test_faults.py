@@ -8,8 +8,8 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather import Gather
 from streaming import Session
 from streaming.stats.problems import describe_counters, find_problems
-from tests.streaming.live.runs import BLOCK, ready, runs, stereo
-from tests.streaming.models import Sketch
+from tests.streaming.live.runs import BLOCK, cached_program, runs, stereo
+from tests.streaming.models import TypedBuilder
 
 ROWS = 8
 BACKENDS = pytest.mark.parametrize("backend", ["numba", "numpy"])
@@ -17,12 +17,12 @@ BACKENDS = pytest.mark.parametrize("backend", ["numba", "numpy"])
 
 def chosen():
     """Of x [1, T]: y [1, T], row 100*x of a table."""
-    sketch = Sketch()
-    x = sketch.source("x", "1,T,f32")
-    hundred = sketch.wire("hundred", Elementwise("mul"), x, sketch.constant("scale", [[100.0]]))
-    row = sketch.wire("row", Cast(np.dtype(np.int64)), hundred)
-    return sketch.finish(
-        y=sketch.wire("the", Gather(0), sketch.constant("rows", np.arange(ROWS) / ROWS), row)
+    builder = TypedBuilder()
+    x = builder.source("x", "1,T,f32")
+    hundred = builder.wire("hundred", Elementwise("mul"), x, builder.constant("scale", [[100.0]]))
+    row = builder.wire("row", Cast(np.dtype(np.int64)), hundred)
+    return builder.finish(
+        y=builder.wire("the", Gather(0), builder.constant("rows", np.arange(ROWS) / ROWS), row)
     )
 
 
@@ -37,7 +37,7 @@ def rows_of_table(wrong):
 @pytest.mark.parametrize("wrong", [0, 3, 2 * BLOCK])
 def test_they_are_counted(backend, wrong):
     """And named; what is heard later is as it was."""
-    with runs(ready(chosen, 160, backend)) as (host, live):
+    with runs(cached_program(chosen, 160, backend)) as (host, live):
         host.run(rows_of_table(wrong))
         statistics = live.statistics()
         assert statistics.counters.faults == wrong
@@ -63,7 +63,7 @@ def test_they_are_counted(backend, wrong):
 @BACKENDS
 def test_each_stream_has_its_own(backend):
     x = np.concatenate([rows_of_table(0), rows_of_table(5)], axis=1)
-    with runs(ready(chosen, 160, backend), device=stereo(), channels="each") as (host, live):
+    with runs(cached_program(chosen, 160, backend), device=stereo(), channels="each") as (host, live):
         host.run(x)
         statistics = live.statistics()
         assert statistics.counters.faults == 5
@@ -72,7 +72,7 @@ def test_each_stream_has_its_own(backend):
 
 def test_a_snapshot_goes_on_elsewhere():
     """What was counted live does not stop a session that goes on from there."""
-    compiled = ready(chosen, 160)
+    compiled = cached_program(chosen, 160)
     with runs(compiled) as (host, live):
         host.run(rows_of_table(4))
         host.advance(0.001)
@@ -85,16 +85,16 @@ def test_a_snapshot_goes_on_elsewhere():
 
 def test_another_model_takes_over():
     """The count goes on; what runs along unheard counts nothing."""
-    with runs(ready(chosen, 160)) as (host, live):
+    with runs(cached_program(chosen, 160)) as (host, live):
         host.run(rows_of_table(4))
-        live.control.swap(ready(chosen, 160))
+        live.control.swap(cached_program(chosen, 160))
         host.run(rows_of_table(7))
         assert live.statistics().counters.faults == 11
 
 
 @BACKENDS
 def test_a_session_stops_at_a_fault(backend):
-    session = Session(ready(chosen, 160, backend))
+    session = Session(cached_program(chosen, 160, backend))
     with pytest.raises(FaultError, match=r"the \(Gather\): 3 values .* in pulse 1"):
         session.push(rows_of_table(3).reshape(1, -1))
     with pytest.raises(FaultError, match="cannot go on"):

@@ -17,19 +17,19 @@ from streaming.realtime.options import UNCHANGED
 from streaming.sound.channels import Channels
 from streaming.sound.files import AudioWriter
 from tests.streaming.disks import limit_files
-from tests.streaming.live.manual_device import LIMIT_S, Halt, nothing_left
+from tests.streaming.live.manual_device import LIMIT_S, HaltedFile, nothing_left
 from tests.streaming.live.runs import (
     RATE,
-    brief,
+    cached_program,
+    delayed_model,
     engines,
-    late,
     late_by,
-    meter,
+    limited_model,
+    meter_model,
     noise,
     played_by,
-    ready,
-    running_sum,
     session_outputs,
+    sum_model,
 )
 from tests.streaming.models import filter_model
 
@@ -61,7 +61,7 @@ def play(host, program, plan=PLAN, behaviour=BEHAVIOUR, limit_s=20):
 @pytest.mark.parametrize("block", [None, 100, 1000])
 def test_the_whole_sound_comes_out(tmp_path, engine, frames, block):
     """From the first block on, so as late as it is live, and so much longer."""
-    compiled, x = ready(filter_model), noise(frames, 1) / 50
+    compiled, x = cached_program(filter_model), noise(frames, 1) / 50
     host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
     live = play(host, compiled, Plan(RATE, block_frames=block), EngineConfig(engine, records=True))
     delay, counters = live.delay.frames, live.statistics().counters
@@ -74,10 +74,12 @@ def test_the_whole_sound_comes_out(tmp_path, engine, frames, block):
     np.testing.assert_array_equal(outputs[0, :frames], played_by(compiled, padded, "y")[:frames, 0])
 
 
-@pytest.mark.parametrize("form", [(meter,), (late,), (running_sum, 8), (meter, 160, "numpy")])
+@pytest.mark.parametrize(
+    "form", [(meter_model,), (delayed_model,), (sum_model, 8), (meter_model, 160, "numpy")]
+)
 def test_without_playing_all_outputs_come(tmp_path, form):
     """Nothing is played: not a frame more than the file goes through, and all outputs come, however many."""
-    compiled, x = ready(*form), noise(RATE + 77, 1)
+    compiled, x = cached_program(*form), noise(RATE + 77, 1)
     host = FileHost(write_sound(tmp_path / "in.wav", x), pace=None)
     with Live(compiled, Plan(RATE, play=False), EngineConfig(records=True), UNCHANGED, host=host) as live:
         parts = []
@@ -106,7 +108,7 @@ def test_it_keeps_time(tmp_path, monkeypatch, pace):
     monkeypatch.setattr(FileStream, "wait_until", note_time)
     host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=pace)
     begun_s = time.monotonic()
-    live = play(host, ready())
+    live = play(host, cached_program())
     ended_s, (due_s, came_s) = time.monotonic(), np.array(times).T
     assert begun_s <= due_s[0] - 0.01 / pace and ended_s - begun_s >= 0.5 / pace
     np.testing.assert_allclose(np.diff(due_s), 0.01 / pace, atol=1e-9)
@@ -134,13 +136,15 @@ def test_late_sound_is_written_too(tmp_path, monkeypatch):
 
     monkeypatch.setattr(FileStream, "wait_until", waits)
     host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=8.0)
-    live = Live(ready(backend="numpy"), Plan(RATE), EngineConfig(policy="wait"), UNCHANGED, host=host)
+    live = Live(
+        cached_program(backend="numpy"), Plan(RATE), EngineConfig(policy="wait"), UNCHANGED, host=host
+    )
     with live:
         assert live.wait(60)
     counters, written = live.statistics().counters, read(tmp_path / "out.wav")
     assert counters.frames_silent > 0.2 * RATE
-    late = counters.frames_silent - counters.frames_lost
-    assert len(written) == len(x) + live.pipeline.delay_frames + late
+    delayed_model = counters.frames_silent - counters.frames_lost
+    assert len(written) == len(x) + live.pipeline.delay_frames + delayed_model
     np.testing.assert_array_equal(written[written != 0], x[x != 0])
 
 
@@ -150,7 +154,7 @@ def test_a_file_of_another_rate_is_resampled(tmp_path, rate_hz):
     x = np.zeros((rate_hz // 2, 1), np.float32)
     x[1000] = 0.5
     host = FileHost(write_sound(tmp_path / "in.wav", x, rate_hz), tmp_path / "out.wav", pace=None)
-    live = play(host, ready())
+    live = play(host, cached_program())
     written = read(tmp_path / "out.wav")
     assert soundfile.info(tmp_path / "out.wav").samplerate == rate_hz
     assert len(written) == len(x) + live.delay.frames
@@ -159,7 +163,7 @@ def test_a_file_of_another_rate_is_resampled(tmp_path, rate_hz):
 
 @pytest.mark.parametrize("channels", ["mix", "0", "1", "each"])
 def test_channels_of_files_are_chosen(tmp_path, channels):
-    compiled, x = ready(filter_model), noise(4000, 2) / 50
+    compiled, x = cached_program(filter_model), noise(4000, 2) / 50
     host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
     choice = Channels.parse(channels)
     live = play(host, compiled, Plan(RATE, channels=choice))
@@ -182,7 +186,7 @@ def test_output_files_have_the_format_of_the_input(tmp_path, source, target, enc
     """What is played is written as what is heard, where the format has that."""
     x = np.sin(np.arange(8000) / 20).astype(np.float32)[:, None] / 4
     host = FileHost(write_sound(tmp_path / source, x, encoding=encoding), tmp_path / target, pace=None)
-    delay = play(host, ready()).delay.frames
+    delay = play(host, cached_program()).delay.frames
     assert soundfile.info(tmp_path / target).subtype == encoding_kept
     np.testing.assert_allclose(read(tmp_path / target)[delay:], read(tmp_path / source), atol=3.1e-5)
 
@@ -190,18 +194,21 @@ def test_output_files_have_the_format_of_the_input(tmp_path, source, target, enc
 def test_the_setup_names_both_files(tmp_path):
     source = write_sound(tmp_path / "in.flac", noise(800, 1) / 9, encoding="PCM_16")
     for target, name in ((tmp_path / "out.wav", str(tmp_path / "out.wav")), (None, NOWHERE)):
-        live = play(FileHost(source, target, None), ready())
+        live = play(FileHost(source, target, None), cached_program())
         assert (live.setup.input, live.setup.output) == (str(source), name)
         assert not live.pipeline.stream_config.two_clocks, "a file has one clock"
-    live = Live(ready(), Plan(RATE, play=False), realtime=UNCHANGED, host=FileHost(source))
+    live = Live(cached_program(), Plan(RATE, play=False), realtime=UNCHANGED, host=FileHost(source))
     assert live.setup.output is None
 
 
 def test_it_is_stopped_early(tmp_path, monkeypatch):
     """What has been played until then is kept."""
     x = noise(20 * RATE, 1) / 4
-    host, halt = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav"), Halt(monkeypatch, 10)
-    with nothing_left(), Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
+    host, halt = (
+        FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav"),
+        HaltedFile(monkeypatch, 10),
+    )
+    with nothing_left(), Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
         assert halt.reached.wait(LIMIT_S) and not live.wait(0)
     written, delay = read(tmp_path / "out.wav"), live.delay.frames
     assert delay < len(written) == live.statistics().counters.frames_out < RATE
@@ -213,11 +220,13 @@ def test_it_is_stopped_early(tmp_path, monkeypatch):
 def test_a_full_disk_ends_the_run(tmp_path, monkeypatch, early):
     """The run goes on to its end, or until it is stopped; what was written is kept, and it is told then."""
     x, plan = noise(RATE, 1) / 4, Plan(RATE, block_frames=100)
-    play(FileHost(write_sound(tmp_path / "in.wav", x), pace=None), ready(), plan)  # what it compiles has room
-    halt = Halt(monkeypatch, 30 if early else -1)
+    play(
+        FileHost(write_sound(tmp_path / "in.wav", x), pace=None), cached_program(), plan
+    )  # what it compiles has room
+    halt = HaltedFile(monkeypatch, 30 if early else -1)
     host = FileHost(tmp_path / "in.wav", tmp_path / "out.wav", pace=1.0 if early else None)
     full = r"out\.wav: cannot be written \(File too large\); free some space"
-    live = Live(ready(), plan, realtime=UNCHANGED, host=host)
+    live = Live(cached_program(), plan, realtime=UNCHANGED, host=host)
     with nothing_left(), limit_files(10_000), pytest.raises(InputError, match=full) as refusal, live:
         assert halt.reached.wait(LIMIT_S) if early else live.wait(60)
     assert refusal.value is host.problem
@@ -239,16 +248,16 @@ def test_a_folder_that_goes_away(tmp_path, monkeypatch):
     folder.mkdir()
     host, halt = (
         FileHost(write_sound(tmp_path / "in.wav", noise(RATE, 1)), folder / "out.wav"),
-        Halt(monkeypatch, 5),
+        HaltedFile(monkeypatch, 5),
     )
     message = r"out\.wav: cannot be written \(No such file"
-    live = Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host)
+    live = Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host)
     with nothing_left(), pytest.raises(InputError, match=message) as refusal, live:
         assert halt.reached.wait(LIMIT_S) and not live.wait(0)
         shutil.rmtree(folder)
     assert refusal.value is host.problem
     folder.mkdir()
-    with Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
+    with Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
         live.wait(0.05)
     assert host.problem is None
 
@@ -259,7 +268,7 @@ def test_a_damaged_file(tmp_path):
     x[12345] = np.nan
     host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
     with pytest.raises(InputError, match=r"in\.wav: NaN at sample 12345"):
-        play(host, ready())
+        play(host, cached_program())
     assert [path.name for path in tmp_path.iterdir()] == ["in.wav"]
 
 
@@ -273,7 +282,7 @@ def test_errors_while_stopping_are_reported(tmp_path, monkeypatch):
         raise InputError("out.wav: cannot be written (no space left)")
 
     monkeypatch.setattr(AudioWriter, "__exit__", broken)
-    with pytest.raises(InputError, match="no space left"), Live(ready(), Plan(RATE), host=host):
+    with pytest.raises(InputError, match="no space left"), Live(cached_program(), Plan(RATE), host=host):
         pass
 
 
@@ -281,9 +290,9 @@ def test_a_model_with_a_limit(tmp_path):
     """It ends the run with an error, not with silence."""
     host = FileHost(write_sound(tmp_path / "in.wav", noise(2000, 1)), pace=None)
     with pytest.raises(PulseError, match="has had its most frames, 1000"):
-        play(host, ready(brief))
+        play(host, cached_program(limited_model))
     host = FileHost(write_sound(tmp_path / "short.wav", noise(1000, 1)), pace=None)
-    live = play(host, ready(brief), Plan(RATE, play=False), EngineConfig(records=True))
+    live = play(host, cached_program(limited_model), Plan(RATE, play=False), EngineConfig(records=True))
     assert live.outputs.flush()[0]["y"].shape == (1, 1000)
 
 
@@ -315,5 +324,5 @@ def test_runs_that_are_refused(tmp_path):
         (Plan(RATE), tmp_path / "folder" / "out.wav", InputError, "cannot be written"),
     ):
         host = FileHost(source, target)
-        with nothing_left(), pytest.raises(kind, match=message), Live(ready(), plan, host=host):
+        with nothing_left(), pytest.raises(kind, match=message), Live(cached_program(), plan, host=host):
             pass

@@ -5,7 +5,7 @@ belongs, and neither threads, descriptors nor memory grow.
 import pytest
 
 from streaming.live.config import ENGINES
-from tests.streaming.live.long_life import POLICIES, TROUBLES, Life
+from tests.streaming.live.long_life import POLICIES, TROUBLES, RunSequence
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from tests.streaming.live.long_life import POLICIES, TROUBLES, Life
     ids=["short", "half an hour"],
 )
 def test_a_long_life(minutes, seed, tmp_path):
-    life = Life(seed, tmp_path)
+    life = RunSequence(seed, tmp_path)
     life.until(minutes * 60)
     third = len(life.memory_mb) // 3
     before_mb, after_mb = min(life.memory_mb[third : 2 * third]), min(life.memory_mb[2 * third :])

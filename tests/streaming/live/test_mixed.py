@@ -8,7 +8,16 @@ import pytest
 import pulse
 from pulse.build import Conv1D, GraphView, ReLU, Sequential, Tanh
 from pulse.errors import InputError, PulseError
-from tests.streaming.live.runs import BLOCK, late_by, noise, plain, play_with_changes, played_by, ready, runs
+from tests.streaming.live.runs import (
+    BLOCK,
+    cached_program,
+    copy_model,
+    late_by,
+    noise,
+    play_with_changes,
+    played_by,
+    runs,
+)
 
 
 def mixed_program(backend: str) -> Any:
@@ -47,16 +56,16 @@ def test_unsupported_uses_of_a_mixed_program_are_refused() -> None:
         runs(compiled) as (_, live),
         pytest.raises(PulseError, match=r"swap: .*runs on numba \+ numpy, in Python"),
     ):
-        live.control.swap(ready(plain))
+        live.control.swap(cached_program(copy_model))
     with (
-        runs(ready(plain)) as (_, live),
+        runs(cached_program(copy_model)) as (_, live),
         pytest.raises(InputError, match=r"numba \+ numpy, in Python; compile"),
     ):
         live.control.swap(plain_mixed())
 
 
 def plain_mixed() -> Any:
-    """The ports of ``plain``, on two backends."""
+    """The ports of ``copy_model``, on two backends."""
     view = Sequential([Tanh("first"), second := ReLU("y")])
     GraphView([second]).set_backend("numpy")
     return pulse.stream(pulse.load(view, inputs={"x": "1,T"}), pulse=BLOCK)

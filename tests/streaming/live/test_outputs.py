@@ -17,33 +17,33 @@ from streaming.policies import DEVICE_POLICIES
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
-    brief,
+    cached_program,
     chunk_program,
+    delayed_model,
     engines,
     fields,
     filtered_chunks,
-    late,
-    meter,
+    limited_model,
+    meter_model,
     noise,
-    ready,
-    running_sum,
     runs,
     session_outputs,
     stereo,
+    sum_model,
 )
-from tests.streaming.models import Sketch, ending_model, filter_model
+from tests.streaming.models import TypedBuilder, ending_model, filter_model
 
 
 def cut(frames=37):
     """Of x [1, T], T > frames: y [1, T], the same, and head [1, T - frames], which is sure to be that much later."""
-    sketch = Sketch()
-    x = sketch.source("x", "1,T,f32")
-    length = TDim.of(sketch.scope.symbol("T"))
-    sketch.scope.assume(f"T >= {frames}")
-    unit = sketch.constant("one", [[1.0]])
-    return sketch.finish(
-        y=sketch.wire("y", Elementwise("mul"), x, unit),
-        head=sketch.wire("head", Slice(1, TDim.of(0), length - frames), x),
+    builder = TypedBuilder()
+    x = builder.source("x", "1,T,f32")
+    length = TDim.of(builder.scope.symbol("T"))
+    builder.scope.assume(f"T >= {frames}")
+    unit = builder.constant("one", [[1.0]])
+    return builder.finish(
+        y=builder.wire("y", Elementwise("mul"), x, unit),
+        head=builder.wire("head", Slice(1, TDim.of(0), length - frames), x),
     )
 
 
@@ -63,14 +63,14 @@ def same(outputs, expected):
         np.testing.assert_array_equal(outputs[name], expected[name], err_msg=name)
 
 
-@pytest.mark.parametrize("make", [filter_model, meter, late, running_sum, cut, ending_model])
+@pytest.mark.parametrize("make", [filter_model, meter_model, delayed_model, sum_model, cut, ending_model])
 @pytest.mark.parametrize(
     ("backend", "engine"), [("numba", "worker"), ("numba", "callback"), ("numpy", "worker")]
 )
 @pytest.mark.parametrize("block", [7, 100, 160, 480])
 def test_taken_while_it_runs(make, backend, engine, block):
     """Other rates, frames that are not sure to exist, outputs known at the end, of two streams."""
-    compiled, x = ready(make, 160, backend), noise(block * (3500 // block), 2)
+    compiled, x = cached_program(make, 160, backend), noise(block * (3500 // block), 2)
     options = {"device": stereo(), "channels": "each", "records": True, "engine": engine}
     with runs(compiled, block=block, **options) as (host, live):
         parts = []
@@ -86,7 +86,7 @@ def test_taken_while_it_runs(make, backend, engine, block):
 
 def test_only_frames_that_are_there_are_given():
     """A frame comes with the pulse in which it is known to be of the stream."""
-    with runs(ready(cut), records=True) as (host, live):
+    with runs(cached_program(cut), records=True) as (host, live):
         host.run(noise(10 * BLOCK, 1))
         host.advance(0.1)
         assert live.outputs.take_ready()[0]["head"].shape == (1, 10 * BLOCK - 37)
@@ -94,10 +94,10 @@ def test_only_frames_that_are_there_are_given():
 
 def test_nothing_was_heard():
     """What a session says that had nothing."""
-    with runs(ready(meter), records=True) as (_, live):
+    with runs(cached_program(meter_model), records=True) as (_, live):
         assert live.outputs.take_ready()[0]["level"].shape == (1, 1, 0)
-    same(live.outputs.flush()[0], Session(ready(meter)).flush())
-    with runs(ready(ending_model), records=True) as (_, live):
+    same(live.outputs.flush()[0], Session(cached_program(meter_model)).flush())
+    with runs(cached_program(ending_model), records=True) as (_, live):
         pass
     with pytest.raises(InputError, match="last: unknown in a stream of 0 frames"):
         live.outputs.flush()
@@ -129,7 +129,7 @@ def test_outputs_equal_those_of_an_authors_loop(engine):
 @pytest.mark.parametrize("frames", [960, 999, 1000, 1100, 1120, 3000])
 def test_a_run_ends_at_the_limit_of_the_model(frames):
     """All that the model may have is in the outputs; the run ends when it would have to take more."""
-    compiled, x = ready(brief), noise(frames, 1)
+    compiled, x = cached_program(limited_model), noise(frames, 1)
     with runs(compiled, block=1, headroom_s=0.0, records=True) as (host, live):
         host.run(x)
         host.advance(0.2)
@@ -145,7 +145,7 @@ def test_a_run_ends_at_the_limit_of_the_model(frames):
 @pytest.mark.parametrize("policy", [policy for policy in DEVICE_POLICIES if policy != "abort"])
 def test_it_ends_while_nothing_is_computed(pulse_frames, policy):
     """All that was accepted is in the outputs, however much of it waits, and though nobody plays any more."""
-    compiled, block = ready(filter_model, pulse_frames), 500
+    compiled, block = cached_program(filter_model, pulse_frames), 500
     with runs(compiled, block=block, policy=policy, records=True) as (host, live):
         host.stall(6)
         x = noise(5 * RATE // block * block, 1)
@@ -187,7 +187,9 @@ class Oracle:
 @given(data=st.data())
 def test_whatever_is_done_to_the_states(engine, data):
     """Resets, snapshots, restores, and takings of what is there, in any order."""
-    compiled = ready(data.draw(st.sampled_from([filter_model, meter, late, running_sum]), "model"), 16)
+    compiled = cached_program(
+        data.draw(st.sampled_from([filter_model, meter_model, delayed_model, sum_model]), "model"), 16
+    )
     block = data.draw(st.sampled_from([5, 16, 50]), "block")
     x = noise(block * 60, 2, seed=block)
     oracle, parts, saved, at = Oracle(compiled, x), [], None, 0
@@ -218,11 +220,11 @@ def test_whatever_is_done_to_the_states(engine, data):
         same(join_parts([part[number] for part in parts], compiled), expected)
 
 
-@pytest.mark.parametrize("make", [filter_model, meter, cut])
+@pytest.mark.parametrize("make", [filter_model, meter_model, cut])
 @pytest.mark.parametrize("first", [0, 1, 5])
 def test_untaken_records_are_lost_and_the_others_correct(make, first):
     """With a reset among what is lost: frames of a delay are left out all the same, and the end is where it is."""
-    compiled, x = ready(make), noise(2000 * BLOCK, 1)
+    compiled, x = cached_program(make), noise(2000 * BLOCK, 1)
     with runs(compiled, records=True) as (host, live):
         size = fields(live).record_count
         edges = np.cumsum([0, size + 3, first, 4, 10]) * BLOCK

@@ -13,23 +13,23 @@ from streaming.sound.channels import Channels
 from streaming.sound.files import AudioReader
 from tests.streaming.live.runs import (
     RATE,
+    cached_program,
     check_books,
     chunk_program,
+    delayed_model,
     engines,
     frames_of,
-    late,
     late_by,
-    meter,
+    meter_model,
     noise,
     played_by,
-    ready,
-    running_sum,
     runs,
     session_outputs,
+    sum_model,
 )
 from tests.streaming.models import filter_model
 
-MODELS = {"y": (filter_model, running_sum, late, meter), "loud": (filter_model,)}
+MODELS = {"y": (filter_model, sum_model, delayed_model, meter_model), "loud": (filter_model,)}
 
 
 def device(channels_in=1, channels_out=1):
@@ -72,13 +72,13 @@ def check_records(records, expected):
 @engines
 @pytest.mark.parametrize("block", [1, 3, 64, 159, 160, 161, 333, 480, 1000])
 def test_any_block(engine, block):
-    check(ready(filter_model), noise(block * max(3000 // block, 3), 1), engine=engine, block=block)
+    check(cached_program(filter_model), noise(block * max(3000 // block, 3), 1), engine=engine, block=block)
 
 
 def any_run(engine, data):
     """Blocks that change from call to call; a worker has the largest one's time."""
     output = data.draw(st.sampled_from([*MODELS]), "output")
-    compiled = ready(
+    compiled = cached_program(
         data.draw(st.sampled_from(MODELS[output])), data.draw(st.sampled_from([8, 16, 24, 160, 480]), "pulse")
     )
     blocks = data.draw(st.lists(st.integers(1, 1000), min_size=1, max_size=6), "blocks")
@@ -143,7 +143,7 @@ def test_states_and_constants_of_an_author(engine):
 
 def test_nothing_is_played():
     """Only records; the pulse is as late as it must."""
-    compiled, x = ready(meter), noise(1000, 1)
+    compiled, x = cached_program(meter_model), noise(1000, 1)
     with runs(compiled, block=100, play=False, records=True) as (host, live):
         assert host.run(x).size == 0
         assert live.statistics().levels_out == ()
@@ -152,7 +152,7 @@ def test_nothing_is_played():
 
 def test_records_while_it_runs():
     """Whenever they are taken; all that is kept is what nobody knows before the end."""
-    compiled, x = ready(filter_model, 16), noise(1600, 1)
+    compiled, x = cached_program(filter_model, 16), noise(1600, 1)
     with runs(compiled, block=40, records=True) as (host, live):
         parts = []
         for piece in np.split(x, 8):
@@ -165,7 +165,7 @@ def test_records_while_it_runs():
 
 
 def test_untaken_records_are_lost_and_counted():
-    with runs(ready(), records=True) as (host, live):
+    with runs(cached_program(), records=True) as (host, live):
         size = len(live.pipeline.memory.records)
         host.run(noise((size + 11) * 160, 1))
         host.advance(0.1)
@@ -192,7 +192,7 @@ def test_a_played_denoiser_equals_onnxruntime(engine):
 def test_more_than_two_channels_are_not_opened():
     """A mix is of the first two."""
     x = noise(480, 2)
-    with runs(ready(), device=device(8, 8)) as (host, live):
+    with runs(cached_program(), device=device(8, 8)) as (host, live):
         assert (live.pipeline.stream_config.channels_in, live.pipeline.stream_config.channels_out) == (2, 2)
         played = host.run(x)
     np.testing.assert_array_equal(played[160:, 0], x.mean(1)[:-160])

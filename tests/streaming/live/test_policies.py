@@ -9,7 +9,16 @@ from pulse.errors import PulseError
 from streaming.live.config import ENGINES
 from streaming.live.virtual import VirtualDevice
 from streaming.policies import DEVICE_POLICIES
-from tests.streaming.live.runs import BLOCK, RATE, check_books, fields, late_by, ready, running_sum, runs
+from tests.streaming.live.runs import (
+    BLOCK,
+    RATE,
+    cached_program,
+    check_books,
+    fields,
+    late_by,
+    runs,
+    sum_model,
+)
 
 GOING_ON = ("wait", "drop_oldest", "silence_then_catch_up")
 
@@ -22,7 +31,7 @@ def numbered_sound(frames):
 def run_with_stall(policy, stall_s, before=20, after=60, **options):
     """What was played of a run in which nothing is computed for a while, and its counters."""
     x = numbered_sound((before + after) * BLOCK)
-    with runs(ready(), policy=policy, **options) as (host, live):
+    with runs(cached_program(), policy=policy, **options) as (host, live):
         first = host.run(x[: before * BLOCK])
         host.stall(stall_s)
         played = np.concatenate([first, host.run(x[before * BLOCK :])])
@@ -71,7 +80,7 @@ def test_abort_ends_the_run_with_the_reason():
     """The run is over, and says why; the device plays silence until it is stopped."""
     with pytest.raises(PulseError, match="not ready in time, and the policy is abort; larger blocks"):
         run_with_stall("abort", 0.1)
-    with runs(ready(), policy="abort") as (host, live):
+    with runs(cached_program(), policy="abort") as (host, live):
         host.stall(0.1)
         host.run(numbered_sound(20 * BLOCK))
         host.advance(0.2)
@@ -99,7 +108,7 @@ def test_a_ring_that_overflows_loses_and_counts_frames(policy, stall_s):
 def test_a_model_that_is_too_slow_for_a_while(policy):
     """12 ms for 10 ms of sound, for a second; then fast again."""
     x = numbered_sound(400 * BLOCK)
-    with runs(ready(), policy=policy, compute_s=0.001, headroom_s=0.03) as (host, live):
+    with runs(cached_program(), policy=policy, compute_s=0.001, headroom_s=0.03) as (host, live):
         played = [host.run(x[: 50 * BLOCK])]
         host.compute_s = 0.012
         played.append(host.run(x[50 * BLOCK : 150 * BLOCK]))
@@ -121,7 +130,7 @@ def test_a_model_that_is_too_slow_for_a_while(policy):
 def test_a_callback_that_is_too_slow():
     """The device cannot call while it is inside of a call; then it calls at once."""
     x = numbered_sound(100 * BLOCK)
-    with runs(ready(), engine="callback", compute_s=0.025) as (host, live):
+    with runs(cached_program(), engine="callback", compute_s=0.025) as (host, live):
         played = host.run(x)
         statistics = live.statistics()
         assert statistics.callback.max_s == pytest.approx(0.025)
@@ -137,7 +146,10 @@ def any_trouble(data):
     block = data.draw(st.sampled_from([50, 160, 333]), "block")
     pulse_frames = data.draw(st.sampled_from([16, 160, 480]), "pulse")
     x, at, pieces = numbered_sound(300 * block), 0, []
-    with runs(ready(pulse_frames=pulse_frames), block=block, policy=policy, engine=engine) as (host, live):
+    with runs(cached_program(pulse_frames=pulse_frames), block=block, policy=policy, engine=engine) as (
+        host,
+        live,
+    ):
         for _ in range(data.draw(st.integers(1, 5), "troubles")):
             kind = data.draw(st.sampled_from(["stall", "slow", "late", "gone"]))
             size_s = data.draw(st.floats(0.0, 0.3))
@@ -181,7 +193,7 @@ def test_much_trouble_is_accounted_for(data):
 def test_a_state_goes_on_where_it_was(policy):
     """A running sum: nothing is computed twice, and what is dropped is not in the sum."""
     x = np.ones((100 * BLOCK, 1), np.float32)
-    with runs(ready(running_sum), policy=policy, records=True) as (host, live):
+    with runs(cached_program(sum_model), policy=policy, records=True) as (host, live):
         host.run(x[: 20 * BLOCK])
         host.stall(0.1)
         host.run(x[20 * BLOCK :])
@@ -196,7 +208,7 @@ def test_resampled_sound_is_back_where_it_was():
     device = VirtualDevice(rate_hz=48000)
     tone = np.sin(2 * np.pi * 300 * np.arange(48000 * 2) / 48000).astype(np.float32)
     for policy in GOING_ON:
-        with runs(ready(), block=480, device=device, policy=policy) as (host, live):
+        with runs(cached_program(), block=480, device=device, policy=policy) as (host, live):
             host.run(tone[:24000])
             host.stall(0.1)
             played = host.run(tone[24000:])[-24000:, 0]

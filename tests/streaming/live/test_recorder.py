@@ -15,8 +15,8 @@ from streaming.live.virtual import VirtualDevice
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
 from tests.streaming.disks import limit_files
-from tests.streaming.live.manual_device import Halt, nothing_left, ramp, until
-from tests.streaming.live.runs import RATE, fields, late_by, noise, ready, runs
+from tests.streaming.live.manual_device import HaltedFile, nothing_left, ramp, wait_for
+from tests.streaming.live.runs import RATE, cached_program, fields, late_by, noise, runs
 from tests.streaming.system import linux
 
 BLOCK = 160
@@ -39,7 +39,7 @@ def test_recordings_have_the_input_and_the_output(paths, engine, block):
     """From one block on until another; silence where nothing was ready is in it."""
     x = noise(90 * block, 2)
     device = VirtualDevice(inputs=2, outputs=2, rate_hz=RATE)
-    with runs(ready(), block=block, device=device, channels="each", engine=engine) as (host, live):
+    with runs(cached_program(), block=block, device=device, channels="each", engine=engine) as (host, live):
         host.run(x[: 20 * block])
         recorder = live.record(*paths)
         played = [host.run(x[20 * block : 40 * block])]
@@ -62,7 +62,7 @@ def test_recordings_have_the_input_and_the_output(paths, engine, block):
 def test_files_are_aligned_after_frames_were_lost(paths):
     """Those that had no room before it began."""
     x = ramp(1400 * BLOCK)
-    with runs(ready()) as (host, live):
+    with runs(cached_program()) as (host, live):
         host.run(x[:BLOCK])
         host.stall(10)
         host.run(x[BLOCK : 1200 * BLOCK])
@@ -80,7 +80,7 @@ def test_files_are_aligned_after_frames_were_lost(paths):
 def test_a_disk_that_is_too_slow(paths, margin):
     """What the rings hold no more is silent and counted; what follows is where it belongs."""
     x = ramp(1000 * BLOCK)
-    with runs(ready()) as (host, live):
+    with runs(cached_program()) as (host, live):
         recorder = live.record(*paths)
         host.run(x[: 100 * BLOCK])
         recorder.write()
@@ -108,7 +108,7 @@ def test_a_disk_that_is_too_slow(paths, margin):
 def test_a_full_disk_ends_the_recording(paths):
     """It is told, what was written is kept, and the sound goes on."""
     x = noise(200 * BLOCK, 1)
-    with runs(ready()) as (host, live):
+    with runs(cached_program()) as (host, live):
         recorder = live.record(*paths)
         with limit_files(50_000):
             for piece in np.split(x, 20):
@@ -129,7 +129,10 @@ def test_a_folder_that_goes_away(paths):
     """Nobody has closed the recorder: the run does, and says what is wrong."""
     folder = paths[0].parent / "folder"
     folder.mkdir()
-    with pytest.raises(InputError, match=r"heard\.wav: cannot be written"), runs(ready()) as (host, live):
+    with (
+        pytest.raises(InputError, match=r"heard\.wav: cannot be written"),
+        runs(cached_program()) as (host, live),
+    ):
         live.record(folder / "heard.wav")
         host.run(noise(BLOCK, 1))
         for file in folder.iterdir():
@@ -142,7 +145,7 @@ def test_one_folder_of_two_goes_away(paths):
     folder = paths[0].parent / "folder"
     folder.mkdir()
     x = noise(10 * BLOCK, 1)
-    with runs(ready()) as (host, live):
+    with runs(cached_program()) as (host, live):
         recorder = live.record(folder / "heard.wav", paths[1])
         played = host.run(x)
         for file in folder.iterdir():
@@ -157,7 +160,7 @@ def test_one_folder_of_two_goes_away(paths):
 @pytest.mark.parametrize("expected", [0, 1])
 def test_one_of_both_files_is_recorded(paths, expected):
     x = noise(10 * BLOCK, 1)
-    with runs(ready()) as (host, live):
+    with runs(cached_program()) as (host, live):
         recorder = live.record(**{["input", "output"][expected]: paths[expected]})
         played = host.run(x)
         recorder.close()
@@ -170,7 +173,7 @@ def test_one_of_both_files_is_recorded(paths, expected):
 def test_two_recorders_write_side_by_side(paths):
     """One begins while another is there."""
     x = noise(30 * BLOCK, 1)
-    with runs(ready()) as (host, live):
+    with runs(cached_program()) as (host, live):
         first = live.record(paths[0])
         host.run(x[: 10 * BLOCK])
         second = live.record(paths[1])
@@ -185,7 +188,7 @@ def test_two_recorders_write_side_by_side(paths):
 def test_it_goes_on_where_the_device_was_away(paths):
     """Nothing came in or was played meanwhile."""
     x = noise(60 * BLOCK, 1)
-    with runs(ready(), reconnect="keep") as (host, live):
+    with runs(cached_program(), reconnect="keep") as (host, live):
         recorder = live.record(*paths)
         played = [host.run(x[: 20 * BLOCK])]
         host.devices[0].present = False
@@ -202,7 +205,7 @@ def test_input_and_output_with_clocks_of_their_own(paths):
     """Each file has what its own device had."""
     devices = [VirtualDevice("a", 1, 0, RATE), VirtualDevice("b", 0, 1, RATE)]
     x = noise(40 * BLOCK, 1)
-    with runs(ready(), device=devices) as (host, live):
+    with runs(cached_program(), device=devices) as (host, live):
         host.run(x[: 10 * BLOCK])
         recorder = live.record(*paths)
         played = host.run(x[10 * BLOCK :])
@@ -217,9 +220,12 @@ def test_a_thread_writes(paths, tmp_path, monkeypatch, engine):
     x = noise(3 * RATE, 1) / 4
     with AudioWriter(tmp_path / "sound.wav", RATE, 1, "FLOAT") as file:
         file.write(x)
-    host, halt = FileHost(tmp_path / "sound.wav", pace=10.0), Halt(monkeypatch, 200)
-    with nothing_left(), Live(ready(), Plan(RATE), EngineConfig(engine), UNCHANGED, host=host) as live:
-        until(lambda: fields(live).frames_in)
+    host, halt = FileHost(tmp_path / "sound.wav", pace=10.0), HaltedFile(monkeypatch, 200)
+    with (
+        nothing_left(),
+        Live(cached_program(), Plan(RATE), EngineConfig(engine), UNCHANGED, host=host) as live,
+    ):
+        wait_for(lambda: fields(live).frames_in)
         live.record(*paths)
         halt.released.set()
         assert "pulse recorder" in {thread.name for thread in threading.enumerate()}
@@ -248,8 +254,8 @@ def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
     def interrupt(_):
         raise KeyboardInterrupt
 
-    host, halt = FileHost(tmp_path / "sound.wav", pace=10.0), Halt(monkeypatch)
-    with nothing_left(), Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
+    host, halt = FileHost(tmp_path / "sound.wav", pace=10.0), HaltedFile(monkeypatch)
+    with nothing_left(), Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
         recorder = live.record(*paths)
         halt.released.set()
         live.wait(60)
@@ -265,7 +271,7 @@ def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
 
 
 def test_invalid_values_are_refused(paths, tmp_path):
-    with nothing_left(), runs(ready(), play=False) as (_, live):
+    with nothing_left(), runs(cached_program(), play=False) as (_, live):
         with pytest.raises(
             InputError, match=r"played\.wav: there is no output to record: the run plays nothing"
         ):
@@ -274,6 +280,10 @@ def test_invalid_values_are_refused(paths, tmp_path):
             live.record(tmp_path / "heard.txt")
         with pytest.raises(InputError, match="cannot be written"):
             live.record(Path("/no/such/folder/heard.wav"))
-    with nothing_left(), runs(ready()) as (_, live), pytest.raises(InputError, match="no sound format"):
+    with (
+        nothing_left(),
+        runs(cached_program()) as (_, live),
+        pytest.raises(InputError, match="no sound format"),
+    ):
         live.record(paths[0], tmp_path / "played.txt")
     assert not list(tmp_path.iterdir()), "nothing is left"

@@ -8,7 +8,7 @@ from streaming.builtin import model_path, noisy_path
 from streaming.live.virtual import VirtualDevice
 from streaming.sound.files import AudioReader
 from streaming.sound.resampling import Resampler
-from tests.streaming.live.runs import RATE, check_books, engines, ready, runs
+from tests.streaming.live.runs import RATE, cached_program, check_books, engines, runs
 from tests.streaming.models import filter_model
 
 TONES_HZ = (97.0, 440.0, 1234.5, 3210.0)
@@ -48,7 +48,7 @@ def worth_db(sound, ideal):
 def test_tones_come_out_when_they_should(rate, pulse_frames, block, quality, engine):
     frames = rate // block * block
     x = tones(np.arange(frames) / rate)
-    compiled = ready(filter_model, pulse_frames)
+    compiled = cached_program(filter_model, pulse_frames)
     device = VirtualDevice(rate_hz=rate)
     with runs(compiled, block=block, device=device, quality=quality, engine=engine) as (host, live):
         played = host.run(x.astype(np.float32))[:, 0]
@@ -92,7 +92,7 @@ def test_streams_are_resampled_alike(rate):
     """Two channels with the same sound stay the same, bit by bit."""
     x = tones(np.arange(rate // 2 // 50 * 50) / rate).astype(np.float32)
     device = VirtualDevice(inputs=2, outputs=2, rate_hz=rate)
-    with runs(ready(), block=50, device=device, channels="each") as (host, _):
+    with runs(cached_program(), block=50, device=device, channels="each") as (host, _):
         played = host.run(np.stack([x, x], 1))
     np.testing.assert_array_equal(played[:, 0], played[:, 1])
     assert np.abs(played).max() > 0.5
@@ -100,7 +100,7 @@ def test_streams_are_resampled_alike(rate):
 
 def test_no_frame_is_lost_on_the_way():
     """After any number of blocks what has been made is what the rates say."""
-    with runs(ready(), block=441, device=VirtualDevice(rate_hz=44100)) as (host, live):
+    with runs(cached_program(), block=441, device=VirtualDevice(rate_hz=44100)) as (host, live):
         host.run(np.zeros(44100 * 10, np.float32))
         host.advance(0.02)
         pipeline = live.pipeline
@@ -112,6 +112,6 @@ def test_no_frame_is_lost_on_the_way():
 
 
 def test_the_books_with_equal_rates():
-    with runs(ready(), block=100) as (host, live):
+    with runs(cached_program(), block=100) as (host, live):
         host.run(np.zeros(5000, np.float32))
         check_books(live, 5000)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from streaming.live import schedule
 from streaming.live.schedule import Schedule, Timing
 from streaming.live.virtual import VirtualDevice
-from tests.streaming.live.runs import RATE, check_books, late_by, noise, ready, runs
+from tests.streaming.live.runs import RATE, cached_program, check_books, late_by, noise, runs
 
 RATES = (8000, 11025, 16000, 22050, 44100, 48000)
 
@@ -85,7 +85,7 @@ def silent(rate, pulse, block, seconds=3.0, **options):
     """Silent frames of a run of noise."""
     frames = int(rate * seconds) // block * block
     device = VirtualDevice(rate_hz=rate)
-    with runs(ready(pulse_frames=pulse), block=block, device=device, **options) as (host, live):
+    with runs(cached_program(pulse_frames=pulse), block=block, device=device, **options) as (host, live):
         played, waited = host.run(noise(frames)), live.pipeline.schedule
         frames_silent = live.statistics().counters.frames_silent
     if not frames_silent:
@@ -134,7 +134,7 @@ def test_blocks_that_were_not_known_make_the_delay_longer_once(policy):
     """Then nothing is silent, and the statistics tells how late it is."""
     sizes = [160, 700, 40, 1000, 333]
     x = 1 + np.abs(noise(40 * sum(sizes), 1))
-    with runs(ready(), block=0, policy=policy) as (host, live):
+    with runs(cached_program(), block=0, policy=policy) as (host, live):
         before, played = live.delay.frames, host.run(x, sizes)
         delay, counters = live.delay.frames, live.statistics().counters
         check_books(live, len(x))

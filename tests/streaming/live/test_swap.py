@@ -7,37 +7,37 @@ from pulse.errors import InputError, PulseError
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
+    cached_program,
+    copy_model,
+    delayed_model,
     engines,
-    late,
     late_by,
     noise,
-    plain,
     play_with_changes,
-    ready,
-    running_sum,
     runs,
+    sum_model,
 )
 from tests.streaming.models import decimating_model, filter_model, program
 
 
 def quiet(delay=9):
-    """``late`` with half the sound, and more of a delay."""
-    return late(delay, 0.5)
+    """``delayed_model`` with half the sound, and more of a delay."""
+    return delayed_model(delay, 0.5)
 
 
 @engines
 def test_a_swap_keeps_the_delay_and_fades(engine):
     """Another program with another delay: what is heard stays where it is, and fades over within a pulse."""
     x = noise(60 * BLOCK, 1)
-    with runs(ready(late), engine=engine, reserve_frames=20, records=False) as (host, live):
+    with runs(cached_program(delayed_model), engine=engine, reserve_frames=20, records=False) as (host, live):
         assert live.delay.model_s == 20 / RATE
 
         def swap():
-            live.control.swap(ready(quiet), prime_s=0.05)
-            assert live.control.swapping and live.pipeline.program is ready(late)
+            live.control.swap(cached_program(quiet), prime_s=0.05)
+            assert live.control.swapping and live.pipeline.program is cached_program(delayed_model)
 
         played = np.concatenate(play_with_changes(host, x, swap))
-        assert not live.control.swapping and live.pipeline.program is ready(quiet)
+        assert not live.control.swapping and live.pipeline.program is cached_program(quiet)
         delay = live.delay.frames
     aligned = late_by(x, delay, len(x))
     ratio = np.divide(played, aligned, out=np.ones_like(played), where=aligned != 0)[delay:, 0]
@@ -52,9 +52,9 @@ def test_a_swap_keeps_the_delay_and_fades(engine):
 def test_a_swap_with_no_time_to_listen():
     """It still waits until the delay of the pipeline has passed: no gap."""
     x = 1 + np.abs(noise(60 * BLOCK, 1))
-    with runs(ready(late), reserve_frames=500, engine="callback") as (host, live):
+    with runs(cached_program(delayed_model), reserve_frames=500, engine="callback") as (host, live):
         played = np.concatenate(
-            play_with_changes(host, x, lambda: live.control.swap(ready(quiet), prime_s=0))
+            play_with_changes(host, x, lambda: live.control.swap(cached_program(quiet), prime_s=0))
         )
         delay = live.delay.frames
     assert (played[delay:] >= 0.49).all()
@@ -63,10 +63,10 @@ def test_a_swap_with_no_time_to_listen():
 def test_a_swap_while_late():
     x = 1 + np.abs(noise(100 * BLOCK, 1))
     for policy in ("wait", "drop_oldest", "silence_then_catch_up"):
-        with runs(ready(late), reserve_frames=20, policy=policy) as (host, live):
+        with runs(cached_program(delayed_model), reserve_frames=20, policy=policy) as (host, live):
 
             def swap(live=live, host=host):
-                live.control.swap(ready(quiet), prime_s=0.1)
+                live.control.swap(cached_program(quiet), prime_s=0.1)
                 host.stall(0.07)
 
             played = np.concatenate(play_with_changes(host, x, swap))
@@ -76,34 +76,41 @@ def test_a_swap_while_late():
 
 
 def test_misfits_are_refused():
-    with runs(ready(late), records=False) as (_, live):
+    with runs(cached_program(delayed_model), records=False) as (_, live):
         swap = live.control.swap
         for other, message in (
-            (ready(late, 80), "has pulses of 80 frames where 160 are running"),
-            (ready(filter_model), "its inputs or outputs differ from those of the program that runs"),
+            (cached_program(delayed_model, 80), "has pulses of 80 frames where 160 are running"),
+            (
+                cached_program(filter_model),
+                "its inputs or outputs differ from those of the program that runs",
+            ),
             (program(decimating_model(), 480, "numba"), "has pulses of 480 frames"),
             (
-                ready(quiet),
+                cached_program(quiet),
                 "delays the sound by 9 frames, but the pipeline reserves 5; start with a larger reserve",
             ),
-            (ready(late, backend="numpy"), "runs on numpy, in Python; compile all of it"),
+            (cached_program(delayed_model, backend="numpy"), "runs on numpy, in Python; compile all of it"),
         ):
             with pytest.raises(InputError, match=message):
                 swap(other)
         with pytest.raises(InputError, match="2 snapshots for 1 streams: give one for each"):
             live.control.restore(live.control.snapshot() * 2)
         with pytest.raises(InputError):
-            live.control.restore([ready(running_sum).spawn().snapshot()])
+            live.control.restore([cached_program(sum_model).spawn().snapshot()])
         assert not live.control.swapping
-        swap(ready(late))
-        for command in (live.control.reset, live.control.snapshot, lambda: swap(ready(late))):
+        swap(cached_program(delayed_model))
+        for command in (
+            live.control.reset,
+            live.control.snapshot,
+            lambda: swap(cached_program(delayed_model)),
+        ):
             with pytest.raises(PulseError, match="wait until `swapping` is False"):
                 command()
 
 
 def test_only_compiled_programs_are_swapped():
     refused = pytest.raises(
-        PulseError, match="swap: sketch runs on numpy, in Python; only a program that is wholly"
+        PulseError, match="swap: builder runs on numpy, in Python; only a program that is wholly"
     )
-    with runs(ready(plain, backend="numpy")) as (_, live), refused:
-        live.control.swap(ready(plain))
+    with runs(cached_program(copy_model, backend="numpy")) as (_, live), refused:
+        live.control.swap(cached_program(copy_model))

@@ -23,18 +23,18 @@ from tests.streaming.live.manual_device import (
     nothing_left,
     open_descriptors,
     ramp,
-    until,
+    wait_for,
 )
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
+    cached_program,
     check_books,
     engines,
     fields,
     late_by,
     noise,
     played_by,
-    ready,
     runs,
     virtual_run,
 )
@@ -45,7 +45,7 @@ def test_a_worker_that_stands_still(monkeypatch):
     """For ten seconds of sound: what has no room is lost and counted, and the device is not blamed."""
     monkeypatch.setattr(watchdog, "STALL_TIMEOUT_S", LIMIT_S)  # this thread is the device: it may be late
     host = ManualHost()
-    compiled = ready(backend="numpy")
+    compiled = cached_program(backend="numpy")
     with Live(compiled, Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=host) as live:
         pipeline, x = live.pipeline, ramp(1300 * BLOCK)
         blocks = iter(np.split(x, 1300))
@@ -57,13 +57,13 @@ def test_a_worker_that_stands_still(monkeypatch):
             for _ in range(count):
                 played = host.stream(next(blocks))
                 if waits:
-                    until(caught_up)
+                    wait_for(caught_up)
             return played
 
         run(100, waits=True)
         with pipeline.turn:
             run(1000, waits=False)
-        until(caught_up)
+        wait_for(caught_up)
         played = run(200, waits=True)
         counters = live.statistics().counters
         check_books(live, len(x))
@@ -77,7 +77,7 @@ def test_a_worker_that_stands_still(monkeypatch):
 def test_a_program_that_fails_ends_the_run(monkeypatch):
     """What it raises in the worker's thread ends the run."""
     host = ManualHost()
-    compiled = ready(backend="numpy")
+    compiled = cached_program(backend="numpy")
     with Live(compiled, Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=host) as live:
 
         def broken(slots):
@@ -98,7 +98,7 @@ def sound(tmp_path):
     return path, x
 
 
-class BrokenError(Exception):
+class BrokenThreadError(Exception):
     """What the user's own code raises."""
 
 
@@ -111,7 +111,7 @@ def end_early(live):
 
 
 def fail(live):
-    raise BrokenError
+    raise BrokenThreadError
 
 
 def close_twice(live):
@@ -126,14 +126,16 @@ def test_nothing_is_left(engine, end, sound, tmp_path):
     host = FileHost(sound[0], tmp_path / "played.wav", pace=None if end is end_well else 1.0)
     with nothing_left():
         try:
-            with Live(ready(), Plan(RATE), EngineConfig(engine, records=True), UNCHANGED, host=host) as live:
+            with Live(
+                cached_program(), Plan(RATE), EngineConfig(engine, records=True), UNCHANGED, host=host
+            ) as live:
                 names = {thread.name for thread in threading.enumerate()}
                 assert {"pulse supervisor"} <= names and ("pulse worker" in names) == (engine == "worker")
                 recorder = live.record(tmp_path / "a.wav", tmp_path / "b.wav")
                 while end is end_well and not live.wait(0.001):
                     live.outputs.take_ready()
                 end(live)
-        except BrokenError:
+        except BrokenThreadError:
             assert end is fail
         recorder.close()
     assert live.statistics().counters.frames_in <= RATE + 2 * BLOCK, "the counters stay"
@@ -146,7 +148,9 @@ def test_a_device_that_is_inside_of_a_block_for_ever(lost_before):
     abandoned = [*live_module.abandoned_pipelines]
     refusal = pytest.raises(DeviceError, match=r"has not returned.* start this program again")
     with refusal if lost_before else nullcontext():
-        live = Live(ready(), Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, reconnect="keep", host=host)
+        live = Live(
+            cached_program(), Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, reconnect="keep", host=host
+        )
         with live:
             first = host.stream
             first.hangs = True
@@ -165,7 +169,7 @@ def test_nothing_changes_during_a_callback_that_never_returns(reconnect, monkeyp
     """A command would move the memory that it computes with; neither during the run nor after it."""
     monkeypatch.setattr(control_module, "ANSWER_TIMEOUT_S", 0.01)
     host, plan = ManualHost(), Plan(RATE, block_frames=BLOCK)
-    live = Live(ready(), plan, EngineConfig("callback"), UNCHANGED, reconnect, host=host)
+    live = Live(cached_program(), plan, EngineConfig("callback"), UNCHANGED, reconnect, host=host)
     with pytest.raises(DeviceError, match="has not returned"), live:
         host.stream.hangs = True
         host.stream.request.finished()
@@ -181,7 +185,9 @@ def test_a_worker_that_never_returns(monkeypatch):
     """Closed twice: its pipeline is left alone both times."""
     abandoned, stop = [*live_module.abandoned_pipelines], Worker.stop
     monkeypatch.setattr(Worker, "stop", lambda worker: False)
-    with Live(ready(), Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=ManualHost()) as live:
+    with Live(
+        cached_program(), Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=ManualHost()
+    ) as live:
         descriptors = open_descriptors()
         live.close()
         assert live.abandoned and not descriptors - open_descriptors(), "what it waits for is not given back"
@@ -193,7 +199,7 @@ def test_a_worker_that_never_returns(monkeypatch):
 
 def test_two_at_once_with_clocks_that_are_held():
     """Of one program; neither hears of the other."""
-    compiled, x = ready(filter_model), noise(100 * BLOCK, 2)
+    compiled, x = cached_program(filter_model), noise(100 * BLOCK, 2)
     with runs(compiled) as (one_host, first), runs(compiled, block=100) as (other_host, other):
         played = [(one_host.run(a[:, :1]), other_host.run(a[:, 1:], 100)) for a in np.split(x, 20)]
     for number, live in enumerate((first, other)):
@@ -204,7 +210,7 @@ def test_two_at_once_with_clocks_that_are_held():
 
 @engines
 def test_two_runs_at_once_in_threads_keep_their_sounds(engine, sound, tmp_path):
-    compiled, path = ready(filter_model), sound[0]
+    compiled, path = cached_program(filter_model), sound[0]
     hosts = [FileHost(path, tmp_path / f"{number}.wav", None) for number in range(2)]
     with (
         nothing_left(),
@@ -218,9 +224,9 @@ def test_two_runs_at_once_in_threads_keep_their_sounds(engine, sound, tmp_path):
 
 
 def test_a_host_has_one_run():
-    host, live = virtual_run(ready())
+    host, live = virtual_run(cached_program())
     with live:
-        second = Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host)
+        second = Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host)
         with pytest.raises(InputError, match="this virtual host has a run already"), second:
             pass
         assert len(host.run(noise(BLOCK, 1))), "the first goes on"
@@ -228,7 +234,7 @@ def test_a_host_has_one_run():
 
 
 def test_a_run_is_entered_once():
-    _, live = virtual_run(ready())
+    _, live = virtual_run(cached_program())
     with live:
         pass
     with pytest.raises(InputError, match="entered once"), live:
@@ -250,12 +256,12 @@ def test_devices_that_are_refused(device, plan, message):
     with (
         nothing_left(),
         pytest.raises((DeviceError, InputError), match=message),
-        Live(ready(), Plan(RATE, **plan), realtime=UNCHANGED, host=host),
+        Live(cached_program(), Plan(RATE, **plan), realtime=UNCHANGED, host=host),
     ):
         pass
     assert host.streams == ()
     host.devices = (VirtualDevice(rate_hz=RATE),)
-    with Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host):
+    with Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host):
         assert len(host.streams) == 1
 
 
@@ -269,7 +275,7 @@ def test_a_host_that_raises(engine, monkeypatch):
             raise error
 
         monkeypatch.setattr("tests.streaming.live.manual_device.ManualStream.start", start)
-        live = Live(ready(), Plan(RATE), EngineConfig(engine), UNCHANGED, host=host)
+        live = Live(cached_program(), Plan(RATE), EngineConfig(engine), UNCHANGED, host=host)
         with nothing_left(), pytest.raises(type(error)), live:
             pass
         assert host.stream.stopped == 1
@@ -279,5 +285,7 @@ def test_many_runs_leave_nothing(sound):
     """One after the other."""
     with nothing_left():
         for _ in range(8):
-            with Live(ready(), Plan(RATE), realtime=UNCHANGED, host=FileHost(sound[0], None, None)) as live:
+            with Live(
+                cached_program(), Plan(RATE), realtime=UNCHANGED, host=FileHost(sound[0], None, None)
+            ) as live:
                 assert live.wait(60)

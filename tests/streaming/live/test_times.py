@@ -17,7 +17,7 @@ from streaming.native.callback_signature import (
 )
 from streaming.native.histogram import Histogram, histogram_at, latency_of, record
 from streaming.stats.latency import Latency
-from tests.streaming.live.runs import RATE, noise, ready, runs
+from tests.streaming.live.runs import RATE, cached_program, noise, runs
 
 register_with_numba()  # of what the functions below call
 
@@ -66,7 +66,9 @@ def test_latencies_are_those_of_a_queue(compute_ms, pulse_frames):
     rng, blocks = np.random.default_rng(1), 300
     late_ns = rng.integers(0, 9_000_000, blocks)
     x = noise(BLOCK, 1)
-    with runs(ready(pulse_frames=pulse_frames), block=BLOCK, compute_s=compute_ms * 1e-3, policy="wait") as (
+    with runs(
+        cached_program(pulse_frames=pulse_frames), block=BLOCK, compute_s=compute_ms * 1e-3, policy="wait"
+    ) as (
         host,
         live,
     ):
@@ -94,7 +96,7 @@ def test_latencies_are_those_of_a_queue(compute_ms, pulse_frames):
 
 
 def test_load_is_that_since_the_last_statistics():
-    with runs(ready(), compute_s=0.004) as (host, live):
+    with runs(cached_program(), compute_s=0.004) as (host, live):
         host.run(noise(100 * BLOCK, 1))
         assert live.statistics().load == pytest.approx(0.4, rel=0.02)
         host.compute_s = 0.001
@@ -105,7 +107,7 @@ def test_load_is_that_since_the_last_statistics():
 
 
 def test_pulses_that_are_left_out_have_no_latency():
-    with runs(ready(), policy="drop_oldest") as (host, live):
+    with runs(cached_program(), policy="drop_oldest") as (host, live):
         host.run(noise(20 * BLOCK, 1))
         host.stall(0.1)
         host.run(noise(20 * BLOCK, 1))
@@ -121,7 +123,7 @@ def test_pulses_that_are_left_out_have_no_latency():
 
 def test_flags_of_the_device_are_counted():
     x = noise(BLOCK, 1)
-    with runs(ready()) as (host, live):
+    with runs(cached_program()) as (host, live):
         for flags in (
             INPUT_UNDERFLOW,
             INPUT_OVERFLOW | OUTPUT_UNDERFLOW,
@@ -144,7 +146,7 @@ def test_the_latency_of_devices(apart):
     devices = [VirtualDevice("one", 1, 1 - apart, RATE, **latencies)]
     if apart:
         devices.append(VirtualDevice("other", 0, 1, RATE, **latencies))
-    with runs(ready(), device=devices) as (host, live):
+    with runs(cached_program(), device=devices) as (host, live):
         for _ in range(2):
             delay, schedule = live.delay, live.pipeline.schedule
             assert (delay.device_in_s, delay.device_out_s) == pytest.approx((0.012, 0.02))
@@ -153,7 +155,7 @@ def test_the_latency_of_devices(apart):
 
 
 def test_an_account_changes_nothing():
-    with runs(ready(), compute_s=0.003) as (host, live):
+    with runs(cached_program(), compute_s=0.003) as (host, live):
         host.run(noise(10 * BLOCK, 1))
         first, second = live.statistics(), live.statistics()
     assert first.counters == second.counters and first.total.classes() == second.total.classes()

@@ -7,12 +7,12 @@ from pulse.errors import InputError
 from streaming.errors import DeviceError
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live.virtual import VirtualDevice, VirtualHost
-from tests.streaming.live.runs import BLOCK, RATE, fields, noise, ready, runs, virtual_run
+from tests.streaming.live.runs import BLOCK, RATE, cached_program, fields, noise, runs, virtual_run
 
 
 def test_time_passes_by_blocks_and_by_command():
     x = noise(10 * BLOCK, 1)
-    with runs(ready()) as (host, live):
+    with runs(cached_program()) as (host, live):
         begun_ns = host.now_ns()
         host.run(x)
         assert host.now_ns() - begun_ns == 100_000_000
@@ -29,7 +29,7 @@ def test_time_passes_by_blocks_and_by_command():
 
 def test_jitter_is_the_same_every_time():
     def moments():
-        with runs(ready(), device=VirtualDevice(rate_hz=RATE, jitter_s=0.005)) as (host, _):
+        with runs(cached_program(), device=VirtualDevice(rate_hz=RATE, jitter_s=0.005)) as (host, _):
             return [host.now_ns() for _ in range(20) if host.tick(noise(BLOCK, 1)).any() or True]
 
     first = np.diff(moments())
@@ -38,7 +38,7 @@ def test_jitter_is_the_same_every_time():
 
 
 def test_blocks_of_any_size():
-    with runs(ready(), block=0, engine="callback") as (host, live):
+    with runs(cached_program(), block=0, engine="callback") as (host, live):
         played = host.run(np.ones((100, 1), np.float32), [7, 30])
         assert live.statistics().counters.callbacks == 6
         assert len(played) == 100
@@ -77,7 +77,7 @@ def test_a_device_is_chosen_by_number_or_name():
     ],
 )
 def test_a_device_that_cannot_be_opened(change, message):
-    host, live = virtual_run(ready())
+    host, live = virtual_run(cached_program())
     for name, value in change.items():
         setattr(host.devices[0], name, value)
     with pytest.raises(DeviceError, match=message), live:
@@ -88,7 +88,7 @@ def test_a_device_that_cannot_be_opened(change, message):
 def test_a_device_that_does_not_call():
     """Time passes, nothing is heard or played; a moment later it goes on."""
     x = np.arange(1, 20 * BLOCK + 1, dtype=np.float32)
-    with runs(ready(), engine="callback") as (host, live):
+    with runs(cached_program(), engine="callback") as (host, live):
         (device,) = host.devices
         first = host.run(x[: 5 * BLOCK])
         device.stalled = True
@@ -103,7 +103,7 @@ def test_a_device_that_does_not_call():
 def test_a_callback_that_ends_the_stream():
     """A pipeline that stops answers that all is played; the device says that it has ended."""
     ended = []
-    with runs(ready()) as (host, live):
+    with runs(cached_program()) as (host, live):
         (stream,) = host.streams
         assert isinstance(stream.request, StreamRequest)
         object.__setattr__(stream.request, "finished", lambda error=None: ended.append(error))
@@ -119,7 +119,7 @@ def test_runs_one_after_the_other():
     from streaming.realtime.options import UNCHANGED
 
     for _ in range(3):
-        with Live(ready(), Plan(RATE), EngineConfig(), UNCHANGED, host=host) as live:
+        with Live(cached_program(), Plan(RATE), EngineConfig(), UNCHANGED, host=host) as live:
             host.run(noise(5 * BLOCK, 1))
             assert live.statistics().elapsed_s == pytest.approx(0.05)
         assert host.streams == ()
@@ -128,7 +128,7 @@ def test_runs_one_after_the_other():
 
 def test_the_worker_takes_its_time():
     """A pulse that is under way when nothing may be computed is ready so much later."""
-    with runs(ready(), compute_s=0.004, policy="wait") as (host, live):
+    with runs(cached_program(), compute_s=0.004, policy="wait") as (host, live):
         host.run(noise(BLOCK, 1))
         host.advance(0.001)
         host.stall(0.01)

@@ -13,15 +13,15 @@ from streaming.realtime.options import UNCHANGED
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
+    cached_program,
     check_books,
+    delayed_model,
     engines,
-    late,
     late_by,
     noise,
     played_by,
-    ready,
-    running_sum,
     runs,
+    sum_model,
 )
 from tests.streaming.models import filter_model
 
@@ -33,8 +33,8 @@ TROUBLES = {
 }
 
 
-def trouble(host, kind):
-    """Let the device do this; undone by ``well``."""
+def disturb(host, kind):
+    """Let the device do this; undone by ``recover``."""
     device = host.devices[0]
     for name, value in TROUBLES[kind].items():
         setattr(device, name, value)
@@ -43,12 +43,12 @@ def trouble(host, kind):
         host.finish()
 
 
-def well(host):
+def recover(host):
     device = host.devices[0]
     device.stalled, device.present, device.hangs, device.refuses = False, True, False, None
 
 
-def back(host):
+def wait_until_open(host):
     """Time passes until the device is open again."""
     while not host.streams:
         host.advance(0.1)
@@ -59,10 +59,13 @@ def back(host):
 def test_a_device_that_goes_away_ends_the_run(kind, block):
     """Within two seconds, with its name, what happened, and what to do."""
     device = VirtualDevice("usb mixer", rate_hz=RATE)
-    with pytest.raises(DeviceError) as refusal, runs(ready(), block=block, device=device) as (host, live):
+    with (
+        pytest.raises(DeviceError) as refusal,
+        runs(cached_program(), block=block, device=device) as (host, live),
+    ):
         host.run(noise(10 * block))
         assert not live.wait(0)
-        trouble(host, kind)
+        disturb(host, kind)
         since_ns = host.now_ns()
         while not live.watchdog.has_ended:
             host.advance(0.05)
@@ -79,10 +82,10 @@ def test_a_device_that_goes_away_ends_the_run(kind, block):
 
 
 def test_the_end_is_reported_before_the_device_is_stopped():
-    with pytest.raises(DeviceError), runs(ready()) as (host, live):
+    with pytest.raises(DeviceError), runs(cached_program()) as (host, live):
         stop, errors = live.devices.stop, []
         live.devices.stop = lambda limit_s: (errors.append(live.watchdog.error), stop(limit_s))[1]
-        trouble(host, "hangs")
+        disturb(host, "hangs")
         host.advance(1.2)
         assert isinstance(errors[0], DeviceError)
 
@@ -91,9 +94,9 @@ def test_the_end_is_reported_before_the_device_is_stopped():
 def test_no_device_is_opened_while_another_is_in_a_block(reconnect):
     with (
         pytest.raises(DeviceError, match="has not returned from a block"),
-        runs(ready(), reconnect=reconnect) as (host, live),
+        runs(cached_program(), reconnect=reconnect) as (host, live),
     ):
-        trouble(host, "hangs")
+        disturb(host, "hangs")
         host.devices[0].in_callback = True
         host.advance(5)
         assert live.watchdog.has_ended and not host.streams and live.statistics().counters.reopened == 0
@@ -103,27 +106,27 @@ def test_no_device_is_opened_while_another_is_in_a_block(reconnect):
 
 def test_a_slow_device_is_not_lost():
     """Blocks that come 0.9 s late, and blocks of 0.6 s."""
-    with runs(ready()) as (host, live):
+    with runs(cached_program()) as (host, live):
         for _ in range(5):
             host.tick(noise(BLOCK, 1), late_s=0.9)
         assert live.statistics().counters.stalls == 0
-    with runs(ready(), block=9600) as (host, live):
+    with runs(cached_program(), block=9600) as (host, live):
         host.run(noise(10 * 9600))
         assert live.statistics().counters.stalls == 0
 
 
 @pytest.mark.parametrize("kind", TROUBLES)
-@pytest.mark.parametrize("make", [running_sum, filter_model, late])
+@pytest.mark.parametrize("make", [sum_model, filter_model, delayed_model])
 @pytest.mark.parametrize("block", [160, 100])
 def test_the_model_continues_after_a_reconnection(kind, make, block):
     """The model goes on where it was: what is played is what it makes of all that was heard."""
-    compiled, x = ready(make), noise(60 * block, 1)
+    compiled, x = cached_program(make), noise(60 * block, 1)
     with runs(compiled, block=block, reconnect="keep", records=True) as (host, live):
         played = [host.run(x[: 25 * block])]
-        trouble(host, kind)
+        disturb(host, kind)
         assert not len(host.run(noise(400 * block, 1))), "a device that is away plays nothing"
-        well(host)
-        back(host)
+        recover(host)
+        wait_until_open(host)
         played.append(host.run(x[25 * block :]))
         counters, delay = live.statistics().counters, live.delay.frames
         check_books(live, len(x))
@@ -136,17 +139,17 @@ def test_the_model_continues_after_a_reconnection(kind, make, block):
 
 
 @engines
-@pytest.mark.parametrize("make", [running_sum, late])
+@pytest.mark.parametrize("make", [sum_model, delayed_model])
 @pytest.mark.parametrize("block", [160, 100])
 def test_reset_restarts_the_model_after_a_reconnection(engine, make, block):
     """The model begins anew with the next pulse; what of a pulse was there before is in it."""
-    compiled, x = ready(make), noise(60 * block, 1)
+    compiled, x = cached_program(make), noise(60 * block, 1)
     with runs(compiled, block=block, reconnect="reset", engine=engine) as (host, live):
         played = [host.run(x[: 25 * block])]
-        trouble(host, "vanishes")
+        disturb(host, "vanishes")
         host.advance(5)
-        well(host)
-        back(host)
+        recover(host)
+        wait_until_open(host)
         played.append(host.run(x[25 * block :]))
         model_delay, delay = live.pipeline.model_delay, live.delay.frames
         assert live.statistics().counters.frames_silent == 0
@@ -163,7 +166,7 @@ def test_a_device_is_found_by_its_name():
     first, other = VirtualDevice("first", rate_hz=RATE), VirtualDevice("usb mixer", rate_hz=RATE)
     host = VirtualHost(first, other)
     plan = Plan(RATE, input="mixer", output="mixer", block_frames=BLOCK)
-    with Live(ready(), plan, realtime=UNCHANGED, reconnect="keep", host=host) as live:
+    with Live(cached_program(), plan, realtime=UNCHANGED, reconnect="keep", host=host) as live:
         host.run(noise(BLOCK, 1))
         other.present = False
         host.advance(2.0)
@@ -176,35 +179,35 @@ def test_a_device_is_found_by_its_name():
 
 def test_a_device_that_stays_away_is_tried_seldom(monkeypatch):
     """Why it is not back is told once; when it is, it is opened all the same."""
-    with runs(ready(), reconnect="keep") as (host, live):
+    with runs(cached_program(), reconnect="keep") as (host, live):
         tries = []
         monkeypatch.setattr(host, "refresh", lambda: tries.append(host.now_ns()) or True)
-        trouble(host, "vanishes")
+        disturb(host, "vanishes")
         host.advance(PATIENCE_S)
         often = len(tries)
         assert often == pytest.approx(PATIENCE_S / RETRY_S, abs=5)
         host.advance(600)
         assert len(tries) - often == pytest.approx(600 / SELDOM_S, abs=2)
         assert ["not opened yet" in note for note in live.statistics().notes] == [False, True]
-        well(host)
+        recover(host)
         host.devices[0].refuses = "somebody else has it"
         host.advance(SELDOM_S + 0.1)
         assert "somebody else has it" in live.statistics().notes[-1]
-        well(host)
-        back(host)
+        recover(host)
+        wait_until_open(host)
         assert live.statistics().counters.reopened == 1
         host.run(noise(BLOCK, 1))
-        trouble(host, "vanishes")
+        disturb(host, "vanishes")
         host.advance(2.0)
-        well(host)
+        recover(host)
         host.advance(RETRY_S + 0.1)
         assert live.statistics().counters.reopened == 2, "another time it is tried often again"
 
 
 def test_a_device_that_opens_but_does_not_call():
     """That is no better; it is tried seldom too."""
-    with runs(ready(), reconnect="keep") as (host, live):
-        trouble(host, "stalls")
+    with runs(cached_program(), reconnect="keep") as (host, live):
+        disturb(host, "stalls")
         host.advance(PATIENCE_S)
         often = live.statistics().counters.reopened
         assert often > 20
@@ -214,13 +217,13 @@ def test_a_device_that_opens_but_does_not_call():
 
 def test_a_device_that_comes_and_goes():
     """Events do not pile up."""
-    with runs(ready(), reconnect="keep") as (host, live):
+    with runs(cached_program(), reconnect="keep") as (host, live):
         for _ in range(MAX_EVENTS):
             host.run(noise(BLOCK, 1))
-            trouble(host, "ends")
-            well(host)
+            disturb(host, "ends")
+            recover(host)
             host.advance(0.2)
-            back(host)
+            wait_until_open(host)
         counters = live.statistics().counters
         assert (counters.stalls, counters.reopened) == (MAX_EVENTS, MAX_EVENTS)
         assert len(live.statistics().notes) == MAX_EVENTS
@@ -229,14 +232,14 @@ def test_a_device_that_comes_and_goes():
 @engines
 def test_orders_while_the_device_is_away(engine):
     """Nobody computes then; they are done at once."""
-    with runs(ready(running_sum), reconnect="keep", engine=engine) as (host, live):
+    with runs(cached_program(sum_model), reconnect="keep", engine=engine) as (host, live):
         host.run(np.ones((10 * BLOCK, 1), np.float32))
-        trouble(host, "stalls")
+        disturb(host, "stalls")
         host.advance(1.5)
         saved = live.control.snapshot()
         live.control.reset()
         live.control.restore(saved)
-        well(host)
+        recover(host)
         host.advance(1.0)
         played = host.run(np.ones((10 * BLOCK, 1), np.float32))
         assert played[-1] == 20 * BLOCK - live.delay.frames
@@ -244,5 +247,5 @@ def test_orders_while_the_device_is_away(engine):
 
 def test_invalid_values_are_refused():
     with pytest.raises(InputError, match="reconnect 'often': give keep, reset or nothing"):
-        Live(ready(), Plan(RATE), realtime=UNCHANGED, reconnect="often", host=VirtualHost())
+        Live(cached_program(), Plan(RATE), realtime=UNCHANGED, reconnect="often", host=VirtualHost())
     assert issubclass(DeviceError, PulseError)

@@ -21,7 +21,15 @@ from streaming.live.pipeline import Pipeline
 from streaming.live.worker import Worker
 from streaming.realtime.options import UNCHANGED
 from tests.streaming.live.manual_device import LIMIT_S, nothing_left
-from tests.streaming.live.runs import BLOCK, RATE, late, noise, ready, running_sum, session_outputs
+from tests.streaming.live.runs import (
+    BLOCK,
+    RATE,
+    cached_program,
+    delayed_model,
+    noise,
+    session_outputs,
+    sum_model,
+)
 from tests.streaming.models import filter_model
 
 FUNCTION_TYPES = c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p
@@ -73,7 +81,7 @@ def wait_for_pulses(pipeline, pulses):
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 def test_every_frame_comes_out_in_order(backend):
     """A device that calls every millisecond, ten times as fast as its sound: nothing is lost, whatever is late."""
-    compiled, x = ready(filter_model, backend=backend), noise(300 * BLOCK, 1)
+    compiled, x = cached_program(filter_model, backend=backend), noise(300 * BLOCK, 1)
     with nothing_left(), pipeline_with_worker(compiled, policy="wait", records=True) as (pipeline, _):
         call, played = call_of(pipeline), []
         for block in np.split(x, 300):
@@ -106,7 +114,7 @@ def interpreter_is_held(monkeypatch):
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 def test_pulses_are_run_while_a_thread_holds_the_interpreter(backend, interpreter_is_held):
     """From the first block to the last pulse; those of a program in Python wait until it is given up."""
-    compiled = ready(backend=backend)
+    compiled = cached_program(backend=backend)
     with pipeline_with_worker(compiled, policy="wait") as (pipeline, _):
         call, x, block = call_of(pipeline), noise(BLOCK, 1), pipeline.control_block
         for _ in range(10):
@@ -121,7 +129,7 @@ def test_pulses_are_run_while_a_thread_holds_the_interpreter(backend, interprete
 def test_orders_while_it_works():
     """A snapshot is of one moment, a restored stream goes on from it, another program takes over."""
     x = np.ones((BLOCK, 1), np.float32)
-    with pipeline_with_worker(ready(running_sum)) as (pipeline, _):
+    with pipeline_with_worker(cached_program(sum_model)) as (pipeline, _):
         control, call = Control(pipeline), call_of(pipeline)
         control.running = True
         for number in range(50):
@@ -130,7 +138,7 @@ def test_orders_while_it_works():
                 wait_for_pulses(pipeline, 21)
                 snapshots = control.snapshot()
         wait_for_pulses(pipeline, 50)
-        state = ready(running_sum).spawn()
+        state = cached_program(sum_model).spawn()
         state.restore(snapshots[0])
         assert state.step(x.T)["y"][0, 0] == 21 * BLOCK + 1
         control.restore(snapshots)
@@ -138,7 +146,7 @@ def test_orders_while_it_works():
         wait_for_pulses(pipeline, 51)
         assert pipeline.instances.control_blocks[0].ran == 22
         control.reset()
-        control.swap(ready(running_sum), prime_s=0.02)
+        control.swap(cached_program(sum_model), prime_s=0.02)
         for _ in range(4):
             call(x)
         wait_for_pulses(pipeline, 55)
@@ -147,7 +155,7 @@ def test_orders_while_it_works():
 
 def test_orders_where_no_device_calls():
     """The worker wakes for them."""
-    with pipeline_with_worker(ready(late), reserve_frames=50) as (pipeline, _):
+    with pipeline_with_worker(cached_program(delayed_model), reserve_frames=50) as (pipeline, _):
         control = Control(pipeline)
         control.running = True
         for _ in range(50):
@@ -157,7 +165,7 @@ def test_orders_where_no_device_calls():
 
 
 def test_a_program_in_python_that_fails_ends_the_worker():
-    compiled = ready(running_sum, backend="numpy")
+    compiled = cached_program(sum_model, backend="numpy")
     with pipeline_with_worker(compiled) as (pipeline, worker):
 
         def fail(slots):
@@ -176,13 +184,17 @@ def test_a_worker_that_cannot_begin_reports_the_reason(monkeypatch):
         raise PulseError("no such thing")
 
     monkeypatch.setattr("streaming.live.worker.apply_to_thread", refuse)
-    with pipeline_with_worker(ready()) as (_, worker):
+    with pipeline_with_worker(cached_program()) as (_, worker):
         assert str(worker.error) == "no such thing"
 
 
 def test_stopping_is_bounded():
     """A pulse that does not end keeps the thread, and says so."""
-    compiled, holds, goes_on = ready(running_sum, backend="numpy"), threading.Event(), threading.Event()
+    compiled, holds, goes_on = (
+        cached_program(sum_model, backend="numpy"),
+        threading.Event(),
+        threading.Event(),
+    )
     pipeline = Pipeline(compiled, StreamConfig(RATE, RATE, RATE, block_frames=BLOCK), EngineConfig())
     worker = Worker(pipeline, UNCHANGED)
 

@@ -35,7 +35,7 @@ class Recording:
         return max(self.since, self.delay) + FADE
 
 
-class Page:
+class BrowserPage:
     """The page of a server in a browser, used as a person would; it fails if the page logs an error."""
 
     def __init__(

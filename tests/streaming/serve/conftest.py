@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.streaming.executor.streams import MODELS, ready
+from tests.streaming.executor.streams import MODELS, cached_program
 from tests.streaming.serve.servers import running_server
 
 PULSE = 6
@@ -22,7 +22,11 @@ def server():
 
     limits = LimitSettings(speed=1e6, streams_per_address=100)
     programs = [
-        (ModelSettings(name=name, streams=40, constants=CONSTANTS.get(name, {})), ready(name, PULSE), RATE_HZ)
+        (
+            ModelSettings(name=name, streams=40, constants=CONSTANTS.get(name, {})),
+            cached_program(name, PULSE),
+            RATE_HZ,
+        )
         for name in MODELS
     ]
     settings = ServerSettings(tuple(each[0] for each in programs), limits=limits, budget=1.0)

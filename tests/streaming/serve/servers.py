@@ -18,7 +18,7 @@ from streaming.serve.service import HostedProgram, Service
 from streaming.serve.settings import ServerSettings
 
 
-class Running:
+class RunningServer:
     """A server that runs.
 
     url      http://…; ``ws`` is that of WebSockets
@@ -50,9 +50,9 @@ class Running:
 @contextmanager
 def running_server(
     programs: Sequence[HostedProgram], settings: ServerSettings | None = None, threads: int = 2
-) -> Iterator[Running]:
+) -> Iterator[RunningServer]:
     """A server as long as the block is open."""
-    server = Running(settings or ServerSettings(tuple(each[0] for each in programs)), programs, threads)
+    server = RunningServer(settings or ServerSettings(tuple(each[0] for each in programs)), programs, threads)
     server.start()
     try:
         yield server

@@ -19,8 +19,8 @@ from streaming.events import Segments
 from tests.streaming.chromium import browser, require_browser
 from tests.streaming.deploy.building import build
 from tests.streaming.deploy.node import require_tools
-from tests.streaming.serve.browser import Page, Samples
-from tests.streaming.serve.servers import Running, running_server
+from tests.streaming.serve.browser import BrowserPage, Samples
+from tests.streaming.serve.servers import RunningServer, running_server
 
 pytestmark = pytest.mark.slow
 require_browser()
@@ -52,7 +52,7 @@ def serve_models(settings: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Running]:
+def server() -> Iterator[RunningServer]:
     """The built-in denoiser, and the voice detector with its events."""
     from streaming.serve.settings import ModelSettings, ServerSettings
 
@@ -71,12 +71,12 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture
-def visit(chromium: Any, server: Running) -> Iterator[Callable[..., Page]]:
+def visit(chromium: Any, server: RunningServer) -> Iterator[Callable[..., BrowserPage]]:
     """Opens the page; it is closed at the end, and must not have logged an error."""
-    opened: list[Page] = []
+    opened: list[BrowserPage] = []
 
-    def open_page(**options: Any) -> Page:
-        opened.append(Page(chromium, server.url, **options))
+    def open_page(**options: Any) -> BrowserPage:
+        opened.append(BrowserPage(chromium, server.url, **options))
         return opened[-1]
 
     yield open_page
@@ -85,7 +85,7 @@ def visit(chromium: Any, server: Running) -> Iterator[Callable[..., Page]]:
 
 
 def test_the_microphone_comes_back_denoised_at_the_delay_that_is_told(
-    visit: Callable[..., Page], tmp_path: Path
+    visit: Callable[..., BrowserPage], tmp_path: Path
 ) -> None:
     page = visit()
     page.page.keyboard.press("r")
@@ -102,7 +102,7 @@ def test_the_microphone_comes_back_denoised_at_the_delay_that_is_told(
     np.testing.assert_allclose(recorded.played[at], expected[at - recorded.delay], rtol=1e-5, atol=1e-6)
 
 
-def test_bypass_is_the_input_at_the_same_delay(visit: Callable[..., Page], tmp_path: Path) -> None:
+def test_bypass_is_the_input_at_the_same_delay(visit: Callable[..., BrowserPage], tmp_path: Path) -> None:
     page = visit()
     page.page.keyboard.press("r")
     page.page.keyboard.press("b")
@@ -116,7 +116,9 @@ def test_bypass_is_the_input_at_the_same_delay(visit: Callable[..., Page], tmp_p
     np.testing.assert_array_equal(recorded.played[at], recorded.microphone[at - recorded.delay])
 
 
-def test_a_file_is_played_to_the_last_sample_of_the_flush(visit: Callable[..., Page], tmp_path: Path) -> None:
+def test_a_file_is_played_to_the_last_sample_of_the_flush(
+    visit: Callable[..., BrowserPage], tmp_path: Path
+) -> None:
     path = tmp_path / "in.wav"
     sound = noisy()[: 2 * SAMPLE_RATE_HZ + 77]
     soundfile.write(path, sound, SAMPLE_RATE_HZ, subtype="FLOAT")
@@ -143,7 +145,9 @@ window.AudioContext = class extends Usual {
 """
 
 
-def test_a_browser_that_keeps_its_own_rate_is_resampled(visit: Callable[..., Page], tmp_path: Path) -> None:
+def test_a_browser_that_keeps_its_own_rate_is_resampled(
+    visit: Callable[..., BrowserPage], tmp_path: Path
+) -> None:
     page = visit(before=REFUSES_RATES)
     page.page.keyboard.press("r")
     page.start("Microphone")
@@ -159,7 +163,7 @@ def test_a_browser_that_keeps_its_own_rate_is_resampled(visit: Callable[..., Pag
     assert np.sum((output - reference) ** 2) < 1e-3 * np.sum(reference**2)
 
 
-def test_events_and_probabilities_are_shown(visit: Callable[..., Page]) -> None:
+def test_events_and_probabilities_are_shown(visit: Callable[..., BrowserPage]) -> None:
     page = visit()
     page.start("Example", model="voice")
     page.wait_for("() => document.querySelector('#frames-legend').textContent.startsWith('voice 0.')")
@@ -174,7 +178,7 @@ def test_events_and_probabilities_are_shown(visit: Callable[..., Page]) -> None:
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1440, 900)])
 def test_the_layout_fits_and_every_control_has_a_name(
-    visit: Callable[..., Page], width: int, height: int
+    visit: Callable[..., BrowserPage], width: int, height: int
 ) -> None:
     page = visit(width=width, height=height)
     page.page.wait_for_selector("#model:enabled")
@@ -193,7 +197,7 @@ def test_the_layout_fits_and_every_control_has_a_name(
     assert named <= reached
 
 
-def test_nothing_is_loaded_from_elsewhere(visit: Callable[..., Page], server: Running) -> None:
+def test_nothing_is_loaded_from_elsewhere(visit: Callable[..., BrowserPage], server: RunningServer) -> None:
     page = visit()
     page.start("Example")
     assert len(page.requests) >= 4
@@ -204,7 +208,7 @@ def test_a_lost_server_is_reported_and_the_page_can_start_again(chromium: Any) -
     from streaming.serve.settings import ServerSettings
 
     with serve_models(ServerSettings()) as server:
-        page = Page(chromium, server.url)
+        page = BrowserPage(chromium, server.url)
         page.start("Microphone")
     page.wait_for_status("Stopped by an error")
     assert page.page.get_by_role("alert").is_visible()
@@ -216,7 +220,7 @@ def test_a_token_is_asked_for(chromium: Any) -> None:
     from streaming.serve.settings import ServerSettings
 
     with serve_models(ServerSettings(tokens=("secret",))) as server:
-        page = Page(chromium, server.url)
+        page = BrowserPage(chromium, server.url)
         page.page.get_by_label("Token of the server").fill("secret")
         page.page.keyboard.press("Enter")
         page.start("Example")
@@ -234,7 +238,7 @@ def test_a_model_in_the_page_makes_the_same_frames(chromium: Any, tmp_path: Path
     sound = noisy()[: 2 * SAMPLE_RATE_HZ + 77]
     soundfile.write(path, sound, SAMPLE_RATE_HZ, subtype="FLOAT")
     with serve_models(ServerSettings((ModelSettings(web=folder),))) as server:
-        page = Page(chromium, server.url)
+        page = BrowserPage(chromium, server.url)
         page.page.keyboard.press("r")
         page.page.get_by_label("in this page").check()
         page.start("File", path)
@@ -280,7 +284,7 @@ async ([url, samples, format]) => {
 
 @pytest.mark.parametrize(("format", "tolerance"), [("f32", 1e-6), ("pcm16", 1 / 32768)])
 def test_the_client_streams_from_the_start_after_a_reset(
-    visit: Callable[..., Page], server: Running, format: str, tolerance: float
+    visit: Callable[..., BrowserPage], server: RunningServer, format: str, tolerance: float
 ) -> None:
     sound = noisy()[8000:12345]
     if format == "pcm16":

@@ -17,9 +17,9 @@ from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.client import connect
 from tests.streaming.chromium import browser, require_browser
 from tests.streaming.fleet.local import blocks_of, fleet, small_deployment
-from tests.streaming.serve.browser import Page
+from tests.streaming.serve.browser import BrowserPage
 from tests.streaming.serve.lost_connections import cut_all
-from tests.streaming.serve.servers import Running, running_server
+from tests.streaming.serve.servers import RunningServer, running_server
 
 pytestmark = pytest.mark.slow
 require_browser()
@@ -56,7 +56,7 @@ RESET = "async () => { await window.test.stream.reset(); window.test.found.lengt
 
 
 @contextlib.contextmanager
-def denoisers(folder: Path, count: int) -> Iterator[list[Running]]:
+def denoisers(folder: Path, count: int) -> Iterator[list[RunningServer]]:
     """Servers that share checkpoints, and that pages of any address may use."""
     from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 
@@ -76,7 +76,7 @@ def chromium() -> Iterator[Any]:
         yield started
 
 
-def wait_for_checkpoint(server: Running) -> None:
+def wait_for_checkpoint(server: RunningServer) -> None:
     end = time.monotonic() + 20
     while not server.service.counts.checkpoints:
         assert time.monotonic() < end
@@ -103,7 +103,7 @@ def test_the_same_bits_after_cuts(chromium: Any, tmp_path: Path, rate_hz: int, r
 
     with denoisers(tmp_path, 4) as servers:
         *lost_servers, last, page_server = servers
-        page = Page(chromium, page_server.url)
+        page = BrowserPage(chromium, page_server.url)
         urls = [f"{server.ws}/v1/stream" for server in (*lost_servers, last)]
         page.page.evaluate(OPEN, [urls, {"rate": rate_hz, "patience": 10}])
         if reset:
@@ -124,7 +124,7 @@ def test_the_same_bits_after_cuts(chromium: Any, tmp_path: Path, rate_hz: int, r
 
 def test_without_patience_a_cut_is_the_end(chromium: Any, tmp_path: Path) -> None:
     with denoisers(tmp_path, 2) as (first, page_server):
-        page = Page(chromium, page_server.url)
+        page = BrowserPage(chromium, page_server.url)
         page.page.evaluate(OPEN, [f"{first.ws}/v1/stream", {}])
         cut_all(first)
         page.wait_for("() => window.test.error === 'connection'")
@@ -133,7 +133,7 @@ def test_without_patience_a_cut_is_the_end(chromium: Any, tmp_path: Path) -> Non
 
 def test_a_stream_that_no_server_has_ends_with_the_reason(chromium: Any, tmp_path: Path) -> None:
     with denoisers(tmp_path, 2) as (first, page_server):
-        page = Page(chromium, page_server.url)
+        page = BrowserPage(chromium, page_server.url)
         page.page.evaluate(OPEN, [f"{first.ws}/v1/stream", {"patience": 0.5}])
         cut_all(first)
         page.wait_for("() => window.test.error === 'resume'")
@@ -150,7 +150,7 @@ def test_a_fleet_directs_and_continues_a_stream(chromium: Any, tmp_path: Path) -
         denoisers(tmp_path, 1) as (page_server,),
         fleet(names, *((each, each, deployment) for each in names)) as local_fleet,
     ):
-        page = Page(chromium, page_server.url)
+        page = BrowserPage(chromium, page_server.url)
         at = set()
         for _ in range(
             8

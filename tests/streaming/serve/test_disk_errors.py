@@ -16,7 +16,7 @@ from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
 from tests.streaming.disks import limit_files
-from tests.streaming.executor.streams import join_pieces, ready
+from tests.streaming.executor.streams import cached_program, join_pieces
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.servers import running_server
 
@@ -34,7 +34,7 @@ def server_with(store):
         checkpoint_s=3 * PULSE / RATE_HZ,
         budget=1000.0,
     )
-    with running_server([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=1) as server:
+    with running_server([(model, cached_program("filtered", PULSE), RATE_HZ)], settings, threads=1) as server:
         server.service.checkpoints = store
         yield server
 
@@ -65,7 +65,7 @@ async def count_of(server, name, least):
 @pytest.mark.anyio
 @pytest.mark.parametrize("removes", [True, False])
 async def test_a_full_disk_does_not_end_a_stream(tmp_path, caplog, removes):
-    program, store = ready("filtered", PULSE), FullStore(tmp_path, removes)
+    program, store = cached_program("filtered", PULSE), FullStore(tmp_path, removes)
     (port,) = program.inputs
     shape = [60 * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)]
     x = np.random.default_rng(5).standard_normal(shape).astype(np.float32)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from streaming.client import connect
-from tests.streaming.executor.streams import MODELS, assert_same, join_pieces, ready
+from tests.streaming.executor.streams import MODELS, assert_same, cached_program, join_pieces
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.offline_outputs import expected_outputs
 
@@ -41,7 +41,7 @@ def pieces(inputs, program, count, seed):
 
 @pytest.mark.parametrize("name", MODELS)
 async def test_streams_equal_sessions(server, name):
-    program = ready(name, PULSE)
+    program = cached_program(name, PULSE)
     inputs = inputs_of(program, program.limit or 16 * PULSE + 1, 1)
     async with connect(server.ws, name, rate_hz=RATE_HZ) as stream:
         for part in pieces(inputs, program, 7, 2):
@@ -51,7 +51,7 @@ async def test_streams_equal_sessions(server, name):
 
 
 async def test_many_at_once_come_go_and_begin_again(server):
-    program = ready("filtered", PULSE)
+    program = cached_program("filtered", PULSE)
 
     async def one(seed):
         async with connect(server.ws, "filtered") as stream:
@@ -72,7 +72,7 @@ async def test_many_at_once_come_go_and_begin_again(server):
 
 
 async def test_outputs_come_while_the_stream_goes_on(server):
-    program = ready("filtered", PULSE)
+    program = cached_program("filtered", PULSE)
     inputs = inputs_of(program, 10 * PULSE, 3)
     async with connect(server.ws, "filtered") as stream:
         pieces_out = [outputs async for outputs in stream.process(pieces(inputs, program, 9, 4))]

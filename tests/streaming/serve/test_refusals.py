@@ -18,7 +18,7 @@ from streaming.serve.lanes.group import StepCost
 from streaming.serve.pace import Pace
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
-from tests.streaming.executor.streams import ready
+from tests.streaming.executor.streams import cached_program
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.raw import raw, samples_of
 from tests.streaming.serve.servers import running_server
@@ -145,7 +145,7 @@ def limited_server(pulse=PULSE, drain_s=0.0, **limits):
     """A server with one model of two streams."""
     model = ModelSettings(name="filtered", streams=2)
     settings = ServerSettings((model,), limits=replace(LimitSettings(speed=1e6), **limits), drain_s=drain_s)
-    return running_server([(model, ready("filtered", pulse), RATE_HZ)], settings, threads=1)
+    return running_server([(model, cached_program("filtered", pulse), RATE_HZ)], settings, threads=1)
 
 
 def test_as_many_streams_as_the_model_may_have():
@@ -239,7 +239,7 @@ def test_frames_that_are_too_fast_are_held_back():
 def test_a_token_is_required():
     model = ModelSettings(name="filtered", streams=2)
     settings = ServerSettings((model,), tokens=("right",))
-    with running_server([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=1) as server:
+    with running_server([(model, cached_program("filtered", PULSE), RATE_HZ)], settings, threads=1) as server:
         import httpx
 
         with raw(server) as client:
@@ -306,7 +306,7 @@ def junk(rng: np.random.Generator) -> bytes | str:
 def fuzz(server, messages: int, seed: int) -> int:
     """Send junk over as many connections as it takes, beside a stream that must stay exact; how many there were."""
     rng, connections, sent = np.random.default_rng(seed), 0, 0
-    program = ready("filtered", PULSE)
+    program = cached_program("filtered", PULSE)
     x = rng.standard_normal(PULSE * 40).astype(np.float32)
     session = Session(program)
     shape = [-1 if axis == port.axis else 1 for port in program.inputs for axis in range(len(port.shape))]
@@ -370,7 +370,7 @@ def test_an_idle_server_takes_a_stream_whose_p99_is_beyond_the_budget_and_refuse
     model = ModelSettings(name="filtered", streams=4)
     settings = ServerSettings((model,), limits=LimitSettings(speed=1e6), budget=1e-9)
     with (
-        running_server([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=1) as server,
+        running_server([(model, cached_program("filtered", PULSE), RATE_HZ)], settings, threads=1) as server,
         raw(server) as first,
     ):
         assert first.hello()["type"] == "ready"

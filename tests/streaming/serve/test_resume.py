@@ -22,7 +22,7 @@ from streaming.protocol.frames import HEADER, OUTPUT, Header, pack_frames, unpac
 from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
 from streaming.serve.unconfirmed import Unconfirmed
 from streaming.session import Session
-from tests.streaming.executor.streams import join_pieces, ready
+from tests.streaming.executor.streams import cached_program, join_pieces
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.lost_connections import cut_all
 from tests.streaming.serve.raw import raw
@@ -60,7 +60,7 @@ def servers(folder, count, **settings_of_all):
         **settings_of_all,
     )
     with contextlib.ExitStack() as stack:
-        programs = [(model, ready("filtered", PULSE), RATE_HZ)]
+        programs = [(model, cached_program("filtered", PULSE), RATE_HZ)]
         yield [stack.enter_context(running_server(programs, settings, threads=1)) for _ in range(count)]
 
 
@@ -90,7 +90,7 @@ def session_outputs(program, inputs):
 
 @pytest.mark.parametrize("reset", [False, True])
 async def test_the_same_bits_after_a_server_is_lost(tmp_path, reset):
-    program = ready("filtered", PULSE)
+    program = cached_program("filtered", PULSE)
     (port,) = program.inputs
     rng = np.random.default_rng(5)
     shape = [60 * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)]
@@ -153,7 +153,7 @@ async def test_opus_makes_no_checkpoints(tmp_path):
 
 
 async def test_lost_before_the_first_checkpoint_begins_again(tmp_path):
-    program = ready("filtered", PULSE)
+    program = cached_program("filtered", PULSE)
     (port,) = program.inputs
     x = np.ones(
         [PULSE + 1 if axis == port.axis else size for axis, size in enumerate(port.shape)], np.float32
@@ -173,7 +173,7 @@ async def test_lost_before_the_first_checkpoint_begins_again(tmp_path):
 
 async def test_a_server_that_does_not_answer_is_passed_over(tmp_path, monkeypatch):
     monkeypatch.setattr("streaming.client.connecting.RESUME_TIMEOUT_S", 0.2)
-    program = ready("filtered", PULSE)
+    program = cached_program("filtered", PULSE)
     (port,) = program.inputs
     x = np.ones(
         [9 * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)], np.float32
@@ -198,13 +198,13 @@ async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(tmp_path, mon
 
     async def receive_late(socket):
         attempts.append(socket)
-        ready = await receive(socket)
+        cached_program = await receive(socket)
         if len(attempts) == 2:
             await anyio.sleep(30)
-        return ready
+        return cached_program
 
     monkeypatch.setattr(connecting, "receive_ready", receive_late)
-    program = ready("filtered", PULSE)
+    program = cached_program("filtered", PULSE)
     (port,) = program.inputs
     x = np.ones(
         [9 * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)], np.float32
@@ -273,7 +273,7 @@ async def test_outputs_that_never_came_are_sent_again(tmp_path, confirms):
             client.frames(x[received:], received)
             client.send({"type": "flush"})
             values, begins = outputs_by_number(client.until("flushed"))
-        whole = session_outputs(ready("filtered", PULSE), {"x": x[None]})
+        whole = session_outputs(cached_program("filtered", PULSE), {"x": x[None]})
     streaming = [port for port in again["outputs"] if port["kind"] != "final"]
     assert len(streaming) == 2
     for port in streaming:

@@ -19,7 +19,7 @@ import pytest
 from pulse.client import ClientError, connect
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
-from tests.streaming.executor.streams import join_pieces, ready
+from tests.streaming.executor.streams import cached_program, join_pieces
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.servers import running_server
 
@@ -44,7 +44,7 @@ class Clients:
     def __init__(self, url, until):
         self.url, self.until = url, until
         self.ends = Counter()
-        self.program = ready("filtered", PULSE)
+        self.program = cached_program("filtered", PULSE)
 
     async def live(self, seed):
         rng = random.Random(seed)
@@ -97,7 +97,7 @@ async def test_clients_come_go_stall_and_lie():
     settings = ServerSettings((model,), limits=LimitSettings(speed=1e6), budget=1e6)
     spawning = multiprocessing.get_context("spawn")
     ours, theirs = spawning.Pipe()
-    with running_server([(model, ready("filtered", PULSE), RATE_HZ)], settings, threads=2) as server:
+    with running_server([(model, cached_program("filtered", PULSE), RATE_HZ)], settings, threads=2) as server:
         process = spawning.Process(target=live, args=(server.ws, SECONDS, theirs))
         process.start()
         sizes = []

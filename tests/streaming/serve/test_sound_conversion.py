@@ -113,10 +113,10 @@ async def test_opus_that_is_none_ends_only_its_stream(denoiser):
 
 
 async def test_features_keep_the_models_rate():
-    from tests.streaming.executor.streams import ready
+    from tests.streaming.executor.streams import cached_program
 
     model = ModelSettings(name="decimated", streams=1)
-    with running_server([(model, ready("decimated", 6), 100)], threads=1) as server:
+    with running_server([(model, cached_program("decimated", 6), 100)], threads=1) as server:
         with pytest.raises(ClientError, match="not sound") as refused:
             async with connect(server.ws, rate_hz=200):
                 raise AssertionError

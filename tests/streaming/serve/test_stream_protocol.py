@@ -14,14 +14,14 @@ from websockets.uri import parse_uri
 from pulse.errors import InputError
 from streaming.protocol.frames import HEADER, INPUT, OUTPUT, Header, pack_frames
 from streaming.protocol.messages import read_message, write_message
-from tests.streaming.executor.streams import ready
+from tests.streaming.executor.streams import cached_program
 from tests.streaming.serve.conftest import PULSE
 from tests.streaming.serve.offline_outputs import expected_outputs
 
 MODEL = "filtered"
 
 
-class Bytes:
+class RawClient:
     """A client that says when which bytes are sent."""
 
     def __init__(self, server):
@@ -69,7 +69,7 @@ class Bytes:
 
 @pytest.fixture
 def client(server):
-    connection = Bytes(server)
+    connection = RawClient(server)
     yield connection
     connection.socket.close()
 
@@ -101,7 +101,7 @@ def sent_as(client, cut, messages):
 
 @pytest.mark.parametrize("cut", ["one by one", "all at once", "after each byte of a head", "in fragments"])
 def test_the_same_outputs_however_bytes_are_cut(client, cut):
-    program = ready(MODEL, PULSE)
+    program = cached_program(MODEL, PULSE)
     (port,) = [port for port in program.inputs if port.streams]
     x = np.random.default_rng(0).standard_normal(17_003).astype(np.float32)
     client.send(sent_as(client, cut, blocks(x)))

@@ -18,7 +18,7 @@ from streaming.serve.settings import ModelSettings
 from streaming.session import Session
 from tests.streaming.executor.faulty_models import PULSE as FAULTY_PULSE
 from tests.streaming.executor.faulty_models import ROWS, lookup
-from tests.streaming.executor.streams import noise, ready
+from tests.streaming.executor.streams import cached_program, noise
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 
 LANES = 4
@@ -56,7 +56,7 @@ class Group:
 
 @functools.cache
 def filter_program():
-    return ready("filtered", PULSE)
+    return cached_program("filtered", PULSE)
 
 
 def shape_of_port(x):

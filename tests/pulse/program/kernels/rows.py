@@ -15,7 +15,7 @@ Array = NDArray[Any]
 GUARD = 64
 
 
-class Part:
+class ArrayPart:
     """The elements of an array from ``start`` on, as an operand; other operands may be parts of the same array."""
 
     def __init__(self, array: Array, start: int) -> None:
@@ -31,11 +31,11 @@ class Part:
         return self.array.size - self.start
 
 
-Operand = Array | Part
+Operand = Array | ArrayPart
 
 
 def _array_of(operand: Operand) -> Array:
-    return operand.array if isinstance(operand, Part) else operand
+    return operand.array if isinstance(operand, ArrayPart) else operand
 
 
 class Memory:
@@ -56,7 +56,7 @@ class Memory:
     def start_of(self, operand: Operand) -> int:
         """The first byte of an operand."""
         array = _array_of(operand)
-        first = operand.start * array.itemsize if isinstance(operand, Part) else 0
+        first = operand.start * array.itemsize if isinstance(operand, ArrayPart) else 0
         return self.starts[id(array)] + first
 
     def read(self, operand: Operand) -> Array:
@@ -78,7 +78,9 @@ def run_row(row: Instruction, kernel: Kernel | None = None, *, python: bool) -> 
 
     Fields that have the same array share its memory. The kernel is that of the instruction, unless another is given.
     """
-    operands = {name: value for name, value in row.fields_by_name() if isinstance(value, np.ndarray | Part)}
+    operands = {
+        name: value for name, value in row.fields_by_name() if isinstance(value, np.ndarray | ArrayPart)
+    }
     memory = Memory(map(_array_of, operands.values()))
     build = TableBuilder()
     words = [

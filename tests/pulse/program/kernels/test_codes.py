@@ -13,7 +13,7 @@ from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.matmul_codes import ProductOfCodes, pack_codes
 from pulse.program.weights import store
 from tests.pulse.program.kernels.groups import finish_of, finish_step
-from tests.pulse.program.kernels.rows import Part, run_both, run_row
+from tests.pulse.program.kernels.rows import ArrayPart, run_both, run_row
 
 RNG = np.random.default_rng(2)
 
@@ -77,7 +77,7 @@ def test_rows_are_bit_identical_alone_and_in_blocks(form):
     row, _ = case(9, 2, 37, 147, form=form)
     together = run_row(row, python=False)["y"]
     for m in range(9):
-        alone = replace(row, M=1, rows_x=Part(row.rows_x, m), rows_y=Part(row.rows_y, m))
+        alone = replace(row, M=1, rows_x=ArrayPart(row.rows_x, m), rows_y=ArrayPart(row.rows_y, m))
         after = run_row(alone, python=False)["y"]
         start = int(row.rows_y[m])
         np.testing.assert_array_equal(after[start : start + 147], together[start : start + 147])

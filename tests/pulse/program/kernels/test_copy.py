@@ -8,7 +8,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from pulse.jit.rows.instruction import number_fields
 from pulse.program.kernels.copy import Copy, Fill, Move, PairedCopy
-from tests.pulse.program.kernels.rows import Part, run_both, run_row
+from tests.pulse.program.kernels.rows import ArrayPart, run_both, run_row
 
 SIZES = (1, 2, 4, 8)
 
@@ -34,7 +34,7 @@ def check(size: int, sizes: list[int], a: list[int], b: list[int]) -> None:
     if all(sizes):
         strided_view(want, 0, sizes, b)[...] = strided_view(src, first, sizes, a)
     row = Copy(
-        src=Part(src, first),
+        src=ArrayPart(src, first),
         dst=dst,
         size=size,
         **number_fields("n", [1] * missing + sizes),
@@ -118,7 +118,7 @@ def test_move_overlaps(start: int, count: int) -> None:
     memory = numbers(1, 1000)
     want = memory.copy()
     want[:count] = memory[start : start + count]
-    for arrays in run_both(Move(dst=memory, src=Part(memory, start), bytes=count)):
+    for arrays in run_both(Move(dst=memory, src=ArrayPart(memory, start), bytes=count)):
         np.testing.assert_array_equal(arrays["dst"], want)
 
 

@@ -10,7 +10,7 @@ from pulse.jit.rows.instruction import number_fields
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.program.kernels.elementwise import Chain32, Chain64, ChainInput, ChainOutput, MicroOp
 from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES, ceil64, floor64, fmod64, rint64
-from tests.pulse.program.kernels.rows import Part, run_both, run_row
+from tests.pulse.program.kernels.rows import ArrayPart, run_both, run_row
 
 RNG = np.random.default_rng(3)
 CODES = {
@@ -56,7 +56,7 @@ def tensor_fields(view, base):
     """The fields of a tensor that is a view into an array."""
     offset = (view.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // base.itemsize
     strides = number_fields("step", strides_of(view))
-    return {"tensor": Part(base, offset), "dtype": code(view), **strides}
+    return {"tensor": ArrayPart(base, offset), "dtype": code(view), **strides}
 
 
 def micro_op(name, target, a, b, c, p, q):

@@ -13,22 +13,24 @@ from pulse.program.compiler import compile_model
 from pulse.program.machine.array_step import headers_are_known
 from pulse.program.program import Program
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 
 F = np.float32
 
 
 def neg() -> Program:
-    sketch = Sketch(x="1,2,T")
-    return compile_model(pulsify(sketch.model(sketch.each("neg", sketch["x"], name="y")), pulse=4))
+    builder = ModelBuilder(x="1,2,T")
+    return compile_model(pulsify(builder.model(builder.each("neg", builder["x"], name="y")), pulse=4))
 
 
 def crossed_program() -> Program:
     """Two inputs, two outputs."""
-    sketch = Sketch(x="1,2,T", z="1,2,T")
-    total = sketch.each("add", sketch["x"], sketch["z"], name="total")
+    builder = ModelBuilder(x="1,2,T", z="1,2,T")
+    total = builder.each("add", builder["x"], builder["z"], name="total")
     return compile_model(
-        pulsify(sketch.model(total, sketch.each("sub", sketch["x"], sketch["z"], name="difference")), pulse=4)
+        pulsify(
+            builder.model(total, builder.each("sub", builder["x"], builder["z"], name="difference")), pulse=4
+        )
     )
 
 

@@ -47,7 +47,7 @@ class Types(Instruction):
     bytes_: Operand = updates("u8")
 
 
-class Scale(Instruction):
+class ScaleRow(Instruction):
     """``y[0] = x[0] * a``."""
 
     y: Operand = writes("f32", 1)
@@ -88,7 +88,7 @@ def infra_types(row: Types):
 
 
 @kernel
-def infra_scale(row: Scale):
+def infra_scale(row: ScaleRow):
     """One product."""
     y, x, a = row.y, row.x, row.a
     y[0] = x[0] * np.float32(a)

@@ -37,7 +37,7 @@ from streaming.session import Session
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.families import FAMILIES
 from tests.pulse.cases.recurrent import weights
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 from tests.pulse.program.programs import program as small_program
 from tests.pulse.program.static_models import static_cases
 from tests.shared import shared_path
@@ -76,12 +76,12 @@ def lstm() -> onnx.ModelProto:
 
 def transform(frames: int) -> Program:
     """A Fourier transform of many rows, and a softmax over its bins."""
-    sketch = Sketch(x="1,T,64")
+    builder = ModelBuilder(x="1,T,64")
     basis = dft_matrix(64, 1, 64, 33, False).transpose(1, 0, 3, 2).reshape(64, 66).astype(np.float32)
     from pulse.ops.matmul import MatMul
 
     return (
-        sketch.model(sketch.add("spectrum", MatMul(), sketch["x"], sketch.constant(basis, "basis")))
+        builder.model(builder.add("spectrum", MatMul(), builder["x"], builder.constant(basis, "basis")))
         .pulsify(None, frames)
         .compile()
     )

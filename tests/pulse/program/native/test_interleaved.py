@@ -124,7 +124,7 @@ def _sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lane_blocks, "EIGHT", True)
 
 
-class Pair:
+class LanesAndStates:
     """Lanes, and for each a state of its own that is fed the same."""
 
     def __init__(self, compiled: NativeProgram, count: int, seed: int = 0) -> None:
@@ -172,7 +172,7 @@ def test_the_models_need_every_form() -> None:
 def test_every_lane_equals_a_stream_of_its_own(
     count: int, frames: int, source: Callable[[], onnx.ModelProto]
 ) -> None:
-    pair = Pair(program(frames, source), count)
+    pair = LanesAndStates(program(frames, source), count)
     for _ in range(9):
         pair.step()
     for number in (0, 7, count - 1):
@@ -191,13 +191,13 @@ def recurrent() -> onnx.ModelProto:
 def test_scans_keep_their_frames(frames: int) -> None:
     compiled = program(frames, recurrent)
     assert "keep_frame" in {row.kernel for row in compiled.instructions} and not is_refused(compiled)
-    pair = Pair(compiled, 16)
+    pair = LanesAndStates(compiled, 16)
     for _ in range(5):
         pair.step()
 
 
 def test_lanes_stall_reset_end_and_go_on_by_themselves() -> None:
-    pair = Pair(program(), 20, seed=1)
+    pair = LanesAndStates(program(), 20, seed=1)
     order = [*range(4, 20), 2, 0, 1, 3]
     for number in range(24):
         if number % 3 == 1:
@@ -226,7 +226,7 @@ def test_lanes_stall_reset_end_and_go_on_by_themselves() -> None:
 
 
 def test_a_lane_writes_into_arrays_between_steps_of_all() -> None:
-    pair = Pair(program(), 16, seed=2)
+    pair = LanesAndStates(program(), 16, seed=2)
     for _ in range(3):
         pair.step()
         x = floats("own", *pair.port.shape)
@@ -236,7 +236,7 @@ def test_a_lane_writes_into_arrays_between_steps_of_all() -> None:
 
 
 def test_snapshots_copies_and_pickles_of_interleaved_lanes() -> None:
-    pair = Pair(program(), 16, seed=3)
+    pair = LanesAndStates(program(), 16, seed=3)
     for _ in range(5):
         pair.step()
     clocks = [state.clock.pulse for state in pair.lanes]
@@ -253,7 +253,7 @@ def test_snapshots_copies_and_pickles_of_interleaved_lanes() -> None:
 
 
 def test_a_packed_lane_keeps_its_own_memory() -> None:
-    pair = Pair(program(), 32, seed=4)
+    pair = LanesAndStates(program(), 32, seed=4)
     for _ in range(3):
         pair.step()
     lane = pair.lanes[20]
@@ -276,7 +276,7 @@ def test_all_lanes_of_a_program_share_the_weights(monkeypatch: pytest.MonkeyPatc
     native = program()
     native.spawn_many(LANES - 1)
     assert not packed
-    pairs = [Pair(native, count) for count in (LANES, 2 * LANES)]
+    pairs = [LanesAndStates(native, count) for count in (LANES, 2 * LANES)]
     for pair in pairs:
         for _ in range(3):
             pair.step()
@@ -332,7 +332,7 @@ def test_windows_of_long_histories_slide(length: int, pulse: int, slides: int) -
     assert interleaved is not None and len(interleaved.sliding.windows) == slides
     assert kernels(compiled).count("move") == 2 - slides
     for steps in range(1, 2 * POSITIONS + 2):
-        pair = Pair(compiled, 16, seed=steps)
+        pair = LanesAndStates(compiled, 16, seed=steps)
         for _ in range(interleaved.steady_from + steps):
             pair.step()
         pair.step([5, 9])
@@ -352,7 +352,7 @@ def test_programs_without_such_a_form_step_in_groups() -> None:
     proto = model([node("ArgMax", "x", "y", axis=1)], {"x": floats("x", 1, 5, 9)}, {}, stream={"x": 2})
     compiled = pulse.stream(proto, pulse=2)
     assert isinstance(compiled, NativeProgram) and is_refused(compiled)
-    pair = Pair(compiled, 18)
+    pair = LanesAndStates(compiled, 18)
     for _ in range(3):
         pair.step()
 
@@ -372,7 +372,7 @@ def check_invariant(seeds: range) -> tuple[int, int]:
         if is_refused(compiled):
             continue
         interleaving += 1
-        pair = Pair(compiled, 17, seed)
+        pair = LanesAndStates(compiled, 17, seed)
         try:
             for _ in range(7):
                 pair.step()

@@ -17,25 +17,25 @@ from pulse.program.table.copies import copies
 from pulse.program.table.memory import ALIGNMENT
 from pulse.pulsify.driver import pulsify
 from tests.pulse.chunks.models import noise
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 
 F = np.float32
 
 
-def native(sketch: Sketch, *outputs: object, pulse: int = 4) -> NativeProgram:
+def native(builder: ModelBuilder, *outputs: object, pulse: int = 4) -> NativeProgram:
     """A compiled program."""
-    return NativeProgram(pulsify(sketch.model(*outputs), pulse=pulse))  # type: ignore[arg-type]
+    return NativeProgram(pulsify(builder.model(*outputs), pulse=pulse))  # type: ignore[arg-type]
 
 
 def two_convs(same: bool) -> NativeProgram:
     """Two convolutions of equal or of different weights."""
-    sketch = Sketch(x="1,8,T")
-    x = sketch["x"]
+    builder = ModelBuilder(x="1,8,T")
+    x = builder["x"]
     for name in ("a", "b"):
         if same:
-            sketch.rng = np.random.default_rng(1)
-        x = sketch.conv(sketch.pad(x, (2, 0), name=f"{name}.pad"), 3, name=name)
-    return native(sketch, x)
+            builder.rng = np.random.default_rng(1)
+        x = builder.conv(builder.pad(x, (2, 0), name=f"{name}.pad"), 3, name=name)
+    return native(builder, x)
 
 
 def test_equal_weights_are_kept_once() -> None:
@@ -152,11 +152,13 @@ def test_steps_release_their_memory() -> None:
 
 def large() -> NativeState:
     """A product that takes the machine a while: 2000 x 400 x 400, for as many rows as it is repeated."""
-    sketch = Sketch(x="1,400,T")
-    x = sketch.add("turn", Transpose((0, 2, 1)), sketch["x"])
+    builder = ModelBuilder(x="1,400,T")
+    x = builder.add("turn", Transpose((0, 2, 1)), builder["x"])
     for number in range(4):
-        x = sketch.add(f"product{number}", MatMul(), x, sketch.constant(noise(400, 400, seed=number) / F(20)))
-    return native(sketch, x, pulse=2000).spawn()
+        x = builder.add(
+            f"product{number}", MatMul(), x, builder.constant(noise(400, 400, seed=number) / F(20))
+        )
+    return native(builder, x, pulse=2000).spawn()
 
 
 def test_other_threads_run_while_the_machine_does() -> None:
@@ -216,9 +218,9 @@ def test_streams_run_in_threads_at_once() -> None:
 
 def test_denormal_numbers_are_zero_in_a_program_and_the_mode_is_put_back() -> None:
     """Inputs that are denormal, and results that would be; outside of the machine they still exist."""
-    sketch = Sketch(x="1,1,T")
-    scale = sketch.constant(np.full((1, 1, 1), 1e-10, F))
-    state = native(sketch, sketch.each("mul", sketch["x"], scale, name="y"), pulse=4).spawn()
+    builder = ModelBuilder(x="1,1,T")
+    scale = builder.constant(np.full((1, 1, 1), 1e-10, F))
+    state = native(builder, builder.each("mul", builder["x"], scale, name="y"), pulse=4).spawn()
     x = np.array([[[1e-30, 1e-40, 1.0, -1e-32]]], F)
     assert (x * F(1e-10))[0, 0, 0] > 0
     y = state.step(x)["y"]
@@ -228,13 +230,13 @@ def test_denormal_numbers_are_zero_in_a_program_and_the_mode_is_put_back() -> No
 
 def test_a_decaying_tail_ends_at_zero() -> None:
     """A chain that shrinks: never a denormal number in what comes out."""
-    sketch = Sketch(x="1,1,T")
-    x = sketch["x"]
+    builder = ModelBuilder(x="1,1,T")
+    x = builder["x"]
     for number in range(4):
-        x = sketch.each(
-            "mul", sketch.each("tanh", x, name=f"t{number}"), sketch.constant(np.full((1, 1, 1), 1e-11, F))
+        x = builder.each(
+            "mul", builder.each("tanh", x, name=f"t{number}"), builder.constant(np.full((1, 1, 1), 1e-11, F))
         )
-    state = native(sketch, x, pulse=16).spawn()
+    state = native(builder, x, pulse=16).spawn()
     (y,) = state.step(np.linspace(1, 10, 16, dtype=F).reshape(1, 1, 16)).values()
     assert ((y == 0) | (np.abs(y) >= np.finfo(F).tiny)).all()
 

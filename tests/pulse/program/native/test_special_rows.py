@@ -24,7 +24,7 @@ from pulse.program.table import kernel_rows
 from pulse.program.table.kernel_rows import rows_by_kernel
 from pulse.program.table.table import link
 from tests.pulse.cases.families import FAMILIES, cases, newest_cases
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 from tests.pulse.program.programs import block, program, same
 from tests.pulse.program.static_models import fixed_specs, static_model
 
@@ -33,10 +33,10 @@ PULSES = 12
 
 def layers() -> TypedModel:
     """Convolutions of several shapes, elementwise functions and copies."""
-    sketch = Sketch(x="1,12,T")
-    wide = sketch.conv(sketch["x"], 3, (2, 0), dilation=1, name="wide")
-    far = sketch.conv(sketch.each("tanh", wide), 2, (3, 0), dilation=3, name="far")
-    return sketch.model(sketch.each("mul", sketch.each("add", far, wide), far, name="y"))
+    builder = ModelBuilder(x="1,12,T")
+    wide = builder.conv(builder["x"], 3, (2, 0), dilation=1, name="wide")
+    far = builder.conv(builder.each("tanh", wide), 2, (3, 0), dilation=3, name="far")
+    return builder.model(builder.each("mul", builder.each("add", far, wide), far, name="y"))
 
 
 def fresh() -> NativeProgram:

@@ -16,23 +16,23 @@ from pulse.program.streams.state import State
 from pulse.program.whole import run_whole
 from pulse.pulsify.driver import pulsify
 from tests.invariants.graphs import feeds, random_model, shortest
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 
 F = np.float32
 
 
 def model_of_everything() -> TypedModel:
     """Delays, a prefix, ends, a position, a mirror, last frames; outputs of three rates."""
-    sketch = Sketch(x="1,2,T")
-    causal = sketch.conv(sketch.pad(sketch["x"], (4, 0), fill=0.5), 3, dilation=2, name="causal")
-    same = sketch.conv(sketch.each("tanh", causal), 3, (1, 1), name="same")
-    steps = sketch.add("steps", Range(0.0, 0.25, sketch.length(same), np.dtype(F)))
-    total = sketch.each("add", sketch.each("add", same, steps, name="placed"), causal, name="total")
-    mirrored = sketch.pad(total, (2, 1), "reflect", name="mirrored")
-    low = sketch.conv(mirrored, 4, stride=2, name="low")
-    length = sketch.length(total)
-    last = sketch.add("last", Slice(2, length - 3, length), total)
-    return sketch.model(total, low, last)
+    builder = ModelBuilder(x="1,2,T")
+    causal = builder.conv(builder.pad(builder["x"], (4, 0), fill=0.5), 3, dilation=2, name="causal")
+    same = builder.conv(builder.each("tanh", causal), 3, (1, 1), name="same")
+    steps = builder.add("steps", Range(0.0, 0.25, builder.length(same), np.dtype(F)))
+    total = builder.each("add", builder.each("add", same, steps, name="placed"), causal, name="total")
+    mirrored = builder.pad(total, (2, 1), "reflect", name="mirrored")
+    low = builder.conv(mirrored, 4, stride=2, name="low")
+    length = builder.length(total)
+    last = builder.add("last", Slice(2, length - 3, length), total)
+    return builder.model(total, low, last)
 
 
 TYPED = model_of_everything()
@@ -124,9 +124,9 @@ def test_a_step_into_given_arrays(program: Program) -> None:
         state.step_into(noise(4, seed), outputs)
         expected = other.step({"x": noise(4, seed)})
         assert all(np.array_equal(outputs[name], expected[name]) for name in expected)
-    sketch = Sketch(x="1,2,T")
+    builder = ModelBuilder(x="1,2,T")
     single = compile_model(
-        pulsify(sketch.model(sketch.each("neg", sketch["x"])), pulse=4), program.backend
+        pulsify(builder.model(builder.each("neg", builder["x"])), pulse=4), program.backend
     ).spawn()
     x = noise(4)
     single.step_into({"x": x}, x)
@@ -157,8 +157,8 @@ def test_arrays_that_outputs_do_not_fit(program: Program) -> None:
 
 def test_an_output_that_is_the_input_is_a_copy(program: Program) -> None:
     """Even where nothing is computed."""
-    sketch = Sketch(x="1,2,T")
-    state = compile_model(pulsify(sketch.model(sketch["x"]), pulse=4), program.backend).spawn()
+    builder = ModelBuilder(x="1,2,T")
+    state = compile_model(pulsify(builder.model(builder["x"]), pulse=4), program.backend).spawn()
     x = noise(4)
     y = state.step(x)["x"]
     x[...] = 7
@@ -227,11 +227,11 @@ def test_after_is_called_for_each_pulse_of_the_flush(program: Program) -> None:
 
 def test_lengths_that_the_model_does_not_take(program: Program) -> None:
     """T frames that are folded in pairs and compared with T: only even ones."""
-    sketch = Sketch(x="1,1,T")
-    half = sketch.length(sketch["x"]) // 2
-    pairs = sketch.add("pairs", Reshape((TDim.of(1), half, TDim.of(2))), sketch["x"])
-    flat = sketch.add("flat", Reshape((TDim.of(1), TDim.of(1), half * 2)), pairs)
-    typed = sketch.model(sketch.each("add", flat, sketch["x"]))
+    builder = ModelBuilder(x="1,1,T")
+    half = builder.length(builder["x"]) // 2
+    pairs = builder.add("pairs", Reshape((TDim.of(1), half, TDim.of(2))), builder["x"])
+    flat = builder.add("flat", Reshape((TDim.of(1), TDim.of(1), half * 2)), pairs)
+    typed = builder.model(builder.each("add", flat, builder["x"]))
     assert typed.scope.assumptions
     state = compile_model(pulsify(typed, pulse=4), program.backend).spawn()
     state.step(noise(4)[:, :1])
@@ -246,10 +246,10 @@ def test_lengths_that_the_model_does_not_take(program: Program) -> None:
 
 def test_a_table_limits_the_stream(program: Program) -> None:
     """64 rows: pulse 17 of 4 is one too many, said before anything changes."""
-    sketch = Sketch(x="1,2,T")
-    table = sketch.constant(sketch.taps(1, 2, 64), "table")
-    rows = sketch.add("rows", Slice(2, TDim.of(0), sketch.length(sketch["x"])), table)
-    typed = sketch.model(sketch.each("add", sketch["x"], rows))
+    builder = ModelBuilder(x="1,2,T")
+    table = builder.constant(builder.taps(1, 2, 64), "table")
+    rows = builder.add("rows", Slice(2, TDim.of(0), builder.length(builder["x"])), table)
+    typed = builder.model(builder.each("add", builder["x"], rows))
     limited = compile_model(pulsify(typed, pulse=PULSE), program.backend)
     assert limited.limit == 64 and program.limit is None
     state, x = limited.spawn(), noise(64)
@@ -269,8 +269,8 @@ def test_a_table_limits_the_stream(program: Program) -> None:
 
 def test_constants_are_checked_once(program: Program) -> None:
     """Missing, of a wrong name, shape or type; then they hold for the whole stream."""
-    sketch = Sketch(x="1,2,T", gain="1,2,1")
-    typed = sketch.model(sketch.each("mul", sketch["x"], sketch["gain"]))
+    builder = ModelBuilder(x="1,2,T", gain="1,2,1")
+    typed = builder.model(builder.each("mul", builder["x"], builder["gain"]))
     compiled = compile_model(pulsify(typed, pulse=PULSE), program.backend)
     gain = np.array([[[2], [3]]], F)
     for constants in (None, {}, {"gain": gain, "more": gain}, {"other": gain}):
@@ -292,8 +292,8 @@ def test_constants_are_checked_once(program: Program) -> None:
 
 def test_several_inputs_end_together(program: Program) -> None:
     """By name; rests must belong to one length of the stream."""
-    sketch = Sketch(x="1,2,T", y="1,2,2*T")
-    typed = sketch.model(sketch.each("add", sketch.conv(sketch["y"], 2, stride=2), sketch["x"]))
+    builder = ModelBuilder(x="1,2,T", y="1,2,2*T")
+    typed = builder.model(builder.each("add", builder.conv(builder["y"], 2, stride=2), builder["x"]))
     state = compile_model(pulsify(typed, pulse=2), program.backend).spawn()
     with pytest.raises(InputError, match="2 inputs stream: feed them by name, x: 1,2,2,f32; y: 1,2,4,f32"):
         state.step(noise(2))
@@ -361,10 +361,10 @@ def test_foreign_snapshots_are_refused(program: Program) -> None:
     state = program.spawn()
     state.step(noise(4))
     good = state.snapshot()
-    sketch = Sketch(1, x="1,2,T")
-    model = sketch.model(sketch.conv(sketch["x"], 3))
-    sketch = Sketch(2, x="1,2,T")
-    weights = sketch.model(sketch.conv(sketch["x"], 3))
+    builder = ModelBuilder(1, x="1,2,T")
+    model = builder.model(builder.conv(builder["x"], 3))
+    builder = ModelBuilder(2, x="1,2,T")
+    weights = builder.model(builder.conv(builder["x"], 3))
     first, second = (compile_model(pulsify(m, pulse=4), program.backend).spawn() for m in (model, weights))
     with pytest.raises(InputError, match="another model or pulse"):
         first.restore(second.snapshot())
@@ -393,8 +393,8 @@ def test_snapshots_differ_by_the_initial_state(program: Program) -> None:
     """Two models that differ only in the number that they are padded with in front."""
     states: list[State] = []
     for fill in (1.0, 2.0):
-        sketch = Sketch(x="1,2,T")
-        model = pulsify(sketch.model(sketch.pad(sketch["x"], (3, 0), fill=fill)), pulse=4)
+        builder = ModelBuilder(x="1,2,T")
+        model = pulsify(builder.model(builder.pad(builder["x"], (3, 0), fill=fill)), pulse=4)
         states.append(compile_model(model, program.backend).spawn())
     with pytest.raises(InputError, match="another model"):
         states[0].restore(states[1].snapshot())

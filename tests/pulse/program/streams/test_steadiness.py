@@ -14,7 +14,7 @@ from pulse.facts import Array
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.native.executable import NativeState
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 
 STEPS = 10_000
 PULSE = 4
@@ -22,9 +22,9 @@ PULSE = 4
 
 def program() -> NativeProgram:
     """A window with its delay, and an elementwise chain."""
-    sketch = Sketch(x="1,8,T")
-    x = sketch.conv(sketch.pad(sketch["x"], (2, 0), name="pad"), 3, name="conv")
-    return NativeProgram(pulsify(sketch.model(sketch.each("tanh", x, name="tanh")), pulse=PULSE))
+    builder = ModelBuilder(x="1,8,T")
+    x = builder.conv(builder.pad(builder["x"], (2, 0), name="pad"), 3, name="conv")
+    return NativeProgram(pulsify(builder.model(builder.each("tanh", x, name="tanh")), pulse=PULSE))
 
 
 def pulse() -> Array:

@@ -17,12 +17,12 @@ from pulse.program.table.cost import Cost, RowNote, cost_of
 from pulse.program.table.emitted import Emitted
 from pulse.program.table.memory import Buffer, Region, Value
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import Sketch
+from tests.pulse.models import ModelBuilder
 from tests.pulse.program.own_kernels import is_of_pulse
 
 
-def rows_of(sketch: Sketch, *outputs: object, pulse: int = 4) -> list[Emitted]:
-    return list(NativeProgram(pulsify(sketch.model(*outputs), pulse=pulse)).instructions)  # type: ignore[arg-type]
+def rows_of(builder: ModelBuilder, *outputs: object, pulse: int = 4) -> list[Emitted]:
+    return list(NativeProgram(pulsify(builder.model(*outputs), pulse=pulse)).instructions)  # type: ignore[arg-type]
 
 
 def one(rows: list[Emitted], kernel: str) -> Cost:
@@ -41,8 +41,10 @@ def test_every_kernel_runs_a_declared_instruction() -> None:
 
 def test_a_convolution() -> None:
     """Of 8 to 6 channels, 3 taps, 4 frames: the weights are padded to a panel of 16 columns."""
-    sketch = Sketch(x="1,8,T")
-    rows = rows_of(sketch, sketch.conv(sketch.pad(sketch["x"], (2, 0), name="pad"), 3, out=6, name="conv"))
+    builder = ModelBuilder(x="1,8,T")
+    rows = rows_of(
+        builder, builder.conv(builder.pad(builder["x"], (2, 0), name="pad"), 3, out=6, name="conv")
+    )
     cost = one(rows, "product")
     assert cost.multiply_adds == 4 * 3 * 8 * 6
     tables = 8 * (4 + 4 + 1)  # rows of x and of y; the three taps are one run of 24 in memory
@@ -88,8 +90,8 @@ def test_rows_together() -> None:
 
 def test_reading_the_clock_is_in_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a clock of 1 GHz whose reading takes 40 ns: rows take 60, 160, 260 ... ns, and more in one round of ten."""
-    sketch = Sketch(x="1,64,T")
-    rows = rows_of(sketch, sketch.conv(sketch["x"], 5, out=64, name="conv"), pulse=16)
+    builder = ModelBuilder(x="1,64,T")
+    rows = rows_of(builder, builder.conv(builder["x"], 5, out=64, name="conv"), pulse=16)
     rounds = count()
 
     def run_profiled(table: int, row_count: int, bases: int, ticks: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pulse.facts import Array
-from tests.pulse.tflite.builder import Graph
+from tests.pulse.tflite.builder import SubgraphBuilder
 
 SAME, VALID = 0, 1
 RELU, RELU6 = 1, 3
@@ -15,11 +15,11 @@ RANGE = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
 
 
 @dataclass
-class Case:
+class TfliteCase:
     """A model, what each of its inputs may hold, and by how many steps a few of its 8-bit codes may differ."""
 
     name: str
-    graph: Graph
+    graph: SubgraphBuilder
     steps: int = 0
 
     def feeds(self, rng: np.random.Generator) -> list[Array]:
@@ -49,20 +49,22 @@ def codes(shape: tuple[int, ...], seed: int = 0, kind: str = "int8") -> Array:
     return np.random.default_rng(seed).integers(-127, 128, shape).astype(kind)
 
 
-def case_of(name: str, graph: Graph, *outputs: int, steps: int = 0) -> Case:
+def case_of(name: str, graph: SubgraphBuilder, *outputs: int, steps: int = 0) -> TfliteCase:
     """A case whose outputs are given."""
     graph.outputs = list(outputs)
-    return Case(name, graph, steps)
+    return TfliteCase(name, graph, steps)
 
 
-def weights(graph: Graph, shape: tuple[int, ...], channels: int | None, axis: int, seed: int = 0) -> int:
+def weights(
+    graph: SubgraphBuilder, shape: tuple[int, ...], channels: int | None, axis: int, seed: int = 0
+) -> int:
     """Stored codes with one scale, or one for each channel."""
     count = channels or 1
     scale = (0.002 + 0.004 * np.random.default_rng(seed).random(count)).astype(np.float32)
     return graph.constant(codes(shape, seed), scale=scale, zero=[0] * count, axis=axis)
 
 
-def bias(graph: Graph, x: int, w: int, size: int, kind: str = "int32") -> int:
+def bias(graph: SubgraphBuilder, x: int, w: int, size: int, kind: str = "int32") -> int:
     """Stored whole numbers, of the scale of the sums that they are added to."""
     scale = [np.float32(graph.tensors[x].scale[0]) * np.float32(each) for each in graph.tensors[w].scale]
     value = np.random.default_rng(5).integers(-2000, 2000, size).astype(kind)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tests.pulse.tflite.builder import Graph
-from tests.pulse.tflite.cases.case import X_SCALE, Case, case_of, codes, noise
+from tests.pulse.tflite.builder import SubgraphBuilder
+from tests.pulse.tflite.cases.case import X_SCALE, TfliteCase, case_of, codes, noise
 
 FLOATS = (
     ("ADD", "AddOptions"),
@@ -20,21 +20,21 @@ FLOATS = (
 )
 
 
-def pairs() -> Iterator[Case]:
+def pairs() -> Iterator[TfliteCase]:
     """Functions of two tensors."""
     for kind, options in FLOATS:
-        graph = Graph()
+        graph = SubgraphBuilder()
         a, b = graph.input((2, 3, 4), name="a"), graph.input((4,), name="b")
         yield case_of(f"{kind} of floats", graph, graph.result(kind, [a, b], (2, 3, 4), options))
     for kind, options in FLOATS[:3]:
         for dtype, zero in (("int8", 3), ("uint8", 120)):
-            graph = Graph()
+            graph = SubgraphBuilder()
             a = graph.input((2, 3, 4), dtype, name="a", scale=[X_SCALE], zero=[zero])
             b = graph.input((2, 3, 4), dtype, name="b", scale=[0.031], zero=[zero + 4])
             y = graph.result(kind, [a, b], (2, 3, 4), options, 2, dtype, (0.11, zero - 5))
             yield case_of(f"{dtype} {kind}", graph, y)
     for kind, options in FLOATS[:3]:
-        graph = Graph()
+        graph = SubgraphBuilder()
         a = graph.input((2, 30, 4), "int16", name="a", scale=[0.00031], zero=[0])
         b = graph.input((2, 30, 4), "int16", name="b", scale=[0.00012], zero=[0])
         fields = {} if kind == "MUL" else {"PotScaleInt16": False}
@@ -42,7 +42,7 @@ def pairs() -> Iterator[Case]:
         y = graph.result(kind, [a, b], (2, 30, 4), options, 2, "int16", (scale, 0), **fields)
         yield case_of(f"int16 {kind}", graph, y)
     for kind in ("MAXIMUM", "MINIMUM"):
-        graph = Graph()
+        graph = SubgraphBuilder()
         a = graph.input((2, 3, 4), "int8", name="a", scale=[X_SCALE], zero=[3])
         b = graph.input((2, 3, 4), "int8", name="b", scale=[X_SCALE], zero=[3])
         yield case_of(
@@ -51,31 +51,31 @@ def pairs() -> Iterator[Case]:
             graph.result(kind, [a, b], (2, 3, 4), "MaximumMinimumOptions", 2, "int8", (X_SCALE, 3)),
         )
     for kind in ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"):
-        graph = Graph()
+        graph = SubgraphBuilder()
         a, b = graph.input((2, 3), "int32", name="a"), graph.input((2, 3), "int32", name="b")
         options = "".join(part.capitalize() for part in kind.split("_")) + "Options"
         yield case_of(kind, graph, graph.result(kind, [a, b], (2, 3), options, dtype="bool"))
-    graph = Graph()
+    graph = SubgraphBuilder()
     c, a, b = (
         graph.input((2, 3), "bool", name="c"),
         graph.input((2, 3), name="a"),
         graph.input((2, 3), name="b"),
     )
     yield case_of("SELECT_V2", graph, graph.result("SELECT_V2", [c, a, b], (2, 3), "SelectV2Options"))
-    graph = Graph()
+    graph = SubgraphBuilder()
     c, a, b = (
         graph.input((3,), "bool", name="c"),
         graph.input((3, 3), name="a"),
         graph.input((3, 3), name="b"),
     )
     yield case_of("SELECT of rows", graph, graph.result("SELECT", [c, a, b], (3, 3), "SelectOptions"))
-    graph = Graph()
+    graph = SubgraphBuilder()
     a, b = graph.input((2, 3), "int32", name="a"), graph.input((2, 3), "int32", name="b")
     y = graph.result("ADD", [a, b], (2, 3), "AddOptions", dtype="int32")
     yield case_of("int32 ADD and CAST", graph, graph.result("CAST", [y], (2, 3), "CastOptions"))
 
 
-def singles() -> Iterator[Case]:
+def singles() -> Iterator[TfliteCase]:
     """Functions of one tensor."""
     for kind, options in (
         ("LOGISTIC", ""),
@@ -99,13 +99,13 @@ def singles() -> Iterator[Case]:
         ("GELU", "GeluOptions"),
         ("LEAKY_RELU", "LeakyReluOptions"),
     ):
-        graph = Graph()
+        graph = SubgraphBuilder()
         fields = {"SOFTMAX": {"Beta": 1.5}, "LEAKY_RELU": {"Alpha": 0.2}}.get(kind, {})
         yield case_of(
             f"{kind} of floats", graph, graph.result(kind, [graph.input((2, 5))], (2, 5), options, **fields)
         )
     for kind in ("SQRT", "RSQRT", "LOG"):
-        graph = Graph()
+        graph = SubgraphBuilder()
         positive = graph.result("EXP", [graph.input((2, 5))], (2, 5), "ExpOptions")
         yield case_of(f"{kind} of floats", graph, graph.result(kind, [positive], (2, 5)))
     for kind, scale, zero in (
@@ -118,7 +118,7 @@ def singles() -> Iterator[Case]:
         ("ELU", 0.05, -90),
         ("HARD_SWISH", 0.05, -60),
     ):
-        graph = Graph()
+        graph = SubgraphBuilder()
         options = {
             "LEAKY_RELU": "LeakyReluOptions",
             "SOFTMAX": "SoftmaxOptions",
@@ -141,20 +141,20 @@ def singles() -> Iterator[Case]:
             ),
         )
     for size in (5, 64):
-        graph = Graph()
+        graph = SubgraphBuilder()
         x = graph.input((4, size), "int16", scale=[0.00031], zero=[0])
         y = graph.result("SOFTMAX", [x], (4, size), "SoftmaxOptions", 3, "int16", (1 / 32768, 0), Beta=1.0)
         yield case_of(f"int16 SOFTMAX of {size}", graph, y)
     for kind in ("LOGISTIC", "TANH"):
         for scale in (0.00031, 2.0**-11, 2.0**-12):
-            graph = Graph()
+            graph = SubgraphBuilder()
             x = graph.input((4, 64), "int16", scale=[scale], zero=[0])
             yield case_of(
                 f"int16 {kind} {scale:g}",
                 graph,
                 graph.result(kind, [x], (4, 64), "", 3, "int16", (1 / 32768, 0)),
             )
-    graph = Graph()
+    graph = SubgraphBuilder()
     yield case_of(
         "PRELU",
         graph,
@@ -169,7 +169,7 @@ def singles() -> Iterator[Case]:
         ("float32", "int16"),
         ("int16", "float32"),
     ):
-        graph = Graph()
+        graph = SubgraphBuilder()
         x = graph.input(
             (4, 64),
             source,
@@ -187,7 +187,7 @@ EVERY = (1, 256)
 """The shape of an input that is long enough to hold most codes."""
 
 
-def _extreme(graph: Graph, kind: str, x: int, code: int) -> int:
+def _extreme(graph: SubgraphBuilder, kind: str, x: int, code: int) -> int:
     """Codes that are not below, or not above, one of them."""
     spec = graph.tensors[x]
     bound = graph.constant(np.array([code], spec.kind), scale=spec.scale, zero=spec.zero)
@@ -195,7 +195,7 @@ def _extreme(graph: Graph, kind: str, x: int, code: int) -> int:
     return graph.result(kind, [x, bound], spec.shape, "MaximumMinimumOptions", 2, spec.kind, form)
 
 
-def quotients() -> Iterator[Case]:
+def quotients() -> Iterator[TfliteCase]:
     """DIV of codes, whose divisors are so large that no quotient is below a thousandth of a step."""
     for kind, activation, (ours, other, scale_out) in (
         ("int8", 0, (0.05, 0.031, 0.02)),
@@ -204,7 +204,7 @@ def quotients() -> Iterator[Case]:
         ("int16", 0, (0.00031, 0.00012, 0.0004)),
         ("int16", 1, (0.00031, 0.00012, 0.0004)),
     ):
-        graph, half, size = Graph(), (1, 2048), (1, 4096)
+        graph, half, size = SubgraphBuilder(), (1, 2048), (1, 4096)
         x = _extreme(graph, "MAXIMUM", graph.input(size, kind, name="a", scale=[ours], zero=[0]), 60)
         y = graph.input(half, kind, name="b", scale=[other], zero=[0])
         parts = [_extreme(graph, "MAXIMUM", y, 1), _extreme(graph, "MINIMUM", y, -1)]
@@ -214,7 +214,7 @@ def quotients() -> Iterator[Case]:
         yield case_of(f"{kind} DIV {activation}", graph, y, steps=1)
 
 
-def roundings() -> Iterator[Case]:
+def roundings() -> Iterator[TfliteCase]:
     """Codes of many values in scales that no step of one is many steps of another, where kernels round apart."""
     for (ours, zero), (scale_out, offset) in zip(
         ((0.05, 3), (0.0312, -7), (0.0123, 0)), ((0.043, -20), (0.0117, 12), (0.07, 5))
@@ -228,7 +228,7 @@ def roundings() -> Iterator[Case]:
             ("HARD_SWISH", "HardSwishOptions", {}),
             ("QUANTIZE", "QuantizeOptions", {}),
         ):
-            graph = Graph()
+            graph = SubgraphBuilder()
             x = graph.input(EVERY, "int8", scale=[ours], zero=[zero])
             version = 1 if kind == "HARD_SWISH" else 2
             y = graph.result(kind, [x], EVERY, options, version, "int8", (scale_out, offset), **fields)
@@ -240,12 +240,12 @@ def roundings() -> Iterator[Case]:
             ("SUB", "SubOptions"),
             ("SQUARED_DIFFERENCE", "SquaredDifferenceOptions"),
         ):
-            graph = Graph()
+            graph = SubgraphBuilder()
             a = graph.input((8, 256), "int8", name="a", scale=[ours], zero=[zero])
             b = graph.input((8, 256), "int8", name="b", scale=[0.021], zero=[9])
             y = graph.result(kind, [a, b], (8, 256), options, 2, "int8", (scale_out, offset))
             yield case_of(f"int8 {kind} {ours:g} {scale_out:g}", graph, y)
-        graph = Graph()
+        graph = SubgraphBuilder()
         x = graph.input((1, 4, 32, 8), "int8", scale=[ours], zero=[zero])
         slopes = graph.constant(codes((1, 1, 8)), scale=[0.0047], zero=[-4])
         y = graph.result("PRELU", [x, slopes], (1, 4, 32, 8), "", 1, "int8", (scale_out, offset))
@@ -259,7 +259,7 @@ def roundings() -> Iterator[Case]:
         ("SQRT", ""),
     ):
         for ours, scale_out in ((0.0001, 0.0007), (0.0002, 0.0003)):
-            graph = Graph()
+            graph = SubgraphBuilder()
             fields = {"Alpha": 0.2} if kind == "LEAKY_RELU" else {}
             y = graph.input((1, 4096), "int16", scale=[ours], zero=[0])
             if "SQRT" in kind:
@@ -269,7 +269,7 @@ def roundings() -> Iterator[Case]:
             )
             yield case_of(f"int16 {kind} {ours:g}", graph, y)
     for kind, scale, zero in (("ELU", 0.04, -100), ("LOGISTIC", 0.04, -100), ("TANH", 0.01, -3)):
-        graph = Graph()
+        graph = SubgraphBuilder()
         x = graph.input(EVERY, "int8", scale=[0.02], zero=[-20])
         version = 1 if kind == "ELU" else 2
         yield case_of(
@@ -277,7 +277,7 @@ def roundings() -> Iterator[Case]:
             graph,
             graph.result(kind, [x], EVERY, "", version, "int8", (scale, zero)),
         )
-    graph = Graph()
+    graph = SubgraphBuilder()
     x = graph.input((1, 4, 64, 8), "int16", scale=[0.00031], zero=[0])
     slopes = graph.constant(codes((1, 1, 8)), scale=[0.0047], zero=[0])
     yield case_of(
@@ -285,7 +285,7 @@ def roundings() -> Iterator[Case]:
     )
     for ours, scale_out, zero in ((0.05, 0.017, -128), (0.01, 0.02, -100)):
         for kind in ("SQRT", "RSQRT"):
-            graph = Graph()
+            graph = SubgraphBuilder()
             x = graph.input(EVERY, "int8", scale=[ours], zero=[-128])
             y = _extreme(graph, "MAXIMUM", x, -127)
             yield case_of(
@@ -293,7 +293,7 @@ def roundings() -> Iterator[Case]:
                 graph,
                 graph.result(kind, [y], EVERY, "", 2, "int8", (scale_out, zero)),
             )
-    graph = Graph()
+    graph = SubgraphBuilder()
     x = graph.input(EVERY, "int8", scale=[0.0123], zero=[0])
     yield case_of(
         "int8 QUANTIZE uint8",
@@ -301,7 +301,7 @@ def roundings() -> Iterator[Case]:
         graph.result("QUANTIZE", [x], EVERY, "QuantizeOptions", 2, "uint8", (0.07, 133)),
     )
     for far in (2.0, 2000.0):
-        graph = Graph()
+        graph = SubgraphBuilder()
         a = graph.input(EVERY, "int8", name="a", scale=[0.05], zero=[3])
         b = graph.input(EVERY, "int8", name="b", scale=[0.05 / far], zero=[-4])
         y = graph.result("ADD", [a, b], EVERY, "AddOptions", 2, "int8", (0.071, 5))

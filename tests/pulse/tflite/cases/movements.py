@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from pulse.facts import Array
-from tests.pulse.tflite.builder import Graph
-from tests.pulse.tflite.cases.case import X_SCALE, Case, case_of
+from tests.pulse.tflite.builder import SubgraphBuilder
+from tests.pulse.tflite.cases.case import X_SCALE, TfliteCase, case_of
 
 
-def movements() -> Iterator[Case]:
+def movements() -> Iterator[TfliteCase]:
     """The same elements elsewhere, in floats and codes."""
     for dtype in ("float32", "int8"):
         more = {} if dtype == "float32" else {"scale": [X_SCALE], "zero": [-7]}
@@ -26,8 +26,8 @@ def movements() -> Iterator[Case]:
             more: Any = more,
             same: Any = same,
             **fields: Any,
-        ) -> Case:
-            graph = Graph()
+        ) -> TfliteCase:
+            graph = SubgraphBuilder()
             x = graph.input(shape, dtype, **more)
             inputs = [x, *(graph.constant(value) for value in extra)]
             return case_of(
@@ -92,7 +92,7 @@ def movements() -> Iterator[Case]:
             ("SPLIT_V", "SplitVOptions", 2),
             ("UNPACK", "UnpackOptions", 4),
         ):
-            graph = Graph()
+            graph = SubgraphBuilder()
             x = graph.input((4, 6), dtype, **more)
             shape = (6,) if kind == "UNPACK" else (4, 3)
             outputs = [graph.tensor(shape, dtype, **more) for _ in range(count)]
@@ -105,7 +105,7 @@ def movements() -> Iterator[Case]:
             ("CONCATENATION", "ConcatenationOptions", (2, 6)),
             ("PACK", "PackOptions", (2, 2, 3)),
         ):
-            graph = Graph()
+            graph = SubgraphBuilder()
             a, b = graph.input((2, 3), dtype, name="a", **more), graph.input((2, 3), dtype, name="b", **more)
             fields = {"ValuesCount": 2} if kind == "PACK" else {}
             yield case_of(
@@ -115,7 +115,7 @@ def movements() -> Iterator[Case]:
             )
 
 
-def blocks() -> Iterator[Case]:
+def blocks() -> Iterator[TfliteCase]:
     """Blocks of space as batches or channels, and frames repeated."""
     for dtype in ("float32", "int8"):
         more = {} if dtype == "float32" else {"scale": [X_SCALE], "zero": [-7]}
@@ -125,7 +125,7 @@ def blocks() -> Iterator[Case]:
             ("SPACE_TO_BATCH_ND", (1, 5, 4, 2), (6, 3, 2, 2), [[1, 0], [0, 2]]),
             ("BATCH_TO_SPACE_ND", (6, 3, 2, 2), (1, 5, 5, 2), [[1, 0], [0, 1]]),
         ):
-            graph = Graph()
+            graph = SubgraphBuilder()
             inputs = [
                 graph.input(shape, dtype, **more),
                 graph.constant(block),
@@ -138,14 +138,14 @@ def blocks() -> Iterator[Case]:
             ("DEPTH_TO_SPACE", "DepthToSpaceOptions", (1, 3, 2, 8), (1, 6, 4, 2)),
             ("SPACE_TO_DEPTH", "SpaceToDepthOptions", (1, 6, 4, 2), (1, 3, 2, 8)),
         ):
-            graph = Graph()
+            graph = SubgraphBuilder()
             x = graph.input(shape, dtype, **more)
             yield case_of(
                 f"{dtype} {kind}",
                 graph,
                 graph.result(kind, [x], shape_out, options, version, dtype, same, BlockSize=2),
             )
-        graph = Graph()
+        graph = SubgraphBuilder()
         inputs = [graph.input((1, 3, 1, 2), dtype, **more), graph.constant(np.array([6, 1], np.int32))]
         y = graph.result(
             "RESIZE_NEAREST_NEIGHBOR",

@@ -4,28 +4,28 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tests.pulse.tflite.builder import Graph
-from tests.pulse.tflite.cases.case import SAME, VALID, X_SCALE, Case, case_of
+from tests.pulse.tflite.builder import SubgraphBuilder
+from tests.pulse.tflite.cases.case import SAME, VALID, X_SCALE, TfliteCase, case_of
 
 
-def reductions() -> Iterator[Case]:
+def reductions() -> Iterator[TfliteCase]:
     """Reductions and pools."""
     for kind in ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"):
         for keep in (True, False):
-            graph = Graph()
+            graph = SubgraphBuilder()
             x, axes = graph.input((2, 3, 4)), graph.constant(np.array([1], np.int32))
             yield case_of(
                 f"{kind} {keep}",
                 graph,
                 graph.result(kind, [x, axes], (2, 1, 4) if keep else (2, 4), "ReducerOptions", KeepDims=keep),
             )
-    graph = Graph()
+    graph = SubgraphBuilder()
     x = graph.input((1, 7, 3, 40), "int16", scale=[0.00031], zero=[0])
     axes = graph.constant(np.array([1, 2], np.int32))
     y = graph.result("MEAN", [x, axes], (1, 40), "ReducerOptions", 2, "int16", (0.00007, 0))
     yield case_of("int16 MEAN", graph, y)
     for kind, scale in (("MEAN", 0.0213), ("SUM", 0.3), ("REDUCE_MAX", X_SCALE)):
-        graph = Graph()
+        graph = SubgraphBuilder()
         x = graph.input((1, 7, 3, 4), "int8", scale=[X_SCALE], zero=[-7])
         axes = graph.constant(np.array([1, 2], np.int32))
         zero = -7 if kind == "REDUCE_MAX" else 5
@@ -37,7 +37,7 @@ def reductions() -> Iterator[Case]:
     for kind in ("MEAN", "SUM"):
         for dtype, zero in (("int8", -7), ("uint8", 121), ("int16", 0)):
             for count, scale in ((6, X_SCALE), (14, 0.5)):
-                graph = Graph()
+                graph = SubgraphBuilder()
                 x = graph.input((512, count), dtype, scale=[X_SCALE], zero=[zero])
                 axes = graph.constant(np.array([1], np.int32))
                 y = graph.result(
@@ -47,13 +47,13 @@ def reductions() -> Iterator[Case]:
     for kind in ("MAX_POOL_2D", "AVERAGE_POOL_2D"):
         for padding, shape_out in ((SAME, (1, 5, 3, 2)), (VALID, (1, 4, 2, 2))):
             fields = {"Padding": padding, "StrideH": 2, "StrideW": 1, "FilterHeight": 3, "FilterWidth": 2}
-            graph = Graph()
+            graph = SubgraphBuilder()
             yield case_of(
                 f"{kind} {padding}",
                 graph,
                 graph.result(kind, [graph.input((1, 9, 3, 2))], shape_out, "Pool2DOptions", **fields),
             )
-            graph = Graph()
+            graph = SubgraphBuilder()
             x = graph.input((1, 9, 3, 2), "int8", scale=[X_SCALE], zero=[-7])
             yield case_of(
                 f"int8 {kind} {padding}",
@@ -61,7 +61,7 @@ def reductions() -> Iterator[Case]:
                 graph.result(kind, [x], shape_out, "Pool2DOptions", 2, "int8", (X_SCALE, -7), **fields),
             )
     for kind, options in (("ARG_MAX", "ArgMaxOptions"), ("ARG_MIN", "ArgMinOptions")):
-        graph = Graph()
+        graph = SubgraphBuilder()
         axis = graph.constant(np.array(1, np.int32))
         number = {"ArgMaxOptions": "OutputType"}.get(options, "OutputType")
         yield case_of(
@@ -69,7 +69,7 @@ def reductions() -> Iterator[Case]:
             graph,
             graph.result(kind, [graph.input((3, 5)), axis], (3,), options, dtype="int32", **{number: 2}),
         )
-    graph = Graph()
+    graph = SubgraphBuilder()
     yield case_of(
         "CUMSUM",
         graph,
@@ -79,10 +79,10 @@ def reductions() -> Iterator[Case]:
     )
 
 
-def spectra() -> Iterator[Case]:
+def spectra() -> Iterator[TfliteCase]:
     """RFFT2D and what reads it."""
     for kind, options in (("COMPLEX_ABS", ""), ("REAL", ""), ("IMAG", "")):
-        graph = Graph()
+        graph = SubgraphBuilder()
         x, lengths = graph.input((3, 1, 16)), graph.constant(np.array([1, 16], np.int32))
         y = graph.result("RFFT2D", [x, lengths], (3, 1, 9), "Rfft2dOptions", dtype="complex64")
         shape = graph.constant(np.array([3, 9], np.int32))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tests.pulse.tflite.builder import Graph
+from tests.pulse.tflite.builder import SubgraphBuilder
 from tests.pulse.tflite.cases.case import (
     RELU,
     RELU6,
@@ -12,7 +12,7 @@ from tests.pulse.tflite.cases.case import (
     VALID,
     X_SCALE,
     Y_SCALE,
-    Case,
+    TfliteCase,
     bias,
     case_of,
     noise,
@@ -20,7 +20,7 @@ from tests.pulse.tflite.cases.case import (
 )
 
 
-def convolutions() -> Iterator[Case]:
+def convolutions() -> Iterator[TfliteCase]:
     """CONV_2D and DEPTHWISE_CONV_2D."""
     for padding in (SAME, VALID):
         for stride, dilation, activation in ((1, 1, 0), (2, 1, RELU), (1, 2, RELU6)):
@@ -32,7 +32,7 @@ def convolutions() -> Iterator[Case]:
                 "DilationWFactor": 1,
                 "FusedActivationFunction": activation,
             }
-            graph = Graph()
+            graph = SubgraphBuilder()
             x = graph.input((1, 9, 4, 3))
             y = graph.result(
                 "CONV_2D",
@@ -43,7 +43,7 @@ def convolutions() -> Iterator[Case]:
             )
             yield case_of(f"conv {padding} {stride} {dilation}", graph, y)
             for channels in (None, 5):
-                graph = Graph()
+                graph = SubgraphBuilder()
                 x = graph.input((1, 9, 4, 3), "int8", scale=[X_SCALE], zero=[-7])
                 w = weights(graph, (5, 3, 2, 3), channels, 0)
                 y = graph.result(
@@ -57,7 +57,7 @@ def convolutions() -> Iterator[Case]:
                     **fields,
                 )
                 yield case_of(f"int8 conv {padding} {stride} {dilation} {channels}", graph, y)
-            graph = Graph()
+            graph = SubgraphBuilder()
             x = graph.input((1, 9, 4, 3), "int8", scale=[X_SCALE], zero=[-7])
             w = weights(graph, (1, 3, 2, 6), 6, 3)
             y = graph.result(
@@ -72,7 +72,7 @@ def convolutions() -> Iterator[Case]:
                 **fields,
             )
             yield case_of(f"int8 depthwise {padding} {stride} {dilation}", graph, y)
-            graph = Graph()
+            graph = SubgraphBuilder()
             x = graph.input((1, 9, 4, 3))
             y = graph.result(
                 "DEPTHWISE_CONV_2D",
@@ -85,7 +85,7 @@ def convolutions() -> Iterator[Case]:
             yield case_of(f"depthwise {padding} {stride} {dilation}", graph, y)
     fields = {"Padding": VALID, "StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
     for kind, more, zero in (("int16", "int64", 0),):
-        graph = Graph()
+        graph = SubgraphBuilder()
         x = graph.input((1, 9, 1, 16), kind, scale=[X_SCALE / 200], zero=[zero])
         w = weights(graph, (5, 3, 1, 16), 5, 0)
         y = graph.result(
@@ -99,7 +99,7 @@ def convolutions() -> Iterator[Case]:
             **fields,
         )
         yield case_of(f"{kind} conv", graph, y)
-    graph = Graph()
+    graph = SubgraphBuilder()
     x = graph.input((1, 1, 1, 3000), "int8", scale=[X_SCALE], zero=[5])
     y = graph.result(
         "CONV_2D",
@@ -121,11 +121,11 @@ def _conv_shape(h: int, w: int, channels: int, fields: dict[str, int], kh: int, 
     return (1, (h - span) // fields["StrideH"] + 1, w - kw + 1, channels)
 
 
-def hybrid_convolutions() -> Iterator[Case]:
+def hybrid_convolutions() -> Iterator[TfliteCase]:
     """Floats that meet stored codes."""
     fields = {"Padding": VALID, "StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
     for channels in (None, 5):
-        graph = Graph()
+        graph = SubgraphBuilder()
         w = weights(graph, (5, 3, 2, 16), channels, 0)
         inputs = [graph.input((1, 9, 4, 16)), w, graph.constant(noise((5,)))]
         yield case_of(
@@ -133,13 +133,13 @@ def hybrid_convolutions() -> Iterator[Case]:
             graph,
             graph.result("CONV_2D", inputs, (1, 7, 3, 5), "Conv2DOptions", 5, **fields),
         )
-    graph = Graph()
+    graph = SubgraphBuilder()
     inputs = [graph.input((1, 9, 4, 16)), weights(graph, (1, 3, 2, 16), 16, 3), graph.constant(noise((16,)))]
     y = graph.result(
         "DEPTHWISE_CONV_2D", inputs, (1, 7, 3, 16), "DepthwiseConv2DOptions", 6, DepthMultiplier=1, **fields
     )
     yield case_of("hybrid depthwise", graph, y)
-    graph = Graph()
+    graph = SubgraphBuilder()
     shape = graph.constant(np.array([1, 20, 8, 2], np.int32))
     inputs = [shape, weights(graph, (2, 4, 2, 16), 2, 0), graph.input((1, 9, 4, 16))]
     fields = {"Padding": VALID, "StrideH": 2, "StrideW": 2}
@@ -147,11 +147,11 @@ def hybrid_convolutions() -> Iterator[Case]:
     yield case_of("hybrid transposed", graph, y)
 
 
-def transposed_convolutions() -> Iterator[Case]:
+def transposed_convolutions() -> Iterator[TfliteCase]:
     """TRANSPOSE_CONV."""
     for padding, stride in ((SAME, 2), (VALID, 2), (SAME, 3), (VALID, 1)):
         size = 5 * stride if padding == SAME else (5 - 1) * stride + 4
-        graph = Graph()
+        graph = SubgraphBuilder()
         x = graph.input((1, 5, 1, 3))
         shape = graph.constant(np.array([1, size, 1, 2], np.int32))
         y = graph.result(
@@ -164,7 +164,7 @@ def transposed_convolutions() -> Iterator[Case]:
             StrideW=1,
         )
         yield case_of(f"transposed {padding} {stride}", graph, y)
-        graph = Graph()
+        graph = SubgraphBuilder()
         x = graph.input((1, 5, 1, 3), "int8", scale=[X_SCALE], zero=[-7])
         shape = graph.constant(np.array([1, size, 1, 2], np.int32))
         y = graph.result(
@@ -182,10 +182,10 @@ def transposed_convolutions() -> Iterator[Case]:
         yield case_of(f"int8 transposed {padding} {stride}", graph, y)
 
 
-def dense() -> Iterator[Case]:
+def dense() -> Iterator[TfliteCase]:
     """FULLY_CONNECTED and BATCH_MATMUL."""
     for keep in (False, True):
-        graph = Graph()
+        graph = SubgraphBuilder()
         x = graph.input((2, 3, 8))
         shape = (2, 3, 5) if keep else (6, 5)
         y = graph.result(
@@ -198,7 +198,7 @@ def dense() -> Iterator[Case]:
         )
         yield case_of(f"dense {keep}", graph, y)
     for channels in (None, 5):
-        graph = Graph()
+        graph = SubgraphBuilder()
         x = graph.input((3, 64), "int8", scale=[X_SCALE], zero=[-7])
         y = graph.result(
             "FULLY_CONNECTED",
@@ -210,7 +210,7 @@ def dense() -> Iterator[Case]:
             (Y_SCALE, 11),
         )
         yield case_of(f"int8 dense {channels}", graph, y)
-        graph = Graph()
+        graph = SubgraphBuilder()
         x = graph.input((3, 64))
         y = graph.result(
             "FULLY_CONNECTED",
@@ -221,7 +221,7 @@ def dense() -> Iterator[Case]:
         )
         yield case_of(f"hybrid dense {channels}", graph, y)
     for channels in (None, 5):
-        graph = Graph()
+        graph = SubgraphBuilder()
         x = graph.input((3, 64), "int16", scale=[X_SCALE / 200], zero=[0])
         y = graph.result(
             "FULLY_CONNECTED",
@@ -233,29 +233,29 @@ def dense() -> Iterator[Case]:
             (Y_SCALE / 200, 0),
         )
         yield case_of(f"int16 dense {channels}", graph, y)
-    graph = Graph()
+    graph = SubgraphBuilder()
     x = graph.input((2, 3, 8))
     y = graph.result(
         "BATCH_MATMUL", [x, graph.constant(noise((2, 5, 8)))], (2, 3, 5), "BatchMatMulOptions", AdjY=True
     )
     yield case_of("batch matmul", graph, y)
-    graph = Graph()
+    graph = SubgraphBuilder()
     x, other = graph.input((3, 8), name="a"), graph.input((8, 5), name="b")
     y = graph.result("BATCH_MATMUL", [x, other], (3, 5), "BatchMatMulOptions")
     yield case_of("batch matmul of two", graph, y)
     for zero in (0, 12):
-        graph = Graph()
+        graph = SubgraphBuilder()
         x = graph.input((2, 30, 8), "int8", name="a", scale=[X_SCALE], zero=[3])
         other = graph.input((2, 8, 20), "int8", name="b", scale=[0.04], zero=[zero])
         y = graph.result("BATCH_MATMUL", [x, other], (2, 30, 20), "BatchMatMulOptions", 2, "int8", (0.7, -4))
         yield case_of(f"int8 batch matmul {zero}", graph, y)
-    graph = Graph()
+    graph = SubgraphBuilder()
     x = graph.input((3, 8))
     half = graph.constant(noise((5, 8)).astype(np.float16))
     w = graph.result("DEQUANTIZE", [half], (5, 8))
     y = graph.result("FULLY_CONNECTED", [x, w, -1], (3, 5), "FullyConnectedOptions")
     yield case_of("f16 dense", graph, y)
-    graph = Graph()
+    graph = SubgraphBuilder()
     x = graph.input((1, 9, 4, 3))
     halves = [graph.constant(noise(shape).astype(np.float16)) for shape in ((5, 3, 2, 3), (5,))]
     kernel, offset = (graph.result("DEQUANTIZE", [half], graph.tensors[half].shape) for half in halves)
