@@ -8,9 +8,9 @@ import numpy as np
 from pulse.facts import Array
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction, number_fields
-from pulse.program.kernels.copy import COPY_LOOPS, Copy
+from pulse.program.kernels.copy import COPY_LOOPS, CopyRow
 from pulse.program.kernels.matmul_finish import BY_COLUMN, STEPS, Finish, FinishStep, GateFinish
-from pulse.program.kernels.matmul_windows import WindowRows
+from pulse.program.kernels.matmul_windows import WindowFields
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Image, Region, Value
 from pulse.support.bounds import FAR_FRAMES
@@ -118,7 +118,7 @@ class InterleavedLowering:
             raise NotInterleavedError("another clock")
         return True
 
-    def windows(self, row: WindowRows, stride: int = 1) -> dict[str, Any]:
+    def windows(self, row: WindowFields, stride: int = 1) -> dict[str, Any]:
         """Return the fields that all window rows share; the tables count in steps of ``stride`` elements."""
         tables = {
             name: self.table(self.constant(table) * stride)
@@ -135,7 +135,7 @@ class InterleavedLowering:
     def copy_words(self, source: Value, target: Value, loops: Loops) -> Iterator[Instruction]:
         """Copy words that are not interleaved."""
         for (a, b), inner in loops.merge().longest_inside().inside(COPY_LOOPS):
-            yield Copy(
+            yield CopyRow(
                 src=further_on(source, a),
                 dst=further_on(target, b),
                 size=WORD,

@@ -13,7 +13,7 @@ from pulse.jit.rows.instruction import Instruction, number_fields
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.ops.time import Delay
-from pulse.program.kernels.copy import COPY_LOOPS, Copy
+from pulse.program.kernels.copy import COPY_LOOPS, CopyRow
 from pulse.program.step_builder import StepBuilder
 from pulse.program.table.emitted import Emitted
 from pulse.program.table.loops import Loops
@@ -241,7 +241,7 @@ class Lowering:
             raise CompileError(f"{self.node}: a copy over {len(loops.sizes)} axes is not supported")
         a, b = loops.strides
         steps = number_fields("n", loops.sizes) | number_fields("a", a) | number_fields("b", b)
-        self.emit(Copy(src=source, dst=target, size=source.dtype.itemsize, **steps))
+        self.emit(CopyRow(src=source, dst=target, size=source.dtype.itemsize, **steps))
 
     def order_axes(self, value: Value, order: Sequence[int]) -> Value:
         """Return the tensor contiguous in an axis order: itself or a copy."""

@@ -4,6 +4,9 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
+from pulse.jit.registry import KERNELS
+from pulse.jit.rows.instruction import Instruction
+from pulse.program.kernels import families as families
 from tests.sources import modules_in, name_of, nodes_in, tree_of
 
 FOLDERS = ("pulse", "streaming")
@@ -62,3 +65,25 @@ def test_classes_of_tests_have_names_of_their_own() -> None:
             if isinstance(node, ast.ClassDef):
                 files[node.name].append(name_of(path))
     assert not {name: where for name, where in files.items() if len(where) > 1}
+
+
+def derived(base: type[Instruction]) -> Iterator[type[Instruction]]:
+    """All classes of the package below it."""
+    for each in base.__subclasses__():
+        if each.__module__.startswith("pulse."):
+            yield each
+        yield from derived(each)
+
+
+def test_instructions_are_rows_and_their_bases_are_fields() -> None:
+    """An instruction that a kernel runs is called ``GruRow``; a base that no kernel runs is ``RecurrentFields``."""
+    instructions = {
+        each for each in derived(Instruction) if "kernel" in vars(each) and each.kernel in KERNELS
+    }
+    assert len(instructions) > 40
+    wrong = {
+        each.__name__
+        for each in derived(Instruction)
+        if not each.__name__.endswith("Row" if each in instructions else "Fields")
+    }
+    assert not wrong

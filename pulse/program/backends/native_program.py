@@ -17,7 +17,7 @@ from pulse.program import lower as lower
 from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.file.program_file import encode_program, write_file
 from pulse.program.file.proof_note import ProofNote
-from pulse.program.kernels.time import Tick
+from pulse.program.kernels.time import TickRow
 from pulse.program.lowering import GROUP, LOWER
 from pulse.program.native.streams import NativeStreams
 from pulse.program.step import lower_step
@@ -67,7 +67,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         self.instructions = (
             *builder.instructions,
             *builder.endings,
-            Emitted(Tick(clock=builder.clock), "", "clock"),
+            Emitted(TickRow(clock=builder.clock), "", "clock"),
         )
         self.ends = tuple(
             (length, value.buffer.offset) for length, value in builder.ends if not length.is_const

@@ -267,7 +267,7 @@ def scratch_size(groups: int, heads: int, band: int) -> int:
     return band if heads == 1 else min(groups, MAX_HEAD_GROUPS) * (heads * band + LANES)
 
 
-class BandAttention(Instruction):
+class BandAttentionRow(Instruction):
     """``y[r] = sum_c softmax_c(scale * q[r].k[r + c] + bias[i mod C, c]) v[r + c]``, c < W, of M groups of heads.
 
     Row r is frame ``i = clock*P + r - offset`` of a stream of ``end`` frames, and column r + c is frame
@@ -343,7 +343,7 @@ def seen_frames(i: int, back: int, band: int, length: int) -> tuple[int, int]:
 
 
 @device
-def attend_by_group(row: BandAttention) -> None:
+def attend_by_group(row: BandAttentionRow) -> None:
     """Compute each group of all rows, whose keys are then in the nearest cache."""
     q, k, v, bias, y, s = row.q, row.k, row.v, row.bias, row.y, row.scratch
     at_q, at_k, at_v, at_bias, at_y = row.at_q, row.at_k, row.at_v, row.at_bias, row.at_y
@@ -366,7 +366,7 @@ def attend_by_group(row: BandAttention) -> None:
 
 
 @device
-def attend_by_row(row: BandAttention) -> None:
+def attend_by_row(row: BandAttentionRow) -> None:
     """Compute the scores of all groups, block by block of keys, then their exponentials, then the sums of values."""
     q, k, v, bias, y, scratch = row.q, row.k, row.v, row.bias, row.y, row.scratch
     at_q, at_k, at_v, at_bias, at_y = row.at_q, row.at_k, row.at_v, row.at_bias, row.at_y
@@ -417,7 +417,7 @@ def attend_by_row(row: BandAttention) -> None:
 
 
 @kernel
-def band_attention(row: BandAttention) -> None:
+def band_attention(row: BandAttentionRow) -> None:
     """Compute heads by themselves group by group, and heads that fill a vector row by row, each step of all groups."""
     if row.heads == 1:
         attend_by_group(row)

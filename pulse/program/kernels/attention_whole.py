@@ -36,7 +36,7 @@ def scratch_size(batches: int, queries: int, keys: int) -> int:
     return max(batches * queries * keys, LANES * (keys + KEYS + 1))
 
 
-class WholeAttention(Instruction):
+class WholeAttentionRow(Instruction):
     """``y[m] = sum_n softmax_n(scale * q[m].k[n]) v[n]``, n < N, for the M rows of each of B batches, f32.
 
     Rows have K elements in q and k, and D in v and y. Element k of all rows of q is contiguous, and so is each row of v
@@ -190,7 +190,7 @@ def put_means(
 
 
 @kernel
-def whole_attention(row: WholeAttention) -> None:
+def whole_attention(row: WholeAttentionRow) -> None:
     """Compute sixteen queries of a batch at a time."""
     left, right, values, result = row.q, row.k, row.v, row.y
     batch_q, batch_k, batch_v, batch_y = row.batch_q, row.batch_k, row.batch_v, row.batch_y

@@ -8,10 +8,10 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.span import Reach
 from pulse.program.kernels.matmul_finish import Finish, finish
-from pulse.program.kernels.matmul_windows import WindowRows
+from pulse.program.kernels.matmul_windows import WindowFields
 
 
-class DepthwiseRows(WindowRows):
+class DepthwiseFields(WindowFields):
     """y[rows_y[m] + c] = bias[c] + sum_t x[rows_x[m] + taps[t] + c] * W[t*C + c], f32."""
 
     W: Operand = reads("f32", "T", "C")
@@ -22,7 +22,7 @@ class DepthwiseRows(WindowRows):
         return self.M * self.T * self.C
 
 
-class Depthwise(DepthwiseRows):
+class DepthwiseRow(DepthwiseFields):
     """y[rows_y[m] + c] = bias[c] + sum_t x[rows_x[m] + taps[t] + c] * W[t*C + c], f32; then the steps of ``finish``.
 
     Weights are read once per four rows.
@@ -42,7 +42,7 @@ class Depthwise(DepthwiseRows):
 
 
 @kernel
-def depthwise(row: Depthwise) -> None:
+def depthwise(row: DepthwiseRow) -> None:
     """Compute 16 channels at a time, four rows of each."""
     x, weights, bias, y = row.x, row.W, row.bias, row.y
     M, rows_x, rows_y, T, taps, C = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.C

@@ -6,7 +6,7 @@ from pulse.jit.language.simd import LANES, vfma, vload, vsplat
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach
-from pulse.program.kernels.conv_depthwise import DepthwiseRows
+from pulse.program.kernels.conv_depthwise import DepthwiseFields
 from pulse.program.kernels.matmul_finish import Finish
 from pulse.program.kernels.matmul_interleaved import (
     begins_with_prelu,
@@ -16,7 +16,7 @@ from pulse.program.kernels.matmul_interleaved import (
 )
 
 
-class InterleavedDepthwise(DepthwiseRows):
+class InterleavedDepthwiseRow(DepthwiseFields):
     """y[rows_y[m] + c] = bias[c] + sum_t x[rows_x[m] + taps[t] + c] * W[t*C + c] of 16 streams, then ``finish``."""
 
     finish: Finish
@@ -68,7 +68,7 @@ def four_channels(
 
 
 @kernel
-def interleaved_depthwise(row: InterleavedDepthwise) -> None:
+def interleaved_depthwise(row: InterleavedDepthwiseRow) -> None:
     """Compute four rows at a time, four channels of each."""
     x, weights, bias, y = row.x, row.W, row.bias, row.y
     M, rows_x, rows_y, T, taps, C = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.C

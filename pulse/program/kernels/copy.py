@@ -31,7 +31,7 @@ from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require_size, run
 
 COPY_LOOPS = 6
-"""The number of loops of ``Copy``."""
+"""The number of loops of ``CopyRow``."""
 SHORT_RUN, LONG_RUN = 16, 256  # bytes: a shorter run is copied by element, a longer one by memmove
 
 
@@ -161,7 +161,7 @@ def copy_plane(
         copy_elements(as_i16(src), as_i16(dst), rows, columns, a0, a1, b0, b1)
 
 
-class Copy(Instruction):
+class CopyRow(Instruction):
     """``dst[sum_k i_k*b_k] = src[sum_k i_k*a_k]`` for all i_k < n_k of 6 loops, outermost first.
 
     Elements are of ``size`` bytes (1, 2, 4, 8), strides in elements.
@@ -214,7 +214,7 @@ class Copy(Instruction):
 
 
 @kernel
-def copy(row: Copy) -> None:
+def copy(row: CopyRow) -> None:
     """Copy one run if the elements are contiguous, else plane by plane."""
     src, dst, size, n4, n5, a5, b5 = row.src, row.dst, row.size, row.n4, row.n5, row.a5, row.b5
     n0, n1, n2, n3 = row.n0, row.n1, row.n2, row.n3
@@ -243,7 +243,7 @@ def copy(row: Copy) -> None:
                     )
 
 
-class Fill(Instruction):
+class FillRow(Instruction):
     """``dst[:count] = value``, elements of ``size`` bytes (1, 2, 4, 8); the value's low bytes are in ``bits``."""
 
     DATA = ("bits",)
@@ -261,12 +261,12 @@ class Fill(Instruction):
 
 
 @kernel
-def fill(row: Fill) -> None:
+def fill(row: FillRow) -> None:
     """Repeat the bytes of the value."""
     fill_run(row.dst, row.size, row.count, row.bits)
 
 
-class Move(Instruction):
+class MoveRow(Instruction):
     """``dst[:bytes] = src[:bytes]``; the two may overlap."""
 
     dst: Operand = writes(None)
@@ -282,12 +282,12 @@ class Move(Instruction):
 
 
 @kernel
-def move(row: Move) -> None:
+def move(row: MoveRow) -> None:
     """Copy contiguous bytes at once."""
     move_bytes(row.dst, row.src, row.bytes)
 
 
-class PairedCopy(Instruction):
+class PairedCopyRow(Instruction):
     """``dst[r*step + 2*c + i] = src_i[r*step_i + c]``, i < 2, r < rows, c < columns: two tensors joined by elements."""
 
     dst: Operand = writes("f32")
@@ -312,7 +312,7 @@ class PairedCopy(Instruction):
 
 
 @kernel
-def pairs(row: PairedCopy) -> None:
+def pairs(row: PairedCopyRow) -> None:
     """Join row by row."""
     dst, src0, src1, rows, columns = row.dst, row.src0, row.src1, row.rows, row.columns
     step, step0, step1 = row.step, row.step0, row.step1

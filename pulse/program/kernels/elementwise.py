@@ -65,7 +65,7 @@ class MicroOp(RowFields):
     q: float
 
 
-class Chain32(Instruction):
+class Chain32Row(Instruction):
     """A chain on f32 and bool, in f32, over loops of sizes ``s``, the last one innermost.
 
     The inputs are in registers 0, 1 … (at most 8) of 16. The last target (register 0 without a micro-op) is stored. A
@@ -126,7 +126,7 @@ class Chain32(Instruction):
             )
 
 
-class Chain64(Chain32):
+class Chain64Row(Chain32Row):
     """A chain on any mix of types, computed in f64: exact for integers up to 2**53."""
 
     def width(self, part: ChainInput) -> int:
@@ -252,7 +252,7 @@ def in_order(part: ChainInput, rows: int, columns: int) -> bool:
 
 
 @kernel
-def chain(row: Chain32) -> None:
+def chain(row: Chain32Row) -> None:
     """Compute 16 lanes at a time.
 
     A block is up to 256 elements: several short rows of s3, or a part of a long one. Contiguous inputs and outputs of
@@ -391,7 +391,7 @@ def whole_number(value: float) -> int:
 
 
 @kernel
-def chain64(row: Chain64) -> None:
+def chain64(row: Chain64Row) -> None:
     """Compute one element after the other."""
     slots = stack_f64(SLOTS64)
     s0, s1, s2, s3, inputs, output, ops = row.s0, row.s1, row.s2, row.s3, row.inputs, row.output, row.ops

@@ -95,7 +95,7 @@ def depth_product(
             n += 4
 
 
-class Matmul(Instruction):
+class MatmulRow(Instruction):
     """y[b_y + m*ym + n*yn] = scale * sum_k a[b_a + m*am + k*ak] * b[b_b + k*bk + n*bn] for each of B batches, f32."""
 
     a: Operand = reads("f32")
@@ -132,7 +132,7 @@ class Matmul(Instruction):
 
 
 @kernel
-def matmul(row: Matmul) -> None:
+def matmul(row: MatmulRow) -> None:
     """Use vectors if bn = yn = 1 or ak = bk = 1, else one product at a time."""
     left, right, result = row.a, row.b, row.y
     batch_a, batch_b, batch_y, M, K, N = row.batch_a, row.batch_b, row.batch_y, row.M, row.K, row.N

@@ -39,7 +39,7 @@ from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.quantize_rows import MAX_ROW, ZERO_CODE
 from pulse.program.kernels.matmul_finish import Finish, finish
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
-from pulse.program.kernels.matmul_windows import ProductRows
+from pulse.program.kernels.matmul_windows import ProductFields
 from pulse.program.kernels.quantize_rows import ROW_FLOATS, CodedRow, encode_row
 
 ROWS = 4
@@ -259,7 +259,7 @@ def packed_codes_size(elements: int, columns: int) -> int:
     return -(-elements // BYTES) * BYTES * -(-columns // LANES) * LANES
 
 
-class ProductOfCodes(ProductRows):
+class ProductOfCodesRow(ProductFields):
     """y[rows_y[m] + n] = bias[n] + sum_tk c[m, t, k] * unit[m, t] * W[t*K + k, n] * scales[n] (+ y[...]), f32; then the
     steps of ``finish``.
 
@@ -287,7 +287,7 @@ class ProductOfCodes(ProductRows):
 
 
 @device
-def one_row_of_codes(row: ProductOfCodes, x: Pointer, y: Pointer, memory: Pointer) -> None:
+def one_row_of_codes(row: ProductOfCodesRow, x: Pointer, y: Pointer, memory: Pointer) -> None:
     """Compute one row, tap by tap."""
     T, taps, K, N, bias, scales, weights = row.T, row.taps, row.K, row.N, row.bias, row.scales, as_i32(row.W)
     words = words_of(K, scales)
@@ -300,7 +300,7 @@ def one_row_of_codes(row: ProductOfCodes, x: Pointer, y: Pointer, memory: Pointe
 
 @device
 def four_rows_of_codes(
-    row: ProductOfCodes, x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer,
+    row: ProductOfCodesRow, x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer,
     y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, memory: Pointer,
 ) -> None:  # fmt: skip
     """Compute four rows, tap by tap."""
@@ -316,7 +316,7 @@ def four_rows_of_codes(
 
 
 @kernel
-def product_of_codes(row: ProductOfCodes) -> None:
+def product_of_codes(row: ProductOfCodesRow) -> None:
     """Compute four rows at a time."""
     x, y, M, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     memory, m = stack_f32(CODE_MEMORY), 0

@@ -6,7 +6,7 @@ from pulse.jit.registry import lanes_of
 from pulse.program.kernels.matmul_codes import (
     CODE_MEMORY,
     ROWS,
-    ProductOfCodes,
+    ProductOfCodesRow,
     four_rows_of_codes,
     one_row_of_codes,
     product_of_codes,
@@ -15,7 +15,7 @@ from pulse.program.kernels.matmul_finish import finish
 
 
 @lanes_of(product_of_codes)
-def product_of_codes_lanes(row: ProductOfCodes) -> None:
+def product_of_codes_lanes(row: ProductOfCodesRow) -> None:
     """Compute row by row, four lanes at a time."""
     M, rows_x, rows_y, memory, L = row.M, row.rows_x, row.rows_y, stack_f32(CODE_MEMORY), lane_count(row)
     for m in range(M):

@@ -45,7 +45,7 @@ from pulse.program.kernels.matmul_finish import (
     gate_half,
 )
 from pulse.program.kernels.matmul_product_blocks import panel_width
-from pulse.program.kernels.matmul_windows import ProductRows
+from pulse.program.kernels.matmul_windows import ProductFields
 from pulse.program.kernels.vmath import vexpm1_negative, vsigmoid, vtanh
 
 COLUMNS = 4
@@ -78,7 +78,7 @@ def few_weights(packed: NDArray[np.float32], width: int, columns: int) -> NDArra
     return tile(matrix)
 
 
-class InterleavedProduct(ProductRows):
+class InterleavedProductRow(ProductFields):
     """y[rows_y[m] + n] = bias[n] + sum_t sum_k x[rows_x[m] + taps[t] + k] * W[t*K + k, n] of sixteen streams.
 
     W is from ``interleaved_weights``; the bias is padded to whole tiles. ``accumulate`` adds the values in y; then the
@@ -302,7 +302,7 @@ def finish_rows(row: Finish, y: Pointer, rows_y: Pointer, first: int, last: int,
 
 
 @kernel
-def interleaved_product(row: InterleavedProduct) -> None:
+def interleaved_product(row: InterleavedProductRow) -> None:
     """Compute four rows at a time, four columns of each; at the end two rows, and eight columns of a single row."""
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
     weights, bias, x, y, accumulate = row.W, row.bias, row.x, row.y, row.accumulate

@@ -9,10 +9,10 @@ from pulse.jit.language.simd import LANES, Vector, vfma, vload, vstore, vzero
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
-from pulse.program.kernels.matmul import Matmul
+from pulse.program.kernels.matmul import MatmulRow
 
 
-class InterleavedMatmul(Matmul):
+class InterleavedMatmulRow(MatmulRow):
     """``y[b_y + m*ym + n*yn] = scale * sum_k a[b_a + m*am + k*ak] * b[b_b + k*bk + n*bn]``, sixteen streams."""
 
     def multiply_adds(self) -> int:
@@ -67,7 +67,7 @@ def store_row(
 
 
 @kernel
-def interleaved_matmul(row: InterleavedMatmul) -> None:
+def interleaved_matmul(row: InterleavedMatmulRow) -> None:
     """Compute four rows and four columns at a time; after the last one, repeat it."""
     left, right, result, batch_a, batch_b, batch_y = (
         row.a,

@@ -34,7 +34,7 @@ from pulse.program.kernels.matmul_product_eight import (
     eight_rows_wide,
 )
 from pulse.program.kernels.matmul_scales import Scales, end_sum, offset_scales
-from pulse.program.kernels.matmul_windows import ProductRows
+from pulse.program.kernels.matmul_windows import ProductFields
 
 ROWS = 8  # the most rows of a block
 
@@ -76,7 +76,7 @@ def digit_row(
 
 
 @device
-def digit_rows(row: "Product", scales: Scales) -> int:
+def digit_rows(row: "ProductRow", scales: Scales) -> int:
     """Multiply one or two rows with all int8 panels by digits, if that is faster; return the number of columns done."""
     if scales is None:
         return 0
@@ -93,7 +93,7 @@ def digit_rows(row: "Product", scales: Scales) -> int:
 
 
 @device
-def one_row_panels(row: "Product", scales: Scales) -> int:
+def one_row_panels(row: "ProductRow", scales: Scales) -> int:
     """Multiply a single row with the whole panels; return the number of columns done.
 
     This is a separate loop because all stores are whole vectors and its pointers stay in registers.
@@ -109,7 +109,7 @@ def one_row_panels(row: "Product", scales: Scales) -> int:
     return n
 
 
-class PackedProduct(ProductRows):
+class PackedProductFields(ProductFields):
     """A product with packed weights, which have scales if they are int8."""
 
     W: Operand = packed_weights()
@@ -117,7 +117,7 @@ class PackedProduct(ProductRows):
     scales: ScalesOperand = weight_scales()
 
 
-class Product(PackedProduct):
+class ProductRow(PackedProductFields):
     """y[rows_y[m] + n] = bias[n] + sum_tk x[rows_x[m] + taps[t] + k] * W[t*K + k, n] (+ y[...]), f32; then the steps
     of ``finish``.
 
@@ -143,7 +143,7 @@ class Product(PackedProduct):
 
 
 @kernel
-def product(row: Product) -> None:
+def product(row: ProductRow) -> None:
     """Compute panel by panel, four or eight rows at a time."""
     x, weights, bias, y, scales = row.x, row.W, row.bias, row.y, row.scales
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N

@@ -29,7 +29,7 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.program.kernels.matmul_finish import Finish, finish
-from pulse.program.kernels.matmul_product import PackedProduct
+from pulse.program.kernels.matmul_product import PackedProductFields
 from pulse.program.kernels.matmul_product_blocks import initial_sum
 from pulse.program.kernels.matmul_scales import begin_sum, end_sum
 
@@ -72,8 +72,8 @@ def few_columns(M: int, T: int, K: int, N: int) -> tuple[int, int] | None:
     return best
 
 
-class ProductFew(PackedProduct):
-    """A ``Product`` of up to ``width`` columns: 1, 2 or 4. W is from ``pack_few``.
+class ProductFewRow(PackedProductFields):
+    """A ``ProductRow`` of up to ``width`` columns: 1, 2 or 4. W is from ``pack_few``.
 
     K is a multiple of 16 / width.
     """
@@ -183,7 +183,7 @@ def are_neighbours(rows_y: Pointer, rows: int, N: int) -> bool:
 
 
 @kernel
-def product_few(row: ProductFew) -> None:
+def product_few(row: ProductFewRow) -> None:
     """Compute eight rows at a time, directly in y if they are contiguous there, else through the stack."""
     sums, repeated = stack_f32(MAX_SUMS), stack_f32(LANES)
     x, w, y, scales, width = row.x, row.W, row.y, row.scales, row.width

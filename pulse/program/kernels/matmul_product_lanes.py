@@ -5,7 +5,7 @@ from pulse.jit.language.simd import LANES
 from pulse.jit.registry import device, lanes_of
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.matmul_finish import finish
-from pulse.program.kernels.matmul_product import Product, product
+from pulse.program.kernels.matmul_product import ProductRow, product
 from pulse.program.kernels.matmul_product_blocks import (
     four_rows_narrow,
     four_rows_wide,
@@ -18,19 +18,19 @@ from pulse.program.kernels.matmul_scales import offset_scales
 
 
 @device
-def lane_x(row: Product, l: int, offset: int) -> Pointer:
+def lane_x(row: ProductRow, l: int, offset: int) -> Pointer:
     """Where a row of lane l is in x; past the last lane, that of the last one."""
     return lane(row, min(l, lane_count(row) - 1)).x + offset
 
 
 @device
-def lane_y(row: Product, l: int, offset: int) -> Pointer:
+def lane_y(row: ProductRow, l: int, offset: int) -> Pointer:
     """Where a row of lane l is in y; past the last lane, that of the last one."""
     return lane(row, min(l, lane_count(row) - 1)).y + offset
 
 
 @lanes_of(product)
-def product_lanes(row: Product) -> None:
+def product_lanes(row: ProductRow) -> None:
     """Compute panel by panel, row by row, eight or four lanes at a time."""
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
     weights, bias, scales, accumulate, L = row.W, row.bias, row.scales, row.accumulate, lane_count(row)

@@ -6,7 +6,7 @@ from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.span import Reach, run, table
 
 
-class WindowRows(Instruction):
+class WindowFields(Instruction):
     """Row m of y begins at ``rows_y[m]``; it is made of the rows of x that begin at ``rows_x[m] + taps[t]``, t < T."""
 
     x: Operand = reads("f32")
@@ -23,7 +23,7 @@ class WindowRows(Instruction):
         yield self.y, (table(self.rows_y, self.M) + run(outputs)) * lanes
 
 
-class ProductRows(WindowRows):
+class ProductFields(WindowFields):
     """Sums over T taps of K elements, for N columns; ``accumulate`` adds the values in y."""
 
     K: int

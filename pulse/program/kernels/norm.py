@@ -72,7 +72,7 @@ def largest_of_heads(v: Vector, heads: int) -> Vector:
     return v
 
 
-class Rows(Instruction):
+class NormFields(Instruction):
     """M rows of R contiguous elements, from x to y; x may be y."""
 
     x: Operand = reads("f32")
@@ -90,7 +90,7 @@ class Rows(Instruction):
         yield self.y, table(self.rows_y, self.M) + run(self.R)
 
 
-class SoftmaxRows(Rows):
+class SoftmaxRow(NormFields):
     """``y = exp(x - max) / sum(exp(x - max))`` of each row, or its logarithm.
 
     A row whose largest element is infinite gives NaN.
@@ -103,7 +103,7 @@ class SoftmaxRows(Rows):
 
 
 @kernel
-def softmax_rows(row: SoftmaxRows) -> None:
+def softmax_rows(row: SoftmaxRow) -> None:
     """Compute row by row."""
     x, y, rows, rows_x, rows_y, count, log = row.x, row.y, row.M, row.rows_x, row.rows_y, row.R, row.log
     if count == 0:
@@ -137,7 +137,7 @@ def softmax_rows(row: SoftmaxRows) -> None:
         vstore_part(target, full, rest, vfma(tail if log else powers, factor, shift))
 
 
-class LayerNormRows(Rows):
+class LayerNormRow(NormFields):
     """``y[r] = (x[r] - mean) / sqrt(variance + eps) * scale[r] + bias[r]``, r < R, of each row."""
 
     scale: Operand = reads("f32", "R")
@@ -149,7 +149,7 @@ class LayerNormRows(Rows):
 
 
 @kernel
-def layernorm_rows(row: LayerNormRows) -> None:
+def layernorm_rows(row: LayerNormRow) -> None:
     """Compute row by row."""
     x, scale, bias, y, rows, rows_x, rows_y = row.x, row.scale, row.bias, row.y, row.M, row.rows_x, row.rows_y
     count, eps = row.R, np.float32(row.eps)

@@ -7,14 +7,14 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
-from pulse.program.kernels.norm import SoftmaxRows, exp_below
+from pulse.program.kernels.norm import SoftmaxRow, exp_below
 from pulse.program.kernels.vmath import vlog
 
 WAYS = 4
 """The number of independent sums."""
 
 
-class InterleavedLayerNorm(Instruction):
+class InterleavedLayerNormRow(Instruction):
     """``y[r] = (x[r] - mean) / sqrt(variance + eps) * scale[r] + bias[r]``, r < R, for M rows of sixteen streams.
 
     Rows are contiguous; x may be y.
@@ -70,7 +70,7 @@ def variance_of(x: Pointer, count: int, mean: Vector) -> Vector:
 
 
 @kernel
-def interleaved_layernorm(row: InterleavedLayerNorm) -> None:
+def interleaved_layernorm(row: InterleavedLayerNormRow) -> None:
     """Compute row by row."""
     x, scale, bias, y, rows, rows_x, rows_y = row.x, row.scale, row.bias, row.y, row.M, row.rows_x, row.rows_y
     count, eps = row.R, row.eps
@@ -83,7 +83,7 @@ def interleaved_layernorm(row: InterleavedLayerNorm) -> None:
             vstore(target, i * LANES, vfma(v, vsplat(scale[i]), vsplat(bias[i])))
 
 
-class InterleavedSoftmax(SoftmaxRows):
+class InterleavedSoftmaxRow(SoftmaxRow):
     """``y = exp(x - max) / sum(exp(x - max))`` of each row, or its logarithm, for sixteen streams.
 
     A row whose largest element is infinite gives NaN.
@@ -95,7 +95,7 @@ class InterleavedSoftmax(SoftmaxRows):
 
 
 @kernel
-def interleaved_softmax(row: InterleavedSoftmax) -> None:
+def interleaved_softmax(row: InterleavedSoftmaxRow) -> None:
     """Compute row by row."""
     x, y, rows, rows_x, rows_y, count, log = row.x, row.y, row.M, row.rows_x, row.rows_y, row.R, row.log
     if count == 0:

@@ -21,7 +21,7 @@ from pulse.jit.language.simd import (
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach
-from pulse.program.kernels.matmul_windows import WindowRows
+from pulse.program.kernels.matmul_windows import WindowFields
 from pulse.program.kernels.reduce import INFINITY, MAX, MIN, SQUARES, SUM, Combine
 
 
@@ -90,7 +90,7 @@ pool_min = pooling_loops(vmin, INFINITY, vmin)
 pool_prod = pooling_loops(mul, np.float32(1), mul)
 
 
-class PoolRow(WindowRows):
+class PoolRow(WindowFields):
     """``y[rows_y[m] + c] = scale * reduce_{t<T} x[rows_x[m] + taps[t] + c]``, m < M, c < C.
 
     The kind is 0 (sum), 1 (max), 2 (min), 3 (product) or 4 (sum of squares). Without taps the results are 0, -inf, inf,

@@ -7,7 +7,7 @@ from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.span import Reach, require
 
 
-class LookUpCodes(Instruction):
+class LookUpCodesRow(Instruction):
     """``y[i] = table[rint(x[i]) - first]``, i < count; the first entry below it and for NaN, the last one above it."""
 
     x: Operand = reads("f32", "count")
@@ -23,7 +23,7 @@ class LookUpCodes(Instruction):
 
 
 @kernel
-def look_up_codes(row: LookUpCodes) -> None:
+def look_up_codes(row: LookUpCodesRow) -> None:
     """Look up code by code."""
     x, table, y = row.x, row.table, row.y
     count, first, last = row.count, row.first, float(row.size - 1)

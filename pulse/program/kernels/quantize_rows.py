@@ -90,7 +90,7 @@ def codes_of_row(x: Pointer, K: int, memory: Pointer) -> CodedRow:
     return as_i32(memory), unit, int(vsum(vtofloat(total))) * -ZERO_CODE
 
 
-class RoundRow(Instruction):
+class QuantizeRow(Instruction):
     """``y[rows_y[m] + k] = rint(x[rows_x[m] + k] / unit) * unit``, k < K; with ``halves`` the nearest bf16.
 
     The unit of row m is its largest magnitude / 127; see ``pulse.ops.quantize_rows``.
@@ -115,7 +115,7 @@ class RoundRow(Instruction):
 
 
 @kernel
-def round_row(row: RoundRow) -> None:
+def round_row(row: QuantizeRow) -> None:
     """Compute row by row."""
     x, y, rows_x, rows_y, K, memory = row.x, row.y, row.rows_x, row.rows_y, row.K, as_u16(stack_f32(LANES))
     for m in range(row.M):

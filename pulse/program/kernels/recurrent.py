@@ -33,7 +33,7 @@ class ActivationWords(RowFields):
     beta: float
 
 
-class RecurrentFrames(Instruction):
+class RecurrentFields(Instruction):
     """The frames of a layer, and its state.
 
     Frames of y are ``frame`` elements apart, its rows ``step``, those of h0 ``step_h0``.
@@ -64,7 +64,7 @@ class RecurrentFrames(Instruction):
         yield self.h0, run(self.B, self.step_h0) + run(self.H) if self.reload else NOTHING
 
 
-class RecurrentLayer(RecurrentFrames):
+class RecurrentLayerFields(RecurrentFields):
     """One layer, and its projected frames.
 
     x are the frames times the input weights, plus all biases outside of gate products: [T, B, G*H], dense.
@@ -83,7 +83,7 @@ class RecurrentLayer(RecurrentFrames):
         yield self.x, run(self.T * self.B * self.gates * self.H)
 
 
-class RecurrentRow(RecurrentLayer):
+class RecurrentFloatFields(RecurrentLayerFields):
     """The first fields of layers with weights from ``pack_gates``."""
 
     W: Operand = packed_weights()
@@ -94,7 +94,7 @@ class RecurrentRow(RecurrentLayer):
         yield self.W, run(packed_gates_size(self.H, self.H, self.packed))
 
 
-class Rnn(RecurrentRow):
+class RnnRow(RecurrentFloatFields):
     """``y[t] = f(x[t] + y[t-1] @ W)``."""
 
     gates = packed = 1
@@ -136,7 +136,7 @@ def clear_frames(y: Pointer, first: int, last: int, rows: int, count: int, frame
 
 
 @device
-def valid_frames(row: RecurrentFrames) -> tuple[int, int]:
+def valid_frames(row: RecurrentFields) -> tuple[int, int]:
     """Prepare h and the frames outside of the stream; return the range of the frames inside of it."""
     T, B, H, y, frame, step = row.T, row.B, row.H, row.y, row.frame, row.step
     start, stop = stream_span(row.clock, row.end, row.offset, T)
@@ -148,7 +148,7 @@ def valid_frames(row: RecurrentFrames) -> tuple[int, int]:
 
 
 @device
-def keep_state(row: RecurrentFrames, reverse: int, start: int, stop: int) -> None:
+def keep_state(row: RecurrentFields, reverse: int, start: int, stop: int) -> None:
     """Keep the last frame as the state, if there is one inside of the stream."""
     if start < stop:
         last = row.y + (row.T - stop if reverse else stop - 1) * row.frame
@@ -169,7 +169,7 @@ def rnn_row(
 
 
 @kernel
-def rnn(row: Rnn) -> None:
+def rnn(row: RnnRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, y, h, f = row.x, row.W, row.scales, row.y, row.h, load_activation(row.f)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip

@@ -19,16 +19,16 @@ from pulse.program.kernels.matmul_scales import Scales
 from pulse.program.kernels.quantize_rows import ROW_FLOATS, encode_row
 from pulse.program.kernels.recurrent import (
     ActivationWords,
-    RecurrentLayer,
+    RecurrentLayerFields,
     keep_state,
     load_activation,
     valid_frames,
 )
 from pulse.program.kernels.recurrent_gates import activate, finish_gru, finish_gru_reset, finish_lstm
-from pulse.program.kernels.recurrent_lstm import LstmLayer, take_cell
+from pulse.program.kernels.recurrent_lstm import LstmFields, take_cell
 
 
-class RecurrentCodesRow(RecurrentLayer):
+class RecurrentCodesFields(RecurrentLayerFields):
     """The first fields of these rows; zeros has an element for each column of W."""
 
     rounds_rows = True
@@ -48,15 +48,15 @@ class RecurrentCodesRow(RecurrentLayer):
         yield self.sums, run(columns)
 
 
-class RnnOfCodes(RecurrentCodesRow):
+class RnnOfCodesRow(RecurrentCodesFields):
     """``y[t] = f(x[t] + y[t-1] @ W)``."""
 
     gates = packed = 1
     f: ActivationWords
 
 
-class GruOfCodes(RecurrentCodesRow):
-    """A GRU whose reset gate multiplies the recurrent product; see ``Gru``."""
+class GruOfCodesRow(RecurrentCodesFields):
+    """A GRU whose reset gate multiplies the recurrent product; see ``GruRow``."""
 
     gates = packed = 3
     f: ActivationWords
@@ -64,8 +64,8 @@ class GruOfCodes(RecurrentCodesRow):
     bias: Operand = reads("f32", "H")
 
 
-class GruResetOfCodes(RecurrentCodesRow):
-    """A GRU whose reset gate multiplies the state, which becomes codes afterwards; see ``GruReset``."""
+class GruResetOfCodesRow(RecurrentCodesFields):
+    """A GRU whose reset gate multiplies the state, which becomes codes afterwards; see ``GruResetRow``."""
 
     gates, packed = 3, 2
     f: ActivationWords
@@ -80,7 +80,7 @@ class GruResetOfCodes(RecurrentCodesRow):
         yield self.last_scales, run(self.H)
 
 
-class LstmOfCodes(LstmLayer, RecurrentCodesRow):
+class LstmOfCodesRow(LstmFields, RecurrentCodesFields):
     """An LSTM."""
 
 
@@ -94,7 +94,7 @@ def sum_codes(
 
 
 @kernel
-def rnn_of_codes(row: RnnOfCodes) -> None:
+def rnn_of_codes(row: RnnOfCodesRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
     f = load_activation(row.f)
@@ -113,7 +113,7 @@ def rnn_of_codes(row: RnnOfCodes) -> None:
 
 
 @kernel
-def gru_of_codes(row: GruOfCodes) -> None:
+def gru_of_codes(row: GruOfCodesRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
     bias, f, g = row.bias, load_activation(row.f), load_activation(row.g)
@@ -135,7 +135,7 @@ def gru_of_codes(row: GruOfCodes) -> None:
 
 
 @kernel
-def gru_reset_of_codes(row: GruResetOfCodes) -> None:
+def gru_reset_of_codes(row: GruResetOfCodesRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
     last, last_scales, scratch = row.last, row.last_scales, row.scratch
@@ -163,7 +163,7 @@ def gru_reset_of_codes(row: GruResetOfCodes) -> None:
 
 
 @kernel
-def lstm_of_codes(row: LstmOfCodes) -> None:
+def lstm_of_codes(row: LstmOfCodesRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
     c, peepholes, couples = row.c, row.peepholes, row.couples

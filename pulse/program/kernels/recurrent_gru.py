@@ -12,7 +12,7 @@ from pulse.program.kernels.matmul_digits import DIGITS, digits_of
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
 from pulse.program.kernels.recurrent import (
     ActivationWords,
-    RecurrentRow,
+    RecurrentFloatFields,
     keep_state,
     load_activation,
     valid_frames,
@@ -62,7 +62,7 @@ def gru_rows(
             )  # fmt: skip
 
 
-class Gru(RecurrentRow):
+class GruRow(RecurrentFloatFields):
     """A GRU whose reset gate multiplies the recurrent product (linear_before_reset = 1).
 
     ``z r = f(...); c = g(x + r * (h @ W + bias)); y = (1 - z) * c + z * h``; the bias is the recurrent one of c.
@@ -80,7 +80,7 @@ class Gru(RecurrentRow):
 
 
 @kernel
-def gru(row: Gru) -> None:
+def gru(row: GruRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, y, h, bias, sums = row.x, row.W, row.scales, row.y, row.h, row.bias, stack_f32(SUMS)
     f, g = load_activation(row.f), load_activation(row.g)
@@ -99,7 +99,7 @@ def gru(row: Gru) -> None:
     keep_state(row, reverse, start, stop)
 
 
-class GruReset(RecurrentRow):
+class GruResetRow(RecurrentFloatFields):
     """A GRU whose reset gate multiplies the state (linear_before_reset = 0).
 
     ``z r = f(...); c = g(x + (r * h) @ last); y = (1 - z) * c + z * h``. W has the weights of z and r, ``last`` those
@@ -144,7 +144,7 @@ def gru_reset_row(
 
 
 @kernel
-def gru_reset(row: GruReset) -> None:
+def gru_reset(row: GruResetRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, y, h, scratch = row.x, row.W, row.scales, row.y, row.h, row.scratch
     last, last_scales, f, g = row.last, row.last_scales, load_activation(row.f), load_activation(row.g)

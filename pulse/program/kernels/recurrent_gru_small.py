@@ -28,7 +28,7 @@ from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_cells import GATE_COUNTS
-from pulse.program.kernels.recurrent import ActivationWords, RecurrentFrames, load_activation, valid_frames
+from pulse.program.kernels.recurrent import ActivationWords, RecurrentFields, load_activation, valid_frames
 from pulse.program.kernels.recurrent_gates import SIGMOID, TANH, Function, activate
 
 GATES = GATE_COUNTS["gru"]
@@ -52,8 +52,8 @@ def pack_small(matrices: list[NDArray[Any]], width: int) -> NDArray[np.float32]:
     return packed.reshape(-1)
 
 
-class SmallGrus(RecurrentFrames):
-    """Several GRUs as ``Gru``, each in its own lanes: ``z r = f(...); c = g(x + r * (h @ W + bias))``.
+class SmallGruFields(RecurrentFields):
+    """Several GRUs as ``GruRow``, each in its own lanes: ``z r = f(...); c = g(x + r * (h @ W + bias))``.
 
     x are the frames times the input weights of each GRU, with the biases outside of gate products: [T, B, 3 * width],
     dense, those of the next GRU ``step_x`` further on. Their state is one vector, H is 16, and W is from
@@ -83,13 +83,13 @@ class SmallGrus(RecurrentFrames):
         yield self.W, run(self.width * STRIDE)
 
 
-class GruFours(SmallGrus):
+class GruFoursRow(SmallGruFields):
     """Up to four GRUs of up to four units."""
 
     width = 4
 
 
-class GruEights(SmallGrus):
+class GruEightsRow(SmallGruFields):
     """Up to two GRUs of up to eight units."""
 
     width = 8
@@ -164,7 +164,7 @@ def next_state(
 
 
 @kernel
-def gru_fours(row: GruFours) -> None:
+def gru_fours(row: GruFoursRow) -> None:
     """Compute the frames of each sequence in order, with its state in a register."""
     x, w, y, h, f, g = row.x, row.W, row.y, row.h, load_activation(row.f), load_activation(row.g)
     T, B, frame, count, step, mask, clip = (
@@ -193,7 +193,7 @@ def gru_fours(row: GruFours) -> None:
 
 
 @kernel
-def gru_eights(row: GruEights) -> None:
+def gru_eights(row: GruEightsRow) -> None:
     """Compute the frames of each sequence in order, with its state in a register."""
     x, w, y, h, f, g = row.x, row.W, row.y, row.h, load_activation(row.f), load_activation(row.g)
     T, B, frame, count, step, mask, clip = (

@@ -37,7 +37,7 @@ def small_gates_by_unit(packed: NDArray[Any], width: int) -> NDArray[np.float32]
     return gates
 
 
-class InterleavedGru(Instruction):
+class InterleavedGruRow(Instruction):
     """``z r = f(...); c = g(x + r * (h @ W + bias)); y = (1 - z) * c + z * h``: ``count`` GRUs for sixteen streams.
 
     All T frames of a pulse are frames of the stream. x are the frames times the input weights, with the biases outside
@@ -122,7 +122,7 @@ def two_units(
 
 
 @kernel
-def interleaved_gru(row: InterleavedGru) -> None:
+def interleaved_gru(row: InterleavedGruRow) -> None:
     """Compute sequence by sequence, frame by frame."""
     y, h, x, w, bias = row.y, row.h, row.x, row.W, row.bias
     f, g = load_activation(row.f), load_activation(row.g)

@@ -25,7 +25,7 @@ def four_gates_by_unit(packed: NDArray[Any], hidden: int) -> NDArray[np.float32]
     return np.ascontiguousarray(gates.reshape(blocks * LANES, hidden, GATES)[:hidden], np.float32)
 
 
-class InterleavedLstm(Instruction):
+class InterleavedLstmRow(Instruction):
     """``i o k = f(...); c = k * c + i * g(...); y = o * out(c)`` for sixteen streams, with peepholes [3, H] from c.
 
     All T frames of a pulse are frames of the stream. x are the frames times the input weights, plus the biases:
@@ -100,7 +100,7 @@ def lstm_units(
 
 
 @kernel
-def interleaved_lstm(row: InterleavedLstm) -> None:
+def interleaved_lstm(row: InterleavedLstmRow) -> None:
     """Compute sequence by sequence, frame by frame."""
     y, h, c, x, w, peepholes = row.y, row.h, row.c, row.x, row.W, row.peepholes
     f, g, out = load_activation(row.f), load_activation(row.g), load_activation(row.out)

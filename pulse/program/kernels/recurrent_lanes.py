@@ -9,7 +9,7 @@ from pulse.jit.language.stack import stack_f32, stack_i64
 from pulse.jit.registry import device, lanes_of
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
-from pulse.program.kernels.recurrent import RecurrentRow, load_activation, take_rows, valid_frames
+from pulse.program.kernels.recurrent import RecurrentFloatFields, load_activation, take_rows, valid_frames
 from pulse.program.kernels.recurrent_gates import (
     GROUP,
     SUMS,
@@ -19,15 +19,15 @@ from pulse.program.kernels.recurrent_gates import (
     store_three,
     three_sums_of_four,
 )
-from pulse.program.kernels.recurrent_gru import Gru, gru
-from pulse.program.kernels.recurrent_lstm import Lstm, lstm
+from pulse.program.kernels.recurrent_gru import GruRow, gru
+from pulse.program.kernels.recurrent_lstm import LstmRow, lstm
 
 SUMS_OF_EIGHT = 2 * SUMS
 LANE_WORDS = 3 * CHUNK  # each lane's first frame, the frame after its last one; then the lanes of one frame
 
 
 @device
-def lanes_valid_frames(row: RecurrentRow, count: int, lanes: Pointer) -> None:
+def lanes_valid_frames(row: RecurrentFloatFields, count: int, lanes: Pointer) -> None:
     """Run ``valid_frames`` for each lane l: write its first frame to ``lanes[l]``, its stop to ``lanes[CHUNK + l]``."""
     for l in range(count):
         start, stop = valid_frames(lane(row, l))
@@ -54,7 +54,7 @@ def nth_lane(lanes: Pointer, active: int, i: int) -> int:
 
 @device
 def state_of(
-    row: RecurrentRow, lanes: Pointer, active: int, j: int, i: int, new: int, back: int, at_h: int
+    row: RecurrentFloatFields, lanes: Pointer, active: int, j: int, i: int, new: int, back: int, at_h: int
 ) -> Pointer:
     """Return the address of the state before frame i of ``nth_lane`` j: the previous output, or h."""
     l = nth_lane(lanes, active, j)
@@ -64,7 +64,7 @@ def state_of(
 
 
 @device
-def store_states(row: RecurrentRow, count: int, lanes: Pointer) -> None:
+def store_states(row: RecurrentFloatFields, count: int, lanes: Pointer) -> None:
     """Copy the last output of each lane to its h."""
     T, B, H, frame, step = row.T, row.B, row.H, row.frame, row.step
     for l in range(count):
@@ -119,7 +119,7 @@ def three_sums_of_eight(
 
 
 @lanes_of(gru)
-def gru_lanes(row: Gru) -> None:
+def gru_lanes(row: GruRow) -> None:
     """Compute all frames of several streams."""
     lanes, sums, w, scales, bias = (
         stack_i64(LANE_WORDS),
@@ -174,7 +174,7 @@ def gru_lanes(row: Gru) -> None:
 
 
 @lanes_of(lstm)
-def lstm_lanes(row: Lstm) -> None:
+def lstm_lanes(row: LstmRow) -> None:
     """Compute all frames of several streams."""
     lanes, sums, w, scales = stack_i64(LANE_WORDS), stack_f32(SUMS), row.W, row.scales
     f, g, out, peepholes = (

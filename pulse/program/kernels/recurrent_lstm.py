@@ -12,8 +12,8 @@ from pulse.program.kernels.matmul_digits import DIGITS, digits_of
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
 from pulse.program.kernels.recurrent import (
     ActivationWords,
-    RecurrentLayer,
-    RecurrentRow,
+    RecurrentFloatFields,
+    RecurrentLayerFields,
     keep_state,
     load_activation,
     take_rows,
@@ -65,7 +65,7 @@ def lstm_rows(
             )  # fmt: skip
 
 
-class LstmLayer(RecurrentLayer):
+class LstmFields(RecurrentLayerFields):
     """``i o forget = f(...); c = forget * c + i * g(...); y = o * out(c)``, the gates with peepholes [3, H] from c.
 
     c is [B, H], dense; rows of c0 are ``step_c0`` apart. ``couples``: forget = 1 - i.
@@ -86,7 +86,7 @@ class LstmLayer(RecurrentLayer):
         yield self.c0, run(self.B, self.step_c0) + run(self.H) if self.reload else NOTHING
 
 
-class Lstm(LstmLayer, RecurrentRow):
+class LstmRow(LstmFields, RecurrentFloatFields):
     """An LSTM with weights from ``pack_gates``."""
 
     scales: ScalesOperand = weight_scales()
@@ -97,14 +97,14 @@ class Lstm(LstmLayer, RecurrentRow):
 
 
 @device
-def take_cell(row: LstmLayer) -> None:
+def take_cell(row: LstmFields) -> None:
     """Load the state of the cell, if a sequence begins."""
     if row.reload and row.clock[0] == 0:
         take_rows(row.c, row.c0, row.B, row.H, row.step_c0)
 
 
 @kernel
-def lstm(row: Lstm) -> None:
+def lstm(row: LstmRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, y, h, c, peepholes = row.x, row.W, row.scales, row.y, row.h, row.c, row.peepholes
     f, g, out, couples = load_activation(row.f), load_activation(row.g), load_activation(row.out), row.couples

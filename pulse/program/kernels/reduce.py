@@ -97,7 +97,7 @@ def reduce_prod(x: Pointer, count: int, stride: int) -> Any:
     return r
 
 
-class RowsToElements(Instruction):
+class ReductionFields(Instruction):
     """``y[rows_y[m]]`` from the elements ``x[rows_x[m] + r*stride]``, r < R, m < M.
 
     The kind is 0 (sum), 1 (max), 2 (min) or 3 (product).
@@ -117,14 +117,14 @@ class RowsToElements(Instruction):
         yield self.y, table(self.rows_y, self.M)
 
 
-class ReduceRows(RowsToElements):
+class ReduceRow(ReductionFields):
     """``y[rows_y[m]] = scale * reduce_{r<R} x[rows_x[m] + r*stride]``, m < M."""
 
     scale: float
 
 
 @kernel
-def reduce_rows(row: ReduceRows) -> None:
+def reduce_rows(row: ReduceRow) -> None:
     """Compute row by row."""
     x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     count, stride, kind, scale = row.R, row.stride, row.kind, row.scale
@@ -152,7 +152,7 @@ def place_of(x: Pointer, count: int, stride: int, value: Any, last: int) -> int:
     return 0
 
 
-class ArgRows(RowsToElements):
+class ArgRow(ReductionFields):
     """``y[rows_y[m]]`` = the r < R of the largest (kind 1) or smallest (2) ``x[rows_x[m] + r*stride]``, m < M.
 
     ``last``: among equal ones the last, else the first. NaN comes before all numbers.
@@ -163,7 +163,7 @@ class ArgRows(RowsToElements):
 
 
 @kernel
-def arg_rows(row: ArgRows) -> None:
+def arg_rows(row: ArgRow) -> None:
     """Compute row by row."""
     x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     count, stride, kind, last = row.R, row.stride, row.kind, row.last

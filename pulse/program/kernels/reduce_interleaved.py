@@ -6,11 +6,11 @@ from pulse.jit.language.simd import LANES, Vector, vload, vmax, vmin, vsplat, vs
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
-from pulse.program.kernels.reduce import MAX, MIN, SUM, ReduceRows
+from pulse.program.kernels.reduce import MAX, MIN, SUM, ReduceRow
 from pulse.program.kernels.vmath import INFINITY
 
 
-class InterleavedReduceRows(ReduceRows):
+class InterleavedReduceRow(ReduceRow):
     """``y[rows_y[m]] = scale * reduce_{r<R} x[rows_x[m] + r*stride]``, m < M, for sixteen streams."""
 
     def reaches(self) -> Iterator[Reach]:
@@ -58,7 +58,7 @@ def reduce_vectors(x: Pointer, count: int, step: int, kind: int) -> Vector:
 
 
 @kernel
-def interleaved_reduce_rows(row: InterleavedReduceRows) -> None:
+def interleaved_reduce_rows(row: InterleavedReduceRow) -> None:
     """Compute row by row."""
     x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     count, step, kind, scale = row.R, row.stride * LANES, row.kind, row.scale

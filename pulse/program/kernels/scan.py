@@ -8,7 +8,7 @@ from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.span import Reach, run
 
 
-class KeepFrame(Instruction):
+class KeepFrameRow(Instruction):
     """``state[:bytes] = new[:bytes]`` if the frame belongs to the stream: ``0 <= clock*P + i - offset < end``."""
 
     new: Operand = reads(None)
@@ -29,7 +29,7 @@ class KeepFrame(Instruction):
 
 
 @kernel
-def keep_frame(row: KeepFrame) -> None:
+def keep_frame(row: KeepFrameRow) -> None:
     """Copy contiguous bytes, or nothing."""
     frame = row.clock[0] * row.P + row.i - row.offset
     if 0 <= frame < row.end[0]:

@@ -8,7 +8,7 @@ from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.span import Reach, run
 
 
-class ScatterRows(Instruction):
+class ScatterRow(Instruction):
     """``dst[indices[j]] = src[j]``, j < count, one after the other; an index out of range writes nothing.
 
     Rows have ``size`` bytes, dst has ``rows`` rows. ``count_faults`` counts indices out of range.
@@ -31,7 +31,7 @@ class ScatterRows(Instruction):
 
 
 @kernel
-def scatter_rows(row: ScatterRows) -> None:
+def scatter_rows(row: ScatterRow) -> None:
     """Compute row by row."""
     dst, indices, src, size, rows = row.dst, row.indices, row.src, row.size, row.rows
     for j in range(row.count):

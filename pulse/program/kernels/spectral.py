@@ -254,7 +254,7 @@ def points(places: Pointer, count: int, near: int) -> Span:
     return table(places + near, 1) + run(count - near)
 
 
-class Fourier(Instruction):
+class FourierRow(Instruction):
     """``X[k] = sum_n x[n] e(n*k / N)`` of M rows; then the steps of ``finish``.
 
     Inputs and outputs are anywhere, each with factors for its real and imaginary part: R nonzero points are read
@@ -321,7 +321,7 @@ class Fourier(Instruction):
 
 
 @device
-def transform_rows(row: Fourier, N1: int, N2: int, P: int) -> None:
+def transform_rows(row: FourierRow, N1: int, N2: int, P: int) -> None:
     """Run ``fourier`` without its finish; with constant N1 and P, LLVM knows the offsets of all vectors."""
     x, y, scratch, M, rows_x, rows_y = row.x, row.y, row.scratch, row.M, row.rows_x, row.rows_y
     R, K, w1, twiddles, w2 = row.R, row.K, row.w1, row.twiddles, row.w2
@@ -351,7 +351,7 @@ def transform_rows(row: Fourier, N1: int, N2: int, P: int) -> None:
 
 
 @kernel
-def fourier(row: Fourier) -> None:
+def fourier(row: FourierRow) -> None:
     """Compute row by row."""
     N1, N2, P = row.N1, row.N2, row.P
     if N1 == LANES:

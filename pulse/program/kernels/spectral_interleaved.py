@@ -26,7 +26,7 @@ def angles_last(factors: NDArray[Any], count: int) -> NDArray[np.float32]:
     return np.ascontiguousarray(factors[:, :, :count].transpose(0, 2, 1), np.float32)
 
 
-class InterleavedFourier(Instruction):
+class InterleavedFourierRow(Instruction):
     """``X[k] = sum_n x[n] e(n*k / N)``, N = N1 * N2, for M rows of sixteen streams; then the steps of ``finish``.
 
     R points are read ``from`` places, K bins are written ``to`` places, each with factors for both its parts.
@@ -194,7 +194,7 @@ def bins_of_columns(
 
 
 @kernel
-def interleaved_fourier(row: InterleavedFourier) -> None:
+def interleaved_fourier(row: InterleavedFourierRow) -> None:
     """Compute row by row."""
     x, y, M, rows_x, rows_y, R, K = row.x, row.y, row.M, row.rows_x, row.rows_y, row.R, row.K
     N1, N2, w1, twiddles, w2, scales, factors = (

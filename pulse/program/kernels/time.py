@@ -284,14 +284,14 @@ def last_frames(row: LastFramesRow) -> None:
         copy_frames(memory + old * frame, x + start * x_step, fresh, frame, frame, x_step)
 
 
-class Tick(Instruction):
+class TickRow(Instruction):
     """Count a finished pulse: ``clock[0] += 1``."""
 
     clock: Operand = updates("i64", 1)
 
 
 @kernel
-def tick(row: Tick) -> None:
+def tick(row: TickRow) -> None:
     """Add one to the clock."""
     clock = row.clock
     clock[0] = clock[0] + 1

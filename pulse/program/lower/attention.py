@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.jit.language.simd import LANES
 from pulse.ops.attention import BandedAttentionStream
-from pulse.program.kernels.attention import HEADS, BandAttention, scratch_size
+from pulse.program.kernels.attention import HEADS, BandAttentionRow, scratch_size
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 
@@ -28,7 +28,7 @@ def lower_banded_attention(cx: Lowering, node: PulsedNode, op: BandedAttentionSt
     at_q, at_k, at_v, at_y = (cx.table(batch_offsets(x, batch)[::heads]) for x in (q, k, v, y))
     biases, at_bias = biases_of_groups(band.bias, batch, heads)
     cx.emit(
-        BandAttention(
+        BandAttentionRow(
             q=q,
             k=k,
             v=v,

@@ -6,18 +6,18 @@ import numpy as np
 
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import InterleavedLowering, interleaves
-from pulse.program.kernels.attention_whole import WholeAttention
-from pulse.program.kernels.matmul_interleaved_batches import InterleavedMatmul
-from pulse.program.kernels.norm_interleaved import InterleavedSoftmax
+from pulse.program.kernels.attention_whole import WholeAttentionRow
+from pulse.program.kernels.matmul_interleaved_batches import InterleavedMatmulRow
+from pulse.program.kernels.norm_interleaved import InterleavedSoftmaxRow
 
 
-@interleaves(WholeAttention)
-def interleave_attention(cx: InterleavedLowering, row: WholeAttention) -> Iterator[Instruction]:
+@interleaves(WholeAttentionRow)
+def interleave_attention(cx: InterleavedLowering, row: WholeAttentionRow) -> Iterator[Instruction]:
     """Emit the product of queries and keys, the softmax, and the product with the values; the scores are in scratch."""
     scores, rows = cx.data(row.scratch), row.B * row.M
     starts = cx.table(np.arange(row.B, dtype=np.int64) * (row.M * row.N))
     of_rows = cx.table(np.arange(rows, dtype=np.int64) * row.N)
-    yield InterleavedMatmul(
+    yield InterleavedMatmulRow(
         a=cx.data(row.q),
         b=cx.data(row.k),
         y=scores,
@@ -36,8 +36,10 @@ def interleave_attention(cx: InterleavedLowering, row: WholeAttention) -> Iterat
         yn=1,
         scale=row.scale,
     )
-    yield InterleavedSoftmax(x=scores, y=scores, M=rows, rows_x=of_rows, rows_y=of_rows, R=row.N, log=False)
-    yield InterleavedMatmul(
+    yield InterleavedSoftmaxRow(
+        x=scores, y=scores, M=rows, rows_x=of_rows, rows_y=of_rows, R=row.N, log=False
+    )
+    yield InterleavedMatmulRow(
         a=scores,
         b=cx.data(row.v),
         y=cx.data(row.y),

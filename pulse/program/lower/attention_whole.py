@@ -9,7 +9,7 @@ from pulse.graph import OutletId
 from pulse.ops.matmul import MatMul, packed_operand
 from pulse.ops.norm import Softmax
 from pulse.ops.shape import Transpose
-from pulse.program.kernels.attention_whole import WholeAttention, scratch_size
+from pulse.program.kernels.attention_whole import WholeAttentionRow, scratch_size
 from pulse.program.lower.attention import batch_offsets
 from pulse.program.lower.elementwise import scale_of
 from pulse.program.lowering import Lowering, PulsedNode
@@ -81,7 +81,7 @@ def emit_attention(cx: Lowering, q: Value, k: Value, v: Value, outlet: OutletId,
     count, (queries, depth), keys = math.prod(batch), q.shape[-2:], k.shape[-1]
     size = scratch_size(count, queries, keys)
     cx.emit(
-        WholeAttention(
+        WholeAttentionRow(
             q=q,
             k=k,
             v=v,

@@ -10,7 +10,7 @@ from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import Reshape, Transpose
-from pulse.program.kernels.copy import PairedCopy
+from pulse.program.kernels.copy import PairedCopyRow
 from pulse.program.lower.shape import matching_axes
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.loops import Loops
@@ -101,7 +101,7 @@ def _emit_pairs(cx: Lowering, outlet: OutletId, parts: Sequence[Value], axis: in
     if len(loops.sizes) != 2 or [each[1] for each in loops.strides] != [2, 1, 1]:
         return None
     cx.emit(
-        PairedCopy(
+        PairedCopyRow(
             dst=target,
             src0=parts[0],
             src1=parts[1],

@@ -7,8 +7,8 @@ import numpy as np
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.conv import Conv, is_depthwise
-from pulse.program.kernels.conv_depthwise import Depthwise
-from pulse.program.kernels.copy import Fill
+from pulse.program.kernels.conv_depthwise import DepthwiseRow
+from pulse.program.kernels.copy import FillRow
 from pulse.program.kernels.matmul_finish import Finish
 from pulse.program.lower.conv_ends import Piece, pieces_at_ends
 from pulse.program.lower.matmul_finishing import Finishing, find_finishing
@@ -52,7 +52,7 @@ def pad(cx: Lowering, x: Value, amounts: Sequence[tuple[int, int]], order: Seque
     shape = [before + size + after for size, (before, after) in zip(x.shape, amounts)]
     target = cx.temporary(shape, x.dtype, order)
     for margin in _margins(target, amounts, order):
-        cx.emit(Fill(dst=margin, size=margin.dtype.itemsize, count=margin.size, bits=0))
+        cx.emit(FillRow(dst=margin, size=margin.dtype.itemsize, count=margin.size, bits=0))
     inner = target
     for axis, (before, _) in enumerate(amounts):
         inner = inner.part(axis, before, before + x.shape[axis])
@@ -195,7 +195,7 @@ def emit_depthwise(
 ) -> None:
     """Emit one depthwise window; ``table`` is [T, C]."""
     cx.emit(
-        Depthwise(
+        DepthwiseRow(
             x=x,
             W=cx.constant(np.ascontiguousarray(table)),
             bias=cx.constant(np.ascontiguousarray(bias)),

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import InterleavedLowering, interleaves
-from pulse.program.kernels.conv_depthwise import Depthwise
-from pulse.program.kernels.conv_interleaved import InterleavedDepthwise
+from pulse.program.kernels.conv_depthwise import DepthwiseRow
+from pulse.program.kernels.conv_interleaved import InterleavedDepthwiseRow
 
 
-@interleaves(Depthwise)
-def interleave_depthwise(cx: InterleavedLowering, row: Depthwise) -> Iterator[Instruction]:
+@interleaves(DepthwiseRow)
+def interleave_depthwise(cx: InterleavedLowering, row: DepthwiseRow) -> Iterator[Instruction]:
     """Sum vectors that hold one element of each stream."""
     weights, bias = cx.share(row.W), cx.share(row.bias)
-    yield InterleavedDepthwise(**cx.windows(row), W=weights, bias=bias, C=row.C, finish=cx.finish(row.finish))
+    yield InterleavedDepthwiseRow(
+        **cx.windows(row), W=weights, bias=bias, C=row.C, finish=cx.finish(row.finish)
+    )

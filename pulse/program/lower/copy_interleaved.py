@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import WORD, InterleavedLowering, NotInterleavedError, interleaves
-from pulse.program.kernels.copy import Copy, Fill, Move, PairedCopy
+from pulse.program.kernels.copy import CopyRow, FillRow, MoveRow, PairedCopyRow
 from pulse.program.table.loops import Loops
 
 
-@interleaves(Copy)
-def interleave_copy(cx: InterleavedLowering, row: Copy) -> Iterator[Instruction]:
+@interleaves(CopyRow)
+def interleave_copy(cx: InterleavedLowering, row: CopyRow) -> Iterator[Instruction]:
     """Add a loop over the streams."""
     if row.size % WORD:
         raise NotInterleavedError("elements of less than a word")
@@ -22,25 +22,25 @@ def interleave_copy(cx: InterleavedLowering, row: Copy) -> Iterator[Instruction]
     return cx.copy(cx.data(row.src), cx.data(row.dst), Loops(sizes, strides))
 
 
-@interleaves(Fill)
-def interleave_fill(cx: InterleavedLowering, row: Fill) -> Iterator[Instruction]:
+@interleaves(FillRow)
+def interleave_fill(cx: InterleavedLowering, row: FillRow) -> Iterator[Instruction]:
     """Fill sixteen times as many words."""
     if row.size != WORD and (row.bits or row.size % WORD):
         raise NotInterleavedError("elements of another size than a word")
     count = row.count * row.size // WORD * LANES
-    yield Fill(dst=cx.data(row.dst), size=WORD, count=count, bits=row.bits)
+    yield FillRow(dst=cx.data(row.dst), size=WORD, count=count, bits=row.bits)
 
 
-@interleaves(Move)
-def interleave_move(cx: InterleavedLowering, row: Move) -> Iterator[Instruction]:
+@interleaves(MoveRow)
+def interleave_move(cx: InterleavedLowering, row: MoveRow) -> Iterator[Instruction]:
     """Move sixteen times as many bytes."""
     if row.bytes % WORD:
         raise NotInterleavedError("elements of less than a word")
-    yield Move(dst=cx.data(row.dst), src=cx.data(row.src), bytes=row.bytes * LANES)
+    yield MoveRow(dst=cx.data(row.dst), src=cx.data(row.src), bytes=row.bytes * LANES)
 
 
-@interleaves(PairedCopy)
-def interleave_pairs(cx: InterleavedLowering, row: PairedCopy) -> Iterator[Instruction]:
+@interleaves(PairedCopyRow)
+def interleave_pairs(cx: InterleavedLowering, row: PairedCopyRow) -> Iterator[Instruction]:
     """Copy the words of one tensor, then those of the other."""
     for place, (source, step) in enumerate(((row.src0, row.step0), (row.src1, row.step1))):
         loops = Loops((row.rows, row.columns), ((step, 1), (row.step, 2)))

@@ -17,8 +17,8 @@ from pulse.program.kernels.dtypes import CODES
 from pulse.program.kernels.elementwise import (
     CHAIN_LOOPS,
     OPCODES,
-    Chain32,
-    Chain64,
+    Chain32Row,
+    Chain64Row,
     ChainInput,
     ChainOutput,
     MicroOp,
@@ -100,7 +100,7 @@ def store_chain(cx: Lowering, chain: Chain, target: Value) -> None:
             **number_fields("step", steps),
         }
 
-    kind = Chain32 if {value.dtype for value in (*inputs, target)} <= _SIMD else Chain64
+    kind = Chain32Row if {value.dtype for value in (*inputs, target)} <= _SIMD else Chain64Row
     cx.emit(
         kind(
             **number_fields("s", loops.sizes),

@@ -7,38 +7,38 @@ import numpy as np
 from pulse.facts import Array
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import InterleavedLowering, NotInterleavedError, interleaves
-from pulse.program.kernels.matmul import Matmul
+from pulse.program.kernels.matmul import MatmulRow
 from pulse.program.kernels.matmul_interleaved import (
     COLUMNS,
-    InterleavedProduct,
+    InterleavedProductRow,
     few_weights,
     interleaved_weights,
 )
-from pulse.program.kernels.matmul_interleaved_batches import InterleavedMatmul
-from pulse.program.kernels.matmul_product import Product
-from pulse.program.kernels.matmul_product_few import ProductFew
+from pulse.program.kernels.matmul_interleaved_batches import InterleavedMatmulRow
+from pulse.program.kernels.matmul_product import ProductRow
+from pulse.program.kernels.matmul_product_few import ProductFewRow
 
 
-@interleaves(Product)
-def interleave_product(cx: InterleavedLowering, row: Product) -> Iterator[Instruction]:
+@interleaves(ProductRow)
+def interleave_product(cx: InterleavedLowering, row: ProductRow) -> Iterator[Instruction]:
     """Emit tiles of four columns."""
     yield _sums(cx, row, lambda packed: interleaved_weights(packed, row.T * row.K, row.N))
 
 
-@interleaves(ProductFew)
-def interleave_product_few(cx: InterleavedLowering, row: ProductFew) -> Iterator[Instruction]:
+@interleaves(ProductFewRow)
+def interleave_product_few(cx: InterleavedLowering, row: ProductFewRow) -> Iterator[Instruction]:
     """Emit tiles of four columns, from weights in another order."""
     yield _sums(cx, row, lambda packed: few_weights(packed, row.width, row.N))
 
 
 def _sums(
-    cx: InterleavedLowering, row: Product | ProductFew, unpack: Callable[[Array], Array]
+    cx: InterleavedLowering, row: ProductRow | ProductFewRow, unpack: Callable[[Array], Array]
 ) -> Instruction:
     if row.form != "f32":
         raise NotInterleavedError("weights that are not f32")
     padded = np.zeros(-(-row.N // COLUMNS) * COLUMNS, np.float32)
     padded[: row.N] = cx.constant(row.bias).ravel()[: row.N]
-    return InterleavedProduct(
+    return InterleavedProductRow(
         **cx.windows(row),
         K=row.K,
         N=row.N,
@@ -49,10 +49,10 @@ def _sums(
     )
 
 
-@interleaves(Matmul)
-def interleave_matmul(cx: InterleavedLowering, row: Matmul) -> Iterator[Instruction]:
+@interleaves(MatmulRow)
+def interleave_matmul(cx: InterleavedLowering, row: MatmulRow) -> Iterator[Instruction]:
     """Emit the batched product of two interleaved operands."""
-    yield InterleavedMatmul(
+    yield InterleavedMatmulRow(
         a=cx.data(row.a),
         b=cx.data(row.b),
         y=cx.data(row.y),

@@ -13,12 +13,12 @@ from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.ops.quantize_rows import MAX_ROW
 from pulse.program.dft_basis import DftBasis, find_dft_basis, tables
-from pulse.program.kernels.matmul_codes import ProductOfCodes, pack_codes
+from pulse.program.kernels.matmul_codes import ProductOfCodesRow, pack_codes
 from pulse.program.kernels.matmul_finish import NO_FINISH, Finish
-from pulse.program.kernels.matmul_product import Product
+from pulse.program.kernels.matmul_product import ProductRow
 from pulse.program.kernels.matmul_product_blocks import pack_product
-from pulse.program.kernels.matmul_product_few import ProductFew, few_columns, pack_few
-from pulse.program.kernels.spectral import Fourier
+from pulse.program.kernels.matmul_product_few import ProductFewRow, few_columns, pack_few
+from pulse.program.kernels.spectral import FourierRow
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
 from pulse.program.weights import Stored, stored_operand
@@ -124,7 +124,7 @@ def emit_product(
         "finish": finish,
     }
     if rounds_rows:
-        cx.emit(ProductOfCodes(W=cx.constant(pack_codes(matrix, len(taps))), **fields))
+        cx.emit(ProductOfCodesRow(W=cx.constant(pack_codes(matrix, len(taps))), **fields))
         return
     few = few_columns(len(rows_x), len(taps), depth, columns)
     if few is not None:
@@ -134,7 +134,7 @@ def emit_product(
             parts[:, inputs].reshape(-1, columns) for inputs in (slice(whole), slice(whole, None))
         )
         own: dict[str, Any] = {**fields, "K": whole, "finish": NO_FINISH if matrix.size else finish}
-        cx.emit(ProductFew(W=cx.constant(pack_few(first, width)), width=width, **own))
+        cx.emit(ProductFewRow(W=cx.constant(pack_few(first, width)), width=width, **own))
         if not matrix.size:
             return
         fields |= {
@@ -143,7 +143,7 @@ def emit_product(
             "K": depth - whole,
             "accumulate": True,
         }
-    cx.emit(Product(W=cx.constant(pack_product(np.ascontiguousarray(matrix))), **fields))
+    cx.emit(ProductRow(W=cx.constant(pack_product(np.ascontiguousarray(matrix))), **fields))
 
 
 def _emit_fourier(
@@ -166,7 +166,7 @@ def _emit_fourier(
     w1_at, twiddles_at, w2_at = (cx.constant(table) for table in (w1, twiddles, w2))
     ones = np.ones(1)
     cx.emit(
-        Fourier(
+        FourierRow(
             x=x,
             y=y,
             scratch=cx.temporary((2 * first * second + 2 * twiddles.size,), x.dtype),

@@ -5,7 +5,7 @@ import numpy as np
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.norm import LayerNorm, Softmax
-from pulse.program.kernels.norm import LayerNormRows, SoftmaxRows
+from pulse.program.kernels.norm import LayerNormRow, SoftmaxRow
 from pulse.program.lower.elementwise import broadcast
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
@@ -26,7 +26,7 @@ def _softmax(cx: Lowering, node: PulsedNode, op: Softmax) -> Value:
     y = cx.new(OutletId(node.id), order)
     rows = [axis for axis in range(len(x.shape)) if axis != op.axis]
     cx.emit(
-        SoftmaxRows(
+        SoftmaxRow(
             x=x,
             y=y,
             M=y.size // max(1, x.shape[op.axis]),
@@ -56,7 +56,7 @@ def lower_layer_norm(cx: Lowering, node: PulsedNode, op: LayerNorm) -> list[Valu
     )
     size = int(np.prod(shape, dtype=np.int64))
     cx.emit(
-        LayerNormRows(
+        LayerNormRow(
             x=x,
             scale=scale,
             bias=bias,

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import InterleavedLowering, interleaves
-from pulse.program.kernels.norm import LayerNormRows, SoftmaxRows
-from pulse.program.kernels.norm_interleaved import InterleavedLayerNorm, InterleavedSoftmax
+from pulse.program.kernels.norm import LayerNormRow, SoftmaxRow
+from pulse.program.kernels.norm_interleaved import InterleavedLayerNormRow, InterleavedSoftmaxRow
 
 
-@interleaves(LayerNormRows)
-def interleave_layernorm(cx: InterleavedLowering, row: LayerNormRows) -> Iterator[Instruction]:
+@interleaves(LayerNormRow)
+def interleave_layernorm(cx: InterleavedLowering, row: LayerNormRow) -> Iterator[Instruction]:
     """Normalise the rows of all streams at once."""
-    yield InterleavedLayerNorm(
+    yield InterleavedLayerNormRow(
         x=cx.data(row.x),
         scale=cx.share(row.scale),
         bias=cx.share(row.bias),
@@ -24,10 +24,10 @@ def interleave_layernorm(cx: InterleavedLowering, row: LayerNormRows) -> Iterato
     )
 
 
-@interleaves(SoftmaxRows)
-def interleave_softmax(cx: InterleavedLowering, row: SoftmaxRows) -> Iterator[Instruction]:
+@interleaves(SoftmaxRow)
+def interleave_softmax(cx: InterleavedLowering, row: SoftmaxRow) -> Iterator[Instruction]:
     """Compute the softmax of the rows of all streams at once."""
-    yield InterleavedSoftmax(
+    yield InterleavedSoftmaxRow(
         x=cx.data(row.x),
         y=cx.data(row.y),
         M=row.M,

@@ -9,7 +9,7 @@ from pulse.graph import OutletId
 from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
 from pulse.ops.time_ends import shown_frame
-from pulse.program.kernels.copy import Fill
+from pulse.program.kernels.copy import FillRow
 from pulse.program.lower.concat import allocate_like
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
@@ -26,7 +26,7 @@ def lower_pad(cx: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
         inner = inner.part(axis, before, before + x.shape[axis])
     if op.mode == "constant":
         bits = int(np.array([op.fill]).astype(x.dtype).view(f"u{x.dtype.itemsize}")[0])
-        cx.emit(Fill(dst=_all_of(target), size=x.dtype.itemsize, count=target.size, bits=bits))
+        cx.emit(FillRow(dst=_all_of(target), size=x.dtype.itemsize, count=target.size, bits=bits))
     cx.copy(x, inner)
     if op.mode == "constant":
         return [target]

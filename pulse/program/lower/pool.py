@@ -4,7 +4,7 @@ import numpy as np
 
 from pulse.graph import OutletId
 from pulse.ops.pool import Pool
-from pulse.program.kernels.copy import Fill
+from pulse.program.kernels.copy import FillRow
 from pulse.program.kernels.pool import PoolRow
 from pulse.program.kernels.reduce import MAX, SUM
 from pulse.program.lower.elementwise import Chain, emit_chain, store_chain
@@ -60,7 +60,7 @@ def _add_borders(cx: Lowering, x: Value, op: Pool, fill: float) -> Value:
     order = list(x.order)
     target = cx.temporary([b + n + a for n, (b, a) in zip(x.shape, amounts)], x.dtype, order)
     bits = int(np.array([fill], np.float32).view(np.uint32)[0])
-    cx.emit(Fill(dst=target, size=target.dtype.itemsize, count=target.size, bits=bits))
+    cx.emit(FillRow(dst=target, size=target.dtype.itemsize, count=target.size, bits=bits))
     inner = target
     for axis, (before, _) in enumerate(amounts):
         inner = inner.part(axis, before, before + x.shape[axis])

@@ -2,7 +2,7 @@
 
 from pulse.graph import OutletId
 from pulse.ops.quantize import CodeTable
-from pulse.program.kernels.quantize import LookUpCodes
+from pulse.program.kernels.quantize import LookUpCodesRow
 from pulse.program.lower.elementwise import result_order
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
@@ -16,7 +16,7 @@ def lower_code_table(cx: Lowering, node: PulsedNode, op: CodeTable) -> list[Valu
     order = result_order(cx, outlet, [x])
     x = cx.order_axes(x, order)
     y = cx.temporary(x.shape, x.dtype, order)
-    row = LookUpCodes(
+    row = LookUpCodesRow(
         x=x, table=cx.order_axes(table, [0]), y=y, count=y.size, first=op.first, size=table.size
     )
     cx.emit(row)

@@ -2,7 +2,7 @@
 
 from pulse.graph import OutletId
 from pulse.ops.quantize_rows import RoundRows
-from pulse.program.kernels.quantize_rows import RoundRow
+from pulse.program.kernels.quantize_rows import QuantizeRow
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 
@@ -29,7 +29,7 @@ def _store(cx: Lowering, outlet: OutletId, op: RoundRows) -> Value:
     for group in range(op.groups):
         part, target = (value.part(op.axis, group * size, (group + 1) * size) for value in (x, y))
         rows_x, rows_y = part.offsets(others), target.offsets(others)
-        row = RoundRow(
+        row = QuantizeRow(
             x=part,
             y=target,
             M=len(rows_x),

@@ -11,17 +11,17 @@ from pulse.graph import OutletId
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.recurrent_cells import CellKind
 from pulse.program.kernels.matmul_codes import pack_codes
-from pulse.program.kernels.recurrent import RecurrentRow, Rnn
+from pulse.program.kernels.recurrent import RecurrentFloatFields, RnnRow
 from pulse.program.kernels.recurrent_codes import (
-    GruOfCodes,
-    GruResetOfCodes,
-    LstmOfCodes,
-    RecurrentCodesRow,
-    RnnOfCodes,
+    GruOfCodesRow,
+    GruResetOfCodesRow,
+    LstmOfCodesRow,
+    RecurrentCodesFields,
+    RnnOfCodesRow,
 )
 from pulse.program.kernels.recurrent_gates import pack_gates
-from pulse.program.kernels.recurrent_gru import Gru, GruReset
-from pulse.program.kernels.recurrent_lstm import Lstm
+from pulse.program.kernels.recurrent_gru import GruResetRow, GruRow
+from pulse.program.kernels.recurrent_lstm import LstmRow
 from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lower.recurrent_small import lower_side_by_side
@@ -32,11 +32,13 @@ from pulse.program.table.memory import Value
 from pulse.program.weights import Stored
 from pulse.support.wording import spell
 
-INSTRUCTIONS: Mapping[tuple[CellKind, bool], tuple[type[RecurrentRow], type[RecurrentCodesRow]]] = {
-    ("rnn", False): (Rnn, RnnOfCodes),
-    ("gru", False): (GruReset, GruResetOfCodes),
-    ("gru", True): (Gru, GruOfCodes),
-    ("lstm", False): (Lstm, LstmOfCodes),
+INSTRUCTIONS: Mapping[
+    tuple[CellKind, bool], tuple[type[RecurrentFloatFields], type[RecurrentCodesFields]]
+] = {
+    ("rnn", False): (RnnRow, RnnOfCodesRow),
+    ("gru", False): (GruResetRow, GruResetOfCodesRow),
+    ("gru", True): (GruRow, GruOfCodesRow),
+    ("lstm", False): (LstmRow, LstmOfCodesRow),
 }
 """A cell, and whether its reset gate multiplies the product -> its instruction, and the one of codes."""
 
@@ -103,7 +105,7 @@ def _project(cx: Lowering, node: PulsedNode, w: Stored, bias: Array) -> Value:
 
 def _cell_fields(
     cx: Lowering, node: PulsedNode, op: Recurrent, r: Stored, inside: Array, state: Sequence[Value]
-) -> tuple[type[RecurrentRow] | type[RecurrentCodesRow], dict[str, Any]]:
+) -> tuple[type[RecurrentFloatFields] | type[RecurrentCodesFields], dict[str, Any]]:
     """Return the class of the instruction, and the fields specific to the cell."""
     size, codes = op.hidden, op.cell.rows is not None
     kind = INSTRUCTIONS[op.cell.kind, op.cell.resets_product][codes]
@@ -122,7 +124,7 @@ def _cell_fields(
 
 
 def _memory_fields(cx: Lowering, node: PulsedNode, op: Recurrent, c: Value) -> dict[str, Any]:
-    """Return the fields of ``LstmLayer``."""
+    """Return the fields of ``LstmFields``."""
     slot = op.optional_slot("p")
     peepholes = (
         np.zeros(3 * op.hidden, np.float32) if slot is None else weights_of(cx, node, slot, "its peepholes")

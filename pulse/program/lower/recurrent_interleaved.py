@@ -7,16 +7,16 @@ import numpy as np
 from pulse.facts import Array
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import InterleavedLowering, NotInterleavedError, interleaves
-from pulse.program.kernels.recurrent import RecurrentFrames
-from pulse.program.kernels.recurrent_gru import Gru
-from pulse.program.kernels.recurrent_gru_small import GruEights, GruFours, SmallGrus
-from pulse.program.kernels.recurrent_interleaved import InterleavedGru, gates_by_unit, small_gates_by_unit
-from pulse.program.kernels.recurrent_interleaved_lstm import InterleavedLstm, four_gates_by_unit
-from pulse.program.kernels.recurrent_lstm import Lstm
+from pulse.program.kernels.recurrent import RecurrentFields
+from pulse.program.kernels.recurrent_gru import GruRow
+from pulse.program.kernels.recurrent_gru_small import GruEightsRow, GruFoursRow, SmallGruFields
+from pulse.program.kernels.recurrent_interleaved import InterleavedGruRow, gates_by_unit, small_gates_by_unit
+from pulse.program.kernels.recurrent_interleaved_lstm import InterleavedLstmRow, four_gates_by_unit
+from pulse.program.kernels.recurrent_lstm import LstmRow
 from pulse.program.table.loops import Loops
 
 
-def _from_the_state(cx: InterleavedLowering, row: RecurrentFrames) -> Iterator[Instruction]:
+def _from_the_state(cx: InterleavedLowering, row: RecurrentFields) -> Iterator[Instruction]:
     """Require the frames before the stream to have passed; load the state of a sequence that restarts."""
     if cx.is_clock(row.clock):
         cx.require_endless(row.end)
@@ -28,17 +28,17 @@ def _from_the_state(cx: InterleavedLowering, row: RecurrentFrames) -> Iterator[I
         yield from cx.copy(cx.data(row.h0), cx.data(row.h), _rows(row, row.step_h0))
 
 
-def _rows(row: RecurrentFrames, step: int) -> Loops:
+def _rows(row: RecurrentFields, step: int) -> Loops:
     """Return the loops over the rows of an initial state and of the state."""
     return Loops((row.B, row.H), ((step, 1), (row.H, 1)))
 
 
 def _recurrence(
-    cx: InterleavedLowering, row: Gru | SmallGrus, weights: Array, step_x: int, backwards: int
+    cx: InterleavedLowering, row: GruRow | SmallGruFields, weights: Array, step_x: int, backwards: int
 ) -> Iterator[Instruction]:
     yield from _from_the_state(cx, row)
     count, units = weights.shape[:2]
-    yield InterleavedGru(
+    yield InterleavedGruRow(
         y=cx.data(row.y),
         h=cx.data(row.h),
         x=cx.data(row.x),
@@ -59,30 +59,30 @@ def _recurrence(
     )
 
 
-@interleaves(Gru)
-def interleave_gru(cx: InterleavedLowering, row: Gru) -> Iterator[Instruction]:
+@interleaves(GruRow)
+def interleave_gru(cx: InterleavedLowering, row: GruRow) -> Iterator[Instruction]:
     """Compute unit by unit; a vector holds one unit of all streams."""
     if row.form != "f32" or row.reverse:
         raise NotInterleavedError("a layer backwards in time, or weights that are not f32")
     return _recurrence(cx, row, gates_by_unit(cx.constant(row.W).ravel(), row.H), 0, 0)
 
 
-@interleaves(GruFours, GruEights)
-def interleave_small_grus(cx: InterleavedLowering, row: SmallGrus) -> Iterator[Instruction]:
+@interleaves(GruFoursRow, GruEightsRow)
+def interleave_small_grus(cx: InterleavedLowering, row: SmallGruFields) -> Iterator[Instruction]:
     """Compute the frames of all GRUs in turn, unit by unit: few units would wait for their previous frame."""
     weights = small_gates_by_unit(cx.constant(row.W).ravel(), row.width)[: row.count]
     return _recurrence(cx, row, np.ascontiguousarray(weights), row.step_x, row.backwards)
 
 
-@interleaves(Lstm)
-def interleave_lstm(cx: InterleavedLowering, row: Lstm) -> Iterator[Instruction]:
+@interleaves(LstmRow)
+def interleave_lstm(cx: InterleavedLowering, row: LstmRow) -> Iterator[Instruction]:
     """Compute unit by unit; a vector holds one unit of all streams."""
     if row.form != "f32" or row.reverse:
         raise NotInterleavedError("a layer backwards in time, or weights that are not f32")
     yield from _from_the_state(cx, row)
     if row.reload and not cx.is_clock(row.clock):
         yield from cx.copy(cx.data(row.c0), cx.data(row.c), _rows(row, row.step_c0))
-    yield InterleavedLstm(
+    yield InterleavedLstmRow(
         y=cx.data(row.y),
         h=cx.data(row.h),
         c=cx.data(row.c),

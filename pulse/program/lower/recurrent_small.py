@@ -8,7 +8,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.jit.language.simd import LANES
 from pulse.ops.recurrent import Recurrent, RecurrentStream
-from pulse.program.kernels.recurrent_gru_small import GATES, GruEights, GruFours, pack_small
+from pulse.program.kernels.recurrent_gru_small import GATES, GruEightsRow, GruFoursRow, pack_small
 from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
 from pulse.program.lower.recurrent_siblings import width_of
 from pulse.program.lower.recurrent_start import frame_fields, split_bias, stream_start
@@ -30,7 +30,7 @@ def lower_side_by_side(cx: Lowering, nodes: Sequence[PulsedNode]) -> list[Value]
     h, times = _state(cx, nodes, batch, width)
     start = _starts(cx, nodes, width) if times.reload else (cx.constant(np.zeros(LANES, np.float32)), 0)
     y = cx.temporary((frames, batch, LANES), np.dtype(np.float32))
-    kind = GruFours if width == 4 else GruEights
+    kind = GruFoursRow if width == 4 else GruEightsRow
     cx.emit(
         kind(
             **frame_fields(nodes[0], op, y, h, start, times),

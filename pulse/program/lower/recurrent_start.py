@@ -46,7 +46,7 @@ def split_bias(cell: Cell, b: Array) -> tuple[Array, Array]:
 def frame_fields(
     node: PulsedNode, op: Recurrent, y: Value, h: Value, start: tuple[Value, int], times: StateTiming
 ) -> dict[str, Any]:
-    """The fields of ``RecurrentFrames``, and the activations of the cell.
+    """The fields of ``RecurrentFields``, and the activations of the cell.
 
     start   an initial state, and its row stride in elements
     Raises  CompileError: an activation without a kernel

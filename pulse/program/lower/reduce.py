@@ -131,7 +131,7 @@ def _reduce(
         _combine(cx, [source.view(shape, steps, k * step) for k in range(count)], kind, scale, y)
         return result
     cx.emit(
-        kernels.ReduceRows(
+        kernels.ReduceRow(
             x=source,
             y=y,
             M=y.size,
@@ -180,7 +180,7 @@ def lower_arg_reduce(cx: Lowering, node: PulsedNode, op: ArgReduce) -> list[Valu
     if y.dtype != np.int64:
         raise CompileError(f"{node.name}: indices must be i64")
     cx.emit(
-        kernels.ArgRows(
+        kernels.ArgRow(
             x=x,
             y=y,
             M=y.size,

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import InterleavedLowering, interleaves
-from pulse.program.kernels.reduce import ReduceRows
-from pulse.program.kernels.reduce_interleaved import InterleavedReduceRows
+from pulse.program.kernels.reduce import ReduceRow
+from pulse.program.kernels.reduce_interleaved import InterleavedReduceRow
 
 
-@interleaves(ReduceRows)
-def interleave_reduce_rows(cx: InterleavedLowering, row: ReduceRows) -> Iterator[Instruction]:
+@interleaves(ReduceRow)
+def interleave_reduce_rows(cx: InterleavedLowering, row: ReduceRow) -> Iterator[Instruction]:
     """Reduce the rows of all streams at once."""
-    yield InterleavedReduceRows(
+    yield InterleavedReduceRow(
         x=cx.data(row.x),
         y=cx.data(row.y),
         M=row.M,

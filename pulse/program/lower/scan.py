@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pulse.errors import CompileError, PulsifyError
 from pulse.graph import OutletId
 from pulse.ops.scan import Scan, ScanStream
-from pulse.program.kernels.scan import KeepFrame
+from pulse.program.kernels.scan import KeepFrameRow
 from pulse.program.lower.fault import Valid, always_valid, fault_checker
 from pulse.program.lowering import FaultChecker, Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
@@ -54,7 +54,7 @@ def _keep(cx: Lowering, new: Value, state: Value, end: Value, pulse: int, number
     size = state.size * state.dtype.itemsize
     clock = cx.clock
     cx.emit(
-        KeepFrame(new=new, state=state, clock=clock, end=end, P=pulse, i=number, offset=offset, bytes=size)
+        KeepFrameRow(new=new, state=state, clock=clock, end=end, P=pulse, i=number, offset=offset, bytes=size)
     )
 
 

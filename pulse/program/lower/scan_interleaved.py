@@ -6,14 +6,14 @@ from typing import Any
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import WORD, InterleavedLowering, NotInterleavedError, interleaves
-from pulse.program.kernels.copy import Move
-from pulse.program.kernels.scan import KeepFrame
+from pulse.program.kernels.copy import MoveRow
+from pulse.program.kernels.scan import KeepFrameRow
 from pulse.program.table.memory import Region
 from pulse.support.bounds import FAR_FRAMES
 
 
-@interleaves(KeepFrame)
-def interleave_keep_frame(cx: InterleavedLowering, row: KeepFrame) -> Iterator[Instruction]:
+@interleaves(KeepFrameRow)
+def interleave_keep_frame(cx: InterleavedLowering, row: KeepFrameRow) -> Iterator[Instruction]:
     """Emit a copy, since streams are in their middle; nothing if only the first frames of a stream are kept."""
     if row.bytes % WORD:
         raise NotInterleavedError("elements of less than a word")
@@ -26,10 +26,10 @@ def interleave_keep_frame(cx: InterleavedLowering, row: KeepFrame) -> Iterator[I
         return
     else:
         cx.require_past(first, row.P)
-    yield Move(dst=cx.data(row.state), src=cx.data(row.new), bytes=row.bytes * LANES)
+    yield MoveRow(dst=cx.data(row.state), src=cx.data(row.new), bytes=row.bytes * LANES)
 
 
-def _last(cx: InterleavedLowering, row: KeepFrame) -> int:
+def _last(cx: InterleavedLowering, row: KeepFrameRow) -> int:
     """Return the value of ``clock*P`` from which on the frame is after the wire's end; FAR_FRAMES if it never is."""
     end: Any = row.end
     if end.buffer.region is not Region.WEIGHTS:

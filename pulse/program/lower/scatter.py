@@ -5,7 +5,7 @@ import math
 from pulse.errors import CompileError
 from pulse.graph import OutletId
 from pulse.ops.scatter import ScatterElements, ScatterND
-from pulse.program.kernels.scatter import ScatterRows
+from pulse.program.kernels.scatter import ScatterRow
 from pulse.program.lower.gather import element_places, row_places
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
@@ -41,5 +41,5 @@ def _write(
     updates = cx.order_axes(updates, range(len(updates.shape)))
     rows = x.size // run if run else 0
     size, count = run * x.dtype.itemsize, places.size
-    cx.emit(ScatterRows(dst=y, indices=places, src=updates, size=size, count=count, rows=rows))
+    cx.emit(ScatterRow(dst=y, indices=places, src=updates, size=size, count=count, rows=rows))
     return y

@@ -2,7 +2,7 @@
 
 from pulse.graph import OutletId
 from pulse.ops.search import TopK
-from pulse.program.kernels.search import TopRows
+from pulse.program.kernels.search import TopRow
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 
@@ -19,7 +19,7 @@ def lower_top_k(cx: Lowering, node: PulsedNode, op: TopK) -> list[Value]:
     others = [axis for axis in range(len(x.shape)) if axis != op.axis]
     rows = x.offsets(others)
     cx.emit(
-        TopRows(
+        TopRow(
             x=x,
             values=values,
             indices=indices,

@@ -8,16 +8,16 @@ import numpy as np
 from pulse.facts import Array
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import InterleavedLowering, interleaves
-from pulse.program.kernels.spectral import Fourier
-from pulse.program.kernels.spectral_interleaved import InterleavedFourier, angles_last
+from pulse.program.kernels.spectral import FourierRow
+from pulse.program.kernels.spectral_interleaved import InterleavedFourierRow, angles_last
 
 
-@interleaves(Fourier)
-def interleave_fourier(cx: InterleavedLowering, row: Fourier) -> Iterator[Instruction]:
+@interleaves(FourierRow)
+def interleave_fourier(cx: InterleavedLowering, row: FourierRow) -> Iterator[Instruction]:
     """Emit the same two rounds, with vectors over the streams."""
     w1, twiddles = cx.constant(row.w1), cx.constant(row.twiddles)
     scales = cx.constant(row.scales)
-    yield InterleavedFourier(
+    yield InterleavedFourierRow(
         x=cx.data(row.x),
         y=cx.data(row.y),
         scratch=cx.data(row.scratch),

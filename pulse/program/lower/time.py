@@ -10,7 +10,7 @@ from pulse.ops.time_ends import FillEnds
 from pulse.ops.time_length import StreamEnd
 from pulse.ops.time_position import Positions, TableRows
 from pulse.program.kernels import time as kernels
-from pulse.program.kernels.copy import Move
+from pulse.program.kernels.copy import MoveRow
 from pulse.program.lower.elementwise import code_of
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Region, Value
@@ -47,7 +47,7 @@ def lower_delay(cx: Lowering, node: PulsedNode, op: Delay) -> list[Value]:
     frame = memory.size // memory.shape[op.axis] * x.dtype.itemsize
     tail = memory.part(op.axis, pulse, pulse + history)
     if history:
-        cx.emit_ending(Move(dst=memory, src=tail, bytes=history * frame))
+        cx.emit_ending(MoveRow(dst=memory, src=tail, bytes=history * frame))
     return [memory.part(op.axis, 0, pulse + op.overlap)]
 
 

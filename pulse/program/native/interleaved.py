@@ -24,8 +24,8 @@ from pulse.program.interleaving import (
     dense,
     further_on,
 )
-from pulse.program.kernels.copy import Copy, Fill
-from pulse.program.kernels.time import Tick
+from pulse.program.kernels.copy import CopyRow, FillRow
+from pulse.program.kernels.time import TickRow
 from pulse.program.lower import attention_interleaved as attention_interleaved
 from pulse.program.lower import conv_interleaved as conv_interleaved
 from pulse.program.lower import copy_interleaved as copy_interleaved
@@ -115,7 +115,7 @@ def _words(region: Region, at: int, count: int) -> Value:
 def interleave(program: NativeExecutable) -> Interleaved | None:
     """Convert the instructions for sixteen streams; return None if they are unknown or one cannot be converted."""
     rows = program.emitted_instructions
-    ticks = [row.instruction for row in rows if isinstance(row.instruction, Tick)]
+    ticks = [row.instruction for row in rows if isinstance(row.instruction, TickRow)]
     if len(ticks) != 1:
         return None
     (tick,) = ticks
@@ -152,7 +152,7 @@ def with_gaps_only(rows: Sequence[Emitted]) -> Iterator[Emitted]:
     """Reduce each fill to the runs that the next copy does not write, if they are few."""
     for row, behind in zip(rows, (*rows[1:], None)):
         fill, copy = row.instruction, None if behind is None else behind.instruction
-        if not isinstance(fill, Fill) or not isinstance(copy, Copy):
+        if not isinstance(fill, FillRow) or not isinstance(copy, CopyRow):
             yield row
             continue
         target: Any = fill.dst
@@ -160,11 +160,11 @@ def with_gaps_only(rows: Sequence[Emitted]) -> Iterator[Emitted]:
         for start, stop in gaps if len(gaps) <= MAX_GAPS else [(0, fill.count)]:
             part = further_on(target, start)
             yield Emitted(
-                Fill(dst=part, size=fill.size, count=stop - start, bits=fill.bits), row.node, row.op
+                FillRow(dst=part, size=fill.size, count=stop - start, bits=fill.bits), row.node, row.op
             )
 
 
-def gaps_of(fill: Fill, copy: Copy) -> list[tuple[int, int]]:
+def gaps_of(fill: FillRow, copy: CopyRow) -> list[tuple[int, int]]:
     """Return the runs of a fill that a copy does not write, in elements of the fill."""
     first: Any = fill.dst
     source: Any = copy.src

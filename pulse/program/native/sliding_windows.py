@@ -13,7 +13,7 @@ from pulse.facts import Array
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaving import WORD, byte_of
-from pulse.program.kernels.copy import Move
+from pulse.program.kernels.copy import MoveRow
 from pulse.program.table.emitted import Emitted
 from pulse.program.table.memory import Buffer, Region, align
 from pulse.program.table.place import Place
@@ -85,7 +85,7 @@ def slide(rows: Sequence[Emitted], ports: Iterable[Place]) -> SlidingWindows:
     ports  the inputs and outputs, which are never in a window that slides
     """
     used = [place.offset for place in ports if place.region is Region.STATE]
-    by_shift: dict[int, list[tuple[Move, Buffer]]] = {}
+    by_shift: dict[int, list[tuple[MoveRow, Buffer]]] = {}
     for move, buffer, shift in _moves(rows):
         if not any(buffer.offset <= at < buffer.offset + buffer.size for at in used):
             by_shift.setdefault(shift, []).append((move, buffer))
@@ -100,13 +100,13 @@ def slide(rows: Sequence[Emitted], ports: Iterable[Place]) -> SlidingWindows:
     return SlidingWindows(tuple(windows), shift * LANES, tuple(move for move, _ in by_shift[shift]), end)
 
 
-def _moves(rows: Sequence[Emitted]) -> Iterator[tuple[Move, Buffer, int]]:
+def _moves(rows: Sequence[Emitted]) -> Iterator[tuple[MoveRow, Buffer, int]]:
     """Yield the moves of long histories to the front of a delay that no later instruction touches, and the shift."""
     later: set[int] = set()
     for row in reversed(rows):
         move = row.instruction
         touched = {value.buffer.offset for value in row.operands if value.buffer.region is Region.STATE}
-        if isinstance(move, Move):
+        if isinstance(move, MoveRow):
             target: Any = move.dst
             source: Any = move.src
             buffer, shift = target.buffer, byte_of(source) - byte_of(target)

@@ -6,7 +6,7 @@ import pytest
 import pulse
 from pulse.ops.spectral import dft_matrix
 from pulse.program.dft_basis import find_dft_basis, tables
-from pulse.program.kernels.spectral import Fourier
+from pulse.program.kernels.spectral import FourierRow
 from pulse.program.lower.matmul_product import neighbours_from
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.dft_matrices import arrange_parts
@@ -124,7 +124,7 @@ def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool)
     none = np.zeros(1, np.int64)
     from_im = none if points.im is None else points.im
     to_im = none if kept_bins.im is None else kept_bins.im
-    row = Fourier(
+    row = FourierRow(
         x=x,
         y=y,
         scratch=np.zeros(2 * length + 2 * turns.size, np.float32),

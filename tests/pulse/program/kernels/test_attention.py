@@ -10,7 +10,7 @@ from pulse.dim import SymbolScope, TDim
 from pulse.jit.language.simd import LANES
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.ops.clock import Clock
-from pulse.program.kernels.attention import BandAttention, scratch_size
+from pulse.program.kernels.attention import BandAttentionRow, scratch_size
 from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.rows import run_both
 
@@ -51,7 +51,7 @@ def check(
     )
     y = np.full((2, pulse, heads * width + 1), 7, np.float32)
     bias = np.ascontiguousarray(np.moveaxis(op.bias, 1, -1))
-    row = BandAttention(
+    row = BandAttentionRow(
         q=q,
         k=k,
         v=v,
@@ -132,7 +132,7 @@ def test_large_scores() -> None:
     """The largest is taken off before the exponential."""
     q, v = np.full((1, 4), 100, np.float32), np.arange(6, dtype=np.float32)[:, None]
     k = np.arange(24, dtype=np.float32).reshape(6, 4)
-    row = BandAttention(
+    row = BandAttentionRow(
         q=q,
         k=k,
         v=v,
@@ -163,7 +163,7 @@ def test_one_head_may_see_nothing() -> None:
     k, v = np.repeat([[1.0] * 8 + [1e4] * 8], 5, axis=0), np.arange(80).reshape(5, 16)
     bias = np.zeros((5, 2))
     bias[:, 0] = -np.inf
-    row = BandAttention(
+    row = BandAttentionRow(
         q=x,
         k=k.astype(np.float32),
         v=v.astype(np.float32),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pulse.program.kernels.attention_whole import WholeAttention, scratch_size
+from pulse.program.kernels.attention_whole import WholeAttentionRow, scratch_size
 from tests.pulse.program.kernels.rows import run_both
 
 BATCHES = 2
@@ -19,7 +19,7 @@ def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float, by_column:
     (_, rows, depth), (_, keys, width) = q.shape, v.shape
     columns = [np.ascontiguousarray(x.transpose(0, 2, 1)) for x in (q, k)]
     y = np.full((BATCHES, rows, width + 1), 7, np.float32)
-    row = WholeAttention(
+    row = WholeAttentionRow(
         q=columns[0],
         k=columns[1] if by_column else k,
         v=v,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.ops.quantize import CodeTable
-from pulse.program.kernels.quantize import LookUpCodes
+from pulse.program.kernels.quantize import LookUpCodesRow
 from tests.pulse.program.kernels.rows import run_both
 
 
@@ -15,6 +15,6 @@ def test_entries_of_codes(first: int, size: int) -> None:
     table = rng.standard_normal(size).astype(np.float32)
     (expected,) = CodeTable(first).eval([x[:-3], table], {})
     y = np.full(x.shape, 7, np.float32)
-    for arrays in run_both(LookUpCodes(x=x, table=table, y=y, count=len(x), first=first, size=size)):
+    for arrays in run_both(LookUpCodesRow(x=x, table=table, y=y, count=len(x), first=first, size=size)):
         np.testing.assert_array_equal(arrays["y"][:-3], expected)
         np.testing.assert_array_equal(arrays["y"][-3:], table[[0, -1, 0]])

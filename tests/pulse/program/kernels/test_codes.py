@@ -10,7 +10,7 @@ import pytest
 
 from pulse.ops.quantize_rows import round_rows
 from pulse.ops.weight_units import UnitLayout
-from pulse.program.kernels.matmul_codes import ProductOfCodes, pack_codes
+from pulse.program.kernels.matmul_codes import ProductOfCodesRow, pack_codes
 from pulse.program.weights import store
 from tests.pulse.program.kernels.groups import finish_of, finish_step
 from tests.pulse.program.kernels.rows import ArrayPart, run_both, run_row
@@ -36,7 +36,7 @@ def case(M, T, K, N, accumulate=0, activation=0, form="int8"):
         total += bias + (y[rows_y[m] :][:N] if accumulate else 0)
         expected[rows_y[m] : rows_y[m] + N] = np.maximum(total, 0) if activation else total
     rows_x, rows_y = rows_x.astype(np.int64), rows_y.astype(np.int64)
-    row = ProductOfCodes(
+    row = ProductOfCodesRow(
         x=x,
         y=y,
         M=M,

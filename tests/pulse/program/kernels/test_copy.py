@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
 from pulse.jit.rows.instruction import number_fields
-from pulse.program.kernels.copy import Copy, Fill, Move, PairedCopy
+from pulse.program.kernels.copy import CopyRow, FillRow, MoveRow, PairedCopyRow
 from tests.pulse.program.kernels.rows import ArrayPart, run_both, run_row
 
 SIZES = (1, 2, 4, 8)
@@ -33,7 +33,7 @@ def check(size: int, sizes: list[int], a: list[int], b: list[int]) -> None:
     want = dst.copy()
     if all(sizes):
         strided_view(want, 0, sizes, b)[...] = strided_view(src, first, sizes, a)
-    row = Copy(
+    row = CopyRow(
         src=ArrayPart(src, first),
         dst=dst,
         size=size,
@@ -100,7 +100,7 @@ def test_copy_stays_inside_of_its_region() -> None:
     sizes, steps = [1, 1, 1, 1, 1, 1000], [0, 0, 0, 0, 0, 1]
     loops = number_fields("n", sizes) | number_fields("a", steps) | number_fields("b", steps)
     with pytest.raises(IndexError):
-        run_row(Copy(src=src, dst=dst, size=4, **loops), python=True)
+        run_row(CopyRow(src=src, dst=dst, size=4, **loops), python=True)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -109,7 +109,7 @@ def test_copy_stays_inside_of_its_region() -> None:
 def test_fill_writes_every_element(size: int, count: int, value: int) -> None:
     dst = numbers(size, count)
     want = np.full(count, value & ((1 << 8 * size) - 1), f"u{size}").view(dst.dtype)
-    for arrays in run_both(Fill(dst=dst, size=size, count=count, bits=value)):
+    for arrays in run_both(FillRow(dst=dst, size=size, count=count, bits=value)):
         np.testing.assert_array_equal(arrays["dst"], want)
 
 
@@ -118,7 +118,7 @@ def test_move_overlaps(start: int, count: int) -> None:
     memory = numbers(1, 1000)
     want = memory.copy()
     want[:count] = memory[start : start + count]
-    for arrays in run_both(Move(dst=memory, src=ArrayPart(memory, start), bytes=count)):
+    for arrays in run_both(MoveRow(dst=memory, src=ArrayPart(memory, start), bytes=count)):
         np.testing.assert_array_equal(arrays["dst"], want)
 
 
@@ -132,7 +132,7 @@ def test_pairs_join_two_tensors(rows: int, columns: int) -> None:
         for array, step, width in zip([arrays[0].copy(), *arrays[1:]], steps, [2 * columns, columns, columns])
     )
     want[:, ::2], want[:, 1::2] = left, right
-    row = PairedCopy(
+    row = PairedCopyRow(
         dst=arrays[0],
         src0=arrays[1],
         src1=arrays[2],

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pulse.program.kernels.conv_depthwise import Depthwise
+from pulse.program.kernels.conv_depthwise import DepthwiseRow
 from tests.pulse.program.kernels.groups import finish_of, finish_step
 from tests.pulse.program.kernels.rows import run_both, run_row
 
@@ -23,7 +23,7 @@ def window_case(M, T, C, activation):
             total = total + x[rows_x[m] + taps[t] :][:C].astype(np.float64) * w[t]
         expected[rows_y[m] : rows_y[m] + C] = np.maximum(total, 0) if activation else total
     rows_x, rows_y, taps = (table.astype(np.int64) for table in (rows_x, rows_y, taps))
-    row = Depthwise(
+    row = DepthwiseRow(
         x=x,
         y=y,
         M=M,

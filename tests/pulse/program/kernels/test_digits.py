@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.program.kernels.matmul_digits import MAX_ROW
-from pulse.program.kernels.matmul_product import Product
+from pulse.program.kernels.matmul_product import ProductRow
 from pulse.program.kernels.matmul_product_blocks import pack_product
 from tests.pulse.program.kernels.groups import finish_of
 from tests.pulse.program.kernels.rows import run_both, run_row
@@ -15,7 +15,7 @@ RNG = np.random.default_rng(3)
 def outputs(x: np.ndarray, taps: list[int], K: int, w: np.ndarray, python: bool) -> list[np.ndarray]:
     """The rows of x, [M, …], times the codes w [T * K, N], without bias and with scales of 1."""
     M, N = len(x), w.shape[1]
-    row = Product(
+    row = ProductRow(
         x=x,
         y=np.zeros((M, N), np.float32),
         M=M,

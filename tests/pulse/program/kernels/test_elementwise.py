@@ -8,7 +8,7 @@ import pytest
 
 from pulse.jit.rows.instruction import number_fields
 from pulse.ops.elementwise_functions import ELEMENTWISE
-from pulse.program.kernels.elementwise import Chain32, Chain64, ChainInput, ChainOutput, MicroOp
+from pulse.program.kernels.elementwise import Chain32Row, Chain64Row, ChainInput, ChainOutput, MicroOp
 from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES, ceil64, floor64, fmod64, rint64
 from tests.pulse.program.kernels.rows import ArrayPart, run_both, run_row
 
@@ -139,7 +139,7 @@ def test_bits_agree_with_numpy(name, dtype):
     z = RNG.integers(0, 8 if name.startswith("shift") else np.iinfo(dtype).max, 300).astype(dtype)
     inputs = [x, z][: ELEMENTWISE[name].arity]
     y = np.zeros_like(x)
-    for output in run_chain(Chain64, inputs, inputs, y, y, [(name, 9, 0, len(inputs) - 1, 0, 0.0, 0.0)]):
+    for output in run_chain(Chain64Row, inputs, inputs, y, y, [(name, 9, 0, len(inputs) - 1, 0, 0.0, 0.0)]):
         np.testing.assert_array_equal(output, ELEMENTWISE[name].run(*inputs))
 
 
@@ -150,11 +150,11 @@ def test_values_agree_with_numpy(name):
     p, q = (*PARAMS[:params], 0.0, 0.0)[:2]
     y = np.zeros(len(inputs[0]), np.float32)
     registers = [*range(len(inputs)), 0, 0][:3]
-    for output in run_chain(Chain32, inputs, inputs, y, y, [(name, 9, *registers, p, q)]):
+    for output in run_chain(Chain32Row, inputs, inputs, y, y, [(name, 9, *registers, p, q)]):
         check_close(name, inputs, output, RELATIVE.get(name, 8e-7))
     doubles = [x.astype(np.float64) for x in inputs]
     y64 = np.zeros(len(y))
-    for output in run_chain(Chain64, doubles, doubles, y64, y64, [(name, 9, *registers, p, q)]):
+    for output in run_chain(Chain64Row, doubles, doubles, y64, y64, [(name, 9, *registers, p, q)]):
         check_close(name, inputs, output, 1e-12)
 
 
@@ -162,7 +162,7 @@ def test_values_agree_with_numpy(name):
 def test_gelu_has_two_forms(tanh_form):
     x = np.linspace(-6, 6, 999).astype(np.float32)
     y = np.zeros_like(x)
-    for output in run_chain(Chain32, [x], [x], y, y, [("gelu", 8, 0, 0, 0, tanh_form, 0.0)]):
+    for output in run_chain(Chain32Row, [x], [x], y, y, [("gelu", 8, 0, 0, 0, tanh_form, 0.0)]):
         np.testing.assert_allclose(
             output, ELEMENTWISE["gelu"].run(x.astype(np.float64), tanh_form), atol=1e-6
         )
@@ -172,7 +172,7 @@ def test_gelu_has_two_forms(tanh_form):
 def test_powers_agree_with_numpy(exponent):
     x = np.abs(RNG.standard_normal(50)).astype(np.float32)
     y = np.zeros_like(x)
-    for output in run_chain(Chain32, [x], [x], y, y, [("powc", 8, 0, 0, 0, exponent, 0.0)]):
+    for output in run_chain(Chain32Row, [x], [x], y, y, [("powc", 8, 0, 0, 0, exponent, 0.0)]):
         np.testing.assert_allclose(output, x.astype(np.float64) ** exponent, rtol=1e-6)
 
 
@@ -227,7 +227,7 @@ def test_chain_reads_any_strides(shape, python):
             ("where", 0, 2, 9, 1, 0.0, 0.0),  # takes the register of an input
             ("affine", 15, 0, 0, 0, 2.0, -1.0),
         ]
-        (output,) = run_chain(Chain32, [b0, b1, b2], [x0, x1, x2], base, y, ops, python=python)
+        (output,) = run_chain(Chain32Row, [b0, b1, b2], [x0, x1, x2], base, y, ops, python=python)
         expected = np.where(x2, np.tanh(x0.astype(np.float64) + x1), x1) * 2 - 1
         np.testing.assert_allclose(
             seen_as(output, base, y), np.broadcast_to(expected, shape), rtol=2e-6, atol=2e-6
@@ -238,7 +238,7 @@ def test_chain_reads_any_strides(shape, python):
 def test_chain_reads_every_second_element_and_no_further(count):
     x = np.arange(2 * count - 1, dtype=np.float32)
     y = np.zeros(count, np.float32)
-    for output in run_chain(Chain32, [x], [x[::2]], y, y, [("mulc", 8, 0, 0, 0, 2.0, 0.0)]):
+    for output in run_chain(Chain32Row, [x], [x[::2]], y, y, [("mulc", 8, 0, 0, 0, 2.0, 0.0)]):
         np.testing.assert_array_equal(output, 2 * x[::2])
 
 
@@ -254,7 +254,9 @@ def test_chain_reads_short_rows_and_repeats_elements(shape):
         np.arange(columns, dtype=np.float32),
         [("add", 8, 0, 1, 0, 0.0, 0.0), ("mul", 9, 8, 2, 0, 0.0, 0.0)],
     )
-    for output in run_chain(Chain32, [x, z, same], [every_seventh, z[:, None], same], y, y[:, :columns], ops):
+    for output in run_chain(
+        Chain32Row, [x, z, same], [every_seventh, z[:, None], same], y, y[:, :columns], ops
+    ):
         np.testing.assert_array_equal(
             output.reshape(y.shape)[:, :columns], (every_seventh + z[:, None]) * same
         )
@@ -271,7 +273,7 @@ def seen_as(output, base, view):
 def test_comparisons_are_stored_as_bool(shape):
     (b0, x0), (b1, x1) = (random_view(shape, np.float32) for _ in range(2))
     base, y = output_view(shape, np.bool_)
-    for output in run_chain(Chain32, [b0, b1], [x0, x1], base, y, [("greater", 8, 0, 1, 0, 0.0, 0.0)]):
+    for output in run_chain(Chain32Row, [b0, b1], [x0, x1], base, y, [("greater", 8, 0, 1, 0, 0.0, 0.0)]):
         np.testing.assert_array_equal(seen_as(output, base, y), np.broadcast_to(x0 > x1, shape))
 
 
@@ -281,13 +283,13 @@ def test_comparisons_are_stored_as_bool(shape):
 def test_no_function_is_a_copy(source, target, count):
     x = (np.arange(count) % 3 - 1).astype(source)
     y = np.zeros(count, target)
-    for output in run_chain(Chain32, [x], [x], y, y, []):
+    for output in run_chain(Chain32Row, [x], [x], y, y, []):
         np.testing.assert_array_equal(output, x.astype(target))
 
 
 def test_any_byte_but_zero_is_true():
     x, y = np.array([0, 1, 2, 255], np.uint8).view(np.bool_), np.zeros(4, np.float32)
-    for kind in (Chain32, Chain64):
+    for kind in (Chain32Row, Chain64Row):
         for output in run_chain(kind, [x], [x], y, y, []):
             np.testing.assert_array_equal(output, [0, 1, 1, 1])
 
@@ -302,7 +304,7 @@ def test_chain64_converts_as_numpy(source, target):
     )
     x = np.resize(np.array(values).astype(source), (3, 31))
     y = np.zeros((3, 31), target)
-    for output in run_chain(Chain64, [x], [x], y, y, []):
+    for output in run_chain(Chain64Row, [x], [x], y, y, []):
         np.testing.assert_array_equal(output, x.astype(target))
 
 
@@ -311,7 +313,7 @@ def test_chain64_is_exact_for_large_integers():
     z = np.array([2, 2, 2, 2, 5], np.int64)
     y = np.zeros(5, np.int64)
     for name in ("div", "add", "sub", "mod", "fmod", "min", "max", "equal"):
-        for output in run_chain(Chain64, [x, z], [x, z], y, y, [(name, 8, 0, 1, 0, 0.0, 0.0)]):
+        for output in run_chain(Chain64Row, [x, z], [x, z], y, y, [(name, 8, 0, 1, 0, 0.0, 0.0)]):
             np.testing.assert_array_equal(output, ELEMENTWISE[name].run(x, z))
 
 
@@ -320,7 +322,12 @@ def test_chain64_reads_any_strides(shape):
     (b0, x0), (b1, x1) = (random_view(shape, dtype) for dtype in (np.int32, np.float64))
     base, y = output_view(shape, np.float32)
     for output in run_chain(
-        Chain64, [b0, b1], [x0, x1], base, y, [("mul", 8, 0, 1, 0, 0.0, 0.0), ("neg", 9, 8, 0, 0, 0.0, 0.0)]
+        Chain64Row,
+        [b0, b1],
+        [x0, x1],
+        base,
+        y,
+        [("mul", 8, 0, 1, 0, 0.0, 0.0), ("neg", 9, 8, 0, 0, 0.0, 0.0)],
     ):
         np.testing.assert_allclose(seen_as(output, base, y), np.broadcast_to(-(x0 * x1), shape), rtol=1e-7)
 

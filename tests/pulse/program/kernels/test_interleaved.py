@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 from pulse.jit.language.simd import LANES
-from pulse.program.kernels.conv_depthwise import Depthwise
-from pulse.program.kernels.conv_interleaved import InterleavedDepthwise
+from pulse.program.kernels.conv_depthwise import DepthwiseRow
+from pulse.program.kernels.conv_interleaved import InterleavedDepthwiseRow
 from pulse.program.kernels.matmul_finish import STEPS, Finish
-from pulse.program.kernels.matmul_interleaved import COLUMNS, InterleavedProduct, interleaved_weights
-from pulse.program.kernels.matmul_product import Product
+from pulse.program.kernels.matmul_interleaved import COLUMNS, InterleavedProductRow, interleaved_weights
+from pulse.program.kernels.matmul_product import ProductRow
 from pulse.program.kernels.matmul_product_blocks import pack_product
-from pulse.program.kernels.norm import LayerNormRows
-from pulse.program.kernels.norm_interleaved import InterleavedLayerNorm
+from pulse.program.kernels.norm import LayerNormRow
+from pulse.program.kernels.norm_interleaved import InterleavedLayerNormRow
 from pulse.program.kernels.recurrent_gates import pack_gates
-from pulse.program.kernels.recurrent_gru import Gru
-from pulse.program.kernels.recurrent_gru_small import GruEights, GruFours, SmallGrus, pack_small
-from pulse.program.kernels.recurrent_interleaved import InterleavedGru, gates_by_unit, small_gates_by_unit
+from pulse.program.kernels.recurrent_gru import GruRow
+from pulse.program.kernels.recurrent_gru_small import GruEightsRow, GruFoursRow, SmallGruFields, pack_small
+from pulse.program.kernels.recurrent_interleaved import InterleavedGruRow, gates_by_unit, small_gates_by_unit
 from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.groups import activation, finish_of, finish_step
 from tests.pulse.program.kernels.interleaved_rows import RNG, Array, compare_rows, floats, interleave
@@ -77,10 +77,10 @@ def test_products_of_sixteen_streams_agree_with_single_ones(
         "accumulate": accumulate,
     }
     singles = [
-        Product(**common, x=x[i], y=y[i], W=packed, bias=bias, scales=None, finish=finish(added[i]))
+        ProductRow(**common, x=x[i], y=y[i], W=packed, bias=bias, scales=None, finish=finish(added[i]))
         for i in range(LANES)
     ]
-    several = InterleavedProduct(
+    several = InterleavedProductRow(
         **common,
         x=interleave(x),
         y=interleave(y),
@@ -109,8 +109,8 @@ def test_depthwise_windows(M: int, T: int, C: int, step: str | None) -> None:
         "C": C,
         "finish": finish_of(finish_step(name, bias, rows_y) for name in steps),
     }
-    singles = [Depthwise(**common, x=x[i], y=y[i]) for i in range(LANES)]
-    compare_rows(singles, InterleavedDepthwise(**common, x=interleave(x), y=interleave(y)), "y")
+    singles = [DepthwiseRow(**common, x=x[i], y=y[i]) for i in range(LANES)]
+    compare_rows(singles, InterleavedDepthwiseRow(**common, x=interleave(x), y=interleave(y)), "y")
 
 
 @pytest.mark.parametrize(("M", "R"), [(1, 1), (2, 5), (1, 16), (3, 35)])
@@ -126,8 +126,8 @@ def test_layer_normalisation(M: int, R: int) -> None:
         "R": R,
         "eps": 1e-3,
     }
-    singles = [LayerNormRows(**common, x=x[i], y=y[i]) for i in range(LANES)]
-    compare_rows(singles, InterleavedLayerNorm(**common, x=interleave(x), y=interleave(y)), "y")
+    singles = [LayerNormRow(**common, x=x[i], y=y[i]) for i in range(LANES)]
+    compare_rows(singles, InterleavedLayerNormRow(**common, x=interleave(x), y=interleave(y)), "y")
 
 
 ALL_FRAMES: Mapping[str, Any] = {
@@ -158,10 +158,10 @@ def test_recurrent_layers(T: int, B: int, H: int, clip: float) -> None:
         "g": activation("tanh"),
     }
     singles = [
-        Gru(**common, **ALL_FRAMES, y=y[i], h=h[i], x=x[i], W=packed, reverse=False, scales=None)
+        GruRow(**common, **ALL_FRAMES, y=y[i], h=h[i], x=x[i], W=packed, reverse=False, scales=None)
         for i in range(LANES)
     ]
-    several = InterleavedGru(
+    several = InterleavedGruRow(
         **common,
         y=interleave(y),
         h=interleave(h),
@@ -177,10 +177,12 @@ def test_recurrent_layers(T: int, B: int, H: int, clip: float) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "count", "backwards"),
-    [(GruFours, 1, 0), (GruFours, 3, 0b010), (GruFours, 4, 0b1001), (GruEights, 2, 0b01)],
+    [(GruFoursRow, 1, 0), (GruFoursRow, 3, 0b010), (GruFoursRow, 4, 0b1001), (GruEightsRow, 2, 0b01)],
 )
 @pytest.mark.parametrize(("T", "B"), [(1, 3), (5, 1), (2, 2)])
-def test_small_layers_side_by_side(kind: type[SmallGrus], count: int, backwards: int, T: int, B: int) -> None:
+def test_small_layers_side_by_side(
+    kind: type[SmallGruFields], count: int, backwards: int, T: int, B: int
+) -> None:
     width = kind.width
     packed = pack_small([floats(3 * width, width) * np.float32(0.4) for _ in range(count)], width)
     bias = np.zeros(LANES, np.float32)
@@ -201,7 +203,7 @@ def test_small_layers_side_by_side(kind: type[SmallGrus], count: int, backwards:
         "f": activation("sigmoid"),
         "g": activation("tanh"),
     }
-    several = InterleavedGru(
+    several = InterleavedGruRow(
         **common,
         y=interleave(y),
         h=interleave(h),

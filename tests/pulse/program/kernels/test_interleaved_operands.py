@@ -8,21 +8,21 @@ import pytest
 from pulse.jit.language.simd import LANES
 from pulse.ops.spectral import dft_matrix
 from pulse.program.dft_basis import find_dft_basis, tables
-from pulse.program.kernels.matmul import Matmul
+from pulse.program.kernels.matmul import MatmulRow
 from pulse.program.kernels.matmul_finish import GATES, Finish, GateFinish
-from pulse.program.kernels.matmul_interleaved import COLUMNS, InterleavedProduct, interleaved_weights
-from pulse.program.kernels.matmul_interleaved_batches import InterleavedMatmul
-from pulse.program.kernels.matmul_product import Product
+from pulse.program.kernels.matmul_interleaved import COLUMNS, InterleavedProductRow, interleaved_weights
+from pulse.program.kernels.matmul_interleaved_batches import InterleavedMatmulRow
+from pulse.program.kernels.matmul_product import ProductRow
 from pulse.program.kernels.matmul_product_blocks import pack_product
-from pulse.program.kernels.norm import SoftmaxRows
-from pulse.program.kernels.norm_interleaved import InterleavedSoftmax
+from pulse.program.kernels.norm import SoftmaxRow
+from pulse.program.kernels.norm_interleaved import InterleavedSoftmaxRow
 from pulse.program.kernels.recurrent_gates import pack_gates
-from pulse.program.kernels.recurrent_interleaved_lstm import InterleavedLstm, four_gates_by_unit
-from pulse.program.kernels.recurrent_lstm import Lstm
-from pulse.program.kernels.reduce import MAX, MIN, PROD, SUM, ReduceRows
-from pulse.program.kernels.reduce_interleaved import InterleavedReduceRows
-from pulse.program.kernels.spectral import Fourier
-from pulse.program.kernels.spectral_interleaved import InterleavedFourier, angles_last
+from pulse.program.kernels.recurrent_interleaved_lstm import InterleavedLstmRow, four_gates_by_unit
+from pulse.program.kernels.recurrent_lstm import LstmRow
+from pulse.program.kernels.reduce import MAX, MIN, PROD, SUM, ReduceRow
+from pulse.program.kernels.reduce_interleaved import InterleavedReduceRow
+from pulse.program.kernels.spectral import FourierRow
+from pulse.program.kernels.spectral_interleaved import InterleavedFourierRow, angles_last
 from pulse.program.lower.matmul_product import neighbours_from
 from pulse.support.bounds import FAR
 from tests.pulse.program.dft_matrices import arrange_parts
@@ -46,8 +46,8 @@ def test_products_of_operands(B: int, M: int, K: int, N: int, transposed: bool) 
         **dict(zip(("am", "ak", "bk", "bn", "ym", "yn"), strides)),
         "scale": 0.75,
     }
-    singles = [Matmul(**common, **{name: each[i] for name, each in arrays.items()}) for i in range(LANES)]
-    several = InterleavedMatmul(**common, **{name: interleave(each) for name, each in arrays.items()})
+    singles = [MatmulRow(**common, **{name: each[i] for name, each in arrays.items()}) for i in range(LANES)]
+    several = InterleavedMatmulRow(**common, **{name: interleave(each) for name, each in arrays.items()})
     compare_rows(singles, several, "y")
 
 
@@ -65,8 +65,8 @@ def test_reductions_of_sixteen_streams_agree_with_single_ones(kind: int, M: int,
         "kind": kind,
         "scale": 0.5,
     }
-    singles = [ReduceRows(**common, x=x[i], y=y[i]) for i in range(LANES)]
-    compare_rows(singles, InterleavedReduceRows(**common, x=interleave(x), y=interleave(y)), "y")
+    singles = [ReduceRow(**common, x=x[i], y=y[i]) for i in range(LANES)]
+    compare_rows(singles, InterleavedReduceRow(**common, x=interleave(x), y=interleave(y)), "y")
 
 
 @pytest.mark.parametrize("log", [0, 1])
@@ -76,8 +76,8 @@ def test_softmax_of_sixteen_streams_agrees_with_single_ones(M: int, R: int, log:
     x, y = floats(LANES, M * (R + 1)) * np.float32(5), floats(LANES, M * (R + 1))
     x[:, 0] = -np.inf if R > 1 else 1
     common: dict[str, Any] = {"M": M, "rows_x": rows, "rows_y": rows[::-1].copy(), "R": R, "log": log}
-    singles = [SoftmaxRows(**common, x=x[i], y=y[i]) for i in range(LANES)]
-    compare_rows(singles, InterleavedSoftmax(**common, x=interleave(x), y=interleave(y)), "y")
+    singles = [SoftmaxRow(**common, x=x[i], y=y[i]) for i in range(LANES)]
+    compare_rows(singles, InterleavedSoftmaxRow(**common, x=interleave(x), y=interleave(y)), "y")
 
 
 @pytest.mark.parametrize(("left", "right"), [("tanh", "sigmoid"), (None, "sigmoid"), ("sigmoid", None)])
@@ -104,10 +104,10 @@ def test_gates_after_a_product(left: str | None, right: str | None) -> None:
         "accumulate": False,
     }
     singles = [
-        Product(**common, x=x[i], y=y[i], W=packed, bias=bias, scales=None, finish=finish(gated[i]))
+        ProductRow(**common, x=x[i], y=y[i], W=packed, bias=bias, scales=None, finish=finish(gated[i]))
         for i in range(LANES)
     ]
-    several = InterleavedProduct(
+    several = InterleavedProductRow(
         **common,
         x=interleave(x),
         y=interleave(y),
@@ -155,7 +155,7 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
     x, y = floats(LANES, M * reach), floats(LANES, M * width)
     scratch = np.zeros((LANES, 2 * length + 2 * twiddles.size), np.float32)
     singles = [
-        Fourier(
+        FourierRow(
             **common,
             x=x[i],
             y=y[i],
@@ -170,7 +170,7 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
         )
         for i in range(LANES)
     ]
-    several = InterleavedFourier(
+    several = InterleavedFourierRow(
         **common,
         x=interleave(x),
         y=interleave(y),
@@ -202,7 +202,7 @@ def test_lstm_layers(T: int, B: int, H: int, clip: float, couples: int) -> None:
         "out": activation("tanh"),
     }
     singles = [
-        Lstm(
+        LstmRow(
             **common,
             y=y[i],
             h=h[i],
@@ -222,7 +222,7 @@ def test_lstm_layers(T: int, B: int, H: int, clip: float, couples: int) -> None:
         )
         for i in range(LANES)
     ]
-    several = InterleavedLstm(
+    several = InterleavedLstmRow(
         **common,
         y=interleave(y),
         h=interleave(h),
@@ -237,7 +237,7 @@ def test_infinities_stay_in_their_streams() -> None:
     x = floats(LANES, 6)
     x[3, 2], x[5, 1] = np.nan, np.inf
     rows = np.zeros(1, np.int64)
-    row = InterleavedSoftmax(
+    row = InterleavedSoftmaxRow(
         x=interleave(x), y=np.zeros((6, LANES), np.float32), M=1, rows_x=rows, rows_y=rows, R=6, log=False
     )
     for after in run_both(row):

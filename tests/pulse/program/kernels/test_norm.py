@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pulse.program.kernels.norm import LayerNormRows, SoftmaxRows
+from pulse.program.kernels.norm import LayerNormRow, SoftmaxRow
 from tests.pulse.program.kernels.rows import run_both
 
 COUNTS = [0, 1, 2, 15, 16, 17, 64, 80, 200, 512]
@@ -25,7 +25,7 @@ def check_softmax(x: np.ndarray, log: int) -> None:
     want = y.copy()
     want[:, :count] = softmax(x, log)
     rows_x, rows_y = np.arange(rows) * count, np.arange(rows) * (count + 1)
-    row = SoftmaxRows(x=x, y=y, M=rows, rows_x=rows_x, rows_y=rows_y, R=count, log=log)
+    row = SoftmaxRow(x=x, y=y, M=rows, rows_x=rows_x, rows_y=rows_y, R=count, log=log)
     for results in run_both(row):
         np.testing.assert_allclose(results["y"], want, rtol=4e-6, atol=1e-6 if log else 1e-30)
 
@@ -53,7 +53,7 @@ def test_softmax_of_masked_and_large_numbers(log: int, count: int) -> None:
 def test_softmax_of_a_masked_element_is_zero() -> None:
     x = np.array([[0, -np.inf, -1e30]], np.float32)
     rows = np.zeros(1, np.int64)
-    for arrays in run_both(SoftmaxRows(x=x, y=x, M=1, rows_x=rows, rows_y=rows, R=3, log=False)):
+    for arrays in run_both(SoftmaxRow(x=x, y=x, M=1, rows_x=rows, rows_y=rows, R=3, log=False)):
         np.testing.assert_array_equal(arrays["y"], [[1, 0, 0]])
 
 
@@ -70,7 +70,7 @@ def test_layer_norm_agrees_with_numpy(rows: int, count: int, mean: float) -> Non
         wide = x.astype(np.float64)
         spread = np.sqrt(wide.var(1, keepdims=True) + 1e-5)
         want[:, :count] = (wide - wide.mean(1, keepdims=True)) / spread * scale + bias
-    row = LayerNormRows(
+    row = LayerNormRow(
         x=x,
         y=y,
         M=rows,

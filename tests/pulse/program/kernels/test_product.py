@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from pulse.ops.weight_units import UnitLayout
-from pulse.program.kernels.matmul import Matmul
+from pulse.program.kernels.matmul import MatmulRow
 from pulse.program.kernels.matmul_finish import BY_COLUMN, STEPS
-from pulse.program.kernels.matmul_product import Product
+from pulse.program.kernels.matmul_product import ProductRow
 from pulse.program.kernels.matmul_product_blocks import PANEL, pack_product
-from pulse.program.kernels.matmul_product_few import WIDTHS, ProductFew, few_columns, pack_few
+from pulse.program.kernels.matmul_product_few import WIDTHS, ProductFewRow, few_columns, pack_few
 from pulse.program.weights import Stored, store
 from tests.pulse.program.kernels.groups import finish_of, finish_step
 from tests.pulse.program.kernels.rows import run_both, run_row
@@ -60,9 +60,9 @@ def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32", width
     }
     fields["finish"] = finish_of([finish_step("relu", x, fields["rows_x"])] * activation)
     if width is None:
-        row = Product(**fields, W=pack_product(stored.codes))
+        row = ProductRow(**fields, W=pack_product(stored.codes))
     else:
-        row = ProductFew(**fields, W=pack_few(stored.codes, width), width=width)
+        row = ProductFewRow(**fields, W=pack_few(stored.codes, width), width=width)
     assert row.form == form
     return row, expected
 
@@ -236,7 +236,7 @@ def test_matmul_agrees_with_numpy(B, M, K, N, order_a, order_b, order_y):
     )
     a, b, y = floats(B * M * K + 1), floats(B * K * N + 1), floats(B * M * N + 1)
     batch_a, batch_b, batch_y = (RNG.permutation(B).astype(np.int64) * size for size in (M * K, K * N, M * N))
-    row = Matmul(
+    row = MatmulRow(
         a=a,
         b=b,
         y=y,

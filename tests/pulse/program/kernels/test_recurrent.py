@@ -10,10 +10,10 @@ from pulse.jit.rows.instruction import Form
 from pulse.ops.recurrent_cells import GATE_COUNTS, Activation, Cell, CellKind
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.cumulative import CumSumRow
-from pulse.program.kernels.recurrent import RecurrentRow, Rnn
+from pulse.program.kernels.recurrent import RecurrentFloatFields, RnnRow
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
-from pulse.program.kernels.recurrent_gru import Gru, GruReset
-from pulse.program.kernels.recurrent_lstm import Lstm
+from pulse.program.kernels.recurrent_gru import GruResetRow, GruRow
+from pulse.program.kernels.recurrent_lstm import LstmRow
 from pulse.program.weights import Stored, store
 from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.groups import activation
@@ -106,13 +106,15 @@ def check(
     if split:
         last = pack_gates(codes[2 * H :], H)
         scratch = np.zeros((2, H), np.float32)
-        row: RecurrentRow = GruReset(**fields, last=last, scratch=scratch, last_scales=split_scales[1])
+        row: RecurrentFloatFields = GruResetRow(
+            **fields, last=last, scratch=scratch, last_scales=split_scales[1]
+        )
     elif kind == "gru":
-        row = Gru(**fields, bias=own_bias)
+        row = GruRow(**fields, bias=own_bias)
     elif kind == "lstm":
-        row = Lstm(**fields, c=c, c0=c0, step_c0=H, peepholes=peepholes, couples=cell.input_forget)
+        row = LstmRow(**fields, c=c, c0=c0, step_c0=H, peepholes=peepholes, couples=cell.input_forget)
     else:
-        row = Rnn(**fields)
+        row = RnnRow(**fields)
     assert row.form == form
     for after in run_both(row):
         np.testing.assert_allclose(after["y"], expected, rtol=1e-4, atol=1e-5)

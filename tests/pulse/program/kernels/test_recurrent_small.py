@@ -5,13 +5,13 @@ import pytest
 
 from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS
-from pulse.program.kernels.recurrent_gru_small import GruEights, GruFours, SmallGrus, pack_small
+from pulse.program.kernels.recurrent_gru_small import GruEightsRow, GruFoursRow, SmallGruFields, pack_small
 from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.groups import activation
 from tests.pulse.program.kernels.rows import run_both, run_row
 
 RNG = np.random.default_rng(3)
-KINDS = [GruFours, GruEights]
+KINDS = [GruFoursRow, GruEightsRow]
 
 
 def floats(*shape: int) -> np.ndarray:
@@ -19,7 +19,7 @@ def floats(*shape: int) -> np.ndarray:
 
 
 def check(
-    kind: type[SmallGrus],
+    kind: type[SmallGruFields],
     T: int,
     B: int,
     H: int,
@@ -82,7 +82,7 @@ def check(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("T", "B"), [(1, 1), (5, 1), (3, 4), (1, 7), (0, 2)])
-def test_whole_sequences(kind: type[SmallGrus], T: int, B: int) -> None:
+def test_whole_sequences(kind: type[SmallGruFields], T: int, B: int) -> None:
     width = kind.width
     for H in (1, width - 1, width):
         for count in range(2, 16 // width + 1):
@@ -91,7 +91,7 @@ def test_whole_sequences(kind: type[SmallGrus], T: int, B: int) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("T", "B"), [(1, 1), (5, 1), (4, 3)])
-def test_frames_of_layers_that_run_backwards(kind: type[SmallGrus], T: int, B: int) -> None:
+def test_frames_of_layers_that_run_backwards(kind: type[SmallGruFields], T: int, B: int) -> None:
     width = kind.width
     for count in range(2, 16 // width + 1):
         for backwards in range(1, 1 << count):
@@ -104,19 +104,21 @@ def test_frames_of_layers_that_run_backwards(kind: type[SmallGrus], T: int, B: i
 )
 @pytest.mark.parametrize("reload", [False, True])
 def test_frames_outside_of_the_stream_leave_the_state_alone(
-    kind: type[SmallGrus], clock: int, end: int, offset: int, reload: bool
+    kind: type[SmallGruFields], clock: int, end: int, offset: int, reload: bool
 ) -> None:
     check(kind, 4, 2, kind.width - 1, 2, clock, end, offset, reload)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_activations_and_limits(kind: type[SmallGrus], name: str) -> None:
+def test_activations_and_limits(kind: type[SmallGruFields], name: str) -> None:
     check(kind, 3, 2, kind.width, 2, names=(name, name))
     check(kind, 3, 2, kind.width, 2, clip=0.3)
 
 
-def states(kind: type[SmallGrus], z: np.ndarray, r: np.ndarray, c: np.ndarray, own_bias: float) -> np.ndarray:
+def states(
+    kind: type[SmallGruFields], z: np.ndarray, r: np.ndarray, c: np.ndarray, own_bias: float
+) -> np.ndarray:
     """The states after one frame of sequences that begin with 1, without recurrent weights; one gate input each."""
     width, B = kind.width, len(z)
     projected = np.broadcast_to(np.stack([z, r, c], 1).astype(np.float32)[..., None], (1, B, 3, width))
@@ -148,7 +150,7 @@ def states(kind: type[SmallGrus], z: np.ndarray, r: np.ndarray, c: np.ndarray, o
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_errors_of_the_usual_activations(kind: type[SmallGrus]) -> None:
+def test_errors_of_the_usual_activations(kind: type[SmallGruFields]) -> None:
     """Of each gate by itself: 5 ulp of 1 for tanh, 3 for the sigmoids."""
     x, large = np.linspace(-30, 30, 60001), np.full(60001, 200.0)
     ulp = float(np.finfo(np.float32).eps) / 2
@@ -164,7 +166,7 @@ def test_errors_of_the_usual_activations(kind: type[SmallGrus]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_layers_do_not_affect_each_other(kind: type[SmallGrus]) -> None:
+def test_layers_do_not_affect_each_other(kind: type[SmallGruFields]) -> None:
     """Not even NaN."""
     width = kind.width
     projected = np.zeros((2, 2, 1, 3, width), np.float32)

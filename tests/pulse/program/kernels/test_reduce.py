@@ -7,7 +7,7 @@ import pytest
 
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.kernels.pool import PoolRow
-from pulse.program.kernels.reduce import ArgRows, ReduceRows
+from pulse.program.kernels.reduce import ArgRow, ReduceRow
 from tests.pulse.program.kernels.rows import run_both
 
 
@@ -90,7 +90,7 @@ def test_reductions_agree_with_numpy(kind: int, special: bool, stride: int, rows
     want = y.copy()
     with np.errstate(invalid="ignore"):
         want[::2] = reduce_axis(x[:, :, 0], kind, -2.0)
-    row = ReduceRows(
+    row = ReduceRow(
         x=x, y=y, M=rows, rows_x=starts, rows_y=ends, R=count, stride=stride, kind=kind, scale=-2.0
     )
     check(row, want)
@@ -108,7 +108,7 @@ def test_arg_reductions_agree_with_numpy(
     find = np.argmax if kind == 1 else np.argmin
     values = x[:, :, 0]
     want = count - 1 - find(values[:, ::-1], 1) if last else find(values, 1)
-    row = ArgRows(
+    row = ArgRow(
         x=x,
         y=np.zeros(4, np.int64),
         M=4,
@@ -125,7 +125,7 @@ def test_arg_reductions_agree_with_numpy(
 
 def test_arg_rows_of_infinities() -> None:
     x = np.array([[-np.inf, -np.inf], [-np.inf, np.inf]], np.float32)
-    row = ArgRows(
+    row = ArgRow(
         x=x,
         y=np.zeros(2, np.int64),
         M=2,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pulse.dim import SymbolScope, TDim
 from pulse.ops.clock import Clock
-from pulse.program.kernels.scan import KeepFrame
+from pulse.program.kernels.scan import KeepFrameRow
 from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.rows import run_both
 
@@ -28,7 +28,7 @@ def test_frames_of_the_stream_only(
     old, new = np.zeros(shape, dtype), np.ones(shape, dtype)
     start, stop = Clock(SYMBOL, pulses, end).span(pulse, offset, TDim.of(SYMBOL))
     for i in range(pulse):
-        row = KeepFrame(
+        row = KeepFrameRow(
             new=new,
             state=old,
             clock=np.array([pulses, 7]),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pulse.program.kernels.scatter import ScatterRows
+from pulse.program.kernels.scatter import ScatterRow
 from tests.pulse.program.kernels.rows import run_both
 
 
@@ -16,7 +16,7 @@ def test_scattered_rows_agree_with_numpy(rows: int, run: int, count: int) -> Non
     want = dst.copy()
     for at, update in zip(indices, src):
         want[at] = update
-    row = ScatterRows(dst=dst, indices=indices, src=src, size=run * 8, count=count, rows=rows)
+    row = ScatterRow(dst=dst, indices=indices, src=src, size=run * 8, count=count, rows=rows)
     for arrays in run_both(row):
         np.testing.assert_array_equal(arrays["dst"], want)
 
@@ -24,5 +24,5 @@ def test_scattered_rows_agree_with_numpy(rows: int, run: int, count: int) -> Non
 def test_nothing_is_written_outside() -> None:
     dst, src = np.zeros(3, np.float32), np.ones(4, np.float32)
     indices = np.array([-1, 3, 1 << 40, 1])
-    for arrays in run_both(ScatterRows(dst=dst, indices=indices, src=src, size=4, count=4, rows=3)):
+    for arrays in run_both(ScatterRow(dst=dst, indices=indices, src=src, size=4, count=4, rows=3)):
         np.testing.assert_array_equal(arrays["dst"], [0, 1, 0])

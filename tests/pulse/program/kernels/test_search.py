@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.ops.search import TopK
-from pulse.program.kernels.search import TopRows
+from pulse.program.kernels.search import TopRow
 from tests.pulse.program.kernels.rows import Array, run_both
 
 
@@ -14,7 +14,7 @@ def check(x: Array, count: int, largest: bool) -> None:
     values, indices = np.full((rows, count * 2), 7, np.float32), np.full((rows, count * 2), 7)
     rows_x, rows_y = np.arange(rows), np.arange(rows) * count * 2
     largest_values, places = TopK(1, count, largest).eval([x], {})
-    row = TopRows(
+    row = TopRow(
         x=x.T,
         values=values,
         indices=indices,

@@ -14,7 +14,7 @@ from pulse.ops.clock import Clock
 from pulse.ops.time import LastFrames
 from pulse.ops.time_ends import FillEnds
 from pulse.ops.time_position import Positions, TableRows
-from pulse.program.kernels.time import FillEndsRow, LastFramesRow, PositionsRow, TableLookupRow, Tick
+from pulse.program.kernels.time import FillEndsRow, LastFramesRow, PositionsRow, TableLookupRow, TickRow
 from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.rows import run_both
 
@@ -231,5 +231,5 @@ def test_last_frames(
 
 
 def test_tick_counts_one_pulse() -> None:
-    for arrays in run_both(Tick(clock=np.array([41, 7]))):
+    for arrays in run_both(TickRow(clock=np.array([41, 7]))):
         np.testing.assert_array_equal(arrays["clock"], [42, 7])

@@ -15,7 +15,7 @@ from pulse.jit.registry import KERNELS
 from pulse.ops.spectral import dft_matrix
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
-from pulse.program.kernels.copy import Copy, Fill
+from pulse.program.kernels.copy import CopyRow, FillRow
 from pulse.program.machine.machine import run_python
 from pulse.program.native import interleaved, lane_blocks
 from pulse.program.native import lanes as native_lanes
@@ -419,13 +419,13 @@ def test_gaps_between_a_fill_and_the_next_copy() -> None:
     whole = Value(buffer, 4, (20,), (1,), np.dtype(np.float32))
     inner = Value(buffer, 6, (2, 3), (8, 1), np.dtype(np.float32))
     source = Value(other, 0, (2, 3), (3, 1), np.dtype(np.float32))
-    fill = Fill(dst=whole, size=4, count=20, bits=0)
+    fill = FillRow(dst=whole, size=4, count=20, bits=0)
     sizes, steps = (
         {"n0": 1, "n1": 1, "n2": 1, "n3": 1, "n4": 2, "n5": 3},
         dict.fromkeys(("a0", "a1", "a2", "a3"), 0),
     )
     steps |= dict.fromkeys(("b0", "b1", "b2", "b3"), 0)
-    copied = Copy(src=source, dst=inner, size=4, **sizes, **steps, a4=3, a5=1, b4=8, b5=1)
+    copied = CopyRow(src=source, dst=inner, size=4, **sizes, **steps, a4=3, a5=1, b4=8, b5=1)
     assert gaps_of(fill, copied) == [(0, 2), (5, 10), (13, 20)]
-    onto_itself = Copy(src=whole, dst=inner, size=4, **sizes, **steps, a4=3, a5=1, b4=8, b5=1)
+    onto_itself = CopyRow(src=whole, dst=inner, size=4, **sizes, **steps, a4=3, a5=1, b4=8, b5=1)
     assert gaps_of(fill, onto_itself) == [(0, 20)]

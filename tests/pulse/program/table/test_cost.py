@@ -10,7 +10,7 @@ from pulse.jit.registry import KERNELS
 from pulse.jit.rows.instruction import number_fields
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.kernels import families as families
-from pulse.program.kernels.copy import Copy
+from pulse.program.kernels.copy import CopyRow
 from pulse.program.machine import machine
 from pulse.program.native.profile import Profile, ProfileRow, measure
 from pulse.program.table.cost import Cost, RowNote, cost_of
@@ -66,7 +66,7 @@ def test_repeated_elements_count_once() -> None:
         | number_fields("a", (0, 0, 0, 0, 0, 1))
         | number_fields("b", (0, 0, 0, 0, 8, 1))
     )
-    row = Emitted(Copy(src=stretched, dst=whole, size=4, **loops), "node", "Op")
+    row = Emitted(CopyRow(src=stretched, dst=whole, size=4, **loops), "node", "Op")
     assert cost_of(row) == Cost(weights=32, arena=128)
 
 
