@@ -66,7 +66,7 @@ def measure(name: str, folder: Path) -> None:
 def compile_timer(
     name: str, folder: Path, pulse: NDArray[Any], result: NDArray[Any]
 ) -> Callable[[ctypes.c_void_p], float]:
-    """What gives the seconds of a step of a stream, in a loop of C; and the program ``start`` in the folder."""
+    """A function that returns the seconds of a step of a stream, in a loop of C; and the program ``start``."""
     subprocess.run(["gcc", "-O2", "-shared", "-fPIC", TIMER, "-o", folder / "timer.so"], check=True)
     subprocess.run(["gcc", "-O2", TIMER, "-o", folder / "start", "-ldl"], check=True)
     timer = ctypes.CDLL(str(folder / "timer.so"))

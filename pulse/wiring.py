@@ -78,7 +78,7 @@ class _Fold:
             raise TooLongError
 
     def iterations(self, op: Op, inputs: Sequence[Array]) -> Callable[[], None]:
-        """What counts each iteration of a loop, at any depth."""
+        """The function that counts each iteration of a loop, at any depth."""
         facts = [TypedFact.of(array) for array in inputs]
         each = op.eval_seconds(facts, op.facts(facts), lambda dim: int(dim) if dim.is_const else 1)
         return lambda: self.take(each)

@@ -59,7 +59,7 @@ class BackgroundSpecialisation(NotCopyable):
         self._thread = threading.Thread(target=self._compile, name="pulse specialisation", daemon=True)
         self._leaving = False
         self.outcome: Specialisation | None = None
-        """What the rows have brought; None while it is not known."""
+        """The gain of the special rows; None while it is not known."""
         self.problem: str | None = None
         """Why there will be none; None if nothing is wrong."""
 

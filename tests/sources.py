@@ -16,7 +16,7 @@ def modules_in(*folders: str) -> tuple[Path, ...]:
 
 
 def tree_of(path: Path) -> ast.Module:
-    """The syntax tree of a file; nobody changes it."""
+    """The syntax tree of a file; it is not changed."""
     is_ours = path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in PACKAGES
     return _kept_tree(path) if is_ours else _parse(path)
 

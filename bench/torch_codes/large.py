@@ -50,7 +50,7 @@ them; `--measure DIR --docs` measures the programs and writes the page.
 
 @dataclass(frozen=True)
 class Costs:
-    """What does not depend on the machine: of one step.
+    """The figures of one step that do not depend on the machine.
 
     rate_hz  frames of the input in a second
     bytes    of weights and state, each instruction's once

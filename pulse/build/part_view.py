@@ -25,7 +25,7 @@ class PartView(Sketch):
 
     @property
     def backend(self) -> str:
-        """What programs run its nodes on; empty for the one that a program is compiled for."""
+        """The backend on which programs run its nodes; empty for the one that a program is compiled for."""
         return self.part.backend
 
     def uncovered_operators(self) -> list[str]:

@@ -86,7 +86,7 @@ class Chunks:
         }
 
     def lines(self) -> list[tuple[str, str]]:
-        """What was detected and how, as pairs of title and text."""
+        """The detected axes and states and the reasons, as pairs of title and text."""
         lines = [("state", f"{pair.input} -> {pair.output}, {pair.how}") for pair in self.pairs]
         for port in (*self.inputs, *self.outputs):
             where = "no stream" if port.axis is None else f"axis {port.axis}"

@@ -23,7 +23,7 @@ class CallState:
 
 @record
 class Candidates:
-    """What may be paired.
+    """The inputs and outputs that may be paired.
 
     inputs    names, in the order of the model
     outputs   likewise

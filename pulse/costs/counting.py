@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def cost_report(model: "Loadable", rate_hz: float | None = None) -> CostReport:
-    """What a model costs: decluttered, if it is loaded; of a pulsed model also its pulses, of a program its memory.
+    """The cost of a model: decluttered, if it is loaded; of a pulsed model also its pulses, of a program its memory.
 
     model    whatever ``pulse.load`` takes or gives
     rate_hz  frames of the symbol a second; ``sample_rate`` of the file's metadata if none is given

@@ -38,7 +38,7 @@ class Reading:
 
 @record
 class Content:
-    """What a model is read from: a path, bytes, or an ``onnx.ModelProto``.
+    """The source of a model: a path, bytes, or an ``onnx.ModelProto``.
 
     head  its first bytes; empty for a folder, a ModelProto, and a file that cannot be read
     """

@@ -195,7 +195,7 @@ class Loaded:
         )
 
     def detections(self) -> list[tuple[str, str]]:
-        """What pulse detected without being told, as pairs of title and text. Raises PulseError."""
+        """The properties that pulse detected by itself, as pairs of title and text. Raises PulseError."""
         if isinstance(self.source_model, StoredProgram):
             return list(self.source_model.detected)
         lines = [] if self.chunks is None else self.chunks.lines()

@@ -61,7 +61,7 @@ class Activation:
 
     @property
     def parameters(self) -> tuple[float, ...]:
-        """Those of alpha and beta that the function takes."""
+        """The parameters among alpha and beta that the function takes."""
         return (self.alpha, self.beta)[: len(ACTIVATION_DEFAULTS[self.name])]
 
     def __call__(self, x: Doubles) -> Doubles:

@@ -53,7 +53,7 @@ class InterleavedLowering:
         try:
             interleave = INTERLEAVE[type(instruction)]
         except KeyError:
-            raise NotInterleavedError(instruction.kernel) from None
+            raise NotInterleavedError(f"{instruction.kernel} has no form for several lanes") from None
         return interleave(self, instruction)
 
     def constant(self, value: Any) -> Array:

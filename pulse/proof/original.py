@@ -19,7 +19,7 @@ LENGTHS = 3
 
 
 class Original(Protocol):
-    """What a model was exported from, and which still runs.
+    """The module or function that a model was exported from, and which still runs.
 
     title   its name, for reports
     """

@@ -173,7 +173,7 @@ class OriginalRecord:
 
 @record
 class ProofReport(Report):
-    """What was compared, and how it ended.
+    """The result of a proof: what was compared, and how it ended.
 
     tried     the streams; lengths that the offline model refuses are in ``skipped``
     trials    what was to be tried

@@ -287,7 +287,7 @@ def _refusal_reason(
 
 
 def _objections_to_flows(relation: Relation, streaming: Sequence[WireFlow]) -> Iterator[Objection]:
-    """What keeps the inputs from streaming together."""
+    """The reasons why the inputs cannot stream together."""
     if isinstance(relation, Whole):
         yield relation.reason, relation.help
     if not streaming and not isinstance(relation, Positional):
@@ -310,7 +310,7 @@ def _objections_to_flows(relation: Relation, streaming: Sequence[WireFlow]) -> I
 def _objections_to_lengths(
     node: TypedNode, relation: Relation, facts: Sequence[TypedFact], streaming: Sequence[WireFlow]
 ) -> Iterator[Objection]:
-    """What keeps the lengths of inputs and outputs from fitting each other."""
+    """The reasons why the lengths of inputs and outputs do not fit each other."""
     if not isinstance(relation, Pointwise):
         return
     lengths = {fact.shape[flow.axis] for fact, flow in zip(facts, streaming) if flow.axis is not None}
@@ -323,7 +323,7 @@ def _objections_to_lengths(
 
 
 def _objections_to_sizes(node: TypedNode, relation: Relation, symbol: Symbol) -> Iterator[Objection]:
-    """What has no constant size: padding, what a pulse needs at once, other axes of the outputs."""
+    """The sizes that are not constant: padding, frames that a pulse needs at once, other axes of the outputs."""
     ends = relation.ends if isinstance(relation, Window) else relation if isinstance(relation, Ends) else None
     if ends is not None and not ends.before.is_const:
         yield (

@@ -38,7 +38,7 @@ def fits(value: TomlValue, hint: object) -> bool:
 
 
 def describe_type(hint: object) -> str:
-    """What values a type allows, in words."""
+    """The values that a type allows, in words."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         types = [part for part in parts if part is not NoneType and get_origin(part) is not PathLike]

@@ -54,7 +54,7 @@ class Budget:
 
 @record(frozen=False)
 class Spending:
-    """What the analysis of a file has used so far.
+    """The memory and time that the analysis of a file has used so far.
 
     stored      elements that the file stores
     unfolded    nodes by name that could be computed before running but are not: why, and what would help

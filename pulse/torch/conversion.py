@@ -31,7 +31,7 @@ from pulse.torch.states import (
 
 
 class Conversion:
-    """What is known of a module so far. The steps run in the order in which they stand here.
+    """The facts about a module that are known so far. The steps run in the order in which they stand here.
 
     torch   the package
     module  what is called; a step may wrap it, so that its call has other arguments

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pulse.costs.report import CostReport
     from pulse.loading.loaded import Loaded
     from pulse.models import PulsedModel, TypedModel
+    from pulse.program.native.streams import NativeStreams
     from streaming.reports.opened_model import OpenedModel
 
 
@@ -169,6 +170,7 @@ def _text(
 ) -> str:
     """Show a model at one of the stages towards a program."""
     from pulse.errors import InputError
+    from pulse.program.native.streams import NativeStreams
     from pulse.support.printable import printable
     from pulse.text import dump as dumps
     from streaming.cli.model import compile_model
@@ -185,7 +187,14 @@ def _text(
     if dot:
         raise InputError("a program is a list, not a graph; omit --dot")
     program = compile_model(opened, pulse, backend, weights, threads=threads, activations=activations)
-    listing = getattr(program, "listing", None)
-    if listing is None:
+    if not isinstance(program, NativeStreams):
         raise InputError(f"the {backend} backend has no instructions to list; use --backend numba")
-    return "\n".join(map(printable, listing())) + "\n"
+    return "\n".join(map(printable, (*program.listing(), _lanes_text(program)))) + "\n"
+
+
+def _lanes_text(program: "NativeStreams") -> str:
+    """Describe whether lanes share one memory, which makes their steps cheaper."""
+    reason = program.separate_lanes_reason
+    if reason is None:
+        return "lanes (spawn_many): groups of 16 share one memory"
+    return f"lanes (spawn_many): each has its own memory: {reason}"

@@ -110,7 +110,7 @@ def _check_keywords(name: ModuleName, keywords: Any) -> dict[str, Any]:
 
 
 def _call(name: ModuleName, maker: Any) -> Any:
-    """What a class or a function gives. Raises InputError: it needs arguments, or raises."""
+    """The module that a class or a function returns. Raises InputError: it needs arguments, or raises."""
     try:
         parameters = list(inspect.signature(maker).parameters.values())
     except (TypeError, ValueError):  # written in C: the call itself says what it needs

@@ -76,7 +76,7 @@ def test_a_missing_folder_leaves_the_published_models_out():
 
 
 def test_a_wrong_or_failing_peer_is_no_opponent():
-    """It is told how, and is not timed."""
+    """The report says how; the model is not timed."""
     entry = Entry("gru", "GRU", 1, lambda: gru(8, 1))
     program = pulse.stream(entry.source(), 1)
     pulses = contests.noise(program, 1.0)[:CHECKED]

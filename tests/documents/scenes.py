@@ -102,7 +102,7 @@ def probabilities() -> Mapping[str, Any]:
 
 
 def devices() -> Mapping[str, Any]:
-    """Programs, and the file that is heard in place of a microphone."""
+    """Programs, and the file that replaces a microphone."""
     write_sound("heard.wav", tone(16_000))
     onnx.save(filter_model(), "model.onnx")
     program, other = pulse.stream(filter_model(), pulse=160), pulse.stream(filter_model(), pulse=160)

@@ -26,6 +26,9 @@ PHRASES = re.compile(
 """What docstrings once said in place of: unknown, unread, the caller, space, reported, None if, as in, this many;
 first lines that are read only after another docstring; where for if, behind for after."""
 
+TALES = re.compile(r"\b(nobody|somebody|whoever|anew|heard|(is|are) told(?! to\b))\b", re.IGNORECASE)
+"""Words that docstrings of tests once had, as if there were persons in the runtime."""
+
 
 def parts(names: Iterable[str]) -> set[str]:
     """The words of names, in lower case: ``PulseError`` and ``--pulse-error`` are pulse and error."""
@@ -75,3 +78,9 @@ def test_docstrings_are_free_of_a_dialect() -> None:
     }
     assert len(texts) > 500
     assert not {name: match.group() for name, text in texts.items() if (match := PHRASES.search(text))}
+
+
+def test_docstrings_of_tests_tell_no_tales() -> None:
+    texts = docstrings("tests")
+    assert len(texts) > 500
+    assert not {name: match.group() for name, text in texts.items() if (match := TALES.search(text))}

@@ -66,10 +66,9 @@ def hourglass() -> PulsedModel:
     down = builder.each("tanh", builder.conv(builder.pad(builder["x"], (3, 0)), 4, stride=2, name="down"))
     inner = builder.conv(down, 3, (2, 0), name="inner")
     up = builder.deconv(inner, 4, stride=2, name="up")
+    y = builder.cut(up, 1, end=builder.length(builder["x"]) + 1)
     return pulsify(
-        builder.model(
-            builder.each("add", builder.cut(up, 1, end=builder.length(builder["x"]) + 1), builder["x"])
-        ),
+        builder.model(builder.each("add", y, builder["x"])),
         pulse=4,
     )
 

@@ -58,7 +58,7 @@ def test_classes_and_aliases_have_names_of_their_own() -> None:
 
 
 def test_classes_of_tests_have_names_of_their_own() -> None:
-    """Those at the top of a file; one inside of a function is seen by nobody else."""
+    """Those at the top of a file; one inside of a function is local."""
     files: defaultdict[str, list[str]] = defaultdict(list)
     for path in modules_in("tests"):
         for node in tree_of(path).body:
@@ -67,23 +67,23 @@ def test_classes_of_tests_have_names_of_their_own() -> None:
     assert not {name: where for name, where in files.items() if len(where) > 1}
 
 
-def derived(base: type[Instruction]) -> Iterator[type[Instruction]]:
+def subclasses(base: type[Instruction]) -> Iterator[type[Instruction]]:
     """All classes of the package below it."""
     for each in base.__subclasses__():
         if each.__module__.startswith("pulse."):
             yield each
-        yield from derived(each)
+        yield from subclasses(each)
 
 
 def test_instructions_are_rows_and_their_bases_are_fields() -> None:
     """An instruction that a kernel runs is called ``GruRow``; a base that no kernel runs is ``RecurrentFields``."""
     instructions = {
-        each for each in derived(Instruction) if "kernel" in vars(each) and each.kernel in KERNELS
+        each for each in subclasses(Instruction) if "kernel" in vars(each) and each.kernel in KERNELS
     }
     assert len(instructions) > 40
     wrong = {
         each.__name__
-        for each in derived(Instruction)
+        for each in subclasses(Instruction)
         if not each.__name__.endswith("Row" if each in instructions else "Fields")
     }
     assert not wrong

@@ -20,7 +20,7 @@ def counters() -> NDArray[np.int64]:
 
 @callback("test.count", SIGNATURE)
 def count(source, target, frames, clock, flags, user):
-    """Count; play the first channel of what is heard, or ones, on all channels; end after END_AT calls."""
+    """Count; play the first channel of the input, or ones, on all channels; end after END_AT calls."""
     words = words_at(address_of(user))
     words[CALLS] += 1
     words[FRAMES] += frames

@@ -57,7 +57,7 @@ class Player:
         return wait_until(lambda: self.words[CALLS] >= before + calls, limit_s)
 
     def comes_back(self) -> bool:
-        """What a watch does: look anew and open, until it calls."""
+        """What a watch does: look again and open, until it calls."""
 
         def can_open() -> bool:
             if not self.host.refresh():
@@ -116,14 +116,14 @@ def jack_killed() -> None:
             assert server.start()
             assert player.comes_back()
             descriptors.append(len(os.listdir("/proc/self/fd")))
-        assert player.finished == 0, "JACK tells nobody"
+        assert player.finished == 0, "JACK does not report it"
         assert descriptors[1] - descriptors[0] <= 2
         assert len(os.listdir("/proc/self/task")) < 12
         assert player.stream.stop(30.0)
 
 
 def jack_stopped_and_left() -> None:
-    """Whoever goes without a word while the server is gone ends well; sounddevice alone would abort."""
+    """A process that exits without closing while the server is gone ends well; sounddevice alone would abort."""
     with _jack() as server:
         player = Player(JACK, JACK)
         server.stop()
@@ -240,7 +240,7 @@ def _only_one_side(player: Player) -> None:
 
 
 def beside_sounddevice() -> None:
-    """Someone else in the process uses the same library; we get a copy of our own and disturb nobody."""
+    """Someone else in the process uses the same library; we get a copy of our own and do not disturb it."""
     with _jack():
         import sounddevice
 

@@ -39,7 +39,7 @@ def server_or_skip(server: AbstractContextManager[AnyServer]) -> Generator[AnySe
 
 @contextmanager
 def pulse_server(rate_hz: int = 48000) -> Generator[Server]:
-    """A server of PulseAudio: what is played to ``pulse_cable`` is heard on ``pulse_mic``, both of ALSA.
+    """A server of PulseAudio: ``pulse_mic`` records what is played to ``pulse_cable``, both of ALSA.
 
     Raises  PulseError: it is not installed, or does not start
     """

@@ -31,7 +31,7 @@ def ran(server: JackServer, recipe: Path, seconds: int) -> dict[str, Any]:
 
 
 def require_delay(server: JackServer, recipe: Path, report: dict[str, Any], seconds: int) -> None:
-    """Its stages are told, and their sum is what the probe measures."""
+    """Its stages are listed, and their sum is what the probe measures."""
     delay = report["statistics"]["delay"]
     assert delay["model_s"] == delay["headroom_s"] == HOP_S and delay["resampling_s"] > 0
     assert delay["device_in_s"] > 0 and delay["device_out_s"] > 0 and delay["reblocking_s"] == 0

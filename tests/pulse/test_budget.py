@@ -1,4 +1,4 @@
-"""The budget of a file's analysis: each limit, how it is told and raised, and that nothing is counted twice."""
+"""The budget of a file's analysis: each limit, how it is reported and raised, and that nothing is counted twice."""
 
 from collections.abc import Sequence
 from itertools import pairwise

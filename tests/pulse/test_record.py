@@ -83,7 +83,7 @@ def test_like_a_dataclass():
     for arguments in ((1.0,), (1.0, "b", [3], "n")):
         tone, plain = Tone(*arguments), PlainTone(*arguments)
         assert asdict(tone) == asdict(plain)
-        assert repr(tone) == repr(plain).replace("Plain", "Tone")
+        assert repr(tone) == repr(plain).replace("PlainTone", "Tone")
     assert is_dataclass(Tone) and [each.name for each in fields(Tone)] == [
         each.name for each in fields(PlainTone)
     ]

@@ -1,4 +1,4 @@
-"""Locked memory, a quiet collector, and all of it without rights: had or told, and undone at the end."""
+"""Locked memory, a quiet collector, and all of it without rights: obtained or reported, and undone at the end."""
 
 import ctypes
 import gc

@@ -67,7 +67,7 @@ def test_kernels_are_compiled_once(folder):
 
 
 def test_another_process_finds_compiled_kernels(folder):
-    """The same folder, file and key, whoever made it."""
+    """The same folder, file and key, in every process."""
     code = (
         "from pulse.program.kernels import families\n"
         "from pulse.jit.registry import KERNELS\n"
@@ -137,7 +137,7 @@ def test_a_folder_of_others_is_an_error_of_warm(folder):
 
 @pytest.fixture
 def begun_processes(monkeypatch):
-    """Two processors, functions that nobody has compiled in this process, and the processes that begin."""
+    """Two processors, functions that are not compiled in this process, and the processes that begin."""
     processes, begin = [], warming.begin_process
     monkeypatch.setattr(warming, "begin_process", lambda: processes.append(begin()) or processes[-1])
     monkeypatch.setattr(warming, "core_count", lambda: 2)
@@ -216,9 +216,9 @@ def test_kernels_that_another_process_cannot_compile(folder, tmp_path):
     """It says why, in one line."""
     (tmp_path / "chatty.py").write_text(
         "from pulse.jit.registry import kernel\n"
-        "from pulse.program.kernels.time import Tick\n"
+        "from pulse.program.kernels.time import TickRow\n"
         "@kernel\n"
-        "def chatty(row: Tick):\n"
+        "def chatty(row: TickRow):\n"
         "    print(row.clock[0])\n"
     )
     code = (
@@ -237,11 +237,11 @@ def test_kernels_that_another_process_cannot_compile(folder, tmp_path):
 SCRIPT = """
 import sys; sys.path.insert(0, {root!r})
 from pulse.jit.registry import KERNELS, kernel
-from pulse.program.kernels.time import Tick
+from pulse.program.kernels.time import TickRow
 from streaming import warming
 
 @kernel
-def mine(row: Tick):
+def mine(row: TickRow):
     pass
 
 warming.core_count = lambda: 2

@@ -60,7 +60,7 @@ class DeformConv(Op):
         return [y.astype(inputs[0].dtype)]
 
     def _columns(self, image: Array, moves: Array, mask: Array, sizes: tuple[int, int]) -> Array:
-        """What each tap sees at each output place, [C, KH, KW, UH, UW]."""
+        """The input of each tap at each output position, [C, KH, KW, UH, UW]."""
         taps = moves.shape[1:3]
         bases: list[Array] = [
             np.arange(taps[a])[:, None] * self.dilations[a]

@@ -7,7 +7,7 @@ The instructions are valid in the middle of a stream: every frame of a pulse bel
 state is loaded. A stream before pulse ``steady_from``, or after its end, runs by itself.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -112,28 +112,30 @@ def _words(region: Region, at: int, count: int) -> Value:
     return Value(Buffer(region, count * WORD, at), 0, (count,), (1,), np.dtype(np.float32))
 
 
-def interleave(program: NativeExecutable) -> Interleaved | None:
-    """Convert the instructions for sixteen streams; return None if they are unknown or one cannot be converted."""
+def interleave(program: NativeExecutable) -> Interleaved:
+    """Convert the instructions for sixteen streams.
+
+    Raises NotInterleavedError: they are unknown, or one cannot be converted
+    """
     rows = program.emitted_instructions
     ticks = [row.instruction for row in rows if isinstance(row.instruction, TickRow)]
+    if not rows:
+        raise NotInterleavedError("its file has no instructions, only compiled rows")
     if len(ticks) != 1:
-        return None
+        raise NotInterleavedError(f"it has {len(ticks)} clocks")
     (tick,) = ticks
     clock: Any = tick.clock
     sliding = slide(rows, [place for _, place in (*program.received, *program.sent)])
     cx = InterleavedLowering(program.weights, clock, sliding.place_of)
     exchange = Exchange(cx, program.arena_bytes)
-    try:
-        entries = [exchange.add(place, True) for _, place in program.received]
-        middle = [
-            Emitted(instruction, row.node, row.op)
-            for row in with_gaps_only(rows)
-            if row.instruction is not tick and row.instruction not in sliding.moves
-            for instruction in cx.convert(row.instruction)
-        ]
-        exits = [exchange.add(place, False) for _, place in program.sent]
-    except NotInterleavedError:
-        return None
+    entries = [exchange.add(place, True) for _, place in program.received]
+    middle = [
+        Emitted(instruction, row.node, row.op)
+        for row in with_gaps_only(rows)
+        if row.instruction is not tick and row.instruction not in sliding.moves
+        for instruction in _convert(cx, row)
+    ]
+    exits = [exchange.add(place, False) for _, place in program.sent]
     begin = [Emitted(copy, "", "input") for _, copies in entries for copy in copies]
     end = [Emitted(copy, "", "output") for _, copies in exits for copy in copies]
     return Interleaved(
@@ -146,6 +148,14 @@ def interleave(program: NativeExecutable) -> Interleaved | None:
         arena_bytes=exchange.end,
         sliding=sliding,
     )
+
+
+def _convert(cx: InterleavedLowering, row: Emitted) -> Iterable[Instruction]:
+    """Return the interleaved instructions for one row. Raises NotInterleavedError, which names the node."""
+    try:
+        return tuple(cx.convert(row.instruction))
+    except NotInterleavedError as error:
+        raise NotInterleavedError(f"{row.node or row.kernel}: {error}") from None
 
 
 def with_gaps_only(rows: Sequence[Emitted]) -> Iterator[Emitted]:

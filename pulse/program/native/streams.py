@@ -64,9 +64,22 @@ class NativeStreams(NativeExecutable, Program):
         interleaved = self.interleaved_form if fills_blocks(self, count) else None
         return NativeLanes(self, count, constants, interleaved)
 
-    @cached_property
+    @property
     def interleaved_form(self) -> "Interleaved | None":
         """The instructions and weights of sixteen lanes in one memory, for all lanes; None if it has no such form."""
+        return None if isinstance(self._interleaved, str) else self._interleaved
+
+    @property
+    def separate_lanes_reason(self) -> str | None:
+        """Why sixteen lanes do not share one memory: node and reason; None if they do."""
+        return self._interleaved if isinstance(self._interleaved, str) else None
+
+    @cached_property
+    def _interleaved(self) -> "Interleaved | str":
+        from pulse.program.interleaving import NotInterleavedError
         from pulse.program.native.interleaved import interleave
 
-        return interleave(self)
+        try:
+            return interleave(self)
+        except NotInterleavedError as error:
+            return str(error)

@@ -19,7 +19,7 @@ BOTH_DIRECTIONS = (
 
 
 def both_directions_help() -> str:
-    """What to do instead."""
+    """The way out of a refusal."""
     return (
         "hide what is ahead (a causal mask, or chunks), and limit its reach (a window, or chunks; or "
         f"{spell('max_context')})"
@@ -28,7 +28,7 @@ def both_directions_help() -> str:
 
 @record(eq=False, frozen=False)
 class _Scores:
-    """What the scores of a softmax are made of.
+    """The terms of the scores of a softmax.
 
     products  the products of pairs of frames
     nodes     the nodes between, and those of the mask that depend on positions

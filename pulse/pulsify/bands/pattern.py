@@ -46,7 +46,7 @@ ONE = _number(Fraction(1))
 
 @record
 class PatternExtent:
-    """What runs have shown of a mask.
+    """The facts about a mask that runs have shown.
 
     period    the frames after which it repeats
     distance  no run shows two frames together that are this far apart or farther

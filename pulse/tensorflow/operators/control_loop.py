@@ -335,7 +335,7 @@ class _While:
     def _add_captures(
         self, scanned: ScanBody, parts: LoopParts, inputs: Collection[OutletId], iterations: TDim
     ) -> None:
-        """What else an iteration reads: values that stay, and counters, which are frames."""
+        """The other inputs of an iteration: values that stay, and counters, which are frames."""
         for place, source in parts.sources.items():
             if source not in inputs or source in scanned.present:
                 continue

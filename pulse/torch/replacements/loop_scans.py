@@ -194,7 +194,7 @@ class _Body:
         return value
 
     def _begin(self, first: Any, second: Any) -> Any:
-        """What the first step begins with, in the shape that the second one has."""
+        """The state before the first step, in the shape that the second step has."""
         if first.shape == second.shape:
             return first
         sizes, target = list(first.shape), list(second.shape)

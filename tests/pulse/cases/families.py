@@ -20,7 +20,7 @@ FAMILIES: dict[str, ModuleType] = {name: import_module(f"{__package__}.{name}") 
 
 @cache
 def cases(family: str) -> tuple[Case, ...]:
-    """The cases of a family, made once; nobody changes them."""
+    """The cases of a family, made once and never changed."""
     return tuple(case for generator in FAMILIES[family].ALL for case in generator())
 
 

@@ -91,9 +91,9 @@ def test_registers_that_change_places(backend: str) -> None:
     np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], expected, 1e-5, 1e-6)
     with_states = models.stream(model, initial=first, backend=backend, outputs=["y", "new_a", "new_f"])
     state = with_states.spawn()
-    for piece, expected in zip(pieces(x, 1, 6), loop(model, [{"x": p} for p in pieces(x, 1, 6)], states)):
+    for piece, by_step in zip(pieces(x, 1, 6), loop(model, [{"x": p} for p in pieces(x, 1, 6)], states)):
         for name, output in state.step(piece).items():
-            np.testing.assert_allclose(output, expected[name], 1e-5, 1e-6, err_msg=name)
+            np.testing.assert_allclose(output, by_step[name], 1e-5, 1e-6, err_msg=name)
     assert [port.axis for port in with_states.outputs] == [1, None, None]
     np.testing.assert_allclose(stream_blocks(with_states, x[:, :5], 1)["y"], expected[:, :5], 1e-5, 1e-6)
 
@@ -300,7 +300,7 @@ def test_offline_models_stay_as_they_were(backend: str) -> None:
 
 
 def test_batch_dims_become_one(backend: str) -> None:
-    """A dim that counts streams, by its name or because it leads, is 1; what it became is told."""
+    """A dim that counts streams, by its name or because it leads, is 1; the report says what it became."""
     nodes = [models.node("Add", "x h", "y"), models.node("Identity", "y", "hn")]
     for name in ("batch", "streams"):
         model = models.build(

@@ -206,7 +206,7 @@ def test_whole_transforms_of_frames() -> None:
 
 
 def test_the_delay_leaves_out_zeros_of_the_window() -> None:
-    """Zeros at the ends of a window are waited for by nobody."""
+    """No frame waits for zeros at the ends of a window."""
     x = sound(3000)
     for how, frames in (
         ({"n_fft": 512, "hop": 256}, 0),
@@ -235,7 +235,7 @@ def test_lengths_of_transformed_sounds() -> None:
 
 
 def test_a_transform_and_its_inverse_give_the_sound() -> None:
-    """As long as the sound, which the inverse is told in its symbol; without that whole hops."""
+    """As long as the sound, which the symbol gives to the inverse; without that whole hops."""
     x = sound(1000)
     for window, delay in (("sqrt_hann", 48), ("hamming", 64)):
         forward = stft(64, 16, window=window)

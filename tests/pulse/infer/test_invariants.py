@@ -88,7 +88,7 @@ def test_contradictions_have_no_order_either() -> None:
 
 
 def test_much_is_reached() -> None:
-    """Over all seeds: inputs that are found again, and facts that nobody stated."""
+    """Over all seeds: inputs that are found again, and facts that were not stated."""
     reached: Counter[str] = Counter()
     for seed in SEEDS:
         builder, truth = case(seed)

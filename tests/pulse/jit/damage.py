@@ -84,7 +84,7 @@ def damage(path, kind, chance, whole, other):
 
 
 def run(function):
-    """A kernel made anew, on a 3: the kernel, and what it gives."""
+    """A kernel compiled again, run on a 3: the kernel, and its result."""
     kernel = Kernel(function.__name__, function, 0)
     y = np.full(1, 3, np.float32)
     row, bases = np.array([0, 3, operand(0, 0)]), np.array([y.ctypes.data])

@@ -13,7 +13,7 @@ COMPILING = {"PULSE_LEVEL": levels.NATIVE}
 
 @contextmanager
 def kernels_in(path, shared="0"):
-    """PULSE_CACHE is the path, no library is used, nothing is told yet; all is as before afterwards."""
+    """PULSE_CACHE is the path, no library is used, no warning is given yet; all is as before afterwards."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PULSE_CACHE", str(path))
         patch.setenv("PULSE_CACHE_SHARED", shared)

@@ -263,7 +263,7 @@ def test_a_whole_file_of_another_user(folder):
 
 
 def run_damaged(tmp_path, seed, count):
-    """What a process finds that damages a file so many times: kinds, all outcomes, what it told, what is left."""
+    """What a process finds that damages a file so many times: kinds, all outcomes, its warnings, what is left."""
     environment = {**os.environ, "PULSE_CACHE": str(tmp_path / f"kernels{seed}")}
     command = [sys.executable, "-m", "tests.pulse.jit.damage", str(seed), str(count)]
     process = subprocess.run(
@@ -338,7 +338,7 @@ def test_not_even_a_temporary_folder(tmp_path, monkeypatch):
 
 
 def test_a_warning_that_is_an_error_damages_nothing(folder):
-    """It is raised once; then all is as if it had been told."""
+    """It is raised once; then all is as if it had been reported."""
     path = Path(damage.run(damage.doubles)[0].path())
     path.write_bytes(b"")
     kernel = Kernel("doubles", damage.doubles, 0)

@@ -1,4 +1,4 @@
-"""Declared instructions: what emit checks, what the row is, what plain Python refuses, what the compiler is told."""
+"""Declared instructions: what emit checks, what the row is, what plain Python refuses, what the compiler gets."""
 
 from collections.abc import Sequence
 

@@ -65,7 +65,7 @@ def test_a_recipe_is_known_by_its_content(tmp_path: Path) -> None:
 
 
 def test_a_format_is_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A format that is added is read by every call, and told by its bytes."""
+    """A format that is added is read by every call, and recognised by its bytes."""
     negated = models.build([node("Neg", "x", "y")], {"x": [1, "T"]}, {"y": [1, "T"]})
     row = Format("words", lambda content: content.head == b"neg", lambda *_: pulse.load(negated).model)
     monkeypatch.setattr(formats, "FORMATS", [])
@@ -143,7 +143,7 @@ def test_a_model_of_chunks_says_so_and_leads_on() -> None:
     ],
 )
 def test_a_symbol_that_counts_streams(inputs: Shapes, counted: str | None) -> None:
-    """It is 1 and told, in models from a file and in Python; where it may be time, the user says what it is."""
+    """It is 1 and reported, in models from a file and in Python; where it may be time, the user says what it is."""
     model = pulse.load(sum_and_product(inputs)).model
     for source in (sum_and_product(inputs), model, model.analyse()):
         loaded = pulse.load(source)

@@ -1,4 +1,4 @@
-"""Operators from outside of the package: those of docs/extend.md, of plugins, and those that nobody knows."""
+"""Operators from outside of the package: those of docs/extend.md, of plugins, and unknown ones."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Activations of int8 and bf16: the stream equals the offline model with the same rows rounded; the loss is told."""
+"""Activations of int8 and bf16: the stream equals the offline model with the same rows rounded, the loss is known."""
 
 import itertools
 

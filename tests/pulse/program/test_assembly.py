@@ -172,7 +172,7 @@ def test_a_loop_is_a_jump_back() -> None:
 
 
 def test_scalar_loops_are_seen_as_such() -> None:
-    """A sum in order, which nobody may reorder, has no vector arithmetic in its loop."""
+    """A sum in order, which may not be reordered, has no vector arithmetic in its loop."""
     machine = host()
 
     def in_order(x: Any, n: int) -> float:

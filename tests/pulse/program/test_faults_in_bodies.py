@@ -57,7 +57,7 @@ def test_faults_in_scans_are_counted(final: bool) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_counts_in_a_body(backend: str) -> None:
-    """One count for each node of a body, whatever the pulse; offline the first frame that fails is told."""
+    """One count for each node of a body, whatever the pulse; offline the first frame that fails is named."""
     proto = model(
         [node("Scan", "s x", "last rows", body=chosen(), num_scan_inputs=1)],
         {"x": np.arange(7)},

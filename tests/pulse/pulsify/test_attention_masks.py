@@ -285,7 +285,7 @@ def looked_up_chunks(graph: AttentionBuilder, scores: str) -> str:
 
 
 def packed_sequence(graph: AttentionBuilder, scores: str) -> str:
-    """A window inside of each sequence, of which there is one: positions never start anew."""
+    """A window inside of each sequence, of which there is one: positions never start again."""
     rows, columns = graph.positions()
     axis, begin = graph.integers(1), graph.integers(0)
     first = graph.add("Slice", columns, begin, graph.integers(1), axis)

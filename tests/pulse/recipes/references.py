@@ -20,7 +20,7 @@ RATE_HZ = 16_000
 
 
 def stored_pair(name: str) -> tuple[Array, Array]:
-    """Sound that an author's own chain has heard, and what it gave, both in one axis."""
+    """The input and the output of an author's own chain, both in one axis."""
     stored = np.load(shared_path(f"sound/{name}.npz"))
     assert int(stored["rate"]) == RATE_HZ
     return stored["in"].ravel().astype(np.float32), stored["out"].ravel()

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Assertions as a module's author writes them; pytest writes those of the test files anew."""
+"""Assertions as a module's author writes them; pytest rewrites those of the test files."""
 
 import sys
 from typing import Any

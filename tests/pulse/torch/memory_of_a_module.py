@@ -39,7 +39,7 @@ def main() -> None:
     module = layers(WIDTH, LAYERS)
     gc.collect()
     before = resident("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts again
     program = program_of(module, WIDTH)
     peak = resident("VmHWM") - before
     gc.collect()

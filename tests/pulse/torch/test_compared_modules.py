@@ -232,7 +232,7 @@ def test_a_module_with_state() -> None:
     ],
 )
 def test_random_numbers(draw: Any) -> None:
-    """They are told as what they are, and nobody else's change."""
+    """They are reported as what they are, and no others change."""
     state = torch.get_rng_state()
     with pytest.raises(
         pulse.LoadError, match=r"FunctionModule: output .* differs between two runs on the same input"

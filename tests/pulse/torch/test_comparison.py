@@ -156,7 +156,7 @@ def test_the_example_is_the_shortest() -> None:
 
 
 def test_the_example_is_the_longest() -> None:
-    """It is told, with the module's reason."""
+    """It is reported, with the module's reason."""
     notes = difference_of(Seen(double, lambda lengths: lengths["x"] <= 20), double_of, example())
     assert len(notes) == 1
     assert (
@@ -176,7 +176,7 @@ def test_no_other_length() -> None:
 
 
 def test_given_lengths() -> None:
-    """In their order, and no others; one that the module refuses is told."""
+    """In their order, and no others; one that the module refuses is reported."""
     module = Seen(double, lambda lengths: lengths["x"] != 9)
     assert difference_of(module, double_of, example(), [{"T": 33}, {"T": 8}]) == []
     assert [lengths["x"] for lengths in module.ran] == [33, 8]

@@ -109,7 +109,7 @@ def test_a_message_of_pytorch_ends_before_its_internals() -> None:
 
 
 def emphasis_in_place(self: Any, x: Any) -> Any:
-    """Frames after the first are written anew, in place, as torchaudio's Preemphasis does."""
+    """Frames after the first are overwritten in place, as torchaudio's Preemphasis does."""
     x = x.clone()
     x[..., 1:] -= 0.97 * x[..., :-1]
     return self.first(x)

@@ -199,7 +199,7 @@ def test_constants_that_are_nearly_0_or_1_stay() -> None:
 
 
 def test_padding_in_front_that_depends_on_the_length_is_refused() -> None:
-    """Nobody knows it before the stream ends; the error names the node and the amount."""
+    """It is unknown before the stream ends; the error names the node and the amount."""
     model = pulse.from_torch(
         Written(padded_in_front_by_its_length, None), torch.randn(1, 1, 41), {"x": {2: "T"}}
     )

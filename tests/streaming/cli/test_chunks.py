@@ -120,7 +120,7 @@ def test_dump_takes_constants():
 
 
 def test_a_dim_that_counts_streams():
-    """Nobody is asked for its size; each report has a line of it. What may be time stays the user's choice."""
+    """Its size is not asked for; each report has a line of it. What may be time stays the user's choice."""
     shape = ["batch", "time", 4]
     path = save_model("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
     np.save("x.npy", models.noise(1, 5, 4))

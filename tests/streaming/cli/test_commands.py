@@ -208,8 +208,12 @@ def test_dump_of_the_parts_that_fit_a_query(stage, query, part):
 
 def test_dump_of_a_program():
     assert "numpy backend has no instructions" in refusal("dump", "--stage", "program", "--backend", "numpy")
-    if "numba" in BACKENDS:
-        assert "instructions" in pulse("dump", "--stage", "program").stdout
+    if "numba" not in BACKENDS:
+        return
+    text = pulse("dump", "--stage", "program").stdout
+    assert "instructions" in text and text.endswith("lanes (spawn_many): groups of 16 share one memory\n")
+    last = pulse("dump", "--stage", "program", "--weights", "int8").stdout.splitlines()[-1]
+    assert last == "lanes (spawn_many): each has its own memory: spectrum: weights that are not f32"
 
 
 def test_version_and_help():
@@ -337,7 +341,7 @@ def test_dump_prints_costs_as_table_and_json():
 
 
 def test_check_that_proves_nothing_exits_3():
-    """An output that the input never moves: told, in text and as JSON; convert writes the file all the same."""
+    """An output that the input never moves: reported, in text and as JSON; convert writes the file all the same."""
     nodes = [
         helper.make_node("Mul", ["x", "zero"], ["flat"], "flat"),
         helper.make_node("Neg", ["x"], ["y"], "y"),

@@ -1,4 +1,4 @@
-"""pulse run --live, however it ends: what was done until then is kept and told."""
+"""pulse run --live, however it ends: what was done until then is kept and reported."""
 
 import csv
 import json
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.usefixtures("usual_signals")
 
 @pytest.fixture
 def all_is_recorded(monkeypatch):
-    """The file begins when somebody records it."""
+    """The file begins when a recording starts."""
     halt, record = HaltedFile(monkeypatch), live_module.Live.record
 
     def recorder_of(*arguments):
@@ -87,7 +87,7 @@ def test_all_is_kept_and_told(run, tmp_path, end):
 
 
 def signalled_after(monkeypatch, number, owner, name, when=lambda: True):
-    """Send a signal from inside of whoever calls this."""
+    """Send a signal from inside of the caller."""
     function = getattr(owner, name)
 
     def call_and_signal(*arguments):
@@ -128,7 +128,7 @@ def test_a_signal_inside_of_a_write(tmp_path, monkeypatch, all_is_recorded, numb
 
 @pytest.mark.parametrize("shows", [True, False])
 def test_a_terminal_that_is_closed(tmp_path, shows):
-    """All files are complete, though nobody sees the report."""
+    """All files are complete, though the report has no reader."""
     soundfile.write("in.wav", tone(16000, 30.0), 16000)
     files = ("--frames", "f.csv", "--record-in", "r.wav", "--stats", "s.jsonl")
     command = ["pulse", "run", str(voice_path()), "in.wav", "--live", "--backend", "numpy", *files]
@@ -153,7 +153,7 @@ def test_a_terminal_that_is_closed(tmp_path, shows):
         assert process.poll() is None
         time.sleep(0.1)
         with suppress(BlockingIOError):
-            os.read(terminal, 1 << 20)  # nobody waits for somebody who reads
+            os.read(terminal, 1 << 20)  # nothing waits for a reader
     os.close(terminal)
     process.wait(30)
     recorded = soundfile.info("r.wav").frames
@@ -248,7 +248,7 @@ def test_frames_on_a_disk_that_is_full(small_disk, name):
 
 
 def test_frames_that_have_no_room_to_be_put_in_order(small_disk):
-    """Both are told: that they ended, and where they are."""
+    """Both are reported: that they ended, and where they are."""
     piece = np.zeros((2, 100, 8), np.float32)
     port = SimpleNamespace(name="y", axis=1)
     outputs = SimpleNamespace(take_ready=lambda: [{"y": piece}], flush=lambda: [{}], pulses_lost=0)
@@ -313,7 +313,7 @@ def test_ctrl_c_after_the_disk_was_full(small_disk, monkeypatch):
 
 
 def test_a_folder_that_goes_away(tmp_path, monkeypatch):
-    """Two files are lost, one of which is told first."""
+    """Two files are lost, one of which is reported first."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -332,11 +332,11 @@ def test_a_folder_that_goes_away(tmp_path, monkeypatch):
 
 
 def test_a_line_that_somebody_still_uses(tmp_path, monkeypatch):
-    """Nobody else touches it: the frames end where they are, and it is told."""
+    """It is not touched again: the frames end where they are, and that is reported."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
     stop, workers = Worker.stop, []
     monkeypatch.setattr(Worker, "stop", lambda worker: bool(workers.append(worker)))
-    monkeypatch.setattr(Outputs, "flush", lambda _: pytest.fail("somebody is inside"))
+    monkeypatch.setattr(Outputs, "flush", lambda _: pytest.fail("it is in use"))
     result = live(voice_path(), "in.wav", "--frames", "f.npy", code=2)
     assert "8,000 in" in result.stdout
     assert "f.npy: the frames of the end are missing" in result.stderr

@@ -1,4 +1,4 @@
-"""pulse run --live, used badly: each is told before anything runs, and no file is touched."""
+"""pulse run --live, used badly: each mistake is reported before anything runs, and no file is touched."""
 
 import numpy as np
 import pytest

@@ -53,7 +53,7 @@ def test_a_pulse_that_does_not_suit():
 
 
 def unknown_codec(name):
-    """A WAV file whose samples are in a format that nobody knows."""
+    """A WAV file whose samples are in an unknown format."""
     body = (
         b"WAVEfmt "
         + struct.pack("<IHHIIHH", 16, 0x4321, 1, 16000, 32000, 2, 16)

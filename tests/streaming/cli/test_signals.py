@@ -92,7 +92,7 @@ def test_processes_that_compile_end_with_the_command(tmp_path, monkeypatch):
     monkeypatch.setattr(warming, "as_completed", interrupt)
     with pytest.raises(KeyboardInterrupt):
         warming.warm([machine.RUN.name, "pipeline.callback"], jobs=2)
-    assert [process.returncode for process in compiling] == [-signal.SIGKILL] * 2, "nobody waits for them"
+    assert [process.returncode for process in compiling] == [-signal.SIGKILL] * 2, "they are not waited for"
 
 
 @pytest.fixture

@@ -131,7 +131,7 @@ def test_clipping_is_told():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux alone")
 def test_names_that_are_no_utf8():
-    """Read, written, and told so that a program can find them again."""
+    """Read, written, and reported so that a program can find them again."""
     source, target, model = (os.fsdecode(name) for name in (b"in\xe9.mp3", b"out\xe9.wav", b"m\xe9.onnx"))
     soundfile.write(os.fsencode(source), tone(16000), 16000, format="MP3")
     out, _ = pipe(None, same(model), source, target)

@@ -1,4 +1,4 @@
-"""Weights of bf16 and int8 on the command line: smaller programs, and an error that is told."""
+"""Weights of bf16 and int8 on the command line: smaller programs, and an error that is reported."""
 
 import numpy as np
 import pytest

@@ -51,7 +51,7 @@ def test_a_wrong_vector_is_told(folder: Path, tmp_path: Path) -> None:
 def test_sound_in_blocks_of_a_worklet(
     folder: Path, program: NativeProgram, tmp_path: Path, rate_hz: int
 ) -> None:
-    """Blocks of 128 frames, as browsers have them; the delay is the one that is told."""
+    """Blocks of 128 frames, as browsers have them; the delay is the reported one."""
     sound = noise(4000)
     delay, expected = delay_and_output(program, sound, rate_hz, 128)
     output, printed = run_node(

@@ -31,7 +31,7 @@ PULSE = 3
 
 
 class Source:
-    """Pulses without end, until it is told to fail; knows whether it has been closed."""
+    """Pulses without end, until a test lets it fail; knows whether it has been closed."""
 
     def __init__(self, fail_at=None, error=None, in_cleanup=None):
         self.fail_at, self.error, self.in_cleanup = fail_at, error, in_cleanup

@@ -29,7 +29,7 @@ def pulse(number):
 
 
 def numbers(slots, count):
-    """Which pulses ran, told by what came out of them."""
+    """The pulses that ran, recognised by their outputs."""
     return [int(result.outputs["loud"][0, 0]) // 2 for result in slots.collect(count)]
 
 
@@ -83,7 +83,7 @@ async def test_a_pulse_is_dropped_or_runs_and_never_both(program):
             assert in_flight[: len(taken)] == taken
             del in_flight[: len(taken)]
             ran += taken
-    if slots.free:  # one that nobody drops, whoever was faster until now
+    if slots.free:  # one that is not dropped, whichever thread was faster until now
         slots.submit(pulse(submitted))
         in_flight.append(submitted)
         submitted += 1

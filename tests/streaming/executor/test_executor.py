@@ -34,7 +34,7 @@ SHAPES = {"filtered": (1, 0), "decimated": (1, 0, 2), "ending": (1, 0)}
 @settings(max_examples=12)
 @given(data=st.data())
 def test_any_split_gives_the_offline_frames(name, backend, loop, data):
-    """Drawn outside of the loop: what Hypothesis raises to stop would stay in a task of it, to be told at any time."""
+    """Drawn outside of the loop: what Hypothesis raises to stop would stay in a task, to be raised at any time."""
     program = cached_program(name, data.draw(st.sampled_from([3, 6, 12]), "pulse"), backend)
     length = data.draw(st.integers(3, 90), "length")
     cuts = data.draw(st.lists(st.integers(0, length), max_size=12), "cuts")
@@ -165,7 +165,7 @@ async def test_sources_are_paced_by_who_takes_the_outputs():
             while not engine.waiting_pulses:
                 await anyio.lowlevel.checkpoint()
             engine.run(1)
-        for _ in range(100):  # the engine runs whatever it is given; nobody takes the outputs
+        for _ in range(100):  # the engine runs all that it gets; the outputs are not taken
             engine.run(4)
             await anyio.lowlevel.checkpoint()
         assert 4 <= drawn <= 4 + 4 + 1

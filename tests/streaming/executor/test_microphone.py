@@ -1,4 +1,4 @@
-"""A microphone as a source: every frame that the device gives is heard or counted, and the device is given back."""
+"""A microphone as a source: every frame that the device gives is processed or counted, and the device is given back."""
 
 from contextlib import aclosing
 from pathlib import Path

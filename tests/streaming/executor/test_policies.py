@@ -109,7 +109,7 @@ def test_drop_oldest_drops_pulses_that_have_not_begun(loop):
                 await tap.push(10)
                 assert counts(ex.statistics()) == (10 * PULSE, 0, 6 * PULSE, 4 * PULSE)  # 6 7 8 9 wait
                 tasks.cancel_scope.cancel()
-            engine.run(3)  # 6 7 8 have run and nobody takes them
+            engine.run(3)  # 6 7 8 have run and are not taken
             await tap.push(1)  # 9 is the oldest that has not begun
             assert counts(ex.statistics()) == (11 * PULSE, 0, 7 * PULSE, 4 * PULSE)
             engine.run(1)  # all have run: 11 has no room itself

@@ -1,4 +1,4 @@
-"""The control of a fleet, on a cluster that is only told of: it replaces, scales, drains, and goes on after itself."""
+"""The control of a fleet, on a simulated cluster: it replaces, scales, drains, and goes on after itself."""
 
 from dataclasses import replace
 

@@ -77,7 +77,7 @@ class Run:
         return self.run
 
     def feed(self, blocks):
-        """Blocks; those that come while the device is away are heard by nobody."""
+        """Blocks; those that come while the device is away are lost."""
         for _ in range(blocks):
             first = self.rng.randrange(len(SOUND) // 2)
             x = SOUND[first : first + (self.block or self.rng.choice(BLOCKS))]
@@ -194,7 +194,7 @@ class Run:
 
 
 class RunSequence:
-    """Runs, one after the other; ``virtual_s`` of sound have been heard."""
+    """Runs, one after the other; ``virtual_s`` of sound have passed."""
 
     def __init__(self, seed, folder):
         self.rng, self.reached = random.Random(seed), Counter()

@@ -1,4 +1,4 @@
-"""A device that is heard without a model, and does not return."""
+"""A device that is recorded without a model, and does not return."""
 
 import numpy as np
 import pytest

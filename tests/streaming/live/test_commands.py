@@ -1,4 +1,4 @@
-"""Commands to a pipeline that are interrupted, and those that somebody else is just applying."""
+"""Commands to a pipeline that are interrupted, and those that another thread is just applying."""
 
 import threading
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ def interrupt(_: float) -> None:
 
 
 def test_an_interrupted_command_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its memory may go then: nobody applies it later."""
+    """Its memory may go then: it is not applied later."""
     with runs(cached_program(sum_model)) as (host, live):
         host.run(noise(800))
         before = live.control.snapshot()
@@ -40,7 +40,7 @@ def test_an_interrupted_command_is_taken_back(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command has been applied: what takes over is heard, so its memory stays."""
+    """The command has been applied: the successor plays, so its memory stays."""
     with runs(cached_program(sum_model)) as (host, live):
         host.run(noise(800))
         old, apply = live.pipeline.instances, control.apply_now.call

@@ -33,7 +33,7 @@ engines_of_backends = pytest.mark.parametrize(
 @engines
 @pytest.mark.parametrize("reserve", [0, 100])
 def test_mute_and_bypass(engine, reserve):
-    """The model goes on; what is heard of the input is as late as the model's sound."""
+    """The model goes on; the input's sound is as late as the model's sound."""
     compiled, x = cached_program(filter_model), noise(6 * 1600, 1)
     with runs(compiled, engine=engine, reserve_frames=reserve, records=True) as (host, live):
 
@@ -69,7 +69,7 @@ def test_mute_and_bypass(engine, reserve):
 
 @engines_of_backends
 def test_reset_restarts_every_stream_at_the_next_pulse(engine, backend):
-    """Each stream begins anew with the next pulse; the outputs, too."""
+    """Each stream starts again with the next pulse; the outputs, too."""
     x = np.ones((40 * BLOCK, 2), np.float32)
     compiled = cached_program(sum_model, backend=backend)
     with runs(compiled, engine=engine, channels="each", device=stereo(), records=True) as (host, live):
@@ -162,7 +162,7 @@ def test_levels_are_those_since_the_last_statistics():
 
 
 def test_a_limit_of_frames():
-    """It ends the run, unless the streams have begun anew before."""
+    """It ends the run, unless the streams have started again before."""
     x = np.ones((5 * BLOCK, 1), np.float32)
     ended = pytest.raises(PulseError, match="its most frames, 1000: reset it before, or convert it for more")
     with ended, runs(cached_program(limited_model)) as (host, live):

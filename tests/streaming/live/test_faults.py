@@ -36,7 +36,7 @@ def rows_of_table(wrong):
 @BACKENDS
 @pytest.mark.parametrize("wrong", [0, 3, 2 * BLOCK])
 def test_they_are_counted(backend, wrong):
-    """And named; what is heard later is as it was."""
+    """And named; the sound after it is as it was."""
     with runs(cached_program(chosen, 160, backend)) as (host, live):
         host.run(rows_of_table(wrong))
         statistics = live.statistics()

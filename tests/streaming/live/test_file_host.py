@@ -1,4 +1,4 @@
-"""A sound file in place of the devices: all of it is heard, all of it comes out, and the run ends well."""
+"""A sound file in place of the devices: all of it is processed and written, and the run ends well."""
 
 import shutil
 import time
@@ -183,7 +183,7 @@ def test_channels_of_files_are_chosen(tmp_path, channels):
     ],
 )
 def test_output_files_have_the_format_of_the_input(tmp_path, source, target, encoding, encoding_kept):
-    """What is played is written as what is heard, where the format has that."""
+    """The output is written in the format of the input, where possible."""
     x = np.sin(np.arange(8000) / 20).astype(np.float32)[:, None] / 4
     host = FileHost(write_sound(tmp_path / source, x, encoding=encoding), tmp_path / target, pace=None)
     delay = play(host, cached_program()).delay.frames
@@ -218,7 +218,7 @@ def test_it_is_stopped_early(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("early", [False, True])
 def test_a_full_disk_ends_the_run(tmp_path, monkeypatch, early):
-    """The run goes on to its end, or until it is stopped; what was written is kept, and it is told then."""
+    """The run goes on to its end, or until it is stopped; what was written is kept, and the report says so."""
     x, plan = noise(RATE, 1) / 4, Plan(RATE, block_frames=100)
     play(
         FileHost(write_sound(tmp_path / "in.wav", x), pace=None), cached_program(), plan
@@ -243,7 +243,7 @@ def test_a_full_disk_ends_the_run(tmp_path, monkeypatch, early):
 
 
 def test_a_folder_that_goes_away(tmp_path, monkeypatch):
-    """It is told at the end, as a full disk is; another run begins without."""
+    """It is reported at the end, as a full disk is; another run begins without it."""
     folder = tmp_path / "folder"
     folder.mkdir()
     host, halt = (
@@ -273,7 +273,7 @@ def test_a_damaged_file(tmp_path):
 
 
 def test_errors_while_stopping_are_reported(tmp_path, monkeypatch):
-    """At the end of the block: nobody waits any more."""
+    """At the end of the block: nothing waits any more."""
     host = FileHost(write_sound(tmp_path / "in.wav", noise(RATE, 1)), tmp_path / "out.wav")
     close = AudioWriter.__exit__
 

@@ -144,7 +144,7 @@ def test_a_run_ends_at_the_limit_of_the_model(frames):
 @pytest.mark.parametrize("pulse_frames", [125, 160, 480])
 @pytest.mark.parametrize("policy", [policy for policy in DEVICE_POLICIES if policy != "abort"])
 def test_it_ends_while_nothing_is_computed(pulse_frames, policy):
-    """All that was accepted is in the outputs, however much of it waits, and though nobody plays any more."""
+    """All that was accepted is in the outputs, however much of it waits, and although nothing is played any more."""
     compiled, block = cached_program(filter_model, pulse_frames), 500
     with runs(compiled, block=block, policy=policy, records=True) as (host, live):
         host.stall(6)

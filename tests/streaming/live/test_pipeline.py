@@ -151,7 +151,7 @@ def test_nothing_is_played():
 
 
 def test_records_while_it_runs():
-    """Whenever they are taken; all that is kept is what nobody knows before the end."""
+    """Whenever they are taken; only what depends on the end is kept."""
     compiled, x = cached_program(filter_model, 16), noise(1600, 1)
     with runs(compiled, block=40, records=True) as (host, live):
         parts = []

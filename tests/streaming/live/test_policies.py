@@ -1,4 +1,4 @@
-"""When the model is late: every frame is accounted for, and what is heard afterwards is where it belongs."""
+"""When the model is late: every frame is accounted for, and the sound afterwards is where it belongs."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def test_silence_then_catch_up_computes_all_and_skips_late_frames(stall_s):
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
 def test_drop_oldest_does_not_compute_late_pulses(stall_s):
-    """The same is heard, but what would be left out is not computed."""
+    """The same is played, but what would be left out is not computed."""
     counters = silent_and_aligned("drop_oldest", stall_s)
     assert counters.pulses_dropped == counters.frames_silent // BLOCK, "all that would come too late"
     assert counters.pulses == 79 - counters.pulses_dropped
@@ -66,7 +66,7 @@ def test_drop_oldest_does_not_compute_late_pulses(stall_s):
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
 def test_wait_plays_all_later(stall_s):
-    """All is heard, and later by what was silent, which the delay tells."""
+    """All is played, and later by what was silent, which the delay shows."""
     x, played, counters, delay, live = run_with_stall("wait", stall_s)
     assert 0 < counters.frames_silent < stall_s * RATE
     assert (counters.frames_skipped, counters.pulses_dropped, counters.frames_lost) == (0, 0, 0)
@@ -114,7 +114,7 @@ def test_a_model_that_is_too_slow_for_a_while(policy):
         played.append(host.run(x[50 * BLOCK : 150 * BLOCK]))
         late = live.statistics().counters
         if policy == "drop_oldest":
-            assert late.frames_silent == 0 and 14 <= late.pulses_dropped <= 20, "what is computed is heard"
+            assert late.frames_silent == 0 and 14 <= late.pulses_dropped <= 20, "what is computed is played"
         else:
             assert late.frames_silent > BLOCK and late.missed > 50
         host.compute_s = 0.001

@@ -24,7 +24,7 @@ BLOCK = 160
 
 @pytest.fixture
 def paths(tmp_path):
-    """Of the files for what is heard and what is played."""
+    """Of the recordings of input and output."""
     return tmp_path / "heard.wav", tmp_path / "played.wav"
 
 
@@ -106,7 +106,7 @@ def test_a_disk_that_is_too_slow(paths, margin):
 
 @linux
 def test_a_full_disk_ends_the_recording(paths):
-    """It is told, what was written is kept, and the sound goes on."""
+    """It is reported, what was written is kept, and the sound goes on."""
     x = noise(200 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         recorder = live.record(*paths)
@@ -126,7 +126,7 @@ def test_a_full_disk_ends_the_recording(paths):
 
 
 def test_a_folder_that_goes_away(paths):
-    """Nobody has closed the recorder: the run does, and says what is wrong."""
+    """The recorder is still open: the run closes it, and says what is wrong."""
     folder = paths[0].parent / "folder"
     folder.mkdir()
     with (

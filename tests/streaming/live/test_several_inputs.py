@@ -41,7 +41,7 @@ def two(frames: int) -> Samples:
 @engines
 @pytest.mark.parametrize(("pulse_frames", "block"), [(160, 160), (160, 96), (32, 160)])
 def test_channels_feed_inputs_in_order(engine: str, pulse_frames: int, block: int) -> None:
-    """What is played is what a session gives for the two channels, as late as it is told."""
+    """What is played is what a session gives for the two channels, as late as reported."""
     compiled, sound = cancelling_program(pulse_frames), two(4800)
     host, live = two_input_run(compiled, block=block, engine=engine)
     with live:
@@ -133,7 +133,7 @@ def test_bypass_snapshots_and_swaps() -> None:
 
 
 def test_recordings_have_all_channels(tmp_path: Path) -> None:
-    """What was heard has all channels."""
+    """The recording has all channels."""
     host, live = two_input_run(cancelling_program())
     sound = two(1600)
     with live:
@@ -186,14 +186,14 @@ def test_misfits_are_refused_with_the_reason(device: Any, routes: Any, how: Any,
 
 def test_one_input_may_have_a_route_too() -> None:
     """A channel behind the device, where a device may be called so as well."""
-    from tests.streaming.live.runs import plain, ready
+    from tests.streaming.live.runs import cached_program, copy_model
 
-    host, live = two_input_run(ready(plain), Route("x", "pair", 1))
+    host, live = two_input_run(cached_program(copy_model), Route("x", "pair", 1))
     with live:
         assert live.pipeline.stream_config.channels == Channels(1)
         sound = two(800)
         played = host.run(sound)
     np.testing.assert_array_equal(played, late_by(sound[:, 1:], live.pipeline.delay_frames, 800))
     odd = VirtualDevice("pair:1", inputs=1, rate_hz=RATE)
-    host, live = two_input_run(ready(plain), Route("x", "pair", 1), others=[odd])
+    host, live = two_input_run(cached_program(copy_model), Route("x", "pair", 1), others=[odd])
     assert live.devices.source.name == "pair:1"

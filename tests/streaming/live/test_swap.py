@@ -1,4 +1,4 @@
-"""Another program takes over while a pipeline runs: no gap, and what is heard stays where it is."""
+"""Another program takes over while a pipeline runs: no gap, and the sound keeps its position."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def quiet(delay=9):
 
 @engines
 def test_a_swap_keeps_the_delay_and_fades(engine):
-    """Another program with another delay: what is heard stays where it is, and fades over within a pulse."""
+    """Another program with another delay: the sound keeps its position, and fades over within a pulse."""
     x = noise(60 * BLOCK, 1)
     with runs(cached_program(delayed_model), engine=engine, reserve_frames=20, records=False) as (host, live):
         assert live.delay.model_s == 20 / RATE

@@ -1,4 +1,4 @@
-"""The virtual device does what it is told, when it is told."""
+"""The virtual device does what a test says, when it says so."""
 
 import numpy as np
 import pytest
@@ -86,7 +86,7 @@ def test_a_device_that_cannot_be_opened(change, message):
 
 
 def test_a_device_that_does_not_call():
-    """Time passes, nothing is heard or played; a moment later it goes on."""
+    """Time passes without sound; a moment later it goes on."""
     x = np.arange(1, 20 * BLOCK + 1, dtype=np.float32)
     with runs(cached_program(), engine="callback") as (host, live):
         (device,) = host.devices
@@ -113,7 +113,7 @@ def test_a_callback_that_ends_the_stream():
 
 
 def test_runs_one_after_the_other():
-    """The clock goes on, the counters begin anew."""
+    """The clock goes on, the counters start again."""
     host = VirtualHost(VirtualDevice(rate_hz=RATE))
     from streaming.live import EngineConfig, Live, Plan
     from streaming.realtime.options import UNCHANGED

@@ -1,4 +1,4 @@
-"""A device that goes away is noticed, told, and opened again; the sound goes on where it was."""
+"""A device that goes away is noticed, reported, and opened again; the sound goes on where it was."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def test_a_device_that_goes_away_ends_the_run(kind, block):
             host.advance(0.05)
         passed_s = (host.now_ns() - since_ns) / 1e9
         assert passed_s < 2 + (TEARDOWN_TIMEOUT_S if kind == "hangs" else 0)
-        assert live.watchdog.error is not None, "what ended the run is told before the device is stopped"
+        assert live.watchdog.error is not None, "what ended the run is reported before the device is stopped"
         statistics = live.statistics()
         assert statistics.counters.stalls == 1
     assert str(refusal.value).startswith("usb mixer: the device ")
@@ -119,7 +119,7 @@ def test_a_slow_device_is_not_lost():
 @pytest.mark.parametrize("make", [sum_model, filter_model, delayed_model])
 @pytest.mark.parametrize("block", [160, 100])
 def test_the_model_continues_after_a_reconnection(kind, make, block):
-    """The model goes on where it was: what is played is what it makes of all that was heard."""
+    """The model goes on where it was: the output is that of all the input."""
     compiled, x = cached_program(make), noise(60 * block, 1)
     with runs(compiled, block=block, reconnect="keep", records=True) as (host, live):
         played = [host.run(x[: 25 * block])]
@@ -142,7 +142,7 @@ def test_the_model_continues_after_a_reconnection(kind, make, block):
 @pytest.mark.parametrize("make", [sum_model, delayed_model])
 @pytest.mark.parametrize("block", [160, 100])
 def test_reset_restarts_the_model_after_a_reconnection(engine, make, block):
-    """The model begins anew with the next pulse; what of a pulse was there before is in it."""
+    """The model starts again with the next pulse, which has the part of a pulse that was there before."""
     compiled, x = cached_program(make), noise(60 * block, 1)
     with runs(compiled, block=block, reconnect="reset", engine=engine) as (host, live):
         played = [host.run(x[: 25 * block])]
@@ -178,7 +178,7 @@ def test_a_device_is_found_by_its_name():
 
 
 def test_a_device_that_stays_away_is_tried_seldom(monkeypatch):
-    """Why it is not back is told once; when it is, it is opened all the same."""
+    """Why it is not back is reported once; when it is, it is opened all the same."""
     with runs(cached_program(), reconnect="keep") as (host, live):
         tries = []
         monkeypatch.setattr(host, "refresh", lambda: tries.append(host.now_ns()) or True)
@@ -231,7 +231,7 @@ def test_a_device_that_comes_and_goes():
 
 @engines
 def test_orders_while_the_device_is_away(engine):
-    """Nobody computes then; they are done at once."""
+    """No thread computes then; they are done at once."""
     with runs(cached_program(sum_model), reconnect="keep", engine=engine) as (host, live):
         host.run(np.ones((10 * BLOCK, 1), np.float32))
         disturb(host, "stalls")

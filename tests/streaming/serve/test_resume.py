@@ -191,7 +191,7 @@ async def test_a_server_that_does_not_answer_is_passed_over(tmp_path, monkeypatc
 
 
 async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(tmp_path, monkeypatch):
-    """The server has resumed the stream by then; the client has not heard of it, and tries again."""
+    """The server has resumed the stream by then; the client does not know it, and tries again."""
     from streaming.client import connecting
 
     receive, attempts = connecting.receive_ready, []

@@ -120,7 +120,7 @@ def test_the_same_outputs_however_bytes_are_cut(client, cut):
     ("status", "data"),
     [
         (1002, bytes([0x82, 1, 0])),  # not masked
-        (1002, bytes([0xC2, 0x81, 0, 0, 0, 0, 0])),  # a bit that nobody has agreed on
+        (1002, bytes([0xC2, 0x81, 0, 0, 0, 0, 0])),  # a bit that was not negotiated
         (1002, bytes([0x83, 0x80, 0, 0, 0, 0])),  # an opcode that does not exist
         (1009, bytes([0x82, 0xFF]) + (1 << 30).to_bytes(8, "big") + bytes(4)),
         (1007, bytes([0x81, 0x81, 0, 0, 0, 0, 0xFF])),  # not UTF-8

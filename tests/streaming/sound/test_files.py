@@ -83,7 +83,7 @@ def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path):
     ("name", "encoding"), [("a.wav", "FLOAT"), ("a.wav", "PCM_16"), ("a.flac", None), ("a.ogg", None)]
 )
 def test_a_full_disk_is_reported(small_disk, name, encoding):
-    """It is told once, with the system's own reason; what was written before is kept."""
+    """It is reported once, with the system's own reason; what was written before is kept."""
     x = noise(200_000)
     (small_disk / "other").write_bytes(bytes(16 << 10))
     writer = AudioWriter(small_disk / name, 16000, 1, encoding)

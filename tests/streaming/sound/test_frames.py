@@ -106,7 +106,7 @@ def test_invalid_values_are_refused(tmp_path):
 
 @pytest.mark.parametrize(("name", "axis"), [("x.npy", 0), ("x.npy", 1), ("x.csv", 1)])
 def test_a_full_disk_is_reported(small_disk, name, axis):
-    """It is told at the write; what was written before may be kept, whole."""
+    """It is reported at the write; what was written before may be kept, whole."""
     piece = np.random.default_rng(2).random((5, 100) if axis else (100, 5)).astype(np.float32)
     count = 0
     with FramesFile(small_disk / name, axis, None) as file:
@@ -126,7 +126,7 @@ def test_a_full_disk_is_reported(small_disk, name, axis):
 
 
 def test_no_room_to_put_frames_in_order(small_disk):
-    """The axis is in the middle: they stay as they came, under a name that the error tells and nobody has."""
+    """The axis is in the middle: they stay in their order, under a new name that the error has."""
     whole = np.random.default_rng(4).integers(0, 99, (2, 9000, 3), np.int8)
     pieces = np.split(whole, 90, 1)
     names = ["x-frames-first.npy", "x-frames-first-2.npy"]

@@ -113,7 +113,7 @@ def test_blocks_are_the_available_samples():
 
 
 def test_a_pipe_that_does_not_wait():
-    """Whoever shares it may have made it so."""
+    """Another owner of it may have made it so."""
     out, into = os.pipe()
     os.set_blocking(out, False)
     os.set_blocking(into, False)

@@ -52,7 +52,7 @@ class Simulation:
     """A run in blocks of 10 ms, always the same.
 
     slow      milliseconds more for every 20th pulse of a second
-    notes     what is told from the begin of a second on
+    notes     the notes from the begin of a second on
     """
 
     slow: dict[int, float] = field(default_factory=dict)

@@ -29,7 +29,7 @@ from tests.pulse.onnx.write.streams import kinds, notes_of, prove, prove_model
 
 
 class Unwritten(Op):
-    """An op of nobody."""
+    """An op that no writer knows."""
 
     def facts(self, inputs: list[TypedFact]) -> list[TypedFact]:  # type: ignore[override]
         return [TypedFact(inputs[0].dtype, inputs[0].shape)]

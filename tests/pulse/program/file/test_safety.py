@@ -133,7 +133,7 @@ def test_a_plugin_kernel_must_declare_its_reach() -> None:
 
 
 class Silent(Instruction):
-    """y = 1, of which nobody knows how far y goes."""
+    """y = 1, without the extent of y."""
 
     y: Operand = writes("f32")
     n: int

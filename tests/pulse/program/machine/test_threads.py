@@ -1,4 +1,4 @@
-"""Steps on several threads: the bits of one thread, threads that end, programs that are told how many to use."""
+"""Steps on several threads: the bits of one thread, threads that end, programs with a given number of them."""
 
 import gc
 import os

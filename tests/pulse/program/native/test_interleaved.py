@@ -154,7 +154,6 @@ def same(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
 def kernels(compiled: NativeProgram) -> list[str]:
     """Those of the interleaved form."""
     interleaved = interleave(compiled)
-    assert interleaved is not None
     return [row.kernel for row in interleaved.rows]
 
 
@@ -268,7 +267,7 @@ def test_all_lanes_of_a_program_share_the_weights(monkeypatch: pytest.MonkeyPatc
     """They are packed once for a program, and again for one that was pickled; too few lanes need none."""
     packed: list[NativeExecutable] = []
 
-    def count(native: NativeExecutable) -> Interleaved | None:
+    def count(native: NativeExecutable) -> Interleaved:
         packed.append(native)
         return interleave(native)
 
@@ -294,7 +293,7 @@ def test_the_rows_as_plain_python_stay_inside_their_memory() -> None:
     for number in range(3):
         lanes.step(x[number])
     interleaved = interleave(compiled)
-    assert interleaved is not None and interleaved.steady_from <= 3
+    assert interleaved.steady_from <= 3
     memories = np.stack([memory_of(state) for state in lanes])
     sizes = memories.nbytes, interleaved.arena_bytes, interleaved.sliding.bytes
     regions = [interleaved.weights.copy(), *map(aligned_bytes, sizes)]
@@ -329,7 +328,7 @@ def test_windows_of_long_histories_slide(length: int, pulse: int, slides: int) -
     """Those of at least two pulses; each lane has its history at any of their positions."""
     compiled = delays(length, pulse)
     interleaved = interleave(compiled)
-    assert interleaved is not None and len(interleaved.sliding.windows) == slides
+    assert len(interleaved.sliding.windows) == slides
     assert kernels(compiled).count("move") == 2 - slides
     for steps in range(1, 2 * POSITIONS + 2):
         pair = LanesAndStates(compiled, 16, seed=steps)
@@ -345,7 +344,7 @@ def memory_of(state: State) -> Array:
 
 
 def is_refused(compiled: NativeProgram) -> bool:
-    return interleave(compiled) is None
+    return compiled.interleaved_form is None
 
 
 def test_programs_without_such_a_form_step_in_groups() -> None:

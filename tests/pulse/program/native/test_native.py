@@ -139,7 +139,7 @@ def test_a_step_of_the_machine_allocates_no_python_object() -> None:
 
 
 def test_steps_release_their_memory() -> None:
-    """Outputs that nobody keeps are freed: 2,000 steps, a reset and a snapshot each."""
+    """Outputs without references are freed: 2,000 steps, a reset and a snapshot each."""
     state, x = two_convs(False).spawn(), noise(1, 8, 4)
     for _ in range(50):
         state.step(x)
@@ -162,7 +162,7 @@ def large() -> NativeState:
 
 
 def test_other_threads_run_while_the_machine_does() -> None:
-    """Nobody is made to give up the GIL, so only a call that gives it away by itself lets another thread on, as soon
+    """No thread is made to give up the GIL, so only a call that gives it away by itself lets another thread on, as soon
     as a processor has time for it.
     """
     state = large()
