@@ -99,12 +99,12 @@ def contest(
     pulses = noise(program, entry.scale)
     twin = None if entry.twin is None else entry.twin()
     expected = reference(entry, proto, twin, program, pulses[:checked])
-    own = {OURS: Form(OURS, program.backend, "right", "", PulsePeer(program))}
+    first = {OURS: Form(OURS, program.backend, "right", "", PulsePeer(program))}
     if special:
         faster = entry.program(source)
         if (report := faster.specialise()).used:
-            own[SPECIAL] = Form(SPECIAL, f"{report.seconds:.0f} s", "right", "", PulsePeer(faster))
-    for name, form in own.items():
+            first[SPECIAL] = Form(SPECIAL, f"{report.seconds:.0f} s", "right", "", PulsePeer(faster))
+    for name, form in first.items():
         assert form.peer is not None
         off = distance(stream_outputs(form.peer, program, pulses[:checked]), expected, program)
         if not off <= MAX_ERROR:
@@ -112,7 +112,7 @@ def contest(
     forms: list[Form] = []
     for runtime, how, make in candidates(entry, proto, twin, program, pulses[0]):
         forms.append(try_form(runtime, how, make, program, pulses[:checked], expected))
-    best = dict(fastest(forms, pulses, pilot_steps)) | own
+    best = dict(fastest(forms, pulses, pilot_steps)) | first
     return Contest(entry, program, pulses, tuple(forms), best)
 
 

@@ -139,17 +139,17 @@ def new_table(title: str) -> Table:
 def cells(outcome: Outcome, machine: StolenTime) -> list[str]:
     """A row of the table."""
     summary = outcome.latency(StolenTime()).summary()
-    own = None if machine.spans is None else outcome.latency(machine).summary()
+    compute_summary = None if machine.spans is None else outcome.latency(machine).summary()
     times = [summary.p50_us, summary.p99_us, summary.p999_us, summary.max_us]
     counts = [summary.missed, outcome.blocks, outcome.dropped, outcome.flagged]
     steal = (
         ["-"] * 4
-        if own is None
+        if compute_summary is None
         else [
             f"{machine.longest_ns / 1e6:.1f}",
-            f"{own.p999_us / 1e3:.2f}",
-            f"{own.max_us / 1e3:.2f}",
-            str(own.missed),
+            f"{compute_summary.p999_us / 1e3:.2f}",
+            f"{compute_summary.max_us / 1e3:.2f}",
+            str(compute_summary.missed),
         ]
     )
     return [*(f"{us / 1e3:.2f}" for us in times), *map(str, counts), *steal]

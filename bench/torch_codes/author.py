@@ -55,8 +55,8 @@ def run_author(
     expected  frames of the first output
     """
     torch = import_module("torch")
-    own = stream.pulse or pulse
-    pulses = min(value.shape[place] // own for value, place in feeds if place is not None)
+    stream_pulse = stream.pulse or pulse
+    pulses = min(value.shape[place] // stream_pulse for value, place in feeds if place is not None)
     pieces: list[Array] = []
     times: list[float] = []
     with torch.no_grad():
@@ -65,7 +65,11 @@ def run_author(
             tensors = [
                 torch.from_numpy(
                     np.ascontiguousarray(
-                        value if place is None else value.take(range(number * own, number * own + own), place)
+                        value
+                        if place is None
+                        else value.take(
+                            range(number * stream_pulse, number * stream_pulse + stream_pulse), place
+                        )
                     )
                 )
                 for value, place in feeds
@@ -81,7 +85,7 @@ def run_author(
     error = np.abs(joined.take(range(frames), axis) - reference).max(initial=0) / max(
         np.abs(reference).max(initial=0), 1e-9
     )
-    return AuthorRun(float(error), float(np.median(times)) * rate_hz / own)
+    return AuthorRun(float(error), float(np.median(times)) * rate_hz / stream_pulse)
 
 
 def time_whole(call: Callable[[], Any], seconds: float) -> float:

@@ -193,14 +193,14 @@ def step_us(path: Path) -> list[float]:
     states = [program.spawn() for program in programs]
     times: list[list[float]] = [[] for _ in programs]
     for _ in range(ROUNDS):
-        for state, own in zip(states, times):
+        for state, durations in zip(states, times):
             state.step(feeds)
             until = time.perf_counter() + STEPS_S / ROUNDS
             while time.perf_counter() < until:
                 begin = time.perf_counter()
                 state.step(feeds)
-                own.append(time.perf_counter() - begin)
-    return [statistics.median(own) * 1e6 for own in times]
+                durations.append(time.perf_counter() - begin)
+    return [statistics.median(durations) * 1e6 for durations in times]
 
 
 if __name__ == "__main__":

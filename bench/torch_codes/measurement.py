@@ -328,19 +328,19 @@ def _step_us(program: Program, most_frames: int | None) -> float:
 
 def _onnxruntime_times(program: Program) -> float | None:
     """How many times longer a step takes in onnxruntime: the model with its states as inputs, as pulse exports it."""
-    pulses, own = noise(program, 1.0), PulsePeer(program)
+    pulses, peer = noise(program, 1.0), PulsePeer(program)
     make = functools.partial(_export_peer, program, pulses[0])
     try:
         delayed = max(-(-port.delay // port.frames) for port in streams_of(program))
         checked = list(itertools.islice(itertools.cycle(pulses), delayed + CHECKED_PULSES))
-        outputs = stream_outputs(own, program, checked)
+        outputs = stream_outputs(peer, program, checked)
         form = try_form("onnxruntime", "exported", make, program, checked, outputs)
         if form.peer is None:
             return None
         begin = time.perf_counter()
         form.peer.step(pulses[0])
         steps = max(min(int(STEPS_S / ROUNDS / (time.perf_counter() - begin)), MAX_STEPS), MIN_STEPS)
-        steppers = {"pulse": own.step, "onnxruntime": form.peer.step}
+        steppers = {"pulse": peer.step, "onnxruntime": form.peer.step}
         turns = {name: make_stepper(step, pulses) for name, step in steppers.items()}
         timed = alternate(turns, ROUNDS, steps, steps)
     except (FaultError, WrongResultError):  # past the end of a table of positions; no output before the end

@@ -11,9 +11,9 @@ def moshi_stream(module: Any, method: str = "forward") -> AuthorStream:
     """Modules of moshi keep their own state between calls."""
 
     def begin() -> Callable[..., Any]:
-        own = author_copy(module)
-        own.streaming_forever(1)
-        return getattr(own, method)
+        copy = author_copy(module)
+        copy.streaming_forever(1)
+        return getattr(copy, method)
 
     return AuthorStream(begin)
 
@@ -22,9 +22,9 @@ def tcn_stream(module: Any) -> AuthorStream:
     """pytorch-tcn has buffers in front of its convolutions."""
 
     def begin() -> Callable[..., Any]:
-        own = author_copy(module)
-        own.reset_buffers()
-        return lambda x: own.inference(x)
+        copy = author_copy(module)
+        copy.reset_buffers()
+        return lambda x: copy.inference(x)
 
     return AuthorStream(begin)
 
@@ -34,8 +34,8 @@ def denoiser_stream(module: Any) -> AuthorStream:
     streamer = import_module("denoiser.demucs").DemucsStreamer
 
     def begin() -> Callable[..., Any]:
-        own = streamer(author_copy(module), dry=0)
-        return lambda x: own.feed(x[0])[None]
+        copy = streamer(author_copy(module), dry=0)
+        return lambda x: copy.feed(x[0])[None]
 
     return AuthorStream(begin)
 
@@ -44,8 +44,8 @@ def fsmn_stream(module: Any) -> AuthorStream:
     """FunASR's FSMN fills a dict of caches that it is given."""
 
     def begin() -> Callable[..., Any]:
-        own, caches = author_copy(module), dict[str, Any]()
-        return lambda x: own(x, caches)
+        copy, caches = author_copy(module), dict[str, Any]()
+        return lambda x: copy(x, caches)
 
     return AuthorStream(begin)
 
@@ -56,14 +56,14 @@ def emformer_stream(module: Any) -> AuthorStream:
     right = module.right_context_length
 
     def begin() -> Callable[..., Any]:
-        own = author_copy(module)
-        overlap, states = torch.zeros(1, right, own.emformer_layers[0].input_dim), None
+        copy = author_copy(module)
+        overlap, states = torch.zeros(1, right, copy.emformer_layers[0].input_dim), None
 
         def infer(x: Any) -> Any:
             nonlocal overlap, states
             chunk = torch.cat([overlap, x], 1)
             overlap = chunk[:, chunk.shape[1] - right :]
-            y, _, states = own.infer(chunk, torch.tensor([chunk.shape[1]]), states)
+            y, _, states = copy.infer(chunk, torch.tensor([chunk.shape[1]]), states)
             return y
 
         return infer

@@ -50,12 +50,12 @@ def _typed_report(model: TypedNetwork, rate_hz: float | None) -> CostReport:
             uncounted.setdefault(node.op.name)
         else:
             total += work
-        own = sum(
+        node_parameters = sum(
             value.size for value in _new(_read(model.graph, number), counted) if value.dtype.kind == "f"
         )
         shapes = "; ".join(str(outlet.fact) for outlet in node.outputs)
-        rows.append(NodeCost(node.name, node.op.name, shapes, own, work))
-        parameters += own
+        rows.append(NodeCost(node.name, node.op.name, shapes, node_parameters, work))
+        parameters += node_parameters
     constants = list(_new(_stored_constants(model.graph), set()))
     return CostReport(
         title=model.title,

@@ -89,17 +89,17 @@ def _find_padded_op(
     match node.op:
         case Transpose(perm):
             return node.op, perm.index(axis)
-        case AddAxis(own):
-            return node.op, axis + (own <= axis)
-        case Gather(own) if slot == 0 and own != axis:
+        case AddAxis(op_axis):
+            return node.op, axis + (op_axis <= axis)
+        case Gather(op_axis) if slot == 0 and op_axis != axis:
             indices = graph.fact(node.inputs[1])
             return (
-                (node.op, axis if axis < own else axis + indices.rank - 1)
+                (node.op, axis if axis < op_axis else axis + indices.rank - 1)
                 if indices.value is not None
                 else None
             )
-        case RemoveAxis(own) if own != axis:
-            return node.op, axis - (own < axis)
+        case RemoveAxis(op_axis) if op_axis != axis:
+            return node.op, axis - (op_axis < axis)
         case Reshape():
             place = next((at for at in range(out.rank) if _is_kept(fact.shape, axis, out.shape, at)), None)
             if place is None:

@@ -66,8 +66,8 @@ def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None, 
             raise WriteError(f"{model.title}: the offline model refuses the test vector: {error}") from error
         whole = {port.name: reference.allowance(port.name, port.axis, RUNS) for port in program.outputs}
         if program.form != "f32":  # differences from rounded weights are not errors of the library
-            own = stream_whole(program, feeds, 0.0)
-            whole = {name: (own[name], allowed) for name, (_, allowed) in whole.items()}
+            streamed = stream_whole(program, feeds, 0.0)
+            whole = {name: (streamed[name], allowed) for name, (_, allowed) in whole.items()}
     streaming = [port for port in program.inputs if port.streams]
     steps = min(_frames(feeds, port) // port.frames for port in streaming)
     pulses = program.steps(length)

@@ -327,17 +327,17 @@ def _tie_atoms(dim: TDim, ties: dict[Atom, list[TDim]]) -> None:
         for atom in monomial:
             if atom in ties or isinstance(atom, Symbol):
                 continue
-            own = TDim((((atom,), 1),), 0, dim.scope)
-            low, high = interval(own)
-            ties[atom] = [own - low] if low is not None else []
-            ties[atom] += [high - own] if high is not None else []
+            atom_dim = TDim((((atom,), 1),), 0, dim.scope)
+            low, high = interval(atom_dim)
+            ties[atom] = [atom_dim - low] if low is not None else []
+            ties[atom] += [high - atom_dim] if high is not None else []
             match atom:
                 case Div():
-                    ties[atom] += [atom.num - atom.k * own, atom.k * own + atom.k - 1 - atom.num]
+                    ties[atom] += [atom.num - atom.k * atom_dim, atom.k * atom_dim + atom.k - 1 - atom.num]
                 case Min():
-                    ties[atom] += [option - own for option in atom.options]
+                    ties[atom] += [option - atom_dim for option in atom.options]
                 case Max():
-                    ties[atom] += [own - option for option in atom.options]
+                    ties[atom] += [atom_dim - option for option in atom.options]
                 case _:
                     pass
             for arg in atom.args:

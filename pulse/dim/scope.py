@@ -109,9 +109,9 @@ class SymbolScope(DimScope):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        own = tuple(name for name, symbol in self._symbols.items() if symbol.scope is self)
+        own_names = tuple(name for name, symbol in self._symbols.items() if symbol.scope is self)
         others = tuple(symbol for symbol in self._symbols.values() if symbol.scope is not self)
-        return _restore, (own, tuple(map(str, self._assumptions)), others)
+        return _restore, (own_names, tuple(map(str, self._assumptions)), others)
 
     def __copy__(self) -> SymbolScope:
         return self

@@ -136,8 +136,8 @@ def _largest(draft: Draft, x: OutletId, frames: int) -> OutletId:
 def _difference(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
     """Each sample but the first, less the one before it times a coefficient."""
     pairs = draft.frame(x, 1, 2, 1)
-    before, own = (draft.without_axis(draft.part(pairs, 2, at, at + 1), 2) for at in (0, 1))
-    return draft.each("sub", own, draft.each("mul", before, coefficient), name="difference")
+    before, current = (draft.without_axis(draft.part(pairs, 2, at, at + 1), 2) for at in (0, 1))
+    return draft.each("sub", current, draft.each("mul", before, coefficient), name="difference")
 
 
 def _leaky(draft: Draft, x: OutletId, coefficient: float) -> OutletId:

@@ -94,9 +94,9 @@ def broadcast_relation(inputs: Sequence[TypedFact], axes: Sequence[int | None]) 
             "transpose one of them, or limit its reach (a window) so that no frame meets every other frame",
         )
     (axis,) = meeting
-    for fact, own in zip(inputs, axes):
+    for fact, input_axis in zip(inputs, axes):
         place = axis - (rank - fact.rank)
-        if own is None and place >= 0 and fact.shape[place] != 1:
+        if input_axis is None and place >= 0 and fact.shape[place] != 1:
             return Whole(
                 f"a tensor of constant length {fact.shape[place]} meets the stream axis",
                 "slice a table to the stream's length, or make the tensor broadcast over time",

@@ -56,18 +56,18 @@ class Gather(Op):
         return [index_check(1, shapes[0][self.axis])]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-        own, index_axis = axes
-        if own == self.axis:
+        x_axis, index_axis = axes
+        if x_axis == self.axis:
             return Whole(
                 "it looks up frames of the whole stream",
                 "slice from a constant start, or gather along another axis",
             )
-        if own is not None and index_axis is not None:
+        if x_axis is not None and index_axis is not None:
             return Whole("data and indices both stream", "let only one of them depend on time")
         if index_axis is not None:
             return Pointwise((self.axis + index_axis,))
-        assert own is not None
-        return Pointwise((own if own < self.axis else own + inputs[1].rank - 1,))
+        assert x_axis is not None
+        return Pointwise((x_axis if x_axis < self.axis else x_axis + inputs[1].rank - 1,))
 
     def detail(self) -> str:
         return f"axis {self.axis}"

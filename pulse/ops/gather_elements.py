@@ -97,12 +97,12 @@ class GatherBatches(Op):
         return column_checks(shapes, self.batch)
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-        own, index_axis = axes
-        if own is None and index_axis is not None and self.batch <= index_axis < inputs[1].rank - 1:
+        x_axis, index_axis = axes
+        if x_axis is None and index_axis is not None and self.batch <= index_axis < inputs[1].rank - 1:
             return Pointwise((index_axis,))
-        if own is None or own != index_axis or own >= self.batch:
+        if x_axis is None or x_axis != index_axis or x_axis >= self.batch:
             return Whole("its indices choose among frames of the whole stream", HELP)
-        return Pointwise((own,))
+        return Pointwise((x_axis,))
 
     def detail(self) -> str:
         return f"{self.batch} batch axes"

@@ -77,10 +77,10 @@ class MatMul(Op):
             return Whole("every frame of one operand meets every frame of the other", ATTENTION_HELP)
         place = places[0]
         for fact, axis, shift in zip(inputs, axes, shifts):
-            own = place - shift
-            if axis is None and place < batch and own >= 0 and fact.shape[own] != 1:
+            operand_axis = place - shift
+            if axis is None and place < batch and operand_axis >= 0 and fact.shape[operand_axis] != 1:
                 return Whole(
-                    f"an operand of constant length {fact.shape[own]} meets the stream axis",
+                    f"an operand of constant length {fact.shape[operand_axis]} meets the stream axis",
                     "slice it to the stream's length, or let it broadcast over time",
                 )
         return Pointwise((place,))

@@ -87,8 +87,8 @@ class ScatterND(Op):
         shape = (*indices.shape[:-1], *x.shape[depth:])
         if updates.rank != len(shape):
             raise FactError(f"updates {updates} need {len(shape)} axes")
-        for axis, (dim, own) in enumerate(zip(shape, updates.shape)):
-            unify(dim, own, f"updates, axis {axis}")
+        for axis, (dim, update_dim) in enumerate(zip(shape, updates.shape)):
+            unify(dim, update_dim, f"updates, axis {axis}")
         return [TypedFact(x.dtype, x.shape)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
@@ -106,13 +106,13 @@ class ScatterND(Op):
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         x, indices, _ = inputs
-        own, index_axis, update_axis = axes
+        x_axis, index_axis, update_axis = axes
         depth = index_depth(x, indices)
-        if own is None or own < depth or index_axis is not None:
+        if x_axis is None or x_axis < depth or index_axis is not None:
             return Whole("its indices choose among frames of the whole stream", HELP)
-        if update_axis != own - depth + indices.rank - 1:
+        if update_axis != x_axis - depth + indices.rank - 1:
             return Whole("updates do not stream on the axis on which the data stream", HELP)
-        return Pointwise((own,))
+        return Pointwise((x_axis,))
 
     def detail(self) -> str:
         return self.reduction
@@ -148,8 +148,8 @@ class ScatterElements(Op):
         check_along(x, indices, self.axis)
         if updates.rank != x.rank:
             raise FactError(f"updates {updates} need {x.rank} axes")
-        for axis, (dim, own) in enumerate(zip(indices.shape, updates.shape)):
-            unify(dim, own, f"indices and updates, axis {axis}")
+        for axis, (dim, update_dim) in enumerate(zip(indices.shape, updates.shape)):
+            unify(dim, update_dim, f"indices and updates, axis {axis}")
         return [TypedFact(x.dtype, x.shape)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
@@ -177,17 +177,17 @@ def check_along(x: TypedFact, indices: TypedFact, axis: int) -> None:
     """Require indices of the rank of x that are not longer than x on the other axes. Raises FactError."""
     if indices.rank != x.rank or not 0 <= axis < x.rank:
         raise FactError(f"axis {axis} of {x} does not fit indices {indices}")
-    for place, (dim, own) in enumerate(zip(x.shape, indices.shape)):
-        if place != axis and dim.prove_ge(own).no:
+    for place, (dim, index_dim) in enumerate(zip(x.shape, indices.shape)):
+        if place != axis and dim.prove_ge(index_dim).no:
             raise FactError(f"indices {indices} are longer than {x} on axis {place}")
 
 
 def along_relation(inputs: Sequence[TypedFact], axes: Sequence[int | None], axis: int) -> Relation:
     """Pointwise where every input streams on one axis that is not the indexed one."""
-    own = axes[0]
-    if own is None or any(other != own for other in axes) or own == axis:
+    x_axis = axes[0]
+    if x_axis is None or any(other != x_axis for other in axes) or x_axis == axis:
         return Whole("its indices choose among frames of the whole stream", HELP)
-    lengths = {fact.shape[own] for fact in inputs}
+    lengths = {fact.shape[x_axis] for fact in inputs}
     if len(lengths) > 1:
         return Whole("its inputs have streams of different lengths", "slice them to one length")
-    return Pointwise((own,))
+    return Pointwise((x_axis,))

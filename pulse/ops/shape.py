@@ -128,17 +128,17 @@ class Reshape(Op):
         axis, shape = axes[0], inputs[0].shape
         assert axis is not None
         target = resolve_shape(shape, self.shape)
-        own, target_axes = _group(shape, target, axis)
+        source_axes, target_axes = _group(shape, target, axis)
         moving = [place for place in target_axes if not target[place].is_const]
-        if not own or own[0] != axis or not target_axes or target_axes[:1] != moving:
+        if not source_axes or source_axes[0] != axis or not target_axes or target_axes[:1] != moving:
             return Whole(
                 f"reshaping {shape_text(shape)} to {shape_text(target)} interleaves frames of all the stream",
                 "keep time the outermost of the axes that are merged or split: transpose before",
             )
-        if any(not shape[other].is_const for other in own[1:]):
+        if any(not shape[other].is_const for other in source_axes[1:]):
             return Whole(f"it merges two symbolic axes of {shape_text(shape)}", "fix all dims but time")
         place = target_axes[0]
-        inner = math.prod(int(shape[other]) for other in own[1:])
+        inner = math.prod(int(shape[other]) for other in source_axes[1:])
         outer = math.prod(int(target[other]) for other in target_axes[1:])
         if not inner or not outer:
             return Whole("its frames are empty", "remove the axis of size 0")

@@ -98,11 +98,11 @@ def compare(
             f"the offline model runs at none of the lengths {sorted(set(skipped))}; give lengths that it takes with "
             f"{spell('lengths')}"
         )
-    own: OriginalRecord | None = None
+    original_record: OriginalRecord | None = None
     if divergence is None and original is not None:
         lengths_run = [trial.length for trial in records]
         result = compare_with_original(original, model, oracle, programs[-1], lengths_run, seed)
-        own, divergence = (result, None) if isinstance(result, OriginalRecord) else (None, result)
+        original_record, divergence = (result, None) if isinstance(result, OriginalRecord) else (None, result)
     backends = tuple(program.backend for program in programs)
     skips = tuple(dict.fromkeys(skipped))
     outputs = observed.coverage()
@@ -116,7 +116,7 @@ def compare(
         seed=seed,
         worst=worst,
         divergence=divergence,
-        original=own,
+        original=original_record,
     )
 
 

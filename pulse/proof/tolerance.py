@@ -131,10 +131,10 @@ class Reference:
     def _floor(self, name: str, axis: int | None) -> Array:
         """The tolerance from the largest value of the channel and the offline model's own error."""
         exact, native = self.exact[name], self.native[name]
-        own = _typical(_distance(native, exact), native.dtype, axis)
+        native_distance = _typical(_distance(native, exact), native.dtype, axis)
         if not is_floating(native.dtype):
-            return own
-        return UNITS * np.maximum(_unit(exact, native.dtype, axis), own)
+            return native_distance
+        return UNITS * np.maximum(_unit(exact, native.dtype, axis), native_distance)
 
     def _change(self, number: int, name: str, axis: int | None) -> Array:
         """The tolerance from a run with random errors."""

@@ -58,21 +58,21 @@ def _counter(wiring: Wiring, node: PulsedNode, check: Check, late: bool) -> Outl
     """Add the counter of one operand; None if no delay makes sure that its frames exist."""
     outlet, result = node.inputs[check.slot], node.outputs[0].fact
     operand = wiring.graph.fact(outlet)
-    own = operand.stream
+    axis = operand.stream
     if late:
-        if own is None:
+        if axis is None:
             return _add(wiring, node, check, outlet, "end")
-        return _add(wiring, node, check, outlet, "end", own.axis, 0, own.length)
-    if own is None:
+        return _add(wiring, node, check, outlet, "end", axis.axis, 0, axis.length)
+    if axis is None:
         return _add(wiring, node, check, outlet, "always")
-    stream = result.stream if result.stream is not None and result.frames == operand.frames else own
+    stream = result.stream if result.stream is not None and result.frames == operand.frames else axis
     sure = lag(stream.length, stream.rate, wiring.symbol, wiring.pulse)
     if sure is None:
         return None
     offset = max(stream.offset, sure)
-    stream_wire = StreamWire(outlet, replace(stream, axis=own.axis, prefix=None))
+    stream_wire = StreamWire(outlet, replace(stream, axis=axis.axis, prefix=None))
     later = wiring.delay(stream_wire, offset, node.name).outlet
-    return _add(wiring, node, check, later, "frames", own.axis, offset, stream.length, stream.prefix_frames)
+    return _add(wiring, node, check, later, "frames", axis.axis, offset, stream.length, stream.prefix_frames)
 
 
 def _add(

@@ -74,13 +74,15 @@ class _Head:
         """The wire for all frames; ``bare`` if the single frame has no stream axis."""
         node, axis = self._graph.node(outlet), self._axis
         match node.op:
-            case Slice(own, start, end, 1) if own == axis and not bare and start.is_const and end.is_const:
+            case Slice(op_axis, start, end, 1) if (
+                op_axis == axis and not bare and start.is_const and end.is_const
+            ):
                 return self._frames(node.inputs[0], int(start), int(end - start))
-            case AddAxis(own) if own == axis and not bare:
+            case AddAxis(op_axis) if op_axis == axis and not bare:
                 return self.lift(node.inputs[0], True)
-            case RemoveAxis(own) if own == axis and bare:
+            case RemoveAxis(op_axis) if op_axis == axis and bare:
                 return self.lift(node.inputs[0])
-            case Gather(own) if own == axis and bare:
+            case Gather(op_axis) if op_axis == axis and bare:
                 first = _first(self._graph, outlet, self._symbol)
                 return None if first is None else self._frames(first.x, first.place, 1)
             case Elementwise():
@@ -316,9 +318,9 @@ def _begin(
                     if isinstance(node.op, Const)
                     else wire(inner, f"{node.name}.begin", node.op, operands)[0]
                 )
-        own = sources[op.states[slot]]
-        parts = [patch.tap(each) for each in (unbegun, wires[OutletId(chain[-1])], own)]
-        patch.shunt(own, patch.wire(f"{op.states[slot]}.begun", Elementwise("where"), parts)[0])
+        state = sources[op.states[slot]]
+        parts = [patch.tap(each) for each in (unbegun, wires[OutletId(chain[-1])], state)]
+        patch.shunt(state, patch.wire(f"{op.states[slot]}.begun", Elementwise("where"), parts)[0])
     patch.apply()
     after = constant(inner, "begun", np.array(False))
     count = len(op.states)

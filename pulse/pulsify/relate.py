@@ -142,8 +142,8 @@ def relate(
             refusals.append(replace(relation, origin=model.origins.get(node.name, "")))
             failed.add(node_id)
         elif relation is not None:
-            relations[node_id], own = relation
-            flows.update({OutletId(node_id, slot): flow for slot, flow in enumerate(own)})
+            relations[node_id], output_flows = relation
+            flows.update({OutletId(node_id, slot): flow for slot, flow in enumerate(output_flows)})
     if refusals:
         count = "1 node" if len(refusals) == 1 else f"{len(refusals)} nodes"
         raise PulsifyError(f"{model.title} cannot be streamed over {symbol.name}: {count} refused", refusals)
@@ -153,10 +153,10 @@ def relate(
     if not any(tells_length(fact.shape[flow.along], flow.rate, symbol) for fact, flow in sources):
         fact, flow = sources[0]
         name = graph.label(graph.inputs[0])
-        own = ",".join("U" if axis == flow.along else str(dim) for axis, dim in enumerate(fact.shape))
+        sizes = ",".join("U" if axis == flow.along else str(dim) for axis, dim in enumerate(fact.shape))
         raise PulsifyError(
             f"{name}: {fact.shape[flow.along]} of its frames do not prove that there are "
-            f"{symbol.name} frames; name its own length, as in {spell('inputs', {name: own})}"
+            f"{symbol.name} frames; name its own length, as in {spell('inputs', {name: sizes})}"
         )
     return Related(symbol, order, flows, relations)
 

@@ -36,10 +36,10 @@ class Rates:
         text = model.metadata.get(KEY, "")
         if text.isascii() and text.isdigit():
             inputs = [fact for fact in model.inputs.values() if growth(fact)]
-            own = next(map(growth, inputs), None)
+            growth_in = next(map(growth, inputs), None)
             rate = next(filter(None, map(growth, facts)), None) if facts else Fraction(1)
-            if own and rate:
-                self.agree(int(text) * own / rate if facts else Fraction(int(text)), who)
+            if growth_in and rate:
+                self.agree(int(text) * growth_in / rate if facts else Fraction(int(text)), who)
 
     def metadata(self) -> dict[str, str]:
         """The entry of the whole model."""

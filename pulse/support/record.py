@@ -37,10 +37,10 @@ def record(
     """
 
     def declare(cls: type[T]) -> type[T]:
-        own = set(vars(cls))
+        own_names = set(vars(cls))
         dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
-        if "__eq__" in own and getattr(cls, "__hash__", None) is None:
-            own.discard("__hash__")
+        if "__eq__" in own_names and getattr(cls, "__hash__", None) is None:
+            own_names.discard("__hash__")
         methods = {
             "__init__": _UnwrittenInit(cls),
             "__repr__": _repr,
@@ -48,7 +48,7 @@ def record(
             **(_comparison(cls, frozen) if eq else {}),
         }
         for name, method in methods.items():
-            if name not in own:
+            if name not in own_names:
                 setattr(cls, name, method)
         return cls
 
@@ -71,8 +71,11 @@ class _UnwrittenInit:
 
 
 def _init(cls: type) -> FunctionType:
-    own: tuple[Field[Any], ...] = fields(cls)
-    ordered = [*(each for each in own if not each.kw_only), *(each for each in own if each.kw_only)]
+    own_fields: tuple[Field[Any], ...] = fields(cls)
+    ordered = [
+        *(each for each in own_fields if not each.kw_only),
+        *(each for each in own_fields if each.kw_only),
+    ]
     factories = tuple(each.default_factory is not MISSING for each in ordered)
     positional = sum(not each.kw_only for each in ordered)
     code = _init_code(factories, positional, hasattr(cls, "__post_init__"))

@@ -41,4 +41,4 @@ class FunctionLibrary:
         return self._functions[function_name.name]
 
     def _names(self) -> dict[str, tuple[str, ...]]:
-        return {**OUTPUT_NAMES, **{name: own.output_names for name, own in OWN.items()}}
+        return {**OUTPUT_NAMES, **{name: operator.output_names for name, operator in OWN.items()}}

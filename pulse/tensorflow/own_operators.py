@@ -100,51 +100,59 @@ class OwnCall(Op):
         return self.operator.name
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
-        own = self.operator
-        if len(inputs) != len(own.inputs):
-            raise FactError(f"{own.name}: {len(inputs)} inputs, {len(own.inputs)} are declared")
+        operator = self.operator
+        if len(inputs) != len(operator.inputs):
+            raise FactError(f"{operator.name}: {len(inputs)} inputs, {len(operator.inputs)} are declared")
         free: DType | None = next(
-            (fact.dtype for port, fact in zip(own.inputs, inputs) if port.type == ANY), None
+            (fact.dtype for port, fact in zip(operator.inputs, inputs) if port.type == ANY), None
         )
-        for port, fact in zip(own.inputs, inputs):
+        for port, fact in zip(operator.inputs, inputs):
             port_dtype = free if port.type == ANY else DTYPES[port.type]
             if fact.dtype != port_dtype:
                 type_name = port.type if port_dtype is None else dtype_name(port_dtype)
-                raise FactError(f"{own.name}: {port.name} is {fact}, and {type_name} is declared")
+                raise FactError(f"{operator.name}: {port.name} is {fact}, and {type_name} is declared")
         shapes = self._shapes([fact.shape for fact in inputs])
-        types = [free or inputs[0].dtype if port.type == ANY else DTYPES[port.type] for port in own.outputs]
+        types = [
+            free or inputs[0].dtype if port.type == ANY else DTYPES[port.type] for port in operator.outputs
+        ]
         return [TypedFact(dtype, shape) for dtype, shape in zip(types, shapes)]
 
     def _shapes(self, shapes: Sequence[Shape]) -> list[Shape]:
-        own = self.operator
-        if own.shape is None:
-            return [shapes[0]] * len(own.outputs)
-        answer = own.shape(*shapes, **dict(self.attributes))
+        operator = self.operator
+        if operator.shape is None:
+            return [shapes[0]] * len(operator.outputs)
+        answer = operator.shape(*shapes, **dict(self.attributes))
         shapes_out: list[Any] = [answer] if isinstance(answer, tuple) else list(answer)
-        if len(shapes_out) != len(own.outputs):
+        if len(shapes_out) != len(operator.outputs):
             raise FactError(
-                f"{own.name}: its shape function gives {len(shapes_out)} shapes for {len(own.outputs)} outputs"
+                f"{operator.name}: its shape function gives {len(shapes_out)} shapes "
+                f"for {len(operator.outputs)} outputs"
             )
         return [shape_of(*shape) for shape in shapes_out]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
-        own = self.operator
+        operator = self.operator
         kernel = next(
-            (own.kernels[backend] for backend in reversed(BACKENDS) if backend in own.kernels), None
+            (operator.kernels[backend] for backend in reversed(BACKENDS) if backend in operator.kernels), None
         )
         if kernel is None:
-            raise InputError(f"{own.name}: it has no kernel; give one with pulse.tensorflow.register_kernel")
+            raise InputError(
+                f"{operator.name}: it has no kernel; give one with pulse.tensorflow.register_kernel"
+            )
         answer = kernel(*inputs, **dict(self.attributes))
         values = cast("Sequence[Any]", answer) if isinstance(answer, tuple | list) else [answer]
         results: list[Array] = [np.asarray(each) for each in values]
         facts = self.facts([TypedFact(array.dtype, shape_of(*array.shape)) for array in inputs])
         if len(results) != len(facts):
-            raise InputError(f"{own.name}: its kernel gives {len(results)} arrays for {len(facts)} outputs")
-        for port, fact, array in zip(own.outputs, facts, results):
+            raise InputError(
+                f"{operator.name}: its kernel gives {len(results)} arrays for {len(facts)} outputs"
+            )
+        for port, fact, array in zip(operator.outputs, facts, results):
             shape = dims_value(fact.shape, env)
             if array.dtype != fact.dtype or array.shape != shape:
                 raise InputError(
-                    f"{own.name}: its kernel gives {port.name} as {shape_text(array.shape)},{dtype_name(array.dtype)}, "
+                    f"{operator.name}: its kernel gives {port.name} as "
+                    f"{shape_text(array.shape)},{dtype_name(array.dtype)}, "
                     f"and {shape_text(shape)},{dtype_name(fact.dtype)} is declared"
                 )
         return results
@@ -178,20 +186,23 @@ def register_op(
     stream      as ``Op.relation`` of docs/extend.md; without it the operator is refused in streams
     Raises      LoadError: the declaration cannot be read, or a built-in operator has this name
     """
-    own = OwnOperator(
+    registered = OwnOperator(
         name, _ports(name, inputs), _ports(name, outputs), shape, dict(attributes or {}), stream
     )
 
     def translate(node: NodeContext) -> list[OutletId]:
-        values = {key: node.attributes.get(key, default) for key, default in own.attributes.items()}
+        values = {key: node.attributes.get(key, default) for key, default in registered.attributes.items()}
         return wire(
-            node.graph, node.wire_name, OwnCall(own, tuple(sorted(values.items()))), node.given_inputs()
+            node.graph,
+            node.wire_name,
+            OwnCall(registered, tuple(sorted(values.items()))),
+            node.given_inputs(),
         )
 
     translate.__qualname__ = f"{register_op.__qualname__}.{name}"
     operator(own_name(name))(translate)
-    OWN[name] = own
-    return own
+    OWN[name] = registered
+    return registered
 
 
 def register_kernel(name: str, backend: str = "numpy") -> Callable[[NumpyKernel], NumpyKernel]:

@@ -55,10 +55,10 @@ def find_time(title: str, module: RunWhole, examples: Mapping[str, Array]) -> In
 def _together(examples: Mapping[str, Array], axes: list[tuple[str, int]]) -> Iterator[InputAxes]:
     """Yield sets of axes of equal length, one axis of each input that has this length once."""
     for size in sorted({examples[name].shape[axis] for name, axis in axes}):
-        own = [(name, axis) for name, axis in axes if examples[name].shape[axis] == size]
-        names = [name for name, _ in own]
+        axes_of_size = [(name, axis) for name, axis in axes if examples[name].shape[axis] == size]
+        names = [name for name, _ in axes_of_size]
         if len(names) == len(set(names)) > 1:
-            yield {name: {axis: SYMBOL} for name, axis in own}
+            yield {name: {axis: SYMBOL} for name, axis in axes_of_size}
 
 
 def _runs(
@@ -66,8 +66,8 @@ def _runs(
 ) -> bool:
     """Whether the module runs at another length and its outputs change their shapes."""
     samples = {name: SampledInputs(value, axes.get(name, {})) for name, value in examples.items()}
-    own = lengths_of(samples)
-    shorter, longer = variations(own, [SYMBOL])
+    sample_lengths = lengths_of(samples)
+    shorter, longer = variations(sample_lengths, [SYMBOL])
     trials = [length for length in chain(*zip_longest(longer, shorter)) if length is not None]
     for lengths in trials[:MAX_TRIALS]:
         try:

@@ -65,7 +65,7 @@ class Comparison:
         self.model = model
         self.samples = samples
         self.dynamic = dynamic
-        self.own = lengths_of(samples)
+        self.lengths = lengths_of(samples)
         self.precise = precise
         self.bind = bind
         self.branches = branches
@@ -80,11 +80,13 @@ class Comparison:
         Raises   LoadError: they differ, or the module differs from itself; InputError: the module does not take one of
                  ``lengths``, or by default no other than the example's
         """
-        if lengths is None and self.own:
-            for sizes in (each for symbol in self.own if even for each in even_length(self.own, symbol)):
+        if lengths is None and self.lengths:
+            for sizes in (
+                each for symbol in self.lengths if even for each in even_length(self.lengths, symbol)
+            ):
                 self._try_shorter([sizes])
             return self._vary()
-        for sizes in lengths or [self.own]:
+        for sizes in lengths or [self.lengths]:
             refusal = self._refusal(sizes)
             if refusal is not None:
                 raise InputError(
@@ -95,13 +97,13 @@ class Comparison:
 
     def _vary(self) -> list[str]:
         """Vary each symbol alone; those that cannot change alone, in proportion with all others."""
-        tried = {symbol: self._try([symbol]) for symbol in self.own}
+        tried = {symbol: self._try([symbol]) for symbol in self.lengths}
         if len(tried) > 1 and not all(each.has_varied for each in tried.values()):
-            together = self._try(list(self.own))
+            together = self._try(list(self.lengths))
             tried = {symbol: each if each.has_varied else together for symbol, each in tried.items()}
         notes: list[str] = []
         for symbol, each in tried.items():
-            frames = self.own[symbol]
+            frames = self.lengths[symbol]
             if not each.has_varied:
                 raise InputError(
                     f"{self.title}: {symbol} is to be of any length, but besides the example's {frames} frames the "
@@ -122,7 +124,7 @@ class Comparison:
 
     def _try(self, symbols: Sequence[str]) -> ModuleTrial:
         """Compare at the first shorter and the first longer length that the module takes."""
-        shorter, longer = variations(self.own, symbols)
+        shorter, longer = variations(self.lengths, symbols)
         frames, short = self._try_shorter(shorter)
         refusal = ""
         for lengths in longer:
@@ -190,7 +192,7 @@ class Comparison:
         self, lengths: Lengths, expected: dict[str, Array], outputs: "Reference | PulseError"
     ) -> NoReturn:
         """Raise the error of a difference: run the example to see whether the length is the cause."""
-        feeds = draw_inputs(self.samples, self.own, self._rng)
+        feeds = draw_inputs(self.samples, self.lengths, self._rng)
         try:
             example, again = self.module(feeds), self.module(feeds)
         except InputError as error:
@@ -213,9 +215,10 @@ class Comparison:
                 f"the cause: {cause}; compare=False gives the model as the exporter wrote it"
             )
         raise LoadError(
-            f"{self.title}: the exported model equals the module at the example's length ({format_lengths(self.own)}), "
-            f"but at {format_lengths(lengths)} it differs: {_difference(expected, outputs, example)}; "
-            f"so PyTorch's exporter has baked a length in, though it was given as dynamic: {self.dynamic}; "
+            f"{self.title}: the exported model equals the module at the example's length "
+            f"({format_lengths(self.lengths)}), but at {format_lengths(lengths)} it differs: "
+            f"{_difference(expected, outputs, example)}; so PyTorch's exporter has baked a length in, "
+            f"though it was given as dynamic: {self.dynamic}; "
             f"{'; '.join(filter(None, (describe_branches(self.branches), BAKED_HELP)))}"
         )
 

@@ -52,9 +52,9 @@ def _find_lengths(torch: Any, call: ModuleCall) -> list[LengthAxes]:
     groups: list[LengthAxes] = []
     for source, axis in dynamic or every:
         frames = call.arguments[source].shape[axis]
-        own: LengthAxes = {name: (source, axis) for name, length in lengths.items() if length == frames}
-        if own:
-            groups.append(own)
+        sources: LengthAxes = {name: (source, axis) for name, length in lengths.items() if length == frames}
+        if sources:
+            groups.append(sources)
     return groups
 
 

@@ -15,18 +15,18 @@ NEAR = 4
 """The number of consecutive lengths that are tried: one of them suits a small stride."""
 
 
-def variations(own: Lengths, symbols: Sequence[str]) -> tuple[list[Lengths], list[Lengths]]:
-    """Return lengths shorter and longer than the example's, the best first.
+def variations(lengths: Lengths, symbols: Sequence[str]) -> tuple[list[Lengths], list[Lengths]]:
+    """Return shorter and longer lengths than the example's, the best first.
 
-    own      the example's
+    lengths  the example's
     symbols  those that change, in proportion; the others keep the example's length
     """
-    parts = gcd(*(own[symbol] for symbol in symbols))
-    units = {symbol: own[symbol] // parts for symbol in symbols}
+    parts = gcd(*(lengths[symbol] for symbol in symbols))
+    units = {symbol: lengths[symbol] // parts for symbol in symbols}
     least = max(-(-MIN_LENGTH // unit) for unit in units.values())
 
     def scale(count: int) -> Lengths:
-        return {**own, **{symbol: count * unit for symbol, unit in units.items()}}
+        return {**lengths, **{symbol: count * unit for symbol, unit in units.items()}}
 
     return (
         [scale(count) for count in _shorter(parts) if least <= count < parts],
@@ -53,27 +53,29 @@ def _steps(frames: int) -> list[int]:
     return sorted(steps, reverse=True)
 
 
-def even_length(own: Lengths, symbol: str) -> list[Lengths]:
+def even_length(lengths: Lengths, symbol: str) -> list[Lengths]:
     """A shorter length divisible by powers of two, so that strides leave no remainder; empty for a short example."""
-    power = 2 ** max(own[symbol].bit_length() - 2, 0)
-    return [{**own, symbol: power}] if power >= MIN_LENGTH else []
+    power = 2 ** max(lengths[symbol].bit_length() - 2, 0)
+    return [{**lengths, symbol: power}] if power >= MIN_LENGTH else []
 
 
-def read_lengths(lengths: Any, own: Lengths) -> list[Lengths] | None:
+def read_lengths(lengths: Any, traced: Lengths) -> list[Lengths] | None:
     """The lengths of every symbol at which the caller compares, or None if not given. Raises InputError."""
     if lengths is None:
         return None
     if isinstance(lengths, str) or not isinstance(lengths, Sequence):
         raise InputError(f'lengths must be a list such as [{{"T": 4000}}, {{"T": 9000}}], not {lengths!r}')
-    return [{**own, **dict(_read(entry, own))} for entry in cast("Sequence[Any]", lengths)]
+    return [{**traced, **dict(_read(entry, traced))} for entry in cast("Sequence[Any]", lengths)]
 
 
-def _read(entry: Any, own: Lengths) -> Iterator[tuple[str, int]]:
+def _read(entry: Any, traced: Lengths) -> Iterator[tuple[str, int]]:
     if not isinstance(entry, Mapping):
         raise InputError(f'lengths: {entry!r} names no symbol; give one such as {{"T": 4000}}')
     for symbol, frames in cast("Mapping[Any, Any]", entry).items():
-        if symbol not in own:
-            raise InputError(f"lengths: dynamic has no symbol {symbol!r}; it has {', '.join(own) or 'none'}")
+        if symbol not in traced:
+            raise InputError(
+                f"lengths: dynamic has no symbol {symbol!r}; it has {', '.join(traced) or 'none'}"
+            )
         if isinstance(frames, bool) or not isinstance(frames, int) or frames < 1:
             raise InputError(f"lengths: {frames!r} frames of {symbol}; give a whole number from 1 on")
         yield symbol, frames

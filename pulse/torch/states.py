@@ -101,11 +101,11 @@ def _guess(torch: Any, call: ModuleCall, parts: Mapping[Any, Any]) -> dict[str, 
 
     keys: dict[str, Any] = {}
     for name, value in list(call.arguments.items())[1:]:
-        own = form(value)
-        if not own or name in call.axes or not (len(own) > 1 or says_state(name)):
+        value_form = form(value)
+        if not value_form or name in call.axes or not (len(value_form) > 1 or says_state(name)):
             continue
-        like = [key for key, part in parts.items() if form(part) == own]
-        rivals = [other for other, each in call.arguments.items() if form(each) == own]
+        like = [key for key, part in parts.items() if form(part) == value_form]
+        rivals = [other for other, each in call.arguments.items() if form(each) == value_form]
         if len(like) == len(rivals) == 1:
             keys[name] = like[0]
     return keys
@@ -171,12 +171,12 @@ def with_buffers(
 
     def forward(*positional: Any, **named: Any) -> Any:
         arguments = dict(zip(names, positional)) | named
-        own: dict[str, Any] = arguments.pop(BUFFERS)
+        buffers: dict[str, Any] = arguments.pop(BUFFERS)
         slots = {key: _slot(module, name) for key, name in places.items()}
         previous = {key: holder[name] for key, (holder, name) in slots.items()}
         try:
             for key, (holder, name) in slots.items():
-                holder[name] = own[key].clone()
+                holder[name] = buffers[key].clone()
             result = module(**arguments)
             after = {key: holder[name].clone() for key, (holder, name) in slots.items()}
         finally:
@@ -185,11 +185,11 @@ def with_buffers(
         return result, after
 
     parameters = list(inspect.signature(module.forward).parameters.values())
-    own = inspect.Parameter(BUFFERS, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    buffer_parameter = inspect.Parameter(BUFFERS, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters_left = [parameter for parameter in parameters if parameter.name in call.arguments]
     names = [*(parameter.name for parameter in parameters_left), BUFFERS]
     plain = [parameter.replace(default=inspect.Parameter.empty) for parameter in parameters_left]
-    forward.__signature__ = inspect.Signature([*plain, own])  # type: ignore[attr-defined]
+    forward.__signature__ = inspect.Signature([*plain, buffer_parameter])  # type: ignore[attr-defined]
     wrapper = torch.nn.Module()
     wrapper.module, wrapper.forward = module, forward
     wrapper.train(module.training)

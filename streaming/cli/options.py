@@ -235,10 +235,10 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     While the command runs, messages name options instead of the parameters of Python.
     """
-    own = signature(command).parameters
+    command_parameters = signature(command).parameters
     groups: dict[str, type] = {
         name: of.annotation
-        for name, of in own.items()
+        for name, of in command_parameters.items()
         if isinstance(of.annotation, type) and is_dataclass(of.annotation)
     }
 
@@ -253,8 +253,10 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     parameters = [
         parameter.replace(kind=Parameter.KEYWORD_ONLY)
-        for name in own
-        for parameter in (signature(groups[name]).parameters.values() if name in groups else [own[name]])
+        for name in command_parameters
+        for parameter in (
+            signature(groups[name]).parameters.values() if name in groups else [command_parameters[name]]
+        )
     ]
     wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     vars(wrapper)["__signature__"] = Signature(parameters)

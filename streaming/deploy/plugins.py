@@ -55,11 +55,11 @@ def write_plugins(
     for plugin in plugins:
         code = work / f"{plugin}.c"
         code.write_text(fill(f"plugins/{plugin}.c", deployed, names))
-        own = code.with_suffix(".o")
-        toolchain.compile(code, own, f"-I{work}", f"-I{result}")
+        object_file = code.with_suffix(".o")
+        toolchain.compile(code, object_file, f"-I{work}", f"-I{result}")
         target = result / FILES[plugin](deployed)
         target.parent.mkdir(parents=True, exist_ok=True)
-        toolchain.share([own, *objects], target, needs_math, ENTRIES[plugin])
+        toolchain.share([object_file, *objects], target, needs_math, ENTRIES[plugin])
         if plugin == "lv2":
             (target.parent / "manifest.ttl").write_text(fill("plugins/manifest.ttl", deployed, names))
             (target.parent / f"{deployed.name}.ttl").write_text(fill("plugins/plugin.ttl", deployed, names))

@@ -82,12 +82,12 @@ def read_deployment(path: Path) -> Deployment:
         table = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not TOML: {error}") from None
-    own: object = table.pop("fleet", {})
+    settings: object = table.pop("fleet", {})
     try:
-        if not isinstance(own, dict):
+        if not isinstance(settings, dict):
             raise InputError("fleet: give a table")
         server = read_table({"port": 0, **table}, path.parent)
-        return replace(Deployment(server=server), **_check_types(cast("dict[str, Any]", own)))
+        return replace(Deployment(server=server), **_check_types(cast("dict[str, Any]", settings)))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

@@ -41,14 +41,14 @@ class Instances(NotCopyable):
             state.stops_at_faults = False
         self.packed = [_pack(state) for state in self.states]
         self.native = all(isinstance(state, NativeState) for state in self.states)
-        own = sound.delay if sound is not None else 0
-        if delay < own:
+        conversion_delay = sound.delay if sound is not None else 0
+        if delay < conversion_delay:
             raise InputError(
-                f"{program.model.title}: delays the sound by {own} frames, but the pipeline reserves {delay}; "
-                "start with a larger reserve"
+                f"{program.model.title}: delays the sound by {conversion_delay} frames, "
+                f"but the pipeline reserves {delay}; start with a larger reserve"
             )
         self._outputs = np.zeros((streams, max(self.packed[0].output_bytes, 64)), np.uint8)
-        self._lines = np.zeros((streams, max(delay - own, 1)), np.float32)
+        self._lines = np.zeros((streams, max(delay - conversion_delay, 1)), np.float32)
         self._sound = np.zeros((streams, program.pulse), np.float32)
         self._memories = [_memory(state) for state in self.states]
         memory = Instance.new(streams)
@@ -61,13 +61,13 @@ class Instances(NotCopyable):
             instance.slot_out = self._outputs[number].ctypes.data
             instance.sound = 0 if slot is None else slot.offset
             instance.sound_out = self._sound[number].ctypes.data
-            instance.delay_left = own
+            instance.delay_left = conversion_delay
             instance.delay_line = self._lines[number].ctypes.data
-            instance.delay_line_frames = delay - own
+            instance.delay_line_frames = delay - conversion_delay
             instance.memory = self._memories[number].ctypes.data
             instance.memory_bytes = self._memories[number].size
             instance.limit = FAR if program.limit is None else program.limit // program.pulse
-            instance.delay = own
+            instance.delay = conversion_delay
 
     @property
     def address(self) -> int:

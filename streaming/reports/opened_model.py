@@ -122,8 +122,10 @@ class OpenedModel:
 
     def delay_text(self, port: Port, pulse: int) -> str:
         """The algorithmic delay of an output in frames of the symbol: its own, and until a pulse is full."""
-        own = float(port.delay / port.rate)
-        return f"{self._span(own + pulse - 1)}: {own:g} of the model + {pulse - 1} until a pulse is full"
+        seconds = float(port.delay / port.rate)
+        return (
+            f"{self._span(seconds + pulse - 1)}: {seconds:g} of the model + {pulse - 1} until a pulse is full"
+        )
 
     def receptive_text(self, field: "Receptive") -> str:
         """How many frames of the symbol an output frame depends on."""
@@ -131,11 +133,11 @@ class OpenedModel:
         return f"{span}, {field.ahead} of them ahead{self._ms(field.ahead)}"
 
     def _delay(self, port: Port, pulse: int) -> dict[str, Any]:
-        own = float(port.delay / port.rate)
-        total = own + pulse - 1
+        seconds = float(port.delay / port.rate)
+        total = seconds + pulse - 1
         return {
             "output": port.name,
-            "model_frames": own,
+            "model_frames": seconds,
             "reblocking_frames": pulse - 1,
             "total_frames": total,
             "total_ms": self._milliseconds(total),

@@ -153,10 +153,10 @@ class Connection(NotCopyable):
             model = self._admission.model(hello, self._token)
             checkpoint = await self._load(model.name, hello)
             worker = self._admission.worker(model)
-            form = model.form(hello)
-            self._pace = Pace(self._limits, form.client_hz)
-            stream = model.open_stream(worker, hello, form, self._send_answer, checkpoint)
-            self.stream = OpenStream(model, stream, worker, form, self._limits, checkpoint)
+            conversion = model.conversion(hello)
+            self._pace = Pace(self._limits, conversion.client_hz)
+            stream = model.open_stream(worker, hello, conversion, self._send_answer, checkpoint)
+            self.stream = OpenStream(model, stream, worker, conversion, self._limits, checkpoint)
             self._outbox.stream = self.stream
             self._outbox.push(self._ready(self.stream))
             for message in () if checkpoint is None else checkpoint.outputs:

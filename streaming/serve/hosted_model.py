@@ -115,8 +115,8 @@ class HostedModel(NotCopyable):
             sum(group.open * group.cost.p99_s for each, group in self.groups if each is worker) / self.pulse_s
         )
 
-    def form(self, hello: Hello) -> SoundConversion:
-        """The form in which a client sends sound to the model. Raises ProtocolError."""
+    def conversion(self, hello: Hello) -> SoundConversion:
+        """The conversion between the sound of a client and that of the model. Raises ProtocolError."""
         return SoundConversion(
             SoundModel(self.name, self.inputs, self.outputs, self.rate_hz, self.saves), hello
         )
@@ -125,18 +125,18 @@ class HostedModel(NotCopyable):
         self,
         worker: LaneWorker,
         hello: Hello,
-        form: SoundConversion,
+        conversion: SoundConversion,
         deliver: Callable[[Answer], None],
         resumed: Checkpoint | None = None,
     ) -> LaneStream:
         """Open a stream in a free lane of a worker, which must have one. Raises ProtocolError: no such output."""
-        outputs = self._requested_outputs(hello, form)
+        outputs = self._requested_outputs(hello, conversion)
         groups = [group for each, group in self.groups if each is worker and group.free]
         group = max(groups, key=lambda each: each.open)
         lane = group.free.pop(0)
         saving = Saving(self.name, self._save_pulses, resumed) if self._save_pulses else None
         stream = LaneStream(
-            lane, group.sessions[lane], outputs, form, self._new_events(form), deliver, saving
+            lane, group.sessions[lane], outputs, conversion, self._new_events(conversion), deliver, saving
         )
         worker.join(stream, group)
         if resumed is not None:
@@ -172,16 +172,16 @@ class HostedModel(NotCopyable):
         """The detectors, for JSON."""
         return [{"output": name, "kind": choice.kind} for name, choice in self._choices.items()]
 
-    def _requested_outputs(self, hello: Hello, form: SoundConversion) -> tuple[StreamPort, ...]:
+    def _requested_outputs(self, hello: Hello, conversion: SoundConversion) -> tuple[StreamPort, ...]:
         if hello.outputs is None:
-            return form.outputs
+            return conversion.outputs
         names = [port.name for port in self.outputs]
         for name in hello.outputs:
             if name not in names:
                 raise ProtocolError(
                     "hello", f"{self.name} has no output {name!r}", f"its outputs are {', '.join(names)}"
                 )
-        return tuple(port for port in form.outputs if port.name in hello.outputs)
+        return tuple(port for port in conversion.outputs if port.name in hello.outputs)
 
     def _detectors(self) -> dict[str, DetectorChoice]:
         choices: dict[str, DetectorChoice] = {}
@@ -193,9 +193,12 @@ class HostedModel(NotCopyable):
             choices[output] = DetectorChoice(str(table.get("kind", "segments")), parameters)
         return choices
 
-    def _new_events(self, form: SoundConversion | None = None) -> StreamEvents:
+    def _new_events(self, conversion: SoundConversion | None = None) -> StreamEvents:
         return StreamEvents(
-            self._choices, self.program, self.rate_hz, self.rate_hz if form is None else form.client_hz
+            self._choices,
+            self.program,
+            self.rate_hz,
+            self.rate_hz if conversion is None else conversion.client_hz,
         )
 
     def _group_size(self) -> tuple[int, float, int]:

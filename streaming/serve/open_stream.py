@@ -40,15 +40,15 @@ class OpenStream(NotCopyable):
         model: HostedModel,
         stream: LaneStream,
         worker: LaneWorker,
-        form: SoundConversion,
+        conversion: SoundConversion,
         limits: LimitSettings,
         checkpoint: Checkpoint | None = None,
     ) -> None:
         self.model, self._stream, self._worker = model, stream, worker
-        self._form = form
+        self._conversion = conversion
         rate_hz = model.rate_hz or 100 * model.program.pulse
         self._window = max(int(limits.window_s * rate_hz), MIN_WINDOW_PULSES * model.program.pulse)
-        self.window = form.client_frames(self._window)
+        self.window = conversion.client_frames(self._window)
         self.epoch = 0 if checkpoint is None else checkpoint.epoch
         streaming = [port for port in model.outputs if port.kind != "final"]
         self.received = [0] * len(model.inputs) if checkpoint is None else list(checkpoint.received)
@@ -76,15 +76,15 @@ class OpenStream(NotCopyable):
         model = self.model
         return {
             "model": model.name,
-            "rate": self._form.client_hz,
-            "format": self._form.name,
-            **self._form.as_dict(),
+            "rate": self._conversion.client_hz,
+            "format": self._conversion.name,
+            **self._conversion.as_dict(),
             "pulse": model.program.pulse,
             "epoch": self.epoch,
             "received": self.received,
             "sent": self._sent,
-            "inputs": [port.as_dict() for port in self._form.inputs],
-            "outputs": [port.as_dict() for port in self._form.outputs],
+            "inputs": [port.as_dict() for port in self._conversion.inputs],
+            "outputs": [port.as_dict() for port in self._conversion.outputs],
             "events": model.event_dicts(),
         }
 
@@ -97,7 +97,7 @@ class OpenStream(NotCopyable):
                 f"a header of kind {header.kind}, port {header.port}",
                 f"inputs have kind {INPUT} and ports 0 to {len(self.received) - 1}",
             )
-        port = self._form.inputs[header.port]
+        port = self._conversion.inputs[header.port]
         frames = self._values(port, message, header.frames)
         if header.epoch != self.epoch % EPOCH_MODULUS:
             return 0
@@ -160,7 +160,7 @@ class OpenStream(NotCopyable):
             return []
         self._acknowledged = self.pulses
         frames = [
-            min(received, self._form.client_frames(self.pulses * self.model.frames[port.name]))
+            min(received, self._conversion.client_frames(self.pulses * self.model.frames[port.name]))
             for received, port in zip(self.received, self.model.inputs)
         ]
         safe = self._saved if self.model.saves else frames
@@ -187,8 +187,8 @@ class OpenStream(NotCopyable):
     def _values(self, port: StreamPort, message: bytes, frames: int) -> Array | bytes:
         """Return the values after a header. Raises ProtocolError: more or fewer than the header says."""
         values = memoryview(message)[HEADER.size :]
-        if self._form.name != "opus":
-            return port.decode(values, frames, self._form.name)
+        if self._conversion.name != "opus":
+            return port.decode(values, frames, self._conversion.name)
         if not 0 < frames <= MAX_PACKET:
             raise ProtocolError(
                 "message", f"a packet of {frames} samples", f"at most {MAX_PACKET} are in one"
@@ -213,14 +213,14 @@ class OpenStream(NotCopyable):
         for received, port in zip(self.received, self.model.inputs):
             per_pulse = self.model.frames[port.name]
             if (
-                self._form.model_frames(received) - self.pulses * per_pulse
+                self._conversion.model_frames(received) - self.pulses * per_pulse
             ) * pulse > self._window * per_pulse:
                 return port
         return None
 
     def _whole_pulses(self) -> int:
-        form = self._form
+        conversion = self._conversion
         return min(
-            form.ready_frames(received, port.name) // self.model.frames[port.name]
+            conversion.ready_frames(received, port.name) // self.model.frames[port.name]
             for received, port in zip(self.received, self.model.inputs)
         )

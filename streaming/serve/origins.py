@@ -17,10 +17,10 @@ def allows_origin(origin: str | None, host: str, allowed: Collection[str]) -> bo
     if origin is None or origin in allowed or "*" in allowed:
         return True
     try:
-        name, own = urlsplit(origin).netloc, urlsplit(origin).hostname or ""
+        name, origin_host = urlsplit(origin).netloc, urlsplit(origin).hostname or ""
     except ValueError:
         return False
-    return name == host and _is_sure(own)
+    return name == host and _is_sure(origin_host)
 
 
 def _is_sure(name: str) -> bool:

@@ -25,7 +25,7 @@ Coded = tuple[int, int, bytes]
 
 @record
 class SoundModel:
-    """The properties of a model that a form needs: name, ports, rate, and whether streams make checkpoints."""
+    """The properties of a model that a conversion needs: name, ports, rate, and whether streams make checkpoints."""
 
     name: str
     inputs: tuple[StreamPort, ...]
@@ -35,7 +35,7 @@ class SoundModel:
 
 
 class SoundConversion(NotCopyable):
-    """The form in which a client sends and receives a model's sound; other ports stay unchanged.
+    """The rate and the samples in which a client sends and receives a model's sound; other ports stay unchanged.
 
     inputs, outputs  ports as the client sees them
     client_hz          samples per second of the client; None if the model's rate is unknown

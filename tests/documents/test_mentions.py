@@ -150,8 +150,8 @@ def wrong_words(command: Sequence[str]) -> list[str]:
         module = arguments[arguments.index("-m") + 1]
         paths = [word for word in arguments if word.startswith("tests/")]
         ours = module.split(".")[0] in ("bench", "tests")
-        own = arguments[: arguments.index("--")] if "--" in arguments else arguments
-        options_used = {word.partition("=")[0] for word in own if re.match("--[a-z]", word)}
+        own_arguments = arguments[: arguments.index("--")] if "--" in arguments else arguments
+        options_used = {word.partition("=")[0] for word in own_arguments if re.match("--[a-z]", word)}
         return [
             *([] if module in OF_EXTRAS or find_spec(module) else [module]),
             *(path for path in paths if not (ROOT / path).exists()),

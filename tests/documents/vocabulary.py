@@ -70,20 +70,22 @@ def definitions(folder: str) -> frozenset[str]:
 @cache
 def members() -> dict[str, frozenset[str]]:
     """Class -> its methods, fields, what its code sets on ``self``, and those of its bases that are ours."""
-    own: dict[str, set[str]] = {}
+    own_names: dict[str, set[str]] = {}
     bases: dict[str, set[str]] = {}
     for path in modules_in("pulse", "streaming"):
         for node in nodes_in(tree_of(path)):
             if isinstance(node, ast.ClassDef):
-                own.setdefault(node.name, set()).update(_members_of(node))
+                own_names.setdefault(node.name, set()).update(_members_of(node))
                 names = {base.id for base in node.bases if isinstance(base, ast.Name)}
                 bases.setdefault(node.name, set()).update(names)
 
     def inherited_names(name: str, below: frozenset[str]) -> frozenset[str]:
         above = bases.get(name, set()) - below
-        return frozenset(own.get(name, ())).union(*(inherited_names(base, below | {name}) for base in above))
+        return frozenset(own_names.get(name, ())).union(
+            *(inherited_names(base, below | {name}) for base in above)
+        )
 
-    return {name: inherited_names(name, frozenset()) for name in own}
+    return {name: inherited_names(name, frozenset()) for name in own_names}
 
 
 def _members_of(kind: ast.ClassDef) -> Iterator[str]:

@@ -199,9 +199,9 @@ def behind(
         (declared,) = (value for value in result.graph.input if value.name == name)
         declared.name = raw(name)
         declared.type.tensor_type.ClearField("shape")
-        own = list(result.graph.node)
+        graph_nodes = list(result.graph.node)
         del result.graph.node[:]
-        result.graph.node.extend([*model.nodes, *own])
+        result.graph.node.extend([*model.nodes, *graph_nodes])
         result.graph.initializer.extend(
             numpy_helper.from_array(value, key) for key, value in model.constants.items()
         )

@@ -129,8 +129,8 @@ def test_fronts_after_fronts(seeds: range) -> None:
             continue
         moved: dict[str, Front] = {}
         for name in streaming.axes:
-            own = FRONTS if len(streaming.axes) == 1 else keeping
-            first, second = (own[int(rng.integers(len(own)))] for _ in range(2))
+            fronts = FRONTS if len(streaming.axes) == 1 else keeping
+            first, second = (fronts[int(rng.integers(len(fronts)))] for _ in range(2))
             if first.suits(case[2][name]) and second.suits(case[2][name]):
                 moved[name] = first.then(second)
         move(streaming, moved, programs_of if seed % 2 else backends, rng, ended, pairs)

@@ -36,6 +36,7 @@ WORDS = {
 """Function names that only look like participles."""
 
 VAGUE = {
+    "own",
     "asked",
     "found",
     "given",

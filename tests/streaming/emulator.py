@@ -79,8 +79,8 @@ class Emulator:
         """Streams of the program that begin and step in here run on it; those that began before step natively."""
 
         def run(table: int, rows: int, bases: int) -> None:
-            own = np.array([*_words(bases, COUNT), 1])
-            self._call(program, np.array([rows, 0]), own, single=True)
+            words = np.array([*_words(bases, COUNT), 1])
+            self._call(program, np.array([rows, 0]), words, single=True)
 
         def run_lanes(table: int, segments: int, count: int, bases: int) -> None:
             lanes = int(_words(bases, LANE_WORDS)[COUNT])
@@ -102,7 +102,7 @@ class Emulator:
             Region.ARENA: program.arena_bytes,
         }
         lanes = bases.reshape(-1, LANE_WORDS)
-        own = [
+        memories = [
             _bytes(int(lane[region]), sizes[region])
             for lane in lanes
             for region in (Region.STATE, Region.ARENA)
@@ -111,10 +111,10 @@ class Emulator:
         head = np.array([*sizes.values(), len(table), len(segments) // 2, len(lanes)])
         to_process, from_process = self._process.stdin, self._process.stdout
         assert to_process and from_process
-        for part in (head, table, segments, program.weights, *own):
+        for part in (head, table, segments, program.weights, *memories):
             to_process.write(part.tobytes())
         to_process.flush()
-        for memory in own:
+        for memory in memories:
             answer = from_process.read(memory.size)
             assert len(answer) == memory.size, (self._process.wait(10), self._process.args)
             memory[:] = np.frombuffer(answer, np.uint8)

@@ -34,9 +34,9 @@ def test_priority_is_of_the_thread_alone():
         child = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
         return settings, policy(), in_a_thread(policy), int(child.stdout)
 
-    settings, own, of_its_thread, of_its_process = in_a_thread(engine)
+    settings, of_engine, of_its_thread, of_its_process = in_a_thread(engine)
     assert settings == [RealtimeSetting("priority", "FIFO 42", "FIFO 42")]
-    assert own == (os.SCHED_FIFO, 42)
+    assert of_engine == (os.SCHED_FIFO, 42)
     assert of_its_thread == (os.SCHED_OTHER, 0) and of_its_process == os.SCHED_OTHER
     assert policy() == (os.SCHED_OTHER, 0)
 

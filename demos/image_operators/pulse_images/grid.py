@@ -106,12 +106,12 @@ class GridSample(Op):
         return np.where(away <= 1, near, far)
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-        own, point = axes
-        if own == 0 and point == 0:
+        x_axis, point = axes
+        if x_axis == 0 and point == 0:
             return Pointwise((0,))
-        if own == 1 and point is None:
+        if x_axis == 1 and point is None:
             return Pointwise((1,))
-        if own is None and point is not None and 0 < point < inputs[1].rank - 1:
+        if x_axis is None and point is not None and 0 < point < inputs[1].rank - 1:
             return Pointwise((point + 1,))
         return Whole("any point may need any frame", "let only the grid, or channels, depend on time")
 

@@ -60,7 +60,7 @@ def max_unpool(node: NodeContext) -> OutletId:
     """Values written to the places that a pool found, zeros elsewhere."""
     x = node.fact(0)
     rank = x.rank - 2
-    own = tuple(
+    image_ops = tuple(
         (size - 1) * stride + kernel - before - after
         for size, kernel, stride, (before, after) in zip(
             x.shape[2:],
@@ -69,7 +69,7 @@ def max_unpool(node: NodeContext) -> OutletId:
             spatial_pads(node, rank),
         )
     )
-    inner = (*x.shape[:2], *own)
+    inner = (*x.shape[:2], *image_ops)
     empty = node.wire(Expand((volume(inner),)), [node.constant(np.zeros((), x.dtype), "zero")], "empty")
     places = node.wire(
         Reshape((volume(x.shape),)), [node.cast(node.input(1), np.dtype(np.int64), "i64")], "places"

@@ -159,8 +159,8 @@ def store_chunks(builder, p, i, j, n, v, mask, width: int):
         at = builder.select(builder.icmp_signed("!=", bit, ir.Constant(INT64, 0)), j, i)
         at = builder.add(at, ir.Constant(INT64, number * width))
         with builder.if_then(builder.icmp_signed("<", ir.Constant(INT64, number), n)):
-            own = builder.shuffle_vector(v, v, ir.Constant(ir.VectorType(INT32, width), lanes))
-            builder.store(own, vector_pointer(builder, p, at, ir.VectorType(FLOAT32, width)), align=4)
+            chunk = builder.shuffle_vector(v, v, ir.Constant(ir.VectorType(INT32, width), lanes))
+            builder.store(chunk, vector_pointer(builder, p, at, ir.VectorType(FLOAT32, width)), align=4)
 
 
 for _function, _width in ((simd.vstore_fours, 4), (simd.vstore_eights, 8)):

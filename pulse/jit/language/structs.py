@@ -55,10 +55,10 @@ class Struct(Fields):
         if words.dtype != np.int64 or not words.flags.c_contiguous or words.size < size:
             raise ValueError(f"{type(self).__name__}: needs {size} int64, got {words.size} of {words.dtype}")
         words = words.reshape(-1)
-        own = words.view(np.uint8).data
+        memory = words.view(np.uint8).data
         object.__setattr__(self, "words", words)
-        object.__setattr__(self, "_numbers", own.cast("q"))
-        object.__setattr__(self, "_reals", own.cast("d"))
+        object.__setattr__(self, "_numbers", memory.cast("q"))
+        object.__setattr__(self, "_reals", memory.cast("d"))
 
     @classmethod
     def new(cls, count: int = 1, more: int = 0) -> Self:

@@ -80,9 +80,13 @@ class Layout:
     has_lines: bool
 
 
-def annotations_of(declared: Any, own: dict[str, Any]) -> dict[str, Any]:
+def annotations_of(declared: Any, annotations: dict[str, Any]) -> dict[str, Any]:
     """Evaluate annotations; only those with strings take time."""
-    return own if all(isinstance(kind, type) for kind in own.values()) else get_type_hints(declared)
+    return (
+        annotations
+        if all(isinstance(kind, type) for kind in annotations.values())
+        else get_type_hints(declared)
+    )
 
 
 def _spec(kind: Any, spec: "Spec | None") -> Spec:
@@ -101,10 +105,10 @@ def _up_to_line(words: int) -> int:
 def layout_of(declared: type[Fields]) -> Layout:
     """Return the layout of a declaration."""
     known_fields: dict[str, Field] = {}
-    own = fields(declared)  # type: ignore[arg-type]
-    kinds = annotations_of(declared, {declaration.name: declaration.type for declaration in own})
+    declared_fields = fields(declared)  # type: ignore[arg-type]
+    kinds = annotations_of(declared, {declaration.name: declaration.type for declaration in declared_fields})
     at, behind, has_lines = declared.START, (), False
-    for declaration in own:
+    for declaration in declared_fields:
         name, kind = declaration.name, kinds[declaration.name]
         spec = _spec(kind, declaration.metadata.get("spec"))
         inside: Any = get_args(kind)[0] if spec.kind == "groups" else kind if spec.kind == "group" else None

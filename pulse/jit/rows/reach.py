@@ -112,7 +112,7 @@ class TableCheck:
         """Decode a group of a row from its first word on."""
         row = object.__new__(group)
         values = row.__dict__
-        skipped, own = at - group.START, len(operands)
+        skipped, count_before = at - group.START, len(operands)
         for each in fields_of(group).values():
             place = skipped + each.at
             for count, size in each.behind:
@@ -131,7 +131,7 @@ class TableCheck:
             else:
                 values[name] = pointer = self._pointer(each, words[place], form)
                 operands.append((each, pointer))
-        for each, pointer in operands[own:]:
+        for each, pointer in operands[count_before:]:
             if each.spec.count and not pointer.covered:
                 self._require_counted(each, pointer, row)
         return row
@@ -232,5 +232,7 @@ def _words_in(row: RowFields) -> int:
 @cache
 def _own_words(group: type[RowFields]) -> tuple[int, list[Field]]:
     """Return the number of words of a group without its inner groups, and the fields of these."""
-    own = fields_of(group).values()
-    return sum(each.group is None for each in own), [each for each in own if each.group is not None]
+    group_fields = fields_of(group).values()
+    return sum(each.group is None for each in group_fields), [
+        each for each in group_fields if each.group is not None
+    ]

@@ -227,9 +227,12 @@ def read_gru(node: NodeReader) -> NnefWire:
         )
         for at, name in enumerate(("update", "reset"))
     )
-    own = _apply(node, "Mul", "own", reset, _gate(node, r, 2, hidden, "own.r"))
+    candidate = _apply(node, "Mul", "own", reset, _gate(node, r, 2, hidden, "own.r"))
     fresh = _apply(
-        node, "Tanh", "fresh", _apply(node, "Add", "fresh.sum", _gate(node, x, 2, hidden, "fresh.x"), own)
+        node,
+        "Tanh",
+        "fresh",
+        _apply(node, "Add", "fresh.sum", _gate(node, x, 2, hidden, "fresh.x"), candidate),
     )
     difference = _apply(node, "Sub", "difference", h, fresh)
     return node.add("Add", [fresh, _apply(node, "Mul", "kept", update, difference)], h.dtype, fresh.sizes)

@@ -48,7 +48,7 @@ def read_nnef(files: Files, budget: Mapping[str, float] | None = None) -> ModelP
 
 def _definitions(files: Files, document: Document, title: str) -> Definitions:
     """Fragments, symbols and extensions. Raises LoadError: an extension is not covered."""
-    own = {fragment.name: fragment for fragment in document.fragments if fragment.body is not None}
+    bodies = {fragment.name: fragment for fragment in document.fragments if fragment.body is not None}
     timing = timing_of(document, title)
     names = [] if timing.symbol is None else [timing.symbol]
     for words in document.extensions:
@@ -62,7 +62,7 @@ def _definitions(files: Files, document: Document, title: str) -> Definitions:
     standard = not any(words[0] == "tract_registry" for words in document.extensions if words)
     scope = SymbolScope()
     symbols = {name: TDim.of(scope.symbol(name)) for name in names}
-    return Definitions(title, files, {**standard_fragments(), **own}, symbols, standard, timing)
+    return Definitions(title, files, {**standard_fragments(), **bodies}, symbols, standard, timing)
 
 
 class _DocumentReader:

@@ -111,13 +111,13 @@ def _present(node: NodeContext, x: OutletId, past: int, name: str) -> OutletId:
 
 def _repeat(node: NodeContext, x: OutletId, heads: int, name: str) -> OutletId:
     """Each head of keys or values as often as queries share it."""
-    batch, own, frames, width = node.graph.fact(x).shape
-    times = heads // int(own)
+    batch, kv_heads, frames, width = node.graph.fact(x).shape
+    times = heads // int(kv_heads)
     if times == 1:
         return x
     one, many = TDim.of(1), TDim.of(times)
-    apart = node.wire(Reshape((batch, own, one, frames, width)), [x], f"{name}_apart")
-    wide = node.wire(Expand((batch, own, many, frames, width)), [apart], f"{name}_repeated")
+    apart = node.wire(Reshape((batch, kv_heads, one, frames, width)), [x], f"{name}_apart")
+    wide = node.wire(Expand((batch, kv_heads, many, frames, width)), [apart], f"{name}_repeated")
     return node.wire(Reshape((batch, TDim.of(heads), frames, width)), [wide], f"{name}_shared")
 
 
@@ -149,14 +149,14 @@ def _cap(node: NodeContext, scores: OutletId) -> OutletId:
 
 def _softmax(node: NodeContext, scores: OutletId) -> OutletId:
     """Softmax over the keys, in another type if given."""
-    own = node.graph.fact(scores).dtype
+    dtype = node.graph.fact(scores).dtype
     code = node.integer("softmax_precision", 0)
-    wide = onnx_dtype(code, f"{node.wire_name} (Attention)") if code else own
-    same = wide == own
+    wide = onnx_dtype(code, f"{node.wire_name} (Attention)") if code else dtype
+    same = wide == dtype
     weights = node.wire(
         Softmax(3), [node.cast(scores, wide, "precise")], "weights" if same else "precise_weights"
     )
-    return node.cast(weights, own, "weights")
+    return node.cast(weights, dtype, "weights")
 
 
 def _mask_scores(node: NodeContext, scores: OutletId) -> tuple[OutletId, bool]:
@@ -252,8 +252,8 @@ def write_attention_stream(w: NodeWriter, op: BandedAttentionStream) -> str:
         inside = _inside(w, pulse, low, span, 0, end)
         scores = w.emit("Where", [inside, scores, w.number(-np.inf, dtype, "never")], "seen")
         v = w.emit("Where", [_inside(w, pulse, low, span, 1, end), v, w.number(0, dtype, "zero")], "values")
-    own = band.bias[..., band.back] if 0 <= band.back < band.width else np.array(-np.inf)
-    return _weigh(w, band, scores, v, bool((own == -np.inf).any()))
+    current_bias = band.bias[..., band.back] if 0 <= band.back < band.width else np.array(-np.inf)
+    return _weigh(w, band, scores, v, bool((current_bias == -np.inf).any()))
 
 
 def _inside(w: NodeWriter, pulse: int, low: int, span: int, trailing: int, end: TDim | None) -> str:

@@ -76,10 +76,14 @@ def _frames(node: NodeContext, rule: str, wide: DType) -> dict[str, OutletId]:
         raise node.error(f"{queries} heads of queries do not share {heads} heads of keys")
     group, one = TDim.of(queries // int(heads)), TDim.of(1)
 
-    def split(slot: int, name: str, inner: tuple[TDim, ...], place: int, own: TDim = heads) -> OutletId:
+    def split(
+        slot: int, name: str, inner: tuple[TDim, ...], place: int, head_count: TDim = heads
+    ) -> OutletId:
         batch, frames, width = node.fact(slot).shape
-        size = exact_quotient([width], [own, *inner], f"{node.wire_name} (LinearAttention): its {name}")
-        shape = (batch, frames, own, *inner[:place], size, *inner[place:])
+        size = exact_quotient(
+            [width], [head_count, *inner], f"{node.wire_name} (LinearAttention): its {name}"
+        )
+        shape = (batch, frames, head_count, *inner[:place], size, *inner[place:])
         return node.cast(node.wire(Reshape(shape), [node.input(slot)], name), wide, f"{name}_wide")
 
     q = split(0, "q", (group,), 1)
@@ -89,8 +93,8 @@ def _frames(node: NodeContext, rule: str, wide: DType) -> dict[str, OutletId]:
     if "decay" in RULES[rule]:
         frames["g"] = node.wire(Elementwise("exp"), [split(DECAY, "decay", (one,), 0)], "g")
     if "beta" in RULES[rule]:
-        own = one if node.fact(BETA).shape[2] == 1 else heads
-        frames["b"] = split(BETA, "beta", (one,), 0, own)
+        beta_heads = one if node.fact(BETA).shape[2] == 1 else heads
+        frames["b"] = split(BETA, "beta", (one,), 0, beta_heads)
     return frames
 
 

@@ -170,12 +170,12 @@ class _Repeated:
     def _model(self) -> TypedNetwork:
         """The body for any iteration."""
         node, states = self.node, self._states()
-        own = [TypedFact(np.dtype(np.int64), SCALAR), TypedFact(np.dtype(np.bool_), SCALAR)]
-        own += [TypedFact(fact.dtype, fact.shape) for fact in map(node.graph.fact, states)]
+        body_inputs = [TypedFact(np.dtype(np.int64), SCALAR), TypedFact(np.dtype(np.bool_), SCALAR)]
+        body_inputs += [TypedFact(fact.dtype, fact.shape) for fact in map(node.graph.fact, states)]
         captured: Mapping[str, TypedFact] = {
             name: node.graph.fact(outlet) for name, outlet in node.captures.items()
         }
-        facts = dict(zip(self.graph.inputs, own)) | captured
+        facts = dict(zip(self.graph.inputs, body_inputs)) | captured
         return self.graph.to_typed(facts, node.scope, f"{node.wire_name}.body")
 
     def _op(self, limit: OutletId, go_on: OutletId) -> list[OutletId]:
@@ -215,8 +215,8 @@ def write_loop(w: NodeWriter, op: Loop) -> list[str]:
     count = len(op.names)
     facts = [(np.dtype(np.int64), ()), (np.dtype(np.bool_), ())]
     facts += [(fact.dtype, tuple(int(dim) for dim in fact.shape)) for fact in w.reads[2:count]]
-    own = [w.graph.names.new(f"{w.name}.{name}") for name in op.names]
-    inside = dict(zip(op.names, own)) | dict(zip(op.captured, w.inputs[count:]))
+    loop_names = [w.graph.names.new(f"{w.name}.{name}") for name in op.names]
+    inside = dict(zip(op.names, loop_names)) | dict(zip(op.captured, w.inputs[count:]))
     results = [
         value_info(
             inner.emit("Identity", [name], f"iteration{slot}"),
@@ -225,7 +225,7 @@ def write_loop(w: NodeWriter, op: Loop) -> list[str]:
         )
         for slot, (name, outlet) in enumerate(zip(write_body(inner, graph, inside), graph.outputs))
     ]
-    inputs = [value_info(name, dtype, sizes) for name, (dtype, sizes) in zip(own, facts)]
+    inputs = [value_info(name, dtype, sizes) for name, (dtype, sizes) in zip(loop_names, facts)]
     from onnx import helper
 
     body = helper.make_graph(inner.graph.nodes, f"{w.name}.body", inputs, results)

@@ -39,10 +39,10 @@ def _keeps_order(op: Op, shape: Shape) -> bool:
 
 def _leading_zeros(factor: Array, shape: Shape, inner: TDim, block: int) -> int:
     for axis, dim in enumerate(shape):
-        own = axis - len(shape) + factor.ndim
-        if dim.is_const and int(dim) % block == 0 and volume(shape[axis + 1 :]) == inner and own >= 0:
-            if factor.shape[own] != int(dim):
+        factor_axis = axis - len(shape) + factor.ndim
+        if dim.is_const and int(dim) % block == 0 and volume(shape[axis + 1 :]) == inner and factor_axis >= 0:
+            if factor.shape[factor_axis] != int(dim):
                 return 0
-            sounding = np.moveaxis(factor, own, 0).reshape(int(dim), -1).any(1)
+            sounding = np.moveaxis(factor, factor_axis, 0).reshape(int(dim), -1).any(1)
             return int(sounding.reshape(-1, block).any(0).argmax())
     return 0

@@ -51,13 +51,13 @@ def mod(node: NodeContext) -> OutletId:
 def power(node: NodeContext) -> OutletId:
     """``x ** y``, in the type of x; an integer to the power of a float in f64."""
     x, y = node.given_inputs()
-    own = node.fact(0).dtype
-    if np.issubdtype(own, np.integer) and np.issubdtype(node.fact(1).dtype, np.floating):
+    dtype = node.fact(0).dtype
+    if np.issubdtype(dtype, np.integer) and np.issubdtype(node.fact(1).dtype, np.floating):
         f64 = np.dtype(np.float64)
         wide = node.wire(
             Elementwise("pow"), [node.cast(x, f64, "wide"), node.cast(y, f64, "exponent")], "real"
         )
-        return node.wire(Cast(own), [wide])
+        return node.wire(Cast(dtype), [wide])
     return node.wire(Elementwise("pow"), [x, y])
 
 

@@ -112,12 +112,14 @@ def _flat_index(node: NodeContext, indices: OutletId, sizes: tuple[TDim, ...]) -
     for axis, size in enumerate(sizes):
         step = volume(sizes[axis + 1 :])
         column = node.wire(Slice(last, TDim.of(axis), TDim.of(axis + 1)), [indices], f"column{axis}")
-        own = node.wire(RemoveAxis(last), [column], f"index{axis}")
+        index = node.wire(RemoveAxis(last), [column], f"index{axis}")
         if size.is_const:
-            own = node.wire(Within(-int(size), int(size) - 1), [own], f"inside{axis}")
-        below = node.wire(Elementwise("less"), [own, zero], f"below{axis}")
-        around = node.wire(Elementwise("add"), [own, scalar_dim(node, size, f"size{axis}")], f"around{axis}")
-        front = node.wire(Elementwise("where"), [below, around, own], f"front{axis}")
+            index = node.wire(Within(-int(size), int(size) - 1), [index], f"inside{axis}")
+        below = node.wire(Elementwise("less"), [index, zero], f"below{axis}")
+        around = node.wire(
+            Elementwise("add"), [index, scalar_dim(node, size, f"size{axis}")], f"around{axis}"
+        )
+        front = node.wire(Elementwise("where"), [below, around, index], f"front{axis}")
         offset = node.wire(
             Elementwise("mul"), [front, scalar_dim(node, step, f"step{axis}")], f"scaled{axis}"
         )

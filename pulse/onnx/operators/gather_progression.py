@@ -55,8 +55,8 @@ def progression(graph: TypedGraph, outlet: OutletId) -> Progression | None:
         inner = progression(graph, node.inputs[0])
         return None if inner is None else _reshape(inner, graph.fact(outlet).shape)
     if isinstance(op, Elementwise) and op.kind in ("add", "mul"):
-        for own, other in (node.inputs, node.inputs[::-1]):
-            value, inner = known_value(graph, other), progression(graph, own)
+        for operand, other in (node.inputs, node.inputs[::-1]):
+            value, inner = known_value(graph, other), progression(graph, operand)
             if value is not None and inner is not None:
                 return _shift(inner, value) if op.kind == "add" else _scale(inner, value)
     return None

@@ -28,7 +28,7 @@ class Term:
 
     def without(self, label: str, outlet: OutletId) -> "Term":
         """Another wire, without one label."""
-        return Term(outlet, tuple(own for own in self.labels if own != label))
+        return Term(outlet, tuple(each for each in self.labels if each != label))
 
 
 @onnx_op("Einsum")
@@ -203,9 +203,9 @@ class _Side:
     size: Shape
 
     @classmethod
-    def of(cls, node: NodeContext, own: Term, other: Term) -> "_Side":
-        sizes = _shape(node, own)
-        labels = [label for label in own.labels if label not in other.labels]
+    def of(cls, node: NodeContext, term: Term, other: Term) -> "_Side":
+        sizes = _shape(node, term)
+        labels = [label for label in term.labels if label not in other.labels]
         if all(sizes[label].is_const for label in labels):
             product_size = (volume([sizes[label] for label in labels]),) if labels else ()
             return cls((), tuple(labels), (), product_size)

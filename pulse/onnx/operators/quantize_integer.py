@@ -185,7 +185,7 @@ def _requantize(
 ) -> OutletId:
     """Sums of products times the scales of both operands over the scale of the result, quantized."""
     fact = node.graph.fact(sums)
-    own, point = (
+    y_scale, point = (
         beside(node, node.input(slot), fact, fact.rank - 1, name)
         if node.fact(slot).rank > 1
         else as_one(node, node.input(slot), name)
@@ -196,6 +196,6 @@ def _requantize(
         [node.cast(factor, F32, f"factor{i}") for i, factor in enumerate(scales)],
         "factors",
     )
-    ratio = node.wire(Elementwise("div"), [factors, node.cast(own, F32, "y_factor")], "ratio")
+    ratio = node.wire(Elementwise("div"), [factors, node.cast(y_scale, F32, "y_factor")], "ratio")
     wide = node.wire(Elementwise("mul"), [node.cast(sums, F32, "wide"), ratio], "scaled")
     return quantize(node, wide, point, node.fact(zero).dtype)

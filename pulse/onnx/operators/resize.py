@@ -95,9 +95,10 @@ def _keep_aspect(node: NodeContext, policy: str, axes: Sequence[int], sizes: Seq
     frames = [node.fact(0).shape[axis] for axis in axes]
     if not all(dim.is_const and int(dim) > 0 for dim in (*frames, *sizes)):
         raise node.error(f"keep_aspect_ratio_policy {policy!r} needs constant sizes; give scales")
-    ratio = choices[policy](Fraction(int(size), int(own)) for size, own in zip(sizes, frames))
+    ratio = choices[policy](Fraction(int(size), int(count)) for size, count in zip(sizes, frames))
     return {
-        axis: (TDim.of(int(own * ratio + Fraction(1, 2))), ratio) for axis, own in zip(axes, map(int, frames))
+        axis: (TDim.of(int(count * ratio + Fraction(1, 2))), ratio)
+        for axis, count in zip(axes, map(int, frames))
     }
 
 

@@ -267,9 +267,9 @@ def _combine(
         return None
     for number in range(rounds):
         mine = np.flatnonzero(turn == number)
-        own = node.wire(Gather(0), [flat, node.constant(rows[mine], f"rows{number}")], f"own{number}")
+        group_rows = node.wire(Gather(0), [flat, node.constant(rows[mine], f"rows{number}")], f"own{number}")
         new = node.wire(Gather(0), [parts, node.constant(mine, f"turn{number}")], f"new{number}")
-        combined = node.wire(Elementwise(reduction), [own, new], f"met{number}")
+        combined = node.wire(Elementwise(reduction), [group_rows, new], f"met{number}")
         flat = _replace(node, flat, combined, rows[mine])
     return flat
 

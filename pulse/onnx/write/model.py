@@ -236,5 +236,5 @@ class _Export:
 
 
 def _note(name: str, port: Port) -> PortNote:
-    own = port.name if port.name != name else ""
-    return PortNote(name, port.axis, port.delay, str(port.rate), str(port.length), own)
+    port_name = port.name if port.name != name else ""
+    return PortNote(name, port.axis, port.delay, str(port.rate), str(port.length), port_name)

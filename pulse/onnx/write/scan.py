@@ -91,7 +91,7 @@ class ScanWriter:
 
     def _output(self, value: str, name: str, dtype: DType, sizes: Sequence[int]) -> None:
         """Outputs of a body have names of their own, made by its nodes."""
-        own = any(value in node.output for node in self.inner.graph.nodes)
-        if not own or any(value == output.name for output in self._outputs):
+        is_inner = any(value in node.output for node in self.inner.graph.nodes)
+        if not is_inner or any(value == output.name for output in self._outputs):
             value = self.inner.emit("Identity", [value], name)
         self._outputs.append(value_info(value, dtype, sizes))

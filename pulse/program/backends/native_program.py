@@ -99,7 +99,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        for made_here in ("unlinked", "_linked", "_parallel", "thread_cuts", "_interleaved"):
+        for made_here in ("unlinked", "_linked", "_parallel", "thread_cuts", "_lanes_form"):
             state.pop(made_here, None)
         rows = [(row.kernel, dict(vars(row.instruction)), row.node, row.op) for row in self.instructions]
         return {**state, "instructions": rows, _MODULES: modules_of(self._kernels())}

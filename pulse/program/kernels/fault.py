@@ -158,6 +158,6 @@ def count_faults(row: CountFaultsRow) -> None:
                 place = at + i0 * row.t0 + i1 * row.t1 + i2 * inner
                 faults += run_outside(row, place, count, step)
     if faults > 0:
-        own, total = row.own, row.total
-        own[0] = own[0] + faults
+        node_count, total = row.own, row.total
+        node_count[0] = node_count[0] + faults
         total[0] = total[0] + faults

@@ -193,17 +193,17 @@ def product_few(row: ProductFewRow) -> None:
         repeated[i] = columns[min(i & (width - 1), N - 1)]
     whole = scales is None and not accumulate and width == N
     for m in range(0, M, ROWS):
-        rows, own = min(ROWS, M - m), rows_x + m
+        rows, block_x = min(ROWS, M - m), rows_x + m
         direct = whole and are_neighbours(rows_y + m, rows, N)
         first, target = vzero(), sums
         if direct:
             first, target = vload(repeated, 0), y + rows_y[m]
         if width == 4:
-            four_columns(x, own, rows, taps, T, K, w, first, target)
+            four_columns(x, block_x, rows, taps, T, K, w, first, target)
         elif width == 2:
-            two_columns(x, own, rows, taps, T, K, w, first, target)
+            two_columns(x, block_x, rows, taps, T, K, w, first, target)
         else:
-            one_column(x, own, rows, taps, T, K, w, first, target)
+            one_column(x, block_x, rows, taps, T, K, w, first, target)
         if not direct:
             for i in range(rows):
                 p = y + rows_y[m + i]

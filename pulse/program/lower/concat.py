@@ -156,12 +156,12 @@ def _contiguous_parts(parts: Sequence[Value], axis: int) -> Value | None:
     strides[axis] = longer[0] if longer else rest[0].offset - first.offset
     total, place = 0, first.offset
     for part in parts:
-        own = [
+        other_steps = [
             step
             for each, (step, size) in enumerate(zip(part.strides, part.shape))
             if size > 1 and step != strides[each]
         ]
-        if own or part.offset != place:
+        if other_steps or part.offset != place:
             return None
         total, place = total + part.shape[axis], place + part.shape[axis] * strides[axis]
     shape = [total if each == axis else size for each, size in enumerate(first.shape)]

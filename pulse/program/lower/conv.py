@@ -139,8 +139,8 @@ def _emit_piece(
     axes = [0, *range(2, len(y.shape))]
 
     def rows(value: Value) -> Array:
-        own = value.part(piece.axis, piece.start, piece.stop)
-        return own.offsets(axes) + (own.offset - value.offset)
+        part = value.part(piece.axis, piece.start, piece.stop)
+        return part.offsets(axes) + (part.offset - value.offset)
 
     if is_depthwise(op, stored.codes.shape):
         table = codes.reshape(op.group, -1).T
@@ -159,12 +159,12 @@ def _emit_piece(
         return
     per_in, per_out = codes.shape[1], codes.shape[0] // op.group
     for group in range(op.group):
-        own = slice(group * per_out, (group + 1) * per_out)
-        matrix = codes[own].reshape(per_out, per_in, -1).transpose(2, 1, 0).reshape(-1, per_out)
+        channels_out = slice(group * per_out, (group + 1) * per_out)
+        matrix = codes[channels_out].reshape(per_out, per_in, -1).transpose(2, 1, 0).reshape(-1, per_out)
         inside = x if op.group == 1 else x.part(1, group * per_in, (group + 1) * per_in)
-        outside = y_piece.part(1, own.start, own.stop)
-        scales = stored.scales_of(own.start, per_out)
-        finish = after.steps_on(cx, y.part(1, own.start, own.stop), rows, own)
+        outside = y_piece.part(1, channels_out.start, channels_out.stop)
+        scales = stored.scales_of(channels_out.start, per_out)
+        finish = after.steps_on(cx, y.part(1, channels_out.start, channels_out.stop), rows, channels_out)
         places, matrix = (taps, matrix) if split is None else split.spread(taps, matrix)
         to = outside.offsets(axes)
         emit_product(
@@ -173,7 +173,7 @@ def _emit_piece(
             rows_x=rows_x,
             taps=places,
             matrix=matrix,
-            bias=bias[own],
+            bias=bias[channels_out],
             y=outside,
             rows_y=to,
             scales=scales,

@@ -183,10 +183,10 @@ def _one_phase(cx: Lowering, of: _Transposed, phase: Sequence[int], begin: Seque
     taps = of.offsets(firsts)
 
     def rows(value: Value) -> Array:
-        own = value
+        part = value
         for i, (first, stride) in enumerate(zip(phase, op.strides)):
-            own = own.part(i + 2, first + stride * begin[i], own.shape[i + 2], stride)
-        return own.offsets(of.axes) + (own.offset - value.offset)
+            part = part.part(i + 2, first + stride * begin[i], part.shape[i + 2], stride)
+        return part.offsets(of.axes) + (part.offset - value.offset)
 
     phase_weights = stored.codes[(slice(None), slice(None), *np.ix_(*phase_taps))]
     if is_depthwise(op, kernel):
@@ -205,12 +205,11 @@ def _one_phase(cx: Lowering, of: _Transposed, phase: Sequence[int], begin: Seque
         return
     per_in, per_out = kernel[0] // op.group, kernel[1]
     for group in range(op.group):
-        own = slice(group * per_out, (group + 1) * per_out)
+        channels_out = slice(group * per_out, (group + 1) * per_out)
         part = phase_weights[group * per_in : (group + 1) * per_in]
         matrix = part.reshape(per_in, per_out, -1).transpose(2, 0, 1).reshape(-1, per_out)
         inside = x if op.group == 1 else x.part(1, group * per_in, (group + 1) * per_in)
-        outside = y.part(1, own.start, own.stop)
-        scales, finish = stored.scales_of(own.start, per_out), of.after.steps_on(cx, outside, rows, own)
+        outside = y.part(1, channels_out.start, channels_out.stop)
         places, matrix = of.spread(taps, matrix)
         emit_product(
             cx=cx,
@@ -218,11 +217,11 @@ def _one_phase(cx: Lowering, of: _Transposed, phase: Sequence[int], begin: Seque
             rows_x=rows_x,
             taps=places,
             matrix=matrix,
-            bias=of.bias[own],
+            bias=of.bias[channels_out],
             y=outside,
             rows_y=rows(outside),
-            scales=scales,
-            finish=finish,
+            scales=stored.scales_of(channels_out.start, per_out),
+            finish=of.after.steps_on(cx, outside, rows, channels_out),
         )
 
 

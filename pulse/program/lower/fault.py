@@ -56,7 +56,7 @@ def lower_count_faults(cx: Lowering, node: PulsedNode, op: CountFaults) -> list[
 
 def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str, frames: Valid) -> Value:
     """Emit the row that counts an operand's faults; return the counter, one for each node and check."""
-    own, total = cx.builder.counter(node, op, check), cx.builder.total
+    node_count, total = cx.builder.counter(node, op, check), cx.builder.total
     whole = operand
     if check.column is not None:
         whole = whole.part(len(whole.shape) - 1, check.column, check.column + 1)
@@ -67,13 +67,13 @@ def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str,
     if len(loops.sizes) > MAX_LOOPS:
         raise CompileError(f"{node} ({op}): a check over {len(loops.sizes)} separate axes is not supported")
     if 0 in operand.shape:
-        return own
+        return node_count
     reals = np.issubdtype(x.dtype, np.floating)
     above, below = check.bounds() if reals else (0.0, 0.0)
     cx.emit(
         fault.CountFaultsRow(
             x=whole,
-            own=own,
+            own=node_count,
             total=total,
             clock=cx.clock,
             gate=frames.gate,
@@ -93,7 +93,7 @@ def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str,
             high=0 if reals else check.high,
         )
     )
-    return own
+    return node_count
 
 
 def fault_checker(frames: Valid) -> FaultChecker:

@@ -133,8 +133,8 @@ def emit_product(
         first, matrix = (
             parts[:, inputs].reshape(-1, columns) for inputs in (slice(whole), slice(whole, None))
         )
-        own: dict[str, Any] = {**fields, "K": whole, "finish": NO_FINISH if matrix.size else finish}
-        cx.emit(ProductFewRow(W=cx.constant(pack_few(first, width)), width=width, **own))
+        few_fields: dict[str, Any] = fields | {"K": whole, "finish": NO_FINISH if matrix.size else finish}
+        cx.emit(ProductFewRow(W=cx.constant(pack_few(first, width)), width=width, **few_fields))
         if not matrix.size:
             return
         fields |= {

@@ -76,8 +76,8 @@ def _emit_layer(
     start = _initial(cx, node, op, "h")
     projected, inside = split_bias(op.cell, b)
     fields = frame_fields(node, op, y, state[0], start, times)
-    kind, own = _cell_fields(cx, node, op, r, inside, state)
-    cx.emit(kind(x=_project(cx, node, w, projected), reverse=op.reverse, **fields, **own))
+    kind, cell_fields = _cell_fields(cx, node, op, r, inside, state)
+    cx.emit(kind(x=_project(cx, node, w, projected), reverse=op.reverse, **fields, **cell_fields))
     return [y, *state]
 
 
@@ -109,18 +109,18 @@ def _cell_fields(
     """Return the class of the instruction, and the fields specific to the cell."""
     size, codes = op.hidden, op.cell.rows is not None
     kind = INSTRUCTIONS[op.cell.kind, op.cell.resets_product][codes]
-    own = _sums_of_codes(cx, size, kind.gates) if codes else {}
+    cell_fields = _sums_of_codes(cx, size, kind.gates) if codes else {}
     weights, scales = _pack(cx, r, size, 0, kind.packed, codes)
-    own |= {"W": weights, "scales": scales}
+    cell_fields |= {"W": weights, "scales": scales}
     if kind.packed < kind.gates:
         last, last_scales = _pack(cx, r, size, kind.packed, 1, codes)
         scratch = cx.temporary((2, size), np.dtype(np.float32))
-        own |= {"last": last, "last_scales": last_scales, "scratch": scratch}
+        cell_fields |= {"last": last, "last_scales": last_scales, "scratch": scratch}
     if op.cell.resets_product:
-        own["bias"] = cx.constant(inside)
+        cell_fields["bias"] = cx.constant(inside)
     if op.cell.kind == "lstm":
-        own |= _memory_fields(cx, node, op, state[1])
-    return kind, own
+        cell_fields |= _memory_fields(cx, node, op, state[1])
+    return kind, cell_fields
 
 
 def _memory_fields(cx: Lowering, node: PulsedNode, op: Recurrent, c: Value) -> dict[str, Any]:

@@ -26,9 +26,9 @@ def side_by_side(graph: PulsedGraph, order: Sequence[int]) -> tuple[list[int], d
     places = {node_id: place for place, node_id in enumerate(arranged)}
     siblings: dict[int, tuple[int, ...]] = {}
     for group in groups:
-        own = sorted(group, key=lambda node_id: places[node_id])
-        if places[own[-1]] - places[own[0]] == len(own) - 1:
-            siblings[own[0]] = tuple(own)
+        ordered = sorted(group, key=lambda node_id: places[node_id])
+        if places[ordered[-1]] - places[ordered[0]] == len(ordered) - 1:
+            siblings[ordered[0]] = tuple(ordered)
     return arranged, siblings
 
 

@@ -96,8 +96,8 @@ def _state(cx: Lowering, nodes: Sequence[PulsedNode], batch: int, width: int) ->
     begin, reload = np.zeros((batch, LANES), np.float32), False
     for number, node in enumerate(nodes):
         assert isinstance(node.op, RecurrentStream)
-        (own,), reloads = stream_start(cx, node, node.op)
-        begin[:, number * width :][:, : own.shape[1]] = own
+        (initial_state,), reloads = stream_start(cx, node, node.op)
+        begin[:, number * width :][:, : initial_state.shape[1]] = initial_state
         reload |= reloads
     times = StateTiming(cx.clock, cx.end(op.length), op.offset, reload)
     return cx.allocate_state(begin, (0, 1)), times
@@ -123,10 +123,12 @@ def _starts(cx: Lowering, nodes: Sequence[PulsedNode], width: int) -> tuple[Valu
         cx.copy(constants, start)
         for number, (outlet, value) in enumerate(zip(outlets, values)):
             if value is None and outlet is not None:
-                own = cx.floats(cx.value(outlet), "an initial state")
-                target = start.part(1, number * width, number * width + own.shape[1])
+                initial = cx.floats(cx.value(outlet), "an initial state")
+                target = start.part(1, number * width, number * width + initial.shape[1])
                 cx.copy(
-                    own.view(target.shape, [own.strides[0] if own.shape[0] > 1 else 0, own.strides[1]]),
+                    initial.view(
+                        target.shape, [initial.strides[0] if initial.shape[0] > 1 else 0, initial.strides[1]]
+                    ),
                     target,
                 )
     return start, 0 if rows == 1 else LANES

@@ -25,8 +25,8 @@ class SplitChannels:
 
     def spread(self, taps: Array, matrix: Array) -> tuple[Array, Array]:
         """Spread taps and weights [T * C, N] of a window product over the pieces of the channels."""
-        own = matrix.reshape(len(taps), self.channels.size, -1)[:, self.channels]
-        return np.add.outer(self.offsets, taps).ravel(), own.swapaxes(0, 1).reshape(matrix.shape)
+        rows = matrix.reshape(len(taps), self.channels.size, -1)[:, self.channels]
+        return np.add.outer(self.offsets, taps).ravel(), rows.swapaxes(0, 1).reshape(matrix.shape)
 
 
 def split_channels(cx: Lowering, outlet: OutletId) -> SplitChannels | None:

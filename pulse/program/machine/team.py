@@ -103,7 +103,7 @@ def run_part(address: int, part: int, bases: int) -> None:
 
 
 @device
-def run_claimed(team: TeamFields, turn: int, address: int, bases: int, own: int) -> int:
+def run_claimed(team: TeamFields, turn: int, address: int, bases: int, first_part: int) -> int:
     """Run the parts of a turn that no thread has claimed, the thread's own part first; return their number.
 
     The stepping thread continues when all parts are finished. So all claims belong to its turn, and a late thread
@@ -111,7 +111,7 @@ def run_claimed(team: TeamFields, turn: int, address: int, bases: int, own: int)
     """
     members, count, ran = members_at(team.members), team.count, 0
     for i in range(count):
-        part = own + i if own + i < count else own + i - count
+        part = first_part + i if first_part + i < count else first_part + i - count
         member = members[part]
         claimed = load(member, "claimed")
         if claimed < turn and replace(member, "claimed", claimed, turn):
@@ -170,12 +170,12 @@ def run_parts(address: int, bases: int) -> None:
     turn = team.turn + 1
     publish(team, turn, address, bases)
     ran = run_claimed(team, turn, address, bases, 0)
-    own = tick_count() - start
+    own_ticks = tick_count() - start
     wait_for(team, turn)
-    waited = tick_count() - start - own
+    waited = tick_count() - start - own_ticks
     team.missed = team.missed + 1 if ran == team.count else 0
-    if waited > own * (team.count - 1) or team.missed >= MISSES:
-        store(team, "rests_until", tick_count() + REST * max(waited, own))
+    if waited > own_ticks * (team.count - 1) or team.missed >= MISSES:
+        store(team, "rests_until", tick_count() + REST * max(waited, own_ticks))
     store(team, "busy", 0)
 
 
@@ -183,7 +183,7 @@ def run_parts(address: int, bases: int) -> None:
 def _help(address: int, number: int) -> None:
     """Run the loop of a helper: take part in each turn until ``stop`` is set; sleep after a while without a turn."""
     team = team_at(address)
-    own = members_at(team.members)[number]
+    member = members_at(team.members)[number]
     mode, last_turn, since = flush_denormals(), 0, tick_count()
     while load(team, "stop") == 0:
         turn = load(team, "turn")
@@ -197,11 +197,11 @@ def _help(address: int, number: int) -> None:
         elif tick_count() - since < team.patience:
             pause()
         else:
-            store(own, "sleeping", 1)
+            store(member, "sleeping", 1)
             fence()
             if load(team, "turn") == last_turn and load(team, "stop") == 0:
-                wait_event(own.wait)
-            store(own, "sleeping", 0)
+                wait_event(member.wait)
+            store(member, "sleeping", 0)
             since = tick_count()
     restore_denormals(mode)
 

@@ -67,15 +67,15 @@ class NativeStreams(NativeExecutable, Program):
     @property
     def interleaved_form(self) -> "Interleaved | None":
         """The instructions and weights of sixteen lanes in one memory, for all lanes; None if it has no such form."""
-        return None if isinstance(self._interleaved, str) else self._interleaved
+        return None if isinstance(self._lanes_form, str) else self._lanes_form
 
     @property
     def separate_lanes_reason(self) -> str | None:
         """Why sixteen lanes do not share one memory: node and reason; None if they do."""
-        return self._interleaved if isinstance(self._interleaved, str) else None
+        return self._lanes_form if isinstance(self._lanes_form, str) else None
 
     @cached_property
-    def _interleaved(self) -> "Interleaved | str":
+    def _lanes_form(self) -> "Interleaved | str":
         from pulse.program.interleaving import NotInterleavedError
         from pulse.program.native.interleaved import interleave
 

@@ -27,13 +27,13 @@ def _is_scores(graph: TypedGraph, node: Node[TypedFact, Op], symbol: Symbol) -> 
     if not isinstance(node.op, MatMul):
         return False
     q, k = (graph.fact(source) for source in node.inputs)
-    own = node.outputs[0].fact
+    fact = node.outputs[0].fact
     return (
         min(q.rank, k.rank) > 1
-        and own.symbolic_axes(symbol) == [own.rank - 2, own.rank - 1]
+        and fact.symbolic_axes(symbol) == [fact.rank - 2, fact.rank - 1]
         and q.shape[-1].is_const
         and k.shape[-2].is_const
-        and own.shape[-1].prove_eq(own.shape[-2]).yes
+        and fact.shape[-1].prove_eq(fact.shape[-2]).yes
     )
 
 

@@ -263,10 +263,10 @@ class Mask:
 
         A mask hardly changes its pattern beyond it, so one longer run shows more than many shorter ones.
         """
-        own = {step.node: step.slot for step in self.steps}
+        slots = {step.node: step.slot for step in self.steps}
         pending = [
             source
-            for number, slot in own.items()
+            for number, slot in slots.items()
             for at, source in enumerate(self.graph.nodes[number].inputs)
             if at != slot
         ]

@@ -131,10 +131,10 @@ def whole_part(x: Pattern, extent: PatternExtent) -> Pattern:
 def _compare(kind: str, inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
     for place, each in enumerate(inputs):
         if each.parts is not None and kind in MIRRORED:
-            own = kind if place else MIRRORED[kind]
+            comparison = kind if place else MIRRORED[kind]
             extremum, parts = each.parts
-            patterns = [_compare(own, [inputs[1 - place], part], extent) for part in parts]
-            return function(most if (extremum, own) in ANY_OF else least, patterns)
+            patterns = [_compare(comparison, [inputs[1 - place], part], extent) for part in parts]
+            return function(most if (extremum, comparison) in ANY_OF else least, patterns)
     bounds, swapped = COMPARISONS[kind]
     signs = (-1, 1) if swapped else (1, -1)
     return _settle(function(bounds, [combination(inputs, signs, extent.distance)]))

@@ -150,8 +150,8 @@ def positions_near(values: Mapping[int, Array], back: int, ahead: int) -> Array 
     slack = 1e-5 * float(np.abs(near).max(initial=0))
     for rows, value in values.items():
         before, after = min(back, rows - 1), min(ahead, rows - 1)
-        own = value[..., rows - 1 - before : rows + after]
-        if not np.allclose(own, near[..., back - before : back + 1 + after], 1e-5, slack):
+        window = value[..., rows - 1 - before : rows + after]
+        if not np.allclose(window, near[..., back - before : back + 1 + after], 1e-5, slack):
             return None
     return near
 
@@ -172,10 +172,10 @@ def join_positions(
     frame of the band whose index is c modulo that width.
     """
     width = near.shape[-1]
-    own = graph.nodes[relative_scores.product].inputs[0]
+    queries = graph.nodes[relative_scores.product].inputs[0]
     wire = patch.wire
     table = patch.constant(f"{name}.positions", near)
-    scores = wire(f"{name}.relative", MatMul(), [patch.tap(own), table])[0]
+    scores = wire(f"{name}.relative", MatMul(), [patch.tap(queries), table])[0]
     if relative_scores.pairs:
         scores = _turn_pairs(patch, scores, patch.graph.fact(q).shape[:-2], name)
     else:

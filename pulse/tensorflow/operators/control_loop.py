@@ -128,27 +128,27 @@ class _While:
         """The role of each variable in the loop. Raises UnsureError."""
         body = self._body
         sources = self._sources(body, self._function.inputs)
-        own = {place: source for source, place in sources.items()}
+        own_sources = {place: source for source, place in sources.items()}
         elements: dict[int, OutletId] = {}
         heads: dict[int, Sequence[OutletId]] = {}
         last: dict[int, OutletId] = {}
         states: list[int] = []
         for place, outlet in enumerate(body.graph.outputs):
-            if self._constant[place] or outlet == own.get(place) or place in self._counters:
+            if self._constant[place] or outlet == own_sources.get(place) or place in self._counters:
                 continue
             producer = body.graph.node(outlet)
             if not isinstance(producer.op, ListWrite):
                 states.append(place)
                 continue
-            if self._writes_one(place, producer.inputs, own):
+            if self._writes_one(place, producer.inputs, own_sources):
                 last[place] = producer.inputs[2]
                 continue
             index = self._counters.get(sources.get(uncast(body, producer.inputs[1]), -1))
-            if producer.inputs[0] != own.get(place) or index is None or index.step != 1:
+            if producer.inputs[0] != own_sources.get(place) or index is None or index.step != 1:
                 raise UnsureError
             heads[place] = self._head(self._first[place], index.start, iterations)
             elements[place] = producer.inputs[2]
-        return LoopParts(own, elements, heads, last, states, self._read(sources))
+        return LoopParts(own_sources, elements, heads, last, states, self._read(sources))
 
     def _head(self, outlet: OutletId, start: TDim, iterations: TDim) -> list[OutletId]:
         """The elements of a list before the loop, which writes all later ones. Raises UnsureError."""
@@ -172,14 +172,16 @@ class _While:
             raise UnsureError
         return [values[place] for place in range(len(values))]
 
-    def _writes_one(self, place: int, inputs: Sequence[OutletId], own: Mapping[int, OutletId]) -> bool:
+    def _writes_one(
+        self, place: int, inputs: Sequence[OutletId], own_sources: Mapping[int, OutletId]
+    ) -> bool:
         """Whether each iteration writes the one element that a list has, so that the last one stays."""
         index = known_value(self._body.graph, inputs[1])
         first = self._node.graph.node(self._first[place]).op
         return (
             index is not None
             and not index.any()
-            and inputs[0] == own.get(place)
+            and inputs[0] == own_sources.get(place)
             and isinstance(first, Reserved)
             and first.count == 1
             and all(dim.is_const for dim in self._body.graph.fact(inputs[2]).shape)

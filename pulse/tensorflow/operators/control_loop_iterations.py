@@ -40,10 +40,10 @@ def counters(
             or producer.op.kind != "add"
         ):
             continue
-        for own, other in (producer.inputs, producer.inputs[::-1]):
+        for operand, other in (producer.inputs, producer.inputs[::-1]):
             step = known_value(body.graph, other)
             if (
-                own == source
+                operand == source
                 and step is not None
                 and step.size == 1
                 and step.dtype.kind in "iu"

@@ -73,10 +73,15 @@ def conv(node: TensorflowNode) -> OutletId:
     if rank != kernel.rank or rank != (4 if node.op_type == "Conv2D" else 5):
         raise node.error(f"x ({x}) and the kernel ({kernel}) do not fit")
     channels = x.shape[1 if channels_first(node) else -1]
-    own = kernel.shape[-2]
-    if not channels.is_const or not own.is_const or int(own) < 1 or int(channels) % int(own):
-        raise node.error(f"{channels} channels of x do not fit a kernel of {own}")
-    return _convolve(node, (rank - 1, rank - 2, *range(rank - 2)), int(channels) // int(own))
+    kernel_channels = kernel.shape[-2]
+    if (
+        not channels.is_const
+        or not kernel_channels.is_const
+        or int(kernel_channels) < 1
+        or int(channels) % int(kernel_channels)
+    ):
+        raise node.error(f"{channels} channels of x do not fit a kernel of {kernel_channels}")
+    return _convolve(node, (rank - 1, rank - 2, *range(rank - 2)), int(channels) // int(kernel_channels))
 
 
 def _convolve(

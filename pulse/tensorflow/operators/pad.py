@@ -27,8 +27,8 @@ def _require_outside(node: TensorflowNode, pads: list[tuple[TDim, TDim]]) -> Non
 @tensorflow_op("Pad", "PadV2", "MirrorPad")
 def pad(node: TensorflowNode) -> OutletId:
     """Frames added at the ends of axes."""
-    own = node.fact(0).rank - node.is_complex()
-    pads = pairs_of(node, 1, own)
+    rank = node.fact(0).rank - node.is_complex()
+    pads = pairs_of(node, 1, rank)
     _require_outside(node, pads)
     pads += [NO_PAD] * node.is_complex()
     mode: PadMode = "constant"

@@ -41,12 +41,12 @@ def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | N
         return None
     late: list[OutletId] = []
     for row in range(int(rows)):
-        own = node.wire(Slice(axis, TDim.of(row), TDim.of(row + 1)), [whole], f"row{row}")
+        one_row = node.wire(Slice(axis, TDim.of(row), TDim.of(row + 1)), [whole], f"row{row}")
         if row:
             pads = [NO_PAD] * len(shape)
             pads[axis + 1] = (TDim.of(row), ZERO)
-            own = node.wire(Pad(tuple(pads)), [own], f"later{row}")
-        late.append(node.wire(Slice(axis + 1, ZERO, frames - 1), [own], f"kept{row}"))
+            one_row = node.wire(Pad(tuple(pads)), [one_row], f"later{row}")
+        late.append(node.wire(Slice(axis + 1, ZERO, frames - 1), [one_row], f"kept{row}"))
     return node.wire(Concat(axis), late)
 
 

@@ -40,7 +40,7 @@ def strided_slice(node: TensorflowNode) -> OutletId:
     """Slice each axis; the masks omit bounds, add axes and remove axes."""
     x = node.input(0)
     shape = node.fact(0).shape
-    own = len(shape) - node.is_complex()
+    rank = len(shape) - node.is_complex()
     masks = {name: node.integer(f"{name}_mask", 0) for name in MASKS}
     if node.value(1) is None:
         return _by_index(node, masks)
@@ -53,13 +53,13 @@ def strided_slice(node: TensorflowNode) -> OutletId:
         return bool(masks[name] >> place & 1)
 
     slices = sum(not has("new_axis", place) and not has("ellipsis", place) for place in range(count))
-    if slices > own:
+    if slices > rank:
         raise node.error(f"{slices} slices for {node.fact(0)}")
     axis, new, shrunk, ops = 0, list[int](), list[int](), list[Slice]()
     out_axis = 0
     for place in range(count):
         if has("ellipsis", place):
-            axis, out_axis = axis + own - slices, out_axis + own - slices
+            axis, out_axis = axis + rank - slices, out_axis + rank - slices
         elif has("new_axis", place):
             new.append(out_axis)
             out_axis += 1

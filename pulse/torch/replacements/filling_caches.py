@@ -59,9 +59,9 @@ def _attend(
     summary = layer.memory_op(utterance.permute(1, 2, 0)).permute(2, 0, 1)[:1] if layer.use_mem else mems[:0]
     query = attention.emb_to_query(_join(torch, right_context, utterance, summary))
     key, value = attention.emb_to_key_value(_join(torch, memory, right_context, utterance)).chunk(2, 2)
-    own = memory.shape[0] + right_context.shape[0]
-    all_keys = _join(torch, key[:own], keys, key[own:])
-    all_values = _join(torch, value[:own], values, value[own:])
+    context_frames = memory.shape[0] + right_context.shape[0]
+    all_keys = _join(torch, key[:context_frames], keys, key[context_frames:])
+    all_values = _join(torch, value[:context_frames], values, value[context_frames:])
 
     def heads(x: Any) -> Any:
         return x.reshape(x.shape[0], batch * attention.num_heads, -1).transpose(0, 1)
@@ -79,8 +79,8 @@ def _attend(
     limit = torch.tanh if attention.tanh_on_mem else partial(torch.clamp, min=-10, max=10)
     next_state = [
         _newest(torch, memory, mems),
-        _newest_frames(torch, keys, key[own:], past[0, 0]),
-        _newest_frames(torch, values, value[own:], past[0, 0]),
+        _newest_frames(torch, keys, key[context_frames:], past[0, 0]),
+        _newest_frames(torch, values, value[context_frames:], past[0, 0]),
         past + frames,
     ]
     return y[:rows], limit(y[rows:]) if layer.use_mem else mems, next_state

@@ -235,8 +235,8 @@ class _Body:
                 num_outputs=len(first.outputs),
                 metadata_props=dict(first.metadata_props),
             )
-            for mine, own in zip(copy.outputs, first.outputs):
-                mine.type, mine.shape = own.type, own.shape
+            for mine, original in zip(copy.outputs, first.outputs):
+                mine.type, mine.shape = original.type, original.shape
             self._nodes.append(copy)
             self._copies[key] = copy
         return self._copies[key].outputs[place]
@@ -343,9 +343,9 @@ def _levels(graph: Any, loop: FrameLoop) -> dict[int, int]:
             if node.op_type == "Frame":
                 levels[id(node.outputs[0])] = node.attributes["step"].value
             continue
-        own = [levels[id(value)] for value in node.inputs if id(value) in levels]
-        if own:
-            levels.update({id(value): max(own) for value in node.outputs})
+        input_levels = [levels[id(value)] for value in node.inputs if id(value) in levels]
+        if input_levels:
+            levels.update({id(value): max(input_levels) for value in node.outputs})
     return levels
 
 

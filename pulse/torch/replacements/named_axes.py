@@ -55,8 +55,8 @@ def _by_name(torch: Any, owner: OwnThread, original: Any, function: Callable[...
         axes = _read(torch, pattern, operands) if owner.is_here and not named else None
         if axes is None:
             return original(pattern, *operands, **named)
-        *own, result = axes
-        moved = [_move(torch, x, each, result) for x, each in zip(operands, own)]
+        *input_axes, result = axes
+        moved = [_move(torch, x, each, result) for x, each in zip(operands, input_axes)]
         return function(*moved) if function is torch.where else reduce(function, moved)
 
     return compute
@@ -98,9 +98,9 @@ def _without_rest(tokens: list[str], rest: int) -> list[str]:
     ]
 
 
-def _move(torch: Any, x: Any, own: list[str], result: list[str]) -> Any:
-    if not torch.is_tensor(x) or not own:
+def _move(torch: Any, x: Any, axes: list[str], result: list[str]) -> Any:
+    if not torch.is_tensor(x) or not axes:
         return x
-    present = [name for name in result if name in own]
-    x = x.permute([own.index(name) for name in present])
-    return x[tuple(slice(None) if name in own else None for name in result)]
+    present = [name for name in result if name in axes]
+    x = x.permute([axes.index(name) for name in present])
+    return x[tuple(slice(None) if name in axes else None for name in result)]

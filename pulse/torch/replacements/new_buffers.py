@@ -15,11 +15,13 @@ def keep_no_buffers(torch: Any, module: Any) -> Generator[None]:
     An exporter lists the buffers before a call, and misses those that the call creates.
     """
     owner = OwnThread()
-    own = {id(vars(each)) for each in module.modules()}  # tracers wrap modules, and share their attributes
+    attributes = {
+        id(vars(each)) for each in module.modules()
+    }  # tracers wrap modules, and share their attributes
     register = torch.nn.Module.register_buffer
 
     def keep_plain(self: Any, name: str, tensor: Any, *others: Any, **named: Any) -> None:
-        is_new = id(vars(self)) in own and name not in self._buffers
+        is_new = id(vars(self)) in attributes and name not in self._buffers
         if is_new and owner.is_here and torch.is_tensor(tensor):
             self.__dict__[name] = tensor
         else:

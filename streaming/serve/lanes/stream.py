@@ -76,12 +76,12 @@ class Saving:
 class LaneStream(NotCopyable):
     """A stream in a lane. A connection fills ``inbox`` and ``commands``; the worker empties them and delivers answers.
 
-    lane     its number in the group
-    outputs  the ports that the client requested
-    form     the form in which sound is sent
-    events   the detectors of events in the outputs
-    deliver  called in the event loop with each answer
-    saving   when checkpoints are made; None: never
+    lane        its number in the group
+    outputs     the ports that the client requested
+    conversion  the rate and the samples in which sound is sent
+    events      the detectors of events in the outputs
+    deliver     called in the event loop with each answer
+    saving      when checkpoints are made; None: never
     """
 
     why_not = "it is a lane of a running server"
@@ -91,7 +91,7 @@ class LaneStream(NotCopyable):
         lane: int,
         session: LaneSession,
         outputs: tuple[StreamPort, ...],
-        form: SoundConversion,
+        conversion: SoundConversion,
         events: StreamEvents,
         deliver: Callable[[Answer], None],
         saving: Saving | None = None,
@@ -104,7 +104,7 @@ class LaneStream(NotCopyable):
         self.deliver = deliver
         self.times = StreamTimes()
         self._session, self._events = session, events
-        self._outputs, self._form, self._format = outputs, form, form.name
+        self._outputs, self._conversion, self._format = outputs, conversion, conversion.name
         frames = {port.name: port.frames for port in session.program.outputs}
         self._frames = [(port, frames[port.name]) for port in outputs]
         self._rest: deque[tuple[str, Array]] = deque()
@@ -112,9 +112,11 @@ class LaneStream(NotCopyable):
         self._epoch = 0
         self.arrived_ns = 0
         """Arrival time of the last sample of the waiting pulses."""
-        self._finite_inputs = {port.name for port in form.inputs if form.is_plain and port.is_pcm(form.name)}
+        self._finite_inputs = {
+            port.name for port in conversion.inputs if conversion.is_plain and port.is_pcm(conversion.name)
+        }
         """Inputs whose values are always finite, whatever a client sends."""
-        self._is_plain = form.is_plain and not events.detects
+        self._is_plain = conversion.is_plain and not events.detects
         self._has_ended = self._input_ended = False
 
     @property
@@ -146,7 +148,7 @@ class LaneStream(NotCopyable):
                     if not self._end_input(item):
                         return self._flush()
                     continue
-                frames = self._form.decode_input(item.input, item.frames, item.size)
+                frames = self._conversion.decode_input(item.input, item.frames, item.size)
                 self._session.feed({item.input: frames}, item.input in self._finite_inputs)
                 self.arrived_ns = item.arrived_ns
             except InputError as error:
@@ -160,7 +162,7 @@ class LaneStream(NotCopyable):
         """Feed the rest of the resamplers, input by input. Returns whether there was any. Raises InputError."""
         if not self._input_ended:
             self._input_ended = True
-            self._rest.extend((name, sound.flush()) for name, sound in self._form.inward.items())
+            self._rest.extend((name, sound.flush()) for name, sound in self._conversion.inward.items())
         if not self._rest:
             return False
         name, frames = self._rest.popleft()
@@ -206,16 +208,16 @@ class LaneStream(NotCopyable):
         streaming = {name: array for name, array in frames.items() if name not in finals}
         messages: list[OutgoingMessage] = [*self._output_messages(streaming, None)]
         for port in self._outputs:
-            if port.name in self._form.outward:
-                messages += self._coded_messages(port, self._form.outward[port.name].flush(), None)
+            if port.name in self._conversion.outward:
+                messages += self._coded_messages(port, self._conversion.outward[port.name].flush(), None)
         messages += self._event_messages(self._events.push(streaming))
         for name, port in finals.items():
             value = frames[name]
             count = 1 if port.axis is None else value.shape[port.axis]
             header = Header(FINAL, port.number, self._epoch % EPOCH_MODULUS, count, 0)
             messages.append(pack_frames(header, port.encode(value, self._format)))
-        received = self._form.counted_in(self._session.received_frames)
-        sent = self._form.counted_out(self._session.frames_out)
+        received = self._conversion.counted_in(self._session.received_frames)
+        sent = self._conversion.counted_out(self._session.frames_out)
         flushed = {"type": "flushed", "epoch": self._epoch, "received": received, "sent": sent}
         return self._answer((*messages, *self._event_messages(self._events.flush()), flushed))
 
@@ -223,7 +225,7 @@ class LaneStream(NotCopyable):
         self._epoch += 1
         self._input_ended = False
         self._rest.clear()
-        self._form.reset()
+        self._conversion.reset()
         self._session.reset()
         self._events.reset()
         return self._answer(({"type": "reset", "epoch": self._epoch},), saves=True)
@@ -234,8 +236,8 @@ class LaneStream(NotCopyable):
         checkpoint = self._saving.resumed
         try:
             self._session.restore(checkpoint.snapshot)
-            self._form.restore(checkpoint.sound)
-            if self._form.counted_in(self._session.received_frames) != list(checkpoint.received):
+            self._conversion.restore(checkpoint.sound)
+            if self._conversion.counted_in(self._session.received_frames) != list(checkpoint.received):
                 raise InputError("its numbers are not those of its snapshot")
         except InputError as error:
             return self._answer((), error=ProtocolError("resume", str(error), "begin a new stream"))
@@ -265,8 +267,8 @@ class LaneStream(NotCopyable):
             array = frames.get(port.name)
             if array is None or port.axis is None or not (count := array.shape[port.axis]):
                 continue
-            if port.name in self._form.outward:
-                messages += self._coded_messages(port, self._form.outward[port.name].push(array), step)
+            if port.name in self._conversion.outward:
+                messages += self._coded_messages(port, self._conversion.outward[port.name].push(array), step)
                 continue
             first = self._session.frames_out[port.name] - count
             header = Header(OUTPUT, port.number, self._epoch % EPOCH_MODULUS, count, first, queue_us, step_us)
@@ -299,9 +301,9 @@ class LaneStream(NotCopyable):
     def _checkpoint(self, model: str) -> Checkpoint:
         session = self._session
         snapshot = session.snapshot()
-        received = tuple(self._form.counted_in(session.received_frames))
-        sent = tuple(self._form.counted_out(session.frames_out))
-        return Checkpoint(model, self._epoch, received, sent, snapshot, self._form.snapshot())
+        received = tuple(self._conversion.counted_in(session.received_frames))
+        sent = tuple(self._conversion.counted_out(session.frames_out))
+        return Checkpoint(model, self._epoch, received, sent, snapshot, self._conversion.snapshot())
 
 
 def _microseconds(step: TurnTimes | None) -> tuple[int, int]:

@@ -74,10 +74,10 @@ def test_a_clone_is_independent() -> None:
     x = noise(1, 1, 9)
     (before,) = whole.forward(x).values()
     clone, shared = whole.clone(), whole.clone(share="params")
-    for own, copied, same in zip(whole.parameters(), clone.parameters(), shared.parameters()):
-        assert np.array_equal(own.op.value, copied.op.value)
-        assert not np.shares_memory(own.op.value, copied.op.value)
-        assert np.shares_memory(own.op.value, same.op.value)
+    for original, copied, same in zip(whole.parameters(), clone.parameters(), shared.parameters()):
+        assert np.array_equal(original.op.value, copied.op.value)
+        assert not np.shares_memory(original.op.value, copied.op.value)
+        assert np.shares_memory(original.op.value, same.op.value)
     for node in clone.parameters():
         node.op.value[...] = 0
     (after,) = whole.forward(x).values()

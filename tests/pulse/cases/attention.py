@@ -308,15 +308,15 @@ def attention() -> Iterator[Case]:
 
 def node_attention() -> Iterator[Case]:
     """The Attention node: three and four axes, shared keys, masks."""
-    own = {"q_num_heads": 2, "kv_num_heads": 2}
+    head_counts = {"q_num_heads": 2, "kv_num_heads": 2}
     feeds = {"x": floats("one", 1, 9, WIDTH)}
     g = AttentionBuilder()
-    g.add("Attention", "x", "x", "x", g.is_between(g.behind(), -1, 3), name="y", **own)
+    g.add("Attention", "x", "x", "x", g.is_between(g.behind(), -1, 3), name="y", **head_counts)
     yield "Attention_window", g.model(feeds, 23), feeds
     for streams in (False, True):
         feeds = {name: floats(name, 1, 9, WIDTH) for name in "xkv"}
-        yield f"Attention_{streams}", onnx_attention(**own).model(feeds, 23, streams=streams), feeds
-        graph = onnx_attention(**own, is_causal=1, scale=0.3)
+        yield f"Attention_{streams}", onnx_attention(**head_counts).model(feeds, 23, streams=streams), feeds
+        graph = onnx_attention(**head_counts, is_causal=1, scale=0.3)
         yield f"Attention_causal_{streams}", graph.model(feeds, 23, streams=streams), feeds
         four = {name: floats(name, 1, 2, 9, 4) for name in "xkv"}
         yield f"Attention_4_{streams}", onnx_attention(flat=False).model(four, 23, streams=streams), four
@@ -324,7 +324,7 @@ def node_attention() -> Iterator[Case]:
         graph = onnx_attention(flat=False, is_causal=1)
         yield f"Attention_shared_{streams}", graph.model(shared, 23, streams=streams), shared
     for dtype in (np.bool_, np.float32):
-        g = onnx_attention(mask="m", **own)
+        g = onnx_attention(mask="m", **head_counts)
         visible = rng("mask").random((9, 9)) < 0.6
         g.constants["m"] = (visible | np.eye(9, dtype=np.bool_)).astype(dtype)
         feeds = {name: floats(name, 1, 9, WIDTH) for name in "xkv"}

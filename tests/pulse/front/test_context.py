@@ -70,10 +70,10 @@ def slopes(x: Array, order: int, window: int, nested: bool) -> list[Array]:
     taps = np.ones(1)
     for _ in range(order):
         taps = np.convolve(taps, np.arange(-window, window + 1) / norm)
-        source, own = (orders[-1], np.arange(-window, window + 1) / norm) if nested else (orders[0], taps)
-        reach = len(own) // 2
+        source, factors = (orders[-1], np.arange(-window, window + 1) / norm) if nested else (orders[0], taps)
+        reach = len(factors) // 2
         rows = [
-            sum(own[j + reach] * source[min(max(t + j, 0), len(x) - 1)] for j in range(-reach, reach + 1))
+            sum(factors[j + reach] * source[min(max(t + j, 0), len(x) - 1)] for j in range(-reach, reach + 1))
             for t in range(len(x))
         ]
         orders.append(np.array(rows))

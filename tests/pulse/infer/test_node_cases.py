@@ -11,6 +11,7 @@ from tests.pulse.infer.agreement import assert_agrees, facts_by_name
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # from onnx's own cases
 def test_rules_find_nothing_that_is_wrong() -> None:
     reached = 0
     for case in load_model_tests(kind="node"):

@@ -101,10 +101,10 @@ def check_calls(code: Any, pointers: bool = False, allowed: Set[str] = LIBM) -> 
     All of the stack is taken at the entry, so a loop needs no more of it the longer it runs.
     ``pointers``: functions whose address is data may be called too.
     """
-    own = {function.name: function for function in code.functions if not function.is_declaration}
+    defined = {function.name: function for function in code.functions if not function.is_declaration}
     declared = {function.name for function in code.functions}
-    assert own
-    for function in own.values():
+    assert defined
+    for function in defined.values():
         for place, block in enumerate(function.blocks):
             for instruction in block.instructions:
                 if instruction.opcode == "call":
@@ -112,7 +112,7 @@ def check_calls(code: Any, pointers: bool = False, allowed: Set[str] = LIBM) -> 
                     if callee.name not in declared:
                         assert pointers or " asm " in str(instruction), f"{function.name} calls {instruction}"
                         continue
-                    good = callee.name.startswith("llvm.") or callee.name in own or callee.name in allowed
+                    good = callee.name.startswith("llvm.") or callee.name in defined or callee.name in allowed
                     assert good, f"{function.name} calls {callee.name}"
                 if instruction.opcode == "alloca":
                     assert place == 0, f"{function.name} takes stack on its way: {instruction}"

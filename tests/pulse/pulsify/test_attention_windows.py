@@ -29,10 +29,10 @@ def windows() -> tuple[ModelProto, Feeds]:
     q, k, v = (split(graph.linear(x), WIDTH) for _ in range(3))
     k, v = (with_last(each, 3, graph.constant(0.0)) for each in (k, v))
     steps = graph.add("Range", graph.number(0), graph.add("Squeeze", total), graph.number(1))
-    own = split(steps)
-    last_seen = with_last(own, 2, graph.number(-1))
+    queries = split(steps)
+    last_seen = with_last(queries, 2, graph.number(-1))
     ahead = graph.add(
-        "Less", graph.add("Unsqueeze", own, graph.integers(2)), graph.add("Unsqueeze", last_seen, unit)
+        "Less", graph.add("Unsqueeze", queries, graph.integers(2)), graph.add("Unsqueeze", last_seen, unit)
     )
     empty = graph.add("Unsqueeze", graph.add("Equal", last_seen, graph.number(-1)), unit)
     scores = graph.add("MatMul", q, graph.add("Transpose", k, perm=[0, 2, 1]))

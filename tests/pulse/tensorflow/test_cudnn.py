@@ -68,8 +68,8 @@ def test_layers_give_what_numpy_gives(kind: str, layers: int, ways: int) -> None
         sides: list[Array] = []
         for way in range(ways):
             place = (layer * ways + way) * each
-            own = parts[place : place + each], parts[layers * ways * each + place :][:each]
-            sides.append(run(kind, y[::-1] if way else y, *own)[:: -1 if way else 1])
+            weights_here = parts[place : place + each], parts[layers * ways * each + place :][:each]
+            sides.append(run(kind, y[::-1] if way else y, *weights_here)[:: -1 if way else 1])
         y = np.concatenate(sides, 1)
     typed = pulse.load(graph(kind, layers, ways).data).model.analyse()
     np.testing.assert_allclose(typed.run(x)["y"][:, 0], y, rtol=1e-4, atol=1e-5)

@@ -320,10 +320,10 @@ def test_batch_norm_and_fake_quantisation() -> None:
     step = 2 / 255
     assert np.abs(output - np.clip(x, -1, 1)).max() <= step
     assert np.abs(output / np.float32(step) - np.rint(output / np.float32(step))).max() < 1e-3
-    own_mean, own = x.mean((0, 1, 2)), x.var((0, 1, 2))
+    own_mean, own_variance = x.mean((0, 1, 2)), x.var((0, 1, 2))
     (output,) = result("FusedBatchNormV3", (x, scale, offset, mean, variance), is_training=True, epsilon=0.01)
     np.testing.assert_allclose(
-        output, (x - own_mean) / np.sqrt(own + 0.01) * scale + offset, rtol=1e-4, atol=1e-5
+        output, (x - own_mean) / np.sqrt(own_variance + 0.01) * scale + offset, rtol=1e-4, atol=1e-5
     )
     with pytest.raises(LoadError, match="training"):
         result("FusedBatchNormV3", (x, scale, offset, mean, variance), 2, is_training=True)

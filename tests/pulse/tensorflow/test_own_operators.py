@@ -18,16 +18,16 @@ from tests.pulse.tensorflow.graphs import F32, I32, Call, GraphDefBuilder, noise
 @pytest.fixture(autouse=True)
 def registers() -> Iterator[None]:
     """What a test registers goes with it."""
-    translators, own = dict(registry.GIVEN), dict(OWN)
+    translators, registered = dict(registry.GIVEN), dict(OWN)
     yield
     registry.GIVEN.clear()
     registry.GIVEN.update(translators)
     OWN.clear()
-    OWN.update(own)
+    OWN.update(registered)
 
 
 def zero_out() -> OwnOperator:
-    own = register_op("ZeroOut", inputs="to_zero:i32", outputs="zeroed:i32", shape=lambda shape: shape)
+    operator = register_op("ZeroOut", inputs="to_zero:i32", outputs="zeroed:i32", shape=lambda shape: shape)
 
     @register_kernel("ZeroOut")
     def kernel(x: Array) -> Array:
@@ -35,7 +35,7 @@ def zero_out() -> OwnOperator:
         y.flat[:1] = x.flat[:1]
         return y
 
-    return own
+    return operator
 
 
 def graph() -> GraphDefBuilder:
@@ -46,9 +46,9 @@ def graph() -> GraphDefBuilder:
 
 
 def test_the_first_number_stays() -> None:
-    own = zero_out()
-    assert own([5, 4, 3, 2, 1]).tolist() == [5, 0, 0, 0, 0]
-    assert own(np.zeros(0, np.int32)).tolist() == []
+    operator = zero_out()
+    assert operator([5, 4, 3, 2, 1]).tolist() == [5, 0, 0, 0, 0]
+    assert operator(np.zeros(0, np.int32)).tolist() == []
     typed = pulse.load(graph().data).model.analyse()
     assert typed.run(np.int32([5, 4, 3]))["y"].tolist() == [5, 0, 0]
     assert pulse.tensorflow.load(graph().data).session().run("y", {"x": []}).tolist() == []
@@ -87,18 +87,18 @@ def test_attributes_are_given_by_name_and_streams_need_a_relation() -> None:
 
 
 def test_misfits_are_refused() -> None:
-    own = zero_out()
+    operator = zero_out()
     with pytest.raises(InputError, match=r"ZeroOut: to_zero 'text' is not of type i32"):
-        own("text")
+        operator("text")
     with pytest.raises(InputError, match="2 inputs for to_zero"):
-        own([1], [2])
+        operator([1], [2])
     builder = graph()
     builder.proto.node[0].attr["dtype"].type = 1
     with pytest.raises(FactError, match="and i32 is declared"):
         pulse.load(builder.data).model.analyse()
     register_kernel("ZeroOut")(lambda x: x[:1])
     with pytest.raises(InputError, match="its kernel gives zeroed as 1,i32, and 3,i32 is declared"):
-        own([1, 2, 3])
+        operator([1, 2, 3])
     bare = register_op("Bare", "x:f32", "y:f32")
     with pytest.raises(InputError, match="it has no kernel"):
         bare([1.0])

@@ -44,19 +44,23 @@ def test_strides_are_met(frames: int, stride: int, rest: int) -> None:
 
 
 def test_one_symbol_alone_and_all_in_proportion() -> None:
-    own = {"T": 20, "S": 5, "B": 2}
-    for side in variations(own, ["T"]):
+    traced = {"T": 20, "S": 5, "B": 2}
+    for side in variations(traced, ["T"]):
         assert side and all(lengths["S"] == 5 and lengths["B"] == 2 != lengths["T"] for lengths in side)
-    for side in variations(own, ["T", "S"]):
+    for side in variations(traced, ["T", "S"]):
         assert side and all(lengths["T"] == 4 * lengths["S"] >= 8 and lengths["B"] == 2 for lengths in side)
-    shorter, longer = variations(own, list(own))
+    shorter, longer = variations(traced, list(traced))
     assert shorter == [] and longer[0] == {"T": 60, "S": 15, "B": 6}
 
 
 def test_lengths_that_are_given() -> None:
-    own = {"T": 20, "S": 5}
-    assert read_lengths(None, own) is None
-    assert read_lengths([{"T": 7}, {"T": 9, "S": 1}, {}], own) == [{"T": 7, "S": 5}, {"T": 9, "S": 1}, own]
+    traced = {"T": 20, "S": 5}
+    assert read_lengths(None, traced) is None
+    assert read_lengths([{"T": 7}, {"T": 9, "S": 1}, {}], traced) == [
+        {"T": 7, "S": 5},
+        {"T": 9, "S": 1},
+        traced,
+    ]
 
 
 @pytest.mark.parametrize(

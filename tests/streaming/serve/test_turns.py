@@ -33,7 +33,7 @@ class Group:
         self.group = self.model.groups[0][1]
         hello = Hello.of_message({"type": "hello"})
         self.streams = [
-            self.model.open_stream(worker, hello, self.model.form(hello), lambda answer: None)
+            self.model.open_stream(worker, hello, self.model.conversion(hello), lambda answer: None)
             for _ in range(LANES)
         ]
 

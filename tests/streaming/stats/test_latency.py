@@ -71,11 +71,13 @@ def test_a_time_beyond_the_range_is_counted():
 
 @given(TIMES_NS)
 def test_counts_from_elsewhere_tell_the_same(times):
-    own = latency_of(times, 1e-3)
+    latency = latency_of(times, 1e-3)
     counts = np.zeros(BUCKETS, np.int64)
     for ns in times:
         counts += np.array(latency_of([ns]).counts)
-    assert Latency.of_counts(counts, sum(times), max(times), own.missed, 1e-3).as_dict() == own.as_dict()
+    assert (
+        Latency.of_counts(counts, sum(times), max(times), latency.missed, 1e-3).as_dict() == latency.as_dict()
+    )
 
 
 def test_counts_of_other_buckets_are_refused():
@@ -85,12 +87,12 @@ def test_counts_of_other_buckets_are_refused():
 
 @given(TIMES_NS)
 def test_classes_hold_all_of_it(times):
-    own = latency_of(times, 1e-3)
-    classes = own.classes()
+    latency = latency_of(times, 1e-3)
+    classes = latency.classes()
     assert sum(count for _, count in classes) == len(times)
     assert [ns for ns, _ in classes] == sorted({ns for ns, _ in classes})
-    again = Latency.of_classes(classes, own.total_ns, own.max_ns, own.missed, 1e-3)
-    assert again.as_dict() == own.as_dict()
+    again = Latency.of_classes(classes, latency.total_ns, latency.max_ns, latency.missed, 1e-3)
+    assert again.as_dict() == latency.as_dict()
     assert again.classes() == classes
 
 

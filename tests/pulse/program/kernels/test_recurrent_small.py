@@ -65,10 +65,10 @@ def check(
     )
     for after in run_both(row):
         for number, r in enumerate(matrices):
-            own = slice(number * width, number * width + H)
+            units = slice(number * width, number * width + H)
             bias = np.concatenate([np.zeros(2 * H), own_bias[number, :H]])
             first = np.broadcast_to(h0, h.shape) if reload and clock == 0 else h
-            state = (first[:, own].astype(np.float64),)
+            state = (first[:, units].astype(np.float64),)
             for t in range(T):
                 inside = 0 <= clock * T - offset + t < end
                 if inside:
@@ -76,8 +76,8 @@ def check(
                     state = cell.step(x, state, r.astype(np.float64), bias, None)
                 expected = state[0] if inside else np.zeros((B, H))
                 place = T - 1 - t if backwards >> number & 1 else t
-                np.testing.assert_allclose(after["y"][place][:, own], expected, rtol=1e-4, atol=1e-5)
-            np.testing.assert_allclose(after["h"][:, own], state[0], rtol=1e-4, atol=1e-5)
+                np.testing.assert_allclose(after["y"][place][:, units], expected, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(after["h"][:, units], state[0], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -79,11 +79,11 @@ def test_rows_together() -> None:
         ProfileRow("b", "Own", "own", 0.5e-6, 0.25, Cost()),
     )
     profile = Profile(rows, 10, 2e-6, 1e-8)
-    conv, own = profile.by("op")
+    conv, custom = profile.by("op")
     assert (conv.instructions, conv.share, conv.cost) == (2, 0.75, Cost(200, 0, 56, 128))
     assert conv.gigabytes_per_s == pytest.approx(256 / 1.5e-6 / 1e9)
     assert conv.giga_multiply_adds_per_s == pytest.approx(128 / 1.5e-6 / 1e9)
-    assert (own.gigabytes_per_s, own.giga_multiply_adds_per_s) == (None, None)
+    assert (custom.gigabytes_per_s, custom.giga_multiply_adds_per_s) == (None, None)
     assert [row.cost for row in profile.by("node")] == [cost, cost]
     assert list(profile) == list(rows) and len(profile) == 3
 
