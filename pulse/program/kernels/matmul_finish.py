@@ -97,6 +97,7 @@ class Finish(RowFields):
         for gate in self.gates:
             yield y, table(rows_y, M) + run(N)
             yield gate.gated, table(gate.rows, M) + run(N // 2)
+            yield gate.rows, run(M)
         rows, columns = (min(M, 1), M * N) if self.flat else (M, N)
         for step in self.steps:
             yield y, table(rows_y, rows) + run(columns)
@@ -105,7 +106,7 @@ class Finish(RowFields):
                 yield step.operand, table(step.rows, rows) + run(columns)
                 yield step.operand, table(step.rows, M) + run(N)  # the reach of parts of the rows and columns
             yield step.operand, run(columns) if reads_columns else NOTHING
-            yield step.rows, NOTHING
+            yield step.rows, run(M) if reads_rows else NOTHING
 
 
 NO_FINISH = Finish(flat=False, gate_count=0, step_count=0, gates=(), steps=())
