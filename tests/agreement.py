@@ -38,6 +38,12 @@ class Expected:
             assert judgement.fits, (context, name, results[name].shape, self.outputs[name].shape)
             assert judgement.agrees, (context, name, judgement.difference, judgement.share)
 
+    def require_of_runtime(self, results: Mapping[str, Array], context: object = "") -> None:
+        """Check another runtime's results: by the rule, or where its functions round more, within ``NEAR``."""
+        judged = {name: self.reference.judge(name, results[name], self._axes[name]) for name in self.outputs}
+        if not all(judgement.fits and judgement.agrees for judgement in judged.values()):
+            self.require_near(results, context)
+
     def require_near(self, results: Mapping[str, Array], context: object = "") -> None:
         """Check another runtime's results within ``NEAR`` of the largest value, as its formulas may differ."""
         for name, expected in self.outputs.items():

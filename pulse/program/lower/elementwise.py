@@ -29,6 +29,7 @@ from pulse.program.table.memory import Value
 from pulse.support.wording import spell
 
 MAX_INPUTS = 8
+"""The operands of a chain; more are folded in several ones."""
 
 MAX_REGISTERS = 16
 
@@ -216,12 +217,31 @@ def _is_summed_square(cx: Lowering, node: PulsedNode) -> bool:
 
 def _store(cx: Lowering, outlet: OutletId) -> Value:
     node = cx.graph.node(outlet)
-    chain = Chain()
     if len(node.inputs) > MAX_INPUTS:
-        raise CompileError(f"{node.name} ({node.op.name}): {len(node.inputs)} operands, at most {MAX_INPUTS}")
+        return _store_in_parts(cx, outlet)
+    chain = Chain()
     _expand(cx, chain, node, free_inputs=MAX_INPUTS - len(node.inputs))
     target = cx.new(outlet, result_order(cx, outlet, chain.inputs))
     store_chain(cx, chain, target)
+    return target
+
+
+def _store_in_parts(cx: Lowering, outlet: OutletId) -> Value:
+    """Fold more operands than a chain has, in their order: each chain goes on with the result of the one before."""
+    node = cx.graph.node(outlet)
+    op = node.op
+    assert isinstance(op, Elementwise)
+    values = [cx.value(each) for each in node.inputs]
+    target = cx.new(outlet, result_order(cx, outlet, values))
+    bounds = [0, *range(MAX_INPUTS, len(values), MAX_INPUTS - 1), len(values)]
+    for start, stop in zip(bounds, bounds[1:]):
+        chain = Chain()
+        before = [chain.load(target)] if start else []
+        registers = [*before, *(chain.load(value) for value in values[start:stop])]
+        result = chain.fold("sum" if op.kind == "mean" else op.kind, registers, op.params)
+        if op.kind == "mean" and stop == len(values):
+            chain.apply("mulc", (result,), (1 / len(values),))
+        store_chain(cx, chain, target)
     return target
 
 

@@ -107,6 +107,10 @@ def variadic() -> Iterator[Case]:
     for op in ("Sum", "Mean", "Min", "Max"):
         yield from cases(op, [node(op, "x z w")], {"x": x, "z": -x}, {"w": w}, (8, 13), {"x": 2, "z": 2})
         yield from cases(f"{op}_one", [node(op, "x")], {"x": x}, stream={"x": 2})
+        for count in (9, 17):  # more than one row adds
+            weights = {f"w{i}": floats(f"w{i}", 3, 1) for i in range(count - 1)}
+            many = [node(op, " ".join(["x", *weights]))]
+            yield from cases(f"{op}_of_{count}", many, {"x": x}, weights, stream={"x": 2})
     chosen = x > 0
     yield from cases(
         "Where", [node("Where", "c x w")], {"c": chosen, "x": x}, {"w": w}, (9, 17), {"c": 2, "x": 2}

@@ -12,9 +12,6 @@ from tests.agreement import Expected
 from tests.pulse.cases.families import all_cases
 from tests.pulse.program.static_models import fixed_specs, static_model
 
-APPROXIMATED = ("Elu", "Celu")
-"""Cases for which onnxruntime has a formula that rounds more: exp(x) - 1, off by a rounding of 1 near 0."""
-
 
 def run(step: int) -> Counter[str]:
     """Every ``step``-th case of every family; gives how they ended."""
@@ -32,8 +29,7 @@ def run(step: int) -> Counter[str]:
         runtime, call = runner(proto)
         inputs = {value.name for value in proto.graph.input}
         outputs = call({key: value for key, value in feeds.items() if key in inputs})
-        require = expected.require_near if name.startswith(APPROXIMATED) else expected.require
-        require(outputs, (name, runtime))
+        expected.require_of_runtime(outputs, (name, runtime))
         counts[runtime.split()[0]] += 1
     return counts
 
