@@ -1,6 +1,7 @@
 """Elementwise ops, as chains of functions in one pass over memory."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -234,7 +235,7 @@ def _store_in_parts(cx: Lowering, outlet: OutletId) -> Value:
     values = [cx.value(each) for each in node.inputs]
     target = cx.new(outlet, result_order(cx, outlet, values))
     bounds = [0, *range(MAX_INPUTS, len(values), MAX_INPUTS - 1), len(values)]
-    for start, stop in zip(bounds, bounds[1:]):
+    for start, stop in pairwise(bounds):
         chain = Chain()
         before = [chain.load(target)] if start else []
         registers = [*before, *(chain.load(value) for value in values[start:stop])]
