@@ -15,9 +15,12 @@ from collections.abc import Iterator
 from pulse.jit.language.simd import (
     LANES,
     Vector,
+    vevens,
     vfma,
     vload,
     vload_part,
+    vmix_first,
+    vmix_second,
     vsplat,
     vstore,
     vstore_part,
@@ -56,6 +59,25 @@ def gather_points(
     n = count
     while n < size:
         vstore_part(target, n, size - n, vzero())
+        n += LANES
+
+
+@device
+def gather_pairs(re: Pointer, im: Pointer, source: Pointer, scales: Pointer, count: int, size: int) -> None:
+    """Set ``re[n] = source[2*n] * scales[n]`` and im to the elements between them, as ``gather_points`` does."""
+    n, pairs = 0, source
+    while n + LANES <= count:
+        a, b = vload(pairs, 0), vload(pairs, LANES)
+        c, d = vload(pairs, 1), vload_part(pairs, LANES + 1, LANES - 1)
+        vstore(re, n, vevens(a, b) * vload(scales, n))
+        vstore(im, n, vevens(c, d) * vload(scales, count + n))
+        n, pairs = n + LANES, pairs + 2 * LANES
+    for at in range(n, count):
+        re[at], im[at] = source[2 * at] * scales[at], source[2 * at + 1] * scales[count + at]
+    n = count
+    while n < size:
+        vstore_part(re, n, size - n, vzero())
+        vstore_part(im, n, size - n, vzero())
         n += LANES
 
 
@@ -246,6 +268,25 @@ def scatter_bins(
         first, row = first + N1, row + P
 
 
+@device
+def scatter_pairs(
+    target: Pointer, re: Pointer, im: Pointer, scales: Pointer, count: int, N1: int, P: int
+) -> None:  # fmt: skip
+    """Set ``target[2*k] = re[k] * scales[k]`` and the elements between them to im, as ``scatter_bins`` does."""
+    first, row = 0, 0
+    while first < count:
+        y, bins, k = target + 2 * first, min(N1, count - first), 0
+        while k < bins:
+            rest = bins - k
+            a = vload_part(re, row + k, rest) * vload_part(scales, first + k, rest)
+            b = vload_part(im, row + k, rest) * vload_part(scales, count + first + k, rest)
+            vstore_part(y, 2 * k, 2 * rest, vmix_first(a, b))
+            if 2 * rest > LANES:
+                vstore_part(y, 2 * k + LANES, 2 * rest - LANES, vmix_second(a, b))
+            k += LANES
+        first, row = first + N1, row + P
+
+
 def points(places: Pointer, count: int, near: int) -> Span:
     """Return the places of points or bins; if ``near`` is not -1, they are neighbours from that one on."""
     if near < 0:
@@ -260,6 +301,7 @@ class FourierRow(Instruction):
     Inputs and outputs are anywhere, each with factors for its real and imaginary part: R nonzero points are read
     ``from`` places, K bins are written ``to`` places. P is N1 rounded up to 16. From point ``near_re`` on, the places
     of real parts are neighbours, and the points before it are zeros (-1: they are not); ``next_re``: those of bins are.
+    ``from_pairs``, ``to_pairs``: points or bins are adjacent pairs, each a real and an imaginary part.
     """
 
     x: Operand = reads("f32")
@@ -288,6 +330,8 @@ class FourierRow(Instruction):
     near_im: int
     next_re: bool
     next_im: bool
+    from_pairs: bool
+    to_pairs: bool
     columns: int
     finish: Finish
 
@@ -309,12 +353,21 @@ class FourierRow(Instruction):
         require(min(N1, N2) > 0 and P == -(-N1 // LANES) * LANES, "a transform of no length")
         require(0 <= R <= N1 * N2 and 0 <= K <= N1 * N2, "more points or bins than the transform has")
         yield self.scratch, run(self._scratch())
-        yield self.x, table(self.rows_x, self.M) + points(self.from_re, R, self.near_re)
-        if self.has_im:
-            yield self.x, table(self.rows_x, self.M) + points(self.from_im, R, self.near_im)
-        yield self.y, table(self.rows_y, self.M) + points(self.to_re, K, 0 if self.next_re else -1)
-        if self.wants_im:
-            yield self.y, table(self.rows_y, self.M) + points(self.to_im, K, 0 if self.next_im else -1)
+        rows_x, rows_y = table(self.rows_x, self.M), table(self.rows_y, self.M)
+        if self.from_pairs:
+            require(self.has_im and R > 0, "pairs of points that are not complex")
+            yield self.x, rows_x + table(self.from_re, 1) + run(2 * R)
+        else:
+            yield self.x, rows_x + points(self.from_re, R, self.near_re)
+            if self.has_im:
+                yield self.x, rows_x + points(self.from_im, R, self.near_im)
+        if self.to_pairs:
+            require(self.wants_im and K > 0, "pairs of bins that are not complex")
+            yield self.y, rows_y + table(self.to_re, 1) + run(2 * K)
+        else:
+            yield self.y, rows_y + points(self.to_re, K, 0 if self.next_re else -1)
+            if self.wants_im:
+                yield self.y, rows_y + points(self.to_im, K, 0 if self.next_im else -1)
         yield self.from_im, NOTHING
         yield self.to_im, NOTHING
         yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.columns)
@@ -332,10 +385,14 @@ def transform_rows(row: FourierRow, N1: int, N2: int, P: int) -> None:
     a_re, a_im = scratch + 2 * N, scratch + 2 * N + size
     x_re, x_im = scratch + 2 * N + 2 * size, scratch + 2 * N + 3 * size
     for m in range(M):
-        gather_points(re, x + rows_x[m], from_re, scales, R, row.near_re, N)
+        if row.from_pairs:
+            gather_pairs(re, im, x + (rows_x[m] + from_re[0]), scales, R, N)
+        else:
+            gather_points(re, x + rows_x[m], from_re, scales, R, row.near_re, N)
+            if has_im:
+                gather_points(im, x + rows_x[m], from_im, scales + R, R, row.near_im, N)
         fold_rows(re, N1, N2)
         if has_im:
-            gather_points(im, x + rows_x[m], from_im, scales + R, R, row.near_im, N)
             fold_rows(im, N1, N2)
             first_round(re, im, a_re, a_im, w1, twiddles, N1, N2, P)
         else:
@@ -344,10 +401,14 @@ def transform_rows(row: FourierRow, N1: int, N2: int, P: int) -> None:
         fold_rows(a_im, N2, P)
         if wants_im:
             second_round(a_re, a_im, x_re, x_im, w2, K2, N2, P)
-            scatter_bins(y + rows_y[m], x_im, to_im, factors + K, K, N1, P, row.next_im)
         else:
             second_round_real(a_re, a_im, x_re, w2, K2, N2, P)
-        scatter_bins(y + rows_y[m], x_re, to_re, factors, K, N1, P, row.next_re)
+        if row.to_pairs:
+            scatter_pairs(y + (rows_y[m] + to_re[0]), x_re, x_im, factors, K, N1, P)
+        else:
+            scatter_bins(y + rows_y[m], x_re, to_re, factors, K, N1, P, row.next_re)
+            if wants_im:
+                scatter_bins(y + rows_y[m], x_im, to_im, factors + K, K, N1, P, row.next_im)
 
 
 @kernel
