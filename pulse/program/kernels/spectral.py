@@ -374,49 +374,61 @@ class FourierRow(Instruction):
 
 
 @device
-def transform_rows(row: FourierRow, N1: int, N2: int, P: int) -> None:
-    """Run ``fourier`` without its finish; with constant N1 and P, LLVM knows the offsets of all vectors."""
-    x, y, scratch, M, rows_x, rows_y = row.x, row.y, row.scratch, row.M, row.rows_x, row.rows_y
-    R, K, w1, twiddles, w2 = row.R, row.K, row.w1, row.twiddles, row.w2
-    from_re, from_im, scales, to_re, to_im = row.from_re, row.from_im, row.scales, row.to_re, row.to_im
-    factors, has_im, wants_im = row.factors, row.has_im, row.wants_im
-    N, size, K2 = N1 * N2, N2 * P, (K + N1 - 1) // N1
-    re, im = scratch, scratch + N
-    a_re, a_im = scratch + 2 * N, scratch + 2 * N + size
+def transform_points(row: FourierRow, N1: int, N2: int, P: int) -> None:
+    """Compute the bins of one row from its points, both in ``scratch``; LLVM knows the offsets of constant lengths."""
+    scratch, w1, twiddles, w2, K2 = row.scratch, row.w1, row.twiddles, row.w2, (row.K + N1 - 1) // N1
+    N, size = N1 * N2, N2 * P
+    re, im, a_re, a_im = scratch, scratch + N, scratch + 2 * N, scratch + 2 * N + size
     x_re, x_im = scratch + 2 * N + 2 * size, scratch + 2 * N + 3 * size
-    for m in range(M):
-        if row.from_pairs:
-            gather_pairs(re, im, x + (rows_x[m] + from_re[0]), scales, R, N)
-        else:
-            gather_points(re, x + rows_x[m], from_re, scales, R, row.near_re, N)
-            if has_im:
-                gather_points(im, x + rows_x[m], from_im, scales + R, R, row.near_im, N)
-        fold_rows(re, N1, N2)
-        if has_im:
-            fold_rows(im, N1, N2)
-            first_round(re, im, a_re, a_im, w1, twiddles, N1, N2, P)
-        else:
-            first_round_real(re, a_re, a_im, w1, twiddles, N1, N2, P)
-        fold_rows(a_re, N2, P)
-        fold_rows(a_im, N2, P)
+    fold_rows(re, N1, N2)
+    if row.has_im:
+        fold_rows(im, N1, N2)
+        first_round(re, im, a_re, a_im, w1, twiddles, N1, N2, P)
+    else:
+        first_round_real(re, a_re, a_im, w1, twiddles, N1, N2, P)
+    fold_rows(a_re, N2, P)
+    fold_rows(a_im, N2, P)
+    if row.wants_im:
+        second_round(a_re, a_im, x_re, x_im, w2, K2, N2, P)
+    else:
+        second_round_real(a_re, a_im, x_re, w2, K2, N2, P)
+
+
+@device
+def write_bins(row: FourierRow, target: Pointer, x_re: Pointer, x_im: Pointer, N1: int, P: int) -> None:
+    """Write the bins of one row to their places."""
+    factors, to_re, K, wants_im = row.factors, row.to_re, row.K, row.wants_im
+    if row.to_pairs:
+        scatter_pairs(target + to_re[0], x_re, x_im, factors, K, N1, P)
+    else:
+        scatter_bins(target, x_re, to_re, factors, K, N1, P, row.next_re)
         if wants_im:
-            second_round(a_re, a_im, x_re, x_im, w2, K2, N2, P)
-        else:
-            second_round_real(a_re, a_im, x_re, w2, K2, N2, P)
-        if row.to_pairs:
-            scatter_pairs(y + (rows_y[m] + to_re[0]), x_re, x_im, factors, K, N1, P)
-        else:
-            scatter_bins(y + rows_y[m], x_re, to_re, factors, K, N1, P, row.next_re)
-            if wants_im:
-                scatter_bins(y + rows_y[m], x_im, to_im, factors + K, K, N1, P, row.next_im)
+            scatter_bins(target, x_im, row.to_im, factors + K, K, N1, P, row.next_im)
 
 
 @kernel
 def fourier(row: FourierRow) -> None:
-    """Compute row by row."""
-    N1, N2, P = row.N1, row.N2, row.P
-    if N1 == LANES:
-        transform_rows(row, LANES, N2, LANES)
-    else:
-        transform_rows(row, N1, N2, P)
-    finish(row.finish, row.y, row.rows_y, row.M, row.columns)
+    """Compute row by row; transforms of 256 and 512 points, those of most models, have code of their own."""
+    x, y, scratch, M, rows_x, rows_y = row.x, row.y, row.scratch, row.M, row.rows_x, row.rows_y
+    R, N1, N2, P, from_re, scales = row.R, row.N1, row.N2, row.P, row.from_re, row.scales
+    N = N1 * N2
+    x_re, x_im = scratch + 2 * (N + N2 * P), scratch + 2 * N + 3 * N2 * P
+    for m in range(M):
+        source, target = x + rows_x[m], y + rows_y[m]
+        if row.from_pairs:
+            gather_pairs(scratch, scratch + N, source + from_re[0], scales, R, N)
+        else:
+            gather_points(scratch, source, from_re, scales, R, row.near_re, N)
+            if row.has_im:
+                gather_points(scratch + N, source, row.from_im, scales + R, R, row.near_im, N)
+        if N1 == LANES and N2 == LANES:
+            transform_points(row, LANES, LANES, LANES)
+        elif N1 == LANES and N2 == 2 * LANES:
+            transform_points(row, LANES, 2 * LANES, LANES)
+        else:
+            transform_points(row, N1, N2, P)
+        if N1 == LANES:
+            write_bins(row, target, x_re, x_im, LANES, LANES)
+        else:
+            write_bins(row, target, x_re, x_im, N1, P)
+    finish(row.finish, y, rows_y, M, row.columns)

@@ -108,7 +108,10 @@ def test_other_matrices_are_not() -> None:
 
 @pytest.mark.parametrize(
     ("length", "parts", "one_sided"),
-    [(64, 1, True), (96, 2, False), (100, 1, True), (80, 2, False), (400, 1, True)],
+    [
+        *((64, 1, True), (96, 2, False), (100, 1, True), (80, 2, False), (400, 1, True)),
+        *((256, 1, True), (512, 1, True), (512, 2, False)),
+    ],
 )
 @pytest.mark.parametrize("pairs", [False, True])
 def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool, pairs: bool) -> None:
