@@ -15,9 +15,12 @@ from collections.abc import Iterator
 from pulse.jit.language.simd import (
     LANES,
     Vector,
+    vevens,
     vfma,
     vload,
     vload_part,
+    vmix_first,
+    vmix_second,
     vsplat,
     vstore,
     vstore_part,
@@ -56,6 +59,25 @@ def gather_points(
     n = count
     while n < size:
         vstore_part(target, n, size - n, vzero())
+        n += LANES
+
+
+@device
+def gather_pairs(re: Pointer, im: Pointer, source: Pointer, scales: Pointer, count: int, size: int) -> None:
+    """Set ``re[n] = source[2*n] * scales[n]`` and im to the elements between them, as ``gather_points`` does."""
+    n, pairs = 0, source
+    while n + LANES <= count:
+        a, b = vload(pairs, 0), vload(pairs, LANES)
+        c, d = vload(pairs, 1), vload_part(pairs, LANES + 1, LANES - 1)
+        vstore(re, n, vevens(a, b) * vload(scales, n))
+        vstore(im, n, vevens(c, d) * vload(scales, count + n))
+        n, pairs = n + LANES, pairs + 2 * LANES
+    for at in range(n, count):
+        re[at], im[at] = source[2 * at] * scales[at], source[2 * at + 1] * scales[count + at]
+    n = count
+    while n < size:
+        vstore_part(re, n, size - n, vzero())
+        vstore_part(im, n, size - n, vzero())
         n += LANES
 
 
@@ -246,6 +268,25 @@ def scatter_bins(
         first, row = first + N1, row + P
 
 
+@device
+def scatter_pairs(
+    target: Pointer, re: Pointer, im: Pointer, scales: Pointer, count: int, N1: int, P: int
+) -> None:  # fmt: skip
+    """Set ``target[2*k] = re[k] * scales[k]`` and the elements between them to im, as ``scatter_bins`` does."""
+    first, row = 0, 0
+    while first < count:
+        y, bins, k = target + 2 * first, min(N1, count - first), 0
+        while k < bins:
+            rest = bins - k
+            a = vload_part(re, row + k, rest) * vload_part(scales, first + k, rest)
+            b = vload_part(im, row + k, rest) * vload_part(scales, count + first + k, rest)
+            vstore_part(y, 2 * k, 2 * rest, vmix_first(a, b))
+            if 2 * rest > LANES:
+                vstore_part(y, 2 * k + LANES, 2 * rest - LANES, vmix_second(a, b))
+            k += LANES
+        first, row = first + N1, row + P
+
+
 def points(places: Pointer, count: int, near: int) -> Span:
     """Return the places of points or bins; if ``near`` is not -1, they are neighbours from that one on."""
     if near < 0:
@@ -260,6 +301,7 @@ class FourierRow(Instruction):
     Inputs and outputs are anywhere, each with factors for its real and imaginary part: R nonzero points are read
     ``from`` places, K bins are written ``to`` places. P is N1 rounded up to 16. From point ``near_re`` on, the places
     of real parts are neighbours, and the points before it are zeros (-1: they are not); ``next_re``: those of bins are.
+    ``from_pairs``, ``to_pairs``: points or bins are adjacent pairs, each a real and an imaginary part.
     """
 
     x: Operand = reads("f32")
@@ -288,6 +330,8 @@ class FourierRow(Instruction):
     near_im: int
     next_re: bool
     next_im: bool
+    from_pairs: bool
+    to_pairs: bool
     columns: int
     finish: Finish
 
@@ -309,53 +353,82 @@ class FourierRow(Instruction):
         require(min(N1, N2) > 0 and P == -(-N1 // LANES) * LANES, "a transform of no length")
         require(0 <= R <= N1 * N2 and 0 <= K <= N1 * N2, "more points or bins than the transform has")
         yield self.scratch, run(self._scratch())
-        yield self.x, table(self.rows_x, self.M) + points(self.from_re, R, self.near_re)
-        if self.has_im:
-            yield self.x, table(self.rows_x, self.M) + points(self.from_im, R, self.near_im)
-        yield self.y, table(self.rows_y, self.M) + points(self.to_re, K, 0 if self.next_re else -1)
-        if self.wants_im:
-            yield self.y, table(self.rows_y, self.M) + points(self.to_im, K, 0 if self.next_im else -1)
+        rows_x, rows_y = table(self.rows_x, self.M), table(self.rows_y, self.M)
+        if self.from_pairs:
+            require(self.has_im and R > 0, "pairs of points that are not complex")
+            yield self.x, rows_x + table(self.from_re, 1) + run(2 * R)
+        else:
+            yield self.x, rows_x + points(self.from_re, R, self.near_re)
+            if self.has_im:
+                yield self.x, rows_x + points(self.from_im, R, self.near_im)
+        if self.to_pairs:
+            require(self.wants_im and K > 0, "pairs of bins that are not complex")
+            yield self.y, rows_y + table(self.to_re, 1) + run(2 * K)
+        else:
+            yield self.y, rows_y + points(self.to_re, K, 0 if self.next_re else -1)
+            if self.wants_im:
+                yield self.y, rows_y + points(self.to_im, K, 0 if self.next_im else -1)
         yield self.from_im, NOTHING
         yield self.to_im, NOTHING
         yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.columns)
 
 
 @device
-def transform_rows(row: FourierRow, N1: int, N2: int, P: int) -> None:
-    """Run ``fourier`` without its finish; with constant N1 and P, LLVM knows the offsets of all vectors."""
-    x, y, scratch, M, rows_x, rows_y = row.x, row.y, row.scratch, row.M, row.rows_x, row.rows_y
-    R, K, w1, twiddles, w2 = row.R, row.K, row.w1, row.twiddles, row.w2
-    from_re, from_im, scales, to_re, to_im = row.from_re, row.from_im, row.scales, row.to_re, row.to_im
-    factors, has_im, wants_im = row.factors, row.has_im, row.wants_im
-    N, size, K2 = N1 * N2, N2 * P, (K + N1 - 1) // N1
-    re, im = scratch, scratch + N
-    a_re, a_im = scratch + 2 * N, scratch + 2 * N + size
+def transform_points(row: FourierRow, N1: int, N2: int, P: int) -> None:
+    """Compute the bins of one row from its points, both in ``scratch``; LLVM knows the offsets of constant lengths."""
+    scratch, w1, twiddles, w2, K2 = row.scratch, row.w1, row.twiddles, row.w2, (row.K + N1 - 1) // N1
+    N, size = N1 * N2, N2 * P
+    re, im, a_re, a_im = scratch, scratch + N, scratch + 2 * N, scratch + 2 * N + size
     x_re, x_im = scratch + 2 * N + 2 * size, scratch + 2 * N + 3 * size
-    for m in range(M):
-        gather_points(re, x + rows_x[m], from_re, scales, R, row.near_re, N)
-        fold_rows(re, N1, N2)
-        if has_im:
-            gather_points(im, x + rows_x[m], from_im, scales + R, R, row.near_im, N)
-            fold_rows(im, N1, N2)
-            first_round(re, im, a_re, a_im, w1, twiddles, N1, N2, P)
-        else:
-            first_round_real(re, a_re, a_im, w1, twiddles, N1, N2, P)
-        fold_rows(a_re, N2, P)
-        fold_rows(a_im, N2, P)
+    fold_rows(re, N1, N2)
+    if row.has_im:
+        fold_rows(im, N1, N2)
+        first_round(re, im, a_re, a_im, w1, twiddles, N1, N2, P)
+    else:
+        first_round_real(re, a_re, a_im, w1, twiddles, N1, N2, P)
+    fold_rows(a_re, N2, P)
+    fold_rows(a_im, N2, P)
+    if row.wants_im:
+        second_round(a_re, a_im, x_re, x_im, w2, K2, N2, P)
+    else:
+        second_round_real(a_re, a_im, x_re, w2, K2, N2, P)
+
+
+@device
+def write_bins(row: FourierRow, target: Pointer, x_re: Pointer, x_im: Pointer, N1: int, P: int) -> None:
+    """Write the bins of one row to their places."""
+    factors, to_re, K, wants_im = row.factors, row.to_re, row.K, row.wants_im
+    if row.to_pairs:
+        scatter_pairs(target + to_re[0], x_re, x_im, factors, K, N1, P)
+    else:
+        scatter_bins(target, x_re, to_re, factors, K, N1, P, row.next_re)
         if wants_im:
-            second_round(a_re, a_im, x_re, x_im, w2, K2, N2, P)
-            scatter_bins(y + rows_y[m], x_im, to_im, factors + K, K, N1, P, row.next_im)
-        else:
-            second_round_real(a_re, a_im, x_re, w2, K2, N2, P)
-        scatter_bins(y + rows_y[m], x_re, to_re, factors, K, N1, P, row.next_re)
+            scatter_bins(target, x_im, row.to_im, factors + K, K, N1, P, row.next_im)
 
 
 @kernel
 def fourier(row: FourierRow) -> None:
-    """Compute row by row."""
-    N1, N2, P = row.N1, row.N2, row.P
-    if N1 == LANES:
-        transform_rows(row, LANES, N2, LANES)
-    else:
-        transform_rows(row, N1, N2, P)
-    finish(row.finish, row.y, row.rows_y, row.M, row.columns)
+    """Compute row by row; transforms of 256 and 512 points, those of most models, have code of their own."""
+    x, y, scratch, M, rows_x, rows_y = row.x, row.y, row.scratch, row.M, row.rows_x, row.rows_y
+    R, N1, N2, P, from_re, scales = row.R, row.N1, row.N2, row.P, row.from_re, row.scales
+    N = N1 * N2
+    x_re, x_im = scratch + 2 * (N + N2 * P), scratch + 2 * N + 3 * N2 * P
+    for m in range(M):
+        source, target = x + rows_x[m], y + rows_y[m]
+        if row.from_pairs:
+            gather_pairs(scratch, scratch + N, source + from_re[0], scales, R, N)
+        else:
+            gather_points(scratch, source, from_re, scales, R, row.near_re, N)
+            if row.has_im:
+                gather_points(scratch + N, source, row.from_im, scales + R, R, row.near_im, N)
+        if N1 == LANES and N2 == LANES:
+            transform_points(row, LANES, LANES, LANES)
+        elif N1 == LANES and N2 == 2 * LANES:
+            transform_points(row, LANES, 2 * LANES, LANES)
+        else:
+            transform_points(row, N1, N2, P)
+        if N1 == LANES:
+            write_bins(row, target, x_re, x_im, LANES, LANES)
+        else:
+            write_bins(row, target, x_re, x_im, N1, P)
+    finish(row.finish, y, rows_y, M, row.columns)

@@ -193,10 +193,17 @@ def _emit_fourier(
             near_im=neighbours_from(from_im, points.factors[1]),
             next_re=neighbours_from(bins.re, ones) == 0,
             next_im=neighbours_from(to_im, ones) == 0,
+            from_pairs=are_pairs(from_re, None if points.im is None else from_im),
+            to_pairs=are_pairs(bins.re, bins.im),
             columns=columns,
             finish=finish,
         )
     )
+
+
+def are_pairs(re: Array, im: Array | None) -> bool:
+    """Whether the parts are adjacent pairs: a real part, its imaginary part, the next real part, and so on."""
+    return im is not None and bool((np.diff(re) == 2).all() and (im == re + 1).all())
 
 
 def neighbours_from(places: Array, factors: Array) -> int:

@@ -7,7 +7,7 @@ import pulse
 from pulse.ops.spectral import dft_matrix
 from pulse.program.dft_basis import find_dft_basis, tables
 from pulse.program.kernels.spectral import FourierRow
-from pulse.program.lower.matmul_product import neighbours_from
+from pulse.program.lower.matmul_product import are_pairs, neighbours_from
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.dft_matrices import arrange_parts
 from tests.pulse.program.kernels.groups import finish_of
@@ -108,9 +108,13 @@ def test_other_matrices_are_not() -> None:
 
 @pytest.mark.parametrize(
     ("length", "parts", "one_sided"),
-    [(64, 1, True), (96, 2, False), (100, 1, True), (80, 2, False), (400, 1, True)],
+    [
+        *((64, 1, True), (96, 2, False), (100, 1, True), (80, 2, False), (400, 1, True)),
+        *((256, 1, True), (512, 1, True), (512, 2, False)),
+    ],
 )
-def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool) -> None:
+@pytest.mark.parametrize("pairs", [False, True])
+def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool, pairs: bool) -> None:
     bins = length // 2 + 1 if one_sided else length
     matrix = arrange_parts(dft_matrix(length, parts, length, bins, False), "turns", "turns")
     dft = find_dft_basis(matrix)
@@ -151,6 +155,8 @@ def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool)
         near_im=neighbours_from(from_im, points.factors[0]),
         next_re=neighbours_from(kept_bins.re, np.ones(1)) == 0,
         next_im=neighbours_from(to_im, np.ones(1)) == 0,
+        from_pairs=pairs and are_pairs(points.re, points.im),
+        to_pairs=pairs and are_pairs(kept_bins.re, kept_bins.im),
         columns=matrix.shape[1],
         finish=finish_of(),
     )

@@ -23,7 +23,7 @@ from pulse.program.kernels.reduce import MAX, MIN, PROD, SUM, ReduceRow
 from pulse.program.kernels.reduce_interleaved import InterleavedReduceRow
 from pulse.program.kernels.spectral import FourierRow
 from pulse.program.kernels.spectral_interleaved import InterleavedFourierRow, angles_last
-from pulse.program.lower.matmul_product import neighbours_from
+from pulse.program.lower.matmul_product import are_pairs, neighbours_from
 from pulse.support.bounds import FAR
 from tests.pulse.program.dft_matrices import arrange_parts
 from tests.pulse.program.kernels.groups import activation, finish_of
@@ -167,6 +167,8 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
             near_im=neighbours_from(from_im, points.factors[-1]),
             next_re=neighbours_from(kept_bins.re, np.ones(1)) == 0,
             next_im=neighbours_from(dft.bins.im, np.ones(1)) == 0,
+            from_pairs=are_pairs(points.re, points.im),
+            to_pairs=wants_im and are_pairs(kept_bins.re, dft.bins.im),
         )
         for i in range(LANES)
     ]
