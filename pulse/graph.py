@@ -124,8 +124,8 @@ class Graph(Generic[F, O]):
         if len(output_names) != len(outputs) or len(set(output_names)) != len(output_names):
             raise PulseError(f"outputs need one distinct name each, got {output_names}")
         self._outputs, self._output_places = list(outputs), {}
-        for place, outlet in enumerate(outputs):
-            self._output_places.setdefault(outlet, []).append(place)
+        for index, outlet in enumerate(outputs):
+            self._output_places.setdefault(outlet, []).append(index)
         self.output_names = output_names
 
     def node(self, outlet: OutletId) -> Node[F, O]:

@@ -81,7 +81,7 @@ class Node(Handle, Sketch):
     def inputs(self) -> "list[Connector | None]":
         """The wire of each input; None if nothing feeds it."""
         canvas = self.drawing.canvas
-        sources = (canvas.source(self.id, place) for place in range(canvas.places(self.id)))
+        sources = (canvas.source(self.id, index) for index in range(canvas.places(self.id)))
         return [
             None
             if outlet is None or is_open(canvas.op(outlet))

@@ -48,7 +48,7 @@ def _affine(graph: TypedGraph, node: TypedNode, axis: int) -> Affine | None:
 
 def _per_channel(value: Array, rank: int, axis: int, size: int) -> Doubles | None:
     shape = (1,) * (rank - value.ndim) + value.shape
-    if size > MAX_CHANNELS or any(length != 1 for place, length in enumerate(shape) if place != axis):
+    if size > MAX_CHANNELS or any(length != 1 for index, length in enumerate(shape) if index != axis):
         return None
     return np.broadcast_to(value.reshape(-1), (size,)).astype(np.float64)
 

@@ -71,7 +71,7 @@ def _pad_later(graph: TypedGraph, node: TypedNode) -> Patch | None:
         return None
     op, axis = op_and_axis
     patch = Patch(graph)
-    sources = [pad.inputs[0] if place == slot else outlet for place, outlet in enumerate(node.inputs)]
+    sources = [pad.inputs[0] if index == slot else outlet for index, outlet in enumerate(node.inputs)]
     inner = patch.wire(f"{node.name}.unpadded", op, [patch.tap(outlet) for outlet in sources])[0]
     rank = graph.fact(result(node)).rank
     pads = tuple(

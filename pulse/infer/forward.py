@@ -51,17 +51,17 @@ def translate_node(
     holes = Holes(scope)
     target = TypedNetwork(TypedGraph(), scope, name)
     sources: dict[tuple[OutletId, bool], OutletId] = {}
-    for place, (wire, fact) in enumerate(zip(inputs, facts)):
-        is_list = place in op.parts
+    for index, (wire, fact) in enumerate(zip(inputs, facts)):
+        is_list = index in op.parts
         if (wire, is_list) not in sources:
             typed = holes.fill(wire, fact, is_list)
             if typed is None:
                 return None
-            sources[wire, is_list] = _source(target.graph, str(place), typed)
+            sources[wire, is_list] = _source(target.graph, str(index), typed)
     before = len(scope.premises)
     try:
         outlets = op.translate(
-            target, name, [sources[wire, place in op.parts] for place, wire in enumerate(inputs)]
+            target, name, [sources[wire, index in op.parts] for index, wire in enumerate(inputs)]
         )
     except FactError:
         if holes.places:

@@ -57,12 +57,12 @@ class Broadcasting:
         ranks = {wire: facts.rank(wire) for wire in self.inputs}
         if rank is None:
             return
-        for place in range(-rank, -self.end):
-            there = [Axis(wire, place) for wire, axes in ranks.items() if axes is not None and -place <= axes]
+        for index in range(-rank, -self.end):
+            there = [Axis(wire, index) for wire, axes in ranks.items() if axes is not None and -index <= axes]
             if None in ranks.values():
-                self._whole(facts, Axis(self.out, place), there)
+                self._whole(facts, Axis(self.out, index), there)
             else:
-                self._axis(facts, Axis(self.out, place), there)
+                self._axis(facts, Axis(self.out, index), there)
 
     def _ranks(self, facts: WireFacts) -> None:
         ranks = [facts.rank(wire) for wire in self.inputs]

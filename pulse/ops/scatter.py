@@ -177,9 +177,9 @@ def check_along(x: TypedFact, indices: TypedFact, axis: int) -> None:
     """Require indices of the rank of x that are not longer than x on the other axes. Raises FactError."""
     if indices.rank != x.rank or not 0 <= axis < x.rank:
         raise FactError(f"axis {axis} of {x} does not fit indices {indices}")
-    for place, (dim, index_dim) in enumerate(zip(x.shape, indices.shape)):
-        if place != axis and dim.prove_ge(index_dim).no:
-            raise FactError(f"indices {indices} are longer than {x} on axis {place}")
+    for index, (dim, index_dim) in enumerate(zip(x.shape, indices.shape)):
+        if index != axis and dim.prove_ge(index_dim).no:
+            raise FactError(f"indices {indices} are longer than {x} on axis {index}")
 
 
 def along_relation(inputs: Sequence[TypedFact], axes: Sequence[int | None], axis: int) -> Relation:

@@ -121,7 +121,7 @@ class TensorflowNode(NodeContext):
         types = {self.graph.fact(outlet).dtype for outlet in outlets}
         if len(types) == 1 or not all(np.issubdtype(dtype, np.integer) for dtype in types):
             return list(outlets)
-        return [self.widen(outlet, f"operand{place}") for place, outlet in enumerate(outlets)]
+        return [self.widen(outlet, f"operand{index}") for index, outlet in enumerate(outlets)]
 
     def widen(self, outlet: OutletId, suffix: str) -> OutletId:
         """A wire of integers as i64."""

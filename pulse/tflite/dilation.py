@@ -21,14 +21,14 @@ IMAGE = 4
 
 def merge_dilation(graph: Subgraph) -> Subgraph:
     """The subgraph with dilated convolutions."""
-    makers = {number: place for place, each in enumerate(graph.operators) for number in each.outputs}
+    makers = {number: index for index, each in enumerate(graph.operators) for number in each.outputs}
     readers = Counter(number for each in graph.operators for number in each.inputs)
     readers.update(graph.outputs)
     replacements: dict[int, Operator | None] = {}
-    for place, operator in enumerate(graph.operators):
+    for index, operator in enumerate(graph.operators):
         if operator.kind == "BATCH_TO_SPACE_ND" and len(operator.inputs) == 3:
-            replacements.update(_pattern(graph, place, makers, readers))
-    operators = [replacements.get(place, each) for place, each in enumerate(graph.operators)]
+            replacements.update(_pattern(graph, index, makers, readers))
+    operators = [replacements.get(index, each) for index, each in enumerate(graph.operators)]
     return replace(graph, operators=[each for each in operators if each is not None])
 
 

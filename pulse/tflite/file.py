@@ -206,11 +206,11 @@ class _Parser:
             return integers
 
         operators: list[Operator] = []
-        for place in range(graph.OperatorsLength()):
-            operator = graph.Operators(place)
+        for index in range(graph.OperatorsLength()):
+            operator = graph.Operators(index)
             if operator.OpcodeIndex() >= len(kinds):
-                raise self.error(f"operator {place} of {name} has no code")
-            kind, part = kinds[int(operator.OpcodeIndex())], f"operator {place}"
+                raise self.error(f"operator {index} of {name} has no code")
+            kind, part = kinds[int(operator.OpcodeIndex())], f"operator {index}"
             reads, makes = numbers(operator.InputsAsNumpy(), part), numbers(operator.OutputsAsNumpy(), part)
             options = self._options(operator, f"{part} ({kind}) of {name}")
             inner = numbers(operator.IntermediatesAsNumpy(), part)
@@ -317,7 +317,7 @@ class _Parser:
         graph = graphs[number]
 
         def read_names(length: int, entry: Callable[[int], Any], ports: tuple[int, ...]) -> dict[int, str]:
-            maps = [entry(place) for place in range(length)]
+            maps = [entry(index) for index in range(length)]
             names = {int(each.TensorIndex()): _text(each.Name()) for each in maps}
             if set(names) - set(ports) or len(set(names.values())) != len(names):
                 raise self.error(f"signature {key} does not fit the ports of {graph.name}")

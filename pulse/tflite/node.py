@@ -130,4 +130,4 @@ def along(values: Array, axis: int, rank: int) -> Array:
     """Numbers of the channels on an axis, so that they broadcast to a tensor of a rank; a single number unchanged."""
     if values.size == 1:
         return values.reshape(())
-    return values.reshape([-1 if place == axis else 1 for place in range(rank)])
+    return values.reshape([-1 if index == axis else 1 for index in range(rank)])

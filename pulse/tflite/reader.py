@@ -177,13 +177,13 @@ class _Builder:
 
     def body(self, facts: Mapping[int, TypedFact]) -> FileNetwork:
         """The subgraph as what another one runs: its codes stay centred, its variables are none."""
-        for place, number in enumerate(self._subgraph.inputs):
-            fact = facts[place]
+        for index, number in enumerate(self._subgraph.inputs):
+            fact = facts[index]
             if fact.value is not None:
                 self._constant(number, fact.value)
                 continue
             known_fact = InferenceFact(fact.dtype, fact.shape)
-            (outlet,) = self.graph.add(f"in{place}", Input(known_fact), (), [known_fact])
+            (outlet,) = self.graph.add(f"in{index}", Input(known_fact), (), [known_fact])
             self.graph.inputs.append(outlet)
             self._values[number] = outlet
         self._walk()
@@ -193,7 +193,7 @@ class _Builder:
                 f"{self._title}: {self._subgraph.name} uses variables ({', '.join(self._current)}) inside of a loop "
                 "or branch, which is not covered; read and assign them outside of it"
             )
-        self.graph.set_outputs(results, [f"out{place}" for place in range(len(results))])
+        self.graph.set_outputs(results, [f"out{index}" for index in range(len(results))])
         return FileNetwork(self.graph, self._scope, self._title)
 
     def _port(self, number: int, name: str, fact: InferenceFact) -> None:
@@ -214,13 +214,13 @@ class _Builder:
         return outlet
 
     def _walk(self) -> None:
-        for place, operator in enumerate(self._subgraph.operators):
+        for index, operator in enumerate(self._subgraph.operators):
             if operator.kind == "CALL_ONCE":
                 self._call_once(operator.options.get("InitSubgraphIndex", 0))
             elif operator.kind in _HANDLES:
-                self._access(place)
+                self._access(index)
             else:
-                self._node(place)
+                self._node(index)
 
     def _call_once(self, number: int) -> None:
         """First values, from a subgraph that assigns them."""

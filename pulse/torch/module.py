@@ -110,7 +110,7 @@ class ModuleOracle:
             raise InputError(f"{type(error).__name__}: {plain_message(error)}") from error
         leaves = self._torch.utils._pytree.tree_leaves(result)
         arrays = [array_of(self._torch, leaf) for leaf in leaves if self._torch.is_tensor(leaf)]
-        names = [*self._outputs, *(f"output {place}" for place in range(len(self._outputs), len(arrays)))]
+        names = [*self._outputs, *(f"output {index}" for index in range(len(self._outputs), len(arrays)))]
         return dict(zip(names, arrays))
 
     def _values(self, feeds: dict[str, Array]) -> dict[str, Any]:

@@ -80,8 +80,8 @@ def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, see
         raise DivergenceError(
             f"{title}: the twin gives {len(frames[0])} outputs for a pulse, the model {len(pulsed.outputs)}"
         )
-    for place, port in enumerate(pulsed.outputs):
-        joined = np.concatenate([each[place] for each in frames], port.axis or 0)
+    for index, port in enumerate(pulsed.outputs):
+        joined = np.concatenate([each[index] for each in frames], port.axis or 0)
         expected = reference.native[port.name]
         axis = port.axis or 0
         frames_of_twin = joined.shape[axis] if joined.ndim == expected.ndim else 0

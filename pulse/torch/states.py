@@ -72,9 +72,9 @@ def find_states(
             raise InputError(
                 f"{title}: state {name} has {len(before)} tensors, and its next value, {key!r}, has {len(after)}"
             )
-        for place, (leaf, (now, later)) in enumerate(zip(before, zip(before.values(), after))):
+        for index, (leaf, (now, later)) in enumerate(zip(before, zip(before.values(), after))):
             _require_same(title, leaf, now, later)
-            leaves.append(StateLeaf(name, leaf, first[key] + place, array_of(torch, now)))
+            leaves.append(StateLeaf(name, leaf, first[key] + index, array_of(torch, now)))
     return leaves
 
 

@@ -160,14 +160,14 @@ class PipelineMemory(NotCopyable):
         lines = self._floats(self._streams, max(self._model_delay, 1))
         dry = self._floats(self._streams, self._pulse)
         for number in range(self._streams):
-            for place in range(self._inputs):
-                feed = inputs[number * self._inputs + place]
+            for index in range(self._inputs):
+                feed = inputs[number * self._inputs + index]
                 feed.channel = (
-                    config.input_channels[place] if config.input_channels else self._channel(number)
+                    config.input_channels[index] if config.input_channels else self._channel(number)
                 )
-                feed.slot_in = self.slots[number, place].ctypes.data
+                feed.slot_in = self.slots[number, index].ctypes.data
                 if resamplers.inward:
-                    feed.in_resampler = resamplers.inward[number * self._inputs + place].address
+                    feed.in_resampler = resamplers.inward[number * self._inputs + index].address
             stream = inputs[number * self._inputs]
             stream.out_resampler = resamplers.outward[number].address if resamplers.outward else 0
             stream.dry, stream.dry_delay_line = dry[number].ctypes.data, lines[number].ctypes.data

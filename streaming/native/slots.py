@@ -109,12 +109,12 @@ def _run_round(worker: WorkerFields) -> bool:
     ran = False
     address = load(worker, "table")
     table = table_at(address)
-    for place in range(table.count):
-        queue = load(table.queues, place)
+    for index in range(table.count):
+        queue = load(table.queues, index)
         if queue != 0:
             store(worker, "current", queue)
             fence()
-            if load(worker, "table") == address and load(table.queues, place) == queue:
+            if load(worker, "table") == address and load(table.queues, index) == queue:
                 ran = _run_next(queue_at(queue)) or ran
     store(worker, "current", 0)
     return ran

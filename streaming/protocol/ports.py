@@ -44,7 +44,7 @@ class StreamPort:
         if name not in DTYPES:
             raise InputError(f"{port.name}: values of {name} cannot be sent")
         kind = "sound" if port.is_sound else "frames" if port.streams else "final"
-        shape = tuple(None if place == port.axis else size for place, size in enumerate(port.shape))
+        shape = tuple(None if index == port.axis else size for index, size in enumerate(port.shape))
         rate = float(rate_hz * port.rate) if rate_hz is not None and port.streams else None
         return cls(
             number=number,

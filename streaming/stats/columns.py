@@ -42,7 +42,7 @@ class Columns:
         """Merge the intervals of a run into at most ``most`` columns."""
         intervals = stats.intervals
         size = -(-len(intervals) // most)
-        parts = [intervals[place : place + size] for place in range(0, len(intervals), size)]
+        parts = [intervals[index : index + size] for index in range(0, len(intervals), size)]
         begin_s = intervals[0].at_s - intervals[0].span_s
         return cls(
             size,

@@ -74,7 +74,7 @@ def _sequence(arguments: tuple[Any, ...]) -> Decoder:
     if arguments[1:] == (Ellipsis,):
         inner = decoder(arguments[0])
         return lambda value: tuple(
-            _inside(str(place), inner, each) for place, each in enumerate(_of(list, value, "a list"))
+            _inside(str(index), inner, each) for index, each in enumerate(_of(list, value, "a list"))
         )
     each = [decoder(argument) for argument in arguments]
 
@@ -83,7 +83,7 @@ def _sequence(arguments: tuple[Any, ...]) -> Decoder:
         if len(values) != len(each):
             raise MisfitError(f"{len(values)} values in place of {len(each)}")
         return tuple(
-            _inside(str(place), inner, element) for place, (inner, element) in enumerate(zip(each, values))
+            _inside(str(index), inner, element) for index, (inner, element) in enumerate(zip(each, values))
         )
 
     return decode

@@ -134,8 +134,8 @@ class Latency:
 
     def merge(self, other: "Latency") -> None:
         """Add the counts of another, whose misses are of its own deadline."""
-        for place, count in enumerate(other.counts):
-            self.counts[place] += count
+        for index, count in enumerate(other.counts):
+            self.counts[index] += count
         self.count += other.count
         self.missed += other.missed
         self._total_ns += other._total_ns
@@ -232,7 +232,7 @@ class Latency:
 @cache
 def _longest_ns() -> tuple[int, ...]:
     """The largest time in each bucket but the last, which has no limit."""
-    return tuple(_upper_ns(place) for place in range(BUCKETS - 1))
+    return tuple(_upper_ns(index) for index in range(BUCKETS - 1))
 
 
 def _lower_ns(place: int) -> int:

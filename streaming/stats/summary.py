@@ -58,7 +58,7 @@ def _setup_pairs(setup: Setup) -> list[tuple[str, str]]:
         ("engine", f"{ENGINES.get(setup.engine, setup.engine)}, policy {setup.policy}"),
     ]
     return pairs + [
-        ("" if place else "realtime", str(setting)) for place, setting in enumerate(setup.realtime_settings)
+        ("" if index else "realtime", str(setting)) for index, setting in enumerate(setup.realtime_settings)
     ]
 
 

@@ -42,9 +42,9 @@ def code(python: PythonCall, symbol: str, function: str, triple: str) -> str:
         call("PyErr_BadArgument")
         builder.ret(NULL)
     values = []
-    for place in range(python.arguments):
-        argument = builder.load(builder.gep(pointer, [INT64(place)]))
-        if place in python.objects:
+    for index in range(python.arguments):
+        argument = builder.load(builder.gep(pointer, [INT64(index)]))
+        if index in python.objects:
             values.append(builder.ptrtoint(argument, INT64))
             continue
         value = call("PyLong_AsLongLong", argument)

@@ -85,7 +85,7 @@ class _DocumentReader:
         for name in document.inputs:
             if name not in self._inputs:
                 raise self._error(f"the input {printable(name)} has no external; add one")
-        outputs = [self._output(place, name, scope) for place, name in enumerate(document.outputs)]
+        outputs = [self._output(index, name, scope) for index, name in enumerate(document.outputs)]
         inputs = [self._inputs[name] for name in document.inputs]
         proto = helper.make_graph(graph.nodes, document.name, inputs, outputs, graph.tensors())
         model = helper.make_model(proto, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)

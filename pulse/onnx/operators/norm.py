@@ -92,12 +92,12 @@ def _scale(
     """Scale and bias, each [C], along an axis."""
     rank = node.graph.fact(x).rank
     operands = [node.input(slot) for slot in slots]
-    for place, (slot, kind) in enumerate(zip(slots, ("mul", "add"))):
+    for index, (slot, kind) in enumerate(zip(slots, ("mul", "add"))):
         fact = node.fact(slot)
         if fact.rank != 1:
             raise node.error(f"its scale and bias must be [C], got {fact}")
         column = (*fact.shape, *(TDim.of(1),) * (rank - 1 - axis))
-        part = node.wire(Reshape(column), [operands[place]], f"{kind}_column")
+        part = node.wire(Reshape(column), [operands[index]], f"{kind}_column")
         x = node.wire(Elementwise(kind), [x, part], suffix if kind == "add" else f"{kind}_scaled")
     return x
 

@@ -75,8 +75,8 @@ def _amounts(node: NodeContext, rank: int) -> tuple[list[TDim], list[TDim]]:
     if len(amounts) != 2 * len(axes):
         raise node.error(f"{len(amounts)} pads for {len(axes)} axes; two for each axis are needed")
     befores, afters = [TDim.of(0)] * rank, [TDim.of(0)] * rank
-    for place, axis in enumerate(axes):
-        befores[axis], afters[axis] = amounts[place], amounts[place + len(axes)]
+    for index, axis in enumerate(axes):
+        befores[axis], afters[axis] = amounts[index], amounts[index + len(axes)]
     return befores, afters
 
 

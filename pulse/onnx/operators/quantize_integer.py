@@ -143,10 +143,10 @@ def _peaks(largest: Array, axis: int) -> Array:
 def _parts(node: NodeContext, terms: Array) -> Sequence[int] | None:
     """The starts of the parts whose sums are exact; None if there are too many."""
     starts, total = [0], 0.0
-    for place, term in enumerate(terms.tolist()):
+    for index, term in enumerate(terms.tolist()):
         total += term
         if total >= MAX_EXACT:
-            starts.append(place)
+            starts.append(index)
             total = term
     return starts if len(starts) <= MAX_PARTS else None
 

@@ -113,12 +113,12 @@ def _operands(
             optional.append(name)
             operands.append(_direction(node, slot, number, 0 if name == "p" else axis))
     if any(name in optional for name in ("h", "c")) and cell.states == 2:
-        for place, name in enumerate(("h", "c")):
+        for index, name in enumerate(("h", "c")):
             if name not in optional:
                 zero = node.constant(np.zeros((), dtype), f"zero{number}")
                 zeros = node.wire(Expand((batch, TDim.of(hidden))), [zero], f"{name}{number}")
-                optional.insert(place, name)
-                operands.insert(4 + place, zeros)
+                optional.insert(index, name)
+                operands.insert(4 + index, zeros)
     return operands, tuple(optional)
 
 
@@ -149,9 +149,9 @@ def _cells(node: NodeContext, kind: CellKind, directions: int) -> list[Cell]:
         if function is None:
             raise node.error(f"activation {name} is not one of {', '.join(ONNX_ACTIVATIONS.values())}")
         values = list(ACTIVATION_DEFAULTS[function].values())
-        for place, parameters in enumerate((alphas, betas)[: len(values)]):
+        for index, parameters in enumerate((alphas, betas)[: len(values)]):
             if parameters:
-                values[place] = parameters.pop(0)
+                values[index] = parameters.pop(0)
         functions.append(Activation(function, *values))
     clip = node.real("clip") if "clip" in node.attributes else None
     before, couples = node.flag("linear_before_reset"), node.flag("input_forget")

@@ -147,11 +147,11 @@ def write_recurrent_stream(w: NodeWriter, op: RecurrentStream) -> list[str]:
 def _states(w: NodeWriter, op: RecurrentStream) -> list[str]:
     """The inputs that carry h and c."""
     begin = op.begin()
-    for place, name in enumerate(("h", "c")[: len(begin)]):
+    for index, name in enumerate(("h", "c")[: len(begin)]):
         slot = op.op.optional_slot(name)
         value = None if slot is None else w.known_value(slot)
         if op.past is None and value is not None:
-            begin[place] = np.broadcast_to(value, begin[place].shape).astype(op.dtype)
+            begin[index] = np.broadcast_to(value, begin[index].shape).astype(op.dtype)
     suffixes = ("state",) if len(begin) == 1 else ("h", "c")
     return [
         w.graph.state(f"{w.name}.{suffix}", np.ascontiguousarray(first[None]))
@@ -162,11 +162,11 @@ def _states(w: NodeWriter, op: RecurrentStream) -> list[str]:
 def _states_before(w: NodeWriter, op: RecurrentStream, states: Sequence[str]) -> list[str]:
     """The states before this pulse; an initial state that is an input of the model is taken with the first one."""
     result = list(states)
-    for place, name in enumerate(("h", "c")[: len(states)]):
+    for index, name in enumerate(("h", "c")[: len(states)]):
         slot = op.op.optional_slot(name)
         if op.past is None and slot is not None and w.known_value(slot) is None:
             initial = _initial(w, op.op, name, slot, op.batch)
-            result[place] = w.emit("Where", [w.clock.has_reached(1), states[place], initial], f"begin_{name}")
+            result[index] = w.emit("Where", [w.clock.has_reached(1), states[index], initial], f"begin_{name}")
     return result
 
 

@@ -62,15 +62,15 @@ def _plan(node: NodeContext) -> ResizedAxes:
         return _keep_aspect(node, policy, axes, sizes)
     cropped = [axis for axis in axes if _crop(node, axis) != WHOLE]
     plan: ResizedAxes = {}
-    for place, axis in enumerate(axes):
+    for index, axis in enumerate(axes):
         if scales:
-            if not MIN_SCALE <= scales[place] <= 1 / MIN_SCALE:
-                raise node.error(f"scale {scales[place]} is not between {MIN_SCALE:g} and {1 / MIN_SCALE:g}")
-            ratio = _ratio(scales[place])
+            if not MIN_SCALE <= scales[index] <= 1 / MIN_SCALE:
+                raise node.error(f"scale {scales[index]} is not between {MIN_SCALE:g} and {1 / MIN_SCALE:g}")
+            ratio = _ratio(scales[index])
             if ratio != 1 or axis in cropped:
                 plan[axis] = shape[axis] * ratio.numerator // ratio.denominator, ratio
-        elif sizes[place] != shape[axis] or axis in cropped:
-            plan[axis] = sizes[place], _quotient(sizes[place], shape[axis])
+        elif sizes[index] != shape[axis] or axis in cropped:
+            plan[axis] = sizes[index], _quotient(sizes[index], shape[axis])
     return plan
 
 

@@ -45,12 +45,12 @@ def _scan_batches(node: NodeContext, body: BodyGraph) -> list[OutletId]:
     for number in range(int(batch)):
         example = node.with_name(f"{node.wire_name}.example{number}")
         parts: list[OutletId] = []
-        for place, outlet in enumerate(inputs):
+        for index, outlet in enumerate(inputs):
             op = Slice(0, TDim.of(number), TDim.of(number + 1))
-            part = example.wire(op, [outlet], f"part{place}")
-            parts.append(example.wire(RemoveAxis(0), [part], f"input{place}"))
+            part = example.wire(op, [outlet], f"part{index}")
+            parts.append(example.wire(RemoveAxis(0), [part], f"input{index}"))
         outlets = _run(example, body, parts, _scan_courses(node, body, parts, "", "directions"))
-        results.append([example.wire(AddAxis(0), [y], f"output{place}") for place, y in enumerate(outlets)])
+        results.append([example.wire(AddAxis(0), [y], f"output{index}") for index, y in enumerate(outlets)])
     return [
         node.with_name(name).wire(Concat(0), parts) if name else parts[0]
         for name, *parts in zip(node.outputs, *results)
@@ -121,8 +121,8 @@ def write_scan_stream(w: NodeWriter, op: ScanStream) -> list[str]:
     first = len(op.op.scanned)
     begin: list[str] = []
     states: list[str] = []
-    for place, (name, zeros) in enumerate(zip(op.op.states, op.begin())):
-        slot = first + place
+    for index, (name, zeros) in enumerate(zip(op.op.states, op.begin())):
+        slot = first + index
         value = w.known_value(slot) if op.reload else None
         state = w.graph.state(name, zeros if value is None else value)
         states.append(state)

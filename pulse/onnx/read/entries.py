@@ -80,11 +80,11 @@ def _find(file: BinaryIO, size: int, key: str) -> list[Any]:
 def _varint(file: BinaryIO) -> int | None:
     """The next number; None at the end of the file, or if there is none."""
     number = 0
-    for place in range(_MAX_VARINT):
+    for index in range(_MAX_VARINT):
         byte = file.read(1)
         if not byte:
             return None
-        number |= (byte[0] & 0x7F) << 7 * place
+        number |= (byte[0] & 0x7F) << 7 * index
         if byte[0] < 0x80:
             return number
     return None

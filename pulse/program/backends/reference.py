@@ -55,7 +55,7 @@ class ReferenceProgram(CompiledProgram):
         """Whether it is unknown which values belong to the stream; if so, the ops raise FaultError themselves."""
         looked_at = (node for node in nodes if node.id not in self.unchecked)
         sites = (site for node in looked_at for site in body_sites(node.name, node.op))
-        self.sites = {site: place for place, site in enumerate(dict.fromkeys(sites))}
+        self.sites = {site: index for index, site in enumerate(dict.fromkeys(sites))}
         """Checked operand in a body -> index of its counter."""
         self.rounded = {
             (node.id, slot): value

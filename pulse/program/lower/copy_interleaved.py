@@ -42,6 +42,6 @@ def interleave_move(cx: InterleavedLowering, row: MoveRow) -> Iterator[Instructi
 @interleaves(PairedCopyRow)
 def interleave_pairs(cx: InterleavedLowering, row: PairedCopyRow) -> Iterator[Instruction]:
     """Copy the words of one tensor, then those of the other."""
-    for place, (source, step) in enumerate(((row.src0, row.step0), (row.src1, row.step1))):
+    for index, (source, step) in enumerate(((row.src0, row.step0), (row.src1, row.step1))):
         loops = Loops((row.rows, row.columns), ((step, 1), (row.step, 2)))
-        yield from cx.copy(cx.data(source), cx.data(row.dst, place), loops)
+        yield from cx.copy(cx.data(source), cx.data(row.dst, index), loops)

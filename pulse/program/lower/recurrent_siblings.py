@@ -23,11 +23,11 @@ def side_by_side(graph: PulsedGraph, order: Sequence[int]) -> tuple[list[int], d
     groups = [group for group in _groups(graph, order) if len(group) > 1]
     for group in groups:
         arranged = _gather(graph, arranged, set(group))
-    places = {node_id: place for place, node_id in enumerate(arranged)}
+    indices = {node_id: index for index, node_id in enumerate(arranged)}
     siblings: dict[int, tuple[int, ...]] = {}
     for group in groups:
-        ordered = sorted(group, key=lambda node_id: places[node_id])
-        if places[ordered[-1]] - places[ordered[0]] == len(ordered) - 1:
+        ordered = sorted(group, key=lambda node_id: indices[node_id])
+        if indices[ordered[-1]] - indices[ordered[0]] == len(ordered) - 1:
             siblings[ordered[0]] = tuple(ordered)
     return arranged, siblings
 

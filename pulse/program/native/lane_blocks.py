@@ -99,7 +99,7 @@ class LaneBlocks:
         return CallBlocks.of(steady, len(pulses))
 
     def _whole(self, numbers: Sequence[int]) -> Iterator[BlockLanes]:
-        at = {number: place for place, number in enumerate(numbers)}
+        at = {number: index for index, number in enumerate(numbers)}
         for block in range(len(self._inside)):
             places = [at.get(number, -1) for number in range(block * LANES, (block + 1) * LANES)]
             if -1 in places or block in self._excluded:

@@ -231,8 +231,8 @@ class NativeLanes(Lanes):
         shared = self._shared_lanes(len(lanes))
         if shared:
             self._run_group(*self._call_group)
-        for place in range(shared, len(lanes)):
-            self._run_one(*self._call_one, self._bases_at[place])
+        for index in range(shared, len(lanes)):
+            self._run_one(*self._call_one, self._bases_at[index])
         return {places.name: places.read(lanes) for places in self._outputs}
 
     def _shared_lanes(self, count: int) -> int:

@@ -57,7 +57,7 @@ class MaskProof:
             node = self._graph.nodes[number]
             end = node.name
             inputs = [
-                score if place == slot else self.pattern(outlet) for place, outlet in enumerate(node.inputs)
+                score if index == slot else self.pattern(outlet) for index, outlet in enumerate(node.inputs)
             ]
             score = self._hide(self._apply(node, inputs))
         if not (score.is_steady or (relative and score.repeats and LENGTH not in score.slopes)):

@@ -129,11 +129,11 @@ def whole_part(x: Pattern, extent: PatternExtent) -> Pattern:
 
 
 def _compare(kind: str, inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
-    for place, each in enumerate(inputs):
+    for index, each in enumerate(inputs):
         if each.parts is not None and kind in MIRRORED:
-            comparison = kind if place else MIRRORED[kind]
+            comparison = kind if index else MIRRORED[kind]
             extremum, parts = each.parts
-            patterns = [_compare(comparison, [inputs[1 - place], part], extent) for part in parts]
+            patterns = [_compare(comparison, [inputs[1 - index], part], extent) for part in parts]
             return function(most if (extremum, comparison) in ANY_OF else least, patterns)
     bounds, swapped = COMPARISONS[kind]
     signs = (-1, 1) if swapped else (1, -1)

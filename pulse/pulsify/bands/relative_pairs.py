@@ -55,7 +55,7 @@ def pairs_near(mask: Mask, relative_scores: RelativeScores, back: int, ahead: in
         return f"relative positions within {reach} frames are more than {MAX_ELEMENTS} numbers"
     ((rows, value),) = mask.values(vectors, [count])
     near = np.zeros((width, back + 1 + ahead), value.dtype)
-    for place in range(max(0, back + 1 - rows), min(back + rows, back + 1 + ahead)):
-        distance = place - back
-        near[:, place] = value[max(0, -distance), :, max(0, distance)]
+    for index in range(max(0, back + 1 - rows), min(back + rows, back + 1 + ahead)):
+        distance = index - back
+        near[:, index] = value[max(0, -distance), :, max(0, distance)]
     return near

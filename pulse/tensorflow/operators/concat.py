@@ -31,8 +31,8 @@ def pack(node: TensorflowNode) -> OutletId:
         raise node.error("nothing to stack")
     axis = node.axis(node.integer("axis", 0), node.graph.fact(parts[0]).rank - node.is_complex() + 1)
     rows = [
-        node.wire(AddAxis(axis), [part], "" if len(parts) == 1 else f"row{place}")
-        for place, part in enumerate(parts)
+        node.wire(AddAxis(axis), [part], "" if len(parts) == 1 else f"row{index}")
+        for index, part in enumerate(parts)
     ]
     return rows[0] if len(rows) == 1 else node.wire(Concat(axis), rows)
 
@@ -48,8 +48,8 @@ def unpack(node: TensorflowNode) -> list[OutletId]:
             f"{count} parts of axis {axis} of {node.fact(0)}; give that size with {spell('inputs')}"
         )
     parts: list[OutletId] = []
-    for place, name in enumerate(node.outputs):
-        cut = Slice(axis, TDim.of(place), TDim.of(place + 1))
-        row = node.wire(cut, [node.input(0)], f"row{place}")
+    for index, name in enumerate(node.outputs):
+        cut = Slice(axis, TDim.of(index), TDim.of(index + 1))
+        row = node.wire(cut, [node.input(0)], f"row{index}")
         parts.append((node.with_name(name) if name else node).wire(RemoveAxis(axis), [row]))
     return parts

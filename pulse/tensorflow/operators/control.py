@@ -32,13 +32,13 @@ def if_(node: TensorflowNode) -> list[OutletId]:
                 f"load: {error}; give inputs fixed sizes or values so that the condition is constant"
             ) from error
     outlets: list[OutletId] = []
-    for place, (yes, no) in enumerate(zip(*branches)):
+    for index, (yes, no) in enumerate(zip(*branches)):
         left, right = node.graph.fact(yes), node.graph.fact(no)
         if not left.agrees(right):
             raise node.error(
                 f"its condition is only known while running, and the branches differ: {left} and {right}"
             )
-        part = node.with_name(node.outputs[place]) if place < len(node.outputs) else node
+        part = node.with_name(node.outputs[index]) if index < len(node.outputs) else node
         outlets.append(part.wire(Elementwise("where"), [condition, yes, no]))
     return outlets
 

@@ -48,7 +48,7 @@ class _While:
         sizes = (len(self._function.inputs), len(self._function.outputs), len(condition.inputs))
         if sizes != (count, count, count) or len(condition.outputs) != 1:
             raise node.error(f"its functions do not fit {count} variables; export the model again")
-        self._constant = [self._stays(place) for place in range(count)]
+        self._constant = [self._stays(index) for index in range(count)]
 
     def _stays(self, place: int) -> bool:
         """Whether the body passes a variable on unchanged."""
@@ -86,8 +86,8 @@ class _While:
 
     def _sources(self, model: TypedNetwork, names: Sequence[str]) -> dict[OutletId, int]:
         """The inputs of a model -> the number of the variable."""
-        places = {name: place for place, name in enumerate(names)}
-        return {outlet: places[model.graph.label(outlet)] for outlet in model.graph.inputs}
+        indices = {name: index for index, name in enumerate(names)}
+        return {outlet: indices[model.graph.label(outlet)] for outlet in model.graph.inputs}
 
     def wire(self) -> list[OutletId]:
         """The outlets of the variables after the loop."""
@@ -103,7 +103,7 @@ class _While:
     @cached_property
     def _counters(self) -> dict[int, Counter]:
         body = self._body
-        values = {place: self._node.graph.fact(outlet).value for place, outlet in enumerate(self._first)}
+        values = {index: self._node.graph.fact(outlet).value for index, outlet in enumerate(self._first)}
         return counters(body, self._sources(body, self._function.inputs), values)
 
     def _iterations(self) -> TDim:
@@ -278,12 +278,12 @@ class _While:
 
     def _results(self, values: Mapping[int, OutletId], iterations: TDim) -> list[OutletId]:
         results: list[OutletId] = []
-        for place, first in enumerate(self._first):
-            counter = self._counters.get(place)
-            if place in values:
-                results.append(values[place])
-            elif counter is not None and not self._constant[place]:
-                results.append(self._at(place, counter, iterations, "last"))
+        for index, first in enumerate(self._first):
+            counter = self._counters.get(index)
+            if index in values:
+                results.append(values[index])
+            elif counter is not None and not self._constant[index]:
+                results.append(self._at(index, counter, iterations, "last"))
             else:
                 results.append(first)
         return results

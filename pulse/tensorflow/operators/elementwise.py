@@ -61,7 +61,7 @@ def exp(node: TensorflowNode) -> OutletId:
     phase = node.as_real(node.input(0), 1)
     parts = [node.wire(Elementwise(kind), [phase], kind) for kind in ("cos", "sin")]
     real, imaginary = (
-        node.wire(Elementwise("mul"), [size, part], f"part_{place}") for place, part in enumerate(parts)
+        node.wire(Elementwise("mul"), [size, part], f"part_{index}") for index, part in enumerate(parts)
     )
     return pair(node, real, imaginary)
 

@@ -110,8 +110,8 @@ def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int
     product = cell.wire("product", MatMul(), xh, wires["w"])
     gates = cell.wire("gates", Elementwise("add"), product, wires["b"])
     size = cs.shape[1]
-    for place, name in enumerate(GATES.get(node.op_type, GATES["BlockLSTM"])):
-        start = size * place
+    for index, name in enumerate(GATES.get(node.op_type, GATES["BlockLSTM"])):
+        start = size * index
         wires[name] = cell.wire(f"{name}_gate", Slice(1, start, start + size), gates)
     bias = node.real("forget_bias", 1.0) if node.op_type != "BlockLSTMV2" else 0.0
     if bias:

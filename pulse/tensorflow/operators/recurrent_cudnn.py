@@ -92,9 +92,9 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
     for layer in range(layers):
         y, ends = _layer(node, y, begin, layer, matrices[layer], biases[layer])
         last.append(ends)
-    states = [_join(node, list(each), f"last{place}") for place, each in enumerate(zip(*last))]
+    states = [_join(node, list(each), f"last{index}") for index, each in enumerate(zip(*last))]
     if not major:
-        y, *states = (_exchange(node, each, f"back{place}") for place, each in enumerate((y, *states)))
+        y, *states = (_exchange(node, each, f"back{index}") for index, each in enumerate((y, *states)))
     return [node.name_result(y), *states, *([node.input(C)] if kind != "lstm" else [])]
 
 
@@ -132,8 +132,8 @@ def _layer(
         return node.constant(np.ascontiguousarray(np.stack(values)), f"{name}{layer}")
 
     w, r = (
-        stack(name, [pair[place][list(order)].reshape(len(order) * size, -1) for pair in matrices])
-        for place, name in enumerate("wr")
+        stack(name, [pair[index][list(order)].reshape(len(order) * size, -1) for pair in matrices])
+        for index, name in enumerate("wr")
     )
     b = stack("b", [np.concatenate([part[list(order)].ravel() for part in pair]) for pair in biases])
     mine = Slice(0, TDim.of(ways * layer), TDim.of(ways * (layer + 1)))

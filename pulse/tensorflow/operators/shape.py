@@ -23,8 +23,8 @@ def shape(node: TensorflowNode) -> OutletId:
 def shapes(node: TensorflowNode) -> list[OutletId]:
     """The dims of each tensor."""
     return [
-        node.dims_constant(node.graph.fact(x).shape, f"shape{place}")
-        for place, x in enumerate(node.given_inputs())
+        node.dims_constant(node.graph.fact(x).shape, f"shape{index}")
+        for index, x in enumerate(node.given_inputs())
     ]
 
 

@@ -35,8 +35,8 @@ def space_to_batch(node: TensorflowNode) -> OutletId:
         block_shape += [size // step, TDim.of(step)]
     rest = shape[1 + count :]
     x = node.wire(Reshape((*block_shape, *rest)), [x], "blocks")
-    inner = [2 + 2 * place for place in range(count)]
-    outer = [1 + 2 * place for place in range(count)]
+    inner = [2 + 2 * index for index in range(count)]
+    outer = [1 + 2 * index for index in range(count)]
     order = (*inner, 0, *outer, *range(1 + 2 * count, 1 + 2 * count + len(rest)))
     x = node.wire(Transpose(order), [x], "moved")
     batch = shape[0]
@@ -58,8 +58,8 @@ def batch_to_space(node: TensorflowNode) -> OutletId:
     batch, rest = shape[0] // whole, shape[1 + count :]
     x = node.wire(Reshape((*(TDim.of(step) for step in block), batch, *shape[1:])), [node.input(0)], "blocks")
     order = [count]
-    for place in range(count):
-        order += [count + 1 + place, place]
+    for index in range(count):
+        order += [count + 1 + index, index]
     order += list(range(2 * count + 1, 2 * count + 1 + len(rest)))
     x = node.wire(Transpose(tuple(order)), [x], "moved")
     sizes = [size * step for size, step in zip(shape[1:], block)]

@@ -130,10 +130,10 @@ def split_v(node: TensorflowNode) -> list[OutletId]:
     shape = node.fact(0).shape
     axis = node.axis(node.whole(2, "axis"), len(shape) - node.is_complex())
     sizes = list(node.dims(1, "sizes"))
-    for place, size in enumerate(sizes):
+    for index, size in enumerate(sizes):
         if size == -1:
-            rest = (other for number, other in enumerate(sizes) if number != place)
-            sizes[place] = shape[axis] - sum(rest, TDim.of(0))
+            rest = (other for number, other in enumerate(sizes) if number != index)
+            sizes[index] = shape[axis] - sum(rest, TDim.of(0))
     unify(sum(sizes, TDim.of(0)), shape[axis], f"{node.wire_name} (SplitV): the parts of axis {axis}")
     return _parts(node, node.input(0), axis, sizes)
 
@@ -160,7 +160,7 @@ def roll(node: TensorflowNode) -> OutletId:
     shifts, axes = node.integers(1, "shift"), node.integers(2, "axis")
     if len(shifts) != len(axes):
         raise node.error(f"{len(shifts)} shifts for {len(axes)} axes")
-    for place, (shift, axis) in enumerate(zip(shifts, axes)):
+    for index, (shift, axis) in enumerate(zip(shifts, axes)):
         axis = node.axis(axis, len(shape))
         size = shape[axis]
         if not size.is_const:
@@ -169,10 +169,10 @@ def roll(node: TensorflowNode) -> OutletId:
             )
         cut = TDim.of((int(size) - shift) % int(size) if int(size) else 0)
         ends = [
-            node.wire(Slice(axis, *pair), [x], f"part{place}_{i}")
+            node.wire(Slice(axis, *pair), [x], f"part{index}_{i}")
             for i, pair in enumerate(((cut, size), (TDim.of(0), cut)))
         ]
-        x = node.wire(Concat(axis), ends, "" if place == len(axes) - 1 else f"turned{place}")
+        x = node.wire(Concat(axis), ends, "" if index == len(axes) - 1 else f"turned{index}")
     return x
 
 

@@ -68,7 +68,7 @@ def arctangent(node: TensorflowNode, y: OutletId, x: OutletId, dtype: "np.dtype[
     """The angle of the points (x, y), between -pi and pi."""
     zero, pi = node.number(0, dtype, "zero"), node.number(np.pi, dtype, "pi")
     half = node.number(np.pi / 2, dtype, "half")
-    wide = [node.wire(Elementwise("abs"), [each], f"size{place}") for place, each in enumerate((x, y))]
+    wide = [node.wire(Elementwise("abs"), [each], f"size{index}") for index, each in enumerate((x, y))]
     steep = node.wire(Elementwise("greater"), [wide[1], wide[0]], "steep")
     low = node.wire(Elementwise("min"), wide, "low")
     high = node.wire(Elementwise("max"), wide, "high")

@@ -302,8 +302,8 @@ def function_model(
     current_spending().unfold(len(function.nodes), title)
     states: dict[str, InferenceFact] = {}
     feeds: dict[NodeOutput, InferenceFact] = {}
-    for place, (name, fact) in enumerate(zip(function.inputs, facts)):
-        if place in assigned:
+    for index, (name, fact) in enumerate(zip(function.inputs, facts)):
+        if index in assigned:
             states[name] = InferenceFact(fact.dtype, fact.shape)
         else:
             feeds[NodeOutput(name)] = InferenceFact(fact.dtype, fact.shape, fact.value)
@@ -312,7 +312,7 @@ def function_model(
     ]
     names = [*dict.fromkeys([*(each.node for each in function.outputs), *function.effects])]
     graph = prepare_graph([*arguments, *function.nodes], library, title, names)
-    fetches = {f"{place}": endpoint for place, endpoint in enumerate(function.outputs)}
+    fetches = {f"{index}": endpoint for index, endpoint in enumerate(function.outputs)}
     request = Request(fetches, function.effects if states else (), feeds, frozen=not states, held=states)
     return build_model(graph, library, request, scope).analyse()
 

@@ -50,11 +50,11 @@ def order(nodes: dict[str, GraphNode], after: dict[str, set[str]], title: str) -
     Raises LoadError: there is a cycle
     """
     waiting = {name: {other for other in after.get(name, ()) if other in nodes} for name in nodes}
-    places = {name: place for place, name in enumerate(nodes)}
+    indices = {name: index for index, name in enumerate(nodes)}
     result: list[GraphNode] = []
     state: dict[str, int] = {}
     for first in nodes:
-        stack = [(first, iter(sorted(waiting[first], key=places.__getitem__)))]
+        stack = [(first, iter(sorted(waiting[first], key=indices.__getitem__)))]
         if first in state:
             continue
         state[first] = 1
@@ -67,7 +67,7 @@ def order(nodes: dict[str, GraphNode], after: dict[str, set[str]], title: str) -
                 stack.pop()
             elif other not in state:
                 state[other] = 1
-                stack.append((other, iter(sorted(waiting[other], key=places.__getitem__))))
+                stack.append((other, iter(sorted(waiting[other], key=indices.__getitem__))))
             elif state[other] == 1:
                 raise LoadError(
                     f"{title}: {other} ({nodes[other].op}) needs its own result; export the model again"

@@ -154,7 +154,7 @@ class _Conversion:
         condition = self._function(f"{name}/condition", before | constants, types, [decided.inputs[0]])
         body = self._function(f"{name}/body", updates | constants, types, results)
         whole = self._unique(name or "while")
-        exits = {exit_: place for place, variable in enumerate(loop.variables) for exit_ in variable.exits}
+        exits = {exit_: index for index, variable in enumerate(loop.variables) for exit_ in variable.exits}
         enters = [node.name for node in (*(variable.enter for variable in loop.variables), *loop.constant)]
         inside = find_reached(self._graph, enters, set(exits))
         nodes: list[GraphNode] = []

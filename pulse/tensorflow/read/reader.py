@@ -119,7 +119,7 @@ def _of_graph(
     endpoints_read = {each for node in needed.values() for each in node.inputs} | set(fetches.values())
     ends = {*input_values, *constant_values}
     places = {name: each for name, each in places.items() if each in endpoints_read or name in ends}
-    order = {name: place for place, name in enumerate(nodes)}
+    order = {name: index for index, name in enumerate(nodes)}
     listed = sorted(places.items(), key=lambda item: (order[item[1].node], item[1].slot))
     return _model(contents, nodes, dict(listed), fetches, (), input_values, constant_values)
 
@@ -224,7 +224,7 @@ def _dim(dims: "tuple[int | None, ...]", axis: int) -> int | str | None:
     """A size, or the name of an unknown one: of streams before frames, of frames; none for others."""
     if dims[axis] is not None:
         return dims[axis]
-    unknown = [place for place, dim in enumerate(dims) if dim is None]
+    unknown = [index for index, dim in enumerate(dims) if dim is None]
     if len(unknown) > 1 and axis == 0:
         return _STREAMS
     return _TIMES if axis == unknown[len(unknown) > 1 and unknown[0] == 0] else None

@@ -48,11 +48,11 @@ def unpack(node: TfliteNode) -> list[OutletId]:
     axis = node.axis(node.integer("Axis", 0), len(shape))
     unify(shape[axis], TDim.of(len(node.makes)), f"{node.wire_name} (UNPACK): the entries of axis {axis}")
     outlets: list[OutletId] = []
-    for place in range(len(node.makes)):
-        part = node.with_name(node.outputs[place])
-        x = requantize_input(node, 0, f"moved{place}", place)
+    for index in range(len(node.makes)):
+        part = node.with_name(node.outputs[index])
+        x = requantize_input(node, 0, f"moved{index}", index)
         if len(node.makes) > 1:
-            x = part.wire(Slice(axis, TDim.of(place), TDim.of(place + 1)), [x], "entry")
+            x = part.wire(Slice(axis, TDim.of(index), TDim.of(index + 1)), [x], "entry")
         outlets.append(part.wire(RemoveAxis(axis), [x]))
     return outlets
 

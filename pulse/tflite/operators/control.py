@@ -50,9 +50,9 @@ def _run(
 ) -> list[OutletId]:
     """A subgraph wired in the place of the node, or into another graph."""
     graph = node.graph if graph is None else graph
-    facts = {place: graph.fact(outlet) for place, outlet in enumerate(inputs)}
+    facts = {index: graph.fact(outlet) for index, outlet in enumerate(inputs)}
     body = _to_typed(node, option, facts)
-    feeds = {f"in{place}": outlet for place, outlet in enumerate(inputs)}
+    feeds = {f"in{index}": outlet for index, outlet in enumerate(inputs)}
     results = inline(graph, body, feeds)
     if (len(results) < len(node.makes) and option != "CondSubgraphIndex") or not results:
         raise node.error(f"its subgraph gives {len(results)} tensors for {len(node.makes)}")
@@ -64,15 +64,15 @@ def _op(node: TfliteNode) -> Sequence[OutletId]:
     states = [node.input(slot) for slot in range(len(node.inputs))]
     facts = [TypedFact(fact.dtype, fact.shape) for fact in map(node.graph.fact, states)]
     graph = TypedGraph()
-    sources = [graph.add(f"state{place}", Source(fact), (), [fact])[0] for place, fact in enumerate(facts)]
+    sources = [graph.add(f"state{index}", Source(fact), (), [fact])[0] for index, fact in enumerate(facts)]
     graph.inputs = list(sources)
     inner = TypedNetwork(graph, node.scope, node.wire_name, spending=current_spending())
     after = _run(node, "BodySubgraphIndex", sources, graph)
     go_on = _run(node, "CondSubgraphIndex", after, graph)[0]
-    graph.set_outputs([go_on, *after], ["go_on", *(f"next{place}" for place in range(len(after)))])
+    graph.set_outputs([go_on, *after], ["go_on", *(f"next{index}" for index in range(len(after)))])
     first = _run(node, "CondSubgraphIndex", states)[0]
     limit = node.constant(np.array(np.iinfo(np.int64).max), "endless")
-    names = ("iteration", "going", *(f"state{place}" for place in range(len(states))))
+    names = ("iteration", "going", *(f"state{index}" for index in range(len(states))))
     return wire(node.graph, node.wire_name, Loop(inner, names, (), None), [limit, first, *states])
 
 
@@ -89,8 +89,8 @@ def if_(node: TfliteNode) -> Sequence[OutletId]:
         if not node.graph.fact(yes).agrees(node.graph.fact(no)):
             raise node.error(f"its branches give {node.graph.fact(yes)} and {node.graph.fact(no)}")
     return [
-        node.each("where", condition, yes, no, suffix=f"chosen{place}")
-        for place, (yes, no) in enumerate(zip(then, otherwise))
+        node.each("where", condition, yes, no, suffix=f"chosen{index}")
+        for index, (yes, no) in enumerate(zip(then, otherwise))
     ]
 
 

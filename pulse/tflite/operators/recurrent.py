@@ -68,7 +68,7 @@ def _layer(
     )
     names = ("h", "c")[: len(states)]
     optional = names if peepholes is None else (*names, "p")
-    operands = [x, *(node.constant(value, f"weights{place}") for place, value in enumerate(weights))]
+    operands = [x, *(node.constant(value, f"weights{index}") for index, value in enumerate(weights))]
     operands += [node.input(slot) for slot in states]
     if peepholes is not None:
         operands.append(node.constant(peepholes, "peepholes"))

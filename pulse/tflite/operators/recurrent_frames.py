@@ -35,7 +35,7 @@ def scan_frames(
         return [node.wire(AddAxis(axis), [after[0]]), *after]
     graph = TypedGraph()
     part = TypedFact(fact.dtype, (*fact.shape[:axis], *fact.shape[axis + 1 :]))
-    names = [f"state{place}" for place in range(len(states))]
+    names = [f"state{index}" for index in range(len(states))]
     facts = [part, *(TypedFact(each.dtype, each.shape) for each in map(node.graph.fact, states))]
     sources = [graph.add(name, Source(each), (), [each])[0] for name, each in zip(("frame", *names), facts)]
     graph.inputs = list(sources)

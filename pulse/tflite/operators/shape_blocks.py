@@ -78,7 +78,7 @@ def batch_to_space(node: TfliteNode) -> OutletId:
         batch = _divide(node, batch, size, "batch")
     rest: Shape = shape[1 + count :]
     block_shape = [*(TDim.of(size) for size in sizes), batch, *shape[1:]]
-    pairs = chain.from_iterable((count + 1 + place, place) for place in range(count))
+    pairs = chain.from_iterable((count + 1 + index, index) for index in range(count))
     perm = [count, *pairs, *range(2 * count + 1, 2 * count + 1 + len(rest))]
     whole = [dim * size for dim, size in zip(shape[1:], sizes)]
     x = _rearrange(node, requantize_input(node), block_shape, perm, [batch, *whole, *rest], "space")

@@ -108,9 +108,9 @@ def _parts(node: TfliteNode, slot: int, axis: int, sizes: Sequence[TDim]) -> lis
     require_real(node)
     outlets: list[OutletId] = []
     start = TDim.of(0)
-    for place, size in enumerate(sizes):
-        x = requantize_input(node, slot, f"moved{place}", place)
-        outlets.append(node.with_name(node.outputs[place]).wire(Slice(axis, start, start + size), [x]))
+    for index, size in enumerate(sizes):
+        x = requantize_input(node, slot, f"moved{index}", index)
+        outlets.append(node.with_name(node.outputs[index]).wire(Slice(axis, start, start + size), [x]))
         start = start + size
     return outlets
 

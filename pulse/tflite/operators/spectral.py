@@ -54,7 +54,7 @@ def _fit_length(node: TfliteNode, x: OutletId, axis: int, length: int) -> Outlet
         return node.wire(Slice(axis, TDim.of(0), TDim.of(length)), [x], f"cut{axis}")
     if int(missing) == 0:
         return x
-    pads = tuple((ZERO, missing) if place == axis else NO_PAD for place in range(fact.rank))
+    pads = tuple((ZERO, missing) if index == axis else NO_PAD for index in range(fact.rank))
     return node.wire(Pad(pads), [x], f"filled{axis}")
 
 

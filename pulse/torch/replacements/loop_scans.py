@@ -107,7 +107,7 @@ class _Body:
         self._graph = graph
         self._number = loop.number
         self._levels = _levels(graph, loop)
-        self._places = {id(value): place for place, node in enumerate(graph) for value in node.outputs}
+        self._places = {id(value): index for index, node in enumerate(graph) for value in node.outputs}
         self._nodes: list[Any] = []
         self._steps: set[int] = set()
         self._copies: dict[tuple[int, int], Any] = {}
@@ -391,8 +391,8 @@ def _use_instead(graph: Any, old: Any, new: Any) -> None:
 
 
 def _replace_output(graph: Any, old: Any, new: Any) -> None:
-    for place, output in enumerate(graph.outputs):
+    for index, output in enumerate(graph.outputs):
         if output is old:
             name, old.name = old.name, f"{old.name}_step"
-            graph.outputs[place] = new
+            graph.outputs[index] = new
             new.name = name

@@ -95,7 +95,7 @@ def _layer(torch: Any, cell: OnnxCell, function: Any, *arguments: Any) -> Any:
     last: list[list[Any]] = []
     for layer in range(count):
         begin = layer * directions
-        parts = [weights[place * each : (place + 1) * each] for place in range(begin, begin + directions)]
+        parts = [weights[index * each : (index + 1) * each] for index in range(begin, begin + directions)]
         x, *ends = _node(
             torch, cell, x, parts, [state[begin : begin + directions] for state in states], biased
         )

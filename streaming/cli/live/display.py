@@ -110,15 +110,15 @@ class _Display:
             return
         each = (width - 2 * (len(sides) - 1)) // len(sides)
         rows = [[Text(name, "dim") for name, _ in sides]]
-        for place in range(min(MAX_METERS, max(len(peaks) for _, peaks in sides))):
-            rows.append([self._meter(peaks, place, each) for _, peaks in sides])
+        for index in range(min(MAX_METERS, max(len(peaks) for _, peaks in sides))):
+            rows.append([self._meter(peaks, index, each) for _, peaks in sides])
         if any(len(peaks) > MAX_METERS for _, peaks in sides):
             rows.append([_others(peaks) for _, peaks in sides])
         for row in rows:
             line = Text(no_wrap=True)
-            for place, cell in enumerate(row):
+            for index, cell in enumerate(row):
                 cell.truncate(each, overflow="ellipsis", pad=True)
-                line.append_text(cell).append("  " if place + 1 < len(row) else "")
+                line.append_text(cell).append("  " if index + 1 < len(row) else "")
             yield line
 
     def _meter(self, peaks: tuple[Peak, ...], place: int, width: int) -> "Text":

@@ -71,21 +71,21 @@ class LaneGroup(NotCopyable):
         """Run a turn: step the waiting pulses of each stream, up to the most of a turn."""
         streams, self.ready = sorted(self.ready, key=_waiting_pulses, reverse=True), {}
         pulses = [min(stream.waiting_pulses, self._most_pulses) for stream in streams]
-        for place, (stream, count) in enumerate(zip(streams, pulses)):
+        for index, (stream, count) in enumerate(zip(streams, pulses)):
             inputs = stream.take_pulses(count)
             for each in self._inputs:
-                each.put(place, inputs[each.name], count)
+                each.put(index, inputs[each.name], count)
         started_ns = time.monotonic_ns()
         steps, failed = self._run_steps([stream.lane for stream in streams], pulses)
         ended_ns = time.monotonic_ns()
         answers: list[tuple[LaneStream, Answer]] = []
         results = TurnResults(steps)
-        for place, (stream, count) in enumerate(zip(streams, pulses)):
-            stepped = failed.get(place, count)
+        for index, (stream, count) in enumerate(zip(streams, pulses)):
+            stepped = failed.get(index, count)
             if stepped:
                 step = TurnTimes(stream.arrived_ns, started_ns, ended_ns, stepped)
-                answers.append((stream, stream.answer_of(results, place, step)))
-            if place in failed:
+                answers.append((stream, stream.answer_of(results, index, step)))
+            if index in failed:
                 answers.append((stream, stream.fail(self._lanes[stream.lane].failure("in this stream"))))
         return answers
 
@@ -102,7 +102,7 @@ class LaneGroup(NotCopyable):
                 steps.append(self._run_lanes(lanes[:count], number, failed))
             except FaultError as error:
                 steps.append(_of_places(error.outputs, [p for p in range(count) if p not in failed], count))
-                failed.update((place, number) for place in range(count) if lanes[place] in error.lanes)
+                failed.update((index, number) for index in range(count) if lanes[index] in error.lanes)
             self.cost.record(time.thread_time_ns() - started_ns, count)
         return steps, failed
 
