@@ -7,7 +7,7 @@ from pulse.support.bounds import FAR, FAR_FRAMES
 
 
 def expression(length: TDim, variable: str = "n") -> str:
-    """A length of one symbol as C, which calls ``floor_div``, ``least`` and ``most``. Raises WriteError."""
+    """A length of one symbol as C, which calls the functions of ``shell.c`` for it. Raises WriteError."""
     terms = [f"INT64_C({length.const})"] if length.const or not length.terms else []
     for monomial, coefficient in length.terms:
         factors = [f"INT64_C({coefficient})"] if coefficient != 1 else []
@@ -21,7 +21,7 @@ def _atom(atom: Atom, variable: str) -> str:
     if isinstance(atom, Div):
         return f"floor_div({expression(atom.num, variable)}, {atom.k})"
     if isinstance(atom, Min | Max):
-        name, (first, *others) = "least" if isinstance(atom, Min) else "most", atom.options
+        name, (first, *others) = "min_i64" if isinstance(atom, Min) else "max_i64", atom.options
         text = expression(first, variable)
         for other in others:
             text = f"{name}({text}, {expression(other, variable)})"
