@@ -13,7 +13,7 @@ from pulse.deploy.expressions import expression
 from pulse.dim.scope import SymbolScope
 
 LENGTHS = ("3*T - 7", "(T + 3)/4", "max(0, T - 5)", "min(T, 40)", "max(1, min(2*T, T + 9)/3)", "(T >= 8)*T")
-LARGEST = 64
+MAX_FRAMES = 64
 HELPERS = re.compile(r"^static int64_t \w+_(?:div|i64)\(.*$", re.MULTILINE)
 
 
@@ -34,11 +34,11 @@ def test_lengths_in_c_are_those_of_the_dims(tmp_path: Path) -> None:
     source, program = tmp_path / "lengths.c", tmp_path / "lengths"
     source.write_text(
         f"#include <stdint.h>\n#include <stdio.h>\n{helpers()}\n"
-        f"int main(void) {{\n  for (int64_t n = 0; n <= {LARGEST}; n++) {{\n{prints}  }}\n  return 0;\n}}\n"
+        f"int main(void) {{\n  for (int64_t n = 0; n <= {MAX_FRAMES}; n++) {{\n{prints}  }}\n  return 0;\n}}\n"
     )
     subprocess.run(
         ("cc", "-std=c99", "-Werror", "-Wno-unused-function", "-O1", source, "-o", program), check=True
     )
     output = subprocess.run((program,), check=True, capture_output=True, text=True).stdout
-    expected = [dim.eval({symbol: frames}) for frames in range(LARGEST + 1) for dim in dims]
+    expected = [dim.eval({symbol: frames}) for frames in range(MAX_FRAMES + 1) for dim in dims]
     assert [int(number) for number in output.split()] == expected
