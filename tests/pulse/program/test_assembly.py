@@ -51,7 +51,7 @@ PLAIN_LOOPS = {
     "chain64": "LLVM makes the vectors of float64 and integers",
 }
 """Of the width that LLVM prefers, which is half a register on some processors with AVX-512."""
-MOVES = {"copy": "moves only", "gather": "moves only"}
+MOVES = {"copy": "moves only", "gather": "moves only", "pairs": "moves only"}
 
 
 def kernels_to_show(names: Any) -> Any:
