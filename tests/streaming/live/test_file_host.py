@@ -222,7 +222,7 @@ def test_a_full_disk_ends_the_run(tmp_path, monkeypatch, early):
     x, plan = noise(RATE, 1) / 4, Plan(RATE, block_frames=100)
     play(
         FileHost(write_sound(tmp_path / "in.wav", x), pace=None), cached_program(), plan
-    )  # what it compiles has room
+    )  # what it compiles fits
     halt = HaltedFile(monkeypatch, 30 if early else -1)
     host = FileHost(tmp_path / "in.wav", tmp_path / "out.wav", pace=1.0 if early else None)
     full = r"out\.wav: cannot be written \(File too large\); free some space"

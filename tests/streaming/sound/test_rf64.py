@@ -92,7 +92,7 @@ def test_a_file_beyond_4_gib_is_read(tmp_path):
 @pytest.mark.parametrize("room", [0, 1])
 @pytest.mark.parametrize("encoding", ["PCM_16", "PCM_24"])
 def test_no_room_to_become_longer(tmp_path, monkeypatch, encoding, room):
-    """The file is as it was, whether some bytes have room or none; it is reported."""
+    """The file is as it was, whether some bytes fit or none; it is reported."""
     x = noise(3001, 1)
     usual = write_sound(tmp_path / "usual.wav", x, encoding).read_bytes()
     monkeypatch.setattr(rf64, "MAX_SIZE", 1000)
