@@ -1,5 +1,7 @@
 """When the model is late: every frame is accounted for, and the sound afterwards is where it belongs."""
 
+from math import ceil
+
 import numpy as np
 import pytest
 from hypothesis import event, given, settings
@@ -139,20 +141,24 @@ def test_a_callback_that_is_too_slow():
     np.testing.assert_array_equal(played, x)
 
 
+MAX_TROUBLES, MAX_TROUBLE_S = 5, 0.3
+
+
 def any_trouble(data):
     """Stalls, slow pulses, late callbacks, pauses of the device, in any order; then all is well again."""
     policy = data.draw(st.sampled_from(GOING_ON), "policy")
     engine = data.draw(st.sampled_from([*ENGINES]), "engine")
     block = data.draw(st.sampled_from([50, 160, 333]), "block")
     pulse_frames = data.draw(st.sampled_from([16, 160, 480]), "pulse")
-    x, at, pieces = numbered_sound(300 * block), 0, []
+    blocks = MAX_TROUBLES * (40 + ceil(MAX_TROUBLE_S * RATE / block)) + 100  # the last ones are without any
+    x, at, pieces = numbered_sound(blocks * block), 0, []
     with runs(cached_program(pulse_frames=pulse_frames), block=block, policy=policy, engine=engine) as (
         host,
         live,
     ):
-        for _ in range(data.draw(st.integers(1, 5), "troubles")):
+        for _ in range(data.draw(st.integers(1, MAX_TROUBLES), "troubles")):
             kind = data.draw(st.sampled_from(["stall", "slow", "late", "gone"]))
-            size_s = data.draw(st.floats(0.0, 0.3))
+            size_s = data.draw(st.floats(0.0, MAX_TROUBLE_S))
             event(kind)
             count = data.draw(st.integers(1, 40)) * block
             if kind == "stall":
