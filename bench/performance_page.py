@@ -30,7 +30,8 @@ median, lowest and highest. *least* is the roofline, the longer of two times: th
 state of a step, at the speed measured for a working set of this size in the same rounds, and that of its
 multiply-adds at the measured peak. Its *times* is the p50 of pulse divided by it. *target* is the ratio to
 reach; a missed target is set in bold. *pulse, special rows* is the same program after `specialise`
-([special.md](special.md)), with the processor time that this took, for the models where it is worth it.
+([special.md](special.md)), with the processor time that this took, for the models that gain 2 % or more
+(`min_gain=1.02`).
 """
 
 COLUMNS = ("model, pulse", "runtime", "p50", "p90", "p99", "p99.9", "max", "times", "target")

@@ -59,17 +59,21 @@ class Program(Executable):
         return self
 
     def specialise(
-        self, seconds: float = SPECIAL_SECONDS, megabytes: float = SPECIAL_MEGABYTES
+        self,
+        seconds: float = SPECIAL_SECONDS,
+        megabytes: float = SPECIAL_MEGABYTES,
+        min_gain: float | None = None,
     ) -> "Specialisation":
         """Compile separate machine code for single rows, with their shapes as constants; the results are bit-identical.
 
-        If the code makes a step at least 1.1 times as fast, all streams use it at once, running ones too: call this
-        method in a separate thread while they run. The code is stored in the folder of compiled kernels. ``save`` of a
-        program that was compiled in this process stores that it is specialised.
+        If the code makes a step ``min_gain`` times as fast, by default 1.1 times, all streams use it at once, running
+        ones too: call this method in a separate thread while they run. The code is stored in the folder of compiled
+        kernels. ``save`` of a program that was compiled in this process stores that it is specialised.
 
         seconds    processor time after which no further rows are compiled
         megabytes  machine code after which no further rows are compiled
-        Raises     InputError: the numpy backend has no rows; CompileError
+        min_gain   the least speed-up of a step for which streams use the code, from 1; None: 1.1
+        Raises     InputError: the numpy backend has no rows, or ``min_gain`` is below 1; CompileError
         """
         raise InputError(f"the {self.backend} backend has no rows to specialise; use the numba backend")
 

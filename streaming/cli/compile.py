@@ -31,12 +31,19 @@ def compile(
         typer.Option(
             "--specialise",
             help=(
-                "Compile machine code for the shapes of this program, if a step gets 1.1 times as fast or more. Takes"
-                " some seconds; the code is stored in this machine's folder of kernels, and the file only requests "
-                "it."
+                "Compile machine code for the shapes of this program, if a step gets 1.1 times as fast or more"
+                " (--min-gain). Takes some seconds; the code is stored in this machine's folder of kernels, and the"
+                " file only requests it."
             ),
         ),
     ] = False,
+    min_gain: Annotated[
+        float | None,
+        typer.Option(
+            metavar="TIMES",
+            help="With --specialise: the least speed-up of a step for which the code is used. Default: 1.1.",
+        ),
+    ] = None,
     check: Annotated[
         bool,
         typer.Option(
@@ -62,11 +69,14 @@ def compile(
       pulse compile model.onnx --specialise -o fast.pulse   code for these shapes, on this machine
     """
     from pulse.errors import InputError
+    from pulse.support.wording import spell
     from streaming.cli.model import kernel_preparation, open_model
     from streaming.files.atomic import refuse_same
     from streaming.reports.compilation import compile_to_file
 
     opened = open_model(model, model_options)
+    if min_gain is not None and not specialise:
+        raise InputError(f"{spell('min_gain', min_gain)}: give {spell('specialise', True)} too")
     if opened.model.program is not None:
         raise InputError(f"{model}: is a program already; give the model to compile it otherwise")
     path = output or Path(f"{opened.title}.pulse")
@@ -75,7 +85,7 @@ def compile(
     program = pulsed.compile(
         weights=weights or "f32", prepare=kernel_preparation(), activations=activations or "f32"
     )
-    special = program.specialise() if specialise else None
+    special = program.specialise(min_gain=min_gain) if specialise else None
     choice = proof.choice() if check else None
     report = compile_to_file(opened, program, path, choice, kernel_preparation(), special)
     report_options.print(report)

@@ -22,6 +22,8 @@ OPTIONS = {
     "weights": "--weights",
     "activations": "--activations",
     "threads": "--threads",
+    "specialise": "--specialise",
+    "min_gain": "--min-gain",
     "budget": "--budget",
     "signature": "--signature",
     "example": "--example",

@@ -11,15 +11,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from pulse.errors import InputError
 from pulse.jit.special import special_functions
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.native.special_trial import SpecialTrial
 from pulse.program.table.kernel_rows import KernelRows, put, rows_by_kernel
 from pulse.program.table.table import RowTable, link
 from pulse.support.record import record
+from pulse.support.wording import spell
 
 MIN_GAIN = 1.1
-"""The least speed-up of a step for which special rows are worth their memory."""
+"""The least speed-up of a step for which special rows are worth their memory, unless the caller says otherwise."""
 MIN_KERNEL_GAIN = 1.02
 """A kernel stays as it is if its rows would not get this many times as fast."""
 MIN_SHARE = 0.01
@@ -64,13 +66,21 @@ class Specialisation:
         return f"{self.rows} of {self.total} rows, a step {self.gain:.2f} times as fast ({cost})"
 
 
-def specialise(program: NativeExecutable, seconds: float, megabytes: float) -> Specialisation:
+def specialise(
+    program: NativeExecutable, seconds: float, megabytes: float, min_gain: float | None = None
+) -> Specialisation:
     """Compile special rows for the kernels that take most of a step, and let all streams of the program run them.
 
     seconds    processor time after which no further rows are compiled
     megabytes  machine code after which no further rows are compiled
-    Raises     CompileError
+    min_gain   the least speed-up of a step for which streams run the rows; None: ``MIN_GAIN``
+    Raises     InputError: ``min_gain`` is below 1; CompileError
     """
+    if min_gain is not None and not min_gain >= 1:
+        raise InputError(
+            f"{spell('min_gain', min_gain)}: the least speed-up of a step is a number from 1, such as 1.05"
+        )
+    least = MIN_GAIN if min_gain is None else min_gain
     begin_s = time.thread_time()
     trial, generic = SpecialTrial(program), link(program.unlinked)
     hot = _hot_rows(program, trial, generic)
@@ -91,8 +101,8 @@ def specialise(program: NativeExecutable, seconds: float, megabytes: float) -> S
     reason = ""
     if not trial.agree(generic, special):
         reason = "they do not give the same bits"
-    elif before_s < MIN_GAIN * after_s:
-        reason = f"a step is {before_s / after_s:.2f} times as fast; less than {MIN_GAIN} is not worth it"
+    elif before_s < least * after_s:
+        reason = f"a step is {before_s / after_s:.2f} times as fast; less than {least} is not worth it"
     used = tuple(
         rows.kernel.name
         for rows in hot

@@ -36,11 +36,14 @@ class NativeStreams(NativeExecutable, Program):
         return copy
 
     def specialise(
-        self, seconds: float = SPECIAL_SECONDS, megabytes: float = SPECIAL_MEGABYTES
+        self,
+        seconds: float = SPECIAL_SECONDS,
+        megabytes: float = SPECIAL_MEGABYTES,
+        min_gain: float | None = None,
     ) -> "Specialisation":
         from pulse.program.native.special_rows import specialise
 
-        return specialise(self, seconds, megabytes)
+        return specialise(self, seconds, megabytes, min_gain)
 
     def use_special_rows(self, kernels: Sequence[str]) -> None:
         """Let all streams run the special rows of kernels that are in the folder of compiled kernels.

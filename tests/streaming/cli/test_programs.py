@@ -50,6 +50,8 @@ def test_unsupported_uses_are_refused(program):
     )
     assert "is a program already" in refusal("compile", program)
     assert "written as .pulse" in refusal("compile", "-o", "denoise.onnx")
+    assert "--min-gain 1.2: give --specialise too" in refusal("compile", "--min-gain", "1.2")
+    assert "least speed-up" in refusal("compile", "--specialise", "--min-gain", "0.5")
 
 
 def test_nothing_is_proved_without_a_check():

@@ -140,11 +140,10 @@ def test_bounds_that_are_too_small_change_nothing(monkeypatch: pytest.MonkeyPatc
     assert np.array_equal(compiled.table, before) and compiled.special_kernels == ()
 
 
-def test_without_gain_the_rows_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(special_rows, "MIN_GAIN", 100.0)
+def test_without_gain_the_rows_stay() -> None:
     compiled = fresh()
     before = compiled.table.copy()
-    report = compiled.specialise()
+    report = compiled.specialise(min_gain=100.0)
     assert not report.used and "less than 100.0 is not worth it" in str(report)
     assert np.array_equal(compiled.table, before) and compiled.special_kernels == ()
 
@@ -153,6 +152,11 @@ def test_in_one_call_and_refused() -> None:
     assert isinstance(pulse.stream(layers(), pulse=4, specialise=True), NativeProgram)
     with pytest.raises(InputError, match="numpy backend has no rows to specialise; use the numba backend"):
         program("windows", "numpy").specialise()
+    for gain in (0.9, float("nan")):
+        with pytest.raises(
+            InputError, match=f"min_gain={gain}: the least speed-up of a step is a number from 1"
+        ):
+            program("windows").specialise(min_gain=gain)
     assert Specialisation("x", (), 0, 3, 2e-6, 1e-6, 1.0, 0).gain == 2.0
 
 
