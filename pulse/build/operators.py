@@ -13,7 +13,7 @@ from pulse.errors import InputError
 from pulse.facts import DTYPES, Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.op import ModelOp
-from pulse.onnx import operators as operators
+from pulse.onnx.operators import families as families
 from pulse.onnx.read.node import OnnxOp
 from pulse.onnx.registry import DEFAULT_DOMAINS, operator_name
 from pulse.ops.op import Env, Op, Relation, Whole

@@ -35,7 +35,7 @@ def _tensorflow(content: Content, reading: Reading) -> Model:
 
 
 def _tensorflow_covers(kind: str) -> bool:
-    from pulse.tensorflow import operators as operators
+    from pulse.tensorflow.operators import families as families
     from pulse.tensorflow.registry import TRANSLATORS
 
     return kind in TRANSLATORS

@@ -18,7 +18,7 @@ OPSET = 17
 
 
 def _without_writer(op: Op, facts: Sequence[TypedFact]) -> str:
-    from pulse.onnx import operators as operators
+    from pulse.onnx.operators import families as families
 
     return "" if type(op) in WRITERS else "it cannot be written as ONNX"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pulse.onnx.operators import elementwise
+from pulse.onnx.operators import families as families
 from pulse.onnx.rules import RULES
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.program.kernels.elementwise_microops import MICRO_OPS
@@ -47,11 +48,11 @@ FOLDERS: Mapping[str, frozenset[str]] = {
     "pulse/ops": frozenset(
         {"arithmetic", "bodies", "check", "clock", "generic", "op", "stateful", "weight_units", "work"}
     ),
-    "pulse/onnx/operators": frozenset(),
-    "pulse/tensorflow/operators": frozenset(),
-    "pulse/tflite/operators": frozenset(),
-    "pulse/nnef/operators": frozenset(),
-    "pulse/program/lower": frozenset({"copy_interleaved", "stream_state"}),
+    "pulse/onnx/operators": frozenset({"families"}),
+    "pulse/tensorflow/operators": frozenset({"families"}),
+    "pulse/tflite/operators": frozenset({"families"}),
+    "pulse/nnef/operators": frozenset({"families"}),
+    "pulse/program/lower": frozenset({"copy_interleaved", "families", "stream_state"}),
     "pulse/program/kernels": frozenset(
         {"copy", "dtypes", "families", "vmath", "vmath_hyperbolic", "vmath_trigonometry"}
     ),
@@ -60,11 +61,11 @@ FOLDERS: Mapping[str, frozenset[str]] = {
 """Each folder that goes by families, and what all families in it are made of."""
 
 REGISTRARS: Mapping[str, frozenset[str]] = {
-    "pulse/onnx/operators": frozenset({"pulse.onnx.operators"}),
-    "pulse/tensorflow/operators": frozenset({"pulse.tensorflow.operators"}),
-    "pulse/tflite/operators": frozenset({"pulse.tflite.operators"}),
-    "pulse/nnef/operators": frozenset({"pulse.nnef.operators"}),
-    "pulse/program/lower": frozenset({"pulse.program.lower", "pulse.program.native.interleaved"}),
+    "pulse/onnx/operators": frozenset({"pulse.onnx.operators.families"}),
+    "pulse/tensorflow/operators": frozenset({"pulse.tensorflow.operators.families"}),
+    "pulse/tflite/operators": frozenset({"pulse.tflite.operators.families"}),
+    "pulse/nnef/operators": frozenset({"pulse.nnef.operators.families"}),
+    "pulse/program/lower": frozenset({"pulse.program.lower.families", "pulse.program.native.interleaved"}),
     "pulse/program/kernels": frozenset({"pulse.program.kernels.families"}),
 }
 """Each folder whose files register what they declare, and the modules that import them for that."""

@@ -1,6 +1,6 @@
 """docs/nnef_operators.md: the operators of NNEF and tract that are read, and those of ONNX that are written."""
 
-from pulse.nnef import operators as operators
+from pulse.nnef.operators import families as families
 from pulse.nnef.read.signatures import SIGNATURES
 from pulse.nnef.read.standard import standard_fragments
 from pulse.nnef.registry import WRITERS

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from importlib import import_module
 
-from pulse.tensorflow import operators as operators
+from pulse.tensorflow.operators import families as families
 from pulse.tensorflow.registry import TRANSLATORS
 from tests.tables.markdown import table
 

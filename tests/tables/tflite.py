@@ -1,6 +1,6 @@
 """docs/tflite_operators.md: the operators of .tflite files that are read."""
 
-from pulse.tflite import operators as operators
+from pulse.tflite.operators import families as families
 from pulse.tflite.registry import STATES, TRANSLATORS
 from tests.pulse.tflite.cases.families import all_cases
 from tests.tables.markdown import table

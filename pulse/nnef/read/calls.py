@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pulse.dim import TDim
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.nnef import operators as operators
+from pulse.nnef.operators import families as families
 from pulse.nnef.read.arithmetic import SIZE_FUNCTIONS, apply
 from pulse.nnef.read.expressions import Evaluator
 from pulse.nnef.read.files import Files

@@ -10,8 +10,8 @@ from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto, numpy_help
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import WriteError
 from pulse.facts import Array, DType
-from pulse.nnef import operators as operators
 from pulse.nnef.archive import Archive
+from pulse.nnef.operators import families as families
 from pulse.nnef.properties import properties_fragment
 from pulse.nnef.syntax import Assignment, Call, Document, Expression, Fragment, Name
 from pulse.nnef.write.bounds import bound_texts, without_bounds

@@ -13,7 +13,7 @@ from pulse.graph import OutletId
 from pulse.infer.claims import Claim
 from pulse.infer.fact import InferenceFact
 from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph
-from pulse.onnx import operators as operators
+from pulse.onnx.operators import families as families
 from pulse.onnx.proto import AttributeProto, GraphProto, NodeProto, ValueInfoProto
 from pulse.onnx.read.file import ModelSource, read_source
 from pulse.onnx.read.inputs import check_given, claimed_fact, frees_lengths, input_facts, named_fact

@@ -16,8 +16,8 @@ from pulse.errors import WriteError
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.interface import Port
-from pulse.onnx import operators as operators
 from pulse.onnx.metadata import RECIPE, AwaitedNote, Notes, PortNote, StateNote, is_exported
+from pulse.onnx.operators import families as families
 from pulse.onnx.tensors import element_type
 from pulse.onnx.write.clock import ClockWriter
 from pulse.onnx.write.graph import GraphWriter, value_info

@@ -13,11 +13,11 @@ from pulse.jit.registry import (
     require_kernels,
 )
 from pulse.ops.op import Op
-from pulse.program import lower as lower
 from pulse.program.backends.compiled import CompiledProgram
 from pulse.program.file.program_file import encode_program, write_file
 from pulse.program.file.proof_note import ProofNote
 from pulse.program.kernels.time import TickRow
+from pulse.program.lower import families as families
 from pulse.program.lowering import GROUP, LOWER
 from pulse.program.native.streams import NativeStreams
 from pulse.program.step import lower_step

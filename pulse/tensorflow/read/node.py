@@ -11,9 +11,9 @@ from pulse.infer.relations import FactRelation
 from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.registry import translator_of
 from pulse.support.record import record
-from pulse.tensorflow import operators as operators
 from pulse.tensorflow import rules
 from pulse.tensorflow.context import Functions, TensorflowNode
+from pulse.tensorflow.operators import families as families
 from pulse.tensorflow.registry import TRANSLATORS, own_name
 from pulse.tensorflow.tensors import TensorType
 from pulse.typed import TypedNetwork
