@@ -23,5 +23,5 @@ def running_sum(
     node: NodeReader, x: NnefWire, axis: int, exclusive: bool, reverse: bool, suffix: str = ""
 ) -> NnefWire:
     """The sums of all frames so far."""
-    how = {"exclusive": int(exclusive), "reverse": int(reverse)}
-    return node.each("CumSum", x, node.constant(axis, LONG, "axis"), suffix=suffix, **how)
+    place = node.constant(axis, LONG, "axis")
+    return node.each("CumSum", x, place, suffix=suffix, exclusive=int(exclusive), reverse=int(reverse))

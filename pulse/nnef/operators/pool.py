@@ -85,6 +85,10 @@ def _pooled_sizes(x: NnefWire) -> list[int | None]:
 @reads("max_pool", takes=f"input size {WINDOW}")
 def read_max(node: NodeReader) -> NnefWire:
     """A constant border is zeros, which may be the largest."""
+    return _largest(node)
+
+
+def _largest(node: NodeReader) -> NnefWire:
     x, window, border = _read_pool(node)
     if border == "constant" and node.standard and any(window.get("pads", [1])):
         raise node.error("a border of zeros in a pool for the largest is not covered; use border = 'ignore'")
@@ -94,7 +98,7 @@ def read_max(node: NodeReader) -> NnefWire:
 @reads("max_pool_with_index", takes=f"input size {WINDOW}")
 def read_max_with_index(node: NodeReader) -> tuple[NnefWire]:
     """The places are not covered; a file that does not read them is."""
-    return (read_max(node),)
+    return (_largest(node),)
 
 
 @reads("box", takes=f"input size {WINDOW} normalize=False")

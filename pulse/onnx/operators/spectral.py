@@ -135,7 +135,9 @@ def window(node: NodeContext) -> OutletId:
     steps = size if node.flag("periodic", True) else size - 1
     turn = 2 * np.pi * np.arange(size) / max(1, steps)
     first, *weights = WINDOWS[node.op_type]
-    values = first - sum(weight * np.cos(times * turn) for times, weight in enumerate(weights, 1))
+    values: Array = np.full(size, first)
+    for times, weight in enumerate(weights, 1):
+        values = values - weight * np.cos(times * turn)
     return node.constant(values.astype(_output_type(node)))
 
 

@@ -29,6 +29,10 @@ def _starts(*magics: bytes) -> Callable[[bytes], bool]:
     return lambda head: head.startswith(magics)
 
 
+def _from_fourth(magic: bytes) -> Callable[[bytes], bool]:
+    return lambda head: head[4 : 4 + len(magic)] == magic
+
+
 def _zip_test(*parts: bytes) -> Callable[[bytes], bool]:
     return lambda head: head.startswith(b"PK\3\4") and any(part in head[_ZIP_NAME:] for part in parts)
 
@@ -87,7 +91,7 @@ LIKENESSES = (
         _starts(b"GGUF"), "weights in GGUF", f"take the model that they come from and {_EXPORT}"
     ),
     UnreadableFormat(
-        lambda head: head[4:8] == b"ORTM",
+        _from_fourth(b"ORTM"),
         "a model in the format of onnxruntime (.ort)",
         "give the .onnx file it is made from",
     ),
