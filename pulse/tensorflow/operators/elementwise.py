@@ -24,16 +24,6 @@ GUARDED = {
     "MulNoNan": ("mul", 1),
 }
 """Operator -> its function, and the operand whose zeros make the result 0."""
-SAME = (
-    "Identity",
-    "StopGradient",
-    "PreventGradient",
-    "Snapshot",
-    "ReadVariableOp",
-    "EnsureShape",
-    "DeepCopy",
-    "LoopCond",
-)
 
 
 @tensorflow_op(*FUNCTIONS)
@@ -72,16 +62,11 @@ def leaky_relu(node: TensorflowNode) -> OutletId:
     return node.each("leaky_relu", node.input(0), params=(node.real("alpha", 0.2),))
 
 
-@tensorflow_op(*SAME, "IdentityN")
+@tensorflow_op("Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "DeepCopy")
+@tensorflow_op("ReadVariableOp", "EnsureShape", "LoopCond", "CheckNumerics")
 def identity(node: TensorflowNode) -> list[OutletId]:
-    """Return the inputs unchanged."""
+    """Return the inputs unchanged; CheckNumerics does not check that its numbers are finite."""
     return node.given_inputs()
-
-
-@tensorflow_op("CheckNumerics")
-def check_numerics(node: TensorflowNode) -> OutletId:
-    """Return the input unchanged, without checking that its numbers are finite."""
-    return node.input(0)
 
 
 @tensorflow_op("Relu6")
@@ -165,7 +150,7 @@ def floor_div(node: TensorflowNode) -> OutletId:
     return node.each("div", node.each("sub", x, rest, suffix="whole"), y)
 
 
-@tensorflow_op("DivNoNan", "Xdivy", "Xlogy", "Xlog1py", "MulNoNan")
+@tensorflow_op(*GUARDED)
 def no_nan(node: TensorflowNode) -> OutletId:
     """A quotient or product that is 0 if one operand is: the divisor, or the factor that the names begin with."""
     x, y = node.given_inputs()
