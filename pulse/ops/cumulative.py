@@ -5,11 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.clock import Clock, frames_at
-from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole
+from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole, require_axis
 from pulse.ops.stateful import Carried
 from pulse.ops.work import Work
 from pulse.support.record import record
@@ -45,8 +44,7 @@ class CumSum(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
-        if not 0 <= self.axis < x.rank:
-            raise FactError(f"axis {self.axis} is out of range for rank {x.rank}")
+        require_axis(self.axis, x)
         return [TypedFact(x.dtype, x.shape), x.with_size(self.axis, 1)]
 
     def sums(self, x: Array, before: Array) -> tuple[Array, Array]:

@@ -313,6 +313,12 @@ def normal_axis(axis: int, rank: int, what: str) -> int:
     return axis % rank
 
 
+def require_axis(axis: int, fact: TypedFact) -> None:
+    """Raise FactError: a tensor has no such axis, counted from the front."""
+    if not 0 <= axis < fact.rank:
+        raise FactError(f"axis {axis} is out of range for rank {fact.rank}")
+
+
 def known_inputs(op: Op, inputs: Sequence[TypedFact]) -> list[Array]:
     """The values of all inputs if the op can be computed before running; otherwise empty."""
     if not op.folds:

@@ -7,7 +7,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
-from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, require_axis
 from pulse.ops.work import Work
 from pulse.support.record import record
 
@@ -31,8 +31,7 @@ class TopK(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
-        if not 0 <= self.axis < x.rank:
-            raise FactError(f"axis {self.axis} is out of range for rank {x.rank}")
+        require_axis(self.axis, x)
         if self.count < 0 or x.shape[self.axis].prove_ge(TDim.of(self.count)).no:
             raise FactError(f"{self.count} entries are requested, axis {self.axis} of {x} has fewer")
         shape = (*x.shape[: self.axis], TDim.of(self.count), *x.shape[self.axis + 1 :])
