@@ -10,7 +10,6 @@ from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.clock import Clock, frames_at
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole, require_axis
 from pulse.ops.stateful import Carried
-from pulse.ops.work import Work
 from pulse.support.record import record
 
 
@@ -41,6 +40,7 @@ class CumSum(Op):
     axis: int
     exclusive: bool = False
     reverse: bool = False
+    steps = 1
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -62,9 +62,6 @@ class CumSum(Op):
         shape = list(x.shape)
         shape[self.axis] = 1
         return [sums.astype(x.dtype) for sums in self.sums(x, np.zeros(shape, accumulator_type(x)))]
-
-    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        return Work.of_each(inputs[0])
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = axes[0]

@@ -8,7 +8,6 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, require_axis
-from pulse.ops.work import Work
 from pulse.support.record import record
 
 
@@ -28,6 +27,7 @@ class TopK(Op):
     axis: int
     count: int
     largest: bool = True
+    steps = 1
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -46,9 +46,6 @@ class TopK(Op):
             order = np.argsort(x, self.axis, kind="stable")
         indices = np.take(order, range(self.count), self.axis)
         return [np.take_along_axis(x, indices, self.axis), indices.astype(np.int64, copy=False)]
-
-    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        return Work.of_each(inputs[0])
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = axes[0]
