@@ -276,6 +276,17 @@ def constant(graph: TypedGraph, name: str, value: Array) -> OutletId:
     return graph.add(name, Const(value), (), [TypedFact.of(value)])[0]
 
 
+def add_source(graph: TypedGraph, name: str, fact: TypedFact) -> OutletId:
+    """Add a source of the type and shape of a wire, without its value."""
+    plain = TypedFact(fact.dtype, fact.shape)
+    return graph.add(name, Source(plain), (), [plain])[0]
+
+
+def sources(graph: TypedGraph) -> list[OutletId]:
+    """The sources of a graph, in the order in which they were added."""
+    return [OutletId(node.id) for node in graph.nodes if isinstance(node.op, Source)]
+
+
 def known_value(graph: TypedGraph, outlet: OutletId) -> Array | None:
     """The value of a wire, if it is known and holds numbers."""
     value = graph.fact(outlet).value

@@ -49,11 +49,7 @@ def reopen_stream(
     pulse, symbol   frames of the symbol in each pulse, and the symbol, to be sure of them
     Raises  LoadError: the metadata does not fit the graph; PulsifyError: the file has another pulse or symbol
     """
-    notes = Notes.parse(typed.metadata)
-    if notes is None:
-        raise LoadError(
-            f"{typed.title}: the metadata of this file is not that of a pulsed model; write it again"
-        )
+    notes = _notes(typed)
     if pulse not in (None, notes.pulse):
         raise PulsifyError(
             f"pulse {pulse}: {typed.title} was written for pulses of {notes.pulse} frames; give that or none"
@@ -63,18 +59,25 @@ def reopen_stream(
     try:
         return _Reopening(typed, notes).model()
     except (DimError, ValueError, ZeroDivisionError) as error:
-        raise LoadError(
-            f"{typed.title}: its metadata of the stream cannot be read ({error}); export it again"
-        ) from error
+        raise _unreadable(typed, error) from error
 
 
-def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
-    """The offline meaning of a file that was written in pulses: a scan over its pulses. Raises LoadError."""
+def _notes(typed: TypedNetwork) -> Notes:
     notes = Notes.parse(typed.metadata)
     if notes is None:
         raise LoadError(
             f"{typed.title}: the metadata of this file is not that of a pulsed model; write it again"
         )
+    return notes
+
+
+def _unreadable(typed: TypedNetwork, error: Exception) -> LoadError:
+    return LoadError(f"{typed.title}: its metadata of the stream cannot be read ({error}); export it again")
+
+
+def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
+    """The offline meaning of a file that was written in pulses: a scan over its pulses. Raises LoadError."""
+    notes = _notes(typed)
     scope = SymbolScope()
     symbol = scope.symbol(notes.symbol)
     try:
@@ -89,9 +92,7 @@ def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
             notes.end,
         )
     except DimError as error:
-        raise LoadError(
-            f"{typed.title}: its metadata of the stream cannot be read ({error}); export it again"
-        ) from error
+        raise _unreadable(typed, error) from error
     once = () if notes.end is None else (PortAxis(notes.end, None, 0, _NOTED),)
     chunks = Chunks(
         tuple(CallState(state.input, state.output, _NOTED) for state in notes.states),

@@ -19,13 +19,12 @@ from pulse.ops.pad import Pad
 from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
 from pulse.ops.slice import Slice
-from pulse.ops.source import Source
 from pulse.ops.time_length import StreamEnd
 from pulse.pulsify.network import PulsedNetwork
 from pulse.substitution import Terms
 from pulse.support.budget import count_spending
 from pulse.support.wording import spell
-from pulse.typed import TypedGraph, TypedNetwork, constant
+from pulse.typed import TypedGraph, TypedNetwork, add_source, constant, sources
 from pulse.wiring import wire
 
 SYMBOL = "T"
@@ -129,27 +128,24 @@ class _Scanning:
         results = {port.name: self._join_chunks(port, y) for port, y in zip(frames, scan_outputs)}
         ends = dict(zip(initial, scan_outputs[len(frames) :]))
         results |= {name: ends[self._ends[name]] for name in last}
-        graph.inputs = [outlet for outlet in graph.wires() if isinstance(graph.node(outlet).op, Source)]
+        graph.inputs = sources(graph)
         names = [port.name for port in chunks.outputs]
         graph.set_outputs([results[name] for name in names], names)
         typed = self._typed
         return TypedNetwork(graph, self._scope, typed.title, dict(typed.metadata), typed.origins)
 
-    def _source(self, name: str, fact: TypedFact) -> OutletId:
-        return self._graph.add(name, Source(fact), (), [fact])[0]
-
     def _once(self, name: str) -> OutletId:
         """An input without frames: the same value in every call."""
         if name == self._timing.end:
             return wire(self._graph, name, StreamEnd(TDim.of(self._timing.symbol)), [])[0]
-        return self._source(name, self._typed.inputs[name])
+        return add_source(self._graph, name, self._typed.inputs[name])
 
     def _split_chunks(self, port: PortAxis) -> OutletId:
         """An input as ``[…, chunks, frames of a chunk, …]``, zeros after its end."""
         axis = port.axis or 0
         fact, length = self._typed.inputs[port.name], self._timing.lengths[port.name]
         shape = [*fact.shape[:axis], length, *fact.shape[axis + 1 :]]
-        x = self._source(port.name, TypedFact(fact.dtype, tuple(shape)))
+        x = add_source(self._graph, port.name, TypedFact(fact.dtype, tuple(shape)))
         missing = self._calls * port.frames - length
         if missing != 0:
             pads = [(ZERO, missing if each == axis else ZERO) for each in range(fact.rank)]
@@ -204,9 +200,9 @@ class _Scanning:
             if name not in self._ends:
                 outlet = places[lean.graph.find(name)]
                 fact = graph.fact(outlet)
-                state = graph.label(graph.add(f"{name}.last", Source(fact), (), [fact])[0])
+                state = graph.label(add_source(graph, f"{name}.last", fact))
                 after[state], initial[state], self._ends[name] = outlet, _zeros(fact), state
-        graph.inputs = [OutletId(node.id) for node in graph.nodes if isinstance(node.op, Source)]
+        graph.inputs = sources(graph)
         results = [*after.values(), *(places[lean.graph.find(name)] for name in frames)]
         graph.set_outputs(results, [*(f"{name}.next" for name in after), *frames])
         return TypedNetwork(graph, self._scope, self._typed.title, {}, self._typed.origins), initial
@@ -231,8 +227,7 @@ def _behind(graph: TypedGraph, port: PortAxis, count: int, fact: TypedFact) -> t
 
     def source(name: str, frames: int) -> OutletId:
         shape = (*fact.shape[:axis], TDim.of(frames), *fact.shape[axis + 1 :])
-        part = TypedFact(fact.dtype, shape)
-        return graph.add(name, Source(part), (), [part])[0]
+        return add_source(graph, name, TypedFact(fact.dtype, shape))
 
     past, new = source(f"{port.name}.past", count), source(port.name, port.frames)
     whole = wire(graph, f"{port.name}.joined", Concat(axis), [past, new])[0]

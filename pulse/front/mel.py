@@ -1,15 +1,16 @@
 """Mel filter banks and the features computed from them."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from pulse.facts import Array
 from pulse.front.draft import Draft
-from pulse.front.framing import PAD_MODES
 from pulse.front.layouts import REAL, gather_real, place_real
 from pulse.front.logarithms import decibels, floored_log
 from pulse.front.options import choice, collect, count, number
 from pulse.front.spectra import raise_power, square
-from pulse.front.transforms import MAX_SAMPLES, Normalized, draft_spectrum
+from pulse.front.transforms import MAX_SAMPLES, Normalized, SpectrumOptions, draft_spectrum
 from pulse.front.triangles import MAX_BANDS, SCALES, cosines, mel_triangles, require_band
 from pulse.front.windows import WindowLike
 from pulse.graph import OutletId
@@ -33,20 +34,10 @@ class BankOptions:
 
 
 @record
-class MelOptions(BankOptions):
+class MelOptions(BankOptions, SpectrumOptions):
     """The parameters that ``mel_spectrogram`` and ``mfcc`` have in common, as ``mel_spectrogram`` describes them."""
 
-    n_fft: int
-    win_length: int | None
-    hop: int | None
-    window: WindowLike
-    periodic: bool
-    beta: float
     power: float
-    normalized: Normalized
-    center: bool
-    pad_mode: str
-    shape: str
 
 
 def mel(
@@ -206,20 +197,8 @@ def _bands(where: str, options: MelOptions) -> tuple[Draft, OutletId]:
     number(where, "power", options.power, 0, above=True)
     n_fft = count(where, "n_fft", options.n_fft, 2, MAX_SAMPLES)
     size = count(where, "win_length", n_fft if options.win_length is None else options.win_length)
-    draft, y = draft_spectrum(
-        where=where,
-        n_fft=n_fft,
-        hop=max(1, size // 2) if options.hop is None else options.hop,
-        win_length=options.win_length,
-        window=options.window,
-        periodic=options.periodic,
-        beta=options.beta,
-        center=options.center,
-        mode=PAD_MODES[choice(where, "pad_mode", options.pad_mode, PAD_MODES)],
-        normalized=options.normalized,
-        onesided=True,
-        shape=options.shape,
-    )
+    hop = max(1, size // 2) if options.hop is None else options.hop
+    draft, y = draft_spectrum(where, replace(options, hop=hop))
     bins = n_fft // 2 + 1
     squares = square(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
     bank = _bank(where, bins, options)

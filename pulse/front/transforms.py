@@ -11,14 +11,14 @@ from pulse.facts import Array
 from pulse.front.draft import Draft
 from pulse.front.framing import PAD_MODES
 from pulse.front.layouts import check_layout, example, gather, gather_real, place, place_real
-from pulse.front.options import choice, count, flag
+from pulse.front.options import choice, collect, count, flag
 from pulse.front.spectra import angle, from_angle, length_of
 from pulse.front.windows import WindowLike, centre, window_values
 from pulse.graph import OutletId
 from pulse.models import TypedModel
-from pulse.ops.op import PadMode
 from pulse.ops.shape import Expand
 from pulse.ops.spectral import dft_matrix, half_to_real
+from pulse.support.record import record
 
 Normalized: TypeAlias = bool | Literal["frame_length", "window"]
 
@@ -146,48 +146,38 @@ def stft(
     normalized divided by sqrt(n_fft) (True, ``frame_length``), or by the root of the window's power (``window``)
     Raises     InputError
     """
-    where = "stft"
-    layout, parts = check_layout(where, layout, parts)
-    mode = PAD_MODES[choice(where, "pad_mode", pad_mode, PAD_MODES)]
-    draft, y = draft_spectrum(
-        where=where,
-        n_fft=n_fft,
-        hop=hop,
-        win_length=win_length,
-        window=window,
-        periodic=periodic,
-        beta=beta,
-        center=center,
-        mode=mode,
-        normalized=normalized,
-        onesided=onesided,
-        shape=shape,
-    )
+    layout, parts = check_layout("stft", layout, parts)
+    draft, y = draft_spectrum("stft", collect(SpectrumOptions, locals()), onesided)
     return _spectrum(draft, y, layout, parts)
 
 
-def draft_spectrum(
-    where: str,
-    n_fft: int,
-    hop: int | None,
-    win_length: int | None,
-    window: WindowLike,
-    periodic: bool,
-    beta: float,
-    center: bool,
-    mode: PadMode,
-    normalized: Normalized,
-    onesided: bool,
-    shape: str,
-) -> tuple[Draft, OutletId]:
+@record
+class SpectrumOptions:
+    """The parameters of a spectrum of sound, as ``stft`` describes them."""
+
+    n_fft: int
+    hop: int | None
+    win_length: int | None
+    window: WindowLike
+    periodic: bool
+    beta: float
+    center: bool
+    pad_mode: str
+    normalized: Normalized
+    shape: str
+
+
+def draft_spectrum(where: str, options: SpectrumOptions, onesided: bool = True) -> tuple[Draft, OutletId]:
     """A draft with the input x [B, T], and its spectrum [B, frames, 2F], the real parts first; as in ``stft``.
 
     Zeros at the ends of the window are not read, so that nothing waits for them.
     """
-    values, hop = _window(where, n_fft, hop, win_length, window, periodic, beta)
-    padding = n_fft // 2 if flag(where, "center", center) else 0
-    scale = 1 / _normalizer(where, normalized, values)
-    draft = Draft(where, {"x": shape})
+    n_fft, mode = options.n_fft, PAD_MODES[choice(where, "pad_mode", options.pad_mode, PAD_MODES)]
+    taper = options.win_length, options.window, options.periodic, options.beta
+    values, hop = _window(where, n_fft, options.hop, *taper)
+    padding = n_fft // 2 if flag(where, "center", options.center) else 0
+    scale = 1 / _normalizer(where, options.normalized, values)
+    draft = Draft(where, {"x": options.shape})
     draft.require_rank(draft["x"], 2, "1,T")
     nonzero = np.flatnonzero(values)
     first = min(int(nonzero[0]), padding or n_fft)

@@ -1,10 +1,11 @@
 """The registries of operators: how ONNX's are written as NNEF's, and how NNEF's are read as ONNX's."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 from pulse.nnef.read.signatures import SIGNATURES, signature
 from pulse.nnef.syntax import Name
+from pulse.support.registry import Registry
 
 if TYPE_CHECKING:
     from pulse.nnef.read.node import NnefWire, NodeReader
@@ -12,23 +13,12 @@ if TYPE_CHECKING:
 
 NnefWriter: TypeAlias = "Callable[[OperationWriter], Name | Sequence[Name | None]]"
 NnefReader: TypeAlias = "Callable[[NodeReader], NnefWire | Sequence[NnefWire]]"
-F = TypeVar("F", bound=Callable[..., object])
 
-WRITERS: dict[str, NnefWriter] = {}
+WRITERS: Registry[str, NnefWriter] = Registry()
 """Operator of ONNX -> the function that writes it and returns the identifiers of the outputs."""
-READERS: dict[str, NnefReader] = {}
+writes = WRITERS.register
+READERS: Registry[str, NnefReader] = Registry()
 """Operator of NNEF -> the function that reads it; a list of wires is one result, a tuple several."""
-
-
-def writes(*names: str) -> Callable[[NnefWriter], NnefWriter]:
-    """Register a function as the writer of operators of ONNX."""
-
-    def register(writer: NnefWriter) -> NnefWriter:
-        for name in names:
-            _enter(WRITERS, name, writer)
-        return writer
-
-    return register
 
 
 def reads(*names: str, takes: str) -> Callable[[NnefReader], NnefReader]:
@@ -36,17 +26,5 @@ def reads(*names: str, takes: str) -> Callable[[NnefReader], NnefReader]:
 
     takes  their arguments, as ``signature`` reads them
     """
-
-    def register(reader: NnefReader) -> NnefReader:
-        for name in names:
-            _enter(READERS, name, reader)
-            SIGNATURES[name] = signature(takes)
-        return reader
-
-    return register
-
-
-def _enter(registry: dict[str, F], name: str, function: F) -> None:
-    if name in registry:
-        raise ValueError(f"{name} is registered twice")
-    registry[name] = function
+    SIGNATURES.update(dict.fromkeys(names, signature(takes)))
+    return READERS.register(*names)

@@ -11,7 +11,7 @@ from pulse.errors import LoadError
 from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic, symbolic_text
 from pulse.graph import OutletId
 from pulse.onnx.filenode import FileNode
-from pulse.ops.elementwise import Cast
+from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.op import Op
 from pulse.ops.source import Source
 from pulse.support.budget import current_spending
@@ -126,6 +126,19 @@ class NodeContext(FileNode):
         """Add an op with one output; the last op of a node has no suffix. Raises FactError."""
         name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
         return wire(self.graph, name, op, inputs)[0]
+
+    def each(
+        self, kind: str, *operands: OutletId | float, suffix: str = "", params: Sequence[float] = ()
+    ) -> OutletId:
+        """An elementwise function; numbers become constants of the type of the last wire."""
+        like = self.graph.fact([operand for operand in operands if isinstance(operand, OutletId)][-1])
+        wires = [
+            operand
+            if isinstance(operand, OutletId)
+            else self.scalar_constant(operand, like, f"{suffix or kind}.number")
+            for operand in operands
+        ]
+        return self.wire(Elementwise(kind, tuple(params)), wires, suffix)
 
     def name_result(self, outlet: OutletId) -> OutletId:
         """Give the last wire of a translation the node's name, unless others already read it by its own."""

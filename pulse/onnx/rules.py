@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pulse.infer.relations import FactRelation
 from pulse.support.record import record
+from pulse.support.registry import Registry
 
 if TYPE_CHECKING:
     from pulse.onnx.clues import Clues
@@ -36,7 +37,7 @@ DEFAULT = Rule(no_relations)
 EVERY = range(1 << 31)
 """Every input, as ``parts``."""
 
-RULES: dict[str, Rule] = {}
+RULES: Registry[str, Rule] = Registry()
 """Operator of the default domain -> its rule."""
 
 
@@ -44,10 +45,7 @@ def rule(*types: str, uniform: bool = False, parts: Container[int] = ()) -> Call
     """Register a function as the rule of operators."""
 
     def register(says: Says) -> Says:
-        for name in types:
-            if name in RULES:
-                raise ValueError(f"the rule of {name} is registered twice")
-            RULES[name] = Rule(says, uniform, parts)
+        RULES.enter(types, Rule(says, uniform, parts))
         return says
 
     return register

@@ -5,13 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.clock import Clock, frames_at
-from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole
+from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole, require_axis
 from pulse.ops.stateful import Carried
-from pulse.ops.work import Work
 from pulse.support.record import record
 
 
@@ -42,11 +40,11 @@ class CumSum(Op):
     axis: int
     exclusive: bool = False
     reverse: bool = False
+    steps = 1
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
-        if not 0 <= self.axis < x.rank:
-            raise FactError(f"axis {self.axis} is out of range for rank {x.rank}")
+        require_axis(self.axis, x)
         return [TypedFact(x.dtype, x.shape), x.with_size(self.axis, 1)]
 
     def sums(self, x: Array, before: Array) -> tuple[Array, Array]:
@@ -64,9 +62,6 @@ class CumSum(Op):
         shape = list(x.shape)
         shape[self.axis] = 1
         return [sums.astype(x.dtype) for sums in self.sums(x, np.zeros(shape, accumulator_type(x)))]
-
-    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        return Work.of_each(inputs[0])
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = axes[0]

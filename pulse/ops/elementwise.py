@@ -9,7 +9,7 @@ from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
 from pulse.ops.check import Check, conversion_check
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes
-from pulse.ops.work import NO_WORK, Work
+from pulse.ops.work import Work
 from pulse.support.record import record
 
 
@@ -112,9 +112,7 @@ class Cast(Op):
     """
 
     dtype: DType
-
-    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        return Work.of_each(outputs[0])
+    steps = 1
 
     def identity_input(self, inputs: Sequence[TypedFact]) -> int | None:
         return 0
@@ -153,6 +151,7 @@ class BitCast(Op):
     """
 
     dtype: DType
+    steps = 0
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -164,9 +163,6 @@ class BitCast(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         return [np.ascontiguousarray(inputs[0]).reshape(inputs[0].shape).view(self.dtype)]
-
-    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        return NO_WORK
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return broadcast_relation(inputs, axes)

@@ -10,7 +10,6 @@ from pulse.facts import Array, TypedFact
 from pulse.ops.check import Check
 from pulse.ops.clock import Clock, frames_at
 from pulse.ops.stateful import Stateful
-from pulse.ops.work import NO_WORK, Work
 from pulse.support.record import record
 
 COUNT = np.dtype(np.int64)
@@ -43,12 +42,10 @@ class CountFaults(Stateful):
     offset: int = 0
     length: TDim = NOTHING
     first: int = 0
+    steps = 0
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         return [TypedFact(COUNT, (TDim.of(1),))]
-
-    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        return NO_WORK
 
     @property
     def awaits(self) -> tuple[int, TDim] | None:

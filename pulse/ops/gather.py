@@ -8,7 +8,7 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
 from pulse.ops.check import Check, index_check
-from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, require_axis
 from pulse.support.record import record
 
 
@@ -31,8 +31,7 @@ class Gather(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, indices = inputs
-        if not 0 <= self.axis < x.rank:
-            raise FactError(f"axis {self.axis} is out of range for rank {x.rank}")
+        require_axis(self.axis, x)
         if not np.issubdtype(indices.dtype, np.integer):
             raise FactError(f"indices must be integers, got {dtype_name(indices.dtype)}")
         self._check_range(x, indices)

@@ -7,7 +7,7 @@ import numpy as np
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import accumulator_type
-from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes, require_axis
 from pulse.ops.work import Work
 from pulse.support.record import record
 
@@ -30,9 +30,7 @@ class Softmax(Op):
 
     axis: int
     log: bool = False
-
-    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        return Work.of_each(inputs[0], SOFTMAX_STEPS)
+    steps = SOFTMAX_STEPS
 
     @property
     def name(self) -> str:
@@ -40,8 +38,7 @@ class Softmax(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
-        if not 0 <= self.axis < x.rank:
-            raise FactError(f"axis {self.axis} is out of range for rank {x.rank}")
+        require_axis(self.axis, x)
         return [TypedFact(x.dtype, x.shape)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
@@ -87,8 +84,7 @@ class LayerNorm(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x = inputs[0]
-        if not 0 <= self.axis < x.rank:
-            raise FactError(f"axis {self.axis} is out of range for rank {x.rank}")
+        require_axis(self.axis, x)
         for fact in inputs[1:]:
             if broadcast_shapes([x.shape, fact.shape], "scale and bias") != x.shape:
                 raise FactError(f"{fact} does not broadcast to {x}")

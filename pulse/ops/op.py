@@ -44,6 +44,8 @@ class Op:
     """Whether it runs a body or a cell in each of many iterations."""
     copies: ClassVar[bool] = False
     """Whether it computes nothing: the elements of its outputs are those of its inputs, or known before."""
+    steps: ClassVar[int | None] = None
+    """Its elementwise operations for each element of its first input, if that is all its work; None if it is not."""
     keeps_values: ClassVar[bool] = False
     """Whether each element of its output is one of its first input."""
     keeps_order: ClassVar[bool] = False
@@ -76,7 +78,9 @@ class Op:
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work | None:
         """The work for inputs and outputs with these facts; None if unknown, or if it depends on data."""
-        return NO_WORK if self.copies else None
+        if self.copies or self.steps == 0:
+            return NO_WORK
+        return None if self.steps is None else Work.of_each(inputs[0], self.steps)
 
     def eval_seconds(
         self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact], size: Callable[[TDim], int]
@@ -311,6 +315,12 @@ def normal_axis(axis: int, rank: int, what: str) -> int:
     if not -rank <= axis < rank:
         raise FactError(f"{what}: axis {axis} is out of range for rank {rank}")
     return axis % rank
+
+
+def require_axis(axis: int, fact: TypedFact) -> None:
+    """Raise FactError: a tensor has no such axis, counted from the front."""
+    if not 0 <= axis < fact.rank:
+        raise FactError(f"axis {axis} is out of range for rank {fact.rank}")
 
 
 def known_inputs(op: Op, inputs: Sequence[TypedFact]) -> list[Array]:

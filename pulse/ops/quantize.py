@@ -7,7 +7,6 @@ import numpy as np
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
-from pulse.ops.work import NO_WORK, Work
 from pulse.support.record import record
 
 
@@ -24,6 +23,7 @@ class CodeTable(Op):
     """
 
     first: int
+    steps = 0
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, table = inputs
@@ -35,9 +35,6 @@ class CodeTable(Op):
         x, table = inputs
         place = np.clip(np.nan_to_num(np.rint(x) - self.first), 0, len(table) - 1)
         return [table[place.astype(np.int64)]]
-
-    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        return NO_WORK
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         if axes[1] is not None or axes[0] is None:

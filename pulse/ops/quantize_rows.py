@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
-from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, require_axis
 from pulse.ops.weight_units import RowForm
 from pulse.ops.work import Work
 from pulse.support.bf16 import from_bf16, to_bf16
@@ -62,8 +62,7 @@ class RoundRows(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
-        if not 0 <= self.axis < x.rank:
-            raise FactError(f"axis {self.axis} is out of range for rank {x.rank}")
+        require_axis(self.axis, x)
         if not np.issubdtype(x.dtype, np.floating) or not (x.shape[self.axis] % self.groups).prove_eq(0).yes:
             raise FactError(f"{self.groups} rows of floats cannot be made of {x} along axis {self.axis}")
         return [TypedFact(x.dtype, x.shape)]

@@ -10,7 +10,6 @@ from pulse.errors import FactError
 from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
-from pulse.ops.work import Work
 from pulse.support.record import record
 
 ReduceKind: TypeAlias = Literal[
@@ -117,9 +116,7 @@ class Reduce(Op):
     kind: ReduceKind
     axes: tuple[int, ...]
     keepdims: bool
-
-    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        return Work.of_each(inputs[0])
+    steps = 1
 
     @property
     def symbolic(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -172,9 +169,7 @@ class ArgReduce(Op):
     axis: int
     keepdims: bool
     select_last: bool = False
-
-    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        return Work.of_each(inputs[0])
+    steps = 1
 
     @property
     def name(self) -> str:

@@ -8,7 +8,6 @@ from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name
 from pulse.ops.check import Check, index_check
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, unify
-from pulse.ops.work import NO_WORK, Work
 from pulse.support.record import record
 
 COMBINE: dict[str, Callable[[Array, Array], Array]] = {
@@ -78,6 +77,7 @@ class ScatterND(Op):
     """
 
     reduction: str = "none"
+    steps = 0
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, indices, updates = inputs
@@ -97,9 +97,6 @@ class ScatterND(Op):
         place = tuple(wrap_index(indices[..., axis], x.shape[axis]) for axis in range(indices.shape[-1]))
         write(y, place, updates, self.reduction)
         return [y]
-
-    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        return NO_WORK
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
         return column_checks(shapes, 0)
@@ -140,6 +137,7 @@ class ScatterElements(Op):
 
     axis: int
     reduction: str = "none"
+    steps = 0
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, indices, updates = inputs
@@ -159,9 +157,6 @@ class ScatterElements(Op):
         place[self.axis] = wrap_index(indices, x.shape[self.axis])
         write(y, tuple(place), updates, self.reduction)
         return [y]
-
-    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        return NO_WORK
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
         return [index_check(1, shapes[0][self.axis])]

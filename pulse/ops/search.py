@@ -7,8 +7,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
-from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
-from pulse.ops.work import Work
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, require_axis
 from pulse.support.record import record
 
 
@@ -28,11 +27,11 @@ class TopK(Op):
     axis: int
     count: int
     largest: bool = True
+    steps = 1
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
-        if not 0 <= self.axis < x.rank:
-            raise FactError(f"axis {self.axis} is out of range for rank {x.rank}")
+        require_axis(self.axis, x)
         if self.count < 0 or x.shape[self.axis].prove_ge(TDim.of(self.count)).no:
             raise FactError(f"{self.count} entries are requested, axis {self.axis} of {x} has fewer")
         shape = (*x.shape[: self.axis], TDim.of(self.count), *x.shape[self.axis + 1 :])
@@ -47,9 +46,6 @@ class TopK(Op):
             order = np.argsort(x, self.axis, kind="stable")
         indices = np.take(order, range(self.count), self.axis)
         return [np.take_along_axis(x, indices, self.axis), indices.astype(np.int64, copy=False)]
-
-    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        return Work.of_each(inputs[0])
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = axes[0]

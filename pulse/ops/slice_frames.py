@@ -8,7 +8,7 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.conv import windows
-from pulse.ops.op import Env, Op, Pointwise, Relation, Window
+from pulse.ops.op import Env, Op, Pointwise, Relation, Window, require_axis
 from pulse.support.record import record
 
 
@@ -32,8 +32,7 @@ class Frames(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
-        if not 0 <= self.axis < x.rank:
-            raise FactError(f"axis {self.axis} is out of range for rank {x.rank}")
+        require_axis(self.axis, x)
         if self.size < 1 or self.hop < 1:
             raise FactError(f"frames of {self.size} by {self.hop} are none")
         count = (x.shape[self.axis] - self.size) // self.hop + 1

@@ -9,7 +9,6 @@ from pulse.facts import Array, TypedFact
 from pulse.ops.clock import Clock
 from pulse.ops.op import Env
 from pulse.ops.stateful import Stateful
-from pulse.ops.work import NO_WORK, Work
 from pulse.support.bounds import FAR_END
 from pulse.support.record import record
 
@@ -22,6 +21,7 @@ class StreamEnd(Stateful):
     """
 
     frames: TDim
+    steps = 0
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         return [TypedFact(np.dtype(np.int64), ())]
@@ -32,9 +32,6 @@ class StreamEnd(Stateful):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         return [np.array(self.frames.eval(env), np.int64)]
-
-    def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        return NO_WORK
 
     def detail(self) -> str:
         return str(self.frames)

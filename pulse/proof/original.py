@@ -103,18 +103,16 @@ def _difference(
         if port.name not in expected:  # an inner wire that the user kept
             continue
         original, native, stream = expected[port.name], reference.native[port.name], streamed[port.name]
+        shapes = f"{title} gives shape {list(original.shape)}, the stream {list(stream.shape)}"
         whole = native.copy()
         part = tuple(slice(0, size) for size in original.shape)
         if whole[part].shape != original.shape or (original.shape != native.shape and port.axis is None):
-            return port.name, f"{title} gives shape {list(original.shape)}, the stream {list(stream.shape)}"
+            return port.name, shapes
         whole[part] = original
         for value in (whole, stream):
             judgement = reference.judge(port.name, value, port.axis)
             if not judgement.fits:
-                return (
-                    port.name,
-                    f"{title} gives shape {list(original.shape)}, the stream {list(stream.shape)}",
-                )
+                return port.name, shapes
             if judgement.wrong is not None:
                 places = np.argwhere(judgement.wrong)
                 place = tuple(map(int, min(places, key=lambda each: each[port.axis or 0])))

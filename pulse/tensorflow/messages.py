@@ -64,7 +64,7 @@ _ONEOFS = {"AttrValue": "value"}
 _PACKAGE = "pulse_tensorflow"
 _SCALARS = {
     name: getattr(FieldDescriptorProto, f"TYPE_{name.upper()}")
-    for name in (
+    for name in [
         "string",
         "bytes",
         "int32",
@@ -75,7 +75,7 @@ _SCALARS = {
         "float",
         "double",
         "bool",
-    )
+    ]
 }
 
 
@@ -127,8 +127,6 @@ def classes(maps: bool = True) -> dict[str, Proto]:
 _CLASSES = classes()
 
 GraphDef: Proto = _CLASSES["GraphDef"]
-NodeDef: Proto = _CLASSES["NodeDef"]
-AttrValue: Proto = _CLASSES["AttrValue"]
 TensorProto: Proto = _CLASSES["TensorProto"]
 FunctionDef: Proto = _CLASSES["FunctionDef"]
 SavedModel: Proto = _CLASSES["SavedModel"]

@@ -7,8 +7,6 @@ Source: the behaviour of XNNPACK's dynamically quantized products.
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.reduce import Reduce
@@ -27,18 +25,15 @@ def row_codes(node: TfliteNode, x: OutletId, axes: Sequence[int]) -> tuple[Outle
     high = node.each("max", node.wire(Reduce("max", along, True), [x], "largest"), 0.0, suffix="row_max")
     extent = node.each("sub", high, low, suffix="extent")
     empty = node.each("equal", extent, 0.0, suffix="empty")
-    one = node.scalar_constant(1.0, node.graph.fact(x), "one")
-    steps = node.scalar_constant(STEPS, node.graph.fact(x), "steps")
-    safe = node.each("where", empty, one, extent, suffix="safe")
-    scale = node.each(
-        "where", empty, one, node.each("div", steps, safe, suffix="row_steps"), suffix="row_scale"
-    )
+    safe = node.each("where", empty, 1.0, extent, suffix="safe")
+    steps = node.each("div", STEPS, safe, suffix="row_steps")
+    scale = node.each("where", empty, 1.0, steps, suffix="row_scale")
     zero = _zero_of_states(node, low, high, scale)
     codes = node.each("mul_round", x, scale, suffix="rounded")
-    least = node.each("sub", _number(node, LOW, x, "low"), zero, suffix="least_code")
-    most = node.each("sub", _number(node, HIGH, x, "high"), zero, suffix="largest_code")
+    least = node.each("sub", LOW, zero, suffix="least_code")
+    most = node.each("sub", HIGH, zero, suffix="largest_code")
     codes = node.each("min", node.each("max", codes, least, suffix="floor"), most, suffix="row_codes")
-    return codes, node.each("div", one, scale, suffix="row_step")
+    return codes, node.each("div", 1.0, scale, suffix="row_step")
 
 
 def frame_codes(node: TfliteNode, x: OutletId, asymmetric: bool) -> tuple[OutletId, OutletId]:
@@ -56,20 +51,15 @@ def frame_codes(node: TfliteNode, x: OutletId, asymmetric: bool) -> tuple[Outlet
         size = node.each("max", node.each("neg", low, suffix="below"), high, suffix="size")
         extent, steps = size, HIGH
     empty = node.each("equal", extent, 0.0, suffix="empty")
-    one = node.scalar_constant(1.0, node.graph.fact(x), "one")
     exact = node.each("div", node.cast(extent, F64, "extent64"), steps, suffix="scale64")
-    step = node.each("where", empty, one, node.cast(exact, F32, "scale32"), suffix="row_scale")
+    step = node.each("where", empty, 1.0, node.cast(exact, F32, "scale32"), suffix="row_scale")
     if not asymmetric:
-        scaled = node.each(
-            "mul",
-            x,
-            node.each("div", HIGH, node.each("where", empty, one, extent, suffix="safe"), suffix="inverse"),
-            suffix="scaled",
-        )
-        codes = half_away(node, scaled)
+        safe = node.each("where", empty, 1.0, extent, suffix="safe")
+        inverse = node.each("div", HIGH, safe, suffix="inverse")
+        codes = half_away(node, node.each("mul", x, inverse, suffix="scaled"))
         return node.each("min", node.each("max", codes, -HIGH, suffix="floor"), HIGH, suffix="codes"), step
     zero = _zero_of_products(node, low, high, exact, empty)
-    scaled = node.each("mul", x, node.each("div", one, step, suffix="inverse"), suffix="scaled")
+    scaled = node.each("mul", x, node.each("div", 1.0, step, suffix="inverse"), suffix="scaled")
     codes = half_away(node, node.each("add", scaled, zero, suffix="moved"))
     codes = node.each("min", node.each("max", codes, LOW, suffix="floor"), HIGH, suffix="code")
     return node.each("sub", codes, zero, suffix="codes"), step
@@ -79,7 +69,7 @@ def _zero_of_products(
     node: TfliteNode, low: OutletId, high: OutletId, scale: OutletId, empty: OutletId
 ) -> OutletId:
     """The code of 0 of rows that have a scale; computed from the end of the range at which the error is smaller."""
-    safe = node.each("where", empty, node.constant(np.array(1.0), "one64"), scale, suffix="safe64")
+    safe = node.each("where", empty, 1.0, scale, suffix="safe64")
     ends = [
         node.each("div", node.cast(end, F64, f"{name}64"), safe, suffix=f"{name}_steps")
         for end, name in ((low, "low"), (high, "high"))
@@ -96,7 +86,7 @@ def _zero_of_products(
     zero = node.each("where", nearer, by_low, by_high, suffix="zero_near")
     zero = node.each("min", node.each("max", zero, LOW, suffix="zero_floor"), HIGH, suffix="zero_limited")
     zero = half_away(node.with_name(f"{node.wire_name}.zero"), zero)
-    zero = node.each("where", empty, node.constant(np.array(0.0), "none64"), zero, suffix="zero64")
+    zero = node.each("where", empty, 0.0, zero, suffix="zero64")
     return node.cast(zero, F32, "zero")
 
 
@@ -119,10 +109,6 @@ def combine(
     return node.each("add", y, node.constant(bias.reshape(spread), "bias"), suffix="biased")
 
 
-def _number(node: TfliteNode, value: float, like: OutletId, suffix: str) -> OutletId:
-    return node.scalar_constant(value, node.graph.fact(like), suffix)
-
-
 def _zero_of_states(node: TfliteNode, low: OutletId, high: OutletId, scale: OutletId) -> OutletId:
     """The code of 0, computed from the end of the range at which the error is smaller."""
     low, high = (
@@ -130,12 +116,9 @@ def _zero_of_states(node: TfliteNode, low: OutletId, high: OutletId, scale: Outl
     )
     from_low = node.each("add", low, LOW, suffix="from_low")
     error = node.each("add", from_low, node.each("add", high, HIGH, suffix="from_high"), suffix="error")
-    begin = node.each("sub", _number(node, LOW, low, "begin"), low, suffix="by_low")
-    end = node.each("sub", _number(node, HIGH, low, "end"), high, suffix="by_high")
-    nearest = node.each(
-        "where", node.each("greater", error, 0.0, suffix="nearer"), begin, end, suffix="zero_near"
-    )
-    limited = node.each(
-        "min", node.each("max", nearest, LOW, suffix="zero_floor"), HIGH, suffix="zero_limited"
-    )
-    return node.each("round", limited, suffix="zero")
+    begin = node.each("sub", LOW, low, suffix="by_low")
+    end = node.each("sub", HIGH, high, suffix="by_high")
+    by_low = node.each("greater", error, 0.0, suffix="nearer")
+    nearest = node.each("where", by_low, begin, end, suffix="zero_near")
+    floor = node.each("max", nearest, LOW, suffix="zero_floor")
+    return node.each("round", node.each("min", floor, HIGH, suffix="zero_limited"), suffix="zero")

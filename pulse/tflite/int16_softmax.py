@@ -46,23 +46,11 @@ def softmax_of_int16(node: TfliteNode, beta: float) -> OutletId:
 
 def _power_below(node: TfliteNode, total: OutletId, count: int) -> OutletId:
     """The largest power of two that is not above a sum of ``count`` entries."""
-    like = node.graph.fact(total)
-    unit = node.scalar_constant(float(1 << 14), like, "least_power")
+    unit = node.scalar_constant(float(1 << 14), node.graph.fact(total), "least_power")
     for power in range(15, 15 + count.bit_length() + 1):
-        is_above = node.each("less", _just_below(node, total, power), total, suffix=f"above{power}")
-        unit = node.each(
-            "where",
-            is_above,
-            node.scalar_constant(2.0**power, like, f"power{power}"),
-            unit,
-            suffix=f"unit{power}",
-        )
+        is_above = node.each("less", 2.0**power - 0.5, total, suffix=f"above{power}")
+        unit = node.each("where", is_above, 2.0**power, unit, suffix=f"unit{power}")
     return unit
-
-
-def _just_below(node: TfliteNode, like: OutletId, power: int) -> OutletId:
-    """Between the whole numbers up to a power of two."""
-    return node.scalar_constant(2.0**power - 0.5, node.graph.fact(like), f"limit{power}")
 
 
 def _look_up(

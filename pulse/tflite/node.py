@@ -95,20 +95,6 @@ class TfliteNode(NodeContext):
         """Add an op of several outputs. Raises FactError."""
         return wire(self.graph, f"{self.wire_name}.all", op, inputs)
 
-    def each(
-        self, kind: str, *operands: "OutletId | float", suffix: str = "", params: Sequence[float] = ()
-    ) -> OutletId:
-        """An elementwise function; numbers become constants of the type of the first wire."""
-        first = next(operand for operand in operands if isinstance(operand, OutletId))
-        like = self.graph.fact(first)
-        wires = [
-            operand
-            if isinstance(operand, OutletId)
-            else self.scalar_constant(operand, like, f"{suffix or kind}.number")
-            for operand in operands
-        ]
-        return self.wire(Elementwise(kind, tuple(params)), wires, suffix)
-
 
 def subtract_zero(tensor: Tensor) -> Array:
     """A stored tensor as ``code - zero``, i64; without zero points if the file has none."""

@@ -1,6 +1,7 @@
 """Comparison of an exported model with its module, on arrays: this file needs no PyTorch."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
@@ -34,6 +35,7 @@ class ModuleTrial(NamedTuple):
         return self.shorter or self.longer
 
 
+@dataclass
 class Comparison:
     """Both sides, and the examples of the inputs.
 
@@ -48,28 +50,19 @@ class Comparison:
     branches  lines of the module's code whose conditions on lengths the example has decided, for messages
     """
 
-    def __init__(
-        self,
-        title: str,
-        module: RunWhole,
-        model: Oracle,
-        samples: Mapping[str, SampledInputs],
-        dynamic: str,
-        seed: int = 0,
-        precise: RunWhole | None = None,
-        bind: Callable[[dict[str, Array]], object] = dict,
-        branches: Sequence[str] = (),
-    ) -> None:
-        self.title = title
-        self.module = module
-        self.model = model
-        self.samples = samples
-        self.dynamic = dynamic
-        self.lengths = lengths_of(samples)
-        self.precise = precise
-        self.bind = bind
-        self.branches = branches
-        self._rng = np.random.default_rng(seed)
+    title: str
+    module: RunWhole
+    model: Oracle
+    samples: Mapping[str, SampledInputs]
+    dynamic: str
+    seed: int = 0
+    precise: RunWhole | None = None
+    bind: Callable[[dict[str, Array]], object] = dict
+    branches: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        self.lengths = lengths_of(self.samples)
+        self._rng = np.random.default_rng(self.seed)
 
     def require_equal(self, lengths: Sequence[Lengths] | None = None, even: bool = False) -> list[str]:
         """Compare at other lengths than the example's; without dynamic axes, or if none is given, on the example.

@@ -8,6 +8,7 @@ import numpy as np
 
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array
+from pulse.support.record import record
 from pulse.torch.advice import plain_message
 from pulse.torch.arguments import ModuleCall
 from pulse.torch.inputs import SampledInputs
@@ -73,6 +74,7 @@ def float_types(torch: Any, module: Any, call: ModuleCall) -> set[Any]:
     return {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
 
 
+@record(eq=False)
 class ModuleOracle:
     """Arrays by the names of the exported model's inputs to arrays by the names of its outputs.
 
@@ -81,56 +83,48 @@ class ModuleOracle:
     Raises   InputError: the module raises
     """
 
-    def __init__(
-        self,
-        torch: Any,
-        module: Any,
-        call: ModuleCall,
-        restore: Restore,
-        outputs: Sequence[str],
-        dtype: Any = None,
-    ) -> None:
-        self._torch = torch
-        self._module = module
-        self._call = call
-        self._leaves = call.leaves(torch)
-        self._restore = restore
-        self._outputs = outputs
-        self._dtype = dtype
+    torch: Any
+    module: Any
+    call: ModuleCall
+    restore: Restore
+    outputs: Sequence[str]
+    dtype: Any = None
 
     def __call__(self, feeds: dict[str, Array], restore: bool = True) -> dict[str, Array]:
         """Run the module and return its outputs. ``restore``: False continues with the state of the last run."""
         if restore:
-            self._restore()
+            self.restore()
         try:
-            with self._torch.no_grad(), computing_in(self._torch, self._module, self._dtype):
-                positional, named = self._call.fill(self._torch, self._values(feeds))
-                result = self._module(*positional, **named)
+            with self.torch.no_grad(), computing_in(self.torch, self.module, self.dtype):
+                positional, named = self.call.fill(self.torch, self._values(feeds))
+                result = self.module(*positional, **named)
         except Exception as error:
             raise InputError(f"{type(error).__name__}: {plain_message(error)}") from error
-        leaves = self._torch.utils._pytree.tree_leaves(result)
-        arrays = [array_of(self._torch, leaf) for leaf in leaves if self._torch.is_tensor(leaf)]
-        names = [*self._outputs, *(f"output {index}" for index in range(len(self._outputs), len(arrays)))]
+        leaves = self.torch.utils._pytree.tree_leaves(result)
+        arrays = [array_of(self.torch, leaf) for leaf in leaves if self.torch.is_tensor(leaf)]
+        names = [*self.outputs, *(f"output {index}" for index in range(len(self.outputs), len(arrays)))]
         return dict(zip(names, arrays))
 
     def _values(self, feeds: dict[str, Array]) -> dict[str, Any]:
         """The tensors that replace the float tensors and the fed ones."""
-        leaves = {name: leaf for name, leaf in self._leaves.items() if self._torch.is_tensor(leaf)}
+        leaves = {
+            name: leaf for name, leaf in self.call.leaves(self.torch).items() if self.torch.is_tensor(leaf)
+        }
         values = {
             name: self._tensor(feeds[name], leaf) if name in feeds else leaf.detach().clone()
             for name, leaf in leaves.items()
         }
-        if self._dtype is None:
+        if self.dtype is None:
             return values
         return {
-            name: value.to(self._dtype) if value.is_floating_point() else value
+            name: value.to(self.dtype) if value.is_floating_point() else value
             for name, value in values.items()
         }
 
     def _tensor(self, array: Array, example: Any) -> Any:
-        tensor = self._torch.from_numpy(array.copy())
+        tensor = self.torch.from_numpy(array.copy())
         if example.is_complex():
-            tensor = self._torch.view_as_complex(tensor)
+            tensor = self.torch.view_as_complex(tensor)
         return tensor.to(example.device, example.dtype)
 
 

@@ -14,11 +14,9 @@ def bench(
     model: options.ModelPath = None,
     *,
     model_options: ModelOptions,
-    steps: Annotated[
-        int, typer.Option("--steps", metavar="N", min=1, help="Number of steps in each round.")
-    ] = 1000,
+    steps: Annotated[int, typer.Option(metavar="N", min=1, help="Number of steps in each round.")] = 1000,
     rounds: Annotated[
-        int, typer.Option("--rounds", metavar="N", min=1, help="Number of rounds; each starts a new stream.")
+        int, typer.Option(metavar="N", min=1, help="Number of rounds; each starts a new stream.")
     ] = 3,
     backend: options.Backend = "numba",
     weights: options.Weights = None,

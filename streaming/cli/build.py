@@ -17,7 +17,6 @@ def build(
     target: Annotated[
         str | None,
         typer.Option(
-            "--target",
             metavar="LEVEL",
             help="Processor: x86-64-v2, x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, aarch64, armv7 or "
             "wasm32. Default: the best level of this machine.",
@@ -34,16 +33,11 @@ def build(
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option(
-            "--name",
-            metavar="NAME",
-            help="Prefix of the functions and files. Default: the model's name.",
-        ),
+        typer.Option(metavar="NAME", help="Prefix of the functions and files. Default: the model's name."),
     ] = None,
     plugin: Annotated[
         list[str] | None,
         typer.Option(
-            "--plugin",
             metavar="KIND",
             help="Also a plug-in: ladspa (with a virtual microphone for PipeWire), lv2 or clap. May be repeated.",
         ),

@@ -28,13 +28,12 @@ def convert(
     triton: Annotated[
         Path | None,
         typer.Option(
-            "--triton",
             metavar="FOLDER",
             help="Write the pulsed model into a model repository of Triton: FOLDER/NAME/config.pbtxt and "
             "FOLDER/NAME/1/model.onnx, for its sequence batcher.",
         ),
     ] = None,
-    opset: Annotated[int, typer.Option("--opset", metavar="N", help="ONNX opset of the written file.")] = 17,
+    opset: Annotated[int, typer.Option(metavar="N", help="ONNX opset of the written file.")] = 17,
     check: Annotated[
         bool,
         typer.Option(

@@ -34,18 +34,14 @@ def dump(
     stage: Annotated[
         str,
         typer.Option(
-            "--stage",
-            metavar="STAGE",
-            help="Stage to print: load, typed, decluttered, pulsed, program or costs.",
+            metavar="STAGE", help="Stage to print: load, typed, decluttered, pulsed, program or costs."
         ),
     ] = "pulsed",
     dot: Annotated[bool, typer.Option("--dot", help="Print in Graphviz's language instead of text.")] = False,
     match: Annotated[
         str | None,
         typer.Option(
-            "--match",
-            metavar="QUERY",
-            help="Print the parts that match a query, such as Conv->BatchNorm?->Relu.",
+            metavar="QUERY", help="Print the parts that match a query, such as Conv->BatchNorm?->Relu."
         ),
     ] = None,
     *,

@@ -19,7 +19,6 @@ class EventOptions:
     events: Annotated[
         str | None,
         typer.Option(
-            "--events",
             metavar="KIND",
             help="Write events in place of frames: segments (silero, fireredvad: by their rules), triggers, ctc or "
             "argmax; to .csv, .txt (Audacity), .rttm, .srt, .vtt or .jsonl.",
@@ -29,7 +28,6 @@ class EventOptions:
     event: Annotated[
         list[str] | None,
         typer.Option(
-            "--event",
             metavar="NAME=VALUE",
             help="Parameter of the events: threshold=0.6, min_silence_s=0.3, labels=no,yes, tokens=tokens.txt … May be "
             "repeated.",

@@ -28,17 +28,12 @@ def fleet(
     *,
     address: Annotated[
         str | None,
-        typer.Option(
-            "--address",
-            metavar="HOST:PORT",
-            help="Ray's head. Default: the cluster of this machine.",
-        ),
+        typer.Option(metavar="HOST:PORT", help="Ray's head. Default: the cluster of this machine."),
     ] = None,
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The fleet's name.")] = "pulse",
+    name: Annotated[str, typer.Option(metavar="NAME", help="The fleet's name.")] = "pulse",
     weight: Annotated[
         float | None,
         typer.Option(
-            "--weight",
             metavar="NUMBER",
             min=0,
             help="set-weight: the share of new streams relative to the other versions; 0 lets a version end.",
@@ -46,9 +41,7 @@ def fleet(
     ] = None,
     wait: Annotated[
         float,
-        typer.Option(
-            "--wait", metavar="SECONDS", min=0, help="deploy: the time in which workers must be live."
-        ),
+        typer.Option(metavar="SECONDS", min=0, help="deploy: the time in which workers must be live."),
     ] = 300.0,
     report: ReportOptions,
 ) -> None:

@@ -97,15 +97,11 @@ class ModelOptions:
     ] = None
     symbol: Annotated[
         str | None,
-        typer.Option(
-            "--symbol",
-            metavar="NAME",
-            help="The dim of the time axis, if the model has several symbols.",
-        ),
+        typer.Option(metavar="NAME", help="The dim of the time axis, if the model has several symbols."),
     ] = None
     rate: Annotated[
         int | None,
-        typer.Option("--rate", metavar="HZ", min=1, help="Sample rate (or frame rate) of the model in Hz."),
+        typer.Option(metavar="HZ", min=1, help="Sample rate (or frame rate) of the model in Hz."),
     ] = None
     inputs: Annotated[
         list[str] | None,
@@ -118,17 +114,13 @@ class ModelOptions:
     max_context: Annotated[
         int | None,
         typer.Option(
-            "--max-context",
-            metavar="FRAMES",
-            min=1,
-            help="Longest stream in frames, for attention to all past frames.",
+            metavar="FRAMES", min=1, help="Longest stream in frames, for attention to all past frames."
         ),
     ] = None
 
     constant: Annotated[
         list[str] | None,
         typer.Option(
-            "--constant",
             metavar="NAME=VALUE",
             help="Constant value of an input: sr=16000, a list or a .npy file. May be repeated.",
         ),
@@ -136,7 +128,6 @@ class ModelOptions:
     state: Annotated[
         list[str] | None,
         typer.Option(
-            "--state",
             metavar="IN=OUT",
             help="A state: its input, and the output that is its next value. Give all states or none; "
             "without this option they are detected.",
@@ -145,7 +136,6 @@ class ModelOptions:
     initial: Annotated[
         list[str] | None,
         typer.Option(
-            "--initial",
             metavar="IN=VALUE",
             help="First value of a state: a number, a list or a .npy file. Default: zeros.",
         ),
@@ -153,26 +143,22 @@ class ModelOptions:
     context: Annotated[
         list[str] | None,
         typer.Option(
-            "--context",
-            metavar="IN=FRAMES",
-            help="Number of past frames with which each chunk of an input begins.",
+            metavar="IN=FRAMES", help="Number of past frames with which each chunk of an input begins."
         ),
     ] = None
     axis: Annotated[
         list[str] | None,
-        typer.Option("--axis", metavar="NAME=AXIS", help="Time axis of an input or output, counted from 0."),
+        typer.Option(metavar="NAME=AXIS", help="Time axis of an input or output, counted from 0."),
     ] = None
     delay: Annotated[
         list[str] | None,
         typer.Option(
-            "--delay",
-            metavar="OUT=FRAMES",
-            help="Leading frames of an output that are not part of the result.",
+            metavar="OUT=FRAMES", help="Leading frames of an output that are not part of the result."
         ),
     ] = None
     keep: Annotated[
         list[str] | None,
-        typer.Option("--keep", metavar="OUT", help="Output to keep. Default: all. May be repeated."),
+        typer.Option(metavar="OUT", help="Output to keep. Default: all. May be repeated."),
     ] = None
     ignore_value_info: Annotated[
         bool,
@@ -181,7 +167,6 @@ class ModelOptions:
     budget: Annotated[
         list[str] | None,
         typer.Option(
-            "--budget",
             metavar="LIMIT=NUMBER",
             help="Limit of the work of reading the file: nodes that its loops unfold to, elements of constants, "
             "or estimated seconds for these. May be repeated.",
@@ -189,12 +174,11 @@ class ModelOptions:
     ] = None
     signature: Annotated[
         str | None,
-        typer.Option("--signature", metavar="NAME", help="Signature of a SavedModel or a TFLite file."),
+        typer.Option(metavar="NAME", help="Signature of a SavedModel or a TFLite file."),
     ] = None
     example: Annotated[
         list[str] | None,
         typer.Option(
-            "--example",
             metavar="[NAME=]SHAPE",
             help='Input of a PyTorch module: noise of a shape such as "1,1,4800", or a .npy file. Repeat it for each '
             "input, in their order or by name.",
@@ -203,7 +187,6 @@ class ModelOptions:
     dynamic: Annotated[
         list[str] | None,
         typer.Option(
-            "--dynamic",
             metavar="NAME=AXIS[:SYMBOL]",
             help='Axis of any length of an input of a PyTorch module, such as "x=2"; none for no such axis. Default: '
             "found by trial. May be repeated.",
@@ -211,11 +194,7 @@ class ModelOptions:
     ] = None
     method: Annotated[
         str | None,
-        typer.Option(
-            "--method",
-            metavar="NAME",
-            help="Method of a PyTorch module to call in place of forward.",
-        ),
+        typer.Option(metavar="NAME", help="Method of a PyTorch module to call in place of forward."),
     ] = None
 
 

@@ -18,13 +18,12 @@ class ProofOptions:
     length: Annotated[
         list[int] | None,
         typer.Option(
-            "--length",
             metavar="FRAMES",
             min=0,
             help="Length of a stream to try, in frames. Default: a choice of lengths. May be repeated.",
         ),
     ] = None
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the random inputs.")] = 0
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the random inputs.")] = 0
     long: Annotated[bool, typer.Option("--long", help="Also try long streams, with every kind of input.")] = (
         False
     )

@@ -23,7 +23,6 @@ def recipe(
     hop: Annotated[
         int | None,
         typer.Option(
-            "--hop",
             min=1,
             metavar="SAMPLES",
             help=(
@@ -35,9 +34,7 @@ def recipe(
     embed: Annotated[
         Path | None,
         typer.Option(
-            "--embed",
-            metavar="FILE",
-            help="Write the model to this .onnx file, with the recipe in its metadata.",
+            metavar="FILE", help="Write the model to this .onnx file, with the recipe in its metadata."
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the recipe and its notes as JSON.")] = False,

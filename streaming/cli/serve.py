@@ -21,47 +21,36 @@ class ServerOptions:
 
     host: Annotated[
         str | None,
-        typer.Option("--host", metavar="ADDRESS", help="Address to listen at. Default: 127.0.0.1."),
+        typer.Option(metavar="ADDRESS", help="Address to listen at. Default: 127.0.0.1."),
     ] = None
     port: Annotated[
         int | None,
-        typer.Option(
-            "--port",
-            metavar="PORT",
-            min=0,
-            max=65535,
-            help="Port. Default: 8080; 0: any free one.",
-        ),
+        typer.Option(metavar="PORT", min=0, max=65535, help="Port. Default: 8080; 0: any free one."),
     ] = None
     streams: Annotated[
         int | None,
-        typer.Option("--streams", metavar="N", min=1, help="Streams of each model at once. Default: 64."),
+        typer.Option(metavar="N", min=1, help="Streams of each model at once. Default: 64."),
     ] = None
     tokens: Annotated[
         Path | None,
-        typer.Option("--tokens", metavar="FILE", help="A file with one token a line; clients need one."),
+        typer.Option(metavar="FILE", help="A file with one token a line; clients need one."),
     ] = None
     origin: Annotated[
         list[str] | None,
-        typer.Option(
-            "--origin",
-            metavar="ORIGIN",
-            help="Origin of a page that may use the server. May be repeated.",
-        ),
+        typer.Option(metavar="ORIGIN", help="Origin of a page that may use the server. May be repeated."),
     ] = None
     certificate: Annotated[
         Path | None,
-        typer.Option("--certificate", metavar="FILE", help="Certificate for TLS, with --key."),
+        typer.Option(metavar="FILE", help="Certificate for TLS, with --key."),
     ] = None
-    key: Annotated[Path | None, typer.Option("--key", metavar="FILE", help="Key of the certificate.")] = None
+    key: Annotated[Path | None, typer.Option(metavar="FILE", help="Key of the certificate.")] = None
     threads: Annotated[
         int | None,
-        typer.Option("--threads", metavar="N", min=1, help="Threads that step streams. Default: all cores."),
+        typer.Option(metavar="N", min=1, help="Threads that step streams. Default: all cores."),
     ] = None
     drain: Annotated[
         float | None,
         typer.Option(
-            "--drain",
             metavar="SECONDS",
             min=0,
             help="How long open streams may continue after the first Ctrl-C or SIGTERM. Default: 0.",
@@ -70,7 +59,6 @@ class ServerOptions:
     checkpoints: Annotated[
         Path | None,
         typer.Option(
-            "--checkpoints",
             metavar="DIR",
             help="Folder of checkpoints, shared by servers: clients continue at another one if this one is lost.",
         ),
@@ -114,14 +102,12 @@ def serve(
     *,
     config: Annotated[
         Path | None,
-        typer.Option("--config", metavar="FILE", help="Settings of the server (.toml)."),
+        typer.Option(metavar="FILE", help="Settings of the server (.toml)."),
     ] = None,
     server: ServerOptions,
     log_level: Annotated[
         str,
-        typer.Option(
-            "--log-level", metavar="LEVEL", help="debug, info, warning or error; lines of JSON on stderr."
-        ),
+        typer.Option(metavar="LEVEL", help="debug, info, warning or error; lines of JSON on stderr."),
     ] = "info",
 ) -> None:
     """Serve models to browsers and programs: one stream over a WebSocket for each client.

@@ -14,14 +14,13 @@ class SoundOptions:
     channel: Annotated[
         str,
         typer.Option(
-            "--channel",
             metavar="mix|each|N",
             help="mix: mean of all channels; a number: that channel, from 0; each: one stream per channel.",
         ),
     ] = "mix"
     output: Annotated[
         str | None,
-        typer.Option("--output", metavar="NAME", help="Output to write, if the model has several."),
+        typer.Option(metavar="NAME", help="Output to write, if the model has several."),
     ] = None
     in_routes: Annotated[
         list[str] | None,
@@ -46,7 +45,6 @@ class SoundOptions:
     raw: Annotated[
         str | None,
         typer.Option(
-            "--raw",
             metavar="ENCODING[,HZ[,CHANNELS]]",
             help="Read samples without a header: s16,48000,2. Encodings: u8, s16, s24, s32, f32, f64. Default: the "
             "model's rate, 1 channel.",
@@ -63,7 +61,6 @@ class SoundOptions:
     subtype: Annotated[
         str | None,
         typer.Option(
-            "--subtype",
             metavar="ENCODING",
             help="Encoding of the written samples: pcm_16, pcm_24, float … Default: that of IN.",
         ),

@@ -16,7 +16,7 @@ def warm(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="KERNEL", help="Compile only this kernel. May be repeated."),
+        typer.Option(metavar="KERNEL", help="Compile only this kernel. May be repeated."),
     ] = None,
     *,
     report_options: ReportOptions,

@@ -15,7 +15,7 @@ from pulse.errors import CompileError, WriteError
 from pulse.jit.levels import Level
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, byte_size
-from streaming.deploy.objects import Compiled, compile_objects
+from streaming.deploy.objects import Build, compile_objects
 from streaming.deploy.plugins import require_plugins, write_plugins
 from streaming.deploy.toolchain import Toolchain, find_toolchain
 from streaming.deploy.web import check_module, write_web
@@ -100,23 +100,14 @@ def build_library(
             each.mkdir()
         compiled = compile_objects(deployed, target, work)
         needs = tuple(name for name in compiled.needs if name not in PROVIDED and not name.startswith(ABI))
-        shell = _link(deployed, target, toolchain, compiled, needs, work, result)
+        build = Build(deployed, target, toolchain, compiled, needs, work, result)
+        _link(build)
         if target.machine == "wasm32":
-            write_web(deployed, toolchain, compiled, shell, needs, work, result)
+            write_web(build)
         if plugins:
-            write_plugins(
-                deployed=deployed,
-                plugins=plugins,
-                toolchain=toolchain,
-                compiled=compiled,
-                shell=shell,
-                needs_math=bool(needs),
-                work=work,
-                result=result,
-                folder=folder,
-            )
-        _write_texts(deployed, target, needs, vector, result)
-        outcome = _try(deployed, target, toolchain, result, work, checks)
+            write_plugins(build, plugins, folder)
+        _write_texts(build, vector)
+        outcome = _try(build) if checks else "not run (--no-check)"
         sizes = {
             path.relative_to(result).as_posix(): path.stat().st_size
             for path in sorted(result.rglob("*"))
@@ -135,34 +126,24 @@ def build_library(
     )
 
 
-def _link(
-    deployed: Deployed,
-    target: Level,
-    toolchain: Toolchain,
-    compiled: Compiled,
-    needs: tuple[str, ...],
-    work: Path,
-    result: Path,
-) -> Path:
-    """The header, the C source as an object, both libraries; the object."""
+def _link(build: Build) -> None:
+    """Write the header, the C source as an object, and both libraries."""
+    deployed, result = build.deployed, build.result
     (result / f"{deployed.name}.h").write_text(header(deployed))
-    (work / f"{deployed.name}.c").write_text(source(deployed, compiled.symbols))
-    shell = work / f"{deployed.name}.o"
-    toolchain.compile(work / f"{deployed.name}.c", shell, f"-I{result}")
-    objects = [shell, *compiled.objects]
-    toolchain.archive(objects, result / f"lib{deployed.name}.a")
-    if target.machine != "wasm32":
-        toolchain.share(objects, result / f"lib{deployed.name}.so", bool(needs))
-    return shell
+    code = build.work / f"{deployed.name}.c"
+    code.write_text(source(deployed, build.compiled.symbols))
+    build.toolchain.compile(code, code.with_suffix(".o"), f"-I{result}")
+    build.toolchain.archive(build.objects, result / f"lib{deployed.name}.a")
+    if build.target.machine != "wasm32":
+        build.toolchain.share(build.objects, result / f"lib{deployed.name}.so", bool(build.needs))
 
 
-def _write_texts(
-    deployed: Deployed, target: Level, needs: tuple[str, ...], vector: TestVector, result: Path
-) -> None:
+def _write_texts(build: Build, vector: TestVector) -> None:
+    deployed, result, needs = build.deployed, build.result, build.needs
     more = {"LIBRARIES": "m" if needs else "", "LINK": " -lm" if needs else ""}
     (result / f"{deployed.name}Config.cmake").write_text(fill("config.cmake", deployed, more))
     (result / f"{deployed.name}.pc").write_text(fill("package.pc", deployed, more))
-    (result / "README.md").write_text(readme(deployed, target.name, needs, vector))
+    (result / "README.md").write_text(readme(deployed, build.target.name, needs, vector))
     if deployed.external_weights:
         (result / deployed.weights_file).write_bytes(deployed.program.weights.tobytes())
     files = f"vector.bin {deployed.weights_file}" if deployed.external_weights else "vector.bin"
@@ -170,17 +151,14 @@ def _write_texts(
     (result / "test" / "vector.bin").write_bytes(vector.content)
 
 
-def _try(
-    deployed: Deployed, target: Level, toolchain: Toolchain, result: Path, work: Path, checks: bool
-) -> str:
+def _try(build: Build) -> str:
     """Run the test vector. Returns its result, or why it was not run. Raises CompileError: it fails."""
-    if not checks:
-        return "not run (--no-check)"
-    if target.machine == "wasm32":
+    deployed, result = build.deployed, build.result
+    if build.target.machine == "wasm32":
         return check_module(deployed, result)
-    if target.missing_features:
-        return f"not run: this processor lacks {', '.join(target.missing_features)}"
-    runner = work / "runner"
+    if build.target.missing_features:
+        return f"not run: this processor lacks {', '.join(build.target.missing_features)}"
+    runner = build.work / "runner"
     arguments = (
         f"-I{result}",
         str(result / "test" / f"run_{deployed.name}.c"),
@@ -188,7 +166,7 @@ def _try(
         "-lm",
     )
     linking = subprocess.run(
-        (*toolchain.compiler, "-O1", *arguments, "-o", str(runner)), capture_output=True, text=True
+        (*build.toolchain.compiler, "-O1", *arguments, "-o", str(runner)), capture_output=True, text=True
     )
     if linking.returncode:
         raise CompileError(f"{deployed.name}: the test program cannot be linked: {linking.stderr.strip()}")

@@ -18,6 +18,7 @@ from pulse.program.file.program_file import encode_program
 from pulse.program.file.stored_program import read_program
 from pulse.support.record import record
 from streaming.deploy.resampler import RESAMPLE
+from streaming.deploy.toolchain import Toolchain
 
 CONSTANTS = "constants.o"
 """The object of rows, weights and first state."""
@@ -38,6 +39,33 @@ class Compiled:
     objects: tuple[Path, ...]
     resampler: Path
     resampler_symbol: str
+
+
+@record
+class Build:
+    """A library that is being built.
+
+    deployed   the program as C: its files as text and numbers
+    target     the target that it is compiled for
+    toolchain  its compiler and linker
+    compiled   the machine code of the kernels
+    needs      functions of libm that the kernels call
+    work       a folder for files that are not kept
+    result     the folder to write
+    """
+
+    deployed: Deployed
+    target: Level
+    toolchain: Toolchain
+    compiled: Compiled
+    needs: tuple[str, ...]
+    work: Path
+    result: Path
+
+    @property
+    def objects(self) -> list[Path]:
+        """The object of the C source, which is compiled first, and those of the kernels."""
+        return [self.work / f"{self.deployed.name}.o", *self.compiled.objects]
 
 
 def compile_objects(deployed: Deployed, target: Level, folder: Path) -> Compiled:

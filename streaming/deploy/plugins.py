@@ -8,9 +8,8 @@ from pulse.deploy.sound import plugin_names, sound_ports
 from pulse.deploy.texts import fill
 from pulse.errors import InputError, WriteError
 from pulse.jit.levels import Level
-from streaming.deploy.objects import Compiled
+from streaming.deploy.objects import Build
 from streaming.deploy.sound import write_sound
-from streaming.deploy.toolchain import Toolchain
 
 ENTRIES: Mapping[str, str] = {"ladspa": "ladspa_descriptor", "lv2": "lv2_descriptor", "clap": "clap_entry"}
 """Plug-ins, and the one symbol of each that hosts look for."""
@@ -34,32 +33,23 @@ def require_plugins(deployed: Deployed, target: Level, plugins: tuple[str, ...])
         )
 
 
-def write_plugins(
-    deployed: Deployed,
-    plugins: tuple[str, ...],
-    toolchain: Toolchain,
-    compiled: Compiled,
-    shell: Path,
-    needs_math: bool,
-    work: Path,
-    result: Path,
-    folder: Path,
-) -> None:
+def write_plugins(build: Build, plugins: tuple[str, ...], folder: Path) -> None:
     """Write plug-ins; ``folder`` is where the result will be in the end. Raises CompileError."""
+    deployed, work, result = build.deployed, build.work, build.result
     ports = sound_ports(deployed)
     names = plugin_names(deployed, ports)
     for header in ("plugin", "ports"):
         (work / f"{deployed.name}_{header}.h").write_text(fill(f"plugins/{header}.h", deployed, names))
     (work / "clap.h").write_text(fill("plugins/clap.h", deployed))
-    objects = [shell, *compiled.objects, *write_sound(deployed, ports, toolchain, compiled, work, result)]
+    objects = [*build.objects, *write_sound(build, ports)]
     for plugin in plugins:
         code = work / f"{plugin}.c"
         code.write_text(fill(f"plugins/{plugin}.c", deployed, names))
         object_file = code.with_suffix(".o")
-        toolchain.compile(code, object_file, f"-I{work}", f"-I{result}")
+        build.toolchain.compile(code, object_file, f"-I{work}", f"-I{result}")
         target = result / FILES[plugin](deployed)
         target.parent.mkdir(parents=True, exist_ok=True)
-        toolchain.share([object_file, *objects], target, needs_math, ENTRIES[plugin])
+        build.toolchain.share([object_file, *objects], target, bool(build.needs), ENTRIES[plugin])
         if plugin == "lv2":
             (target.parent / "manifest.ttl").write_text(fill("plugins/manifest.ttl", deployed, names))
             (target.parent / f"{deployed.name}.ttl").write_text(fill("plugins/plugin.ttl", deployed, names))

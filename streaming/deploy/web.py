@@ -10,9 +10,8 @@ from pulse.deploy.sound import sound_ports, takes_sound
 from pulse.deploy.texts import fill
 from pulse.errors import CompileError
 from pulse.support.printable import printable
-from streaming.deploy.objects import Compiled
+from streaming.deploy.objects import Build
 from streaming.deploy.sound import write_sound
-from streaming.deploy.toolchain import Toolchain
 
 MODULE = "module.wasm"
 LIBRARY = (
@@ -44,28 +43,14 @@ SCRIPTS = {"worklet.js": "worklet.js", "pulse.d.ts": "pulse.d.ts", "check.mjs": 
 """Template -> file."""
 
 
-def write_web(
-    deployed: Deployed,
-    toolchain: Toolchain,
-    compiled: Compiled,
-    shell: Path,
-    needs: tuple[str, ...],
-    work: Path,
-    result: Path,
-) -> None:
+def write_web(build: Build) -> None:
     """Write the module, the JavaScript and, for a model that takes sound, a page with a microphone.
 
-    deployed   the program as C: its files as text and numbers
-    toolchain  the compiler and linker for WebAssembly
-    compiled   the objects of the kernels
-    shell      the object of the C source
-    needs      functions of libm that the kernels call
-    work       a folder for files that are not kept
-    result     the folder to write
-    Raises     CompileError: it cannot be linked, or needs a function that browsers do not have
+    Raises CompileError: it cannot be linked, or needs a function that browsers do not have.
     """
+    deployed, result = build.deployed, build.result
     if missing := [
-        name for name in needs if name not in IN_BROWSERS and name.removesuffix("f") not in IN_BROWSERS
+        name for name in build.needs if name not in IN_BROWSERS and name.removesuffix("f") not in IN_BROWSERS
     ]:
         raise CompileError(
             f"{deployed.title}: needs {', '.join(missing)}, which browsers do not have; remove the node that "
@@ -74,11 +59,11 @@ def write_web(
     exports = [
         f"{deployed.name}_{name}" for name in (*LIBRARY, *(["weights"] if deployed.external_weights else []))
     ]
-    objects = [shell, *compiled.objects]
+    objects = build.objects
     if takes_sound(deployed):
-        objects += write_sound(deployed, sound_ports(deployed), toolchain, compiled, work, result)
+        objects += write_sound(build, sound_ports(deployed))
         exports += [f"{deployed.name}_blocks_{name}" for name in BLOCKS]
-    toolchain.link_module(objects, result / MODULE, exports, bool(needs))
+    build.toolchain.link_module(objects, result / MODULE, exports, bool(build.needs))
     for name, place in SCRIPTS.items():
         (result / place).write_text(fill(f"web/{name}", deployed))
     if takes_sound(deployed):

@@ -1,6 +1,8 @@
 """Files that appear only when they are complete."""
 
 import secrets
+import shutil
+import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -56,6 +58,25 @@ def scratch_file(path: Path) -> Generator[Path]:
         yield part
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def scratch_folder(path: Path, makes_parents: bool = False) -> Generator[Path]:
+    """Give the path of a folder to create, which becomes ``path`` at the end of the block, if that raises nothing.
+
+    Raises InputError: the folder around it cannot be written to
+    """
+    try:
+        if makes_parents:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp("", f".{path.stem}-", path.parent))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
+    try:
+        yield folder / "part"
+        (folder / "part").rename(path)
+    finally:
+        shutil.rmtree(folder)
 
 
 def unused_name(path: Path, word: str) -> Path:

@@ -1,14 +1,12 @@
 """Deployment: a version of the models in a fleet and its number of workers, as set in a file."""
 
-import tomllib
-from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pulse.errors import InputError
 from pulse.support.record import record
 from streaming.fleet.stream_name import VERSION_NAME
-from streaming.serve.settings import ServerSettings, read_table
+from streaming.serve.settings import ServerSettings, fill, read_table, read_toml, require_table
 
 
 @record
@@ -73,35 +71,12 @@ class Deployment:
         return f"ws{'s' if self.server.certificate else ''}://{name}:{port}"
 
 
-OWN = {each.name for each in fields(Deployment)} - {"server"}
-
-
 def read_deployment(path: Path) -> Deployment:
     """Read a deployment from a TOML file: a server's file with a table [fleet]. Raises InputError."""
-    try:
-        table = tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not TOML: {error}") from None
-    settings: object = table.pop("fleet", {})
-    try:
-        if not isinstance(settings, dict):
-            raise InputError("fleet: give a table")
+
+    def parse(table: dict[str, Any]) -> Deployment:
+        settings = require_table(table.pop("fleet", {}), "fleet")
         server = read_table({"port": 0, **table}, path.parent)
-        return replace(Deployment(server=server), **_check_types(cast("dict[str, Any]", settings)))
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        return fill(Deployment(server=server), settings, "[fleet]", ("server",))
 
-
-def _check_types(table: dict[str, Any]) -> dict[str, Any]:
-    kinds = {each.name: each.type for each in fields(Deployment)}
-    entries: dict[str, Any] = {}
-    for key, value in table.items():
-        if key not in OWN:
-            raise InputError(f"[fleet] has no key {key!r}; the keys are {', '.join(sorted(OWN))}")
-        kind = kinds[key]
-        types = str if kind is str else int if kind is int else (int, float)
-        if isinstance(value, bool) or not isinstance(value, types):
-            form = "a text" if kind is str else "a whole number" if kind is int else "a number"
-            raise InputError(f"[fleet] {key} = {value!r}: give {form}")
-        entries[key] = float(value) if kind is float else value
-    return entries
+    return read_toml(path, parse)

@@ -76,7 +76,7 @@ def check_model(
     prepare: Prepare | None,
 ) -> CheckReport:
     """Prove a model in pulses; the arguments are those of ``pulse.proof.prove``. Raises PulsifyError."""
-    lengths, seed, long = choice.lengths, choice.seed, choice.long
+    lengths, seed, long = choice.streams
     form = check_form(weights)
     check_activations(activations, form)
     proof = time_proof(lambda: prove_loaded(opened.model, pulsed, lengths, backend, seed, prepare, long))

@@ -94,8 +94,6 @@ def compile_to_file(
     assert isinstance(program, NativeProgram), "only programs of the numba backend are written"
     if path.suffix.lower() != SUFFIX:
         raise InputError(f"{path}: a program is written as {SUFFIX}, not {kind_of(path)}")
-    has_rate = opened.rate_hz is not None and opened.rate_from != "default"
-    metadata = {"sample_rate": str(opened.rate_hz)} if has_rate else {}
     proof, note, rounding = None, None, tuple[str, ...]()
     if choice is not None:
         proof = time_proof(lambda: _prove(opened, program, choice))
@@ -104,7 +102,7 @@ def compile_to_file(
             errors = rounding_errors(program.unrounded, form, frames, prepare=prepare, activations=rows)
             rounding = tuple(f"{error.output}: {error}" for error in errors)
         note = _note(proof.proof, EXACT if program.form == "f32" else ROUNDED, rounding)
-    content = program.to_bytes(note, **metadata)
+    content = program.to_bytes(note, **opened.rate_metadata)
     good = proof is None or proof.proof.equal
     if good:
         write_file(content, path)
@@ -118,17 +116,15 @@ def _prove(opened: OpenedModel, program: NativeProgram, choice: ProofChoice) -> 
     stored = read_program(exact.to_bytes())
     oracle = oracle_of(model, opened.model.with_pulse(program.pulse).analyse())
     programs = [ReferenceProgram(model), stored]
-    streams = choice.lengths, choice.seed, choice.long
-    return compare(model, oracle, programs, *streams, opened.model.original)
+    return compare(model, oracle, programs, *choice.streams, opened.model.original)
 
 
 def _note(proof: ProofReport, of: str, rounding: tuple[str, ...]) -> ProofNote:
-    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     lengths, worst = proof.lengths, proof.worst
     return ProofNote(
         outcome=proof.outcome,
         verdict=proof.verdict,
-        when=now,
+        when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         version=__version__,
         of=of,
         streams=len(proof.tried),

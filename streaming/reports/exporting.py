@@ -1,7 +1,5 @@
 """Write a pulsed model to a file, and prove that it works in another runtime."""
 
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +7,13 @@ from pulse.errors import InputError
 from pulse.loading.proving import prove_file
 from pulse.models import PulsedModel
 from pulse.nnef.archive import ARCHIVES, Archive
+from pulse.onnx.proto import ModelProto
 from pulse.onnx.write.model import to_onnx
 from pulse.runtimes.nnef_check import check
 from pulse.runtimes.tract import has_tract
 from pulse.support.record import record
 from pulse.support.report import byte_size
-from streaming.files.atomic import kind_of, publish, scratch_file
+from streaming.files.atomic import kind_of, publish, scratch_file, scratch_folder
 from streaming.reports.opened_model import OpenedModel
 from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
 
@@ -72,23 +71,28 @@ def export(
         return _export_nnef(opened, pulsed, path, choice)
     if path.suffix.lower() != ".onnx":
         raise InputError(f"{path}: a model is written as .onnx, .nnef or .nnef.tgz, not {kind_of(path)}")
-    has_rate = opened.rate_hz is not None and opened.rate_from != "default"
     with scratch_file(path) as part:
-        proto = to_onnx(pulsed, opset, {"sample_rate": str(opened.rate_hz)} if has_rate else None)
+        proto = to_onnx(pulsed, opset, opened.rate_metadata)
         try:
             part.write_bytes(proto.SerializeToString())
         except OSError as error:
             raise InputError(f"{path}: cannot be written ({error.strerror})") from error
-        proof = None
-        if choice is not None:
-            trials = choice.lengths, choice.seed, choice.long
-            proof = time_proof(lambda: prove_file(opened.model, pulsed, proto, *trials))
+        proof = prove_export(opened, pulsed, proto, choice)
         nbytes = part.stat().st_size
         good = proof is None or proof.proof.equal
         if good:
             publish(part, path)
     states = len(proto.graph.output) - len(pulsed.outputs)
     return Exported(path if good else None, opset, len(proto.graph.node), states, nbytes, proof)
+
+
+def prove_export(
+    opened: OpenedModel, pulsed: PulsedModel, proto: ModelProto, choice: ProofChoice | None
+) -> TimedProof | None:
+    """Prove an ONNX model; None for no proof."""
+    if choice is None:
+        return None
+    return time_proof(lambda: prove_file(opened.model, pulsed, proto, *choice.streams))
 
 
 def is_nnef(path: Path) -> bool:
@@ -103,8 +107,7 @@ def _export_nnef(
     proof = None
     if choice is not None and has_tract():
         typed = opened.model.with_pulse(pulsed.pulse).analyse()
-        trials = choice.lengths, choice.seed, choice.long
-        proof = time_proof(lambda: check(archive, pulsed, typed, *trials))
+        proof = time_proof(lambda: check(archive, pulsed, typed, *choice.streams))
     good = proof is None or proof.proof.equal
     if good:
         save_nnef(archive, path)
@@ -121,12 +124,5 @@ def save_nnef(archive: Archive, path: Path) -> None:
         return
     if path.exists():
         raise InputError(f"{path}: exists already; remove it, or give another name")
-    try:
-        folder = Path(tempfile.mkdtemp("", f".{path.stem}-", path.parent))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
-    try:
-        archive.save(folder / "model")
-        (folder / "model").rename(path)
-    finally:
-        shutil.rmtree(folder)
+    with scratch_folder(path) as part:
+        archive.save(part)

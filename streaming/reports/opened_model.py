@@ -87,6 +87,12 @@ class OpenedModel:
             backend, weights=weights or "f32", prepare=prepare, activations=activations or "f32"
         )
 
+    @property
+    def rate_metadata(self) -> dict[str, str]:
+        """The rate as files of models state it; empty if it is only assumed."""
+        is_known = self.rate_hz is not None and self.rate_from != "default"
+        return {"sample_rate": str(self.rate_hz)} if is_known else {}
+
     def deadline_s(self, pulse: int) -> float | None:
         """The duration of a pulse in seconds; None if the rate is unknown."""
         return None if self.rate_hz is None else pulse / self.rate_hz

@@ -17,6 +17,11 @@ class ProofChoice:
     seed: int = 0
     long: bool = False
 
+    @property
+    def streams(self) -> tuple[Sequence[int] | None, int, bool]:
+        """The lengths, the seed, and whether long streams run, in the order that proofs take them."""
+        return self.lengths, self.seed, self.long
+
 
 @record
 class TimedProof:

@@ -2,22 +2,20 @@
 
 import json
 import re
-import shutil
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from onnx import TensorProto
 
 from pulse.errors import InputError, WriteError
-from pulse.loading.proving import prove_file
 from pulse.models import PulsedModel
 from pulse.onnx.proto import ValueInfoProto
 from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.sequence import START, SequenceModel, SequenceState, sequence_model, shape_of
-from streaming.reports.exporting import Exported
+from streaming.files.atomic import scratch_folder
+from streaming.reports.exporting import Exported, prove_export
 from streaming.reports.opened_model import OpenedModel
-from streaming.reports.timed_proof import ProofChoice, time_proof
+from streaming.reports.timed_proof import ProofChoice
 
 TYPES = {
     TensorProto.FLOAT: "TYPE_FP32",
@@ -55,25 +53,14 @@ def export_triton(
     proto = to_onnx(pulsed, opset)
     sequence = sequence_model(proto)
     text = config_text(name, sequence)
-    proof = None
-    if choice is not None:
-        trials = choice.lengths, choice.seed, choice.long
-        proof = time_proof(lambda: prove_file(opened.model, pulsed, proto, *trials))
+    proof = prove_export(opened, pulsed, proto, choice)
     data = sequence.proto.SerializeToString()
     good = proof is None or proof.proof.equal
     if good:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            part = Path(tempfile.mkdtemp("", f".{name}-", folder))
-        except OSError as error:
-            raise InputError(f"{folder}: cannot be written ({error.strerror}); check the folder") from error
-        try:
-            (part / name / "1").mkdir(parents=True)
-            (part / name / "config.pbtxt").write_text(text, "utf-8")
-            (part / name / "1" / "model.onnx").write_bytes(data)
-            (part / name).rename(path)
-        finally:
-            shutil.rmtree(part)
+        with scratch_folder(path, makes_parents=True) as part:
+            (part / "1").mkdir(parents=True)
+            (part / "config.pbtxt").write_text(text, "utf-8")
+            (part / "1" / "model.onnx").write_bytes(data)
     nodes = len(sequence.proto.graph.node)
     return Exported(path if good else None, opset, nodes, len(sequence.states), len(data), proof)
 

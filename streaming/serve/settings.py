@@ -1,14 +1,15 @@
 """The settings of a server, from a file; options of the command line override them."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field, fields, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pulse.errors import InputError
 from pulse.support.record import record
 
+SettingsT = TypeVar("SettingsT")
 SCRIPT, MODULE = "worklet.js", "module.wasm"
 """The files that run a model in a browser."""
 
@@ -118,19 +119,22 @@ class ServerSettings:
             raise InputError("TLS needs both files, a certificate and its key")
         if not self.budget > 0:
             raise InputError(f"budget {self.budget:g}: must be positive")
-        for name, value in _numbers(self.limits):
+        for name, value in vars(self.limits).items():
             if not value > 0:
                 raise InputError(f"limits: {name} = {value:g} must be positive")
 
 
 def read_settings(path: Path) -> ServerSettings:
     """Read settings from a TOML file; paths are relative to it. Raises InputError, naming the file and the key."""
+    return read_toml(path, lambda table: read_table(table, path.parent))
+
+
+def read_toml(path: Path, parse: Callable[[dict[str, Any]], SettingsT]) -> SettingsT:
+    """What a function makes of the table in a file. Raises InputError, naming the file."""
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        return parse(tomllib.loads(path.read_text("utf-8")))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not TOML: {error}") from None
-    try:
-        return read_table(table, path.parent)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
@@ -139,11 +143,11 @@ def read_table(table: Mapping[str, Any], folder: Path) -> ServerSettings:
     """Read settings from a table; paths are relative to the folder. Raises InputError, naming the key."""
     entries = dict(table)
     models = tuple(_model(each, folder) for each in _tables(entries.pop("model", [{}]), "model"))
-    limits = _fill(LimitSettings(), _table(entries.pop("limits", {}), "limits"), "limits")
+    limits = fill(LimitSettings(), require_table(entries.pop("limits", {}), "limits"), "limits")
     for key in ("certificate", "key", "checkpoints"):
         if key in entries:
             entries[key] = folder / _require_type(entries[key], str, key)
-    return _fill(replace(ServerSettings(models), limits=limits), entries, "the server")
+    return fill(replace(ServerSettings(models), limits=limits), entries, "the server", ("models", "limits"))
 
 
 def read_tokens(path: Path) -> tuple[str, ...]:
@@ -160,23 +164,25 @@ def _model(table: Mapping[str, Any], folder: Path) -> ModelSettings:
         if key in entries:
             entries[key] = folder / _require_type(entries[key], str, key)
     events = {
-        output: _table(choice, f"events.{output}")
-        for output, choice in _table(entries.pop("events", {}), "events").items()
+        output: require_table(choice, f"events.{output}")
+        for output, choice in require_table(entries.pop("events", {}), "events").items()
     }
-    constants = _table(entries.pop("constants", {}), "constants")
-    return _fill(ModelSettings(events=events, constants=constants), entries, "[[model]]")
+    constants = require_table(entries.pop("constants", {}), "constants")
+    return fill(ModelSettings(events=events, constants=constants), entries, "[[model]]")
 
 
-def _fill(settings: Any, table: Mapping[str, Any], what: str) -> Any:
-    """Create settings from the values of a table. Raises InputError: an unknown key, or a wrong type."""
-    kinds = {each.name: each.type for each in fields(settings)}
+def fill(settings: SettingsT, table: Mapping[str, Any], what: str, others: Collection[str] = ()) -> SettingsT:
+    """Create settings from the values of a table. Raises InputError: an unknown key, or a wrong type.
+
+    others  fields that are no keys of the table
+    """
+    kinds = {each.name: each.type for each in fields(cast("Any", settings)) if each.name not in others}
     values: dict[str, Any] = {}
     for key, value in table.items():
-        if key not in kinds or key in ("models", "limits"):
-            names = ", ".join(name for name in kinds if name not in ("models", "limits"))
-            raise InputError(f"{what} has no key {key!r}; the keys are {names}")
+        if key not in kinds:
+            raise InputError(f"{what} has no key {key!r}; the keys are {', '.join(sorted(kinds))}")
         values[key] = _value(key, value, kinds[key])
-    return replace(settings, **values)
+    return replace(cast("Any", settings), **values)
 
 
 def _value(key: str, value: Any, kind: Any) -> Any:
@@ -193,12 +199,13 @@ def _value(key: str, value: Any, kind: Any) -> Any:
 
 def _require_type(value: Any, kind: type | tuple[type, ...], key: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, kind):
-        form = "a text" if kind is str or kind == (str, Path) else "a number"
+        form = "a whole number" if kind is int else "a number" if kind == (int, float) else "a text"
         raise InputError(f"{key} = {value!r}: give {form}")
     return value
 
 
-def _table(value: Any, key: str) -> dict[str, Any]:
+def require_table(value: Any, key: str) -> dict[str, Any]:
+    """A table as it is. Raises InputError for other values."""
     if not isinstance(value, dict):
         raise InputError(f"{key}: give a table")
     return cast("dict[str, Any]", value)
@@ -207,8 +214,4 @@ def _table(value: Any, key: str) -> dict[str, Any]:
 def _tables(value: Any, key: str) -> list[dict[str, Any]]:
     if not isinstance(value, list):
         raise InputError(f"{key}: write [[{key}]]")
-    return [_table(each, key) for each in cast("list[Any]", value)]
-
-
-def _numbers(settings: LimitSettings) -> list[tuple[str, float]]:
-    return [(each.name, float(getattr(settings, each.name))) for each in fields(settings)]
+    return [require_table(each, key) for each in cast("list[Any]", value)]

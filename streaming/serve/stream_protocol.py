@@ -125,7 +125,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             if size - begin < 2:
                 break
             start, end = _places(data, begin)
-            if not data[begin + 1] & MASKED or end - start > self._longest:
+            if not data[begin + 1] & MASKED or end - start > self.config.ws_max_size:
                 super().data_received(data[begin:])  # an error, which closes the connection
                 return
             if end > size:
@@ -150,10 +150,6 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             self.handle_parser_exception()
             return
         self._give(text)
-
-    @property
-    def _longest(self) -> int:
-        return self.config.ws_max_size
 
     def _frame(self, data: bytes, begin: int, start: int, end: int) -> None:
         """Handle a whole frame, whose values begin at ``start``."""

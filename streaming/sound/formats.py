@@ -131,10 +131,8 @@ def open_file(path: Path | int) -> soundfile.SoundFile:
     if sys.platform == "win32":
         return soundfile.SoundFile(path)
     if isinstance(path, int):
-        try:
-            return open_file(
-                Path(f"/dev/fd/{path}")
-            )  # libsndfile does not recognise MP3 from a bare descriptor
+        try:  # libsndfile does not recognise MP3 from a bare descriptor
+            return open_file(Path(f"/dev/fd/{path}"))
         finally:
             os.close(path)
     return soundfile.SoundFile(cast("str", os.fsencode(path)))  # accepts bytes, too

@@ -98,7 +98,7 @@ class StreamWriter(SoundWriter):
         self._bytes = 0
         if wav:
             try:
-                self._put(wav_header(form))
+                self._file.put(wav_header(form), self._name)
             except InputError:
                 self._file.close()
                 raise
@@ -108,16 +108,16 @@ class StreamWriter(SoundWriter):
         if self.encoding not in UNLIMITED:
             self.clipping.count(block)
         data = self._form.encoding.encode(block)
-        self._put(data)
+        self._file.put(data, self._name)
         self._bytes += len(data)
 
     def close(self) -> None:
         """End the stream. Raises InputError: a file whose header cannot be written."""
         try:
             if self._start is not None:
-                self._put(bytes(self._bytes % 2))
+                self._file.put(bytes(self._bytes % 2), self._name)
                 os.lseek(self._file.fileno(), self._start, os.SEEK_SET)
-                self._put(wav_header(replace(self._form, data_bytes=self._bytes)))
+                self._file.put(wav_header(replace(self._form, data_bytes=self._bytes)), self._name)
                 os.lseek(self._file.fileno(), 0, os.SEEK_END)
         finally:
             self._file.close()
@@ -125,9 +125,6 @@ class StreamWriter(SoundWriter):
     def discard(self) -> None:
         """Close the descriptor."""
         self._file.close()
-
-    def _put(self, data: bytes) -> None:
-        _put(self._name, self._file, data)
 
 
 class TableStream(NotCopyable):
@@ -153,7 +150,7 @@ class TableStream(NotCopyable):
         if self._form is None:
             self._form = TableFormat(frames, self._axis, self._rate_hz)
             head = self._form.head(0)
-        _put(self._name, self._file, head + self._form.body(frames, self._frames))
+        self._file.put(head + self._form.body(frames, self._frames), self._name)
         self._frames += 1 if self._axis is None else frames.shape[self._axis]
 
     def __enter__(self) -> "TableStream":
@@ -172,18 +169,17 @@ class _Descriptor(FileIO):
             select.select([self], [], [])
         return data
 
-    def put(self, data: memoryview) -> int:
-        """Write bytes. Returns their number, at least one."""
+    def put(self, data: bytes, name: str) -> None:
+        """Write all of the data. Raises InputError, which begins with the name."""
+        try:
+            write_all(self._put_some, data)
+        except OSError as error:
+            raise InputError(f"{name}: cannot be written ({error.strerror})") from error
+
+    def _put_some(self, data: memoryview) -> int:
         while (count := self.write(data)) is None:
             select.select([], [self], [])
         return count
-
-
-def _put(name: str, file: _Descriptor, data: bytes) -> None:
-    try:
-        write_all(file.put, data)
-    except OSError as error:
-        raise InputError(f"{name}: cannot be written ({error.strerror})") from error
 
 
 def _position(descriptor: int) -> int | None:

@@ -44,9 +44,9 @@ class Target:
     """
 
     path: Path
-    form: SoundFormat | None
-    encoding: str | None
-    streamed: bool
+    form: SoundFormat | None = None
+    encoding: str | None = None
+    streamed: bool = False
     descriptor: int | None = None
     events: "DetectorChoice | None" = None
     event_form: str = "jsonl"
@@ -55,7 +55,7 @@ class Target:
     @classmethod
     def of_frames(cls, path: Path) -> "Target":
         """Create a target for frames in a file."""
-        return cls(path, None, None, False)
+        return cls(path)
 
     @classmethod
     def of_events(
@@ -71,16 +71,7 @@ class Target:
             raise InputError(
                 f"{path}: events are written by suffix; call the file {path.with_suffix('.' + word)}"
             )
-        return cls(
-            path=path,
-            form=None,
-            encoding=None,
-            streamed=streamed,
-            descriptor=None,
-            events=events,
-            event_form=word,
-            source=source,
-        )
+        return cls(path, streamed=streamed, events=events, event_form=word, source=source)
 
     @classmethod
     def of(
@@ -108,7 +99,7 @@ class Target:
         if sound is None and not frames:
             formats = f"sound is written as {common_suffixes()}, frames as {', '.join(WRITABLE)}"
             raise InputError(f"{_name(path)}: {formats}, not {f'.{word}' if word else kind_of(path)}")
-        if streamed and _streamable(sound, word) is None:
+        if streamed and (word if sound is None else sound.name.lower()) not in STREAMED:
             raise InputError(
                 f"{_name(path)}: takes {', '.join(STREAMED)}, not {word}, which is written only as a whole: name a file"
             )
@@ -183,12 +174,6 @@ def event_count(writer: "FramesFile | TableStream | EventsOutput") -> int | None
 
 def _name(path: Path) -> str:
     return STANDARD_OUTPUT if str(path) in OUTPUT_NAMES else str(path)
-
-
-def _streamable(sound: SoundFormat | None, word: str) -> str | None:
-    """The name of a format, if it can be written to a pipe; else None."""
-    name = word if sound is None else sound.name.lower()
-    return name if name in STREAMED else None
 
 
 def _stream_encoding(subtype: str) -> Encoding:

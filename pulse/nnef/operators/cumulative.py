@@ -1,8 +1,6 @@
 """Running sums."""
 
-import numpy as np
-
-from pulse.nnef.read.node import NnefWire, NodeReader
+from pulse.nnef.read.node import LONG, NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
@@ -25,7 +23,5 @@ def running_sum(
     node: NodeReader, x: NnefWire, axis: int, exclusive: bool, reverse: bool, suffix: str = ""
 ) -> NnefWire:
     """The sums of all frames so far."""
-    place = node.graph.constant(np.array(axis, np.int64), f"{node.targets[0]}.axis")
-    return node.add(
-        "CumSum", [x, place], x.dtype, x.sizes, suffix, exclusive=int(exclusive), reverse=int(reverse)
-    )
+    place = node.constant(axis, LONG, "axis")
+    return node.each("CumSum", x, place, suffix=suffix, exclusive=int(exclusive), reverse=int(reverse))

@@ -78,31 +78,28 @@ def write_mean(w: OperationWriter) -> Name:
     total, *rest = w.operands()
     for number, each in enumerate(rest, 1):
         total = w.emit("add", total, each, suffix=f"with{number}")
-    return w.emit("div", total, w.number(len(w.inputs), w.dtype()))
+    return w.each("div", total, len(w.inputs))
 
 
 @writes("Reciprocal")
 def write_reciprocal(w: OperationWriter) -> Name:
-    return w.emit("div", w.number(1, w.dtype()), w.x())
+    return w.each("div", 1, w.x())
 
 
 @writes("Mod")
 def write_mod(w: OperationWriter) -> Name:
     """The remainder has the divisor's sign; with ``fmod`` the dividend's, as tract's division rounds."""
     x, y = w.operands()
-    dtype = w.dtype()
-    if dtype.kind == "f":
+    if w.dtype().kind == "f":
         raise w.error("have no exact remainders of floats", "compute it with integers")
     quotient = w.emit("div", x, y, suffix="quotient")
-    rest_suffix = "" if w.attribute("fmod", 0) or dtype.kind == "u" else "rest"
+    rest_suffix = "" if w.attribute("fmod", 0) or w.dtype().kind == "u" else "rest"
     rest = w.emit("sub", x, w.emit("mul", quotient, y, suffix="multiple"), suffix=rest_suffix)
     if not rest_suffix:
         return rest
-    zero = w.number(0, dtype, "zero")
-    some = w.emit("ne", rest, zero, suffix="some")
-    below, under = w.emit("lt", rest, zero, suffix="below"), w.emit("lt", y, zero, suffix="under")
+    below, under = w.each("lt", rest, 0, suffix="below"), w.each("lt", y, 0, suffix="under")
     differs = w.emit("tract_core_xor", below, under, suffix="differs")
-    shifts = w.emit("and", some, differs, suffix="shifts")
+    shifts = w.emit("and", w.each("ne", rest, 0, suffix="some"), differs, suffix="shifts")
     return w.emit("select", shifts, w.emit("add", rest, y, suffix="shifted"), rest)
 
 
@@ -113,9 +110,9 @@ def write_shift(w: OperationWriter) -> Name:
 
 @writes("Cast")
 def write_cast(w: OperationWriter) -> Name:
-    source, target = w.dtype(), w.made_dtype()
-    if target == np.bool_ and source != np.bool_:
-        return w.emit("ne", w.x(), w.number(0, source, "zero"))
+    target = w.made_dtype()
+    if target == np.bool_ and w.dtype() != np.bool_:
+        return w.each("ne", w.x(), 0)
     return w.cast(w.x(), target)
 
 
@@ -131,9 +128,9 @@ def _params(w: OperationWriter) -> list[float]:
 def write_sloped(w: OperationWriter) -> Name:
     rank = w.made_rank()
     x = w.operand(0, rank)
-    slope = w.operand(1, rank) if w.kind == "PRelu" else w.number(_params(w)[0], w.dtype())
-    below = w.emit("lt", x, w.number(0, w.dtype(), "zero"), suffix="below")
-    return w.emit("select", below, w.emit("mul", x, slope, suffix="scaled"), x)
+    slope = w.operand(1, rank) if w.kind == "PRelu" else _params(w)[0]
+    below = w.each("lt", x, 0, suffix="below")
+    return w.emit("select", below, w.each("mul", x, slope, suffix="scaled"), x)
 
 
 def _exponential(w: OperationWriter, scale: float, divisor: float, gain: float) -> Name:
@@ -141,19 +138,16 @@ def _exponential(w: OperationWriter, scale: float, divisor: float, gain: float) 
 
     Near 0, ``exp(a) - 1`` is ``2 t / (1 - t)`` of ``t = tanh(a / 2)``, which loses nothing.
     """
-    x, dtype = w.x(), w.dtype()
-    scaled = x if divisor == 1 else w.emit("div", x, w.number(divisor, dtype), suffix="scaled")
-    half = w.emit("tanh", w.emit("mul", scaled, w.number(0.5, dtype), suffix="halved"), suffix="half")
-    one = w.number(1, dtype)
-    twice, rest = w.emit("add", half, half, suffix="twice"), w.emit("sub", one, half, suffix="rest")
-    far = w.emit("sub", w.emit("exp", scaled, suffix="exp"), one, suffix="far")
-    small = w.emit("gt", scaled, w.number(-0.7, dtype, "edge"), suffix="small")
+    x = w.x()
+    scaled = x if divisor == 1 else w.each("div", x, divisor, suffix="scaled")
+    half = w.emit("tanh", w.each("mul", scaled, 0.5, suffix="halved"), suffix="half")
+    twice, rest = w.emit("add", half, half, suffix="twice"), w.each("sub", 1, half, suffix="rest")
+    far = w.each("sub", w.emit("exp", scaled, suffix="exp"), 1, suffix="far")
+    small = w.each("gt", scaled, -0.7, suffix="small")
     grown = w.emit("select", small, w.emit("div", twice, rest, suffix="near"), far, suffix="grown")
-    curve = w.emit("mul", grown, w.number(scale, dtype, "scale"), suffix="curve")
-    below = w.emit("lt", x, w.number(0, dtype, "zero"), suffix="below")
-    if gain == 1:
-        return w.emit("select", below, curve, x)
-    return w.emit("mul", w.emit("select", below, curve, x, suffix="chosen"), w.number(gain, dtype, "gain"))
+    curve, below = w.each("mul", grown, scale, suffix="curve"), w.each("lt", x, 0, suffix="below")
+    chosen = w.emit("select", below, curve, x, suffix="" if gain == 1 else "chosen")
+    return chosen if gain == 1 else w.each("mul", chosen, gain)
 
 
 @writes("Elu")
@@ -178,48 +172,41 @@ def write_celu(w: OperationWriter) -> Name:
 def write_sigmoid(w: OperationWriter) -> Name:
     """In exponentials: tract's own sigmoid of -20 is 200 times too large."""
     power = w.emit("exp", w.emit("neg", w.x(), suffix="neg"), suffix="exp")
-    one = w.number(1, w.dtype())
-    return w.emit("div", one, w.emit("add", one, power, suffix="sum"))
+    return w.each("div", 1, w.each("add", 1, power, suffix="sum"))
 
 
 @writes("Tanh")
 def write_tanh(w: OperationWriter) -> Name:
     """Near 0 tract's tanh; farther out exponentials, because tract's is off by 10 units in the last place there."""
-    x, one = w.x(), w.number(1, w.dtype())
+    x = w.x()
     size = w.emit("abs", x, suffix="abs")
-    power = w.emit(
-        "exp", w.emit("neg", w.emit("add", size, size, suffix="twice"), suffix="neg"), suffix="exp"
-    )
-    rest, sum = w.emit("sub", one, power, suffix="rest"), w.emit("add", one, power, suffix="sum")
-    far = w.emit(
-        "mul", w.emit("sign", x, suffix="sign"), w.emit("div", rest, sum, suffix="quotient"), suffix="far"
-    )
-    near = w.emit("lt", size, w.number(0.5, w.dtype()), suffix="near")
+    twice = w.emit("add", size, size, suffix="twice")
+    power = w.emit("exp", w.emit("neg", twice, suffix="neg"), suffix="exp")
+    rest, sum = w.each("sub", 1, power, suffix="rest"), w.each("add", 1, power, suffix="sum")
+    quotient = w.emit("div", rest, sum, suffix="quotient")
+    far = w.emit("mul", w.emit("sign", x, suffix="sign"), quotient, suffix="far")
+    near = w.each("lt", size, 0.5, suffix="near")
     return w.emit("select", near, w.emit("tanh", x, suffix="small"), far)
 
 
 @writes("Softplus")
 def write_softplus(w: OperationWriter) -> Name:
     """``max(x, 0) + log(1 + exp(-|x|))``, which does not overflow."""
-    x, dtype = w.x(), w.dtype()
+    x = w.x()
     small = w.emit("exp", w.emit("neg", w.emit("abs", x, suffix="abs"), suffix="neg"), suffix="exp")
-    rest = w.emit("log", w.emit("add", small, w.number(1, dtype), suffix="sum"), suffix="log")
-    return w.emit("add", w.emit("max", x, w.number(0, dtype, "zero"), suffix="positive"), rest)
+    rest = w.emit("log", w.each("add", small, 1, suffix="sum"), suffix="log")
+    return w.emit("add", w.each("max", x, 0, suffix="positive"), rest)
 
 
 @writes("Softsign")
 def write_softsign(w: OperationWriter) -> Name:
-    x = w.x()
-    return w.emit(
-        "div", x, w.emit("add", w.emit("abs", x, suffix="abs"), w.number(1, w.dtype()), suffix="sum")
-    )
+    return w.emit("div", w.x(), w.each("add", w.emit("abs", w.x(), suffix="abs"), 1, suffix="sum"))
 
 
 @writes("ThresholdedRelu")
 def write_thresholded(w: OperationWriter) -> Name:
-    dtype = w.dtype()
-    above = w.emit("gt", w.x(), w.number(_params(w)[0], dtype), suffix="above")
-    return w.emit("select", above, w.x(), w.number(0, dtype, "zero"))
+    above = w.each("gt", w.x(), _params(w)[0], suffix="above")
+    return w.each("select", above, w.x(), 0)
 
 
 @writes("HardSigmoid")
@@ -229,11 +216,8 @@ def write_hard_sigmoid(w: OperationWriter) -> Name:
 
 
 def _hard_sigmoid(w: OperationWriter, alpha: float, beta: float, suffix: str) -> Name:
-    dtype = w.dtype()
-    line = w.emit("mul", w.x(), w.number(alpha, dtype, "slope"), suffix="scaled")
-    line = w.emit("add", line, w.number(beta, dtype, "shift"), suffix="line")
-    low = w.emit("max", line, w.number(0, dtype, "zero"), suffix="low")
-    return w.emit("min", low, w.number(1, dtype, "one"), suffix=suffix)
+    line = w.each("add", w.each("mul", w.x(), alpha, suffix="scaled"), beta, suffix="line")
+    return w.each("min", w.each("max", line, 0, suffix="low"), 1, suffix=suffix)
 
 
 @writes("HardSwish")
@@ -271,53 +255,44 @@ def parse_type(node: NodeReader, name: str) -> DType:
 def read_unary(node: NodeReader) -> NnefWire:
     x = node.wire("x", SINGLE)
     if node.operator in ("sqr", "square"):
-        return node.add("Mul", [x, x], x.dtype, x.sizes)
+        return node.each("Mul", x, x)
     if node.operator == "rsqrt":
-        root = node.add("Sqrt", [x], x.dtype, x.sizes, "root")
-        return node.add("Reciprocal", [root], x.dtype, x.sizes)
-    return node.add(UNARY[node.operator], [x], x.dtype, x.sizes)
+        return node.each("Reciprocal", node.each("Sqrt", x, suffix="root"))
+    return node.each(UNARY[node.operator], x)
 
 
 @reads("not", takes="x")
 def read_not(node: NodeReader) -> NnefWire:
-    x = node.wire("x")
-    return node.add("Not", [x], TRUTH, x.sizes)
+    return node.each("Not", node.wire("x"), dtype=TRUTH)
 
 
 @reads("round", takes="x")
 def read_round(node: NodeReader) -> NnefWire:
     """Halves go away from zero, unlike ONNX's."""
     x = node.wire("x", SINGLE)
-    half = node.graph.constant(np.array(0.5, x.dtype), f"{node.targets[0]}.half")
-    size = node.add("Abs", [x], x.dtype, x.sizes, "abs")
-    whole = node.add(
-        "Floor", [node.add("Add", [size, half], x.dtype, x.sizes, "sum")], x.dtype, x.sizes, "whole"
-    )
-    return node.add("Mul", [node.add("Sign", [x], x.dtype, x.sizes, "sign"), whole], x.dtype, x.sizes)
+    half_up = node.each("Add", node.each("Abs", x, suffix="abs"), 0.5, suffix="sum")
+    return node.each("Mul", node.each("Sign", x, suffix="sign"), node.each("Floor", half_up, suffix="whole"))
 
 
 @reads("tract_core_is_nan", takes="x")
 def read_nan(node: NodeReader) -> NnefWire:
-    x = node.wire("x", SINGLE)
-    return node.add("IsNaN", [x], TRUTH, x.sizes)
+    return node.each("IsNaN", node.wire("x", SINGLE), dtype=TRUTH)
 
 
 @reads("tract_core_silu", takes="x")
 def read_silu(node: NodeReader) -> NnefWire:
     x = node.wire("x", SINGLE)
-    return node.add("Mul", [x, node.add("Sigmoid", [x], x.dtype, x.sizes, "gate")], x.dtype, x.sizes)
+    return node.each("Mul", x, node.each("Sigmoid", x, suffix="gate"))
 
 
 @reads("elu", takes="x alpha=1.0")
 def read_elu(node: NodeReader) -> NnefWire:
-    x = node.wire("x", SINGLE)
-    return node.add("Elu", [x], x.dtype, x.sizes, alpha=node.number("alpha"))
+    return node.each("Elu", node.wire("x", SINGLE), alpha=node.number("alpha"))
 
 
 @reads("leaky_relu", takes="x alpha")
 def read_leaky(node: NodeReader) -> NnefWire:
-    x = node.wire("x", SINGLE)
-    return node.add("LeakyRelu", [x], x.dtype, x.sizes, alpha=node.number("alpha"))
+    return node.each("LeakyRelu", node.wire("x", SINGLE), alpha=node.number("alpha"))
 
 
 @reads("prelu", takes="x alpha")
@@ -354,9 +329,7 @@ def read_shift(node: NodeReader) -> NnefWire:
 
 @reads("tract_core_pow_const", takes="x exponent")
 def read_power(node: NodeReader) -> NnefWire:
-    x = node.wire("x", SINGLE)
-    power = node.graph.constant(np.array(node.number("exponent"), x.dtype), f"{node.targets[0]}.exponent")
-    return node.add("Pow", [x, power], x.dtype, x.sizes)
+    return node.each("Pow", node.wire("x", SINGLE), node.number("exponent"))
 
 
 @reads("select", takes="condition true_value false_value")

@@ -60,7 +60,5 @@ def read_pad(node: NodeReader) -> NnefWire:
     sizes = [None if size is None else size + sum(pair) for size, pair in zip(x.sizes, padding)]
     inputs = [x, node.integers_tensor([pair[0] for pair in padding] + [pair[1] for pair in padding], "pads")]
     if border == "constant":
-        inputs.append(
-            node.graph.constant(np.array(node.number("value")).astype(x.dtype), f"{node.targets[0]}.value")
-        )
+        inputs.append(node.constant(node.number("value"), x.dtype, "value"))
     return node.add("Pad", inputs, x.dtype, sizes, mode=modes[border])

@@ -3,8 +3,6 @@
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from pulse.nnef.operators.conv import read_window, window
 from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.read.signatures import WINDOW
@@ -46,16 +44,12 @@ def write_average(w: OperationWriter) -> Name:
 
 @writes("LpPool")
 def write_power(w: OperationWriter) -> Name:
-    x, dtype, power = w.emit("abs", w.x(), suffix="abs"), w.dtype(), int(w.attribute("p", 2))
+    x, power = w.emit("abs", w.x(), suffix="abs"), int(w.attribute("p", 2))
     if power == 1:
         return w.emit("box", x, **_arguments(w), border="constant", normalize=False)
-    raised = (
-        w.emit("mul", x, x, suffix="square")
-        if power == 2
-        else w.emit("pow", x, w.number(power, dtype), suffix="power")
-    )
+    raised = w.emit("mul", x, x, suffix="square") if power == 2 else w.each("pow", x, power, suffix="power")
     total = w.emit("box", raised, suffix="total", **_arguments(w), border="constant", normalize=False)
-    return w.emit("sqrt", total) if power == 2 else w.emit("pow", total, w.number(1 / power, dtype, "root"))
+    return w.emit("sqrt", total) if power == 2 else w.each("pow", total, 1 / power)
 
 
 def _read_pool(node: NodeReader) -> tuple[NnefWire, dict[str, Any], str]:
@@ -113,8 +107,7 @@ def read_box(node: NodeReader) -> NnefWire:
     if node.truth("normalize"):
         return _average(node, x, window, border == "constant")
     mean = _average(node, x, window, True, "mean")
-    count = node.graph.constant(np.array(prod(window["kernel_shape"]), x.dtype), f"{node.targets[0]}.count")
-    return node.add("Mul", [mean, count], x.dtype, mean.sizes)
+    return node.each("Mul", mean, prod(window["kernel_shape"]))
 
 
 @reads("avg_pool", takes=f"input size {WINDOW}")

@@ -198,14 +198,7 @@ def _functions(kind: str, attributes: Mapping[str, Any]) -> tuple[tuple[str, Map
 
 def _gate(node: NodeReader, x: NnefWire, number: int, hidden: int, name: str) -> NnefWire:
     """Some entries of the last axis."""
-    bounds = [
-        node.integers_tensor([each], name) for each in (number * hidden, (number + 1) * hidden, x.rank - 1)
-    ]
-    return node.add("Slice", [x, *bounds], x.dtype, [*x.sizes[:-1], hidden], name)
-
-
-def _apply(node: NodeReader, kind: str, name: str, *inputs: NnefWire) -> NnefWire:
-    return node.add(kind, inputs, inputs[0].dtype, inputs[0].sizes, name)
+    return node.slice_axis(x, x.rank - 1, number * hidden, (number + 1) * hidden, name)
 
 
 @reads("tract_core_gru_epilogue", takes="xh rh h_prev hidden")
@@ -213,29 +206,18 @@ def read_gru(node: NodeReader) -> NnefWire:
     """The cell after its two products, [B, 3H] each, gates z r h: the reset gate multiplies the recurrent product."""
     x, r, h, hidden = node.wire("xh"), node.wire("rh"), node.wire("h_prev"), node.integer("hidden")
     update, reset = (
-        _apply(
-            node,
+        node.each(
             "Sigmoid",
-            name,
-            _apply(
-                node,
-                "Add",
-                f"{name}.sum",
-                _gate(node, x, at, hidden, f"{name}.x"),
-                _gate(node, r, at, hidden, f"{name}.r"),
-            ),
+            node.each("Add", *(_gate(node, y, at, hidden, name) for y in (x, r)), suffix=f"{name}.sum"),
+            suffix=name,
         )
         for at, name in enumerate(("update", "reset"))
     )
-    candidate = _apply(node, "Mul", "own", reset, _gate(node, r, 2, hidden, "own.r"))
-    fresh = _apply(
-        node,
-        "Tanh",
-        "fresh",
-        _apply(node, "Add", "fresh.sum", _gate(node, x, 2, hidden, "fresh.x"), candidate),
-    )
-    difference = _apply(node, "Sub", "difference", h, fresh)
-    return node.add("Add", [fresh, _apply(node, "Mul", "kept", update, difference)], h.dtype, fresh.sizes)
+    candidate = node.each("Mul", reset, _gate(node, r, 2, hidden, "own.r"), suffix="own")
+    total = node.each("Add", _gate(node, x, 2, hidden, "fresh.x"), candidate, suffix="fresh.sum")
+    fresh = node.each("Tanh", total, suffix="fresh")
+    kept = node.each("Mul", update, node.each("Sub", h, fresh, suffix="difference"), suffix="kept")
+    return node.each("Add", fresh, kept)
 
 
 @reads("tract_core_lstm_epilogue", takes="preact c_prev hidden")
@@ -243,15 +225,10 @@ def read_lstm(node: NodeReader) -> tuple[NnefWire, NnefWire]:
     """The cell after its products [B, 4H], gates i o f c."""
     x, c, hidden = node.wire("preact"), node.wire("c_prev"), node.integer("hidden")
     entered, out, forget = (
-        _apply(node, "Sigmoid", name, _gate(node, x, at, hidden, f"{name}.x"))
+        node.each("Sigmoid", _gate(node, x, at, hidden, f"{name}.x"), suffix=name)
         for at, name in enumerate(("entered", "out", "kept"))
     )
-    fresh = _apply(node, "Tanh", "fresh", _gate(node, x, 3, hidden, "fresh.x"))
-    after = _apply(
-        node,
-        "Add",
-        "after",
-        _apply(node, "Mul", "left", forget, c),
-        _apply(node, "Mul", "added", entered, fresh),
-    )
-    return _apply(node, "Mul", "hidden", out, _apply(node, "Tanh", "shown", after)), after
+    fresh = node.each("Tanh", _gate(node, x, 3, hidden, "fresh.x"), suffix="fresh")
+    left, added = node.each("Mul", forget, c, suffix="left"), node.each("Mul", entered, fresh, suffix="added")
+    after = node.each("Add", left, added, suffix="after")
+    return node.each("Mul", out, node.each("Tanh", after, suffix="shown"), suffix="hidden"), after

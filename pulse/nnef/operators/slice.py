@@ -114,7 +114,7 @@ def read_split(node: NodeReader) -> list[NnefWire]:
         raise node.error(f"an axis of {size} is not split into parts of {ratios}")
     stops = np.cumsum(ratios) * (size // total)
     return [
-        _part(node, x, axis, int(stop) - ratio * (size // total), int(stop), slot)
+        node.slice_axis(x, axis, int(stop) - ratio * (size // total), int(stop), f"slice{slot}")
         for slot, (stop, ratio) in enumerate(zip(stops, ratios))
     ]
 
@@ -126,7 +126,8 @@ def read_unstack(node: NodeReader) -> list[NnefWire]:
     size = x.sizes[axis]
     if size is None or size > MAX_PARTS:
         raise node.error(f"an axis of {size} is not unstacked")
-    return [node.remove_axes(_part(node, x, axis, at, at + 1, at), [axis], f"part{at}") for at in range(size)]
+    parts = [node.slice_axis(x, axis, at, at + 1, f"slice{at}") for at in range(size)]
+    return [node.remove_axes(part, [axis], f"part{at}") for at, part in enumerate(parts)]
 
 
 @reads("tract_core_downsample", takes="input axis stride modulo")
@@ -141,12 +142,3 @@ def read_downsample(node: NodeReader) -> NnefWire:
         for number, what in ((modulo, "begin"), (END, "end"), (axis, "axes"), (stride, "stride"))
     ]
     return node.add("Slice", [x, *tensors], x.dtype, sizes)
-
-
-def _part(node: NodeReader, x: NnefWire, axis: int, start: int, stop: int, slot: int) -> NnefWire:
-    sizes = [stop - start if at == axis else size for at, size in enumerate(x.sizes)]
-    tensors = [
-        node.integers_tensor([number], what)
-        for number, what in ((start, "begin"), (stop, "end"), (axis, "axes"))
-    ]
-    return node.add("Slice", [x, *tensors], x.dtype, sizes, f"slice{slot}")

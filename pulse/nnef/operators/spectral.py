@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pulse.nnef.read.node import NnefWire, NodeReader
+from pulse.nnef.read.node import LONG, NnefWire, NodeReader
 from pulse.nnef.registry import reads
 
 
@@ -18,16 +18,13 @@ def read_transform(node: NodeReader) -> NnefWire:
     """Neither direction is divided by the length; ONNX divides the inverse."""
     x, inverse = _complex(node), node.truth("inverse")
     axis = node.axis("axis", x.rank - 1)
-    transform = node.add(
-        "DFT", [x], x.dtype, x.sizes, "scaled" if inverse else "", axis=axis, inverse=int(inverse)
-    )
+    transform = node.each("DFT", x, suffix="scaled" if inverse else "", axis=axis, inverse=int(inverse))
     if not inverse:
         return transform
     size = x.sizes[axis]
     if size is None:
         raise node.error("an inverse transform of an axis whose size is not known is not covered")
-    count = node.graph.constant(np.array(size, x.dtype), f"{node.targets[0]}.size")
-    return node.add("Mul", [transform, count], x.dtype, x.sizes)
+    return node.each("Mul", transform, size)
 
 
 @reads("tract_core_stft", takes="input axis frame stride window=[]")
@@ -40,9 +37,6 @@ def read_frames(node: NodeReader) -> NnefWire:
     taps = np.ones(frame, x.dtype) if window in ([], False) else node.wire("window", x.dtype).value
     if taps is None or taps.shape != (frame,):
         raise node.error(f"its window must be {frame} constant numbers")
-    step, length = (
-        node.graph.constant(np.array(number, np.int64), f"{node.targets[0]}.{what}")
-        for number, what in ((stride, "step"), (frame, "length"))
-    )
+    step, length = node.constant(stride, LONG, "step"), node.constant(frame, LONG, "length")
     stored = node.graph.constant(taps, f"{node.targets[0]}.window")
     return node.add("STFT", [x, step, stored, length], x.dtype, [x.sizes[0], None, frame, 2], onesided=0)

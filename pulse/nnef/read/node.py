@@ -271,6 +271,28 @@ class NodeReader:
         self.graph.nodes.append(helper.make_node(kind, input_names, [name], name, **attributes))
         return NnefWire(name, dtype, tuple(sizes))
 
+    def each(
+        self,
+        kind: str,
+        *operands: "NnefWire | float",
+        suffix: str = "",
+        dtype: DType | None = None,
+        **how: Any,
+    ) -> NnefWire:
+        """A function of the elements of the first operand, of its type and sizes; numbers become constants of it."""
+        first = next(operand for operand in operands if isinstance(operand, NnefWire))
+        wires = [
+            operand
+            if isinstance(operand, NnefWire)
+            else self.constant(operand, first.dtype, f"{suffix or kind.lower()}.number")
+            for operand in operands
+        ]
+        return self.add(kind, wires, dtype or first.dtype, first.sizes, suffix, **how)
+
+    def constant(self, value: float, dtype: DType, suffix: str) -> NnefWire:
+        """A stored number."""
+        return self.graph.constant(np.array(value).astype(dtype), f"{self.targets[0]}.{suffix}")
+
     def integers_tensor(self, numbers: Sequence[int], suffix: str) -> NnefWire:
         """A stored list of i64."""
         return self.graph.constant(np.array([*numbers], np.int64), f"{self.targets[0]}.{suffix}")

@@ -11,23 +11,12 @@ from pulse.facts import Array
 from pulse.onnx.proto import AttributeProto
 from pulse.onnx.write.graph import Names, form
 from pulse.support.record import record
+from pulse.support.registry import Registry
 
 Expander: TypeAlias = "Callable[[Expansion, NodeProto], None]"
-EXPANDERS: dict[str, Expander] = {}
+EXPANDERS: Registry[str, Expander] = Registry()
 """Operator -> the function that adds the nodes in its place."""
-
-
-def expands(*names: str) -> Callable[[Expander], Expander]:
-    """Register a function as the expander of operators."""
-
-    def register(expander: Expander) -> Expander:
-        for name in names:
-            if name in EXPANDERS:
-                raise ValueError(f"{name} is registered twice")
-            EXPANDERS[name] = expander
-        return expander
-
-    return register
+expands = EXPANDERS.register
 
 
 @record(eq=False)

@@ -99,6 +99,17 @@ class OperationWriter:
         """Add an assignment with one target; without a suffix it is named after the node's first output."""
         return self.assign(Call(operator, inputs, tuple(attributes.items())), suffix)
 
+    def each(self, operator: str, *operands: Expression, suffix: str = "") -> Name:
+        """Add a function of elements; numbers get the type of the node's first input."""
+        dtype = self.dtype()
+        inputs = [
+            self.number(operand, dtype)
+            if isinstance(operand, int | float) and not isinstance(operand, bool)
+            else operand
+            for operand in operands
+        ]
+        return self.emit(operator, *inputs, suffix=suffix)
+
     def assign(self, call: Call, suffix: str = "") -> Name:
         """Add an assignment of an existing call; see ``emit``."""
         target = self.scope.shared.identifier(f"{self.name}.{suffix}" if suffix else self.outputs[0])

@@ -15,7 +15,6 @@ from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.ops.concat import Concat
-from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import Softmax
 from pulse.ops.op import unify
@@ -126,14 +125,13 @@ def _scores(node: NodeContext, q: OutletId, k: OutletId) -> Scores:
     scale = node.real("scale", 1 / math.sqrt(int(fact.shape[3])))
     k_transposed = node.wire(Transpose((0, 1, 3, 2)), [k], "k_turned")
     product = node.wire(MatMul(), [q, k_transposed], "scores")
-    product = node.wire(Elementwise("mul"), [product, node.scalar_constant(scale, fact, "scale")], "scaled")
+    product = node.each("mul", product, scale, suffix="scaled")
     capped = _cap(node, product)
     masked, empty = _mask_scores(node, capped)
     weights = _softmax(node, masked)
     if empty:
-        nothing = node.wire(Elementwise("isnan"), [weights], "nothing")
-        zero = node.scalar_constant(0, fact, "zero")
-        weights = node.wire(Elementwise("where"), [nothing, zero, weights], "cleaned")
+        nothing = node.each("isnan", weights, suffix="nothing")
+        weights = node.each("where", nothing, 0, weights, suffix="cleaned")
     return Scores(product, capped, masked, weights)
 
 
@@ -142,9 +140,8 @@ def _cap(node: NodeContext, scores: OutletId) -> OutletId:
     cap = node.real("softcap", 0.0)
     if cap == 0:
         return scores
-    size = node.scalar_constant(cap, node.graph.fact(scores), "softcap")
-    small = node.wire(Elementwise("tanh"), [node.wire(Elementwise("div"), [scores, size], "share")], "tanh")
-    return node.wire(Elementwise("mul"), [small, size], "capped")
+    small = node.each("tanh", node.each("div", scores, cap, suffix="share"), suffix="tanh")
+    return node.each("mul", small, cap, suffix="capped")
 
 
 def _softmax(node: NodeContext, scores: OutletId) -> OutletId:
@@ -162,13 +159,12 @@ def _softmax(node: NodeContext, scores: OutletId) -> OutletId:
 def _mask_scores(node: NodeContext, scores: OutletId) -> tuple[OutletId, bool]:
     """Set the scores to -inf for masked keys; also return whether a query may have no key at all."""
     fact = node.graph.fact(scores)
-    low = node.scalar_constant(-math.inf, fact, "masked")
     if node.has(MASK):
         mask = _mask(node, fact)
         if node.fact(MASK).dtype == np.bool_:
-            scores = node.wire(Elementwise("where"), [mask, scores, low], "chosen")
+            scores = node.each("where", mask, scores, -math.inf, suffix="chosen")
         else:
-            scores = node.wire(Elementwise("add"), [scores, _wide(node, mask, "mask")], "biased")
+            scores = node.each("add", scores, _wide(node, mask, "mask"), suffix="biased")
     left, right = (node.integer(f"{side}_window_size", -1) for side in ("left", "right"))
     limits = [("causal", "less_equal", 0)] if node.flag("is_causal") else []
     limits += [("right", "less_equal", right)] if right >= 0 else []
@@ -176,15 +172,13 @@ def _mask_scores(node: NodeContext, scores: OutletId) -> tuple[OutletId, bool]:
     for name, kind, distance in limits:
         rows, columns = _places(node, fact, name)
         if distance:
-            rows = node.wire(
-                Elementwise("add"), [rows, _number(node, distance, f"{name}_size")], f"{name}_at"
-            )
-        visible = node.wire(Elementwise(kind), [columns, rows], f"{name}_seen")
-        scores = node.wire(Elementwise("where"), [visible, scores, low], name)
+            rows = node.each("add", rows, distance, suffix=f"{name}_at")
+        visible = node.each(kind, columns, rows, suffix=f"{name}_seen")
+        scores = node.each("where", visible, scores, -math.inf, suffix=name)
     if node.has(VALID):
         columns = steps(node, fact.shape[-1], "places")
-        visible = node.wire(Elementwise("less"), [columns, _valid(node)], "valid_seen")
-        scores = node.wire(Elementwise("where"), [visible, scores, low], "valid")
+        visible = node.each("less", columns, _valid(node), suffix="valid_seen")
+        scores = node.each("where", visible, scores, -math.inf, suffix="valid")
     return scores, node.has(MASK) or node.has(VALID) or left >= 0
 
 
@@ -214,9 +208,9 @@ def _places(node: NodeContext, scores: TypedFact, name: str) -> tuple[OutletId, 
         before = scalar_dim(node, node.fact(PAST_KEY).shape[2], f"{name}_past")
     elif node.has(VALID):
         queries = scalar_dim(node, scores.shape[-2], f"{name}_queries")
-        before = node.wire(Elementwise("sub"), [_valid(node, name), queries], f"{name}_before")
+        before = node.each("sub", _valid(node, name), queries, suffix=f"{name}_before")
     if before is not None:
-        rows = node.wire(Elementwise("add"), [rows, before], f"{name}_places")
+        rows = node.each("add", rows, before, suffix=f"{name}_places")
     return rows, columns
 
 
@@ -225,10 +219,6 @@ def _valid(node: NodeContext, name: str = "keys") -> OutletId:
     x = node.cast(node.input(VALID), np.dtype(np.int64), f"{name}_counts")
     one = TDim.of(1)
     return node.wire(Reshape((*node.fact(VALID).shape, one, one, one)), [x], f"{name}_valid")
-
-
-def _number(node: NodeContext, number: int, name: str) -> OutletId:
-    return node.constant(np.array(number, np.int64), name)
 
 
 @writes(BandedAttention)

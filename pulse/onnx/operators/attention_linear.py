@@ -1,22 +1,19 @@
 """Attention by a state that each frame updates: a scan."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import DType, Shape, TypedFact
+from pulse.facts import DType, TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
-from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
-from pulse.ops.op import Op
 from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.shape import Expand, Reshape, Transpose, exact_quotient
-from pulse.ops.source import Source
-from pulse.support.record import record
-from pulse.typed import TypedGraph, TypedNetwork
+from pulse.typed import TypedGraph, TypedNetwork, add_source, sources
 from pulse.wiring import wire
 
 RULES = {"linear": (), "gated": ("decay",), "delta": ("beta",), "gated_delta": ("decay", "beta")}
@@ -88,49 +85,33 @@ def _frames(node: NodeContext, rule: str, wide: DType) -> dict[str, OutletId]:
 
     q = split(0, "q", (group,), 1)
     scale = node.real("scale", 0.0) or 1 / math.sqrt(int(node.graph.fact(q).shape[4]))
-    q = node.wire(Elementwise("mul"), [q, node.constant(np.array(scale, wide), "scale")], "q_scaled")
+    q = node.each("mul", q, scale, suffix="q_scaled")
     frames = {"q": q, "k": split(1, "k", (one,), 0), "v": split(2, "v", (one,), 1)}
     if "decay" in RULES[rule]:
-        frames["g"] = node.wire(Elementwise("exp"), [split(DECAY, "decay", (one,), 0)], "g")
+        frames["g"] = node.each("exp", split(DECAY, "decay", (one,), 0), suffix="g")
     if "beta" in RULES[rule]:
         beta_heads = one if node.fact(BETA).shape[2] == 1 else heads
         frames["b"] = split(BETA, "beta", (one,), 0, beta_heads)
     return frames
 
 
-@record(eq=False)
-class _Graph:
-    """A body under construction."""
-
-    graph: TypedGraph
-
-    def source(self, name: str, dtype: DType, shape: Shape) -> OutletId:
-        fact = TypedFact(dtype, shape)
-        (outlet,) = self.graph.add(name, Source(fact), (), [fact])
-        self.graph.inputs.append(outlet)
-        return outlet
-
-    def wire(self, name: str, op: Op, *inputs: OutletId) -> OutletId:
-        return wire(self.graph, name, op, inputs)[0]
-
-
 def _body(node: NodeContext, rule: str, state: TypedFact, frames: dict[str, TypedFact]) -> TypedNetwork:
     """One frame: the new state, and the queries times it."""
-    body = _Graph(TypedGraph())
-    s = body.source("S", state.dtype, state.shape)
+    graph = TypedGraph()
+    body = replace(node, graph=graph, wire_name="frame")
+    s = add_source(graph, "S", state)
     x = {
-        name: body.source(name, fact.dtype, (fact.shape[0], *fact.shape[2:])) for name, fact in frames.items()
+        name: add_source(graph, name, TypedFact(fact.dtype, (fact.shape[0], *fact.shape[2:])))
+        for name, fact in frames.items()
     }
+    graph.inputs = sources(graph)
     if "g" in x:
-        s = body.wire("kept", Elementwise("mul"), x["g"], s)
+        s = body.each("mul", x["g"], s, suffix="kept")
     v = x["v"]
     if "b" in x:
-        row = body.wire("k_row", Transpose((0, 1, 3, 2)), x["k"])
-        recalled = body.wire("recalled", MatMul(), row, s)
-        news = body.wire("news", Elementwise("sub"), v, recalled)
-        v = body.wire("weighed", Elementwise("mul"), x["b"], news)
-    update = body.wire("update", Elementwise("mul"), x["k"], v)
-    s = body.wire("state", Elementwise("add"), s, update)
-    y = body.wire("y", MatMul(), x["q"], s)
-    body.graph.set_outputs([s, y], ["state", "y"])
-    return TypedNetwork(body.graph, node.scope, f"{node.wire_name}.body")
+        row = body.wire(Transpose((0, 1, 3, 2)), [x["k"]], "k_row")
+        recalled = body.wire(MatMul(), [row, s], "recalled")
+        v = body.each("mul", x["b"], body.each("sub", v, recalled, suffix="news"), suffix="weighed")
+    s = body.each("add", s, body.each("mul", x["k"], v, suffix="update"), suffix="state")
+    graph.set_outputs([s, body.wire(MatMul(), [x["q"], s], "y")], ["state", "y"])
+    return TypedNetwork(graph, node.scope, f"{node.wire_name}.body")

@@ -6,7 +6,6 @@ from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.gather import look_up
 from pulse.onnx.registry import onnx_op
 from pulse.ops.concat import Concat
-from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import unify
 from pulse.ops.shape import AddAxis, Reshape, exact_quotient
 from pulse.ops.slice import Slice
@@ -65,9 +64,9 @@ def _mix(
     node: NodeContext, kind: str, left: tuple[OutletId, OutletId], right: tuple[OutletId, OutletId], name: str
 ) -> OutletId:
     products = [
-        node.wire(Elementwise("mul"), pair, f"{name}{number}") for number, pair in enumerate((left, right))
+        node.each("mul", *pair, suffix=f"{name}{number}") for number, pair in enumerate((left, right))
     ]
-    return node.wire(Elementwise(kind), products, name)
+    return node.each(kind, *products, suffix=name)
 
 
 def _join(node: NodeContext, real: OutletId, imaginary: OutletId, rotary_dim: int) -> OutletId:

@@ -10,7 +10,6 @@ from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.subgraph import BodyGraph, inline
-from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import Reshape
 
 SCALAR: Shape = ()
@@ -82,5 +81,5 @@ def _choose(node: NodeContext, condition: OutletId) -> list[OutletId]:
                 "give inputs fixed sizes or values so that the condition is constant"
             )
         part = node.with_name(name) if name else node
-        outlets.append(part.wire(Elementwise("where"), [condition, yes, no]))
+        outlets.append(part.each("where", condition, yes, no))
     return outlets

@@ -16,7 +16,6 @@ from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
-from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import Op
 
 AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
@@ -155,7 +154,7 @@ def fused_conv(node: NodeContext) -> OutletId:
     inner = replace(node, wire_name=f"{node.wire_name}.conv", inputs=node.inputs[:3])
     y = conv(inner)
     if node.has(3):
-        y = node.wire(Elementwise("add"), [y, node.input(3)], "sum")
+        y = node.each("add", y, node.input(3), suffix="sum")
     name = node.text("activation", "")
     if name:
         y = node.wire(_activation(node, name), [y])

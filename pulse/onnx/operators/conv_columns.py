@@ -17,7 +17,6 @@ from pulse.onnx.operators.conv_silence import silent_start
 from pulse.onnx.operators.slice import at_least
 from pulse.onnx.registry import onnx_op
 from pulse.ops.conv import ConvTranspose
-from pulse.ops.elementwise import Elementwise
 from pulse.ops.pad import Pad
 from pulse.ops.shape import Reshape, Transpose, exact_quotient
 from pulse.ops.slice import Slice
@@ -103,7 +102,7 @@ def overlap_add(
         each = node.wire(Slice(2, first, first + stride), [x], f"part{part}")
         later = _pads(4, 3, TDim.of(part), TDim.of(parts - 1 - part))
         each = node.wire(Pad(later), [each], f"later{part}")
-        total = each if total is None else node.wire(Elementwise("add"), [total, each], f"sum{part}")
+        total = each if total is None else node.each("add", total, each, suffix=f"sum{part}")
     assert total is not None
     rows = node.wire(Transpose((0, 1, 3, 2)), [total], "rows")
     size = (blocks + parts - 1) * stride

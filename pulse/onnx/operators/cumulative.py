@@ -19,8 +19,7 @@ from pulse.ops.pad import Pad
 from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.shape import Expand
 from pulse.ops.slice import Slice
-from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedNetwork
+from pulse.typed import TypedGraph, TypedNetwork, add_source
 from pulse.wiring import wire
 
 
@@ -57,7 +56,7 @@ def _scan_by_doubling(node: NodeContext, axis: int, size: int) -> OutletId:
         x = shift(x, 1, "before")
     reach = 1
     while reach < size:
-        x = node.wire(Elementwise("mul"), [x, shift(x, reach, f"moved{reach}")], f"product{reach}")
+        x = node.each("mul", x, shift(x, reach, f"moved{reach}"), suffix=f"product{reach}")
         reach *= 2
     return node.name_result(x)
 
@@ -65,8 +64,7 @@ def _scan_by_doubling(node: NodeContext, axis: int, size: int) -> OutletId:
 def _body(node: NodeContext, frame: TypedFact, exclusive: bool) -> TypedNetwork:
     """One frame: the product so far, and the output."""
     graph = TypedGraph()
-    before, x = (graph.add(name, Source(frame), (), [frame])[0] for name in ("P", "x"))
-    graph.inputs += [before, x]
+    before, x = graph.inputs = [add_source(graph, name, frame) for name in ("P", "x")]
     after = wire(graph, "product", Elementwise("mul"), [before, x])[0]
     graph.set_outputs([after, before if exclusive else after], ["after", "y"])
     return TypedNetwork(graph, node.scope, f"{node.wire_name}.body")

@@ -22,8 +22,7 @@ from pulse.ops.shape import Expand
 @onnx_op("Cast")
 def cast(node: NodeContext) -> OutletId:
     """Convert to the type of an attribute."""
-    dtype = onnx_dtype(node.integer("to"), f"{node.wire_name} (Cast)")
-    return _cast(node, dtype)
+    return _cast(node, onnx_dtype(node.integer("to"), f"{node.wire_name} (Cast)"))
 
 
 @onnx_op("CastLike")
@@ -33,13 +32,9 @@ def cast_like(node: NodeContext) -> OutletId:
 
 
 def _cast(node: NodeContext, dtype: np.dtype[np.generic]) -> OutletId:
-    fact = node.fact(0)
-    if fact.dtype == dtype:
-        return node.input(0)
-    symbolic = fact.value is not None and is_symbolic(fact.value)
-    if symbolic and np.issubdtype(dtype, np.integer):
-        return node.input(0)
-    return node.wire(Cast(dtype), [node.input(0)])
+    value = node.value(0)
+    is_of_sizes = value is not None and is_symbolic(value) and np.issubdtype(dtype, np.integer)
+    return node.input(0) if is_of_sizes else node.cast(node.input(0), dtype)
 
 
 @onnx_op("OptionalHasElement")
@@ -69,10 +64,7 @@ def dropout(node: NodeContext) -> list[OutletId]:
     return [node.input(0), node.wire(Expand(node.fact(0).shape), [keeps_all], "mask")]
 
 
-@rule("Identity", uniform=True, parts=(0,))
-def infer_identity(clues: Clues) -> Iterator[FactRelation]:
-    """Type, shape and value stay."""
-    yield from same_type_and_shape(clues)
+rule("Identity", uniform=True, parts=(0,))(same_type_and_shape)
 
 
 @rule("Dropout")

@@ -28,9 +28,7 @@ def where(node: NodeContext) -> OutletId:
     Buckets of distances are written as ``where(n < 8, n, log(n / 8).to(int) + 8)``. The logarithm of 0 is no integer,
     but it is never chosen: the conversion is given 0 there.
     """
-    condition = node.input(0)
-    branches = [_Branch(node, place).build() for place in (1, 2)]
-    return node.wire(Elementwise("where"), [condition, *branches])
+    return node.each("where", node.input(0), *(_Branch(node, place).build() for place in (1, 2)))
 
 
 @rule("Where")
@@ -89,10 +87,8 @@ class _Branch:
 
     def _hide(self, outlet: OutletId) -> OutletId:
         """The wire with 0 in place of elements that are not chosen."""
-        dtype = self._node.graph.fact(outlet).dtype
-        zero = self._node.constant(np.zeros((), dtype), self._name("zero"))
-        pair = [outlet, zero] if self._place == 1 else [zero, outlet]
-        return self._wire(Elementwise("where"), [self._node.input(0), *pair])
+        pair = (outlet, 0) if self._place == 1 else (0, outlet)
+        return self._node.each("where", self._node.input(0), *pair, suffix=self._name("chosen"))
 
     def _wire(self, op: Elementwise | Cast, inputs: list[OutletId]) -> OutletId:
         return self._node.wire(op, inputs, self._name("chosen"))

@@ -18,7 +18,6 @@ from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
-from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_within import Within
 from pulse.ops.gather import Gather
 from pulse.ops.gather_elements import GatherBatches, GatherElements
@@ -103,11 +102,9 @@ def _flat_index(node: NodeContext, indices: OutletId, sizes: tuple[TDim, ...]) -
         flat: Array = np.asarray(np.ravel_multi_index(tuple(parts), numbers))
         return node.constant(flat, "index")
     last = node.graph.fact(indices).rank - 1
-    if node.graph.fact(indices).dtype != np.int64:
-        indices = node.wire(Cast(np.dtype(np.int64)), [indices], "indices")
+    indices = node.cast(indices, np.dtype(np.int64), "indices")
     if len(sizes) == 1:
         return node.wire(RemoveAxis(last), [indices], "index")
-    zero = node.constant(np.array(0, np.int64), "zero")
     total: OutletId | None = None
     for axis, size in enumerate(sizes):
         step = volume(sizes[axis + 1 :])
@@ -115,15 +112,11 @@ def _flat_index(node: NodeContext, indices: OutletId, sizes: tuple[TDim, ...]) -
         index = node.wire(RemoveAxis(last), [column], f"index{axis}")
         if size.is_const:
             index = node.wire(Within(-int(size), int(size) - 1), [index], f"inside{axis}")
-        below = node.wire(Elementwise("less"), [index, zero], f"below{axis}")
-        around = node.wire(
-            Elementwise("add"), [index, scalar_dim(node, size, f"size{axis}")], f"around{axis}"
-        )
-        front = node.wire(Elementwise("where"), [below, around, index], f"front{axis}")
-        offset = node.wire(
-            Elementwise("mul"), [front, scalar_dim(node, step, f"step{axis}")], f"scaled{axis}"
-        )
-        total = offset if total is None else node.wire(Elementwise("add"), [total, offset], f"total{axis}")
+        below = node.each("less", index, 0, suffix=f"below{axis}")
+        around = node.each("add", index, scalar_dim(node, size, f"size{axis}"), suffix=f"around{axis}")
+        front = node.each("where", below, around, index, suffix=f"front{axis}")
+        offset = node.each("mul", front, scalar_dim(node, step, f"step{axis}"), suffix=f"scaled{axis}")
+        total = offset if total is None else node.each("add", total, offset, suffix=f"total{axis}")
     assert total is not None
     return total
 

@@ -12,7 +12,6 @@ from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
-from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import Transpose
 
@@ -35,13 +34,13 @@ def gemm(node: NodeContext) -> OutletId:
     if node.flag("transB"):
         b = node.wire(Transpose((1, 0)), [b], "b")
     if alpha != 1.0:
-        b = node.wire(Elementwise("mul"), [b, node.scalar_constant(alpha, node.fact(1), "alpha")], "scaled")
+        b = node.each("mul", b, alpha, suffix="scaled")
     if not node.has(2) or beta == 0.0:
         return node.wire(MatMul(), [a, b])
     c = node.input(2)
     if beta != 1.0:
-        c = node.wire(Elementwise("mul"), [c, node.scalar_constant(beta, node.fact(2), "beta")], "c")
-    return node.wire(Elementwise("add"), [node.wire(MatMul(), [a, b], "product"), c])
+        c = node.each("mul", c, beta, suffix="c")
+    return node.each("add", node.wire(MatMul(), [a, b], "product"), c)
 
 
 @onnx_op("com.microsoft::FusedMatMul", "com.microsoft::TransposeMatMul")
@@ -58,7 +57,7 @@ def fused_mat_mul(node: NodeContext) -> OutletId:
     alpha = node.real("alpha", 1.0)
     y = node.wire(MatMul(), operands, "product")
     if alpha != 1.0:
-        y = node.wire(Elementwise("mul"), [y, node.scalar_constant(alpha, node.fact(0), "alpha")])
+        y = node.each("mul", y, alpha)
     return node.name_result(y)
 
 

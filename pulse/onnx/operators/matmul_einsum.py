@@ -8,7 +8,6 @@ from pulse.facts import Shape, volume
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
-from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
@@ -232,4 +231,4 @@ def _multiply(node: NodeContext, a: Term, b: Term, name: str) -> Term:
         first = min((labels.index(label) for label in sizes), default=len(labels))
         shape = tuple(sizes.get(label, TDim.of(1)) for label in labels[first:])
         operands.append(_reshape(node, x, shape, f"{name}_{side}"))
-    return Term(node.wire(Elementwise("mul"), operands, name), labels)
+    return Term(node.each("mul", *operands, suffix=name), labels)

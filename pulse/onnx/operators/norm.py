@@ -18,7 +18,6 @@ from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.conv import NO_PAD
-from pulse.ops.elementwise import Elementwise
 from pulse.ops.norm import LayerNorm, Softmax
 from pulse.ops.pad import Pad
 from pulse.ops.reduce import Reduce
@@ -56,10 +55,9 @@ def _statistics(node: NodeContext, axis: int, epsilon: float) -> list[OutletId]:
     """Mean and 1 / sqrt(variance + epsilon) of all axes from ``axis`` on, in the type of the attribute stash_type."""
     dtype = onnx_dtype(node.integer("stash_type", 1), f"{node.wire_name} (LayerNormalization)")
     statistics = moments(node, node.cast(node.input(0), dtype, "precise"), range(axis, node.fact(0).rank))
-    little = node.scalar_constant(epsilon, node.graph.fact(statistics.variance), "epsilon")
-    spread = node.wire(Elementwise("add"), [statistics.variance, little], "spread")
-    deviation = node.wire(Elementwise("sqrt"), [spread], "deviation")
-    return [statistics.mean, node.wire(Elementwise("reciprocal"), [deviation], "inverse")]
+    spread = node.each("add", statistics.variance, epsilon, suffix="spread")
+    deviation = node.each("sqrt", spread, suffix="deviation")
+    return [statistics.mean, node.each("reciprocal", deviation, suffix="inverse")]
 
 
 @record
@@ -75,8 +73,8 @@ def moments(node: NodeContext, x: OutletId, axes: Sequence[int]) -> Moments:
     """Statistics over some axes, which keep size 1."""
     reduce = Reduce("mean", tuple(axes), True)
     mean = node.wire(reduce, [x], "mean")
-    centred = node.wire(Elementwise("sub"), [x, mean], "centred")
-    square = node.wire(Elementwise("mul"), [centred, centred], "square")
+    centred = node.each("sub", x, mean, suffix="centred")
+    square = node.each("mul", centred, centred, suffix="square")
     return Moments(mean, centred, node.wire(reduce, [square], "variance"))
 
 
@@ -98,7 +96,7 @@ def _scale(
             raise node.error(f"its scale and bias must be [C], got {fact}")
         column = (*fact.shape, *(TDim.of(1),) * (rank - 1 - axis))
         part = node.wire(Reshape(column), [operands[index]], f"{kind}_column")
-        x = node.wire(Elementwise(kind), [x, part], suffix if kind == "add" else f"{kind}_scaled")
+        x = node.each(kind, x, part, suffix=suffix if kind == "add" else f"{kind}_scaled")
     return x
 
 
@@ -135,11 +133,8 @@ def lp_norm(node: NodeContext) -> OutletId:
         raise node.error(f"p {p} is not covered; 1 and 2 are")
     axis = node.axis(node.integer("axis", -1), node.fact(0).rank)
     norm = node.wire(Reduce("l1" if p == 1 else "l2", (axis,), True), [x], "norm")
-    zero, one = (
-        node.scalar_constant(number, node.fact(0), name) for number, name in ((0, "zero"), (1, "one"))
-    )
-    empty = node.wire(Elementwise("equal"), [norm, zero], "empty")
-    return node.wire(Elementwise("div"), [x, node.wire(Elementwise("where"), [empty, one, norm], "divisor")])
+    empty = node.each("equal", norm, 0, suffix="empty")
+    return node.each("div", x, node.each("where", empty, 1, norm, suffix="divisor"))
 
 
 @onnx_op("MeanVarianceNormalization")
@@ -148,12 +143,8 @@ def mean_variance_norm(node: NodeContext) -> OutletId:
     x = node.input(0)
     axes = node.axes(node.integer_list("axes", (0, 2, 3)), node.fact(0).rank)
     statistics = moments(node, x, axes)
-    deviation = node.wire(Elementwise("sqrt"), [statistics.variance], "deviation")
-    little = node.scalar_constant(1e-9, node.fact(0), "epsilon")
-    return node.wire(
-        Elementwise("div"),
-        [statistics.centred, node.wire(Elementwise("add"), [deviation, little], "divisor")],
-    )
+    deviation = node.each("sqrt", statistics.variance, suffix="deviation")
+    return node.each("div", statistics.centred, node.each("add", deviation, 1e-9, suffix="divisor"))
 
 
 @onnx_op("RMSNormalization")
@@ -162,13 +153,11 @@ def rms_norm(node: NodeContext) -> OutletId:
     x = node.input(0)
     rank = node.fact(0).rank
     axis = node.axis(node.integer("axis", -1), rank)
-    square = node.wire(Elementwise("mul"), [x, x], "square")
+    square = node.each("mul", x, x, suffix="square")
     mean = node.wire(Reduce("mean", tuple(range(axis, rank)), True), [square], "mean_square")
-    little = node.scalar_constant(node.real("epsilon", 1e-5), node.fact(0), "epsilon")
-    root = node.wire(Elementwise("sqrt"), [node.wire(Elementwise("add"), [mean, little], "spread")], "root")
-    return node.wire(
-        Elementwise("mul"), [node.wire(Elementwise("div"), [x, root], "normalised"), node.input(1)]
-    )
+    spread = node.each("add", mean, node.real("epsilon", 1e-5), suffix="spread")
+    root = node.each("sqrt", spread, suffix="root")
+    return node.each("mul", node.each("div", x, root, suffix="normalised"), node.input(1))
 
 
 @onnx_op("LRN")
@@ -181,31 +170,23 @@ def lrn(node: NodeContext) -> OutletId:
     current_spending().unfold(size, f"{node.wire_name} (LRN), size {size}")
     before = (size - 1) // 2
     edges = (NO_PAD, (TDim.of(before), TDim.of(size - 1 - before)), *(NO_PAD,) * (fact.rank - 2))
-    wide = node.wire(Pad(edges), [node.wire(Elementwise("mul"), [x, x], "squares")], "wide")
+    wide = node.wire(Pad(edges), [node.each("mul", x, x, suffix="squares")], "wide")
     parts = [
         node.wire(Slice(1, TDim.of(first), fact.shape[1] + first), [wide], f"neighbour{first}")
         for first in range(size)
     ]
-    total = node.wire(Elementwise("sum"), parts, "sums")
-    numbers = {
-        "rate": node.real("alpha", 1e-4) / size,
-        "bias": node.real("bias", 1.0),
-        "beta": node.real("beta", 0.75),
-    }
-    rate, bias, beta = (node.scalar_constant(value, fact, name) for name, value in numbers.items())
-    penalty = node.wire(Elementwise("mul"), [total, rate], "scaled")
-    power = node.wire(
-        Elementwise("pow"), [node.wire(Elementwise("add"), [penalty, bias], "biased"), beta], "power"
-    )
-    return node.wire(Elementwise("div"), [x, power])
+    total = node.each("sum", *parts, suffix="sums")
+    penalty = node.each("mul", total, node.real("alpha", 1e-4) / size, suffix="scaled")
+    biased = node.each("add", penalty, node.real("bias", 1.0), suffix="biased")
+    return node.each("div", x, node.each("pow", biased, node.real("beta", 0.75), suffix="power"))
 
 
 @onnx_op("com.microsoft::SkipLayerNormalization")
 def skip_layer_normalization(node: NodeContext) -> Sequence[OutletId]:
     """The sum of two tensors and a bias, normalised over the last axis; the sum is the fourth output."""
-    total = node.wire(Elementwise("add"), [node.input(0), node.input(1)], "sum")
+    total = node.each("add", node.input(0), node.input(1), suffix="sum")
     if node.has(4):
-        total = node.wire(Elementwise("add"), [total, node.input(4)], "biased")
+        total = node.each("add", total, node.input(4), suffix="biased")
     operands = [total, node.input(2)]
     shift = node.input(3) if node.has(3) else None
     epsilon = node.real("epsilon", 1e-12)

@@ -1,13 +1,10 @@
 """Batch normalisation."""
 
-import numpy as np
-
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.norm import moments
 from pulse.onnx.registry import onnx_op
-from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import Reshape
 
 
@@ -19,10 +16,11 @@ def batch_norm(node: NodeContext) -> list[OutletId]:
     """
     if node.opset < 9 and not node.flag("spatial", True):
         raise node.error("only statistics for each channel are covered")
+    epsilon = node.real("epsilon", 1e-5)
     if not node.flag("training_mode"):
-        return [_normalise(node, node.input(3), node.input(4))]
+        return [normalise(node, node.input(3), node.input(4), epsilon)]
     mean, variance = _of_the_batch(node)
-    y = _normalise(node, mean, variance)
+    y = normalise(node, mean, variance, epsilon)
     if not any(node.outputs[1:]):
         return [y]
     return [y, _mix_running(node, 3, mean, "mean"), _mix_running(node, 4, variance, "variance")]
@@ -41,26 +39,22 @@ def _of_the_batch(node: NodeContext) -> tuple[OutletId, OutletId]:
 def _mix_running(node: NodeContext, slot: int, now: OutletId, name: str) -> OutletId:
     """A given statistic mixed with the one of the batch: given * momentum + now * (1 - momentum)."""
     momentum = node.real("momentum", 0.9)
-    parts = [
-        node.wire(
-            Elementwise("mul"),
-            [x, node.scalar_constant(share, node.fact(slot), f"{name}_{what}_share")],
-            f"{name}_{what}",
-        )
-        for x, share, what in ((node.input(slot), momentum, "before"), (now, 1 - momentum, "now"))
-    ]
-    return node.wire(Elementwise("add"), parts, f"running_{name}")
+    before = node.each("mul", node.input(slot), momentum, suffix=f"{name}_before")
+    share = node.each("mul", now, 1 - momentum, suffix=f"{name}_now")
+    return node.each("add", before, share, suffix=f"running_{name}")
 
 
-def _normalise(node: NodeContext, mean: OutletId, variance: OutletId) -> OutletId:
-    like = node.graph.fact(variance)
-    epsilon = node.constant(np.array(node.real("epsilon", 1e-5), dtype=like.dtype), "epsilon")
-    spread = node.wire(Elementwise("add"), [variance, epsilon], "spread")
-    deviation = node.wire(Elementwise("sqrt"), [spread], "deviation")
-    k = node.wire(Elementwise("div"), [node.input(1), deviation], "scale")
-    scaled_mean = node.wire(Elementwise("mul"), [mean, k], "moved")
-    shift = node.wire(Elementwise("sub"), [node.input(2), scaled_mean], "shift")
-    column = (*node.fact(1).shape, *(TDim.of(1),) * max(0, node.fact(0).rank - 2))
-    k = node.wire(Reshape(column), [k], "scale_column")
-    shift = node.wire(Reshape(column), [shift], "shift_column")
-    return node.wire(Elementwise("add"), [node.wire(Elementwise("mul"), [node.input(0), k], "scaled"), shift])
+def normalise(
+    node: NodeContext, mean: OutletId, variance: OutletId, epsilon: float, channels_second: bool = True
+) -> OutletId:
+    """``x * k + (bias - mean * k)`` with ``k = scale / sqrt(variance + epsilon)``; the inputs are x, scale, bias."""
+    spread = node.each("add", variance, epsilon, suffix="spread")
+    deviation = node.each("sqrt", spread, suffix="deviation")
+    k = node.each("div", node.input(1), deviation, suffix="scale")
+    scaled_mean = node.each("mul", mean, k, suffix="moved")
+    shift = node.each("sub", node.input(2), scaled_mean, suffix="shift")
+    if channels_second:
+        column = (*node.fact(1).shape, *(TDim.of(1),) * max(0, node.fact(0).rank - 2))
+        k = node.wire(Reshape(column), [k], "scale_column")
+        shift = node.wire(Reshape(column), [shift], "shift_column")
+    return node.each("add", node.each("mul", node.input(0), k, suffix="scaled"), shift)

@@ -37,7 +37,7 @@ def quantize_linear(node: NodeContext) -> OutletId:
     dtype = onnx_dtype(precision, f"{node.wire_name} (QuantizeLinear)") if precision else scale
     x = node.cast(node.input(0), dtype, "x")
     s = node.cast(_spread(node, 1, "scale"), dtype, "scale_as_x")
-    y = node.wire(Elementwise("div"), [x, s], "scaled")
+    y = node.each("div", x, s, suffix="scaled")
     zero = _spread(node, 2, "zero") if node.has(2) else None
     return node.name_result(quantize(node, node.cast(y, F32, "wide"), zero, kind))
 
@@ -55,14 +55,12 @@ def _quantized_type(node: NodeContext) -> DType:
 
 def quantize(node: NodeContext, x: OutletId, zero: OutletId | None, kind: DType) -> OutletId:
     """Scaled f32 numbers as integers: rounded to even, moved by the zero point, cut to the type's range."""
-    y = node.wire(Elementwise("round"), [x], "rounded")
+    y = node.each("round", x, suffix="rounded")
     if zero is not None and not _is_nothing(node, zero):
-        y = node.wire(Elementwise("add"), [y, node.cast(zero, F32, "zero_wide")], "moved")
+        y = node.each("add", y, node.cast(zero, F32, "zero_wide"), suffix="moved")
     bounds = np.iinfo(kind)
     for name, bound in (("max", bounds.min), ("min", bounds.max)):
-        y = node.wire(
-            Elementwise(name), [y, node.constant(np.array(bound, F32), f"bound_{name}")], f"cut_{name}"
-        )
+        y = node.each(name, y, node.constant(np.array(bound, F32), f"bound_{name}"), suffix=f"cut_{name}")
     return node.wire(Cast(kind), [y], "quantized")
 
 
@@ -120,7 +118,7 @@ def dequantize_linear(node: NodeContext) -> OutletId:
     result = onnx_dtype(code, f"{node.wire_name} (DequantizeLinear)") if code else kind
     y = subtract_zero(node, node.input(0), _spread(node, 2, "zero") if node.has(2) else None)
     scale = node.cast(_spread(node, 1, "scale"), F32, "scale_wide")
-    y = node.wire(Elementwise("mul"), [node.cast(y, F32, "wide"), scale], "scaled")
+    y = node.each("mul", node.cast(y, F32, "wide"), scale, suffix="scaled")
     return node.name_result(node.cast(y, result, "narrow"))
 
 
@@ -130,7 +128,7 @@ def subtract_zero(node: NodeContext, x: OutletId, zero: OutletId | None, name: s
     x = node.cast(x, wide, f"{name}_wide")
     if zero is None or _is_nothing(node, zero):
         return x
-    return node.wire(Elementwise("sub"), [x, node.cast(zero, wide, f"{name}_zero")], f"{name}_centred")
+    return node.each("sub", x, node.cast(zero, wide, f"{name}_zero"), suffix=f"{name}_centred")
 
 
 @onnx_op("DynamicQuantizeLinear")
@@ -138,27 +136,21 @@ def dynamic_quantize_linear(node: NodeContext) -> list[OutletId]:
     """Quantise to u8 by the range of all elements and 0; return the codes, their scale and zero point."""
     x = node.input(0)
     axes = tuple(range(node.fact(0).rank))
-    zero, one = (node.constant(np.array(n, F32), name) for n, name in ((0, "null"), (1, "one")))
     highest, lowest = (
-        node.wire(
-            Elementwise(kind),
-            [node.wire(Reduce(kind, axes, False), [x], kind) if axes else x, zero],
-            f"{kind}_0",
-        )
+        node.each(kind, node.wire(Reduce(kind, axes, False), [x], kind) if axes else x, 0, suffix=f"{kind}_0")
         for kind in ("max", "min")
     )
-    span = node.wire(Elementwise("sub"), [highest, lowest], "span")
-    steps = node.wire(Elementwise("div"), [span, node.constant(np.array(255, F32), "most")], "steps")
-    flat = node.wire(Elementwise("equal"), [span, zero], "flat")
+    span = node.each("sub", highest, lowest, suffix="span")
+    steps = node.each("div", span, 255, suffix="steps")
+    flat = node.each("equal", span, 0, suffix="flat")
     names = [name or f"{node.wire_name}.output{slot}" for slot, name in enumerate(node.outputs)]
     parts = [node.with_name(name) for name in (*names, *(f"{node.wire_name}.unused{i}" for i in range(3)))]
-    scale = parts[1].wire(Elementwise("where"), [flat, one, steps])
-    below = node.wire(Elementwise("sub"), [zero, lowest], "below")
-    first = node.wire(Elementwise("div"), [below, scale], "first")
+    scale = parts[1].each("where", flat, 1, steps)
+    first = node.each("div", node.each("sub", 0, lowest, suffix="below"), scale, suffix="first")
     point = parts[2].name_result(
         quantize(replace(node, wire_name=f"{node.wire_name}.point"), first, None, U8)
     )
-    quotient = node.wire(Elementwise("div"), [x, scale], "scaled")
+    quotient = node.each("div", x, scale, suffix="scaled")
     return [parts[0].name_result(quantize(node, quotient, point, U8)), scale, point]
 
 
@@ -180,7 +172,7 @@ SUMS_AND_PRODUCTS = {"QLinearAdd": "add", "QLinearMul": "mul"}
 def q_linear_arithmetic(node: NodeContext) -> OutletId:
     """The sum or product of quantized numbers, each operand with a scale and a zero point, quantized again."""
     operands = [_floats(node, 0, "a"), _floats(node, 3, "b")]
-    y = node.wire(Elementwise(SUMS_AND_PRODUCTS[node.op_type]), operands, "value")
+    y = node.each(SUMS_AND_PRODUCTS[node.op_type], *operands, suffix="value")
     return _codes(node, y, 6)
 
 
@@ -197,12 +189,12 @@ def _floats(node: NodeContext, slot: int, name: str) -> OutletId:
     zero = as_one(node, node.input(slot + 2), f"{name}_zero") if node.has(slot + 2) else None
     numbers = node.cast(subtract_zero(node, node.input(slot), zero, name), F32, f"{name}_wide")
     scale = as_one(node, node.input(slot + 1), f"{name}_scale")
-    return node.wire(Elementwise("mul"), [numbers, scale], f"{name}_scaled")
+    return node.each("mul", numbers, scale, suffix=f"{name}_scaled")
 
 
 def _codes(node: NodeContext, y: OutletId, slot: int) -> OutletId:
     """The result as quantized numbers of the first input's type; their scale and zero point are at ``slot``."""
-    y = node.wire(Elementwise("div"), [y, as_one(node, node.input(slot), "y_scale")], "scaled")
+    y = node.each("div", y, as_one(node, node.input(slot), "y_scale"), suffix="scaled")
     point = as_one(node, node.input(slot + 1), "y_zero") if node.has(slot + 1) else None
     return node.name_result(quantize(node, y, point, node.fact(0).dtype))
 

@@ -16,7 +16,7 @@ from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.conv import conv
 from pulse.onnx.operators.quantize import F32, I32, as_one, beside, quantize, subtract_zero
 from pulse.onnx.registry import onnx_op
-from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise import Cast
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import AddAxis
 from pulse.ops.slice import Slice
@@ -62,7 +62,7 @@ def q_linear_conv(node: NodeContext) -> OutletId:
     y = _convolve(node, (0, 2), (3, 5))
     fact = node.graph.fact(y)
     if node.has(8):
-        y = node.wire(Elementwise("add"), [y, beside(node, node.input(8), fact, 1, "bias")], "biased")
+        y = node.each("add", y, beside(node, node.input(8), fact, 1, "bias"), suffix="biased")
     scales = [as_one(node, node.input(1), "x_scale"), _channels(node, 4, fact, "w_scale")]
     return node.name_result(_requantize(node, y, scales, 6, 7))
 
@@ -129,7 +129,7 @@ def _product(node: NodeContext, a: OutletId, b: OutletId) -> OutletId:
             for x, axis, name in ((a, axes[0], "a"), (b, axes[1], "b"))
         ]
         sums.append(node.wire(Cast(I32), [node.wire(MatMul(), pair, f"product{start}")], f"sum{start}"))
-    return sums[0] if len(sums) == 1 else node.wire(Elementwise("sum"), sums, "total")
+    return sums[0] if len(sums) == 1 else node.each("sum", *sums, suffix="total")
 
 
 def _peaks(largest: Array, axis: int) -> Array:
@@ -191,11 +191,9 @@ def _requantize(
         else as_one(node, node.input(slot), name)
         for slot, name in ((scale, "y_scale"), (zero, "y_zero"))
     )
-    factors = node.wire(
-        Elementwise("mul"),
-        [node.cast(factor, F32, f"factor{i}") for i, factor in enumerate(scales)],
-        "factors",
+    factors = node.each(
+        "mul", *[node.cast(factor, F32, f"factor{i}") for i, factor in enumerate(scales)], suffix="factors"
     )
-    ratio = node.wire(Elementwise("div"), [factors, node.cast(y_scale, F32, "y_factor")], "ratio")
-    wide = node.wire(Elementwise("mul"), [node.cast(sums, F32, "wide"), ratio], "scaled")
+    ratio = node.each("div", factors, node.cast(y_scale, F32, "y_factor"), suffix="ratio")
+    wide = node.each("mul", node.cast(sums, F32, "wide"), ratio, suffix="scaled")
     return quantize(node, wide, point, node.fact(zero).dtype)

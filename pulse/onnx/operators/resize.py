@@ -15,7 +15,6 @@ from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
-from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.matmul import MatMul
 from pulse.ops.resize import Interpolate, Polyphase
@@ -183,7 +182,7 @@ def _resize_axis(
         return y
     column = node.constant(outside.reshape(-1, *(1,) * (fact.rank - 1 - axis)), "outside")
     fill = node.scalar_constant(node.real("extrapolation_value", 0.0), fact, "fill")
-    return node.wire(Elementwise("where"), [column, fill, y])
+    return node.each("where", column, fill, y)
 
 
 def _look_up(
@@ -200,8 +199,8 @@ def _look_up(
     for k, column in enumerate(columns):
         frame = node.wire(Gather(axis), [x, node.constant(frames[:, k], f"frames{k}")], f"frame{k}")
         share = node.constant(column, f"weights{k}")
-        parts.append(node.wire(Elementwise("mul"), [frame, share], f"share{k}"))
-    return node.wire(Elementwise("sum"), parts, suffix)
+        parts.append(node.each("mul", frame, share, suffix=f"share{k}"))
+    return node.each("sum", *parts, suffix=suffix)
 
 
 def _product(

@@ -23,7 +23,6 @@ from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.concat import Concat
-from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.pad import Pad
 from pulse.ops.scatter import COMBINE, ScatterElements, ScatterND, index_depth
@@ -52,14 +51,10 @@ def scatter_nd(node: NodeContext) -> OutletId:
     op.facts([x, indices, node.fact(2)])
     value = node.value(1)
     if value is None or is_symbolic(value):
-        overlapped = _frames_laid(node) if reduction == "add" else None
-        return (
-            overlapped
-            if overlapped is not None
-            else node.wire(op, [node.input(0), node.input(1), node.input(2)])
-        )
-    places = value.reshape(-1, index_depth(x, indices)).astype(np.int64)
-    outlet = _place(node, node.input(0), node.input(2), places, reduction)
+        outlet = _frames_laid(node) if reduction == "add" else None
+    else:
+        places = value.reshape(-1, index_depth(x, indices)).astype(np.int64)
+        outlet = _place(node, node.input(0), node.input(2), places, reduction)
     return outlet if outlet is not None else node.wire(op, [node.input(0), node.input(1), node.input(2)])
 
 
@@ -99,7 +94,7 @@ def _frames_laid(node: NodeContext) -> OutletId | None:
     zeros = steady(node.graph, node.input(0))
     if zeros is not None and not zeros.any():
         return node.name_result(line)
-    return node.wire(Elementwise("add"), [node.input(0), line])
+    return node.each("add", node.input(0), line)
 
 
 @onnx_op("ScatterElements", "Scatter")
@@ -160,7 +155,7 @@ def _place(
     if box is not None:
         part = _reshape(node, updates, (*box.sizes, *rest), "updates")
         if reduction != "none":
-            part = node.wire(Elementwise(reduction), [_inside(node, x, box), part], "combined")
+            part = node.each(reduction, _inside(node, x, box), part, suffix="combined")
         return paste(node, x, part, box, suffix)
     sizes = fact.shape[:depth]
     if not all(size.is_const for size in sizes):
@@ -269,7 +264,7 @@ def _combine(
         mine = np.flatnonzero(turn == number)
         group_rows = node.wire(Gather(0), [flat, node.constant(rows[mine], f"rows{number}")], f"own{number}")
         new = node.wire(Gather(0), [parts, node.constant(mine, f"turn{number}")], f"new{number}")
-        combined = node.wire(Elementwise(reduction), [group_rows, new], f"met{number}")
+        combined = node.each(reduction, group_rows, new, suffix=f"met{number}")
         flat = _replace(node, flat, combined, rows[mine])
     return flat
 
@@ -280,12 +275,14 @@ rule("ScatterND", "ScatterElements")(same_type_and_shape)
 @writes(ScatterND)
 def write_scatter_nd(w: NodeWriter, op: ScatterND) -> str:
     """Slices replaced by updates, or combined with them."""
-    how: dict[str, Any] = {} if op.reduction == "none" else {"reduction": op.reduction}
-    return w.emit("ScatterND", w.inputs, **how)
+    return w.emit("ScatterND", w.inputs, **_how(op))
 
 
 @writes(ScatterElements)
 def write_scatter_elements(w: NodeWriter, op: ScatterElements) -> str:
     """Elements replaced by updates, or combined with them."""
-    how: dict[str, Any] = {} if op.reduction == "none" else {"reduction": op.reduction}
-    return w.emit("ScatterElements", w.inputs, axis=op.axis, **how)
+    return w.emit("ScatterElements", w.inputs, axis=op.axis, **_how(op))
+
+
+def _how(op: ScatterND | ScatterElements) -> dict[str, Any]:
+    return {} if op.reduction == "none" else {"reduction": op.reduction}

@@ -10,7 +10,6 @@ from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.scatter import PlaceRange, paste
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
-from pulse.ops.elementwise import Elementwise
 from pulse.ops.elementwise_within import Within
 from pulse.ops.op import unify
 from pulse.ops.shape import Reshape
@@ -58,20 +57,14 @@ def _choose(node: NodeContext, axis: int, circular: bool) -> OutletId:
     place = node.constant(places, "places")
     y = node.input(0)
     for number in range(int(count)):
-        at = node.wire(
-            Elementwise("add"), [begin, node.constant(np.array(number), f"number{number}")], f"at{number}"
-        )
+        at = node.each("add", begin, number, suffix=f"at{number}")
         if circular:
-            at = node.wire(
-                Elementwise("mod"),
-                [at, node.constant(np.array(int(size)), f"size{number}")],
-                f"round{number}",
-            )
-        hit = node.wire(Elementwise("equal"), [place, at], f"hit{number}")
+            at = node.each("mod", at, int(size), suffix=f"round{number}")
+        hit = node.each("equal", place, at, suffix=f"hit{number}")
         frame = node.wire(
             Slice(axis, TDim.of(number), TDim.of(number + 1)), [node.input(1)], f"frame{number}"
         )
-        y = node.wire(Elementwise("where"), [hit, frame, y], f"written{number}")
+        y = node.each("where", hit, frame, y, suffix=f"written{number}")
     return node.name_result(y)
 
 

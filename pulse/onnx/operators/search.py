@@ -13,7 +13,6 @@ from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
-from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.reduce import ArgReduce
 from pulse.ops.search import TopK
 from pulse.ops.shape import AddAxis, Reshape
@@ -40,18 +39,15 @@ def one_hot(node: NodeContext) -> OutletId:
     if len(values) != 2:
         raise node.error(f"its values must be two, off and on, got {len(values)}")
     axis = node.axis(node.integer("axis", -1), indices.rank + 1)
-    places = node.input(0)
-    if indices.dtype != np.int64:
-        places = node.wire(Cast(np.dtype(np.int64)), [places], "indices")
-    zero, size = (node.constant(np.array(n, np.int64), name) for n, name in ((0, "zero"), (depth, "depth")))
-    below = node.wire(Elementwise("less"), [places, zero], "below")
-    from_end = node.wire(Elementwise("add"), [places, size], "wrapped")
-    places = node.wire(Elementwise("where"), [below, from_end, places], "places")
+    places = node.cast(node.input(0), np.dtype(np.int64), "indices")
+    below = node.each("less", places, 0, suffix="below")
+    from_end = node.each("add", places, depth, suffix="wrapped")
+    places = node.each("where", below, from_end, places, suffix="places")
     column = node.wire(AddAxis(axis), [places], "column")
     steps = np.arange(node.count(depth, "depth")).reshape(-1, *(1,) * (indices.rank - axis))
-    hit = node.wire(Elementwise("equal"), [column, node.constant(steps, "steps")], "hit")
+    hit = node.each("equal", column, node.constant(steps, "steps"), suffix="hit")
     off, on = (node.constant(value, name) for value, name in zip(values, ("off", "on")))
-    return node.wire(Elementwise("where"), [hit, on, off])
+    return node.each("where", hit, on, off)
 
 
 @onnx_op("Trilu")
@@ -62,13 +58,11 @@ def trilu(node: NodeContext) -> OutletId:
         raise node.error(f"{x} is not a matrix")
     k = node.whole(1, "k") if node.has(1) else 0
     rows, columns = (steps(node, x.shape[axis], name) for axis, name in ((-2, "rows"), (-1, "columns")))
-    diagonal = node.wire(Elementwise("add"), [rows, node.constant(np.array(k, np.int64), "k")], "diagonal")
+    diagonal = node.each("add", rows, k, suffix="diagonal")
     column = node.wire(AddAxis(1), [diagonal], "column")
     kind = "greater_equal" if node.flag("upper", True) else "less_equal"
-    mask = node.wire(Elementwise(kind), [columns, column], "kept")
-    return node.wire(
-        Elementwise("where"), [mask, node.input(0), node.constant(np.zeros((), x.dtype), "zero")]
-    )
+    mask = node.each(kind, columns, column, suffix="kept")
+    return node.each("where", mask, node.input(0), 0)
 
 
 @onnx_op("NonZero")
@@ -130,7 +124,7 @@ def hardmax(node: NodeContext) -> OutletId:
     row = steps(node, fact.shape[axis], "steps")
     if fact.rank - axis > 1:
         row = node.wire(Reshape((fact.shape[axis], *(TDim.of(1),) * (fact.rank - axis - 1))), [row], "along")
-    hit = node.cast(node.wire(Elementwise("equal"), [row, place], "hit"), fact.dtype, "one")
+    hit = node.cast(node.each("equal", row, place, suffix="hit"), fact.dtype, "one")
     return node.name_result(node.wire(Reshape(shape), [hit]) if flat else hit)
 
 

@@ -17,7 +17,6 @@ from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
-from pulse.ops.elementwise import Elementwise
 from pulse.ops.elementwise_within import Within
 from pulse.ops.gather_elements import GatherBatches
 from pulse.ops.op import unify
@@ -167,11 +166,10 @@ def reverse_sequence(node: NodeContext) -> OutletId:
     if fact.shape[time].is_const:
         lengths = node.wire(Within(0, int(fact.shape[time])), [lengths], "limited")
     column = node.wire(AddAxis(1), [lengths], "column")
-    one = node.constant(np.array(1), "one")
-    last = node.wire(Elementwise("sub"), [column, one], "last")
-    mirror = node.wire(Elementwise("sub"), [last, place], "turned")
-    inside = node.wire(Elementwise("less"), [place, column], "inside")
-    index = node.wire(Elementwise("where"), [inside, mirror, place], "index")
+    last = node.each("sub", column, 1, suffix="last")
+    mirror = node.each("sub", last, place, suffix="turned")
+    inside = node.each("less", place, column, suffix="inside")
+    index = node.each("where", inside, mirror, place, suffix="index")
     order = (batch, time, *range(2, fact.rank))
     x = node.wire(Transpose(order), [node.input(0)], "batches") if batch else node.input(0)
     places = node.wire(AddAxis(2), [index], "places")

@@ -1,7 +1,6 @@
 """Fourier transforms, and the windows and filter banks that go with them."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -121,23 +120,12 @@ def _dft_product(node: NodeContext, op: Dft, frames: int, parts: int) -> OutletI
     return node.wire(Transpose(tuple(perm)), [y])
 
 
-def _hann(turn: Array) -> Array:
-    return 0.5 - 0.5 * np.cos(turn)
-
-
-def _hamming(turn: Array) -> Array:
-    return 25 / 46 - 21 / 46 * np.cos(turn)
-
-
-def _blackman(turn: Array) -> Array:
-    return 0.42 - 0.5 * np.cos(turn) + 0.08 * np.cos(2 * turn)
-
-
-WINDOWS: dict[str, Callable[[Array], Array]] = {
-    "HannWindow": _hann,
-    "HammingWindow": _hamming,
-    "BlackmanWindow": _blackman,
+WINDOWS = {
+    "HannWindow": (0.5, 0.5),
+    "HammingWindow": (25 / 46, 21 / 46),
+    "BlackmanWindow": (0.42, 0.5, -0.08),
 }
+"""Operator -> the weights of a constant and, taken off it, of the cosines of 1, 2 … turns."""
 
 
 @onnx_op(*WINDOWS)
@@ -146,7 +134,10 @@ def window(node: NodeContext) -> OutletId:
     size = node.count(node.whole(0, "size"), "size")
     steps = size if node.flag("periodic", True) else size - 1
     turn = 2 * np.pi * np.arange(size) / max(1, steps)
-    values = WINDOWS[node.op_type](turn)
+    first, *weights = WINDOWS[node.op_type]
+    values: Array = np.full(size, first)
+    for times, weight in enumerate(weights, 1):
+        values = values - weight * np.cos(times * turn)
     return node.constant(values.astype(_output_type(node)))
 
 

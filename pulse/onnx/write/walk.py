@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from pulse.errors import DimError, WriteError
 from pulse.facts import TypedFact
-from pulse.graph import Graph, Node, OutletId
+from pulse.graph import Graph, OutletId
 from pulse.onnx.write.clock import ClockWriter
 from pulse.onnx.write.graph import GraphWriter
 from pulse.onnx.write.node import NodeWriter
@@ -63,17 +63,27 @@ def write_nodes(
         if isinstance(node.op, Const):
             names[OutletId(node_id)] = writer.constant(node.op.value, prefix + node.name)
             continue
-        outputs = _write(
-            writer=writer,
+        outlets = [OutletId(node_id, slot) for slot in range(len(node.outputs))]
+        context = NodeWriter(
+            graph=writer,
             clock=clock,
-            graph=graph,
-            node=node,
-            names=names,
-            wire_names=wire_names,
-            read_outside=read_outside,
-            prefix=prefix,
+            name=prefix + node.name,
+            op_name=node.op.name,
+            inputs=tuple(names[outlet] for outlet in node.inputs),
+            outputs=tuple(
+                wire_names.get(outlet) or writer.names.new(prefix + graph.label(outlet)) for outlet in outlets
+            ),
+            reads=tuple(graph.fact(outlet) for outlet in node.inputs),
+            makes=tuple(outlet.fact for outlet in node.outputs),
+            used=tuple(bool(graph.outlet(outlet).successors) or outlet in read_outside for outlet in outlets),
         )
-        names.update({OutletId(node_id, slot): name for slot, name in enumerate(outputs)})
+        try:
+            outputs = WRITERS[type(node.op)](context, node.op)
+        except DimError as error:
+            raise context.error(
+                f"{error}; fix the length with {spell('inputs')}, or write it in pulses"
+            ) from error
+        names.update(zip(outlets, [outputs] if isinstance(outputs, str) else outputs, strict=False))
 
 
 def write_body(w: NodeWriter, graph: Graph[F, Op], inside: Mapping[str, str]) -> list[str]:
@@ -90,36 +100,3 @@ def write_body(w: NodeWriter, graph: Graph[F, Op], inside: Mapping[str, str]) ->
         prefix=f"{w.name}.",
     )
     return [names[outlet] for outlet in graph.outputs]
-
-
-def _write(
-    writer: GraphWriter,
-    clock: ClockWriter,
-    graph: Graph[F, Op],
-    node: Node[F, Op],
-    names: Mapping[OutletId, str],
-    wire_names: Mapping[OutletId, str],
-    read_outside: Collection[OutletId],
-    prefix: str,
-) -> Sequence[str]:
-    outlets = [OutletId(node.id, slot) for slot in range(len(node.outputs))]
-    context = NodeWriter(
-        graph=writer,
-        clock=clock,
-        name=prefix + node.name,
-        op_name=node.op.name,
-        inputs=tuple(names[outlet] for outlet in node.inputs),
-        outputs=tuple(
-            wire_names.get(outlet) or writer.names.new(prefix + graph.label(outlet)) for outlet in outlets
-        ),
-        reads=tuple(graph.fact(outlet) for outlet in node.inputs),
-        makes=tuple(outlet.fact for outlet in node.outputs),
-        used=tuple(bool(graph.outlet(outlet).successors) or outlet in read_outside for outlet in outlets),
-    )
-    try:
-        outputs = WRITERS[type(node.op)](context, node.op)
-    except DimError as error:
-        raise context.error(
-            f"{error}; fix the length with {spell('inputs')}, or write it in pulses"
-        ) from error
-    return [outputs] if isinstance(outputs, str) else outputs

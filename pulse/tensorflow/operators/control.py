@@ -4,7 +4,6 @@ from pulse.errors import PulseError
 from pulse.graph import OutletId
 from pulse.onnx.operators.control import as_scalar
 from pulse.onnx.subgraph import inline
-from pulse.ops.elementwise import Elementwise
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import known_value
@@ -39,7 +38,7 @@ def if_(node: TensorflowNode) -> list[OutletId]:
                 f"its condition is only known while running, and the branches differ: {left} and {right}"
             )
         part = node.with_name(node.outputs[index]) if index < len(node.outputs) else node
-        outlets.append(part.wire(Elementwise("where"), [condition, yes, no]))
+        outlets.append(part.each("where", condition, yes, no))
     return outlets
 
 

@@ -17,7 +17,6 @@ from pulse.ops.elementwise import Cast
 from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
-from pulse.ops.source import Source
 from pulse.ops.time_position import Range
 from pulse.support.budget import current_spending
 from pulse.tensorflow.context import TensorflowNode
@@ -26,7 +25,7 @@ from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, Reserv
 from pulse.tensorflow.operators.control_loop_iterations import Counter, counters, iteration_count
 from pulse.tensorflow.operators.control_loop_parts import LoopParts, ScanBody, graft, needs, uncast
 from pulse.tensorflow.registry import tensorflow_op
-from pulse.typed import TypedGraph, TypedNetwork, known_value
+from pulse.typed import TypedGraph, TypedNetwork, add_source, known_value, sources
 from pulse.wiring import wire
 
 
@@ -304,7 +303,7 @@ class _While:
             scanned.add_frames(counter, numbers)
         graph = scanned.graph
         results = self._inside(graft(body, targets, graph, scanned.present), graph, parts)
-        graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
+        graph.inputs = sources(graph)
         graph.set_outputs(results, [f"result{number}" for number in range(len(results))])
         scan = Scan(
             TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins),
@@ -379,24 +378,22 @@ class _While:
         """An op that evaluates the condition before each iteration."""
         node, body, condition = self._node, self._body, self._condition
         outer = self._sources(body, self._function.inputs)
-        sources = self._sources(condition, node.functions.find(node.function("cond")).inputs)
-        places = sorted({*outer.values(), *sources.values()})
+        tested = self._sources(condition, node.functions.find(node.function("cond")).inputs)
+        places = sorted({*outer.values(), *tested.values()})
         states = [place for place in places if not self._constant[place]]
         graph = TypedGraph()
         label = self._function.inputs
-        inner: dict[int, OutletId] = {}
-        for place in places:
-            fact = node.graph.fact(self._first[place])
-            plain = TypedFact(fact.dtype, fact.shape)
-            inner[place] = graph.add(label[place], Source(plain), (), [plain])[0]
+        inner = {
+            place: add_source(graph, label[place], node.graph.fact(self._first[place])) for place in places
+        }
         present = {source: inner[place] for source, place in outer.items()}
         results = graft(body, [body.graph.outputs[place] for place in states], graph, present)
         nexts = dict(zip(states, results))
-        after = {source: nexts.get(place, inner[place]) for source, place in sources.items()}
+        after = {source: nexts.get(place, inner[place]) for source, place in tested.items()}
         (again,) = graft(condition, [condition.graph.outputs[0]], graph, after, "next/")
-        graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
+        graph.inputs = sources(graph)
         graph.set_outputs([again, *results], [f"result{number}" for number in range(1 + len(results))])
-        before = {source: self._first[place] for source, place in sources.items()}
+        before = {source: self._first[place] for source, place in tested.items()}
         (go_on,) = graft(condition, [condition.graph.outputs[0]], node.graph, before)
         model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)
         open_ = [place for place in places if self._constant[place]]

@@ -9,7 +9,7 @@ from pulse.onnx.operators.control_loop import UnsureError
 from pulse.ops.elementwise import Cast
 from pulse.ops.source import Const, Source
 from pulse.support.record import record
-from pulse.typed import TypedGraph, TypedNetwork, constant
+from pulse.typed import TypedGraph, TypedNetwork, add_source, constant
 from pulse.wiring import wire
 
 
@@ -54,7 +54,7 @@ class ScanBody:
         self.captures: list[OutletId] = []
 
     def add_source(self, name: str, fact: TypedFact) -> OutletId:
-        return source_like(self.graph, name, fact)
+        return add_source(self.graph, name, fact)
 
     def add_state(self, inner: OutletId, first: OutletId) -> None:
         self.states.append(self.graph.label(inner))
@@ -67,12 +67,6 @@ class ScanBody:
     def add_capture(self, inner: OutletId, captured: OutletId) -> None:
         self.names.append(self.graph.label(inner))
         self.captures.append(captured)
-
-
-def source_like(graph: TypedGraph, name: str, fact: TypedFact) -> OutletId:
-    """Add a source of the type and shape of a wire outside, without its value."""
-    plain = TypedFact(fact.dtype, fact.shape)
-    return graph.add(name, Source(plain), (), [plain])[0]
 
 
 def graft(

@@ -6,7 +6,6 @@ from pulse.dim import TDim, dim_max
 from pulse.graph import OutletId
 from pulse.onnx.operators.conv import split_total
 from pulse.ops.conv import ConvTranspose
-from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import Reshape
 from pulse.tensorflow import nhwc
 from pulse.tensorflow.context import TensorflowNode
@@ -145,4 +144,4 @@ def bias_add(node: TensorflowNode) -> OutletId:
     if channels_first(node) and rank > 2:
         shape = (node.fact(1).shape[0], *(TDim.of(1),) * (rank - 2))
         bias = node.wire(Reshape(shape), [bias], "column")
-    return node.wire(Elementwise("add"), [node.input(0), bias])
+    return node.each("add", node.input(0), bias)

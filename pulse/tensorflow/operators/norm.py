@@ -1,10 +1,7 @@
 """Normalisations."""
 
-import numpy as np
-
-from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.ops.elementwise import Elementwise
+from pulse.onnx.operators.norm_batch import normalise
 from pulse.ops.norm import Softmax
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Reshape
@@ -21,17 +18,7 @@ def batch_norm(node: TensorflowNode) -> OutletId:
     frames are channels.
     """
     mean, variance = _of_batch(node) if node.flag("is_training", True) else (node.input(3), node.input(4))
-    epsilon = node.number(node.real("epsilon", 1e-4), np.dtype(node.graph.fact(variance).dtype), "epsilon")
-    spread = node.wire(Elementwise("add"), [variance, epsilon], "spread")
-    deviation = node.wire(Elementwise("sqrt"), [spread], "deviation")
-    k = node.wire(Elementwise("div"), [node.input(1), deviation], "scale")
-    offset = node.wire(Elementwise("mul"), [mean, k], "moved")
-    shift = node.wire(Elementwise("sub"), [node.input(2), offset], "shift")
-    if channels_first(node):
-        column = (*node.fact(1).shape, *(TDim.of(1),) * (node.fact(0).rank - 2))
-        k = node.wire(Reshape(column), [k], "scale_column")
-        shift = node.wire(Reshape(column), [shift], "shift_column")
-    return node.wire(Elementwise("add"), [node.wire(Elementwise("mul"), [node.input(0), k], "scaled"), shift])
+    return normalise(node, mean, variance, node.real("epsilon", 1e-4), channels_first(node))
 
 
 def _of_batch(node: TensorflowNode) -> tuple[OutletId, OutletId]:
@@ -43,8 +30,8 @@ def _of_batch(node: TensorflowNode) -> tuple[OutletId, OutletId]:
     rank, first = node.fact(0).rank, channels_first(node)
     axes = tuple(axis for axis in range(rank) if axis != (1 if first else rank - 1))
     mean = node.wire(Reduce("mean", axes, True), [node.input(0)], "batch_means")
-    difference = node.wire(Elementwise("sub"), [node.input(0), mean], "difference")
-    square = node.wire(Elementwise("mul"), [difference, difference], "square")
+    difference = node.each("sub", node.input(0), mean, suffix="difference")
+    square = node.each("mul", difference, difference, suffix="square")
     channels = (node.fact(0).shape[1 if first else -1],)
     flat = node.wire(Reshape(channels), [mean], "batch_mean")
     return flat, node.wire(Reduce("mean", axes, False), [square], "batch_variance")

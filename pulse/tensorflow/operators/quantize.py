@@ -3,7 +3,6 @@
 import numpy as np
 
 from pulse.graph import OutletId
-from pulse.ops.elementwise import Elementwise
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
@@ -23,22 +22,11 @@ def fake_quant(node: TensorflowNode) -> OutletId:
     least, most = np.float32(node.flag("narrow_range")), np.float32((1 << bits) - 1)
     scale = np.asarray((high - low) / (most - least), np.float32)
     zero = np.clip(np.floor(least - low / scale + np.float32(0.5)), least, most).astype(np.float32)
-    bottom, top = ((least - zero) * scale).astype(np.float32), ((most - zero) * scale).astype(np.float32)
-    constants = {
-        name: node.constant(np.asarray(value, np.float32), name)
-        for name, value in (
-            ("bottom", bottom),
-            ("top", top),
-            ("inverse", np.float32(1) / scale),
-            ("half", 0.5),
-        )
-    }
-    x = node.wire(Elementwise("min"), [node.input(0), constants["top"]], "below")
-    x = node.wire(Elementwise("max"), [x, constants["bottom"]], "between")
-    x = node.wire(Elementwise("sub"), [x, constants["bottom"]], "above")
-    x = node.wire(Elementwise("mul"), [x, constants["inverse"]], "steps")
-    x = node.wire(
-        Elementwise("floor"), [node.wire(Elementwise("add"), [x, constants["half"]], "more")], "whole"
-    )
-    x = node.wire(Elementwise("mul"), [x, node.constant(scale, "step")], "scaled")
-    return node.wire(Elementwise("add"), [x, constants["bottom"]])
+    bottom, top = (np.asarray((end - zero) * scale, np.float32) for end in (least, most))
+    lower, upper = node.constant(bottom, "bottom"), node.constant(top, "top")
+    inverse = node.constant(np.asarray(np.float32(1) / scale, np.float32), "inverse")
+    x = node.each("max", node.each("min", node.input(0), upper, suffix="below"), lower, suffix="between")
+    x = node.each("mul", node.each("sub", x, lower, suffix="above"), inverse, suffix="steps")
+    x = node.each("floor", node.each("add", x, 0.5, suffix="more"), suffix="whole")
+    x = node.each("mul", x, node.constant(scale, "step"), suffix="scaled")
+    return node.each("add", x, lower)

@@ -1,20 +1,17 @@
 """Recurrent layers that are one operator."""
 
-import numpy as np
+from dataclasses import replace
 
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
-from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
-from pulse.ops.op import Op
 from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.slice import Slice
-from pulse.ops.source import Source
 from pulse.tensorflow.context import TensorflowNode
-from pulse.tensorflow.operators.control_loop_parts import graft, source_like
+from pulse.tensorflow.operators.control_loop_parts import graft
 from pulse.tensorflow.registry import tensorflow_op
-from pulse.typed import TypedGraph, TypedNetwork, constant
+from pulse.typed import TypedGraph, TypedNetwork, add_source, sources
 from pulse.wiring import wire
 
 RESULTS = ("i", "cs", "f", "o", "ci", "co", "h")
@@ -67,78 +64,55 @@ def gru_cell(node: TensorflowNode) -> list[OutletId]:
     def product(frame: OutletId, slot: int, name: str) -> OutletId:
         both = node.wire(Concat(1), [x, frame], f"{name}_both")
         y = node.wire(MatMul(), [both, node.input(slot)], f"{name}_product")
-        return node.wire(Elementwise("add"), [y, node.input(slot + 2)], f"{name}_sum")
+        return node.each("add", y, node.input(slot + 2), suffix=f"{name}_sum")
 
-    gates = node.wire(Elementwise("sigmoid"), [product(before, 2, "gates")], "gates")
+    gates = node.each("sigmoid", product(before, 2, "gates"), suffix="gates")
     r, u = (node.wire(Slice(1, size * n, size * (n + 1)), [gates], name) for n, name in enumerate("ru"))
-    reset = node.wire(Elementwise("mul"), [before, r], "reset")
-    c = node.wire(Elementwise("tanh"), [product(reset, 3, "c")], "c")
-    change = node.wire(Elementwise("sub"), [before, c], "left")
-    kept = node.wire(Elementwise("mul"), [u, change], "kept")
-    return [r, u, c, node.wire(Elementwise("add"), [c, kept], "h")]
-
-
-class _Cell:
-    """A body under construction."""
-
-    def __init__(self) -> None:
-        self.graph = TypedGraph()
-
-    def source(self, name: str, fact: TypedFact) -> OutletId:
-        return source_like(self.graph, name, fact)
-
-    def wire(self, name: str, op: Op, *inputs: OutletId) -> OutletId:
-        return wire(self.graph, name, op, inputs)[0]
-
-    def number(self, name: str, value: float, like: TypedFact) -> OutletId:
-        return constant(self.graph, name, np.array(value, like.dtype))
+    reset = node.each("mul", before, r, suffix="reset")
+    c = node.each("tanh", product(reset, 3, "c"), suffix="c")
+    change = node.each("sub", before, c, suffix="left")
+    kept = node.each("mul", u, change, suffix="kept")
+    return [r, u, c, node.each("add", c, kept, suffix="h")]
 
 
 def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int]]:
     """The body of one frame, and its captures: name -> input of the node; x is input ``first``."""
-    cell, x, cs = _Cell(), node.fact(first), node.fact(first + 1)
+    graph, x, cs = TypedGraph(), node.fact(first), node.fact(first + 1)
+    cell = replace(node, graph=graph, wire_name="frame")
     peeps = node.flag("use_peephole")
-    wires = {
-        "x": cell.source("x", TypedFact(x.dtype, x.shape[-2:])),
-        "cs_before": cell.source("cs_before", cs),
-        "h_before": cell.source("h_before", node.fact(first + 2)),
-    }
     slots = {"w": 3, "b": 7, **({"wci": 4, "wcf": 5, "wco": 6} if peeps else {})}
     captures = {name: first + slot for name, slot in slots.items()}
-    wires |= {name: cell.source(name, node.fact(slot)) for name, slot in captures.items()}
-    xh = cell.wire("xh", Concat(1), wires["x"], wires["h_before"])
-    product = cell.wire("product", MatMul(), xh, wires["w"])
-    gates = cell.wire("gates", Elementwise("add"), product, wires["b"])
+    facts = {"x": TypedFact(x.dtype, x.shape[-2:]), "cs_before": cs, "h_before": node.fact(first + 2)}
+    facts |= {name: node.fact(slot) for name, slot in captures.items()}
+    wires = {name: add_source(graph, name, fact) for name, fact in facts.items()}
+    graph.inputs = sources(graph)
+    xh = cell.wire(Concat(1), [wires["x"], wires["h_before"]], "xh")
+    gates = cell.each("add", cell.wire(MatMul(), [xh, wires["w"]], "product"), wires["b"], suffix="gates")
     size = cs.shape[1]
     for index, name in enumerate(GATES.get(node.op_type, GATES["BlockLSTM"])):
-        start = size * index
-        wires[name] = cell.wire(f"{name}_gate", Slice(1, start, start + size), gates)
+        wires[name] = cell.wire(Slice(1, size * index, size * (index + 1)), [gates], f"{name}_gate")
     bias = node.real("forget_bias", 1.0) if node.op_type != "BlockLSTMV2" else 0.0
     if bias:
-        wires["f"] = cell.wire(
-            "f_biased", Elementwise("add"), wires["f"], cell.number("forget_bias", bias, cs)
-        )
+        wires["f"] = cell.each("add", wires["f"], bias, suffix="f_biased")
     for name in ("i", "f") if peeps else ():
-        peephole = cell.wire(f"{name}_seen", Elementwise("mul"), wires["cs_before"], wires[f"wc{name}"])
-        wires[name] = cell.wire(f"{name}_peeping", Elementwise("add"), wires[name], peephole)
+        peephole = cell.each("mul", wires["cs_before"], wires[f"wc{name}"], suffix=f"{name}_seen")
+        wires[name] = cell.each("add", wires[name], peephole, suffix=f"{name}_peeping")
     for name, kind in (("i", "sigmoid"), ("f", "sigmoid"), ("ci", "tanh")):
-        wires[name] = cell.wire(name, Elementwise(kind), wires[name])
-    fresh = cell.wire("fresh", Elementwise("mul"), wires["ci"], wires["i"])
-    kept = cell.wire("kept", Elementwise("mul"), wires["cs_before"], wires["f"])
-    state = cell.wire("cs", Elementwise("add"), fresh, kept)
+        wires[name] = cell.each(kind, wires[name], suffix=name)
+    fresh = cell.each("mul", wires["ci"], wires["i"], suffix="fresh")
+    kept = cell.each("mul", wires["cs_before"], wires["f"], suffix="kept")
+    state = cell.each("add", fresh, kept, suffix="cs")
     clip = node.real("cell_clip", 3.0 if node.op_type != "BlockLSTMV2" else 0.0)
     if clip > 0:
-        state = cell.wire("cs_below", Elementwise("min"), state, cell.number("most", clip, cs))
-        state = cell.wire("cs_clipped", Elementwise("max"), state, cell.number("least", -clip, cs))
+        state = cell.each("min", state, clip, suffix="cs_below")
+        state = cell.each("max", state, -clip, suffix="cs_clipped")
     wires["cs"] = state
     if peeps:
-        peephole = cell.wire("o_seen", Elementwise("mul"), state, wires["wco"])
-        wires["o"] = cell.wire("o_peeping", Elementwise("add"), wires["o"], peephole)
-    wires["o"] = cell.wire("o", Elementwise("sigmoid"), wires["o"])
-    wires["co"] = cell.wire("co", Elementwise("tanh"), state)
-    wires["h"] = cell.wire("h", Elementwise("mul"), wires["co"], wires["o"])
-    graph = cell.graph
-    graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
+        peephole = cell.each("mul", state, wires["wco"], suffix="o_seen")
+        wires["o"] = cell.each("add", wires["o"], peephole, suffix="o_peeping")
+    wires["o"] = cell.each("sigmoid", wires["o"], suffix="o")
+    wires["co"] = cell.each("tanh", state, suffix="co")
+    wires["h"] = cell.each("mul", wires["co"], wires["o"], suffix="h")
     names = ["cs_next", "h_next", *(f"{name}_frame" for name in RESULTS)]
     graph.set_outputs([wires["cs"], wires["h"], *(wires[name] for name in RESULTS)], names)
     return TypedNetwork(graph, node.scope, f"{node.wire_name}.body"), captures

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from pulse.graph import OutletId
-from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise import Cast
 from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
@@ -42,9 +42,9 @@ def reduce(node: TensorflowNode) -> OutletId:
 @tensorflow_op("L2Loss")
 def half_square(node: TensorflowNode) -> OutletId:
     """Half of the sum of all squares."""
-    square = node.wire(Elementwise("mul"), [node.input(0), node.input(0)], "square")
+    square = node.each("mul", node.input(0), node.input(0), suffix="square")
     total = node.wire(Reduce("sum", tuple(range(node.fact(0).rank)), False), [square], "sum")
-    return node.wire(Elementwise("mul"), [total, node.number(0.5, node.fact(0).dtype, "half")])
+    return node.each("mul", total, 0.5)
 
 
 @tensorflow_op(*LOGIC)

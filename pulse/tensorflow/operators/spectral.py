@@ -4,7 +4,6 @@ import numpy as np
 
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
-from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import broadcast_shapes
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis
@@ -41,7 +40,7 @@ def part(node: TensorflowNode) -> OutletId:
 def conjugate(node: TensorflowNode) -> OutletId:
     """The imaginary part with the other sign."""
     signs = node.constant(np.array([1, -1], node.fact(0).dtype), "signs")
-    return node.wire(Elementwise("mul"), [node.input(0), signs])
+    return node.each("mul", node.input(0), signs)
 
 
 @tensorflow_op("ComplexAbs")
@@ -53,38 +52,31 @@ def complex_abs(node: TensorflowNode) -> OutletId:
 @tensorflow_op("Angle")
 def angle(node: TensorflowNode) -> OutletId:
     """The phase, from the arctangent of a half: 2 atan(y / (|z| + x))."""
-    dtype = node.fact(0).dtype
-    x, y = node.as_real(node.input(0), 0), node.as_real(node.input(0), 1)
-    return arctangent(node, y, x, dtype)
+    return arctangent(node, node.as_real(node.input(0), 1), node.as_real(node.input(0), 0))
 
 
 @tensorflow_op("Atan2")
 def atan2(node: TensorflowNode) -> OutletId:
     """The angle of a point."""
-    return arctangent(node, node.input(0), node.input(1), node.fact(0).dtype)
+    return arctangent(node, node.input(0), node.input(1))
 
 
-def arctangent(node: TensorflowNode, y: OutletId, x: OutletId, dtype: "np.dtype[np.generic]") -> OutletId:
+def arctangent(node: TensorflowNode, y: OutletId, x: OutletId) -> OutletId:
     """The angle of the points (x, y), between -pi and pi."""
-    zero, pi = node.number(0, dtype, "zero"), node.number(np.pi, dtype, "pi")
-    half = node.number(np.pi / 2, dtype, "half")
-    wide = [node.wire(Elementwise("abs"), [each], f"size{index}") for index, each in enumerate((x, y))]
-    steep = node.wire(Elementwise("greater"), [wide[1], wide[0]], "steep")
-    low = node.wire(Elementwise("min"), wide, "low")
-    high = node.wire(Elementwise("max"), wide, "high")
-    nothing = node.wire(Elementwise("equal"), [high, zero], "nothing")
-    one = node.number(1, dtype, "one")
-    slope = node.wire(
-        Elementwise("div"), [low, node.wire(Elementwise("where"), [nothing, one, high], "divisor")], "slope"
-    )
-    flat = node.wire(Elementwise("atan"), [slope], "flat")
-    complement = node.wire(Elementwise("sub"), [half, flat], "turned")
-    first = node.wire(Elementwise("where"), [steep, complement, flat], "first")
-    negative_x = node.wire(Elementwise("less"), [x, zero], "left")
-    mirrored = node.wire(Elementwise("sub"), [pi, first], "mirrored")
-    upper = node.wire(Elementwise("where"), [negative_x, mirrored, first], "upper")
-    below = node.wire(Elementwise("less"), [y, zero], "below")
-    return node.wire(Elementwise("where"), [below, node.wire(Elementwise("neg"), [upper], "lower"), upper])
+    wide = [node.each("abs", each, suffix=f"size{index}") for index, each in enumerate((x, y))]
+    steep = node.each("greater", wide[1], wide[0], suffix="steep")
+    low = node.each("min", *wide, suffix="low")
+    high = node.each("max", *wide, suffix="high")
+    nothing = node.each("equal", high, 0, suffix="nothing")
+    slope = node.each("div", low, node.each("where", nothing, 1, high, suffix="divisor"), suffix="slope")
+    flat = node.each("atan", slope, suffix="flat")
+    complement = node.each("sub", np.pi / 2, flat, suffix="turned")
+    first = node.each("where", steep, complement, flat, suffix="first")
+    negative_x = node.each("less", x, 0, suffix="left")
+    mirrored = node.each("sub", np.pi, first, suffix="mirrored")
+    upper = node.each("where", negative_x, mirrored, first, suffix="upper")
+    below = node.each("less", y, 0, suffix="below")
+    return node.each("where", below, node.each("neg", upper, suffix="lower"), upper)
 
 
 def complex_product(node: TensorflowNode) -> OutletId:
@@ -93,10 +85,10 @@ def complex_product(node: TensorflowNode) -> OutletId:
     c, d = node.as_real(node.input(1), 0, "c"), node.as_real(node.input(1), 1, "d")
 
     def times(x: OutletId, y: OutletId, name: str) -> OutletId:
-        return node.wire(Elementwise("mul"), [x, y], name)
+        return node.each("mul", x, y, suffix=name)
 
-    real = node.wire(Elementwise("sub"), [times(a, c, "ac"), times(b, d, "bd")], "real")
-    imaginary = node.wire(Elementwise("add"), [times(a, d, "ad"), times(b, c, "bc")], "imaginary")
+    real = node.each("sub", times(a, c, "ac"), times(b, d, "bd"), suffix="real")
+    imaginary = node.each("add", times(a, d, "ad"), times(b, c, "bc"), suffix="imaginary")
     return pair(node, real, imaginary)
 
 

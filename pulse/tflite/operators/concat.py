@@ -19,7 +19,7 @@ def concatenation(node: TfliteNode) -> OutletId:
     parts = [
         requantize_input(node, slot, f"part{slot}")
         for slot in range(len(node.inputs))
-        if not _empty(node, slot)
+        if all(dim != 0 for dim in node.fact(slot).shape)
     ]
     if not parts:
         return node.name_result(requantize_input(node))
@@ -55,7 +55,3 @@ def unpack(node: TfliteNode) -> list[OutletId]:
             x = part.wire(Slice(axis, TDim.of(index), TDim.of(index + 1)), [x], "entry")
         outlets.append(part.wire(RemoveAxis(axis), [x]))
     return outlets
-
-
-def _empty(node: TfliteNode, slot: int) -> bool:
-    return any(dim == 0 for dim in node.fact(slot).shape)

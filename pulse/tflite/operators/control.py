@@ -8,12 +8,11 @@ from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.subgraph import inline
 from pulse.ops.control import Loop
-from pulse.ops.source import Source
 from pulse.support.budget import current_spending
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.control_counted import scan
 from pulse.tflite.registry import tflite_op
-from pulse.typed import TypedGraph, TypedNetwork, known_value
+from pulse.typed import TypedGraph, TypedNetwork, add_source, known_value, sources
 from pulse.wiring import wire
 
 MAX_ITERATIONS = 1024
@@ -62,12 +61,12 @@ def _run(
 def _op(node: TfliteNode) -> Sequence[OutletId]:
     """A loop whose number of iterations is known only at run time."""
     states = [node.input(slot) for slot in range(len(node.inputs))]
-    facts = [TypedFact(fact.dtype, fact.shape) for fact in map(node.graph.fact, states)]
     graph = TypedGraph()
-    sources = [graph.add(f"state{index}", Source(fact), (), [fact])[0] for index, fact in enumerate(facts)]
-    graph.inputs = list(sources)
+    for index, outlet in enumerate(states):
+        add_source(graph, f"state{index}", node.graph.fact(outlet))
+    graph.inputs = sources(graph)
     inner = TypedNetwork(graph, node.scope, node.wire_name, spending=current_spending())
-    after = _run(node, "BodySubgraphIndex", sources, graph)
+    after = _run(node, "BodySubgraphIndex", graph.inputs, graph)
     go_on = _run(node, "CondSubgraphIndex", after, graph)[0]
     graph.set_outputs([go_on, *after], ["go_on", *(f"next{index}" for index in range(len(after)))])
     first = _run(node, "CondSubgraphIndex", states)[0]

@@ -25,7 +25,7 @@ from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.support.budget import current_spending
 from pulse.tflite.node import TfliteNode
-from pulse.typed import TypedGraph, TypedNetwork
+from pulse.typed import TypedGraph, TypedNetwork, add_source, sources
 from pulse.wiring import wire
 
 ITERATION = "iteration"
@@ -82,7 +82,7 @@ class _Parts:
         for number, (outlet, (state, axis)) in enumerate(self.reads.items()):
             fact = self.node.graph.fact(self.node.input(state))
             part = TypedFact(fact.dtype, (*fact.shape[:axis], *fact.shape[axis + 1 :]))
-            (frame,) = graph.add(f"frame{number}", Source(part), (), [part])
+            frame = add_source(graph, f"frame{number}", part)
             has_axis = self.body.graph.fact(outlet).rank == fact.rank
             in_body[outlet] = wire(graph, f"read{number}", AddAxis(axis), [frame])[0] if has_axis else frame
             frames.append((f"frame{number}", state, axis))
@@ -93,18 +93,12 @@ class _Parts:
         state_names = [f"in{state}" for state in self.carried]
         for state in self.carried:
             if self.body.graph.find(f"in{state}") not in places:
-                fact = node.graph.fact(node.input(state))
-                graph.add(
-                    f"in{state}",
-                    Source(TypedFact(fact.dtype, fact.shape)),
-                    (),
-                    [TypedFact(fact.dtype, fact.shape)],
-                )
-        sources = [
-            graph.label(outlet) for outlet in graph.wires() if isinstance(graph.node(outlet).op, Source)
+                add_source(graph, f"in{state}", node.graph.fact(node.input(state)))
+        graph.inputs = sources(graph)
+        frame_names = [name for name, _, _ in frames]
+        captures = [
+            name for name in map(graph.label, graph.inputs) if name not in (*state_names, *frame_names)
         ]
-        captures = [name for name in sources if name not in (*state_names, *(name for name, _, _ in frames))]
-        graph.inputs = [outlet for outlet in graph.wires() if isinstance(graph.node(outlet).op, Source)]
         rows = [
             wire(graph, f"row{k}", RemoveAxis(0), [places[outlet]])[0]
             for k, outlet in enumerate(self.lists.values())
@@ -115,7 +109,7 @@ class _Parts:
         op = Scan(
             inner,
             tuple(state_names),
-            tuple(name for name, _, _ in frames),
+            tuple(frame_names),
             tuple(captures),
             tuple(ScanAxis(axis) for _, _, axis in frames),
             tuple(ScanAxis(0) for _ in rows),

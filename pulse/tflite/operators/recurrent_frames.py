@@ -8,10 +8,9 @@ from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.shape import AddAxis, RemoveAxis
-from pulse.ops.source import Source
 from pulse.support.budget import current_spending
 from pulse.tflite.node import TfliteNode
-from pulse.typed import TypedGraph, TypedNetwork
+from pulse.typed import TypedGraph, TypedNetwork, add_source, sources
 from pulse.wiring import wire
 
 Frame: TypeAlias = Callable[[TfliteNode, OutletId, Sequence[OutletId]], Sequence[OutletId]]
@@ -36,10 +35,10 @@ def scan_frames(
     graph = TypedGraph()
     part = TypedFact(fact.dtype, (*fact.shape[:axis], *fact.shape[axis + 1 :]))
     names = [f"state{index}" for index in range(len(states))]
-    facts = [part, *(TypedFact(each.dtype, each.shape) for each in map(node.graph.fact, states))]
-    sources = [graph.add(name, Source(each), (), [each])[0] for name, each in zip(("frame", *names), facts)]
-    graph.inputs = list(sources)
-    after = frame(replace(node, graph=graph), sources[0], sources[1:])
+    for name, each in zip(("frame", *names), (part, *map(node.graph.fact, states))):
+        add_source(graph, name, each)
+    graph.inputs = sources(graph)
+    after = frame(replace(node, graph=graph), graph.inputs[0], graph.inputs[1:])
     graph.set_outputs([*after, after[0]], [*(f"{name}.next" for name in names), "made"])
     body = TypedNetwork(graph, node.scope, node.wire_name, spending=current_spending())
     course = ScanAxis(axis)

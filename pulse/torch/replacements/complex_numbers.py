@@ -131,39 +131,24 @@ FUNCTIONS: dict[str, Callable[[Any, ComplexPair], ComplexPair]] = {
 TRANSFORMS = frozenset(["fft_fft", "fft_ifft"])
 """Functions that pad or cut their frames to a length ``n``."""
 
-PARTWISE = frozenset(
-    [
+PARTWISE = {
+    *(
         "pad",
         "cat",
         "concat",
         "stack",
         "transpose",
         "permute",
-        "reshape",
-        "view",
-        "squeeze",
-        "unsqueeze",
-        "flatten",
-        "unflatten",
-        "unfold",
-        "expand",
-        "roll",
-        "flip",
-        "sum",
-        "mean",
-        "getitem",
-        "clone",
-        "contiguous",
-        "narrow",
-        "chunk",
-        "split",
-        "unbind",
         "movedim",
         "swapaxes",
-        "index_select",
+        "roll",
+        "flip",
         "repeat",
-    ]
-)
+    ),
+    *("reshape", "view", "squeeze", "unsqueeze", "flatten", "unflatten", "unfold", "expand"),
+    *("sum", "mean", "clone", "contiguous"),
+    *("getitem", "narrow", "chunk", "split", "unbind", "index_select"),
+}
 """Functions that apply to the real and the imaginary parts separately."""
 
 

@@ -31,7 +31,6 @@ class LiveOptions:
     far: Annotated[
         str | None,
         _option(
-            "--far",
             metavar="DEVICE[:CHANNEL]",
             help="Source of the second input, such as the far end of an echo canceller; --in NAME=DEVICE:CHANNEL for "
             "any input.",
@@ -39,25 +38,15 @@ class LiveOptions:
     ] = None
     speaker: Annotated[
         str | None,
-        _option(
-            "--speaker",
-            metavar="DEVICE",
-            help="Output device, by number or part of the name; none: play nothing.",
-        ),
+        _option(metavar="DEVICE", help="Output device, by number or part of the name; none: play nothing."),
     ] = None
     device_rate: Annotated[
         int | None,
-        _option(
-            "--device-rate",
-            metavar="HZ",
-            min=1,
-            help="Sample rate of the devices in Hz. Default: their own.",
-        ),
+        _option(metavar="HZ", min=1, help="Sample rate of the devices in Hz. Default: their own."),
     ] = None
     block: Annotated[
         int | None,
         _option(
-            "--block",
             metavar="FRAMES",
             min=0,
             help="Frames per block of the device. Default: the length of a pulse; 0: the device chooses.",
@@ -66,15 +55,12 @@ class LiveOptions:
     latency: Annotated[
         str,
         _option(
-            "--latency",
-            metavar="low|high|MS",
-            help="Latency to request from the devices: low, high or milliseconds.",
+            metavar="low|high|MS", help="Latency to request from the devices: low, high or milliseconds."
         ),
     ] = "low"
     engine: Annotated[
         str,
         _option(
-            "--engine",
             metavar="worker|callback",
             help="worker: a native thread computes; callback: the device's callback computes, without headroom.",
         ),
@@ -82,7 +68,6 @@ class LiveOptions:
     headroom: Annotated[
         float | None,
         _option(
-            "--headroom",
             metavar="MS",
             min=0,
             help="Added delay in which the worker may compute a block, in ms. Default: 5 ms, in whole blocks.",
@@ -91,7 +76,6 @@ class LiveOptions:
     policy: Annotated[
         str,
         _option(
-            "--policy",
             metavar="POLICY",
             help="Policy for late blocks: wait, drop_oldest, silence_then_catch_up or abort.",
         ),
@@ -99,7 +83,6 @@ class LiveOptions:
     quality: Annotated[
         str,
         _option(
-            "--quality",
             metavar="low|medium|high",
             help="Quality of resampling: low, medium or high; its delay is 1, 2 or 6 ms at 16 kHz.",
         ),
@@ -107,27 +90,24 @@ class LiveOptions:
     reconnect: Annotated[
         str | None,
         _option(
-            "--reconnect",
-            metavar="HOW",
-            help="Reopen a lost device when it returns, and keep or reset the model's state.",
+            metavar="HOW", help="Reopen a lost device when it returns, and keep or reset the model's state."
         ),
     ] = None
     seconds: Annotated[
         float | None,
-        _option("--seconds", metavar="S", min=0, help="Seconds to run."),
+        _option(metavar="S", min=0, help="Seconds to run."),
     ] = None
     record_in: Annotated[
         Path | None,
-        _option("--record-in", metavar="FILE", help="Record the input to this sound file."),
+        _option(metavar="FILE", help="Record the input to this sound file."),
     ] = None
     record_out: Annotated[
         Path | None,
-        _option("--record-out", metavar="FILE", help="Record the output to this sound file."),
+        _option(metavar="FILE", help="Record the output to this sound file."),
     ] = None
     frames: Annotated[
         Path | None,
         _option(
-            "--frames",
             metavar="FILE",
             help=(
                 "Write the frames of --output, such as probabilities, to a .csv or .npy; with --events, the events, "
@@ -137,25 +117,15 @@ class LiveOptions:
     ] = None
     stats: Annotated[
         Path | None,
-        _option(
-            "--stats",
-            metavar="FILE",
-            help="Write statistics of each second as JSON lines; see pulse report.",
-        ),
+        _option(metavar="FILE", help="Write statistics of each second as JSON lines; see pulse report."),
     ] = None
     priority: Annotated[
         int,
-        _option(
-            "--priority",
-            metavar="0-99",
-            min=0,
-            max=99,
-            help="Real-time priority of the engine; 0: none.",
-        ),
+        _option(metavar="0-99", min=0, max=99, help="Real-time priority of the engine; 0: none."),
     ] = 70
     cpu: Annotated[
         int | None,
-        _option("--cpu", metavar="N", min=0, help="CPU to which the engine is pinned."),
+        _option(metavar="N", min=0, help="CPU to which the engine is pinned."),
     ] = None
     lock_memory: Annotated[
         bool,
