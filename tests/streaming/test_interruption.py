@@ -170,11 +170,11 @@ def test_inputs_that_wait_for_each_other(ahead):
     def call(session):
         return session.push({"fast": fast[..., 13 + ahead : 40 + ahead], "slow": slow[..., 3:8]})
 
-    def after(session):
+    def push_the_rest(session):
         outputs = session.push({"fast": fast[..., 40 + ahead :], "slow": slow[..., 8:]})
         return outputs, session.flush()
 
-    counts = outcomes(begin, call, "opcode", 7, after)
+    counts = outcomes(begin, call, "opcode", 7, push_the_rest)
     assert counts["as before"]
 
 

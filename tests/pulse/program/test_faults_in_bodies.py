@@ -15,7 +15,7 @@ from tests.pulse.cases.scan import body
 from tests.pulse.program.faulty_models import F32, ROWS, programs, table
 
 
-def chosen() -> GraphProto:
+def table_lookup_body() -> GraphProto:
     """A row of a table for each frame; the state is the frame."""
     return body(
         [node("Identity", "x_in", "s_out"), node("Gather", "table x_in", "y_out")], "s_in x_in", "s_out y_out"
@@ -33,7 +33,7 @@ def test_faults_in_scans_are_counted(final: bool) -> None:
         node("Reshape", "sums row", "thin"),
         node("Div", "thin three", "mean"),
         node("Cast", "mean", "index", to=7),
-        node("Scan", "s index", "last rows", body=chosen(), num_scan_inputs=1),
+        node("Scan", "s index", "last rows", body=table_lookup_body(), num_scan_inputs=1),
         node("Gather", "table last", "final"),
     ]
     constants |= {"flat": np.array([1, 1, -1]), "row": np.array([-1]), "three": np.array(3, F32)}
@@ -59,7 +59,7 @@ def test_faults_in_scans_are_counted(final: bool) -> None:
 def test_counts_in_a_body(backend: str) -> None:
     """One count for each node of a body, whatever the pulse; offline the first frame that fails is named."""
     proto = model(
-        [node("Scan", "s x", "last rows", body=chosen(), num_scan_inputs=1)],
+        [node("Scan", "s x", "last rows", body=table_lookup_body(), num_scan_inputs=1)],
         {"x": np.arange(7)},
         {"table": table(ROWS, 3), "s": np.array(0)},
         17,
@@ -85,7 +85,7 @@ def test_frames_cut_off_in_front_of_a_scan() -> None:
     constants |= {name: np.array([value]) for name, value in (("zero", 0), ("end", -2))}
     nodes = [
         node("Slice", "x zero end zero", "cut"),
-        node("Scan", "s cut", "last rows", body=chosen(), num_scan_inputs=1),
+        node("Scan", "s cut", "last rows", body=table_lookup_body(), num_scan_inputs=1),
     ]
     typed = pulse.load(model(nodes, {"x": x}, constants, 17, {"x": 0}, "rows")).analyse()
     for count in (3, 8, 9, 12):

@@ -166,7 +166,7 @@ def test_the_attention_node(flat: bool) -> None:
     proto = onnx_attention(flat=flat, is_causal=1, **heads).model(feeds, 23)
     check(proto, feeds, axis, max_context=31)
     graph = AttentionBuilder(frames_axis=axis)
-    mask = graph.is_between(graph.behind(), -1, 4)
+    mask = graph.is_between(graph.distances(), -1, 4)
     graph.add("Attention", "x", "k", "v", mask, name="y", **heads)
     assert check(graph.model(feeds, 23), feeds, axis).outputs[0].delay == 1
 
@@ -175,7 +175,7 @@ def test_queries_that_share_keys() -> None:
     """Two heads of queries for each head of keys and values."""
     feeds = {"x": floats("x", 1, 4, 9, 4), "k": floats("k", 1, 2, 9, 4), "v": floats("v", 1, 2, 9, 6)}
     graph = AttentionBuilder(frames_axis=2)
-    graph.add("Attention", "x", "k", "v", graph.is_between(graph.behind(), 0, 4), name="y")
+    graph.add("Attention", "x", "k", "v", graph.is_between(graph.distances(), 0, 4), name="y")
     check(graph.model(feeds, 23), feeds, 2)
 
 
@@ -290,7 +290,7 @@ def test_weights_that_are_masked_again(low: float) -> None:
     """By the condition that masked the scores, which changes nothing where a frame sees any other."""
     graph = AttentionBuilder()
     scores = graph.add("MatMul", "x", graph.add("Transpose", graph.linear("x"), perm=[0, 2, 1]))
-    hidden = graph.add("Not", graph.is_between(graph.behind(), 0, 4))
+    hidden = graph.add("Not", graph.is_between(graph.distances(), 0, 4))
     weights = graph.add("Softmax", graph.add("Where", hidden, graph.constant(low), scores), axis=2)
     again = graph.add("Where", hidden, graph.constant(0.0), weights)
     graph.add("MatMul", again, "x", name="y")
@@ -303,7 +303,7 @@ def test_weights_that_are_masked_otherwise_are_refused() -> None:
     graph = AttentionBuilder()
     scores = graph.add("MatMul", "x", graph.add("Transpose", graph.linear("x"), perm=[0, 2, 1]))
     weights = graph.add("Softmax", window(4, 0)(graph, scores), axis=2)
-    again = graph.add("Where", graph.is_between(graph.behind(), 2, 4), graph.constant(0.0), weights)
+    again = graph.add("Where", graph.is_between(graph.distances(), 2, 4), graph.constant(0.0), weights)
     graph.add("MatMul", again, "x", name="y")
     with pytest.raises(PulsifyError):
         load_lean(graph.model({"x": floats("x", 1, 9, WIDTH)})).pulsify()
@@ -334,7 +334,9 @@ def test_a_mask_that_is_an_input_is_refused() -> None:
             graph,
             scores,
             graph.add(
-                "And", graph.is_between(graph.behind(), 0, 2), graph.add("Greater", "m", graph.constant(0.0))
+                "And",
+                graph.is_between(graph.distances(), 0, 2),
+                graph.add("Greater", "m", graph.constant(0.0)),
             ),
         )
 

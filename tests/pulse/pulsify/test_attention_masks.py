@@ -67,7 +67,7 @@ def test_other_masks_that_are_refused() -> None:
     check(proto, feeds, 1, lengths=(1, 5, 13, 40), max_context=40)
 
     def weak(graph: AttentionBuilder, scores: str) -> str:
-        return graph.add("Where", graph.is_between(graph.behind(), 0, 3), scores, graph.constant(-5.0))
+        return graph.add("Where", graph.is_between(graph.distances(), 0, 3), scores, graph.constant(-5.0))
 
     assert "puts numbers above -10000 in the place of scores" in refusal(example(weak)[0])
 
@@ -120,7 +120,7 @@ def test_slopes_and_chunks_up_to_a_context() -> None:
     """Reach without limit, with a bias for each head, or a chunk ahead."""
 
     def slopes(graph: AttentionBuilder, scores: str) -> str:
-        distance = graph.add("Cast", graph.behind(), to=1)
+        distance = graph.add("Cast", graph.distances(), to=1)
         return causal(
             graph, graph.add("Sub", scores, graph.add("Mul", distance, graph.constant([[[0.5]], [[0.125]]])))
         )
@@ -183,7 +183,7 @@ def opened_late(graph: AttentionBuilder, scores: str) -> str:
     """From frame 5000 on, one more frame is seen."""
     rows, near = positions_of(graph)
     farther = graph.add(
-        "And", graph.is_between(graph.behind(), 4, 4), graph.add("Greater", rows, graph.number(4999))
+        "And", graph.is_between(graph.distances(), 4, 4), graph.add("Greater", rows, graph.number(4999))
     )
     return add_mask(graph, scores, graph.add("Or", near, farther))
 
@@ -193,7 +193,7 @@ def opened_in_turns(graph: AttentionBuilder, scores: str) -> str:
     rows, near = positions_of(graph)
     odd = graph.add("Mod", graph.add("Div", rows, graph.number(5000)), graph.number(2))
     farther = graph.add(
-        "And", graph.is_between(graph.behind(), 4, 4), graph.add("Equal", odd, graph.number(1))
+        "And", graph.is_between(graph.distances(), 4, 4), graph.add("Equal", odd, graph.number(1))
     )
     return add_mask(graph, scores, graph.add("Or", near, farther))
 
@@ -201,7 +201,7 @@ def opened_in_turns(graph: AttentionBuilder, scores: str) -> str:
 def far_pairs(graph: AttentionBuilder, scores: str) -> str:
     """Each frame also meets the one 6000 frames before it."""
     _, near = positions_of(graph)
-    return add_mask(graph, scores, graph.add("Or", near, graph.is_between(graph.behind(), 6000, 6000)))
+    return add_mask(graph, scores, graph.add("Or", near, graph.is_between(graph.distances(), 6000, 6000)))
 
 
 @pytest.mark.parametrize(
@@ -295,12 +295,12 @@ def packed_sequence(graph: AttentionBuilder, scores: str) -> str:
     begins = graph.add("Cast", graph.add("Not", graph.add("Equal", step, graph.number(1))), to=7)
     sequence = graph.add("CumSum", begins, graph.number(1))
     same = graph.add("Equal", of_pairs(graph, sequence, rows), of_pairs(graph, sequence, columns))
-    return add_mask(graph, scores, graph.add("And", same, graph.is_between(graph.behind(), 0, 6)))
+    return add_mask(graph, scores, graph.add("And", same, graph.is_between(graph.distances(), 0, 6)))
 
 
 def by_bucket(graph: AttentionBuilder, scores: str) -> str:
     """A bias by the distance: one for each up to 4, one for each doubling beyond, as T5 has them."""
-    behind = graph.add("Max", graph.behind(), graph.number(0))
+    behind = graph.add("Max", graph.distances(), graph.number(0))
     doublings = graph.add("Log", graph.add("Div", graph.add("Cast", behind, to=1), graph.constant(4.0)))
     far = graph.add(
         "Add", graph.add("Cast", graph.add("Mul", doublings, graph.constant(1.5)), to=7), graph.number(4)
@@ -309,7 +309,7 @@ def by_bucket(graph: AttentionBuilder, scores: str) -> str:
     bucket = graph.add("Where", near, behind, graph.add("Min", far, graph.number(7)))
     bias = graph.add("Gather", graph.constant(floats("buckets", 8, HEADS)), bucket, axis=0)
     bias = graph.add("Unsqueeze", graph.add("Transpose", bias, perm=[2, 0, 1]), graph.integers(0))
-    return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(graph.behind(), 0, 11))
+    return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(graph.distances(), 0, 11))
 
 
 @pytest.mark.parametrize(

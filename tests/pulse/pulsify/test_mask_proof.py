@@ -85,7 +85,7 @@ class Expressions:
         return values_of
 
 
-def inside(value: Array, bounds: Interval) -> bool:
+def is_inside(value: Array, bounds: Interval) -> bool:
     low, high = (np.asarray(each, np.float64) for each in bounds)
     return bool(((value >= low) & (value <= high)).all())
 
@@ -94,10 +94,10 @@ def check(value: Array, pattern: Pattern) -> bool:
     """Whether all that is said is so; gives whether it is said that the value repeats."""
     full = np.broadcast_to(value, (FRAMES, FRAMES)).astype(np.int64)
     rows, columns = np.indices(full.shape)
-    assert inside(full, pattern.near)
+    assert is_inside(full, pattern.near)
     if value.ndim == 2 and 1 not in value.shape:
-        assert inside(full[rows - columns >= DISTANCE], pattern.behind)
-        assert inside(full[columns - rows >= DISTANCE], pattern.ahead)
+        assert is_inside(full[rows - columns >= DISTANCE], pattern.behind)
+        assert is_inside(full[columns - rows >= DISTANCE], pattern.ahead)
     if pattern.repeats and 0 not in pattern.slopes:
         moved = full[PERIOD:, PERIOD:] - full[:-PERIOD, :-PERIOD]
         assert (moved == int(np.asarray(pattern.drift * PERIOD).item())).all()

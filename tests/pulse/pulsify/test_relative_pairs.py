@@ -23,7 +23,7 @@ def heads(graph: AttentionBuilder) -> str:
 
 
 def by_distance(graph: AttentionBuilder) -> str:
-    return graph.behind()
+    return graph.distances()
 
 
 def shaw(mask: Mask, distance: Callable[[AttentionBuilder], str] = by_distance) -> tuple[ModelProto, Feeds]:
@@ -56,7 +56,7 @@ def test_vectors_by_distance(mask: Mask, delay: int) -> None:
 
 def test_all_frames_before_up_to_a_context() -> None:
     def causal(graph: AttentionBuilder, scores: str) -> str:
-        visible = graph.add("GreaterOrEqual", graph.behind(), graph.number(0))
+        visible = graph.add("GreaterOrEqual", graph.distances(), graph.number(0))
         return graph.add("Where", visible, scores, graph.constant(-np.inf))
 
     check(*shaw(causal), 1, pulses=(1, 7), lengths=(1, 13, 20), max_context=20)
@@ -72,7 +72,7 @@ def far_apart(graph: AttentionBuilder) -> str:
     """One more from a position on that no trial reaches."""
     rows, _ = graph.positions()
     late = graph.add("Cast", graph.add("Greater", rows, graph.number(100_000)), to=7)
-    return graph.add("Add", graph.behind(), late)
+    return graph.add("Add", graph.distances(), late)
 
 
 def twice_as_fast(graph: AttentionBuilder) -> str:
@@ -81,7 +81,7 @@ def twice_as_fast(graph: AttentionBuilder) -> str:
 
 
 def by_the_length(graph: AttentionBuilder) -> str:
-    return graph.add("Add", graph.behind(), graph.add("Sub", graph.frames(), graph.number(9)))
+    return graph.add("Add", graph.distances(), graph.add("Sub", graph.frames(), graph.number(9)))
 
 
 @pytest.mark.parametrize("distance", [far_apart, twice_as_fast, by_the_length])

@@ -50,7 +50,7 @@ class RandomStreams:
         self.executor, self.rng = executor, random.Random(seed)
         self.ends = dict.fromkeys(("whole", "failed", "broken off", "cancelled", "late"), 0)
 
-    async def until(self, moment_s):
+    async def stream_until(self, moment_s):
         """At least one."""
         await self.stream()
         while time.monotonic() < moment_s:
@@ -113,7 +113,7 @@ async def live(policy, backend, seconds, seed):
             ):
                 lives = [RandomStreams(executor, seed + number) for number in range(STREAMS)]
                 for life in lives:
-                    tasks.start_soon(life.until, min(until, time.monotonic() + max(0.2, seconds / 20)))
+                    tasks.start_soon(life.stream_until, min(until, time.monotonic() + max(0.2, seconds / 20)))
         except* BrokenStreamError:
             pass  # of sources whose streams were broken off before it came out
         statistics = executor.statistics()

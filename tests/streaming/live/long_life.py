@@ -204,7 +204,7 @@ class RunSequence:
         with AudioWriter(self.sound, RATE, 2, "FLOAT") as file:
             file.write(noise(RATE, 2) / 4)
 
-    def until(self, virtual_s):
+    def run_until(self, virtual_s):
         while self.virtual_s < virtual_s:
             self.run_on_virtual_clock()
             if self.reached["runs"] % 6 == 0:

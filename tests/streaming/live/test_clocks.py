@@ -22,7 +22,7 @@ def a_pair(ppm=0.0, **options):
     ]
 
 
-def driven(ppm, hours):
+def run_tone(ppm, hours):
     """Windows of a run of a tone, and the delay that is agreed on."""
     form = StreamConfig(SLOW_HZ, SLOW_HZ, SLOW_HZ, block_frames=BLOCK, two_clocks=True)
     pipeline = Pipeline(
@@ -50,7 +50,7 @@ def driven(ppm, hours):
 @pytest.mark.parametrize("ppm", [100.0, -250.0])
 @pytest.mark.parametrize("hours", [0.25, pytest.param(12, marks=pytest.mark.slow)])
 def test_the_delay_stays_for_hours(ppm, hours):
-    samples, pipeline = driven(ppm, hours)
+    samples, pipeline = run_tone(ppm, hours)
     assert not samples[:, SILENT].any()
     assert not pipeline.control_block.frames_skipped and not pipeline.control_block.frames_lost
     smoothest = (2 * np.pi * TONE_HZ / SLOW_HZ) ** 2

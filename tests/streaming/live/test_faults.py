@@ -15,7 +15,7 @@ ROWS = 8
 BACKENDS = pytest.mark.parametrize("backend", ["numba", "numpy"])
 
 
-def chosen():
+def table_lookup_model():
     """Of x [1, T]: y [1, T], row 100*x of a table."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
@@ -37,7 +37,7 @@ def rows_of_table(wrong):
 @pytest.mark.parametrize("wrong", [0, 3, 2 * BLOCK])
 def test_they_are_counted(backend, wrong):
     """And named; the sound after it is as it was."""
-    with runs(cached_program(chosen, 160, backend)) as (host, live):
+    with runs(cached_program(table_lookup_model, 160, backend)) as (host, live):
         host.run(rows_of_table(wrong))
         statistics = live.statistics()
         assert statistics.counters.faults == wrong
@@ -63,7 +63,10 @@ def test_they_are_counted(backend, wrong):
 @BACKENDS
 def test_each_stream_has_its_own(backend):
     x = np.concatenate([rows_of_table(0), rows_of_table(5)], axis=1)
-    with runs(cached_program(chosen, 160, backend), device=stereo(), channels="each") as (host, live):
+    with runs(cached_program(table_lookup_model, 160, backend), device=stereo(), channels="each") as (
+        host,
+        live,
+    ):
         host.run(x)
         statistics = live.statistics()
         assert statistics.counters.faults == 5
@@ -72,7 +75,7 @@ def test_each_stream_has_its_own(backend):
 
 def test_a_snapshot_goes_on_elsewhere():
     """What was counted live does not stop a session that goes on from there."""
-    compiled = cached_program(chosen, 160)
+    compiled = cached_program(table_lookup_model, 160)
     with runs(compiled) as (host, live):
         host.run(rows_of_table(4))
         host.advance(0.001)
@@ -85,16 +88,16 @@ def test_a_snapshot_goes_on_elsewhere():
 
 def test_another_model_takes_over():
     """The count goes on; what runs along unheard counts nothing."""
-    with runs(cached_program(chosen, 160)) as (host, live):
+    with runs(cached_program(table_lookup_model, 160)) as (host, live):
         host.run(rows_of_table(4))
-        live.control.swap(cached_program(chosen, 160))
+        live.control.swap(cached_program(table_lookup_model, 160))
         host.run(rows_of_table(7))
         assert live.statistics().counters.faults == 11
 
 
 @BACKENDS
 def test_a_session_stops_at_a_fault(backend):
-    session = Session(cached_program(chosen, 160, backend))
+    session = Session(cached_program(table_lookup_model, 160, backend))
     with pytest.raises(FaultError, match=r"the \(Gather\): 3 values .* in pulse 1"):
         session.push(rows_of_table(3).reshape(1, -1))
     with pytest.raises(FaultError, match="cannot go on"):

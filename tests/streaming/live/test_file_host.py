@@ -277,11 +277,11 @@ def test_errors_while_stopping_are_reported(tmp_path, monkeypatch):
     host = FileHost(write_sound(tmp_path / "in.wav", noise(RATE, 1)), tmp_path / "out.wav")
     close = AudioWriter.__exit__
 
-    def broken(*parts):
+    def close_and_raise(*parts):
         close(*parts)
         raise InputError("out.wav: cannot be written (no space left)")
 
-    monkeypatch.setattr(AudioWriter, "__exit__", broken)
+    monkeypatch.setattr(AudioWriter, "__exit__", close_and_raise)
     with pytest.raises(InputError, match="no space left"), Live(cached_program(), Plan(RATE), host=host):
         pass
 

@@ -15,7 +15,7 @@ from tests.streaming.live.long_life import POLICIES, TROUBLES, RunSequence
 )
 def test_a_long_life(minutes, seed, tmp_path):
     life = RunSequence(seed, tmp_path)
-    life.until(minutes * 60)
+    life.run_until(minutes * 60)
     third = len(life.memory_mb) // 3
     before_mb, after_mb = min(life.memory_mb[third : 2 * third]), min(life.memory_mb[2 * third :])
     speed = life.virtual_s / life.busy_s

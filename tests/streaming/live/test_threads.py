@@ -50,20 +50,20 @@ def test_a_worker_that_stands_still(monkeypatch):
         pipeline, x = live.pipeline, ramp(1300 * BLOCK)
         blocks = iter(np.split(x, 1300))
 
-        def caught_up():
+        def has_caught_up():
             return fields(live).pulses * BLOCK == fields(live).in_written
 
         def run(count, waits):
             for _ in range(count):
                 played = host.stream(next(blocks))
                 if waits:
-                    wait_for(caught_up)
+                    wait_for(has_caught_up)
             return played
 
         run(100, waits=True)
         with pipeline.turn:
             run(1000, waits=False)
-        wait_for(caught_up)
+        wait_for(has_caught_up)
         played = run(200, waits=True)
         counters = live.statistics().counters
         check_books(live, len(x))
@@ -80,10 +80,10 @@ def test_a_program_that_fails_ends_the_run(monkeypatch):
     compiled = cached_program(backend="numpy")
     with Live(compiled, Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=host) as live:
 
-        def broken(slots):
+        def raise_value_error(slots):
             raise ValueError("no such thing")
 
-        monkeypatch.setattr(live.pipeline.instances, "run", broken)
+        monkeypatch.setattr(live.pipeline.instances, "run", raise_value_error)
         host.stream(noise(BLOCK, 1))
         with pytest.raises(ValueError, match="no such thing"):
             live.wait(60)

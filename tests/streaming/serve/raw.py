@@ -33,7 +33,7 @@ class Raw:
         array = np.asarray(samples, "<f4")
         self.send(pack_frames(Header(kind, port, epoch, array.size, first), array.tobytes()))
 
-    def until(self, kind, timeout=60):
+    def receive_until(self, kind, timeout=60):
         """All messages up to one of a type, which is the last."""
         messages = []
         while not messages or not isinstance(messages[-1], dict) or messages[-1]["type"] != kind:

@@ -77,7 +77,7 @@ def test_bad_messages_end_the_stream_with_a_code(server, case):
     with raw(server) as client:
         assert client.hello(model="filtered")["type"] == "ready"
         send(client)
-        error = client.until("error")[-1]
+        error = client.receive_until("error")[-1]
         assert error["code"] == code, error
         assert client.closing_status() == STATUSES[code]
 
@@ -87,16 +87,16 @@ def test_after_the_flush_only_a_reset_goes_on(server):
         client.hello(model="ending")
         client.frames(np.ones(5), 0)
         client.send({"type": "flush"})
-        flushed = client.until("flushed")[-1]
+        flushed = client.receive_until("flushed")[-1]
         assert (flushed["received"], flushed["sent"]) == ([5], [5])
         client.send({"type": "reset"})
-        assert client.until("reset")[-1]["epoch"] == 1
+        assert client.receive_until("reset")[-1]["epoch"] == 1
         client.frames(np.ones(4), 0, epoch=0)  # of the epoch before: dropped
         client.frames(np.ones(4), 0, epoch=1)
         client.send({"type": "flush"})
-        assert client.until("flushed")[-1]["received"] == [4]
+        assert client.receive_until("flushed")[-1]["received"] == [4]
         client.frames(np.ones(4), 4, epoch=1)
-        assert client.until("error")[-1]["code"] == "ended"
+        assert client.receive_until("error")[-1]["code"] == "ended"
 
 
 def test_a_stream_that_may_not_end_there_is_refused(server):
@@ -104,7 +104,7 @@ def test_a_stream_that_may_not_end_there_is_refused(server):
         client.hello(model="ending")  # needs three frames
         client.frames(np.ones(1), 0)
         client.send({"type": "flush"})
-        assert client.until("error")[-1]["code"] == "input"
+        assert client.receive_until("error")[-1]["code"] == "input"
 
 
 def test_repeated_frames_count_once(server):
@@ -116,7 +116,7 @@ def test_repeated_frames_count_once(server):
         client.frames(x[:3], 0)
         client.frames(x[12:], 12)
         client.send({"type": "flush"})
-        messages = client.until("flushed")
+        messages = client.receive_until("flushed")
         outputs = np.concatenate([samples_of(m) for m in messages if isinstance(m, bytes) and m[0] == 2])
         np.testing.assert_array_equal(outputs, x + 1)
 
@@ -125,7 +125,7 @@ def test_one_input_far_ahead_of_the_other_is_refused(server):
     with raw(server) as client:
         window = client.hello(model="two_rates")["limits"]["window"]
         client.frames(np.zeros(4 * window + 4 * 2 * PULSE), 0)
-        error = client.until("error")[-1]
+        error = client.receive_until("error")[-1]
         assert error["code"] == "input" and "in turn" in error["hint"]
 
 
@@ -133,12 +133,12 @@ def test_pings_and_statistics_are_answered(server):
     with raw(server) as client:
         client.hello(model="filtered")
         client.send({"type": "ping", "mine": 7})
-        pong = client.until("pong")[-1]
+        pong = client.receive_until("pong")[-1]
         assert pong["mine"] == 7 and pong["server_ns"] > 0
         client.frames(np.zeros(4 * PULSE), 0)
         assert isinstance(client.receive(), bytes)
         client.send({"type": "stats"})
-        assert client.until("stats")[-1]["step_us"]["count"] >= 1
+        assert client.receive_until("stats")[-1]["step_us"]["count"] >= 1
 
 
 def limited_server(pulse=PULSE, drain_s=0.0, **limits):
@@ -174,7 +174,7 @@ def test_a_client_without_a_hello_is_ended():
 def test_an_idle_client_is_ended():
     with limited_server(idle_s=1.2) as server, raw(server) as idle:
         idle.hello()
-        assert idle.until("error")[-1]["code"] == "idle"
+        assert idle.receive_until("error")[-1]["code"] == "idle"
         assert idle.closing_status() == STATUSES["idle"]
 
 
@@ -191,7 +191,7 @@ def test_a_client_that_does_not_read_holds_back_only_itself():
                     first += block.size
             good.frames(np.ones(4000), 0)
             good.send({"type": "flush"})
-            assert good.until("flushed")[-1]["received"] == [4000]
+            assert good.receive_until("flushed")[-1]["received"] == [4000]
         assert first < 100_000_000
         assert server.service.counts.ended["slow"] == 1
 
@@ -231,7 +231,7 @@ def test_frames_that_are_too_fast_are_held_back():
         started = time.monotonic()
         client.frames(np.zeros(100), 0)  # a second of sound
         client.send({"type": "flush"})
-        assert client.until("flushed")[-1]["received"] == [100]
+        assert client.receive_until("flushed")[-1]["received"] == [100]
         assert time.monotonic() - started > 0.79, "it took the sound faster than it may"
         assert server.service.counts.held_back == 1
 
@@ -274,14 +274,14 @@ def test_a_server_that_drains_refuses_new_streams():
             assert late.receive()["code"] == "drain"
             assert late.closing_status() == 1013
         client.send({"type": "ping"})
-        assert client.until("pong"), "streams that are open continue"
+        assert client.receive_until("pong"), "streams that are open continue"
 
 
 def test_a_server_that_has_drained_tells_its_streams():
     with limited_server() as server, raw(server) as client:
         client.hello()
         server.server.should_exit = True
-        assert client.until("error")[-1]["code"] == "drain"
+        assert client.receive_until("error")[-1]["code"] == "drain"
         assert client.closing_status() == 1013
 
 
@@ -316,7 +316,7 @@ def fuzz(server, messages: int, seed: int) -> int:
         fed, came = 0, []
         while sent < messages:
             good.send({"type": "ping"})  # it is not idle, however long this takes
-            came += good.until("pong")
+            came += good.receive_until("pong")
             connections += 1
             with raw(server) as bad:
                 if rng.random() < 0.9:
@@ -333,7 +333,7 @@ def fuzz(server, messages: int, seed: int) -> int:
                 fed = end
         assert fed == x.size and any(isinstance(message, bytes) for message in came)
         good.send({"type": "flush"})
-        came += good.until("flushed", 30)
+        came += good.receive_until("flushed", 30)
         arrays = [samples_of(m) for m in came if isinstance(m, bytes) and m[0] == 2]
     joined = np.concatenate([array.reshape(-1) for array in arrays])
     np.testing.assert_allclose(

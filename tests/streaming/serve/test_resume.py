@@ -143,7 +143,7 @@ async def test_a_stream_goes_on_at_its_rate_alone(tmp_path):
             await has_saved(first)
             with raw(second) as client:
                 assert client.hello(rate=8_000, resume=stream.resume_name)["type"] == "ready"
-                (error,) = client.until("error")[-1:]
+                (error,) = client.receive_until("error")[-1:]
         assert (error["code"], "rate" in error["message"]) == ("resume", True)
 
 
@@ -272,7 +272,7 @@ async def test_outputs_that_never_came_are_sent_again(tmp_path, confirms):
             assert received >= 6 * PULSE and received % (3 * PULSE) == 0
             client.frames(x[received:], received)
             client.send({"type": "flush"})
-            values, begins = outputs_by_number(client.until("flushed"))
+            values, begins = outputs_by_number(client.receive_until("flushed"))
         whole = session_outputs(cached_program("filtered", PULSE), {"x": x[None]})
     streaming = [port for port in again["outputs"] if port["kind"] != "final"]
     assert len(streaming) == 2
@@ -364,7 +364,7 @@ def test_a_wrong_confirmation_is_refused(tmp_path, safe):
     with servers(tmp_path, 1) as (server,), raw(server) as client:
         client.hello(confirms=True)
         client.send({"type": "confirm", "epoch": 0, "safe": safe})
-        assert client.until("error")[-1]["code"] == "message"
+        assert client.receive_until("error")[-1]["code"] == "message"
 
 
 def test_checkpoints_that_are_none(tmp_path):

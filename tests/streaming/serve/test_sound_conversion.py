@@ -108,7 +108,7 @@ async def test_opus_that_is_none_ends_only_its_stream(denoiser):
         with raw(server) as client:
             assert client.hello(format="opus", skip=312)["skip"] == 120
             client.send(pack_frames(Header(INPUT, 0, 0, frames, 0), packet))
-            assert client.until("error")[-1]["code"] == "message"
+            assert client.receive_until("error")[-1]["code"] == "message"
             assert client.closing_status() == 1008
 
 

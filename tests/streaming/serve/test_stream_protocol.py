@@ -35,7 +35,7 @@ class RawClient:
             self.protocol.receive_data(self.socket.recv(4096))
         self.protocol.send_text(write_message({"type": "hello", "model": MODEL}).encode())
         self.send(self.protocol.data_to_send())
-        assert self.until("ready")["type"] == "ready"
+        assert self.receive_until("ready")["type"] == "ready"
 
     def send(self, parts):
         """Bytes, each part by itself."""
@@ -46,7 +46,7 @@ class RawClient:
         """The bytes of one masked frame."""
         return Frame(opcode, data, fin).serialize(mask=True)
 
-    def until(self, kind):
+    def receive_until(self, kind):
         """Receive up to a message of text of a type; binary ones are kept."""
         while True:
             data = self.socket.recv(1 << 16)
@@ -106,7 +106,7 @@ def test_the_same_outputs_however_bytes_are_cut(client, cut):
     x = np.random.default_rng(0).standard_normal(17_003).astype(np.float32)
     client.send(sent_as(client, cut, blocks(x)))
     client.send([client.frame(Opcode.TEXT, write_message({"type": "flush"}).encode())])
-    client.until("flushed")
+    client.receive_until("flushed")
     shape = [x.size if axis == port.axis else size for axis, size in enumerate(port.shape)]
     expected = expected_outputs(program, {port.name: x.reshape(shape)})
     for number, name in enumerate(port.name for port in program.outputs):
