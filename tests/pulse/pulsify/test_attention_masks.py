@@ -23,11 +23,11 @@ from tests.pulse.cases.attention import (
 from tests.pulse.cases.build import floats
 from tests.pulse.pulsify.attention_checks import (
     at_length,
+    attention_example,
     band_of,
-    check,
     cut_to_frames,
-    example,
-    load_lean,
+    load_decluttered,
+    require_streams_equal,
     subsampled_attention,
     upsampled_attention,
 )
@@ -35,7 +35,7 @@ from tests.pulse.pulsify.attention_checks import (
 
 def refusal(proto: ModelProto, max_context: int | None = None) -> str:
     with pytest.raises(PulsifyError) as caught:
-        load_lean(proto).pulsify(max_context=max_context)
+        load_decluttered(proto).pulsify(max_context=max_context)
     (only,) = caught.value.refusals
     assert only.node.startswith("scores")
     return str(only)
@@ -44,7 +44,7 @@ def refusal(proto: ModelProto, max_context: int | None = None) -> str:
 def test_full_attention_is_refused() -> None:
     """By one refusal that names it; a context alone does not help."""
     for context in (None, 50):
-        message = refusal(example(full)[0], context)
+        message = refusal(attention_example(full)[0], context)
         assert "attention" in message and "stream axis 2: whole" in message
         assert "up to the end of the stream: attention in both directions" in message
         assert (
@@ -62,23 +62,25 @@ def test_other_masks_that_are_refused() -> None:
         near = graph.is_between(graph.add("Sub", rows, columns), 0, 3)
         return add_mask(graph, scores, graph.add("Or", near, graph.add("Less", columns, graph.number(2))))
 
-    assert "every frame also attends to the first 2 frames of the stream" in refusal(example(first)[0])
-    proto, feeds = example(first)
-    check(proto, feeds, 1, lengths=(1, 5, 13, 40), max_context=40)
+    assert "every frame also attends to the first 2 frames of the stream" in refusal(
+        attention_example(first)[0]
+    )
+    proto, feeds = attention_example(first)
+    require_streams_equal(proto, feeds, 1, lengths=(1, 5, 13, 40), max_context=40)
 
     def weak(graph: AttentionBuilder, scores: str) -> str:
         return graph.add("Where", graph.is_between(graph.distances(), 0, 3), scores, graph.constant(-5.0))
 
-    assert "puts numbers above -10000 in the place of scores" in refusal(example(weak)[0])
+    assert "puts numbers above -10000 in the place of scores" in refusal(attention_example(weak)[0])
 
 
 def test_causal_attention_needs_a_context() -> None:
     """Without one it is refused, with one it is exact and longer streams are refused."""
-    proto, feeds = example(causal)
+    proto, feeds = attention_example(causal)
     message = refusal(proto)
     assert "every frame attends to all earlier frames" in message
     assert "limit its reach (a window, or chunks), or give max_context=" in message
-    model = check(proto, feeds, 1, lengths=(1, 5, 13, 20), max_context=20)
+    model = require_streams_equal(proto, feeds, 1, lengths=(1, 5, 13, 20), max_context=20)
     op = band_of(proto, 20)
     assert (op.back, op.ahead, op.period, model.outputs[0].delay) == (19, 0, 1, 0)
     for backend in BACKENDS:
@@ -90,8 +92,8 @@ def test_causal_attention_needs_a_context() -> None:
 
 def test_a_context_leaves_the_offline_model_alone() -> None:
     """The same typed model runs any length, and can be pulsified again."""
-    proto, feeds = example(causal)
-    typed = load_lean(proto)
+    proto, feeds = attention_example(causal)
+    typed = load_decluttered(proto)
     for context in (5, 30):
         model = typed.pulsify(pulse=2, max_context=context)
         assert compile_model(model, "numpy").limit == context
@@ -104,14 +106,14 @@ def test_a_context_leaves_the_offline_model_alone() -> None:
 
 def test_a_context_limits_nothing_where_the_reach_is_limited() -> None:
     """Then streams of any length are taken."""
-    model = load_lean(example(window(3, 1))[0]).pulsify(pulse=4, max_context=10)
+    model = load_decluttered(attention_example(window(3, 1))[0]).pulsify(pulse=4, max_context=10)
     assert compile_model(model, "numpy").limit is None
 
 
 def test_a_context_counts_frames_of_the_symbol() -> None:
     """Ten frames of attention at half the rate."""
     proto, feeds = subsampled_attention(causal)
-    model = check(proto, feeds, 2, pulses=(2, 6), lengths=(2, 3, 9, 20), max_context=20)
+    model = require_streams_equal(proto, feeds, 2, pulses=(2, 6), lengths=(2, 3, 9, 20), max_context=20)
     assert compile_model(model, "numpy").limit == 20
     assert band_of(proto, 20).back == 9
 
@@ -125,20 +127,20 @@ def test_slopes_and_chunks_up_to_a_context() -> None:
             graph, graph.add("Sub", scores, graph.add("Mul", distance, graph.constant([[[0.5]], [[0.125]]])))
         )
 
-    check(*example(slopes), 1, max_context=31)
+    require_streams_equal(*attention_example(slopes), 1, max_context=31)
 
     def all_chunks(graph: AttentionBuilder, scores: str) -> str:
         rows, columns = (graph.add("Div", steps, graph.number(4)) for steps in graph.positions())
         return add_mask(graph, scores, graph.add("LessOrEqual", columns, rows))
 
-    assert check(*example(all_chunks), 1, max_context=31).outputs[0].delay == 3
+    assert require_streams_equal(*attention_example(all_chunks), 1, max_context=31).outputs[0].delay == 3
 
 
 def test_a_stored_causal_mask_limits_the_stream_itself() -> None:
     """No context is needed."""
     rows, columns = np.arange(24)[:, None], np.arange(24)
-    example_of_table = example(stored_table(np.where(columns <= rows, 0, -np.inf)))
-    model = check(*example_of_table, 1, lengths=(1, 13, 24))
+    example_of_table = attention_example(stored_table(np.where(columns <= rows, 0, -np.inf)))
+    model = require_streams_equal(*example_of_table, 1, lengths=(1, 13, 24))
     assert compile_model(model, "numpy").limit == 24
 
 
@@ -155,9 +157,9 @@ def test_a_stored_mask_is_read_to_its_end() -> None:
     """One pair of frames far from its beginning breaks the band."""
     rows, columns = np.arange(1800)[:, None], np.arange(1800)
     values = np.where((columns <= rows) & (rows - columns < 5), 0, -np.inf)
-    assert band_of(example(stored_table(values))[0]).back == 4
+    assert band_of(attention_example(stored_table(values))[0]).back == 4
     values[1500, 1400] = 0
-    op = band_of(example(stored_table(values))[0])
+    op = band_of(attention_example(stored_table(values))[0])
     assert op.period == 1800 and np.array_equal(op.full_bias(1800), values)
 
 
@@ -170,7 +172,7 @@ def test_a_mask_that_changes_at_a_position_is_refused(place: int) -> None:
         near = graph.is_between(graph.add("Sub", rows, columns), 0, 3)
         return add_mask(graph, scores, graph.add("Or", near, graph.add("Less", graph.number(place), columns)))
 
-    assert "attention" in refusal(example(mask)[0])
+    assert "attention" in refusal(attention_example(mask)[0])
 
 
 def positions_of(graph: AttentionBuilder) -> tuple[str, str]:
@@ -210,16 +212,16 @@ def far_pairs(graph: AttentionBuilder, scores: str) -> str:
 )
 def test_a_mask_that_changes_beyond_all_that_is_looked_at_is_refused(mask: Mask, node: str) -> None:
     """No run shows the change; a stream that ends before it is taken, and no longer one."""
-    proto, feeds = example(mask)
+    proto, feeds = attention_example(mask)
     message = refusal(proto)
     assert "keeps one pattern up to frame 4096, but not surely beyond it" in message
     assert re.search(node, message) and "max_context=4096 or less" in message
-    model = check(proto, feeds, 1, pulses=(4,), lengths=(1, 13, 40), max_context=40)
+    model = require_streams_equal(proto, feeds, 1, pulses=(4,), lengths=(1, 13, 40), max_context=40)
     assert compile_model(model, "numpy").limit == 40
 
 
 def test_a_context_beyond_all_that_is_looked_at_is_refused() -> None:
-    assert "not surely beyond it" in refusal(example(opened_late)[0], 5000)
+    assert "not surely beyond it" in refusal(attention_example(opened_late)[0], 5000)
 
 
 def clamped_chunks(graph: AttentionBuilder, scores: str) -> str:
@@ -326,13 +328,16 @@ def by_bucket(graph: AttentionBuilder, scores: str) -> str:
 )
 def test_masks_that_are_proved_for_all_lengths(mask: Mask, band: tuple[int, int, int]) -> None:
     """What they compute is the same after so many frames, and nothing is seen from far away."""
-    proto, feeds = example(mask)
+    proto, feeds = attention_example(mask)
     op = band_of(proto)
     assert (op.back, op.ahead, op.period) == band
-    assert compile_model(check(proto, feeds, 1, pulses=(4,)), "numpy").limit is None
+    assert compile_model(require_streams_equal(proto, feeds, 1, pulses=(4,)), "numpy").limit is None
 
 
 def test_positions_of_a_faster_stream_are_proved() -> None:
     """The first of two positions for each frame of the input exists where a frame does."""
     proto, feeds = upsampled_attention(packed_sequence)
-    assert compile_model(check(proto, feeds, 1, pulses=(2,), lengths=(1, 5, 13)), "numpy").limit is None
+    assert (
+        compile_model(require_streams_equal(proto, feeds, 1, pulses=(2,), lengths=(1, 5, 13)), "numpy").limit
+        is None
+    )

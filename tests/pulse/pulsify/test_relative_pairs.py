@@ -10,7 +10,7 @@ from pulse.errors import PulsifyError
 from pulse.ops.attention import BandedAttentionStream
 from tests.pulse.cases.attention import WIDTH, AttentionBuilder, Mask, chunks, window
 from tests.pulse.cases.build import Feeds, floats
-from tests.pulse.pulsify.attention_checks import check, load_lean
+from tests.pulse.pulsify.attention_checks import load_decluttered, require_streams_equal
 
 MAX_DISTANCE = 6
 """The largest distance that the table tells apart."""
@@ -49,7 +49,7 @@ def shaw(mask: Mask, distance: Callable[[AttentionBuilder], str] = by_distance) 
 )
 def test_vectors_by_distance(mask: Mask, delay: int) -> None:
     """The band is narrower than the table, or wider."""
-    model = check(*shaw(mask), 1, pulses=(1, 7), lengths=(1, 2, 13, 31))
+    model = require_streams_equal(*shaw(mask), 1, pulses=(1, 7), lengths=(1, 2, 13, 31))
     assert model.outputs[0].delay == delay
     assert sum(isinstance(node.op, BandedAttentionStream) for node in model.graph.nodes) == 1
 
@@ -59,12 +59,12 @@ def test_all_frames_before_up_to_a_context() -> None:
         visible = graph.add("GreaterOrEqual", graph.distances(), graph.number(0))
         return graph.add("Where", visible, scores, graph.constant(-np.inf))
 
-    check(*shaw(causal), 1, pulses=(1, 7), lengths=(1, 13, 20), max_context=20)
+    require_streams_equal(*shaw(causal), 1, pulses=(1, 7), lengths=(1, 13, 20), max_context=20)
 
 
 def test_vectors_of_both_directions_are_refused_as_such() -> None:
     with pytest.raises(PulsifyError, match="1 node refused") as error:
-        load_lean(shaw(lambda g, scores: scores)[0]).pulsify()
+        load_decluttered(shaw(lambda g, scores: scores)[0]).pulsify()
     assert "attention in both directions" in str(error.value)
 
 
@@ -88,4 +88,4 @@ def by_the_length(graph: AttentionBuilder) -> str:
 def test_vectors_by_something_else_are_refused(distance: Callable[[AttentionBuilder], str]) -> None:
     """By the position, or by the length of the stream."""
     with pytest.raises(PulsifyError, match="not proved to depend on the distance of frames alone"):
-        load_lean(shaw(window(5, 0), distance)[0]).pulsify()
+        load_decluttered(shaw(window(5, 0), distance)[0]).pulsify()

@@ -237,7 +237,7 @@ def test_a_run_is_entered_once():
     _, live = virtual_run(cached_program())
     with live:
         pass
-    with pytest.raises(InputError, match="entered once"), live:
+    with pytest.raises(InputError, match="entered once; make another one"), live:
         pass
 
 
