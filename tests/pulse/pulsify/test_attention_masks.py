@@ -34,7 +34,7 @@ from tests.pulse.pulsify.attention_checks import (
 
 
 def refusal(proto: ModelProto, max_context: int | None = None) -> str:
-    with pytest.raises(PulsifyError) as caught:
+    with pytest.raises(PulsifyError, match="1 node refused") as caught:
         load_decluttered(proto).pulsify(max_context=max_context)
     (only,) = caught.value.refusals
     assert only.node.startswith("scores")
@@ -42,7 +42,7 @@ def refusal(proto: ModelProto, max_context: int | None = None) -> str:
 
 
 def test_full_attention_is_refused() -> None:
-    """By one refusal that names it; a context alone does not help."""
+    """One refusal names the attention; a context alone does not help."""
     for context in (None, 50):
         message = refusal(attention_example(full)[0], context)
         assert "attention" in message and "stream axis 2: whole" in message
@@ -54,9 +54,7 @@ def test_full_attention_is_refused() -> None:
         assert "max_context=" in message
 
 
-def test_other_masks_that_are_refused() -> None:
-    """Patterns that do not repeat, and numbers that do not mask."""
-
+def test_masks_that_do_not_repeat_or_do_not_mask_are_refused() -> None:
     def first(graph: AttentionBuilder, scores: str) -> str:
         rows, columns = graph.positions()
         near = graph.is_between(graph.add("Sub", rows, columns), 0, 3)
@@ -105,7 +103,6 @@ def test_a_context_leaves_the_offline_model_alone() -> None:
 
 
 def test_a_context_limits_nothing_where_the_reach_is_limited() -> None:
-    """Then streams of any length are taken."""
     model = load_decluttered(attention_example(window(3, 1))[0]).pulsify(pulse=4, max_context=10)
     assert compile_model(model, "numpy").limit is None
 
@@ -118,7 +115,7 @@ def test_a_context_counts_frames_of_the_symbol() -> None:
     assert band_of(proto, 20).back == 9
 
 
-def test_slopes_and_chunks_up_to_a_context() -> None:
+def test_slopes_and_chunks_without_a_limit_stream_up_to_a_context() -> None:
     """Reach without limit, with a bias for each head, or a chunk ahead."""
 
     def slopes(graph: AttentionBuilder, scores: str) -> str:
@@ -136,8 +133,7 @@ def test_slopes_and_chunks_up_to_a_context() -> None:
     assert require_streams_equal(*attention_example(all_chunks), 1, max_context=31).outputs[0].delay == 3
 
 
-def test_a_stored_causal_mask_limits_the_stream_itself() -> None:
-    """No context is needed."""
+def test_the_size_of_a_stored_causal_mask_limits_the_stream() -> None:
     rows, columns = np.arange(24)[:, None], np.arange(24)
     example_of_table = attention_example(stored_table(np.where(columns <= rows, 0, -np.inf)))
     model = require_streams_equal(*example_of_table, 1, lengths=(1, 13, 24))
@@ -210,7 +206,7 @@ def far_pairs(graph: AttentionBuilder, scores: str) -> str:
     ("mask", "node"),
     [(opened_late, r"\(greater\)"), (opened_in_turns, r"\(div\)"), (far_pairs, "or more apart may meet")],
 )
-def test_a_mask_that_changes_beyond_all_that_is_looked_at_is_refused(mask: Mask, node: str) -> None:
+def test_a_mask_that_changes_beyond_the_runs_is_refused(mask: Mask, node: str) -> None:
     """No run shows the change; a stream that ends before it is taken, and no longer one."""
     proto, feeds = attention_example(mask)
     message = refusal(proto)
@@ -220,7 +216,7 @@ def test_a_mask_that_changes_beyond_all_that_is_looked_at_is_refused(mask: Mask,
     assert compile_model(model, "numpy").limit == 40
 
 
-def test_a_context_beyond_all_that_is_looked_at_is_refused() -> None:
+def test_a_context_beyond_the_runs_is_refused() -> None:
     assert "not surely beyond it" in refusal(attention_example(opened_late)[0], 5000)
 
 
@@ -326,8 +322,7 @@ def by_bucket(graph: AttentionBuilder, scores: str) -> str:
         (by_remainder, (4, 4, 5)),
     ],
 )
-def test_masks_that_are_proved_for_all_lengths(mask: Mask, band: tuple[int, int, int]) -> None:
-    """What they compute is the same after so many frames, and nothing is seen from far away."""
+def test_masks_proved_for_all_lengths_stream_without_a_limit(mask: Mask, band: tuple[int, int, int]) -> None:
     proto, feeds = attention_example(mask)
     op = band_of(proto)
     assert (op.back, op.ahead, op.period) == band

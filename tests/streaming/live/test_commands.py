@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pulse.errors import PulseError
 from streaming.live import control
 from streaming.native import control_block as cb
 from tests.streaming.live.runs import RATE, cached_program, fields, noise, runs, sum_model
@@ -36,7 +35,7 @@ def test_an_interrupted_command_is_taken_back(monkeypatch: pytest.MonkeyPatch) -
         live.control.running = False
         host.run(noise(RATE, seed=1))
         assert not live.control.swapping and fields(live).next_instances == 0
-        assert live.control.snapshot() != before
+        assert fields(live).loads == 0, "neither the reset nor the restore was applied"
 
 
 def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,13 +124,3 @@ def test_unmuting_fades_from_the_present_gain() -> None:
         assert not gains.words.any()
         live.control.muted = False
         assert (gains.model, gains.wanted_model, gains.wanted_bypass) == (0, 1, 0)
-
-
-def test_a_command_that_no_thread_applies_is_an_error_and_withdrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    with runs(cached_program(sum_model)) as (_, live):
-        live.control.running = True
-        monkeypatch.setattr(control, "ANSWER_TIMEOUT_S", 0.01)
-        with pytest.raises(PulseError, match=r"no pulse has ended within 0\.01 s"):
-            live.control.reset()
-        assert fields(live).command == cb.NONE
-        live.control.running = False

@@ -14,7 +14,6 @@ from streaming.sound.files import AudioReader
 from tests.streaming.live.runs import (
     RATE,
     cached_program,
-    check_books,
     chunk_program,
     delayed_model,
     engines,
@@ -23,6 +22,7 @@ from tests.streaming.live.runs import (
     meter_model,
     noise,
     played_by,
+    require_frames_add_up,
     runs,
     session_outputs,
     sum_model,
@@ -50,7 +50,7 @@ def check(program, x, output="y", blocks=None, channels="mix", outputs=1, consta
     ) as (host, live):
         played = host.run(x, sizes)
         counters, delay = live.statistics().counters, live.delay.frames
-        check_books(live, len(x))
+        require_frames_add_up(live, len(x))
     selected = Channels.parse(channels).select(x)
     expected = late_by(played_by(program, selected, output, constants), delay, len(x))
     if expected.shape[1] == 1:

@@ -15,9 +15,9 @@ from tests.streaming.live.runs import (
     BLOCK,
     RATE,
     cached_program,
-    check_books,
     fields,
     late_by,
+    require_frames_add_up,
     runs,
     sum_model,
 )
@@ -37,7 +37,7 @@ def run_with_stall(policy, stall_s, before=20, after=60, **options):
         first = host.run(x[: before * BLOCK])
         host.stall(stall_s)
         played = np.concatenate([first, host.run(x[before * BLOCK :])])
-        check_books(live, len(x))
+        require_frames_add_up(live, len(x))
         return x, played, live.statistics().counters, live.delay.frames, live
 
 
@@ -121,7 +121,7 @@ def test_a_model_that_is_too_slow_for_a_while(policy):
             assert late.frames_silent > BLOCK and late.missed > 50
         host.compute_s = 0.001
         played.append(host.run(x[150 * BLOCK :]))
-        check_books(live, len(x))
+        require_frames_add_up(live, len(x))
         delay, counters = live.delay.frames, live.statistics().counters
     assert counters.frames_silent <= late.frames_silent + 4 * BLOCK
     np.testing.assert_array_equal(
@@ -169,10 +169,10 @@ def any_trouble(data):
             host.devices[0].jitter_s = size_s / 3 if kind == "late" else 0.0
             pieces.append(host.run(x[at : at + count]))
             at += count
-            check_books(live, at)
+            require_frames_add_up(live, at)
         host.compute_s = host.devices[0].jitter_s = 0.0
         pieces.append(host.run(x[at:]))
-        check_books(live, len(x))
+        require_frames_add_up(live, len(x))
         delay, counters = live.delay.frames, live.statistics().counters
     played = np.concatenate(pieces)
     event(f"{policy}: {'late' if counters.frames_silent else 'in time'}")

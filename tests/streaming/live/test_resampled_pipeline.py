@@ -8,7 +8,7 @@ from streaming.builtin import model_path, noisy_path
 from streaming.live.virtual import VirtualDevice
 from streaming.sound.files import AudioReader
 from streaming.sound.resampling import Resampler
-from tests.streaming.live.runs import RATE, cached_program, check_books, engines, runs
+from tests.streaming.live.runs import RATE, cached_program, engines, require_frames_add_up, runs
 from tests.streaming.models import filter_model
 
 TONES_HZ = (97.0, 440.0, 1234.5, 3210.0)
@@ -114,4 +114,4 @@ def test_no_frame_is_lost_on_the_way():
 def test_the_books_with_equal_rates():
     with runs(cached_program(), block=100) as (host, live):
         host.run(np.zeros(5000, np.float32))
-        check_books(live, 5000)
+        require_frames_add_up(live, 5000)
