@@ -45,7 +45,7 @@ def test_transposes_around_functions_vanish() -> None:
     )
     assert fired["function_between_transposes"] == 1 and "Transpose" not in ops(result)
     unchanged, _ = declutter_and_compare(small.model(small.add("three", back, total), total))
-    assert ops(unchanged).count("Transpose") >= 2
+    assert ops(unchanged) == ["neg", "Transpose", "abs", "Transpose", "add", "Transpose"]
 
 
 def test_a_transpose_with_another_reader_stays() -> None:

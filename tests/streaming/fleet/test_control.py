@@ -84,13 +84,13 @@ def phases(control):
     return {worker.name: worker.phase for worker in control.status().table.workers}
 
 
-def live(control, version="1"):
+def live_workers(control, version="1"):
     return [worker.name for worker in control.status().table.live(version)]
 
 
-def test_the_first_reconciliations_start_and_announce_all(cluster, control):
+def test_the_first_reconciliations_start_workers_and_send_the_table(cluster, control):
     table = control.status().table
-    assert len(live(control)) == 2 and {holder.node for holder in table.holders} == set("abc")
+    assert len(live_workers(control)) == 2 and {holder.node for holder in table.holders} == set("abc")
     assert all(worker.url == f"ws://{worker.name}" for worker in table.workers)
     assert set(cluster.tables) == {*cluster.workers, *cluster.holders}
     assert all(table_told == table for table_told in cluster.tables.values())
@@ -100,16 +100,16 @@ def test_the_first_reconciliations_start_and_announce_all(cluster, control):
 
 
 def test_a_lost_worker_is_replaced_and_all_are_told(cluster, control):
-    first, other = live(control)
+    first, other = live_workers(control)
     cluster.workers[first] = Lost("it was killed")
     control.reconcile(1.0)
-    assert live(control) == [other] and first in cluster.ended
+    assert live_workers(control) == [other] and first in cluster.ended
     assert len(phases(control)) == 2 and cluster.tables[other] == control.status().table
     assert "it was killed" in control.status().problems[-1] and control.status().lost == 1
 
 
 def test_a_worker_that_does_not_answer_is_given_up_after_a_while(cluster, control):
-    first, _ = live(control)
+    first, _ = live_workers(control)
     cluster.workers[first] = None
     for second in range(MISSES - 1):
         control.reconcile(1.0 + second)
@@ -143,7 +143,9 @@ def test_a_worker_that_does_not_begin_in_time_is_given_up(cluster):
 
 
 def test_the_workers_and_the_holder_of_a_lost_node_are_replaced(cluster, control):
-    (node,) = {worker.node for worker in control.status().table.workers if worker.name == live(control)[0]}
+    (node,) = {
+        worker.node for worker in control.status().table.workers if worker.name == live_workers(control)[0]
+    }
     names = [worker.name for worker in control.status().table.workers if worker.node == node]
     for name in names:
         cluster.workers[name] = None
@@ -159,12 +161,12 @@ def test_load_adds_a_worker_and_idleness_drains_one(cluster, control):
     control.reconcile(1.0)
     cluster.begin(filled=0.1, streams=5)
     control.reconcile(2.0)
-    assert len(live(control)) == 3 and not cluster.drained
+    assert len(live_workers(control)) == 3 and not cluster.drained
     control.reconcile(61.0)
     control.reconcile(62.0)
     (name,) = cluster.drained
     assert phases(control)[name] == "draining" and name not in cluster.ended
-    others = [worker for worker in live(control) if worker != name]
+    others = [worker for worker in live_workers(control) if worker != name]
     assert all(name not in {worker.name for worker in cluster.tables[other].live("1")} for other in others)
     cluster.say(name, streams=0)
     control.reconcile(63.0)
@@ -195,16 +197,16 @@ def test_a_node_is_drained_after_its_replacement_is_live(cluster, control):
 
 def test_a_new_version_gets_streams_when_it_is_live(cluster, control):
     cluster.say(streams=3)
-    old = live(control)
+    old = live_workers(control)
     control.deploy(Deployment("2", least=1))
     control.reconcile(1.0)
     assert control.status().table.shares == {"1": 1.0}, "the old one has all until the new one is live"
     control.reconcile(2 * LINGER_S)
-    assert set(live(control)) == set(old)
+    assert set(live_workers(control)) == set(old)
     cluster.begin()
     control.reconcile(31.0)
     assert control.status().table.shares == {"2": 1.0}
-    assert set(live(control)) == set(old) and len(live(control, "2")) == 1
+    assert set(live_workers(control)) == set(old) and len(live_workers(control, "2")) == 1
     control.set_weight("1", 3.0)
     control.reconcile(32.0)
     assert control.status().table.shares == {"1": 0.75, "2": 0.25}
@@ -225,7 +227,7 @@ def test_a_version_that_cannot_begin_leaves_the_old_one_alone(cluster, control):
         cluster.workers[name] = Lost("no such model") if status is None else status
     for seconds in range(3):
         control.reconcile(2.0 + LINGER_S * seconds)
-    assert control.status().table.shares == {"1": 1.0} and len(live(control)) == 2
+    assert control.status().table.shares == {"1": 1.0} and len(live_workers(control)) == 2
     again = FleetControl(cluster, control.status().table)
     again.reconcile(100.0)
     assert again.status().table.coming == {"2": 1.0}
@@ -262,7 +264,7 @@ def test_end_ends_all_workers_and_holders(cluster, control):
 
 
 def test_the_report_lists_counts_and_problems(cluster, control):
-    cluster.workers[live(control)[0]] = Lost("it was killed")
+    cluster.workers[live_workers(control)[0]] = Lost("it was killed")
     control.reconcile(1.0)
     report = FleetReport(control.status())
     text = "\n".join(section.text() for section in report.sections())

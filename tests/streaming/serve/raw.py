@@ -28,7 +28,7 @@ class Raw:
         self.send({"type": "hello", "version": 1, **fields})
         return self.receive()
 
-    def frames(self, samples, first, port=0, epoch=0, kind=INPUT):
+    def send_frames(self, samples, first, port=0, epoch=0, kind=INPUT):
         """Samples of an input of sound, in f32."""
         array = np.asarray(samples, "<f4")
         self.send(pack_frames(Header(kind, port, epoch, array.size, first), array.tobytes()))
