@@ -103,7 +103,7 @@ def test_a_restored_stream_continues_from_its_snapshot(engine, backend):
 
 
 def test_a_filter_is_silent_for_its_delay_after_a_reset():
-    """Frames of its delay are not valid after a reset; its old memory must not be heard."""
+    """Frames of its delay are not valid after a reset; its old memory must not be played."""
     x = 1 + np.abs(noise(20 * BLOCK, 1))
     with runs(cached_program(delayed_model), engine="callback") as (host, live):
         first, second = play_with_changes(host, x, live.control.reset)

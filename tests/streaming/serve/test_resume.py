@@ -385,7 +385,7 @@ def test_late_damaged_and_unknown_checkpoints_are_not_loaded(tmp_path):
     with pytest.raises(ProtocolError, match="no checkpoint has this name"):
         folder.load(folder.new_name())
     for wrong in ("", "../etc/passwd", "0" * 31, "g" * 32):
-        with pytest.raises(ProtocolError, match="no checkpoint has this name"):
+        with pytest.raises(ProtocolError, match="no checkpoint has such a name"):
             folder.load(wrong)
     os.utime(path, (0, 0))
     assert folder.sweep() == (1, 0)
