@@ -259,7 +259,7 @@ def interrupted_in_a_pulse(program):
 def test_a_snapshot_that_does_not_fit_leaves_an_interrupted_session_as_it_is():
     compiled, other = program("windows"), program("limited")
     session = interrupted_in_a_pulse(compiled)
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="belongs to another model or pulse"):
         session.restore(begin_session(other).snapshot())
     with pytest.raises(InputError, match=r"reset\(\)"):
         session.push(block(compiled, 1))
