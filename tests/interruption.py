@@ -24,25 +24,25 @@ def interrupt_call(call: Callable[[], object], unit: Unit, number: int) -> bool:
     calls_so_far = 0
     first: FrameType | None = None
 
-    def within(frame: FrameType, event: str, argument: object) -> Any:
+    def trace_inner(frame: FrameType, event: str, argument: object) -> Any:
         nonlocal calls_so_far
         if event == unit and not (unit == "opcode" and frame is first and _returns(frame)):
             calls_so_far += 1
             if calls_so_far == number:
                 sys.settrace(None)
                 raise KeyboardInterrupt
-        return within
+        return trace_inner
 
-    def begin(frame: FrameType, event: str, argument: object) -> Any:
+    def trace_call(frame: FrameType, event: str, argument: object) -> Any:
         nonlocal first
         if not frame.f_code.co_filename.startswith(OURS):
             return None
         first = first or frame
         frame.f_trace_opcodes = unit == "opcode"
-        return within
+        return trace_inner
 
     before = sys.gettrace()
-    sys.settrace(begin)
+    sys.settrace(trace_call)
     try:
         call()
     except KeyboardInterrupt:

@@ -107,11 +107,11 @@ def test_each_result_is_played_in_its_place(name, setup, devices):
 
 
 def test_an_error_of_the_model_ends_the_run(setup, devices, monkeypatch):
-    def broken(*_):
+    def raise_broken(*_):
         raise InputError("broken")
 
     monkeypatch.setattr(event_loop, "warm_up", lambda _: None)
-    monkeypatch.setattr(event_loop, "push_block", broken)
+    monkeypatch.setattr(event_loop, "push_block", raise_broken)
     with pytest.raises(InputError, match="broken"):
         event_loop.in_the_loop(setup)
     assert not devices[0].thread.is_alive()

@@ -26,7 +26,7 @@ def manifest() -> list[dict[str, Any]]:
     return json.loads(path.read_text()) if path.exists() else []
 
 
-def chosen(action: str) -> list[Any]:
+def cases_that_expect(action: str) -> list[Any]:
     """The cases of one expectation, as parameters."""
     cases = [pytest.param(case, id=case["id"]) for case in manifest() if case["expect"]["do"] == action]
     return cases or [pytest.param(None, id="missing")]
@@ -66,7 +66,7 @@ def feeds_of(case: dict[str, Any], length: int) -> dict[str, Any]:
     return feeds
 
 
-@pytest.mark.parametrize("case", chosen("match"))
+@pytest.mark.parametrize("case", cases_that_expect("match"))
 def test_streamed_equals_offline(case: dict[str, Any] | None) -> None:
     """Every length, every frame, both backends, the padding of the last pulse NaN; onnxruntime equals our oracle."""
     path, typed = load_case(case)
@@ -85,7 +85,7 @@ def test_streamed_equals_offline(case: dict[str, Any] | None) -> None:
             expected.require(stream_whole(program, feeds), f"{program.backend}, length {length}")
 
 
-@pytest.mark.parametrize("case", chosen("refuse"))
+@pytest.mark.parametrize("case", cases_that_expect("refuse"))
 def test_refused_by_name(case: dict[str, Any] | None) -> None:
     """The error names the node that cannot stream, or says what is missing."""
     _, typed = load_case(case)

@@ -59,7 +59,7 @@ CHAINS: dict[str, Callable[[Path], TypedModel]] = {
 }
 
 
-def near(output: np.ndarray, expected: np.ndarray) -> None:
+def require_close(output: np.ndarray, expected: np.ndarray) -> None:
     """As long as whole blocks make it, and equal."""
     output, expected = output.ravel(), expected.ravel()
     assert len(expected) - 128 < output.size <= len(expected)
@@ -75,7 +75,7 @@ def test_the_authors_chain_streams_as_offline(name: str) -> None:
     pulsed = model.declutter().pulsify()
     (port,) = pulsed.outputs
     program = pulsed.compile()
-    near(stream_whole(program, {"x": x})[port.name], expected)
+    require_close(stream_whole(program, {"x": x})[port.name], expected)
     session, rng, at, pieces = Session(program), np.random.default_rng(0), 0, []
     while at < x.shape[1]:
         size = int(rng.integers(0, 3000))
@@ -83,7 +83,7 @@ def test_the_authors_chain_streams_as_offline(name: str) -> None:
         at += size
     pieces.append(session.flush()[port.name])
     axis = port.axis or 0
-    near(np.concatenate(pieces, axis), expected)
+    require_close(np.concatenate(pieces, axis), expected)
     part = x[:, :8000]
     offline = model.run({"x": part})[port.name]
     np.testing.assert_allclose(

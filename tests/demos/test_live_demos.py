@@ -31,7 +31,7 @@ def offline(model: Path) -> np.ndarray:
     return session.run(None, {"audio": samples[None]})[0][0]
 
 
-def inside(monkeypatch: pytest.MonkeyPatch, name: str, *arguments: str) -> object:
+def exit_code_of_demo(monkeypatch: pytest.MonkeyPatch, name: str, *arguments: str) -> object:
     """Run a demo in this process; the code, or words, that it exits with."""
     monkeypatch.setattr(sys, "argv", [name, *arguments])
     with pytest.raises(SystemExit) as exit_:
@@ -43,14 +43,14 @@ def inside(monkeypatch: pytest.MonkeyPatch, name: str, *arguments: str) -> objec
 def test_every_demo_has_help(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert inside(monkeypatch, name, "--help") == 0
+    assert exit_code_of_demo(monkeypatch, name, "--help") == 0
     help_text = capsys.readouterr().out
     assert "--file" in help_text and "--mic" in help_text
 
 
 @pytest.mark.parametrize("name", LIVE)
 def test_a_missing_file_is_reported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert str(inside(monkeypatch, name, "--file", "nowhere.wav")).startswith("error: nowhere.wav")
+    assert str(exit_code_of_demo(monkeypatch, name, "--file", "nowhere.wav")).startswith("error: nowhere.wav")
 
 
 def test_the_denoiser_plays_what_the_model_makes(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def opset_of(proto: ModelProto) -> int:
     return next(entry.version for entry in proto.opset_import if entry.domain == "")
 
 
-def behind(
+def join_fronts(
     proto: ModelProto, fronts: Mapping[str, Front], axes: Mapping[str, int], feeds: Mapping[str, Array]
 ) -> ModelProto:
     """The model with each of these fronts between an input, which is called ``raw(name)`` then, and its readers."""

@@ -96,7 +96,7 @@ def affine(builder: Builder) -> None:
     builder.keep(scale_channels(builder, builder.pick()))
 
 
-def chosen(builder: Builder) -> None:
+def constant_where(builder: Builder) -> None:
     x = builder.pick()
     other = builder.add(Elementwise("neg"), x)
     shape = builder.one_of(((), (1, builder.channels(x), 1)))
@@ -334,7 +334,7 @@ def again(builder: Builder) -> None:
 STEPS: dict[str, Callable[[Builder], None]] = {
     step.__name__: step
     for step in (
-        unary, rectified_twice, gate, residual, several, affine, chosen, side_constant, cast, conv,
+        unary, rectified_twice, gate, residual, several, affine, constant_where, side_constant, cast, conv,
         conv_transpose, pool, pad, padded_conv, padded_max, cut, trim, fall_behind, cut_channels, concat, concat_ends,
         transposes, transposed_ones, axis_and_back, reshapes, overlapping_frames, expand, repeat, resize, shuffle, top,
         normalise, ramp, reduce, softmax, product, left_product, again, recurrent, recurrent_over_channels, running_sum,

@@ -13,7 +13,7 @@ from pulse.facts import Array, dtype_name
 from pulse.models import TypedModel
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.relate import relate
-from tests.invariants.fronts import Front, behind, opset_of, raw
+from tests.invariants.fronts import Front, join_fronts, opset_of, raw
 from tests.invariants.operator_cases import Runners, compare_programs
 from tests.pulse.cases.build import Case
 from tests.pulse.cases.families import all_cases, newest_cases
@@ -73,7 +73,7 @@ def _specs(case: Case, axes: Mapping[str, int], fronts: Mapping[str, Front]) -> 
 
 def load_case(case: Case, axes: Mapping[str, int], fronts: Mapping[str, Front]) -> TypedModel:
     """The typed model of a case after these fronts. Raises LoadError, FactError."""
-    proto = behind(case[1], fronts, axes, case[2])
+    proto = join_fronts(case[1], fronts, axes, case[2])
     return pulse.load(proto, inputs=_specs(case, axes, fronts)).analyse()
 
 

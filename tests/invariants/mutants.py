@@ -353,7 +353,7 @@ def table_mutants(program: NativeProgram, rng: np.random.Generator) -> Iterator[
             for change in (step, -step):
                 other = table.copy()
                 other[at] = word + change
-                if beyond(program.instructions[number].instruction, other[start:stop]):
+                if reads_beyond_operand(program.instructions[number].instruction, other[start:stop]):
                     continue
                 yield replace(
                     plain, name=f"row {number} {kernel}: argument {at - start - 2} {change:+d}", table=other
@@ -368,7 +368,7 @@ def table_mutants(program: NativeProgram, rng: np.random.Generator) -> Iterator[
             yield replace(plain, name=f"{name}: element {at} off by 1 %", **{name: other})
 
 
-def beyond(declared: Instruction, words: Array) -> bool:
+def reads_beyond_operand(declared: Instruction, words: Array) -> bool:
     """Whether a row asks for more elements of an operand than there are: zeros lie behind a table, which is no error of
     the numbers that a proof could find.
     """

@@ -94,11 +94,11 @@ def move_bytes(data: bytes, rng: Random) -> bytes:
     return data[:at] + new + data[stop:]
 
 
-def rewritten(data: bytes, rng: Random, kind: Any = ModelProto) -> bytes:
+def change_messages(data: bytes, rng: Random, kind: Any = ModelProto) -> bytes:
     """Messages of the file changed: fields set, dropped, swapped, repeated, taken from elsewhere."""
     model = kind.FromString(data)
     for _ in range(int(rng.integers(1, 4))):
-        messages = list(_inside(model))
+        messages = list(_messages_of(model))
         message = messages[int(rng.integers(len(messages)))]
         fields = [field for field, _ in message.ListFields()]
         if fields and rng.random() < 0.8:
@@ -110,12 +110,12 @@ def rewritten(data: bytes, rng: Random, kind: Any = ModelProto) -> bytes:
     return model.SerializeToString()
 
 
-def _inside(message: Message) -> list[Message]:
+def _messages_of(message: Message) -> list[Message]:
     messages = [message]
     for field, value in message.ListFields():
         if field.type == FieldDescriptor.TYPE_MESSAGE:
             for inner in value if field.is_repeated else [value]:
-                messages += _inside(inner)
+                messages += _messages_of(inner)
     return messages
 
 
@@ -192,7 +192,12 @@ def _text(others: Sequence[Message], rng: Random) -> str:
     return texts[int(rng.integers(len(texts)))] if texts else ""
 
 
-MUTATIONS: tuple[Callable[[bytes, Random], bytes], ...] = (flip_bits, cut, move_bytes, *(rewritten,) * 5)
+MUTATIONS: tuple[Callable[[bytes, Random], bytes], ...] = (
+    flip_bits,
+    cut,
+    move_bytes,
+    *(change_messages,) * 5,
+)
 
 
 def mutated_file(number: int, seeds: Sequence[Source]) -> Source:

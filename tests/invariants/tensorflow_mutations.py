@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from pulse.tensorflow.messages import classes
-from tests.invariants.mutations import Random, Source, cut, flip_bits, move_bytes, rewritten
-from tests.pulse.tensorflow.loops import branches, functional, lowered_loop, until
+from tests.invariants.mutations import Random, Source, change_messages, cut, flip_bits, move_bytes
+from tests.pulse.tensorflow.loops import branches, doubling_loop, functional, lowered_loop
 from tests.pulse.tensorflow.saved import stateful
 from tests.pulse.tensorflow.variables import counter
 from tests.pulse.tensorflow.windows import dilated_convolution
@@ -22,7 +22,7 @@ def seeds() -> tuple[Source, ...]:
     builders = {
         "functional": functional(),
         "lowered": lowered_loop(),
-        "until": until(5.0),
+        "until": doubling_loop(5.0),
         "branched": branches(),
         "dilated": dilated_convolution(),
         "references": counter(False),
@@ -40,7 +40,7 @@ def lists_for_maps() -> dict[str, object]:
 def mutate_message(data: bytes, rng: Random, message: str) -> tuple[str, bytes]:
     choice = int(rng.integers(3 + REWRITES))
     if choice >= 3 and message:
-        return "rewritten", rewritten(data, rng, lists_for_maps()[message])
+        return "rewritten", change_messages(data, rng, lists_for_maps()[message])
     mutate = (flip_bits, cut, move_bytes)[choice % 3]
     return mutate.__name__, mutate(data, rng)
 

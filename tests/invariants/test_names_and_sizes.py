@@ -17,14 +17,27 @@ PACKAGES = ("pulse", "streaming", "bench", "demos")
 FOLDERS = (*PACKAGES, "tests")
 
 IRREGULAR = """
-    begun between built done drawn found given gone grown had heard held
-    kept known left lost made met said seen sent shown taken told written
+    begun bent bought broken brought built caught chosen done drawn driven fallen fed felt forgotten found frozen
+    given gone got gotten grown had heard held hidden hung kept known laid led left lent lost made meant met
+    overwritten paid proven rewritten said seen sent shaken shown sold sought spent stolen struck swept taken taught
+    thought thrown told torn undone withdrawn won worn woven written
+"""
+"""Participles without an ending of their own; not those that are verbs too, such as cut, put, read, set and split."""
+ENDED_PARTICIPLE = re.compile(r"[a-z0-9]+(ed|ing)")
+PARTICLES = {"apart", "away", "back", "down", "in", "off", "on", "out", "over", "together", "up"}
+"""A participle with one of these is still one: ``laid_out``."""
+PREPOSITIONS = """
+    about above across after against along among around as at before behind below beneath beside besides between
+    beyond by down during for from in inside into near of off on onto out outside over past per round since through
+    throughout till to toward towards under until up upon via with within without
 """
 WORDS = {
+    "embed": "a verb",
     "feed": "a verb",
     "need": "a verb",
     "ping": "a verb, and the frame of WebSocket",
     "ring": "a verb",
+    "round": "a verb",
     "chunking": "a noun: how a model is called",
     "hamming": "a name: the window of R. W. Hamming",
     "listing": "a noun: the text of a program",
@@ -33,7 +46,7 @@ WORDS = {
     "sampling": "a noun: where an interpolation reads",
     "timing": "a noun: frames before and after a resampler",
 }
-"""Function names that only look like participles."""
+"""Function names that only look like participles or prepositions."""
 
 VAGUE = {
     "own",
@@ -54,25 +67,45 @@ VAGUE = {
 """Names that do not say what a parameter or a local holds."""
 
 
-def is_participle(name: str) -> bool:
-    """Whether a function's whole name is one, or a preposition."""
-    word = name.strip("_")
-    return word not in WORDS and (word in IRREGULAR.split() or bool(re.fullmatch(r"[a-z0-9]+(ed|ing)", word)))
+def is_participle(word: str) -> bool:
+    """Whether a word is a participle, or one with a particle: ``laid_out``."""
+    stem, _, particle = word.rpartition("_")
+    if particle in PARTICLES and stem:
+        return is_participle(stem)
+    return word not in WORDS and (word in IRREGULAR.split() or bool(ENDED_PARTICIPLE.fullmatch(word)))
+
+
+def is_preposition(word: str) -> bool:
+    return word not in WORDS and word in PREPOSITIONS.split()
+
+
+def decorators_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    return [ast.unparse(decorator) for decorator in function.decorator_list]
 
 
 def is_statement(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether it is a property that says yes or no, such as ``muted``, or sets it."""
-    decorators = [ast.unparse(each) for each in function.decorator_list]
+    decorators = decorators_of(function)
     gives_bool = function.returns is not None and ast.unparse(function.returns) == "bool"
-    return any(each.endswith(".setter") for each in decorators) or (gives_bool and "property" in decorators)
+    is_setter = any(decorator.endswith(".setter") for decorator in decorators)
+    return is_setter or (gives_bool and "property" in decorators)
 
 
-def functions(tree: ast.Module) -> Iterator[str]:
-    """The names of functions that are bare participles."""
+def is_constructor(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether it makes an instance from something else: ``Digest.of(content)`` reads as a noun."""
+    return function.name == "of" and not {"classmethod", "staticmethod"}.isdisjoint(decorators_of(function))
+
+
+def misnamed_functions(tree: ast.Module) -> Iterator[str]:
+    """The names of functions that are bare participles or prepositions."""
     for node in nodes_in(tree):
-        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        if is_function and is_participle(node.name) and not is_statement(node):
-            yield node.name.strip("_")
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        word = node.name.strip("_")
+        if is_participle(word) and not is_statement(node):
+            yield word
+        if is_preposition(word) and not is_constructor(node):
+            yield word
 
 
 @pytest.mark.parametrize(
@@ -83,17 +116,23 @@ def functions(tree: ast.Module) -> Iterator[str]:
         ("class A:\n  @property\n  def muted(self) -> bool: ...", []),
         ("class A:\n  @property\n  def waiting(self) -> int: ...", ["waiting"]),
         ("def joined_frames(x): ...\ndef feed(x): ...", []),
+        ("def chosen(x): ...\nasync def _hidden(x): ...", ["chosen", "hidden"]),
+        ("def laid_out(x): ...\ndef counted_out(x): ...", ["laid_out", "counted_out"]),
+        ("def take_out(x): ...\nclass A:\n  @property\n  def frames_out(self) -> int: ...", []),
+        ("def inside(x): ...\ndef _behind(x): ...\ndef of(x): ...", ["inside", "behind", "of"]),
+        ("class A:\n  @classmethod\n  def of(cls, x): ...\n  def with_names(self): ...", []),
     ],
 )
-def test_participles_are_found(text: str, names: list[str]) -> None:
-    assert list(functions(ast.parse(text))) == names
+def test_participles_and_prepositions_are_found(text: str, names: list[str]) -> None:
+    assert list(misnamed_functions(ast.parse(text))) == names
 
 
-def test_functions_are_verbs_or_name_what_they_give() -> None:
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_functions_are_verbs_or_name_what_they_give(folder: str) -> None:
     wrong = [
         f"{name_of(path)}: {function}"
-        for path in modules_in(*FOLDERS)
-        for function in functions(tree_of(path))
+        for path in modules_in(folder)
+        for function in misnamed_functions(tree_of(path))
     ]
     assert not wrong
 

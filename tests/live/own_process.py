@@ -20,7 +20,7 @@ LIMIT_S = 300
 def in_own_process(scenario: str, module: str = "scenarios") -> subprocess.CompletedProcess[str]:
     """Call a function of a module of ``tests.live``; it has to return, and the process to end well."""
     call = scenario if scenario.endswith(")") else f"{scenario}()"
-    code = f"from tests.live import own_process, {module}; own_process.inside(lambda: {module}.{call})"
+    code = f"from tests.live import own_process, {module}; own_process.run_scenario(lambda: {module}.{call})"
     process = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
@@ -32,8 +32,8 @@ def in_own_process(scenario: str, module: str = "scenarios") -> subprocess.Compl
     return process
 
 
-def inside(scenario: Callable[[], None]) -> None:
-    """The other side of it."""
+def run_scenario(scenario: Callable[[], None]) -> None:
+    """Call a scenario in this process, which ends with ``SKIPPED`` if a server is missing."""
     os.environ["PULSE_REQUIRE_SERVERS"] = "0"
     try:
         scenario()

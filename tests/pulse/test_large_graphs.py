@@ -12,19 +12,26 @@ import pytest
 from onnx import ModelProto
 
 import pulse
+from pulse.program.backends.native_program import NativeProgram
 from pulse.support.collector import OBJECTS, fewer_collections
 from tests.invariants.hostile_models import model
 from tests.pulse.cases.build import node
 
 
 def chain(count: int) -> ModelProto:
-    """One node behind the other."""
+    """Each node reads the one before."""
     kinds = ("Relu", "Neg", "Abs", "Sigmoid")
     return model(
         [
             node(kinds[k % 4], f"v{k}" if k else "x", "y" if k == count - 1 else f"v{k + 1}")
             for k in range(count)
         ]
+    )
+
+
+def negations(count: int) -> ModelProto:
+    return model(
+        [node("Neg", f"v{k}" if k else "x", "y" if k == count - 1 else f"v{k + 1}") for k in range(count)]
     )
 
 
@@ -75,6 +82,16 @@ def lines_run(source: ModelProto) -> int:
     return counted["line"]
 
 
+def test_long_runs_of_elementwise_ops_compile() -> None:
+    """They become chains of a few dozen operations each."""
+    program = pulse.stream(negations(1500), pulse=4)
+    assert isinstance(program, NativeProgram)
+    assert {row.kernel for row in program.instructions} == {"chain", "tick"}
+    (port,) = program.inputs
+    x = np.arange(np.prod(port.shape), dtype=np.float32).reshape(port.shape)
+    np.testing.assert_array_equal(program.spawn().step(x)["y"], x)
+
+
 @pytest.mark.parametrize("shape", [chain, fan, fan_of_constants, outputs])
 def test_lines_grow_with_the_number_of_nodes(shape: Callable[[int], ModelProto]) -> None:
     lines_run(shape(10))
@@ -82,7 +99,7 @@ def test_lines_grow_with_the_number_of_nodes(shape: Callable[[int], ModelProto])
     assert large < 12 * small, (small, large)
 
 
-def test_the_collector_is_as_it_was() -> None:
+def test_fewer_collections_restores_the_thresholds_of_the_collector() -> None:
     usual = gc.get_threshold()
     with fewer_collections():
         assert gc.get_threshold()[0] == OBJECTS

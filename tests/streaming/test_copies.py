@@ -21,7 +21,15 @@ from streaming.native.resample import NativeResampler
 from streaming.sound.files import AudioReader, AudioWriter
 from streaming.sound.frames import FramesFile
 from streaming.sound.resampling import Resampler
-from tests.pulse.program.programs import FORMS, MODELS, block, constants, program, pulsed_model, same
+from tests.pulse.program.programs import (
+    FORMS,
+    MODELS,
+    are_bit_identical,
+    block,
+    constants,
+    program,
+    pulsed_model,
+)
 from tests.streaming.processes import attributes, go_on, run
 
 KINDS = [("windows", *form) for form in FORMS] + [(name, "numba", "f32") for name in MODELS[1:]]
@@ -51,9 +59,9 @@ def test_a_copied_session_goes_on_by_itself(name, backend, form, way):
     other.push(block(compiled, 9, 4))
     x = block(compiled, 10, 5)
     expected = straight.push(x), straight.flush()
-    assert all(map(same, (session.push(x), session.flush()), expected))
+    assert all(map(are_bit_identical, (session.push(x), session.flush()), expected))
     other = way(begin_session(compiled))
-    assert all(map(same, (other.push(x), other.flush()), expected))
+    assert all(map(are_bit_identical, (other.push(x), other.flush()), expected))
     assert (other.program is compiled) == (way is not WAYS["pickle"])
 
 
@@ -115,7 +123,7 @@ def test_a_program_runs_in_another_process(workers):
         x = block(compiled, 21)
         process, outputs = workers.submit(run, compiled, constants(compiled), x).result(timeout=120)
         assert process != os.getpid()
-        assert same(outputs, run(compiled, constants(compiled), x)[1]), (name, backend, form)
+        assert are_bit_identical(outputs, run(compiled, constants(compiled), x)[1]), (name, backend, form)
 
 
 def test_a_session_goes_on_in_another_process_and_comes_back(workers):
@@ -124,9 +132,9 @@ def test_a_session_goes_on_in_another_process_and_comes_back(workers):
         straight = copy.deepcopy(session)
         x, more = block(session.program, 9, 1), block(session.program, 6, 2)
         outputs, back = workers.submit(go_on, session, x).result(timeout=120)
-        assert same(outputs, straight.push(x)), (name, backend, form)
-        assert same(back.push(more), straight.push(more))
-        assert same(back.flush(), straight.flush())
+        assert are_bit_identical(outputs, straight.push(x)), (name, backend, form)
+        assert are_bit_identical(back.push(more), straight.push(more))
+        assert are_bit_identical(back.flush(), straight.flush())
 
 
 def test_models_of_every_stage_go_to_another_process(workers):

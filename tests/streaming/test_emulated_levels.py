@@ -20,7 +20,7 @@ from streaming.warming import kernel_names
 from tests.invariants.moved_cases import load_case
 from tests.invariants.moved_kinds import every_kind
 from tests.invariants.operator_cases import compare_programs
-from tests.pulse.program.native.lane_models import MODELS, close, lane, pulses, recurrent
+from tests.pulse.program.native.lane_models import MODELS, lane, pulses, recurrent, require_close
 from tests.pulse.program.weight_models import STACKS, stack
 from tests.streaming.emulator import PROCESSORS, Emulator
 
@@ -97,8 +97,8 @@ def lanes_equal_streams_here(
             together = lanes.step(np.stack([each[number] for each in fed]))
             expected = [state.step(each[number]) for state, each in zip(states, fed)]
             for i in range(LANES):
-                close(lane(together, i), expected[i])
-            close(single.step(fed[0][number]), expected[0])
+                require_close(lane(together, i), expected[i])
+            require_close(single.step(fed[0][number]), expected[0])
 
 
 def denoiser_equals_itself_here(emulator: Emulator) -> None:
@@ -109,4 +109,4 @@ def denoiser_equals_itself_here(emulator: Emulator) -> None:
     with emulator.run_here(native):
         state_there = native.spawn()
         for samples in pulses(native, 0, 5):
-            close(state_there.step(samples), state_here.step(samples))
+            require_close(state_there.step(samples), state_here.step(samples))

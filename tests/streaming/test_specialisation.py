@@ -24,7 +24,7 @@ from streaming.executor.executor import Executor
 from streaming.live.virtual import VirtualHost
 from streaming.specialisation import BackgroundSpecialisation
 from tests.pulse.models import ModelBuilder
-from tests.pulse.program.programs import block, same
+from tests.pulse.program.programs import are_bit_identical, block
 from tests.streaming import command
 from tests.streaming.command import folder as folder
 from tests.streaming.live.runs import RATE, late_by, noise, played_by, runs
@@ -107,7 +107,7 @@ def test_streams_do_not_wait_and_take_the_rows_with_the_same_bits(stub: Stub) ->
     assert not np.array_equal(program.table, link(program.unlinked))
     assert program.special_kernels == special.outcome.kernels
     for left, right in zip(expected, steps, strict=True):
-        assert same(left, right)
+        assert are_bit_identical(left, right)
 
 
 def test_leaving_ends_the_process(stub: Stub) -> None:

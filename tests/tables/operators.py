@@ -126,7 +126,7 @@ def versions() -> dict[str, list[int]]:
     return {name: sorted(at for at in ats if at >= first[name]) for name, ats in versions_of.items()}
 
 
-def proven() -> dict[str, set[int]]:
+def proven_versions() -> dict[str, set[int]]:
     """Operator -> the versions of which a case runs."""
     versions_of: dict[str, set[int]] = defaultdict(set)
     models = [proto for _, proto, _ in all_cases()]
@@ -144,7 +144,7 @@ def document() -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         attempts_by_name = attempts()
-    versions_of, proven_of = versions(), proven()
+    versions_of, proven_of = versions(), proven_versions()
     rows: list[list[object]] = []
     for name in sorted(TRANSLATORS):
         attempted = attempts_by_name[name]

@@ -129,7 +129,7 @@ def test_the_receptive_field_equals_a_perturbation() -> None:
         if not np.array_equal(y[..., 5], z[..., 5]):
             reached.append(at - 5)
     assert [reached[0], reached[-1]] == [field.first, field.last] == [0, 4]
-    with pytest.raises(PulsifyError):
+    with pytest.raises(PulsifyError, match="in reverse direction the first frame needs the last one"):
         Sequential([GRU(1, 1, direction="reverse")]).receptive_field("T,1,1")
 
 

@@ -55,7 +55,7 @@ class AttentionBuilder:
         steps = self.add("Range", self.number(0), self.frames(), self.number(1))
         return self.add("Unsqueeze", steps, self.integers(1)), self.add("Unsqueeze", steps, self.integers(0))
 
-    def behind(self) -> str:
+    def distances(self) -> str:
         """The number of frames by which column j is behind row i."""
         return self.add("Sub", *self.positions())
 
@@ -80,7 +80,7 @@ def add_mask(graph: AttentionBuilder, scores: str, visible: str, low: float = -n
 
 
 def window(back: int, ahead: int, low: float = -np.inf) -> Mask:
-    return lambda g, scores: add_mask(g, scores, g.is_between(g.behind(), -ahead, back), low)
+    return lambda g, scores: add_mask(g, scores, g.is_between(g.distances(), -ahead, back), low)
 
 
 def trilu(back: int) -> Mask:
@@ -102,7 +102,7 @@ def fill_mask(back: int, ahead: int) -> Mask:
     """``masked_fill`` with a large negative number, before the scale."""
 
     def mask(graph: AttentionBuilder, scores: str) -> str:
-        hidden = graph.add("Not", graph.is_between(graph.behind(), -ahead, back))
+        hidden = graph.add("Not", graph.is_between(graph.distances(), -ahead, back))
         chosen = graph.add("Where", hidden, graph.constant(-1e9), scores)
         return graph.add("Div", chosen, graph.constant(1.5))
 
@@ -113,7 +113,7 @@ def inverted_mask(back: int, ahead: int) -> Mask:
     """``(1 - mask) * -10000``."""
 
     def mask(graph: AttentionBuilder, scores: str) -> str:
-        visible = graph.add("Cast", graph.is_between(graph.behind(), -ahead, back), to=1)
+        visible = graph.add("Cast", graph.is_between(graph.distances(), -ahead, back), to=1)
         hidden = graph.add("Mul", graph.add("Sub", graph.constant(1.0), visible), graph.constant(-10000.0))
         return graph.add("Add", scores, graph.add("Unsqueeze", hidden, graph.integers(0, 1)))
 
@@ -135,9 +135,11 @@ def slopes(back: int, ahead: int) -> Mask:
     """A penalty for distance, one for each head."""
 
     def mask(graph: AttentionBuilder, scores: str) -> str:
-        distance = graph.add("Cast", graph.add("Abs", graph.behind()), to=1)
+        distance = graph.add("Cast", graph.add("Abs", graph.distances()), to=1)
         bias = graph.add("Mul", distance, graph.constant([[[-0.5]], [[-0.125]]]))
-        return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(graph.behind(), -ahead, back))
+        return add_mask(
+            graph, graph.add("Add", scores, bias), graph.is_between(graph.distances(), -ahead, back)
+        )
 
     return mask
 
@@ -148,16 +150,16 @@ def column_slopes(back: int) -> Mask:
     def mask(graph: AttentionBuilder, scores: str) -> str:
         _, columns = graph.positions()
         bias = graph.add("Mul", graph.add("Cast", columns, to=1), graph.constant([[[0.5]], [[0.25]]]))
-        return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(graph.behind(), 0, back))
+        return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(graph.distances(), 0, back))
 
     return mask
 
 
-def looked_up(reach: int) -> Mask:
+def distance_table(reach: int) -> Mask:
     """A learnt number for each distance, clipped."""
 
     def mask(graph: AttentionBuilder, scores: str) -> str:
-        behind = graph.behind()
+        behind = graph.distances()
         clipped = graph.add("Min", graph.add("Max", behind, graph.number(-2)), graph.number(2))
         table = graph.constant([0.5, -1.0, 0.25, 2.0, -0.75])
         bias = graph.add("Gather", table, graph.add("Add", clipped, graph.number(2)))
@@ -207,7 +209,7 @@ MASKS: dict[str, tuple[Mask, int, int, int]] = {
     "chunks": (chunks(3, 2), 8, 2, 3),
     "slopes": (slopes(7, 2), 7, 2, 1),
     "columns": (column_slopes(5), 5, 0, 1),
-    "lookup": (looked_up(4), 4, 4, 1),
+    "lookup": (distance_table(4), 4, 4, 1),
     "buffer": (buffer(90, 6, 2), 6, 2, 1),
 }
 """Masks, and how far back and ahead a frame sees, and after how many frames the mask repeats."""
@@ -311,7 +313,7 @@ def node_attention() -> Iterator[Case]:
     head_counts = {"q_num_heads": 2, "kv_num_heads": 2}
     feeds = {"x": floats("one", 1, 9, WIDTH)}
     g = AttentionBuilder()
-    g.add("Attention", "x", "x", "x", g.is_between(g.behind(), -1, 3), name="y", **head_counts)
+    g.add("Attention", "x", "x", "x", g.is_between(g.distances(), -1, 3), name="y", **head_counts)
     yield "Attention_window", g.model(feeds, 23), feeds
     for streams in (False, True):
         feeds = {name: floats(name, 1, 9, WIDTH) for name in "xkv"}

@@ -58,10 +58,16 @@ def test_lengths_follow_from_the_first_input(symbol: str) -> None:
 
 
 def test_a_model_in_other_terms_keeps_its_assumptions() -> None:
-    """A second that needs 9 frames asks for the 20 that the first makes them of."""
+    """S >= 0 of the second is T/2 - 1 >= 0 of the first's frames."""
+    joined = chain(conv(4, 2), conv(9, symbol="S"))
+    with pytest.raises(pulse.InputError, match=r"the model needs \(T>=2\), which T=1 does not satisfy"):
+        joined.run(noise(1, 1, 1))
+
+
+def test_a_second_model_that_needs_nine_frames_needs_twenty_of_the_first() -> None:
     joined = chain(conv(4, 2), conv(9, symbol="S"))
     assert joined.run(noise(1, 1, 20))["y.1"].shape == (1, 1, 1)
-    with pytest.raises(pulse.PulseError):
+    with pytest.raises(pulse.InputError, match=r"y\.1 \(Conv\) cannot run on these lengths"):
         joined.run(noise(1, 1, 19))
 
 

@@ -128,7 +128,6 @@ def test_metadata_that_does_not_fit(old: str, new: str, message: str) -> None:
 
 
 def test_a_register_of_the_wrong_shape_is_refused() -> None:
-    """Found before anything runs."""
     proto = late_layer().to_onnx()
     notes = notes_of(proto)
     broken = Notes(
@@ -142,7 +141,7 @@ def test_a_register_of_the_wrong_shape_is_refused() -> None:
     )
     typed = pulse.load(proto).analyse()
     typed.metadata.update(broken.dump())
-    with pytest.raises(PulseError):
+    with pytest.raises(PulseError, match="register pulses is read as i64 and initially 7,f64"):
         typed.pulsify()
 
 

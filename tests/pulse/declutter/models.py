@@ -57,8 +57,8 @@ def ops(model: TypedModel) -> list[str]:
     return [name for name in names if name not in ("Source", "Const")]
 
 
-def lean(model: TypedModel, tolerance: float = 2e-6) -> tuple[TypedModel, Counter[str]]:
-    """The decluttered model, proven to be equal, and how often each rule was applied."""
+def declutter_and_compare(model: TypedModel, tolerance: float = 2e-6) -> tuple[TypedModel, Counter[str]]:
+    """Declutter and require equal results; returns the new model, and how often each rule was applied."""
     result, fired = declutter_and_count(model)
     rng = default_rng(0)
     for length in (6, 7, 19):

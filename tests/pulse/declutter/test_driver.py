@@ -31,7 +31,7 @@ def test_the_given_model_is_not_changed() -> None:
     assert ops(model) == ["mul"] * 10
 
 
-def test_it_can_stop_after_some_patches() -> None:
+def test_declutter_stops_after_the_given_number_of_patches() -> None:
     model = ten_ones()
     rules = [rule for rule in DECLUTTER if rule.name == "neutral_operand"]
     for patches in range(12):

@@ -7,7 +7,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import Op
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
-from tests.pulse.declutter.models import Small, lean, ops
+from tests.pulse.declutter.models import Small, declutter_and_compare, ops
 
 ONE, FOUR, FREE = TDim.of(1), TDim.of(4), TDim.of(-1)
 
@@ -16,7 +16,7 @@ def chain(small: Small, *steps: Op) -> list[str]:
     outlet = small.x
     for number, op in enumerate(steps):
         outlet = small.add(f"step{number}", op, outlet)
-    result, _ = lean(small.model(outlet))
+    result, _ = declutter_and_compare(small.model(outlet))
     assert result.graph.output_names == [f"step{len(steps) - 1}"]
     return ops(result)
 
@@ -28,7 +28,7 @@ def test_transposes_are_joined_or_removed() -> None:
     assert chain(Small("2,2,2,2,f32"), Transpose((1, 2, 3, 0)), Transpose((1, 0, 2, 3))) == ["Transpose"]
 
 
-def test_a_function_between_transposes_needs_none() -> None:
+def test_transposes_around_functions_vanish() -> None:
     turn, back = Transpose((2, 0, 1)), Transpose((1, 2, 0))
     assert chain(Small(), turn, Elementwise("tanh"), back) == ["tanh"]
     assert chain(Small(), turn, Elementwise("tanh"), turn) == ["Transpose", "tanh", "Transpose"]
@@ -38,21 +38,21 @@ def test_a_function_between_transposes_needs_none() -> None:
         for number, kind in enumerate(("neg", "abs"))
     ]
     total = small.add("sum", Elementwise("add"), *two)
-    result, fired = lean(
+    result, fired = declutter_and_compare(
         small.model(
             small.add("one", back, total), small.add("two", Elementwise("exp"), small.add("b", back, total))
         )
     )
     assert fired["function_between_transposes"] == 1 and "Transpose" not in ops(result)
-    unchanged, _ = lean(small.model(small.add("three", back, total), total))
-    assert ops(unchanged).count("Transpose") >= 2
+    unchanged, _ = declutter_and_compare(small.model(small.add("three", back, total), total))
+    assert ops(unchanged) == ["neg", "Transpose", "abs", "Transpose", "add", "Transpose"]
 
 
 def test_a_transpose_with_another_reader_stays() -> None:
     small = Small()
     first = small.add("first", Transpose((0, 2, 1)), small.x)
     second = small.add("second", Transpose((0, 2, 1)), first)
-    result, fired = lean(small.model(first, small.add("y", Elementwise("neg"), second)))
+    result, fired = declutter_and_compare(small.model(first, small.add("y", Elementwise("neg"), second)))
     assert fired == {"two_transposes": 1}
     assert sorted(ops(result)) == ["Transpose", "neg"]
 
@@ -69,7 +69,7 @@ def test_a_transpose_with_another_reader_stays() -> None:
         (Reshape((TDim.of(2), TDim.of(2), FREE)), Reshape((ONE, FOUR, FREE))),
     ],
 )
-def test_steps_there_and_back_vanish(steps: tuple[Op, ...]) -> None:
+def test_steps_that_undo_each_other_vanish(steps: tuple[Op, ...]) -> None:
     assert chain(Small(), *steps) == []
 
 
@@ -108,7 +108,7 @@ def test_slices_are_joined_or_removed(
     first_step = inner[2] if len(inner) > 2 else 1
     first = small.add("a", Slice(2, small.dim(inner[0]), small.dim(inner[1]), first_step), small.x)
     second = small.add("b", Slice(2, small.dim(outer[0]), small.dim(outer[1]), outer[2]), first)
-    result, fired = lean(small.model(second))
+    result, fired = declutter_and_compare(small.model(second))
     assert fired == {"two_slices": 1}
     assert result.graph.node(result.graph.outputs[0]).op.detail() == expected
 
@@ -118,7 +118,7 @@ def test_slices_of_two_axes_or_backwards_stay() -> None:
     first = small.add("a", Slice(1, TDim.of(1), FOUR), small.x)
     other = small.add("b", Slice(2, ONE, small.dim("T")), first)
     back = small.add("c", Slice(2, small.dim("T-2"), TDim.of(-1), -1), other)
-    assert ops(lean(small.model(back))[0]) == ["Slice"] * 3
+    assert ops(declutter_and_compare(small.model(back))[0]) == ["Slice"] * 3
 
 
 def test_an_expand_that_the_next_op_does_itself_is_gone() -> None:
@@ -126,7 +126,7 @@ def test_an_expand_that_the_next_op_does_itself_is_gone() -> None:
     row = small.source("row", "1,4,1,f32")
     wide = small.add("wide", Expand((ONE, FOUR, small.dim("T"))), row)
     y = small.add("y", Elementwise("add"), small.x, wide)
-    assert ops(lean(small.model(y))[0]) == ["add"]
+    assert ops(declutter_and_compare(small.model(y))[0]) == ["add"]
 
 
 def test_an_expand_that_gives_the_size_stays() -> None:
@@ -134,11 +134,11 @@ def test_an_expand_that_gives_the_size_stays() -> None:
     row = small.source("row", "1,4,1,f32")
     wide = small.add("wide", Expand((ONE, FOUR, small.dim("T"))), row)
     y = small.add("y", Elementwise("add"), wide, row)
-    assert ops(lean(small.model(small.x, y))[0]) == ["Expand", "add"]
+    assert ops(declutter_and_compare(small.model(small.x, y))[0]) == ["Expand", "add"]
 
 
 def test_a_slice_beyond_the_end_of_the_first_one_stays() -> None:
     small = Small()
     first = small.add("a", Slice(2, ONE, TDim.of(3)), small.x)
     second = small.add("b", Slice(2, ONE, small.dim("T")), first)
-    assert ops(lean(small.model(second))[0]) == ["Slice"] * 2
+    assert ops(declutter_and_compare(small.model(second))[0]) == ["Slice"] * 2

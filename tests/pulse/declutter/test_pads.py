@@ -8,7 +8,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
-from tests.pulse.declutter.models import Small, lean, ops
+from tests.pulse.declutter.models import Small, declutter_and_compare, ops
 from tests.pulse.models import pads_of
 
 W = np.arange(4 * 4 * 3, dtype=np.float32).reshape(4, 4, 3) / 50
@@ -17,11 +17,11 @@ W = np.arange(4 * 4 * 3, dtype=np.float32).reshape(4, 4, 3) / 50
 TIME = pads_of((0, 0), (0, 0), (2, 1))
 
 
-def test_into_a_convolution() -> None:
+def test_zeros_in_time_join_a_convolution() -> None:
     small = Small()
     padded = small.add("pad", Pad(TIME), small.x)
     y = small.add("conv", Conv((1,), (1,), pads_of((1, 0))), padded, W)
-    result, fired = lean(small.model(y))
+    result, fired = declutter_and_compare(small.model(y))
     assert fired == {"pad_into_conv": 1}
     assert [node.name for node in result.graph.nodes] == ["x", "c", "conv"]
     assert "pads 3:1" in result.graph.node(result.graph.outputs[0]).op.detail()
@@ -34,23 +34,25 @@ def test_into_a_convolution() -> None:
     (pads_of((0, 0), (1, 1), (2, 0)), "constant", 0.0),
     (pads_of((1, 0), (0, 0), (2, 0)), "constant", 0.0),
 ])  # fmt: skip
-def test_not_into_a_convolution(amounts: Pads, mode: PadMode, fill: float) -> None:
+def test_other_pads_do_not_join_a_convolution(amounts: Pads, mode: PadMode, fill: float) -> None:
     small = Small()
     padded = small.add("pad", Pad(amounts, mode, fill), small.x)
     channels = 4 + sum(map(int, amounts[1]))
     w = np.ones((2, channels, 3), np.float32)
-    result, fired = lean(small.model(small.add("conv", Conv((1,), (1,), no_pads(1)), padded, w)))
+    result, fired = declutter_and_compare(
+        small.model(small.add("conv", Conv((1,), (1,), no_pads(1)), padded, w))
+    )
     assert not fired
     assert ops(result) == ["Pad", "Conv"]
 
 
-def test_not_if_the_pad_has_another_reader_or_feeds_a_deconvolution() -> None:
+def test_a_pad_with_another_reader_or_before_a_deconvolution_stays() -> None:
     small = Small()
     padded = small.add("pad", Pad(TIME), small.x)
     y = small.add("conv", Conv((1,), (1,), no_pads(1)), padded, W)
-    assert ops(lean(small.model(y, padded))[0]) == ["Pad", "Conv"]
+    assert ops(declutter_and_compare(small.model(y, padded))[0]) == ["Pad", "Conv"]
     z = small.add("deconv", ConvTranspose((1,), (1,), no_pads(1), (0,)), padded, W)
-    assert ops(lean(small.model(z))[0]) == ["Pad", "ConvTranspose"]
+    assert ops(declutter_and_compare(small.model(z))[0]) == ["Pad", "ConvTranspose"]
 
 
 @pytest.mark.parametrize(("kind", "fill", "folds"), [
@@ -60,11 +62,11 @@ def test_not_if_the_pad_has_another_reader_or_feeds_a_deconvolution() -> None:
     ("average", -np.inf, False),
     ("sum", 0.0, False),
 ])  # fmt: skip
-def test_into_a_pool(kind: str, fill: float, folds: bool) -> None:
+def test_only_pads_of_minus_infinity_join_a_pool_of_maxima(kind: str, fill: float, folds: bool) -> None:
     small = Small()
     small.x = small.add("bounded", Elementwise("tanh"), small.x)
     padded = small.add("pad", Pad(TIME, fill=fill), small.x)
     y = small.add("pool", Pool(kind, (4,), (2,), (1,), no_pads(1)), padded)
-    result, fired = lean(small.model(y))
+    result, fired = declutter_and_compare(small.model(y))
     assert fired == ({"pad_into_max_pool": 1} if folds else {})
     assert ops(result) == (["tanh", "Pool"] if folds else ["tanh", "Pad", "Pool"])

@@ -30,7 +30,7 @@ def assert_refused(call: Callable[[], object], message: str) -> None:
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
-def near(output: Array, expected: Array, share: float = EXACT) -> None:
+def assert_near(output: Array, expected: Array, share: float = EXACT) -> None:
     """Equal shapes, and values as near as ``EXACT`` says."""
     assert output.shape == expected.shape, (output.shape, expected.shape)
     off = np.abs(output - expected).max(initial=0)
@@ -43,7 +43,7 @@ def offline(model: TypedModel, feeds: Mapping[str, Array] | Array) -> Array:
     return result
 
 
-def streams(
+def assert_streams_equal(
     model: TypedModel,
     feeds: Mapping[str, Array] | Array | list[Array],
     pulses: Sequence[int] = (1, 3),

@@ -5,7 +5,7 @@ import pytest
 
 from pulse.errors import InputError
 from pulse.front import squeeze, transpose, unsqueeze
-from tests.pulse.front.stream_checks import near, offline, streams
+from tests.pulse.front.stream_checks import assert_near, assert_streams_equal, offline
 
 X = np.random.default_rng(0).standard_normal((1, 6, 21)).astype(np.float32)
 
@@ -14,19 +14,19 @@ X = np.random.default_rng(0).standard_normal((1, 6, 21)).astype(np.float32)
 def test_unsqueeze_and_squeeze(axis: int) -> None:
     model = unsqueeze(axis, "1,6,frames")
     expected = np.expand_dims(X, axis)
-    near(offline(model, X), expected)
-    assert streams(model, X) == {"y": 0}
+    assert_near(offline(model, X), expected)
+    assert assert_streams_equal(model, X) == {"y": 0}
     shape = ",".join("frames" if size == 21 else str(size) for size in expected.shape)
     back = squeeze(axis, shape)
-    near(offline(back, expected), X)
-    assert streams(back, expected) == {"y": 0}
+    assert_near(offline(back, expected), X)
+    assert assert_streams_equal(back, expected) == {"y": 0}
 
 
 @pytest.mark.parametrize("perm", [[0, 1, 2], [0, 2, 1], [2, 0, 1], [-1, 0, 1]])
 def test_transpose_moves_the_axes(perm: list[int]) -> None:
     model = transpose(perm, "1,6,frames")
-    near(offline(model, X), X.transpose(perm))
-    assert streams(model, X) == {"y": 0}
+    assert_near(offline(model, X), X.transpose(perm))
+    assert assert_streams_equal(model, X) == {"y": 0}
 
 
 def test_invalid_axes_are_refused() -> None:

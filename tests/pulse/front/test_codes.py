@@ -35,9 +35,14 @@ def test_they_stand_for_the_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"scale": 0.0}, {"scale": 1.0, "type": "int4"}, {"scale": 1.0, "zero": 1.5}]
+    ("options", "message"),
+    [
+        ({"scale": 0.0}, "scale=0.0 must be a finite number above 0"),
+        ({"scale": 1.0, "type": "int4"}, "type='int4' must be one of"),
+        ({"scale": 1.0, "zero": 1.5}, "zero=1.5 must be a whole number"),
+    ],
 )
-def test_bad_parameters_are_refused(options: dict[str, object]) -> None:
+def test_bad_parameters_are_refused(options: dict[str, object], message: str) -> None:
     for function in (front.quantize, front.dequantize):
-        with pytest.raises(InputError):
+        with pytest.raises(InputError, match=message):
             function(**options)  # pyright: ignore[reportArgumentType]

@@ -9,7 +9,7 @@ import pulse
 from pulse.facts import Array
 from pulse.front import deltas, splice, stack
 from tests.pulse.front import references
-from tests.pulse.front.stream_checks import assert_refused, near, offline, streams
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline
 
 
 def features(frames: int, bins: int = 5, seed: int = 0) -> Array:
@@ -31,8 +31,8 @@ def test_stack_joins_frames(m: int, n: int) -> None:
     several = [features(frames) for frames in (1, 6, 7, 40)]
     model = stack(m, n, shape="1,frames,5")
     for x in several:
-        near(offline(model, x), lfr(x[0], m, n)[None])
-    streams(model, several)
+        assert_near(offline(model, x), lfr(x[0], m, n)[None])
+    assert_streams_equal(model, several)
 
 
 @pytest.mark.parametrize("ends", ["zeros", "none"])
@@ -41,8 +41,8 @@ def test_stack_with_other_ends(ends: str) -> None:
     padded = np.pad(x[0], ((3, 3), (0, 0))) if ends == "zeros" else x[0]
     rows = [padded[at : at + 7].ravel() for at in range(0, len(padded) - 6, 6)]
     model = stack(ends=ends, shape="1,frames,5")
-    near(offline(model, x), np.array(rows)[None])
-    assert streams(model, x, (1,)) == {"features": {"zeros": 0, "none": 1}[ends]}
+    assert_near(offline(model, x), np.array(rows)[None])
+    assert assert_streams_equal(model, x, (1,)) == {"features": {"zeros": 0, "none": 1}[ends]}
 
 
 @pytest.mark.parametrize(("left", "right"), [(4, 4), (0, 2), (3, 0), (0, 0)])
@@ -52,8 +52,8 @@ def test_splice_joins_neighbours(left: int, right: int, ends: str) -> None:
     padded = np.pad(x[0], ((left, right), (0, 0)), mode="edge" if ends == "edge" else "constant")
     expected = np.array([padded[at : at + left + 1 + right].ravel() for at in range(23)])[None]
     model = splice(left, right, ends=ends, shape="1,frames,5")
-    near(offline(model, x), expected)
-    assert streams(model, x)["features"] == right
+    assert_near(offline(model, x), expected)
+    assert assert_streams_equal(model, x)["features"] == right
 
 
 def test_kaldi_splices_alike() -> None:
@@ -61,7 +61,9 @@ def test_kaldi_splices_alike() -> None:
     x = features(23)
     options = knf.SpliceOptions()
     options.left_context, options.right_context = 3, 2
-    near(offline(splice(3, 2, shape="1,frames,5"), x), np.array(knf.splice_frames(x[0], options))[None])
+    assert_near(
+        offline(splice(3, 2, shape="1,frames,5"), x), np.array(knf.splice_frames(x[0], options))[None]
+    )
 
 
 def slopes(x: Array, order: int, window: int, nested: bool) -> list[Array]:
@@ -88,19 +90,21 @@ def test_deltas_equal_their_formula(nested: bool, order: int, window: int) -> No
         model = deltas(order, window, nested=nested, keep=keep, shape="1,frames,5")
         for x in several:
             orders = slopes(x[0], order, window, nested)
-            near(offline(model, x), np.concatenate(orders if keep else orders[1:], 1)[None])
-        assert streams(model, several)["features"] == order * window
+            assert_near(offline(model, x), np.concatenate(orders if keep else orders[1:], 1)[None])
+        assert assert_streams_equal(model, several)["features"] == order * window
 
 
 def test_torchaudio_and_kaldi_say_the_same() -> None:
     knf = references.kaldi_native_fbank()
     x = features(30)
-    near(offline(deltas(shape="1,frames,5"), x), np.array(knf.compute_deltas(knf.DeltaOptions(), x[0]))[None])
+    assert_near(
+        offline(deltas(shape="1,frames,5"), x), np.array(knf.compute_deltas(knf.DeltaOptions(), x[0]))[None]
+    )
     torch, functional = references.torch(), references.torchaudio().functional
     once = functional.compute_deltas(torch.tensor(x).swapaxes(1, 2), 5)
     twice = functional.compute_deltas(once, 5)
     expected = torch.cat([once, twice], 1).swapaxes(1, 2).numpy()
-    near(offline(deltas(nested=True, keep=False, shape="1,frames,5"), x), expected)
+    assert_near(offline(deltas(nested=True, keep=False, shape="1,frames,5"), x), expected)
 
 
 def test_verify_proves_the_stream() -> None:

@@ -10,7 +10,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import frames, overlap_add
 from pulse.front.windows import window_values
-from tests.pulse.front.stream_checks import assert_refused, near, offline, sound, streams
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline, sound
 
 PADDING = {"constant": "constant", "edge": "edge", "reflect": "reflect", "replicate": "edge"}
 
@@ -35,7 +35,7 @@ def test_frames_are_slices_of_the_sound(size: int, hop: int) -> None:
     model = frames(size, hop)
     for x in several:
         np.testing.assert_array_equal(offline(model, x), cut(x, size, hop))
-    streams(model, several)
+    assert_streams_equal(model, several)
 
 
 @pytest.mark.parametrize("mode", list(PADDING))
@@ -45,7 +45,7 @@ def test_padded_frames(mode: str, start: int, end: int) -> None:
     padded = np.pad(x, ((0, 0), (start, end)), mode=PADDING[mode])  # pyright: ignore
     model = frames(8, 4, pad_start=start, pad_end=end, pad_mode=mode)
     np.testing.assert_array_equal(offline(model, x), cut(padded, 8, 4))
-    delays = streams(model, x)
+    delays = assert_streams_equal(model, x)
     if mode == "constant" and not end:
         assert delays == {"frames": 0}, "zeros in front cost nothing"
 
@@ -53,8 +53,8 @@ def test_padded_frames(mode: str, start: int, end: int) -> None:
 def test_windowed_frames_of_several_channels() -> None:
     x = sound(200, batch=2)
     model = frames(16, 8, window="hamming", shape="2,T")
-    near(offline(model, x), cut(x, 16, 8) * window_values("w", "hamming", 16))
-    streams(model, x)
+    assert_near(offline(model, x), cut(x, 16, 8) * window_values("w", "hamming", 16))
+    assert_streams_equal(model, x)
 
 
 @pytest.mark.parametrize(
@@ -65,16 +65,16 @@ def test_overlap_add(size: int, hop: int) -> None:
     several = [rng.standard_normal((1, count, size)).astype(np.float32) for count in (1, 2, 23)]
     model = overlap_add(size, hop)
     for y in several:
-        near(offline(model, y), overlap_sum(y, hop))
-    assert streams(model, several) == {"sound": 0}
+        assert_near(offline(model, y), overlap_sum(y, hop))
+    assert assert_streams_equal(model, several) == {"sound": 0}
 
 
 def test_overlap_add_with_a_window_and_trimmed_ends() -> None:
     y = np.random.default_rng(3).standard_normal((2, 11, 12)).astype(np.float32)
     model = overlap_add(12, 4, window="sqrt_hann", trim_start=5, trim_end=8, shape="2,frames,12")
     expected = overlap_sum(y * window_values("w", "sqrt_hann", 12), 4)[:, 5:-8]
-    near(offline(model, y), expected)
-    streams(model, y)
+    assert_near(offline(model, y), expected)
+    assert_streams_equal(model, y)
 
 
 def test_verify_proves_the_stream() -> None:

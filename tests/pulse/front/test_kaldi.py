@@ -10,7 +10,7 @@ import pulse
 from pulse.facts import Array
 from pulse.front import kaldi_fbank, kaldi_mfcc
 from tests.pulse.front.references import kaldi_native_fbank
-from tests.pulse.front.stream_checks import assert_refused, near, offline, sound, streams
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline, sound
 from tests.shared import shared_path
 
 EPSILON = float(np.finfo(np.float32).eps)
@@ -151,16 +151,16 @@ def test_fbank_equals_its_formula(how: dict[str, Any]) -> None:
     several = [with_offset(length) for length in (431, 3333)]
     model = kaldi_fbank(**how)
     for x in several:
-        near(offline(model, x), fbank(x[0], how)[None])
-    streams(model, several, (1, 2))
+        assert_near(offline(model, x), fbank(x[0], how)[None])
+    assert_streams_equal(model, several, (1, 2))
 
 
 @pytest.mark.parametrize("how", CEPSTRA, ids=text_of)
 def test_mfcc_equals_its_formula(how: dict[str, Any]) -> None:
     x = with_offset(3333)
     model = kaldi_mfcc(**how)
-    near(offline(model, x), mfcc(x[0], how)[None])
-    streams(model, x, (2,))
+    assert_near(offline(model, x), mfcc(x[0], how)[None])
+    assert_streams_equal(model, x, (2,))
 
 
 def native(x: Array, how: dict[str, Any], mfcc: bool) -> Array:
@@ -187,13 +187,13 @@ def native(x: Array, how: dict[str, Any], mfcc: bool) -> Array:
 @pytest.mark.parametrize("how", [how for how in BANKS if how.get("window") != "sine"], ids=text_of)
 def test_equals_kaldi_native_fbank(how: dict[str, Any]) -> None:
     x = with_offset(5000)
-    near(offline(kaldi_fbank(**how), x), native(x, how, False))
+    assert_near(offline(kaldi_fbank(**how), x), native(x, how, False))
 
 
 @pytest.mark.parametrize("how", CEPSTRA, ids=text_of)
 def test_the_cepstrum_equals_kaldi(how: dict[str, Any]) -> None:
     x = with_offset(5000)
-    near(offline(kaldi_mfcc(**how), x), native(x, how, True))
+    assert_near(offline(kaldi_mfcc(**how), x), native(x, how, True))
 
 
 def test_silence_gives_the_least_logarithm() -> None:
@@ -201,12 +201,12 @@ def test_silence_gives_the_least_logarithm() -> None:
     x = np.zeros((1, 2000), np.float32)
     output = offline(kaldi_fbank(use_energy=True), x)
     np.testing.assert_allclose(output, math.log(EPSILON), rtol=1e-6)
-    streams(kaldi_fbank(use_energy=True), x, (2,))
+    assert_streams_equal(kaldi_fbank(use_energy=True), x, (2,))
 
 
 def test_the_filter_bank_of_a_published_model() -> None:
     case = np.load(shared_path("sound/fireredvad_en.npz"))
-    near(offline(kaldi_fbank(), case["in"][None].astype(np.float32)), case["fbank"][None])
+    assert_near(offline(kaldi_fbank(), case["in"][None].astype(np.float32)), case["fbank"][None])
 
 
 def test_a_frame_waits_for_two_pulses_and_one_kernel() -> None:

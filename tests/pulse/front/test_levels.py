@@ -10,7 +10,7 @@ from pulse.facts import Array
 from pulse.front import dc_block, deemphasis, gain, limiter, preemphasis
 from pulse.models import TypedModel
 from tests.pulse.front import references
-from tests.pulse.front.stream_checks import assert_refused, near, offline, sound, streams
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline, sound
 
 
 def filter_sound(x: Array, before: float, back: float) -> Array:
@@ -36,8 +36,8 @@ FILTERS: list[tuple[TypedModel, float, float]] = [
 def test_filters_equal_their_recursion(model: TypedModel, before: float, back: float) -> None:
     several = [sound(length) + np.float32(0.1) for length in (1, 777)]
     for x in several:
-        near(offline(model, x), filter_sound(x, before, back))
-    assert streams(model, several, (1, 64)) == {"sound": 0}
+        assert_near(offline(model, x), filter_sound(x, before, back))
+    assert assert_streams_equal(model, several, (1, 64)) == {"sound": 0}
 
 
 def test_preemphasis_from_the_first_sample_on() -> None:
@@ -45,23 +45,23 @@ def test_preemphasis_from_the_first_sample_on() -> None:
     expected = filter_sound(x, -0.97, 0.0)
     expected[0, 0] = x[0, 0] * 0.03
     model = preemphasis(first="repeat")
-    near(offline(model, x), expected)
-    streams(model, x)
+    assert_near(offline(model, x), expected)
+    assert_streams_equal(model, x)
 
 
 def test_equals_torchaudio() -> None:
     torch, functional = references.torch(), references.torchaudio().functional
     x = sound(3000)
-    near(offline(preemphasis(0.9), x), functional.preemphasis(torch.tensor(x), 0.9).numpy())
+    assert_near(offline(preemphasis(0.9), x), functional.preemphasis(torch.tensor(x), 0.9).numpy())
 
 
 def test_gain_multiplies() -> None:
     x = sound(100)
-    near(offline(gain(0.25), x), x * 0.25)
-    near(offline(gain(db=-6.0), x), x * 10**-0.3)
+    assert_near(offline(gain(0.25), x), x * 0.25)
+    assert_near(offline(gain(db=-6.0), x), x * 10**-0.3)
     spectrum = sound(5 * 8 * 2).reshape(1, 8, 5, 2)
-    near(offline(gain(3.0, shape="1,8,frames,2"), spectrum), spectrum * 3)
-    streams(gain(3.0, shape="1,8,frames,2"), spectrum)
+    assert_near(offline(gain(3.0, shape="1,8,frames,2"), spectrum), spectrum * 3)
+    assert_streams_equal(gain(3.0, shape="1,8,frames,2"), spectrum)
 
 
 def limit_sound(x: Array, threshold: float, ahead: int, hold: int) -> Array:
@@ -80,9 +80,9 @@ def test_the_limiter_equals_its_formula(ahead: int, hold: int) -> None:
     x = sound(700) * 3
     model = limiter(0.5, float(ahead), hold_ms=float(hold), sample_rate=1000)
     y = offline(model, x)
-    near(y, limit_sound(x, 0.5, ahead, hold))
+    assert_near(y, limit_sound(x, 0.5, ahead, hold))
     assert np.abs(y).max() <= 0.5 * (1 + 1e-6)
-    assert streams(model, x, (1, 50)) == {"sound": ahead}
+    assert assert_streams_equal(model, x, (1, 50)) == {"sound": ahead}
 
 
 def test_the_limiter_leaves_quiet_sound_alone() -> None:

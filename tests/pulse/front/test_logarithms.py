@@ -8,7 +8,7 @@ import pytest
 from pulse.facts import Array
 from pulse.front import db, log, whisper_log
 from tests.pulse.front.references import librosa
-from tests.pulse.front.stream_checks import assert_refused, near, offline, streams
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline
 
 
 def positive() -> Array:
@@ -23,14 +23,14 @@ def positive() -> Array:
 def test_log_equals_numpy(base: str, function: Any, floor: float, offset: float) -> None:
     x = positive()
     model = log(base, floor, offset=offset, shape="1,frames,8")
-    near(offline(model, x), function(np.maximum(x.astype(np.float64) + offset, floor)))
-    streams(model, x)
+    assert_near(offline(model, x), function(np.maximum(x.astype(np.float64) + offset, floor)))
+    assert_streams_equal(model, x)
 
 
 def test_log_of_any_shape() -> None:
     x = positive().transpose(0, 2, 1).copy()
     for shape in ("1,8,T", "1,8,frames"):
-        near(offline(log(shape=shape), x), np.log(np.maximum(x, 1e-10)))
+        assert_near(offline(log(shape=shape), x), np.log(np.maximum(x, 1e-10)))
     assert [symbol.name for symbol in log(shape="B,T,8").symbols] == ["B", "T"]
 
 
@@ -41,17 +41,17 @@ def test_decibels_equal_their_formula(of: str, reference: float) -> None:
     factor, floor = (1, 1e-10) if of == "power" else (2, 1e-5)
     expected = factor * 10 * np.log10(np.maximum(x.astype(np.float64), floor) / reference)
     model = db(of, reference, shape="1,frames,8")
-    near(offline(model, x), expected)
-    streams(model, x)
+    assert_near(offline(model, x), expected)
+    assert_streams_equal(model, x)
     limited = db(of, reference, top_db=80.0, maximum=20.0, shape="1,frames,8")
-    near(offline(limited, x), np.maximum(expected, -60))
-    streams(limited, x)
+    assert_near(offline(limited, x), np.maximum(expected, -60))
+    assert_streams_equal(limited, x)
 
 
 def test_equals_librosa() -> None:
     x = positive()
-    near(offline(db(shape="1,frames,8"), x), librosa().power_to_db(x, top_db=None))
-    near(
+    assert_near(offline(db(shape="1,frames,8"), x), librosa().power_to_db(x, top_db=None))
+    assert_near(
         offline(db("amplitude", 2.0, shape="1,frames,8"), x),
         librosa().amplitude_to_db(x, ref=2.0, top_db=None),
     )
@@ -62,8 +62,8 @@ def test_whisper_log() -> None:
     x = positive()
     logs = np.log10(np.maximum(x.astype(np.float64), 1e-10))
     model = whisper_log(maximum=float(logs.max()), shape="1,frames,8")
-    near(offline(model, x), (np.maximum(logs, logs.max() - 8) + 4) / 4)
-    streams(model, x)
+    assert_near(offline(model, x), (np.maximum(logs, logs.max() - 8) + 4) / 4)
+    assert_streams_equal(model, x)
 
 
 @pytest.mark.parametrize(

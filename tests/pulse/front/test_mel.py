@@ -12,7 +12,7 @@ from pulse.front import dct, mel, mel_spectrogram, mfcc
 from pulse.front.triangles import SCALES, mel_triangles
 from pulse.front.windows import centre, window_values
 from tests.pulse.front.references import librosa, torch, torchaudio
-from tests.pulse.front.stream_checks import assert_refused, near, offline, sound, streams
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline, sound
 
 
 def to_mel(hz: float, scale: str) -> float:
@@ -79,11 +79,13 @@ def test_mel_equals_its_formula(how: dict[str, Any]) -> None:
     x = np.abs(sound(21 * 257)).reshape(1, 257, 21)
     weights = bank(257, how["n_mels"], **limits_of(how))
     model = mel(**how)
-    near(offline(model, x), np.swapaxes(x, 1, 2) @ weights)
-    streams(model, x)
+    assert_near(offline(model, x), np.swapaxes(x, 1, 2) @ weights)
+    assert_streams_equal(model, x)
     turned = mel(**how, layout="T,F", output_layout="F,T", shape="1,frames,257")
-    near(offline(turned, np.swapaxes(x, 1, 2).copy()), np.swapaxes(np.swapaxes(x, 1, 2) @ weights, 1, 2))
-    streams(turned, np.swapaxes(x, 1, 2).copy(), (2,))
+    assert_near(
+        offline(turned, np.swapaxes(x, 1, 2).copy()), np.swapaxes(np.swapaxes(x, 1, 2) @ weights, 1, 2)
+    )
+    assert_streams_equal(turned, np.swapaxes(x, 1, 2).copy(), (2,))
 
 
 @pytest.mark.parametrize("how", BANKS, ids=str)
@@ -93,7 +95,7 @@ def test_librosa_has_the_same_bank(how: dict[str, Any]) -> None:
     expected = librosa().filters.mel(
         sr=rate, n_fft=512, n_mels=how["n_mels"], fmin=low, fmax=high, htk=scale == "htk", norm=norm
     )
-    near(bank, expected.T)
+    assert_near(bank, expected.T)
 
 
 @pytest.mark.parametrize("how", BANKS, ids=str)
@@ -101,7 +103,7 @@ def test_torchaudio_has_the_same_bank(how: dict[str, Any]) -> None:
     rate, low, high, scale, norm = limits_of(how).values()
     bank = mel_triangles(257, how["n_mels"], rate, low, high, scale, norm == "slaney")
     other = torchaudio().functional.melscale_fbanks(257, low, high, how["n_mels"], rate, norm, scale)
-    near(bank, other.numpy())
+    assert_near(bank, other.numpy())
 
 
 SPECTROGRAMS: list[dict[str, Any]] = [
@@ -131,10 +133,10 @@ def spectrogram(x: Array, how: dict[str, Any]) -> Array:
 def test_mel_spectrogram(how: dict[str, Any]) -> None:
     x = sound(2777)
     model = mel_spectrogram(**how)
-    near(offline(model, x), spectrogram(x, how)[None])
-    streams(model, x, (2,))
+    assert_near(offline(model, x), spectrogram(x, how)[None])
+    assert_streams_equal(model, x, (2,))
     turned = mel_spectrogram(**how, output_layout="F,T")
-    near(offline(turned, x), spectrogram(x, how).T[None])
+    assert_near(offline(turned, x), spectrogram(x, how).T[None])
 
 
 @pytest.mark.parametrize("dct_norm", ["ortho", "none"])
@@ -149,11 +151,11 @@ def test_mfcc_equals_its_formula(dct_norm: str, lifter: float) -> None:
     weight = 1 + lifter / 2 * np.sin(np.pi * (k + 1) / lifter) if lifter else 1
     expected = (spectrogram(x, how) @ table * weight)[None]
     model = mfcc(13, **how, dct_norm=dct_norm, lifter=lifter)
-    near(offline(model, x), expected)
-    streams(model, x, (2,))
+    assert_near(offline(model, x), expected)
+    assert_streams_equal(model, x, (2,))
     alone = dct(13, dct_norm, lifter=lifter, shape="1,frames,40")
-    near(offline(alone, spectrogram(x, how)[None].astype(np.float32)), expected)
-    streams(alone, spectrogram(x, how)[None].astype(np.float32))
+    assert_near(offline(alone, spectrogram(x, how)[None].astype(np.float32)), expected)
+    assert_streams_equal(alone, spectrogram(x, how)[None].astype(np.float32))
 
 
 def test_equals_librosa() -> None:
@@ -161,10 +163,10 @@ def test_equals_librosa() -> None:
     how: dict[str, Any] = {"n_fft": 512, "n_mels": 40, "mel_scale": "slaney", "norm": "slaney"}
     same = {"y": x[0], "sr": 16000, "n_fft": 512, "hop_length": 160, "n_mels": 40, "pad_mode": "reflect"}
     expected = librosa().feature.melspectrogram(**same)
-    near(offline(mel_spectrogram(hop=160, **how, output_layout="F,T"), x), expected[None])
+    assert_near(offline(mel_spectrogram(hop=160, **how, output_layout="F,T"), x), expected[None])
     decibels = librosa().power_to_db(expected, top_db=None)
     expected = librosa().feature.mfcc(S=decibels, n_mfcc=20, lifter=22)
-    near(offline(mfcc(20, hop=160, **how, lifter=22.0, output_layout="F,T"), x), expected[None])
+    assert_near(offline(mfcc(20, hop=160, **how, lifter=22.0, output_layout="F,T"), x), expected[None])
 
 
 def test_equals_torchaudio() -> None:
@@ -172,11 +174,11 @@ def test_equals_torchaudio() -> None:
     x = sound(4000)
     transform = transforms.MelSpectrogram(16000, 512, 400, 160, n_mels=64)
     how: dict[str, Any] = {"n_fft": 512, "win_length": 400, "hop": 160, "n_mels": 64}
-    near(offline(mel_spectrogram(**how, output_layout="F,T"), x), transform(torch().tensor(x)).numpy())
+    assert_near(offline(mel_spectrogram(**how, output_layout="F,T"), x), transform(torch().tensor(x)).numpy())
     melkwargs = {"n_fft": 512, "win_length": 400, "hop_length": 160, "n_mels": 64}
     transform = transforms.MFCC(16000, 40, log_mels=True, melkwargs=melkwargs)
     model = mfcc(40, **how, log="natural", floor=0.0, offset=1e-6, output_layout="F,T")
-    near(offline(model, x), transform(torch().tensor(x)).numpy())
+    assert_near(offline(model, x), transform(torch().tensor(x)).numpy())
 
 
 def test_verify_proves_the_stream() -> None:

@@ -16,7 +16,7 @@ from pulse.facts import Array
 from pulse.front import micro_frontend
 from pulse.program.whole import stream_whole
 from streaming import Session
-from tests.pulse.front.stream_checks import offline, streams
+from tests.pulse.front.stream_checks import assert_streams_equal, offline
 from tests.shared import shared_path
 
 F = np.float32
@@ -76,9 +76,9 @@ def energies(x: list[int]) -> list[int]:
     z = complex_transform(list(zip(x[::2], x[1::2], strict=True)))
     squares = [0] * (half + 1)
     for k in range(1, half // 2 + 1):
-        near = fraction(z[k][0] * 16383), fraction(z[k][1] * 16383)
-        far = fraction(z[half - k][0] * 16383), fraction(-z[half - k][1] * 16383)
-        even, odd = (near[0] + far[0], near[1] + far[1]), (near[0] - far[0], near[1] - far[1])
+        low = fraction(z[k][0] * 16383), fraction(z[k][1] * 16383)
+        mirrored = fraction(z[half - k][0] * 16383), fraction(-z[half - k][1] * 16383)
+        even, odd = (low[0] + mirrored[0], low[1] + mirrored[1]), (low[0] - mirrored[0], low[1] - mirrored[1])
         t = times(odd, -math.pi * (k / half + 0.5))
         squares[k] = ((even[0] + t[0]) >> 1) ** 2 + ((even[1] + t[1]) >> 1) ** 2
         squares[half - k] = ((even[0] - t[0]) >> 1) ** 2 + ((t[1] - even[1]) >> 1) ** 2
@@ -219,7 +219,7 @@ def test_equals_the_package_on_speech() -> None:
 
 
 def test_features_of_a_stream_equal_the_whole() -> None:
-    assert streams(micro_frontend(), chirp()[None] / F(32768)) == {"features": 2}
+    assert assert_streams_equal(micro_frontend(), chirp()[None] / F(32768)) == {"features": 2}
     pulse.verify(micro_frontend(), pulse=160, lengths=(480, 481, 639, 4_000)).require()
 
 
@@ -252,7 +252,7 @@ def test_other_parameters_stream(how: dict[str, Any]) -> None:
     y = offline(model, chirp()[None])
     assert np.array_equal(y, np.round(y)) and 0 <= y.min() < y.max() <= 65535
     assert np.ptp(y) > 50
-    streams(model, chirp()[None])
+    assert_streams_equal(model, chirp()[None])
 
 
 @pytest.mark.parametrize(

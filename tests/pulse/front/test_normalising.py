@@ -12,7 +12,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import cmvn, sliding_cmvn
 from tests.pulse.front import references
-from tests.pulse.front.stream_checks import assert_refused, near, offline, streams
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline
 from tests.shared import shared_path
 
 
@@ -69,33 +69,35 @@ def test_statistics_of_files_are_read(form: str, norm_vars: bool, tmp_path: Path
     expected = (wide - wide.mean(0)) / (wide.std(0) if norm_vars else 1)
     for statistics in (path, str(path)):
         model = cmvn(statistics, norm_vars=norm_vars, shape="1,frames,5")
-        near(offline(model, x), expected[None])
-    streams(model, x)
+        assert_near(offline(model, x), expected[None])
+    assert_streams_equal(model, x)
 
 
 def test_sums_without_squares(tmp_path: Path) -> None:
     x = features(50)
     path = tmp_path / "sums"
     path.write_bytes(text(sums_of(x[0])[:1]))
-    near(offline(cmvn(path, shape="1,frames,5"), x), x - x.astype(np.float64).mean(1, keepdims=True))
+    assert_near(offline(cmvn(path, shape="1,frames,5"), x), x - x.astype(np.float64).mean(1, keepdims=True))
 
 
 def test_given_statistics() -> None:
     x = features(30)
     mean, std = [1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 0.5, 3.0, 4.0]
-    near(offline(cmvn(mean=mean, std=std, shape="1,frames,5"), x), (x - np.array(mean)) / np.array(std))
-    near(offline(cmvn(std=2.0, shape="1,frames,5"), x), x / 2)
+    assert_near(
+        offline(cmvn(mean=mean, std=std, shape="1,frames,5"), x), (x - np.array(mean)) / np.array(std)
+    )
+    assert_near(offline(cmvn(std=2.0, shape="1,frames,5"), x), x / 2)
     turned = x.swapaxes(1, 2).copy()
     model = cmvn(mean=mean, axis=1, shape="1,5,T")
-    near(offline(model, turned), turned - np.array(mean)[:, None])
-    streams(model, turned)
+    assert_near(offline(model, turned), turned - np.array(mean)[:, None])
+    assert_streams_equal(model, turned)
 
 
 def test_the_statistics_of_a_published_model() -> None:
     case = np.load(shared_path("sound/fireredvad_en.npz"))
     model = cmvn(str(shared_path("sound/cmvn.ark")))
     expected = (case["fbank"].astype(np.float64) - case["cmvn_mean"]) * case["cmvn_istd"]
-    near(offline(model, case["fbank"][None].astype(np.float32)), expected[None])
+    assert_near(offline(model, case["fbank"][None].astype(np.float32)), expected[None])
 
 
 def sliding_norm(x: Array, window: int, least: int, center: bool, norm_vars: bool) -> Array:
@@ -126,8 +128,8 @@ def test_sliding_statistics(center: bool, norm_vars: bool, window: int, least: i
         least = 2  # a variance of one frame is rounding
     model = sliding_cmvn(window, least, center=center, norm_vars=norm_vars, shape="1,frames,5")
     for x in several:
-        near(offline(model, x), sliding_norm(x[0], window, least, center, norm_vars)[None])
-    delay = streams(model, several)["features"]
+        assert_near(offline(model, x), sliding_norm(x[0], window, least, center, norm_vars)[None])
+    delay = assert_streams_equal(model, several)["features"]
     assert delay == (window if center else least) - 1
 
 
@@ -148,7 +150,7 @@ def test_equals_kaldi(norm_vars: bool, tmp_path: Path) -> None:
     options = knf.CmvnOptions()
     options.norm_vars = norm_vars
     expected = np.array(knf.apply_cmvn(sums, options, x[0]))[None]
-    near(offline(cmvn(path, norm_vars=norm_vars, shape="1,frames,5"), x), expected)
+    assert_near(offline(cmvn(path, norm_vars=norm_vars, shape="1,frames,5"), x), expected)
 
 
 def test_verify_proves_the_stream() -> None:

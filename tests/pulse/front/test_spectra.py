@@ -9,7 +9,7 @@ import pulse
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import compress, from_polar, magnitude, mask, phase, power
-from tests.pulse.front.stream_checks import assert_refused, near, offline, streams
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline
 
 
 def complexes(*shape: int, seed: int = 0) -> Array:
@@ -25,12 +25,12 @@ def split_parts(z: Array, axis: int = -1) -> Array:
 def test_magnitude_and_power(epsilon: float) -> None:
     z = complexes(1, 9, 21)
     model = magnitude(epsilon, shape="1,9,frames,2")
-    near(offline(model, split_parts(z)), np.sqrt(np.abs(z) ** 2 + epsilon))
-    streams(model, split_parts(z))
+    assert_near(offline(model, split_parts(z)), np.sqrt(np.abs(z) ** 2 + epsilon))
+    assert_streams_equal(model, split_parts(z))
     for exponent in (1.0, 2.0, 0.6):
         model = power(exponent, epsilon, shape="1,9,frames,2")
-        near(offline(model, split_parts(z)), (np.abs(z) ** 2 + epsilon) ** (exponent / 2))
-        streams(model, split_parts(z), (3,))
+        assert_near(offline(model, split_parts(z)), (np.abs(z) ** 2 + epsilon) ** (exponent / 2))
+        assert_streams_equal(model, split_parts(z), (3,))
 
 
 @pytest.mark.parametrize(("axis", "shape"), [(1, "1,2,9,frames"), (-1, "1,9,frames,2"), (2, "1,frames,2,9")])
@@ -42,19 +42,19 @@ def test_the_axis_of_the_parts(axis: int, shape: str) -> None:
         (magnitude(axis=axis, shape=shape), np.abs(z)),
         (phase(axis, shape), np.angle(z)),
     ):
-        near(offline(model, split_parts(z, at)), expected)
-        streams(model, split_parts(z, at), (3,))
+        assert_near(offline(model, split_parts(z, at)), expected)
+        assert_streams_equal(model, split_parts(z, at), (3,))
 
 
 def test_parts_side_by_side_are_multiplied() -> None:
     """Real parts, then imaginary ones, on one axis."""
     z = complexes(1, 9, 21)
     x = np.concatenate([z.real, z.imag], 1).astype(np.float32)
-    near(offline(magnitude(axis=1, shape="1,18,T"), x), np.abs(z))
-    near(offline(phase(axis=1, shape="1,18,T"), x), np.angle(z))
+    assert_near(offline(magnitude(axis=1, shape="1,18,T"), x), np.abs(z))
+    assert_near(offline(phase(axis=1, shape="1,18,T"), x), np.angle(z))
     m = np.random.default_rng(3).random((1, 9, 21)).astype(np.float32)
     output = offline(mask(axis=1, shape="1,18,T"), {"x": x, "mask": m})
-    near(output, np.concatenate([(z * m).real, (z * m).imag], 1))
+    assert_near(output, np.concatenate([(z * m).real, (z * m).imag], 1))
 
 
 def test_phase_of_the_axes() -> None:
@@ -63,10 +63,10 @@ def test_phase_of_the_axes() -> None:
     x = split_parts(points)
     expected = np.angle(points)
     model = phase(shape="1,T,2")
-    near(offline(model, x), expected)
+    assert_near(offline(model, x), expected)
     x[0, 2, 1] = -0.0
-    near(offline(model, x), expected)
-    streams(model, x)
+    assert_near(offline(model, x), expected)
+    assert_streams_equal(model, x)
 
 
 @pytest.mark.parametrize("axis", [-1, 1, 2])
@@ -74,8 +74,8 @@ def test_polar_parts_give_the_spectrum(axis: int) -> None:
     z = complexes(1, 9, 21)
     model = from_polar(axis, "1,9,frames")
     feeds = {"x": np.abs(z).astype(np.float32), "phase": np.angle(z).astype(np.float32)}
-    near(offline(model, feeds), split_parts(z, axis))
-    streams(model, feeds)
+    assert_near(offline(model, feeds), split_parts(z, axis))
+    assert_streams_equal(model, feeds)
 
 
 @pytest.mark.parametrize("kind", ["real", "ratio", "complex", "polar"])
@@ -89,16 +89,16 @@ def test_masks_equal_their_formulas(kind: str) -> None:
         values = split_parts(m)
         expected = z * (m if kind == "complex" else np.tanh(np.abs(m)) * m / np.abs(m))
     feeds = {"x": split_parts(z), "mask": values}
-    near(offline(model, feeds), split_parts(expected))
-    streams(model, feeds)
+    assert_near(offline(model, feeds), split_parts(expected))
+    assert_streams_equal(model, feeds)
 
 
 def test_a_mask_for_whole_frames_and_one_of_zeros() -> None:
     z = complexes(1, 9, 21)
     gains = np.random.default_rng(1).random((1, 1, 21)).astype(np.float32)
     model = mask(shape="1,9,frames,2", mask_shape="1,1,frames")
-    near(offline(model, {"x": split_parts(z), "mask": gains}), split_parts(z * gains))
-    streams(model, {"x": split_parts(z), "mask": gains}, (2,))
+    assert_near(offline(model, {"x": split_parts(z), "mask": gains}), split_parts(z * gains))
+    assert_streams_equal(model, {"x": split_parts(z), "mask": gains}, (2,))
     nothing = np.zeros((1, 9, 21, 2), np.float32)
     assert not offline(mask("polar", shape="1,9,frames,2"), {"x": split_parts(z), "mask": nothing}).any()
 
@@ -135,14 +135,14 @@ def test_compress_keeps_phases_and_signs(exponent: float, epsilon: float) -> Non
     model = compress(exponent, epsilon=epsilon, shape="1,9,frames,2")
     size = np.sqrt(np.abs(z) ** 2 + epsilon)
     factor = np.where(size > 0, np.maximum(size, 1e-30) ** (exponent - 1), 0)
-    near(offline(model, split_parts(z)), np.stack([z.real, z.imag], -1) * factor[..., None])
-    streams(model, split_parts(z))
+    assert_near(offline(model, split_parts(z)), np.stack([z.real, z.imag], -1) * factor[..., None])
+    assert_streams_equal(model, split_parts(z))
     model = compress(exponent, "real", epsilon=epsilon, shape="1,9,frames")
     real = z.real.astype(np.float32)
-    near(offline(model, real), np.sign(real) * (np.abs(real) + epsilon) ** exponent)
-    streams(model, real)
+    assert_near(offline(model, real), np.sign(real) * (np.abs(real) + epsilon) ** exponent)
+    assert_streams_equal(model, real)
     model = compress(exponent, epsilon=epsilon, axis=1, shape="1,2,9,frames")
-    near(offline(model, split_parts(z, 1)), np.stack([z.real, z.imag], 1) * factor[:, None])
+    assert_near(offline(model, split_parts(z, 1)), np.stack([z.real, z.imag], 1) * factor[:, None])
 
 
 def test_compress_refuses() -> None:

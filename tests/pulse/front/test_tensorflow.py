@@ -7,7 +7,7 @@ import pytest
 
 import pulse
 from pulse.front import tf_mfcc, tf_spectrogram
-from tests.pulse.front.stream_checks import assert_refused, near, offline, sound, streams
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline, sound
 from tests.pulse.front.tensorflow_spectra import cepstrum, powers
 from tests.shared import shared_path
 
@@ -18,8 +18,8 @@ def test_the_spectrogram_equals_its_formula(size: int, stride: int, squared: boo
     x = sound(2000)
     model = tf_spectrogram(size, stride, magnitude_squared=squared)
     expected = powers(x, size, stride)
-    near(offline(model, x), (expected if squared else np.sqrt(expected))[None])
-    streams(model, x, (1, 2))
+    assert_near(offline(model, x), (expected if squared else np.sqrt(expected))[None])
+    assert_streams_equal(model, x, (1, 2))
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def test_mfcc_equals_its_formula(rate: int, count: int, coefficients: int, low: 
         dct_coefficient_count=coefficients,
         shape="1,frames,257",
     )
-    near(offline(model, x), cepstrum(x[0], rate, count, coefficients, low, high)[None])
-    streams(model, x)
+    assert_near(offline(model, x), cepstrum(x[0], rate, count, coefficients, low, high)[None])
+    assert_streams_equal(model, x)
 
 
 @pytest.mark.parametrize("size", [64, 80])
@@ -61,8 +61,8 @@ def test_a_level_leaves_nothing_in_bins_where_its_spectrum_is_zero(size: int, no
             shape=f"1,frames,{(1 << (size - 1).bit_length()) // 2 + 1}",
         ),
     )
-    near(offline(model, x), cepstrum(powers(x, size, 32), 16000, 12, 8, 20.0, 7000.0)[None], 1e-5)
-    streams(model, x)
+    assert_near(offline(model, x), cepstrum(powers(x, size, 32), 16000, 12, 8, 20.0, 7000.0)[None], 1e-5)
+    assert_streams_equal(model, x)
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -73,18 +73,18 @@ def test_equals_tensorflow(number: int) -> None:
         tf_mfcc(8000, filterbank_channel_count=20, dct_coefficient_count=10, shape="1,frames,65"),
     )
     x = case[f"{number}/in0/x:0"]
-    near(offline(model, x), case[f"{number}/out0/Identity:0"])
-    streams(model, x)
+    assert_near(offline(model, x), case[f"{number}/out0/Identity:0"])
+    assert_streams_equal(model, x)
 
 
 def test_the_front_of_a_published_model() -> None:
     case = np.load(shared_path("tensorflow/kws_GRU_S.npz"))
     x = case["in/decoded_sample_data"].T.copy()
     spectrogram = tf_spectrogram(640, 640, magnitude_squared=True)
-    near(offline(spectrogram, x), case["out/AudioSpectrogram"])
+    assert_near(offline(spectrogram, x), case["out/AudioSpectrogram"])
     model = pulse.chain(spectrogram, tf_mfcc(dct_coefficient_count=10))
-    near(offline(model, x), case["out/Mfcc"])
-    streams(model, x, (1,))
+    assert_near(offline(model, x), case["out/Mfcc"])
+    assert_streams_equal(model, x, (1,))
 
 
 @pytest.mark.parametrize(

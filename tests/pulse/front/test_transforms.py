@@ -13,7 +13,7 @@ from pulse.front import irfft, istft, rfft, stft
 from pulse.front.layouts import COMPLEX
 from pulse.front.windows import centre, window_values
 from tests.pulse.front import references
-from tests.pulse.front.stream_checks import assert_refused, near, offline, sound, streams
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline, sound
 
 SHAPES: list[dict[str, Any]] = [
     {"n_fft": 512, "hop": 256, "window": "sqrt_hann"},
@@ -73,13 +73,13 @@ def inverse(y: Array, how: dict[str, Any], length: int | None = None) -> Array:
     return total[:, first:end] / weight[first:end]
 
 
-def two(y: Array) -> Array:
+def real_and_imaginary(y: Array) -> Array:
     return np.stack([y.real, y.imag], -1)
 
 
-def laid(y: Array, layout: str) -> Array:
+def in_layout(y: Array, layout: str) -> Array:
     """Complex ``[B, F, T]`` in a layout."""
-    parts = two(y)
+    parts = real_and_imaginary(y)
     if "2F" in layout:
         joined = np.concatenate([parts[..., 0], parts[..., 1]], 1)
         return joined if layout == "2F,T" else joined.swapaxes(1, 2)
@@ -99,8 +99,8 @@ def test_stft_equals_numpy(how: dict[str, Any]) -> None:
     several = [sound(length) for length in LENGTHS]
     model = stft(**how)
     for x in several:
-        near(offline(model, x), two(spectrum(x, how)))
-    streams(model, several, (1, 2))
+        assert_near(offline(model, x), real_and_imaginary(spectrum(x, how)))
+    assert_streams_equal(model, several, (1, 2))
 
 
 @pytest.mark.parametrize("how", [how for how in SHAPES if how.get("win_length") != 31], ids=shapes_of)
@@ -108,8 +108,8 @@ def test_istft_equals_numpy(how: dict[str, Any]) -> None:
     several = [spectrum(sound(length), how) for length in LENGTHS]
     model = istft(**{key: value for key, value in how.items() if key != "pad_mode"})
     for y in several:
-        near(offline(model, two(y).astype(np.float32)), inverse(y, how))
-    streams(model, [two(y).astype(np.float32) for y in several], (1, 2))
+        assert_near(offline(model, real_and_imaginary(y).astype(np.float32)), inverse(y, how))
+    assert_streams_equal(model, [real_and_imaginary(y).astype(np.float32) for y in several], (1, 2))
 
 
 @pytest.mark.parametrize("how", SHAPES, ids=shapes_of)
@@ -128,10 +128,10 @@ def test_equals_torch(how: dict[str, Any]) -> None:
     )
     scale = norm_of(how) if how.get("normalized") == "window" else 1.0
     y = offline(stft(**how), x)
-    near(y, torch.view_as_real(expected).numpy() / scale)
+    assert_near(y, torch.view_as_real(expected).numpy() / scale)
     if how.get("win_length") != 31:
         back = istft(**{key: value for key, value in how.items() if key != "pad_mode"})
-        near(offline(back, y), torch.istft(expected, *args, **options).numpy())
+        assert_near(offline(back, y), torch.istft(expected, *args, **options).numpy())
 
 
 @pytest.mark.parametrize("layout", COMPLEX)
@@ -140,14 +140,14 @@ def test_spectra_of_every_layout_are_inverted(layout: str) -> None:
     x = sound(400, batch=2)
     y = spectrum(x, how)
     forward = stft(64, 32, layout=layout, shape="2,T")
-    near(offline(forward, x), laid(y, layout))
-    streams(forward, x, (2,))
+    assert_near(offline(forward, x), in_layout(y, layout))
+    assert_streams_equal(forward, x, (2,))
     text = ",".join(
         ["2", *({"F": "33", "T": "frames", "2": "2", "2F": "66"}[axis] for axis in layout.split(","))]
     )
     back = istft(64, 32, layout=layout, shape=text)
-    near(offline(back, laid(y, layout).astype(np.float32)), inverse(y, how))
-    streams(back, laid(y, layout).astype(np.float32), (2,))
+    assert_near(offline(back, in_layout(y, layout).astype(np.float32)), inverse(y, how))
+    assert_streams_equal(back, in_layout(y, layout).astype(np.float32), (2,))
 
 
 @pytest.mark.parametrize("layout", ["F,T", "T,F"])
@@ -157,13 +157,13 @@ def test_real_and_imaginary_parts_apart(layout: str) -> None:
     y = spectrum(x, {"n_fft": 64, "hop": 32})
     turned = y if layout == "F,T" else y.swapaxes(1, 2)
     outputs = model.run(x)
-    near(outputs["real"], turned.real)
-    near(outputs["imaginary"], turned.imag)
-    streams(model, x)
+    assert_near(outputs["real"], turned.real)
+    assert_near(outputs["imaginary"], turned.imag)
+    assert_streams_equal(model, x)
     back = istft(64, 32, parts="apart", layout=layout)
     feeds = {"x": outputs["real"], "imaginary": outputs["imaginary"]}
-    near(offline(back, feeds), inverse(y, {"n_fft": 64, "hop": 32}))
-    streams(back, feeds)
+    assert_near(offline(back, feeds), inverse(y, {"n_fft": 64, "hop": 32}))
+    assert_streams_equal(back, feeds)
 
 
 @pytest.mark.parametrize("layout", ["F,T", "T,F"])
@@ -173,13 +173,13 @@ def test_magnitude_and_phase(layout: str) -> None:
     y = spectrum(x, {"n_fft": 64, "hop": 32})
     turned = y if layout == "F,T" else y.swapaxes(1, 2)
     outputs = model.run(x)
-    near(outputs["magnitude"], np.abs(turned))
-    near(np.exp(1j * outputs["phase"]), np.exp(1j * np.angle(turned)), 1e-3)
+    assert_near(outputs["magnitude"], np.abs(turned))
+    assert_near(np.exp(1j * outputs["phase"]), np.exp(1j * np.angle(turned)), 1e-3)
     assert np.abs(outputs["phase"]).max() <= np.float32(np.pi)
     back = istft(64, 32, parts="polar", layout=layout)
     feeds = {"x": outputs["magnitude"], "phase": outputs["phase"]}
-    near(offline(back, feeds), inverse(y, {"n_fft": 64, "hop": 32}))
-    streams(back, feeds)
+    assert_near(offline(back, feeds), inverse(y, {"n_fft": 64, "hop": 32}))
+    assert_streams_equal(back, feeds)
 
 
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
@@ -190,19 +190,24 @@ def test_rfft_equals_numpy(norm: Any, n: int, size: int) -> None:
     window = window_values("w", "hann", n)
     filled = np.pad(frames[..., :n].astype(np.float64), ((0, 0), (0, 0), (0, max(0, n - size)))) * window
     expected = np.fft.rfft(filled, n, norm=norm)
-    near(offline(model, frames), two(expected))
-    streams(model, frames)
+    assert_near(offline(model, frames), real_and_imaginary(expected))
+    assert_streams_equal(model, frames)
     back = irfft(n, norm, layout="T,F,2")
-    near(offline(back, two(expected).astype(np.float32)), np.fft.irfft(expected, n, norm=norm))
-    streams(back, two(expected).astype(np.float32))
+    assert_near(
+        offline(back, real_and_imaginary(expected).astype(np.float32)), np.fft.irfft(expected, n, norm=norm)
+    )
+    assert_streams_equal(back, real_and_imaginary(expected).astype(np.float32))
 
 
 def test_whole_transforms_of_frames() -> None:
     frames = sound(6 * 48).reshape(1, 6, 48)
     expected = np.fft.fft(frames.astype(np.float64))
-    near(offline(rfft(48, onesided=False, layout="T,F,2"), frames), two(expected))
+    assert_near(offline(rfft(48, onesided=False, layout="T,F,2"), frames), real_and_imaginary(expected))
     back = irfft(48, onesided=False, layout="T,F,2", window="hamming")
-    near(offline(back, two(expected).astype(np.float32)), frames * window_values("w", "hamming", 48))
+    assert_near(
+        offline(back, real_and_imaginary(expected).astype(np.float32)),
+        frames * window_values("w", "hamming", 48),
+    )
 
 
 def test_the_delay_leaves_out_zeros_of_the_window() -> None:
@@ -212,8 +217,8 @@ def test_the_delay_leaves_out_zeros_of_the_window() -> None:
         ({"n_fft": 512, "hop": 256}, 0),
         ({"n_fft": 512, "hop": 256, "window": "hamming"}, 1),
     ):
-        assert streams(stft(**how), x, (1,)) == {"spectrum": frames}
-    assert streams(stft(64, 32, window="hamming", center=False), x, (1,)) == {"spectrum": 1}
+        assert assert_streams_equal(stft(**how), x, (1,)) == {"spectrum": frames}
+    assert assert_streams_equal(stft(64, 32, window="hamming", center=False), x, (1,)) == {"spectrum": 1}
     assert istft(512, 128).pulsify().outputs[0].delay == 256, (
         "a frame waits for three others, less half of it"
     )
@@ -227,11 +232,11 @@ def test_lengths_of_transformed_sounds() -> None:
     how: dict[str, Any] = {"n_fft": 64, "hop": 16}
     for length, length_given in ((163, 167), (80, 87)):
         y = spectrum(sound(length), how)
-        near(offline(model, two(y).astype(np.float32)), inverse(y, how, length_given))
-        streams(model, two(y).astype(np.float32))
+        assert_near(offline(model, real_and_imaginary(y).astype(np.float32)), inverse(y, how, length_given))
+        assert_streams_equal(model, real_and_imaginary(y).astype(np.float32))
     fixed = istft(64, 16, length=100)
     y = spectrum(sound(163), how)
-    near(offline(fixed, two(y).astype(np.float32)), inverse(y, how, 100))
+    assert_near(offline(fixed, real_and_imaginary(y).astype(np.float32)), inverse(y, how, 100))
 
 
 def test_a_transform_and_its_inverse_give_the_sound() -> None:
@@ -242,11 +247,11 @@ def test_a_transform_and_its_inverse_give_the_sound() -> None:
         back = istft(64, 16, window=window, length="T", shape="1,33,T//16+1,2")
         both = pulse.chain(forward, back)
         for length in (33, 47, 48, 1000):
-            near(offline(both, x[:, :length].copy()), x[:, :length])
-        streams(both, x)
+            assert_near(offline(both, x[:, :length].copy()), x[:, :length])
+        assert_streams_equal(both, x)
         whole = pulse.chain(forward, istft(64, 16, window=window))
-        near(offline(whole, x), x[:, :992])
-        assert streams(whole, x) == {"sound": delay}
+        assert_near(offline(whole, x), x[:, :992])
+        assert assert_streams_equal(whole, x) == {"sound": delay}
     pulse.verify(both, pulse=16).require()
 
 

@@ -146,7 +146,7 @@ def of_all(path):
     path.chmod(0o1777)
 
 
-def given_away(path):
+def plant_folder_of_other_owner(path):
     path.mkdir(mode=0o755)
     os.chown(path, OTHER, -1)
 
@@ -159,7 +159,7 @@ def planted_link(path):
 
 
 def link_to_a_planted_one(path):
-    given_away(path.parent / "elsewhere")
+    plant_folder_of_other_owner(path.parent / "elsewhere")
     path.symlink_to(path.parent / "elsewhere")
 
 
@@ -176,7 +176,7 @@ def planted_inside(path):
         (of_all, "can be written to by other users"),
         *(
             pytest.param(plant, rf"belongs to another user \(uid {OTHER}\)", marks=root)
-            for plant in (given_away, planted_link, link_to_a_planted_one, planted_inside)
+            for plant in (plant_folder_of_other_owner, planted_link, link_to_a_planted_one, planted_inside)
         ),
     ],
 )
@@ -361,7 +361,7 @@ def uses_helper(x):
     return helper(x)
 
 
-def closing_over(value):
+def closure_of(value):
     return lambda x: x + value
 
 
@@ -371,8 +371,8 @@ def test_fingerprint_follows_helpers_globals_closures_and_constants(monkeypatch)
     monkeypatch.setitem(globals(), "OFFSET", 2)
     assert fingerprint.fingerprint(uses_helper) != before
     closures = [1, 2, np.arange(3), np.arange(3.0), helper, (helper, 1), [(helper, 2)], {"a": [uses_helper]}]
-    assert len({fingerprint.fingerprint(closing_over(value)) for value in closures}) == len(closures)
-    assert fingerprint.fingerprint(closing_over(1)) == fingerprint.fingerprint(closing_over(1))
+    assert len({fingerprint.fingerprint(closure_of(value)) for value in closures}) == len(closures)
+    assert fingerprint.fingerprint(closure_of(1)) == fingerprint.fingerprint(closure_of(1))
 
 
 def test_sources_hash_covers_the_sources_of_kernels(monkeypatch, tmp_path):

@@ -78,7 +78,7 @@ def test_other_arguments_raise(weigh, arguments, error):
         weigh(1, 2, 3, 4, 5, f=6)
 
 
-def beside(first, number, second):
+def distance_plus_number(first, number, second):
     """The distance of two objects, and a number more."""
     return first + number - second
 
@@ -106,7 +106,7 @@ def test_an_entry_may_keep_the_gil(keeps_gil):
 
 def test_an_entry_may_take_objects():
     """It gets their addresses, of any class, and holds none of them; the other arguments are ints."""
-    call = Entry("test.beside", beside, 3, gives_int=True, objects=(0, 2)).call
+    call = Entry("test.beside", distance_plus_number, 3, gives_int=True, objects=(0, 2)).call
     argument = object()
     before = sys.getrefcount(argument)
     for first, third in ((argument, "text"), (None, argument), (7, 1 << 80)):

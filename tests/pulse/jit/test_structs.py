@@ -81,9 +81,9 @@ def test_unknown_fields_are_refused() -> None:
     for name in ("frist", "few", "left"):
         with pytest.raises(AttributeError, match=f"Shared has no number '{name}'"):
             setattr(shared, name, 1)
-    with pytest.raises(AttributeError):
+    with pytest.raises(AttributeError, match="frist"):
         _ = shared.frist
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="frist"):
         shared.address_of("frist")
     with pytest.raises(TypeError, match=r"Bad\.words: structs have another meaning for it"):
         type("Bad", (Struct,), {"__annotations__": {"words": int}})

@@ -224,8 +224,8 @@ def test_an_archive_that_unpacks_to_too_much() -> None:
         pulse.load(content)
 
 
-def test_a_damaged_archive() -> None:
+def test_a_damaged_archive_is_refused() -> None:
     content = archive(graph("x = external(shape = [1]); y = x;"))
     for length in range(1, 60):
-        with pytest.raises(LoadError):
+        with pytest.raises(LoadError, match="the archive is damaged"):
             pulse.load(content[:-length])

@@ -13,7 +13,7 @@ from tests.pulse.cases.control import BOOL, F32, I64, branches, graph, iteration
 X = floats("x", 2, 5, 3)
 
 
-def chosen(then: str, other: str) -> ModelProto:
+def model_with_branch(then: str, other: str) -> ModelProto:
     """A branch that an input chooses."""
     return model([node("If", "c", **branches(then, other))], {"x": X, "c": np.array(True)})
 
@@ -33,7 +33,7 @@ def test_the_branch_that_is_not_taken_is_not_read() -> None:
 
 def test_a_fixed_input_chooses() -> None:
     """An input that is given once makes the condition constant."""
-    typed = pulse.load(chosen("Flatten", "Relu"), constants={"c": False}).analyse()
+    typed = pulse.load(model_with_branch("Flatten", "Relu"), constants={"c": False}).analyse()
     assert [node.op.name for node in typed.graph.nodes if node.inputs] == ["relu"]
 
 
@@ -41,12 +41,12 @@ def test_branches_that_differ_are_refused() -> None:
     with pytest.raises(
         LoadError, match=r"y \(If\): its condition c is only known while running, and the branches differ"
     ):
-        pulse.load(chosen("Flatten", "Relu")).analyse()
+        pulse.load(model_with_branch("Flatten", "Relu")).analyse()
 
 
 def test_a_branch_that_does_not_load_is_told() -> None:
     with pytest.raises(LoadError, match=r"the else_branch does not load: .*Multinomial"):
-        pulse.load(chosen("Relu", "Multinomial")).analyse()
+        pulse.load(model_with_branch("Relu", "Multinomial")).analyse()
 
 
 def loop_model(count: int, body: object, stream: dict[str, int] | None = None) -> ModelProto:

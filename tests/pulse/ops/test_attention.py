@@ -79,7 +79,7 @@ def test_pulses_of_banded_attention_equal_the_whole(period: int, width: int, bac
     clock = Clock(symbol)
     pulses = -(-(frames + offset) // pulse)
 
-    def at(x: np.ndarray, first: int, count: int) -> np.ndarray:
+    def frames_from(x: np.ndarray, first: int, count: int) -> np.ndarray:
         rows = np.arange(first, first + count)
         inside = (rows >= 0) & (rows < frames)
         return np.where(inside[:, None], x[..., np.where(inside, rows, 0), :], np.float32(np.nan))
@@ -89,8 +89,8 @@ def test_pulses_of_banded_attention_equal_the_whole(period: int, width: int, bac
         first = number * pulse - offset
         if (number + 1) * pulse > frames:
             clock.end = frames
-        window = [at(x, first - back, pulse + width - 1) for x in (k, v)]
-        parts += stream.step([at(q, first, pulse), *window], stream.begin(), clock)
+        window = [frames_from(x, first - back, pulse + width - 1) for x in (k, v)]
+        parts += stream.step([frames_from(q, first, pulse), *window], stream.begin(), clock)
         clock.pulse += 1
     output = np.concatenate(parts, 1)
     np.testing.assert_allclose(output[:, offset : offset + frames], expected, 1e-5, 1e-6)

@@ -54,7 +54,7 @@ def test_every_case_streams() -> None:
 LAYERS = ("RNN", "GRU", "LSTM")
 
 
-def behind(op: str, first: list[NodeProto], outputs: str = "y h") -> list[NodeProto]:
+def layer_behind(op: str, first: list[NodeProto], outputs: str = "y h") -> list[NodeProto]:
     """``first`` makes z [1, C, L]; the layer runs over L."""
     over = node("Transpose", "z", "zt", perm=[2, 0, 1])
     names = "y h c" if op == "LSTM" and outputs == "y h" else outputs
@@ -81,7 +81,7 @@ def test_after_a_convolution(
         "k": floats("k", recurrent.I, 2, 3),
         "kb": floats("kb", recurrent.I),
     }
-    nodes = behind(op, [node("Conv", "x k kb", "z", pads=pads, strides=[stride])])
+    nodes = layer_behind(op, [node("Conv", "x k kb", "z", pads=pads, strides=[stride])])
     for length in (3, 4, 9, 30):
         feeds = {"x": floats(name, 1, 2, length)}
         outputs = "y h c" if op == "LSTM" else "y h"
@@ -98,7 +98,7 @@ def test_frames_in_front_of_the_stream_are_in_the_state(op: str, frames: int) ->
         "value": np.float32(0.3),
         "k": floats("k", 2, recurrent.H, frames + 1),
     }
-    layer = behind(op, [node("Pad", "x pads value", "z")], "s")
+    layer = layer_behind(op, [node("Pad", "x pads value", "z")], "s")
     turn = [node("Squeeze", "s axes", "flat"), node("Transpose", "flat", "ct", perm=[1, 2, 0])]
     constants["axes"] = np.array([1], np.int64)
     nodes = [*layer, *turn, node("Conv", "ct k", "y")]

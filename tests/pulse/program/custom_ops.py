@@ -91,10 +91,10 @@ class Total(Op):
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         sizes = tuple(int(dim) for dim in inputs[0].shape[:-1])
 
-        def at(offset: int, length: TDim, past: Sequence[Array] | None) -> "TotalPulses":
+        def make_total(offset: int, length: TDim, past: Sequence[Array] | None) -> "TotalPulses":
             return TotalPulses(sizes)
 
-        return Cumulative((axes[0],), at)
+        return Cumulative((axes[0],), make_total)
 
 
 @dataclass(frozen=True)

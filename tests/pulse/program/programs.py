@@ -117,7 +117,7 @@ def spawn_and_step(program: Program, pulses: int = 3) -> State:
     return state
 
 
-def same(left: dict[str, Array], right: dict[str, Array]) -> bool:
+def are_bit_identical(left: dict[str, Array], right: dict[str, Array]) -> bool:
     """Bit for bit."""
     return left.keys() == right.keys() and all(
         left[name].shape == right[name].shape and left[name].tobytes() == right[name].tobytes()

@@ -59,9 +59,11 @@ def test_streams_equal_the_offline_model_of_rounded_rows(name: str, form: str) -
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ["matmul", "GRU", "GRU_reset", "LSTM", "RNN"])
-def test_the_same_bits_for_every_pulse(name: str, form: str) -> None:
+def test_every_pulse_gives_the_same_bits(name: str, form: str) -> None:
     models = [in_pulses(stack(name), frames) for frames in (1, 5, 16)]
-    first, *others = (stream_whole(code_program(each, form=form), feeds_of(each, 33)) for each in models)
+    first, *others = (
+        stream_whole(code_program(pulsed, form=form), feeds_of(pulsed, 33)) for pulsed in models
+    )
     for other in others:
         for output, array in first.items():
             np.testing.assert_array_equal(other[output], array)
@@ -126,7 +128,7 @@ def test_lanes_equal_streams(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_file_has_the_activations(form: str) -> None:
+def test_a_file_keeps_the_form_of_the_activations(form: str) -> None:
     program = native(code_program(in_pulses(stack("LSTM"), 2), form=form))
     stored = Program.load(program.to_bytes())
     assert stored.activations == program.activations == stored.form == form
@@ -144,8 +146,8 @@ def test_a_file_has_the_activations(form: str) -> None:
 def test_the_loss_is_reported_and_exceeds_that_of_weights(name: str, form: str, least_db: int) -> None:
     pulsed = in_pulses(stack(name), 2)
     weights, both = (
-        {error.output: error.snr_db for error in rounding_errors(pulsed, form, activations=each)}
-        for each in ("f32", form)
+        {error.output: error.snr_db for error in rounding_errors(pulsed, form, activations=activations)}
+        for activations in ("f32", form)
     )
     for output, snr_db in both.items():
         assert least_db < snr_db < weights[output] + 1
@@ -195,7 +197,9 @@ def test_codes_of_the_author_keep_their_activations() -> None:
     nodes = [node("MatMul", "x codes", "a"), node("MatMul", "a w", "y")]
     proto = model(nodes, {"x": floats("x", 9, 64)}, weights, stream={"x": 0})
     rounded = [
-        each.op for each in native(code_program(in_pulses(proto, 2))).nodes if isinstance(each.op, RoundRows)
+        pulsed.op
+        for pulsed in native(code_program(in_pulses(proto, 2))).nodes
+        if isinstance(pulsed.op, RoundRows)
     ]
     assert len(rounded) == 1
 

@@ -1,4 +1,4 @@
-"""Compiled kernels, looked at from inside: they call nothing, fail never, and their loops use whole registers."""
+"""The machine code of kernels: they call nothing, cannot fail, and their loops use whole registers."""
 
 import math
 import re
@@ -91,8 +91,7 @@ def test_functions_that_need_python_are_refused(body: Any) -> None:
         plain(body, types.float64(types.int64))
 
 
-def test_the_check_finds() -> None:
-    """A function of the C library."""
+def test_a_call_of_the_c_library_is_found() -> None:
     with pytest.raises(AssertionError, match="calls tanh"):
         check_calls(plain(lambda x: math.tanh(x), types.float64(types.float64)), allowed=set())
 
@@ -111,7 +110,7 @@ def test_loops_use_whole_registers(name: str) -> None:
         assert vector_loops(name, machine, machine.moves if name in MOVES else machine.arithmetic)
 
 
-def test_the_tables_name_kernels() -> None:
+def test_the_tables_name_only_kernels_of_pulse() -> None:
     assert {*NO_VECTORS, *PLAIN_LOOPS, *MOVES, *MAIN} <= set(OURS)
 
 
@@ -154,8 +153,7 @@ def test_small_weights_are_not_widened_one_by_one(name: str) -> None:
         assert max(sum("vdpbf16ps" in line for line in body) for body in halves) >= 8
 
 
-def test_a_loop_is_a_jump_back() -> None:
-    """Innermost ones only; jumps forward are none."""
+def test_only_innermost_jumps_back_are_loops() -> None:
     text = """
 .LBB0_1:
     movl %eax, %ebx
@@ -171,7 +169,7 @@ def test_a_loop_is_a_jump_back() -> None:
     assert [line.split()[0] for line in body] == [".LBB0_2:", "vaddps", "jne"]
 
 
-def test_scalar_loops_are_seen_as_such() -> None:
+def test_a_loop_that_sums_in_order_has_no_vector_arithmetic() -> None:
     """A sum in order, which may not be reordered, has no vector arithmetic in its loop."""
     machine = host()
 

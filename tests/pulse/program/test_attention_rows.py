@@ -34,27 +34,27 @@ def attention(middle: list[onnx.NodeProto], outputs: str = "y") -> onnx.ModelPro
         node("Transpose", "means", "back", perm=[0, 2, 1, 3]),
         node("Reshape", "back joined", "y"),
     ]
-    used = {name for each in nodes for name in each.input}
+    used = {name for proto in nodes for name in proto.input}
     constants = {name: value for name, value in CONSTANTS.items() if name in used}
     fed = {"x": floats("x", FRAMES, BANDS, HEADS * CHANNELS)}
     return model(nodes, fed, constants, stream={"x": 0}, outputs=outputs)
 
 
-def kernels(proto: onnx.ModelProto) -> list[str]:
-    """The kernels of the program, after proving that it streams as offline."""
+def kernels_of_proved(proto: onnx.ModelProto) -> list[str]:
+    """The kernels of a program that was proved to stream as offline."""
     pulse.verify(proto, pulse=2, lengths=(1, 2, 5)).require()
     program = pulse.stream(proto, pulse=2)
     assert isinstance(program, NativeProgram)
     return [row.kernel for row in program.instructions]
 
 
-def test_one_instruction_that_writes_for_its_reader() -> None:
-    names = kernels(attention([*SCORES, *MEANS]))
+def test_attention_is_one_instruction_that_writes_for_its_reader() -> None:
+    names = kernels_of_proved(attention([*SCORES, *MEANS]))
     assert names.count("whole_attention") == names.count("copy") == 1  # the copy makes queries neighbours
     assert not {"matmul", "softmax_rows", "chain"} & set(names)
 
 
-def test_scales_of_queries_and_values() -> None:
+def test_scales_of_queries_and_values_join_the_instruction() -> None:
     scores = [node("Mul", "q scale", "scaled_q"), node("MatMul", "scaled_q kt", "scaled")]
     means = [
         node("Mul", "v scale", "scaled_v"),
@@ -62,7 +62,7 @@ def test_scales_of_queries_and_values() -> None:
         node("MatMul", "p scaled_v", "m"),
         node("Mul", "m scale", "means"),
     ]
-    names = kernels(attention([*scores, *means]))
+    names = kernels_of_proved(attention([*scores, *means]))
     assert "whole_attention" in names
     assert "softmax_rows" not in names
 
@@ -77,17 +77,18 @@ def test_scales_of_queries_and_values() -> None:
         ([*SCORES, node("Relu", "scaled", "r"), node("Softmax", "r", "p", axis=-1), MEANS[1]], "y"),
     ],
 )
-def test_what_stays_apart(middle: list[onnx.NodeProto], outputs: str) -> None:
-    names = kernels(attention(middle, outputs))
+def test_attention_whose_parts_are_needed_otherwise_stays_separate(
+    middle: list[onnx.NodeProto], outputs: str
+) -> None:
+    names = kernels_of_proved(attention(middle, outputs))
     assert "whole_attention" not in names
     assert "softmax_rows" in names
 
 
-def test_lanes_that_step_in_blocks() -> None:
-    """Sixteen streams with interleaved memories compute what each computes alone."""
+def test_sixteen_interleaved_lanes_equal_streams() -> None:
     program = pulse.stream(attention([*SCORES, *MEANS]), pulse=1)
     lanes, alone = program.spawn_many(16), [program.spawn() for _ in range(16)]
     for step in range(4):
         x = floats(f"lanes{step}", 16, 1, BANDS, HEADS * CHANNELS)
-        expected = np.stack([state.step({"x": each})["y"] for state, each in zip(alone, x)])
+        expected = np.stack([state.step({"x": lane})["y"] for state, lane in zip(alone, x)])
         np.testing.assert_allclose(lanes.step({"x": x})["y"], expected, 1e-5, 1e-6)

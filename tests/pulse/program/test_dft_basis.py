@@ -87,7 +87,7 @@ def test_real_bins_have_no_imaginary_part(length: int) -> None:
     assert dft.bins.factors[1, 0] == 0 and dft.bins.factors[1, -1] == 0 and dft.bins.factors[1, 1:-1].all()
 
 
-def test_other_matrices_are_not() -> None:
+def test_other_matrices_are_not_recognised() -> None:
     transform = arrange_parts(dft_matrix(128, 1, 128, 65, False), "turns", "turns")
     bent = transform.copy()
     bent[3, 7] += 1e-4
@@ -182,8 +182,8 @@ def test_a_convolution_with_a_windowed_basis_streams_as_a_transform(order: str) 
     pulse.verify(proto, pulse=256).require()
 
 
-def test_a_loud_row_or_column_hides_no_others() -> None:
-    """Beside numbers of 1e7, any others are less than the rounding of the whole; they are not less than their own."""
+def test_a_loud_row_or_column_does_not_hide_a_difference_in_others() -> None:
+    """A difference is compared with its own row and column, not with the largest element of the matrix."""
     rng = np.random.default_rng(5)
     size = 256
     column = rng.standard_normal((size, size + 2)).astype(np.float32)

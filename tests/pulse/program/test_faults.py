@@ -31,11 +31,11 @@ def test_each_op_reports_its_faults(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_faults_are_counted(name: str) -> None:
+def test_faults_of_a_stream_that_only_counts_are_those_offline(name: str) -> None:
     """A stream that only counts gives in the end what the offline run tells, in both backends."""
     typed, feeds, value = CASES[name]()
     wrong = faulty(typed, feeds, value, 2, 5, 28)
-    with pytest.raises(FaultError) as offline:
+    with pytest.raises(FaultError, match=r"^the ") as offline:
         typed.run(wrong)
     for program in programs(typed, 1, 4):
         state = program.spawn()
@@ -55,7 +55,7 @@ def test_faults_are_counted(name: str) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_stream_that_failed(backend: str) -> None:
+def test_a_stream_with_a_fault_is_refused_until_reset_or_restored(backend: str) -> None:
     """It takes no more until it is reset, or a snapshot is restored; the counts are part of a snapshot."""
     typed, feeds, value = gather()
     program = compile_model(pulsify(typed, pulse=4), backend)
@@ -83,8 +83,7 @@ def test_a_stream_that_failed(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("count", [1, 3, 11])
-def test_a_lane_that_fails_is_named(backend: str, count: int) -> None:
-    """A lane that fails is named; the others have stepped, and go on."""
+def test_a_lane_with_a_fault_is_named_and_the_others_continue(backend: str, count: int) -> None:
     typed, feeds, value = gather()
     lanes = compile_model(pulsify(typed, pulse=4), backend).spawn_many(count)
     well = np.repeat(feeds["i"][None, ..., :4], count, 0)
@@ -106,8 +105,7 @@ def test_a_lane_that_fails_is_named(backend: str, count: int) -> None:
     np.testing.assert_array_equal(lanes.step(well)["the"][-1], expected)
 
 
-def test_a_proof_fails() -> None:
-    """Where the stream finds a fault that the offline model does not have."""
+def test_a_proof_fails_if_only_the_stream_has_a_fault() -> None:
     typed, _, _ = gather()
     pulsed = pulsify(typed, pulse=4)
     lying, _, _ = lookup("1,2,T,i64", I64, 0)

@@ -1,4 +1,4 @@
-"""Elementwise ops behind a product run inside of it, and give what they gave outside."""
+"""Elementwise ops that follow a product become part of its instruction; the outputs do not change."""
 
 from typing import Any
 
@@ -46,13 +46,13 @@ def build_model(
     nodes: list[onnx.NodeProto], x: Array | None = None, axis: int = 2, outputs: str = "y"
 ) -> onnx.ModelProto:
     fed = floats("x", 1, 5, FRAMES) if x is None else x
-    used = {name for each in nodes for name in each.input}
+    used = {name for proto in nodes for name in proto.input}
     constants = {name: value for name, value in WEIGHTS.items() if name in used}
     return model(nodes, {"x": fed}, constants, stream={"x": axis}, outputs=outputs)
 
 
-def kernels(proto: onnx.ModelProto) -> list[str]:
-    """The kernels of the program, after proving that it streams as offline."""
+def kernels_of_proved(proto: onnx.ModelProto) -> list[str]:
+    """The kernels of a program that was proved to stream as offline."""
     pulse.verify(proto, pulse=2, lengths=LENGTHS).require()
     program = pulse.stream(proto, pulse=2)
     assert isinstance(program, NativeProgram)
@@ -64,14 +64,16 @@ def kernels(proto: onnx.ModelProto) -> list[str]:
 def test_activations_join_the_product(op: str, kernel: str) -> None:
     group = 5 if kernel != "k" else 1
     conv = node("Conv", f"x {kernel}", "c", pads=[2, 0], group=group)
-    assert "chain" not in kernels(build_model([conv, node(op, "c", **UNARY[op])]))
+    assert "chain" not in kernels_of_proved(build_model([conv, node(op, "c", **UNARY[op])]))
 
 
 @pytest.mark.parametrize("kernel", ["k", "kd"])
 @pytest.mark.parametrize("product", ["c s", "s c"])
-def test_a_tensor_times_its_sigmoid(kernel: str, product: str) -> None:
+def test_a_tensor_times_its_sigmoid_joins_the_product(kernel: str, product: str) -> None:
     conv = node("Conv", f"x {kernel}", "c", pads=[2, 0], group=1 if kernel == "k" else 5)
-    assert "chain" not in kernels(build_model([conv, node("Sigmoid", "c", "s"), node("Mul", product)]))
+    assert "chain" not in kernels_of_proved(
+        build_model([conv, node("Sigmoid", "c", "s"), node("Mul", product)])
+    )
 
 
 @pytest.mark.parametrize(
@@ -84,11 +86,11 @@ def test_a_tensor_times_its_sigmoid(kernel: str, product: str) -> None:
     ids=["square", "the sigmoid again", "the tensor again"],
 )
 def test_other_products_of_a_sigmoid_stay_separate(after: list[onnx.NodeProto], chains: int) -> None:
-    assert kernels(build_model([CONV, node("Sigmoid", "c", "s"), *after])).count("chain") == chains
+    assert kernels_of_proved(build_model([CONV, node("Sigmoid", "c", "s"), *after])).count("chain") == chains
 
 
 @pytest.mark.parametrize("stride", [1, 2, 4])
-def test_transposed_convolutions(stride: int) -> None:
+def test_steps_join_transposed_convolutions(stride: int) -> None:
     nodes = [
         node("ConvTranspose", "x t", "c", strides=[stride], pads=[0, 4 - stride]),
         node("Add", "c each", "biased"),
@@ -97,33 +99,32 @@ def test_transposed_convolutions(stride: int) -> None:
         node("Tanh", "sum"),
     ]
     before = node("ConvTranspose", "x tb", "before", strides=[stride], pads=[0, 4 - stride])
-    names = kernels(build_model([before, *nodes]))
+    names = kernels_of_proved(build_model([before, *nodes]))
     assert "chain" not in names and names.count("product") == 2
 
 
 @pytest.mark.parametrize("frames", [1, 2])
-def test_a_batch_of_transposed_convolutions(frames: int) -> None:
-    """All phases of all of them in one product."""
+def test_a_batch_of_transposed_convolutions_is_one_product(frames: int) -> None:
     nodes = [node("ConvTranspose", "x t", "c", strides=[2], pads=[0, 2]), node("Relu", "c")]
     proto = build_model(nodes, floats("x", 3, 5, FRAMES))
     report = pulse.verify(proto, pulse=frames, lengths=(1, 6, 11))
     assert report.equal, report
-    assert kernels(proto).count("product") == 1
+    assert kernels_of_proved(proto).count("product") == 1
 
 
-def test_a_transposed_convolution_of_each_channel() -> None:
+def test_a_transposed_convolution_of_each_channel_is_one_depthwise_row() -> None:
     transposed = node("ConvTranspose", "x td", "c", pads=[0, 2], group=5)
-    assert kernels(build_model([transposed, node("Relu", "c")])).count("depthwise") == 1
+    assert kernels_of_proved(build_model([transposed, node("Relu", "c")])).count("depthwise") == 1
 
 
 @pytest.mark.parametrize("exponent", [2.0, 0.5, 1.7, 0.1])
-def test_powers_of_one_constant(exponent: float) -> None:
+def test_a_power_of_one_constant_is_one_chain(exponent: float) -> None:
     x = np.abs(floats("x", 1, 5, FRAMES)) + np.float32(0.1)
     proto = model([node("Pow", "x p")], {"x": x}, {"p": np.float32([[[exponent]]])}, stream={"x": 2})
-    assert kernels(proto).count("chain") == 1
+    assert kernels_of_proved(proto).count("chain") == 1
 
 
-def test_slopes_biases_and_several_steps() -> None:
+def test_slopes_biases_and_several_steps_join_the_convolution() -> None:
     nodes = [
         CONV,
         node("Add", "c each", "biased"),
@@ -132,10 +133,10 @@ def test_slopes_biases_and_several_steps() -> None:
         node("Sigmoid", "sum"),
     ]
     before = node("Conv", "x kb", "before", pads=[2, 0])
-    assert "chain" not in kernels(build_model([before, *nodes]))
+    assert "chain" not in kernels_of_proved(build_model([before, *nodes]))
 
 
-def test_a_matrix_product_with_bias_and_residual() -> None:
+def test_a_bias_and_a_residual_join_the_matrix_product() -> None:
     nodes = [
         node("MatMul", "x mb", "first"),
         node("Add", "first row", "h"),
@@ -144,10 +145,10 @@ def test_a_matrix_product_with_bias_and_residual() -> None:
         node("Relu", "biased", "r"),
         node("Add", "r h"),
     ]
-    assert "chain" not in kernels(build_model(nodes, floats("rows", 1, FRAMES, 5), axis=1))
+    assert "chain" not in kernels_of_proved(build_model(nodes, floats("rows", 1, FRAMES, 5), axis=1))
 
 
-def test_a_bias_after_the_sum_of_two_products() -> None:
+def test_a_bias_after_the_sum_of_two_products_joins_one_of_them() -> None:
     """The gates of a recurrent layer that is written as its parts."""
     nodes = [
         node("MatMul", "x mb", "first"),
@@ -156,7 +157,7 @@ def test_a_bias_after_the_sum_of_two_products() -> None:
         node("Add", "sum row", "biased"),
         node("Sigmoid", "biased"),
     ]
-    names = kernels(build_model(nodes, floats("rows", 1, FRAMES, 5), axis=1))
+    names = kernels_of_proved(build_model(nodes, floats("rows", 1, FRAMES, 5), axis=1))
     assert names.count("product") == 2
     assert "chain" not in names
 
@@ -169,7 +170,7 @@ def test_a_bias_after_a_function_is_not_moved_before_it() -> None:
         node("Add", "first r", "sum"),
         node("Add", "sum row"),
     ]
-    assert "chain" in kernels(build_model(nodes, floats("rows", 1, FRAMES, 5), axis=1))
+    assert "chain" in kernels_of_proved(build_model(nodes, floats("rows", 1, FRAMES, 5), axis=1))
 
 
 @pytest.mark.parametrize(
@@ -184,16 +185,26 @@ def test_gates_join_the_convolution(left: str | None, right: str | None) -> None
         *([node(right, "b", "g")] if right else []),
         node("Mul", f"{'f' if left else 'a'} {'g' if right else 'b'}"),
     ]
-    names = kernels(build_model(nodes))
+    names = kernels_of_proved(build_model(nodes))
     assert "chain" not in names and names.count("product") == 1
 
 
 @pytest.mark.parametrize(
     "nodes",
     [
-        [CONV, node("Relu", "c", "r"), node("Add", "r c")],  # two readers
-        [CONV, node("Mul", "c each")],  # no step
-        [CONV, node("Add", "c later"), node("Conv", "x kb", "later", pads=[2, 0])][::-1],
+        [CONV, node("Mul", "c each")],
+        [node("Conv", "x kb", "later", pads=[2, 0]), CONV, node("Add", "c later")],
+    ],
+    ids=["constant factors", "another product"],
+)
+def test_constant_factors_and_other_products_join_the_product(nodes: list[onnx.NodeProto]) -> None:
+    assert "chain" not in kernels_of_proved(build_model(nodes))
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [CONV, node("Relu", "c", "r"), node("Add", "r c")],
         [
             node("Conv", "x kb", "p", pads=[2, 0]),
             CONV,
@@ -202,12 +213,12 @@ def test_gates_join_the_convolution(left: str | None, right: str | None) -> None
             node("Mul", "s q"),
         ],
     ],
+    ids=["the product", "another product"],
 )
-def test_steps_that_do_not_fit_stay_outside(nodes: list[onnx.NodeProto]) -> None:
-    ordered = sorted(nodes, key=lambda each: each.output[0] == "y")
-    assert kernels(build_model(ordered))
+def test_steps_whose_operand_is_read_twice_stay_separate(nodes: list[onnx.NodeProto]) -> None:
+    assert kernels_of_proved(build_model(nodes)).count("chain") == 1
 
 
-def test_a_wire_that_is_asked_for_is_there() -> None:
+def test_wires_that_are_outputs_are_computed() -> None:
     proto = build_model([CONV, node("Relu", "c", "r"), node("Tanh", "r")], outputs="y c r")
-    assert kernels(proto).count("product") == 1
+    assert kernels_of_proved(proto).count("product") == 1

@@ -1,4 +1,4 @@
-"""Which frames are looked at for faults: those of the stream, and no others."""
+"""All frames of the stream are checked for faults, and no others."""
 
 from collections.abc import Callable
 
@@ -26,8 +26,8 @@ from tests.pulse.program.faulty_models import (
 
 
 @pytest.mark.parametrize("frames", [1, 4, 5])
-def test_frames_that_are_cut_off(frames: int) -> None:
-    """The last token is looked up only where another one follows: -100 at the end is no fault."""
+def test_frames_that_are_cut_off_are_not_checked(frames: int) -> None:
+    """A token is looked up only if another one follows: -100 at the end is no fault."""
     for tail in (1, 3):
         builder = ModelBuilder(i="T,i64")
         length = builder.length(builder["i"], 0)
@@ -70,7 +70,7 @@ GARBAGE = [garbage_before_the_start, garbage_behind_the_end, garbage_of_a_window
 
 
 @pytest.mark.parametrize("make", GARBAGE)
-def test_frames_outside_of_the_stream(make: Callable[[ModelBuilder], OutletId]) -> None:
+def test_frames_outside_of_the_stream_are_not_checked(make: Callable[[ModelBuilder], OutletId]) -> None:
     for kind in ("div", "mod"):
         builder = ModelBuilder(i="1,2,T,i64")
         divisor = make(builder)
@@ -87,7 +87,7 @@ def test_frames_outside_of_the_stream(make: Callable[[ModelBuilder], OutletId]) 
                     np.testing.assert_array_equal(values, expected[name])
 
 
-def test_a_fault_that_no_output_shows() -> None:
+def test_frames_that_no_output_shows_are_checked() -> None:
     """Offline every frame of a wire is computed, so a stream looks at every frame too."""
     builder = ModelBuilder(i="T,i64")
     the = builder.add("the", Gather(0), builder.constant(table(ROWS, 3), "rows"), builder["i"])
@@ -103,8 +103,8 @@ def test_a_fault_that_no_output_shows() -> None:
                 stream_whole(program, {"i": x})
 
 
-def test_constants_given_once() -> None:
-    """An index that does not stream is looked at in every pulse."""
+def test_a_constant_index_is_checked_in_every_pulse() -> None:
+    """The index of row 7 of 7 rows fails in pulse 0 already."""
     builder = ModelBuilder(x="1,2,T", i="1,i64")
     row = builder.add("the", Gather(0), builder.constant(table(ROWS, 2, 1), "rows"), builder["i"])
     typed = builder.model(builder.each("add", builder["x"], row, name="y"))
@@ -114,7 +114,7 @@ def test_constants_given_once() -> None:
             program.spawn({"i": np.array([ROWS])}).step(np.zeros((1, 2, 4), F32))
 
 
-def test_known_before_the_stream_begins() -> None:
+def test_a_fault_in_the_prefix_is_refused() -> None:
     builder = ModelBuilder(i="1,2,T,i64")
     the = builder.add(
         "the", Gather(0), builder.constant(table(ROWS, 3), "rows"), builder.pad(builder["i"], (2, 0), fill=9)
@@ -123,8 +123,8 @@ def test_known_before_the_stream_begins() -> None:
         pulsify(builder.model(the), pulse=4)
 
 
-def test_the_last_frames() -> None:
-    """They are looked at in the last pulse, and as many as there are; the buffer holds zeros before."""
+def test_the_last_frames_are_checked_in_the_last_pulse() -> None:
+    """Not before: until then their buffer holds zeros, which are no divisors."""
     builder = ModelBuilder(i="1,1,T,i64")
     last = builder.add(
         "last", Slice(2, builder.length(builder["i"]) - 3, builder.length(builder["i"])), builder["i"]

@@ -1,4 +1,4 @@
-"""Where tensors lie: joined slices and reshaped channels that are read where they are, copies in order or in runs."""
+"""Layouts of tensors: when slices, joins and reshapes need a copy, and when their readers read in place."""
 
 from typing import Any
 
@@ -36,11 +36,11 @@ GIVEN: dict[str, Array] = {
 }
 
 
-def kernels(
+def kernels_of_proved(
     nodes: list[onnx.NodeProto], x: Array, axis: int, weights: dict[str, Array], frames: int
 ) -> list[str]:
-    """The kernels of the program, after a proof that it streams as offline."""
-    used = {name for each in nodes for name in each.input}
+    """The kernels of a program that was proved to stream as offline."""
+    used = {name for proto in nodes for name in proto.input}
     constants = {name: value for name, value in weights.items() if name in used}
     proto = model(nodes, {"x": x}, constants, stream={"x": axis})
     report = pulse.verify(proto, pulse=frames, lengths=(1, 7, 12))
@@ -64,18 +64,20 @@ def kernels(
     ],
     ids=["1", "3", "padded", "transposed", "strided", "depthwise", "pointwise"],
 )
-def test_shifted_channels(frames: int, reader: onnx.NodeProto, copies: int) -> None:
+def test_convolutions_read_shifted_channels_in_place(
+    frames: int, reader: onnx.NodeProto, copies: int
+) -> None:
     """A convolution reads neighbours where they lie, behind another one that puts the channels innermost."""
     front = [node("Conv", "sound first", "x")]
-    nodes = [onnx.NodeProto.FromString(each.SerializeToString()) for each in (*front, *SHIFT, reader)]
+    nodes = [onnx.NodeProto.FromString(proto.SerializeToString()) for proto in (*front, *SHIFT, reader)]
     nodes[0].input[0], nodes[0].output[0] = "x", "inner"
     nodes[1].input[0] = "inner"
-    names = kernels(nodes, floats("x", 1, 4, FRAMES, 6), 2, GIVEN, frames)
+    names = kernels_of_proved(nodes, floats("x", 1, 4, FRAMES, 6), 2, GIVEN, frames)
     assert names.count("copy") == 2 + copies  # into the first convolution, and inside of the border
 
 
 @pytest.mark.parametrize("frames", [1, 3])
-def test_slices_that_are_joined_again(frames: int) -> None:
+def test_slices_that_are_joined_in_their_order_are_not_copied(frames: int) -> None:
     """In their order they are the tensor itself; in another one they are copied."""
     constants = {"zero": np.array([0]), "two": np.array([2]), "five": np.array([5])}
     cut = [node("Slice", "x zero two two_", "a"), node("Slice", "x two five two_", "b")]
@@ -83,11 +85,11 @@ def test_slices_that_are_joined_again(frames: int) -> None:
     x = floats("x", 1, FRAMES, 5)
     for order, copies in (("a b", 0), ("b a", 2), ("a a", 2)):
         nodes = [*cut, node("Concat", order, "joined", axis=2), node("Tanh", "joined")]
-        assert kernels(nodes, x, 1, constants, frames).count("copy") == copies
+        assert kernels_of_proved(nodes, x, 1, constants, frames).count("copy") == copies
 
 
 @pytest.mark.parametrize("frames", [1, 4])
-def test_stacked_parts_that_a_reshape_joins(frames: int) -> None:
+def test_stacked_parts_that_a_reshape_joins_are_views_or_pairs(frames: int) -> None:
     """Written so that the reshape is a view; one row puts the channels of two groups in turns."""
     constants = {
         "w": floats("w", 4, 6),
@@ -105,16 +107,16 @@ def test_stacked_parts_that_a_reshape_joins(frames: int) -> None:
             node("Reshape", "turned flat", "r"),
             node("Tanh", "r"),
         ]
-        names = kernels(nodes, x, 1, constants, frames)
+        names = kernels_of_proved(nodes, x, 1, constants, frames)
         assert (names.count("copy"), names.count("pairs")) == (copies, pairs)
 
 
 @pytest.mark.parametrize(("depth", "copies"), [(5, 1), (16, 0)])
 @pytest.mark.parametrize("frames", [1, 3])
-def test_products_of_few_terms(depth: int, copies: int, frames: int) -> None:
+def test_columns_of_products_of_few_terms_are_copied(depth: int, copies: int, frames: int) -> None:
     """Scores of 10 by 10: their columns become neighbours where the terms do not fill a vector."""
     nodes = [node("Transpose", "x", "turned", perm=(0, 1, 3, 2)), node("MatMul", "x turned")]
-    assert kernels(nodes, floats("x", 1, FRAMES, 10, depth), 1, {}, frames).count("copy") == copies
+    assert kernels_of_proved(nodes, floats("x", 1, FRAMES, 10, depth), 1, {}, frames).count("copy") == copies
 
 
 @pytest.mark.parametrize("frames", [1, 3])
@@ -130,7 +132,9 @@ def test_products_of_few_terms(depth: int, copies: int, frames: int) -> None:
     ],
     ids=["depthwise", "dilated", "strided", "groups", "beyond", "many weights"],
 )
-def test_padded_ends(kernel: tuple[int, ...], attributes: dict[str, Any], pieces: int, frames: int) -> None:
+def test_padded_ends_are_products_of_fewer_taps(
+    kernel: tuple[int, ...], attributes: dict[str, Any], pieces: int, frames: int
+) -> None:
     """Outputs near the ends have fewer taps; outputs of the padding alone, or of many weights, need a padded input."""
     nodes = [
         node("Conv", "x first", "inner"),
@@ -146,7 +150,7 @@ def test_padded_ends(kernel: tuple[int, ...], attributes: dict[str, Any], pieces
         "b": floats("b", kernel[0]),
     }
     constants |= {"w2": floats("w2", *kernel), "slope": floats("slope", kernel[0], 1, 1)}
-    names = kernels(nodes, floats("x", 1, 4, FRAMES, 120), 2, constants, frames)
+    names = kernels_of_proved(nodes, floats("x", 1, 4, FRAMES, 120), 2, constants, frames)
     assert sum(names.count(name) for name in ("product", "product_few", "depthwise")) == 1 + 2 * pieces
     margins = 2 if frames == 1 else 1  # of several frames, all of the tensor is filled
     assert names.count("fill") == (2 * margins if pieces == 1 else 0)
@@ -154,11 +158,15 @@ def test_padded_ends(kernel: tuple[int, ...], attributes: dict[str, Any], pieces
 
 @pytest.mark.parametrize("frames", [1, 3])
 @pytest.mark.parametrize(("pads", "dilation"), [([0, 1, 0, 1], 1), ([1, 0, 0, 2], 2), ([0, 3, 0, 0], 1)])
-def test_every_channel_transposed_by_itself(pads: list[int], dilation: int, frames: int) -> None:
+def test_a_transposed_convolution_by_channel_is_a_depthwise_row(
+    pads: list[int], dilation: int, frames: int
+) -> None:
     """An ordinary convolution with the flipped kernel, also where more is cut off than the kernel is long."""
     transposed = node("ConvTranspose", "x w b", "t", group=16, pads=pads, dilations=[1, dilation])
     constants = {"w": floats("w", 16, 1, 2, 3), "b": floats("b", 16)}
-    names = kernels([transposed, node("Relu", "t")], floats("x", 1, 16, FRAMES, 80), 2, constants, frames)
+    names = kernels_of_proved(
+        [transposed, node("Relu", "t")], floats("x", 1, 16, FRAMES, 80), 2, constants, frames
+    )
     assert "depthwise" in names and not {"product", "product_few"} & {*names} and "chain" not in names
 
 
@@ -169,7 +177,9 @@ def test_few_transposed_channels_are_one_product(pads: tuple[int, int], stride: 
     before, after = pads
     transposed = node("ConvTranspose", "x w b", "t", strides=[1, stride], pads=[0, before, 0, after])
     constants = {"w": floats("w", 6, 2, 1, 8), "b": floats("b", 2)}
-    names = kernels([transposed, node("Relu", "t")], floats("x", 1, 6, FRAMES, 9), 2, constants, frames)
+    names = kernels_of_proved(
+        [transposed, node("Relu", "t")], floats("x", 1, 6, FRAMES, 9), 2, constants, frames
+    )
     assert names.count("product") + names.count("product_few") == 1
 
 
@@ -179,7 +189,7 @@ def test_a_long_kernel_of_few_channels_is_split_into_two_products(channels: int,
     """Of 37 taps, 36 or 32 fill whole vectors; a product adds the others, and only then the activation follows."""
     constants = {"w": floats("w", channels, 1, 1, 37), "b": floats("b", channels)}
     nodes = [node("Conv", "x w b", "c"), node("Relu", "c")]
-    names = kernels(nodes, floats("x", 1, 1, FRAMES, 60), 2, constants, frames)
+    names = kernels_of_proved(nodes, floats("x", 1, 1, FRAMES, 60), 2, constants, frames)
     assert names.count("product_few") == names.count("product") == 1 and "chain" not in names
 
 
@@ -188,7 +198,7 @@ def test_padded_frames_are_copied_in_runs(mode: str) -> None:
     """One copy of the tensor, and one of all frames before it and after it."""
     x = floats("x", FRAMES, 1, 7)
     amounts = {"p": np.array([0, 0, 4, 0, 0, 5])}
-    names = kernels([node("Pad", "x p", mode=mode)], x, 0, amounts, 3)
+    names = kernels_of_proved([node("Pad", "x p", mode=mode)], x, 0, amounts, 3)
     assert names.count("copy") == 3
 
 
@@ -204,7 +214,7 @@ def test_padded_frames_are_copied_in_runs(mode: str) -> None:
     ],
     ids=["vectors", "turned", "ragged", "twice", "elementwise"],
 )
-def test_products_that_write_into_a_concatenation(
+def test_products_of_whole_vectors_write_into_a_concatenation(
     channels: int, order: str, other: onnx.NodeProto, copies: int, frames: int
 ) -> None:
     """The layer before a skip connection and the one after it write their rows where the next one reads both."""
@@ -220,7 +230,7 @@ def test_products_that_write_into_a_concatenation(
         node("Concat", order, "joined", axis=1),
         node("Conv", "joined u"),
     ]
-    names = kernels(nodes, floats("x", 1, 4, FRAMES, 9), 2, constants, frames)
+    names = kernels_of_proved(nodes, floats("x", 1, 4, FRAMES, 9), 2, constants, frames)
     assert names.count("copy") == 1 + copies  # into the first convolution
 
 
@@ -249,7 +259,7 @@ def test_channels_of_two_groups_are_shuffled_by_one_row(
         node("Conv", "channels u"),
     ]
     constants["w2"] = floats("w2", 8, 8, 1, 1)
-    names = kernels(nodes, floats("x", 1, 4, FRAMES, 6), 2, constants, frames)
+    names = kernels_of_proved(nodes, floats("x", 1, 4, FRAMES, 6), 2, constants, frames)
     assert names.count("pairs") == (not copies)
     assert names.count("copy") == 1 + copies  # into the first convolution
 
@@ -270,7 +280,7 @@ def test_channels_of_two_groups_are_shuffled_by_one_row(
 def test_sums_of_squares_are_one_row(
     square: onnx.NodeProto, axis: int, kind: str, other: str, expected: list[str], frames: int
 ) -> None:
-    """If the channels are kept; without a tensor of squares in between."""
+    """If the channels are kept and nothing else reads the squares; the last chain is the sum with ``v``."""
     constants: dict[str, Array] = {"w": floats("w", 8, 4, 1, 1), "two": np.array(2.0, np.float32)}
     constants |= {"three": np.array(3.0, np.float32), "over": np.array([axis])}
     reduced = node(kind, "s over", "m") if kind == "ReduceSum" else node(kind, "s", "m", axes=[axis])
@@ -278,11 +288,13 @@ def test_sums_of_squares_are_one_row(
     nodes[-1].output[0] = "v"
     nodes.append(node("Add", "m v"))
     constants["w2"] = floats("w2", 8, 8, 1, 1)
-    names = kernels(nodes, floats("x", 1, 4, FRAMES, 6), 2, constants, frames)
-    assert [name for name in names if name in ("chain", "pool", "reduce_rows")][: len(expected)] == expected
+    names = kernels_of_proved(nodes, floats("x", 1, 4, FRAMES, 6), 2, constants, frames)
+    assert [name for name in names if name in ("chain", "pool", "reduce_rows")] == [*expected, "chain"]
 
 
 @pytest.mark.parametrize("axes", [[4], [2], [0], [2, 4]], ids=str)
 def test_squares_whose_exponent_adds_axes_are_summed_over_their_own_axes(axes: list[int]) -> None:
     nodes = [node("Relu", "x", "a"), node("Pow", "a two", "s"), node("ReduceMean", "s", axes=axes)]
-    kernels(nodes, floats("x", 1, 4, FRAMES, 6), 2, {"two": np.full((1, 1, 1, 1, 1), 2, np.float32)}, 1)
+    kernels_of_proved(
+        nodes, floats("x", 1, 4, FRAMES, 6), 2, {"two": np.full((1, 1, 1, 1, 1), 2, np.float32)}, 1
+    )

@@ -51,13 +51,13 @@ def kernels(typed: TypedNetwork, pulse: int = 4) -> list[str]:
     return [row.kernel for row in NativeProgram(pulsify(typed, pulse=pulse)).instructions[:-1]]
 
 
-def test_every_op_without_a_kernel_is_named_at_once() -> None:
-    """And the way out works."""
+def test_all_ops_without_a_kernel_are_named_at_once() -> None:
+    """The way out that the message names works."""
     builder = ModelBuilder(x="1,2,T")
     x = builder.add("first", Odd(), builder["x"])
     x = builder.add("second", Stranger(), builder.each("relu", x))
     model = pulsify(builder.model(builder.add("third", Odd(), x)), pulse=4)
-    with pytest.raises(CompileError) as caught:
+    with pytest.raises(CompileError, match=r"first \(Odd\)") as caught:
         compile_model(model)
     message = str(caught.value)
     assert all(text in message for text in ("first (Odd)", "second (Stranger)", "third (Odd)"))
@@ -65,8 +65,8 @@ def test_every_op_without_a_kernel_is_named_at_once() -> None:
     assert compile_model(model, "numpy").spawn().step(np.zeros((1, 2, 4), np.float32))["third"].min() == 3
 
 
-def test_an_own_kernel_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here one that gives its input on."""
+def test_a_lowering_of_an_own_op_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This one returns its input."""
 
     def lower(cx: Lowering, node: object, op: Odd) -> list[Value]:
         return [cx.value(node.inputs[0])]  # type: ignore[attr-defined]
@@ -78,8 +78,7 @@ def test_an_own_kernel_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> Non
     np.testing.assert_array_equal(program.spawn().step(x)["odd"], x)
 
 
-def test_backends_have_names() -> None:
-    """An unknown one is refused with those that there are."""
+def test_unknown_backends_are_refused_with_the_known_ones() -> None:
     builder = ModelBuilder(x="1,2,T")
     model = pulsify(builder.model(builder.each("relu", builder["x"])), pulse=4)
     with pytest.raises(CompileError, match="no backend 'cuda'; choose numba, numpy or onnxruntime"):
@@ -186,7 +185,7 @@ def test_loops_are_merged_where_every_operand_allows_it(
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "i32"])
-def test_the_total_of_sums_that_do_not_stream(dtype: str) -> None:
+def test_the_total_of_sums_has_the_type_of_the_sums(dtype: str) -> None:
     """In the type of its sums, which is that of the kernel."""
     builder = ModelBuilder(x=f"1,T,5,{dtype}")
     sums = builder.add("sums", CumSum(2), builder["x"])
@@ -197,8 +196,7 @@ def test_the_total_of_sums_that_do_not_stream(dtype: str) -> None:
         assert np.array_equal(outputs[name], expected[:, :2])
 
 
-def test_bodies_that_are_not_looked_at() -> None:
-    """Nor are the bodies in them, whatever the numbers of their nodes."""
+def test_bodies_in_unchecked_scans_are_not_checked_either() -> None:
     indices, table = np.zeros((5, 3, 2), np.int64), np.zeros((4, 6), np.float32)
     inner = body([node("Gather", "table x_in", "y_out")], "x_in", "y_out")
     outer = body([node("Scan", "x_in", "y_out", body=inner, num_scan_inputs=1)], "x_in", "y_out")
@@ -209,13 +207,13 @@ def test_bodies_that_are_not_looked_at() -> None:
     ]
     typed = load(onnx_model(nodes, {"x": indices}, {"table": table}, 17, None, "y")).analyse()
     graph = static_model(typed).graph
-    scans = [each.id for each in graph.nodes if each.op.name == "Scan"]
+    scans = [scan.id for scan in graph.nodes if scan.op.name == "Scan"]
     assert len(scans) == 1
     assert len(lower_step(graph).builder.counted) == 1
     assert not lower_step(graph, unchecked=scans).builder.counted
 
 
-def test_numbers_around_a_product_of_tensors_cost_nothing() -> None:
+def test_factors_of_a_product_of_tensors_join_its_instruction() -> None:
     """It multiplies by them itself, unless something else reads a factor."""
     feeds = {"x": np.linspace(-1, 1, 5 * 6, dtype=np.float32).reshape(1, 5, 6)}
     constants = {

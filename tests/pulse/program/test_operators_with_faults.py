@@ -1,4 +1,4 @@
-"""Operators as files have them: which values have no result, and which have one."""
+"""Operators of ONNX files: which values are faults, and which have a result."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from tests.pulse.program.faulty_models import F32, I64, U8, Feeds, programs, tab
 
 @pytest.mark.parametrize("kind", ["shift_left", "shift_right"])
 @pytest.mark.parametrize("name", ["u8", "i8", "i32", "i64"])
-def test_shifts_have_results(kind: str, name: str) -> None:
+def test_shifts_by_any_number_have_results(kind: str, name: str) -> None:
     """By any number of places: ONNX's test cases say that no bit but the sign is left, for numbers below 0 too."""
     builder = ModelBuilder(x=f"T,{name}", n=f"T,{name}")
     typed = builder.model(builder.each(kind, builder["x"], builder["n"], name="y"))
@@ -33,7 +33,7 @@ def test_shifts_have_results(kind: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["i8", "i32"])
-def test_the_least_integer_by_minus_one(name: str) -> None:
+def test_the_least_integer_divided_by_minus_one_is_itself(name: str) -> None:
     builder = ModelBuilder(x=f"T,{name}", n=f"T,{name}")
     typed = builder.model(builder.each("div", builder["x"], builder["n"], name="y"))
     dtype = typed.inputs["x"].dtype
@@ -66,7 +66,7 @@ OPERATORS: dict[str, tuple[list[NodeProto], Feeds, Feeds, list[Any]]] = {
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators_count_their_faults(name: str) -> None:
-    """As a file has them; what is cut to a range has a result."""
+    """Values that are clipped to a range are no faults."""
     nodes, feeds, constants, wrong = OPERATORS[name]
     typed = pulse.load(model(nodes, feeds, constants, 17, {"i": 0})).analyse()
     expected = typed.run(feeds)["y"]
@@ -83,8 +83,7 @@ def test_operators_count_their_faults(name: str) -> None:
                     stream_whole(program, {"i": bad})
 
 
-def test_lengths_of_reversed_sequences() -> None:
-    """They are no more than there are frames, and not negative."""
+def test_lengths_of_reversed_sequences_beyond_the_frames_are_faults() -> None:
     x = table(5, 3)
     turned = node("ReverseSequence", "x i", "y", time_axis=0, batch_axis=1)
     typed = pulse.load(model([turned], {"x": x, "i": np.array([1, 5, 0])}, {}, 17)).analyse()
@@ -94,7 +93,7 @@ def test_lengths_of_reversed_sequences() -> None:
             typed.run({"x": x, "i": np.array([1, wrong, 0])})
 
 
-def test_each_place_of_an_index_has_its_own_axis() -> None:
+def test_each_part_of_an_index_is_checked_against_its_own_axis() -> None:
     shapes = [(2, 3, 4), (5, 2), (5, 4)]
     assert [check.high for check in ScatterND().checks(shapes, [F32, I64, F32])] == [1, 2]
     assert [check.column for check in GatherBatches(1).checks([(9, 3, 4), (9, 2)], [F32, I64])] == [0, 1]

@@ -14,7 +14,7 @@ from tests.pulse.cases.families import FAMILIES
 from tests.pulse.program.static_models import run_as_python, run_native, static_cases
 
 
-def check(name: str, outputs: dict[str, Array], expected_outputs: dict[str, Array]) -> None:
+def require_close(name: str, outputs: dict[str, Array], expected_outputs: dict[str, Array]) -> None:
     for output, expected in expected_outputs.items():
         assert outputs[output].dtype == expected.dtype, name
         np.testing.assert_allclose(outputs[output], expected, 1e-4, 1e-5, err_msg=name)
@@ -34,9 +34,9 @@ def test_three_runners_agree(family: str) -> None:
             continue
         with np.errstate(all="ignore"):
             expected = case.typed.run(feeds)
-        check(name, run_native(program, feeds), expected)
+        require_close(name, run_native(program, feeds), expected)
         if reached["python"] < 5 or reached["compiled"] % 7 == 0:
-            check(name, run_as_python(program, feeds), expected)
+            require_close(name, run_as_python(program, feeds), expected)
             reached["python"] += 1
         reached["compiled"] += 1
     assert reached["compiled"] > 5 * reached["refused"], reached

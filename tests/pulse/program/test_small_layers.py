@@ -1,4 +1,4 @@
-"""Small recurrent layers that do not wait for each other become one instruction, and give what each gave."""
+"""Small recurrent layers that do not depend on each other become one instruction; their outputs do not change."""
 
 import numpy as np
 import onnx
@@ -30,8 +30,8 @@ def gru(name: str, x: str, y: str, hidden: int, directions: int = 1, more: str =
     return layer
 
 
-def kernels(proto: onnx.ModelProto, pulse_frames: int) -> list[str]:
-    """The kernels of the program, after proving that it streams as offline."""
+def gru_kernels_of_proved(proto: onnx.ModelProto, pulse_frames: int) -> list[str]:
+    """The kernels of the GRUs of a program that was proved to stream as offline."""
     report = pulse.verify(proto, pulse=pulse_frames, lengths=(1, 7, 12))
     assert report.equal, report
     program = pulse.stream(proto, pulse=pulse_frames)
@@ -42,18 +42,18 @@ def kernels(proto: onnx.ModelProto, pulse_frames: int) -> list[str]:
 @pytest.mark.parametrize(
     ("hidden", "kernel"), [(1, "gru_fours"), (4, "gru_fours"), (5, "gru_eights"), (8, "gru_eights")]
 )
-def test_both_directions_within_a_frame(hidden: int, kernel: str) -> None:
+def test_both_directions_within_a_frame_are_one_instruction(hidden: int, kernel: str) -> None:
     nodes = [gru("a", "x", "both", hidden, 2), node("Add", "both both_h")]
     nodes.insert(1, node("Unsqueeze", "both_h first", "wide"))
     nodes[2] = node("Add", "both wide")
     constants = {**weights("a", 2, hidden, 3), "first": np.array([0])}
     proto = model(nodes, {"x": floats("x", 6, FRAMES, 3)}, constants, stream={"x": 1})
     for frames in (1, 3):
-        assert kernels(proto, frames) == [kernel]
+        assert gru_kernels_of_proved(proto, frames) == [kernel]
 
 
 def grouped_layers(hidden: int, directions: int, stream: int, more: str = "") -> onnx.ModelProto:
-    """Two layers on the halves of the features, joined, and the same again behind it."""
+    """Two layers on the halves of the features, joined, then two more on the halves of the result."""
     constants: dict[str, Array] = {"axis": np.array([2]), "middle": np.array([hidden]), "zero": np.array([0])}
     constants |= {"end": np.array([2 * hidden]), "first": np.array([1])}
     nodes: list[onnx.NodeProto] = []
@@ -73,34 +73,58 @@ def grouped_layers(hidden: int, directions: int, stream: int, more: str = "") ->
 
 
 @pytest.mark.parametrize(("hidden", "kernel"), [(4, "gru_fours"), (7, "gru_eights")])
-def test_groups_within_a_frame(hidden: int, kernel: str) -> None:
-    """The second pair waits for the first; both directions of both groups share a vector where they fit."""
-    assert kernels(grouped_layers(hidden, 2, 1), 2) == [kernel] * (2 if hidden == 4 else 4)
+def test_pairs_of_layers_within_a_frame_are_merged_if_they_fit(hidden: int, kernel: str) -> None:
+    """The second pair reads the first. Two layers of two directions fit into a vector of 16 if each takes 4."""
+    assert gru_kernels_of_proved(grouped_layers(hidden, 2, 1), 2) == [kernel] * (2 if hidden == 4 else 4)
 
 
 @pytest.mark.parametrize("hidden", [3, 8])
 @pytest.mark.parametrize("frames", [1, 3])
-def test_groups_over_the_stream(hidden: int, frames: int) -> None:
-    assert kernels(grouped_layers(hidden, 1, 0), frames) == ["gru_fours" if hidden == 3 else "gru_eights"] * 2
+def test_pairs_of_layers_over_the_stream_are_merged(hidden: int, frames: int) -> None:
+    assert (
+        gru_kernels_of_proved(grouped_layers(hidden, 1, 0), frames)
+        == ["gru_fours" if hidden == 3 else "gru_eights"] * 2
+    )
 
 
-def test_layers_that_do_not_fit_stay_separate() -> None:
-    """Layers of other sizes, of more units, of one direction only, and those whose outputs are the model's."""
-    for hidden, kernel in ((9, ["gru"] * 4), (4, ["gru_fours"] * 2)):
-        assert kernels(grouped_layers(hidden, 1, 0), 1) == kernel
+def test_layers_of_more_than_eight_units_stay_separate() -> None:
+    assert gru_kernels_of_proved(grouped_layers(9, 1, 0), 1) == ["gru"] * 4
+
+
+def test_a_layer_without_siblings_stays_alone() -> None:
     alone = model(
         [gru("a", "x", "y", 4)], {"x": floats("x", FRAMES, 2, 3)}, weights("a", 1, 4, 3), stream={"x": 0}
     )
-    assert kernels(alone, 1) == ["gru"]
-    both = [gru("a", "x", "y", 4), gru("b", "x", "z", 4)]
-    constants = {**weights("a", 1, 4, 3), **weights("b", 1, 4, 3)}
-    proto = model(both, {"x": floats("x", FRAMES, 2, 3)}, constants, stream={"x": 0}, outputs="y z")
-    assert kernels(proto, 1).count("gru_fours") <= 1
+    assert gru_kernels_of_proved(alone, 1) == ["gru"]
+
+
+def test_layers_of_unequal_sizes_stay_separate() -> None:
+    """Equal ones with the same readers are merged."""
+    for hidden, expected in ((4, ["gru_fours"]), (3, ["gru", "gru"])):
+        nodes = [gru("a", "x", "p", 4), gru("b", "x", "q", hidden)]
+        nodes += [node("ReduceSum", f"{y} last", f"{y}_s", keepdims=1) for y in "pq"]
+        nodes += [node("Add", "p_s q_s", "s"), node("Tanh", "s")]
+        constants = {**weights("a", 1, 4, 3), **weights("b", 1, hidden, 3), "last": np.array([3])}
+        proto = model(nodes, {"x": floats("x", FRAMES, 2, 3)}, constants, stream={"x": 0})
+        assert gru_kernels_of_proved(proto, 1) == expected
+
+
+def test_layers_whose_outputs_are_the_models_stay_separate() -> None:
+    """With the axis of directions an output of the model is a view of the layer's, so these are merged."""
+    constants = {**weights("a", 1, 4, 3), **weights("b", 1, 4, 3), "directions": np.array([1])}
+    layers = [gru("a", "x", "p", 4), gru("b", "x", "q", 4)]
+    squeezed = [node("Squeeze", "p directions", "y"), node("Squeeze", "q directions", "z")]
+    for nodes, outputs, expected in (
+        ([*layers, *squeezed], "y z", ["gru"] * 2),
+        (layers, "p q", ["gru_fours"]),
+    ):
+        proto = model(nodes, {"x": floats("x", FRAMES, 2, 3)}, constants, stream={"x": 0}, outputs=outputs)
+        assert gru_kernels_of_proved(proto, 1) == expected
 
 
 @pytest.mark.parametrize("is_constant", [True, False])
-def test_initial_states(is_constant: bool) -> None:
-    """One that is constant, one that an input gives, and none."""
+def test_layers_with_and_without_an_initial_state_are_merged(is_constant: bool) -> None:
+    """A state that is constant, one that may come from an input, and none."""
     constants = {
         **weights("a", 1, 4, 3),
         **weights("b", 1, 4, 3),
@@ -115,11 +139,11 @@ def test_initial_states(is_constant: bool) -> None:
         node("Tanh", "s"),
     ]
     fed = {"x": floats("x", FRAMES, 2, 3)} | ({} if is_constant else {"h0": floats("h0", 1, 2, 4)})
-    assert kernels(model(nodes, fed, constants, stream={"x": 0}), 2) == ["gru_fours"]
+    assert gru_kernels_of_proved(model(nodes, fed, constants, stream={"x": 0}), 2) == ["gru_fours"]
 
 
-def test_layers_that_wait_for_each_other_in_turns() -> None:
-    """A before B, and the second B before the second A: one pair at most runs side by side."""
+def test_layers_that_depend_on_each_other_in_turns_are_merged_in_pairs() -> None:
+    """B reads A, and C reads D: A and D are one instruction, then B and C; never all four."""
     names = ("a", "b", "c", "d")
     constants = {key: value for name in names for key, value in weights(name, 1, 4, 4).items()}
     constants["one"] = np.array([1])
@@ -131,4 +155,4 @@ def test_layers_that_wait_for_each_other_in_turns() -> None:
     nodes.append(node("Sum", "a_s b_s c_s d_s", "s"))
     nodes.append(node("Tanh", "s"))
     proto = model(nodes, {"x": floats("x", FRAMES, 2, 4)}, constants, stream={"x": 0})
-    assert set(kernels(proto, 2)) == {"gru_fours"}
+    assert gru_kernels_of_proved(proto, 2) == ["gru_fours", "gru_fours"]

@@ -47,7 +47,7 @@ def test_bf16_is_the_nearest_with_halves_to_even(values: Array) -> None:
 
 
 @given(arrays(np.uint16, 16))
-def test_bf16_values_are_kept(bits: Array) -> None:
+def test_values_of_bf16_do_not_change(bits: Array) -> None:
     values = from_bf16(bits)
     numbers = ~np.isnan(values)
     np.testing.assert_array_equal(to_bf16(values)[numbers], bits[numbers])
@@ -58,13 +58,13 @@ def test_bf16_values_are_kept(bits: Array) -> None:
         np.float16, (4, 6), elements=from_dtype(np.dtype(np.float16), allow_nan=False, allow_infinity=False)
     )
 )
-def test_f16_values_are_kept(halves: Array) -> None:
+def test_values_of_f16_do_not_change(halves: Array) -> None:
     as_f16 = as_halves(halves.astype(np.float32))
     assert as_f16 is not None and as_f16.dtype == np.float16
     np.testing.assert_array_equal(as_f16.view(np.uint16), halves.view(np.uint16))
 
 
-def test_halves_are_taken_where_they_hold_every_weight() -> None:
+def test_halves_are_used_only_if_they_hold_every_weight() -> None:
     weight = np.full((3, 5), 0.125, np.float32)
     assert as_halves(weight.T) is not None
     for value, dtype in (
@@ -94,7 +94,7 @@ def test_int8_is_within_half_a_step_of_each_unit(weight: Array, summed: tuple[in
     assert (np.abs(stored.values - weight.astype(np.float64)) <= largest / 254 + slack).all()
     assert np.abs(stored.codes).max() <= 127
     again = store(stored.values, "int8", UnitLayout(weight.shape, summed))
-    if largest.min() > 1e-30:
+    if largest.min() > 1e-30:  # else codes may change with a scale of few bits
         np.testing.assert_array_equal(again.codes, stored.codes)
 
 
@@ -112,7 +112,7 @@ def stream_outputs(program: Program, length: int) -> dict[str, Array]:
 
 
 def round_weights(proto: onnx.ModelProto, form: str) -> onnx.ModelProto:
-    """The model with its large weights rounded, by what this file knows of it."""
+    """The model with its large weights rounded; this file knows which axes are summed over."""
     summed = {"k3": (0, 2), "k4": (0, 2), "w1": (0,), "w": (2,), "r": (2,)}
     changed = onnx.ModelProto()
     changed.CopyFrom(proto)
@@ -141,7 +141,7 @@ def test_streams_equal_the_offline_model_of_rounded_weights(name: str, form: str
 
 
 def half_weights(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model as a file has it whose weights are f16."""
+    """The model of a file with weights of f16."""
     changed = onnx.ModelProto()
     changed.CopyFrom(proto)
     for tensor in changed.graph.initializer:
@@ -171,7 +171,7 @@ def test_weights_of_f16_stay_16_bits_and_exact(name: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", STACKS)
-def test_kernels_as_python_run_the_same_rows(name: str, form: str) -> None:
+def test_kernels_as_python_give_the_compiled_results(name: str, form: str) -> None:
     program = pulse.stream(stack(name), pulse=4, weights=form)
     assert isinstance(program, NativeProgram)
     used = {row.kernel for row in program.instructions}
@@ -191,7 +191,7 @@ def test_lanes_equal_streams_of_their_own(name: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_memory_shrinks_and_the_error_is_small_and_told(name: str) -> None:
+def test_weights_of_fewer_bits_take_less_memory_with_a_small_reported_error(name: str) -> None:
     model = pulse.load(stack(name)).analyse().declutter().pulsify(pulse=2)
     full = model.compile()
     assert isinstance(full, NativeProgram) and "(f32)" in full.listing()[0]
@@ -224,7 +224,8 @@ def test_weights_in_the_bodies_of_scans_have_the_form_too(form: str, frames: int
     assert f"; {2 * frames} with weights of {form}" in program.listing()[0]
     reference = pulse.stream(proto, pulse=frames, weights=form, backend="numpy")
     output, expected, full = (
-        stream_outputs(each, 5)["y"] for each in (program, reference, pulse.stream(proto, pulse=frames))
+        stream_outputs(compiled, 5)["y"]
+        for compiled in (program, reference, pulse.stream(proto, pulse=frames))
     )
     np.testing.assert_allclose(output, expected, 1e-4, 1e-5)
     assert np.abs(output - full).max() > 1e-3, "rounded weights change what it gives"
@@ -245,7 +246,7 @@ def test_transforms_stay_f32() -> None:
         np.testing.assert_allclose(stream_outputs(program, 5)[output], array, 1e-4, 1e-3)
 
 
-def test_f32_has_no_error_and_small_weights_stay() -> None:
+def test_f32_and_small_weights_have_no_error() -> None:
     proto = model(
         [node("Conv", "x k")], {"x": floats("x", 1, 16, 9)}, {"k": floats("k", 16, 16, 3)}, stream={"x": 2}
     )

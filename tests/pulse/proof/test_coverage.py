@@ -15,7 +15,7 @@ from tests.pulse.models import ModelBuilder
 F = np.float32
 
 
-def of(kind: str) -> TypedModel:
+def empty_model(kind: str) -> TypedModel:
     """A model with an output that shows nothing, and how."""
     builder = ModelBuilder(x="1,2,T")
     x = builder["x"]
@@ -47,7 +47,7 @@ REASONS = {
 @pytest.mark.parametrize("kind", REASONS)
 def test_an_output_that_shows_nothing(kind: str) -> None:
     """It is equal but not proved; the other output is proved."""
-    report = pulse.verify(of(kind), pulse=4)
+    report = pulse.verify(empty_model(kind), pulse=4)
     good, y = report.outputs
     assert report.equal and report.outcome == "not proved"
     assert not good.gap and good.moved and good.finite == good.values > 1000

@@ -33,10 +33,10 @@ class TwiceWithLie(Op):
         return [2 * inputs[0]]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-        def at(offset: int, length: TDim, past: Sequence[Array] | None) -> Op:
+        def make_stream(offset: int, length: TDim, past: Sequence[Array] | None) -> Op:
             return PlainStream(self, offset, length)
 
-        return Cumulative((2,), at)
+        return Cumulative((2,), make_stream)
 
 
 @record(eq=False)

@@ -49,7 +49,7 @@ def test_signals_cover_all_scales() -> None:
     assert len(PURE) == len(SIGNALS) - 1
 
 
-def looked_up(rows: int) -> TypedModel:
+def table_lookup_model(rows: int) -> TypedModel:
     builder = ModelBuilder(x="1,T,i64")
     return builder.model(
         builder.add("rows", Gather(0), builder.constant(np.ones((rows, 4), np.float32)), builder["x"])
@@ -59,7 +59,7 @@ def looked_up(rows: int) -> TypedModel:
 @pytest.mark.parametrize("rows", [1, 2, 37, 1000])
 def test_an_index_has_as_many_values_as_its_table_has_rows(rows: int) -> None:
     """Negative ones count from the end; every row is read."""
-    model = pulsify(looked_up(rows), pulse=4)
+    model = pulsify(table_lookup_model(rows), pulse=4)
     ranges = integer_ranges(model, oracle_of(model), 5)
     assert ranges == {"x": (-rows, rows - 1)} if rows > 1 else {"x": (0, 1)}
     if rows > 1:

@@ -68,12 +68,12 @@ def test_an_error_of_1e_4_of_the_scale_is_found(frame: int) -> None:
     """In one element of one frame of one channel."""
     x = noise(1, 500, 256, scale=9.0)
 
-    def off(y: Array) -> Array:
+    def add_to_frame(y: Array) -> Array:
         y[0, frame, 3] += 1e-4 * np.abs(y).max()
         return y
 
     assert agrees_with_change(product(), x, lambda y: y, 1)
-    assert not agrees_with_change(product(), x, off, 1)
+    assert not agrees_with_change(product(), x, add_to_frame, 1)
 
 
 def test_the_allowance_is_of_the_channel() -> None:
@@ -82,11 +82,11 @@ def test_the_allowance_is_of_the_channel() -> None:
     scales = builder.constant(np.array([[[1e6], [1.0]]], F))
     model = builder.model(builder.each("mul", builder["x"], scales))
 
-    def off(y: Array) -> Array:
+    def add_to_quiet_channel(y: Array) -> Array:
         y[0, 1, 7] += 1e-4
         return y
 
-    assert not agrees_with_change(model, noise(1, 2, 100), off)
+    assert not agrees_with_change(model, noise(1, 2, 100), add_to_quiet_channel)
 
 
 def test_a_value_that_cancels() -> None:
@@ -177,11 +177,11 @@ def test_whole_numbers_are_exact() -> None:
     expected = (np.arange(1, 5001) // 7)[None, None]
     np.testing.assert_array_equal(reference.exact["row"], expected)
 
-    def off(y: Array) -> Array:
+    def subtract_one(y: Array) -> Array:
         y[0, 0, 4200] -= 1
         return y
 
-    assert not agrees_with_change(model, x, off)
+    assert not agrees_with_change(model, x, subtract_one)
 
 
 def test_the_sine_of_a_large_angle() -> None:

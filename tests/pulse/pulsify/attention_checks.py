@@ -24,7 +24,7 @@ from tests.pulse.onnx.reference import reference
 LENGTHS = (1, 2, 5, 13, 31)
 
 
-def load_lean(proto: ModelProto) -> TypedModel:
+def load_decluttered(proto: ModelProto) -> TypedModel:
     return pulse.load(proto).analyse().declutter()
 
 
@@ -36,7 +36,7 @@ def at_length(feeds: Feeds, axis: int, length: int) -> Feeds:
     return {name: floats((name, length), *shape) for name, shape in shapes.items()}
 
 
-def check(
+def require_streams_equal(
     proto: ModelProto,
     feeds: Feeds,
     axis: int,
@@ -45,7 +45,7 @@ def check(
     max_context: int | None = None,
 ) -> PulsedModel:
     """Stream every length by every pulse on both backends; gives the model of the last pulse."""
-    typed = load_lean(proto)
+    typed = load_decluttered(proto)
     models = [typed.pulsify(pulse=n, max_context=max_context) for n in pulses]
     programs = [compile_model(model, backend) for model in models for backend in BACKENDS]
     for length in lengths:
@@ -70,13 +70,13 @@ def cut_to_frames(graph: AttentionBuilder, table: str, axes: Sequence[int]) -> s
 
 def band_of(proto: ModelProto, max_context: int | None = None) -> BandedAttention:
     """The only attention of a model."""
-    typed = load_lean(proto)
+    typed = load_decluttered(proto)
     graph = band_attention(typed, typed.find_symbol(None), max_context).model.graph
     (op,) = (node.op for node in graph.nodes if isinstance(node.op, BandedAttention))
     return op
 
 
-def example(mask: Mask, clean: bool = False) -> tuple[ModelProto, Feeds]:
+def attention_example(mask: Mask, clean: bool = False) -> tuple[ModelProto, Feeds]:
     feeds = {"x": floats("x", 1, 9, WIDTH)}
     return self_attention(mask, clean).model(feeds), feeds
 

@@ -28,11 +28,11 @@ from tests.pulse.cases.attention import (
 )
 from tests.pulse.cases.build import Feeds, floats
 from tests.pulse.pulsify.attention_checks import (
+    attention_example,
     band_of,
-    check,
     cut_to_frames,
-    example,
-    load_lean,
+    load_decluttered,
+    require_streams_equal,
     subsampled_attention,
 )
 
@@ -41,84 +41,86 @@ from tests.pulse.pulsify.attention_checks import (
 def test_masks_are_recognised(name: str) -> None:
     """The table that is found, the delay, and every frame."""
     mask, back, ahead, period = MASKS[name]
-    proto, feeds = example(mask)
+    proto, feeds = attention_example(mask)
     op = band_of(proto)
     assert (op.back, op.ahead, op.period) == (back, ahead, period)
     assert op.bias.shape[:-2] == ((1, 2) if name in ("slopes", "columns") else ())
-    model = check(proto, feeds, 1, pulses=(1, 4, 7))
+    model = require_streams_equal(proto, feeds, 1, pulses=(1, 4, 7))
     assert model.outputs[0].delay == ahead
 
 
-def test_scale_and_table() -> None:
-    """Scales before and after the mask are one; masked is -inf."""
-    op = band_of(example(MASKS["filled"][0])[0])
+def test_a_band_has_one_scale_and_a_table_of_biases() -> None:
+    """Scales before and after the mask are multiplied; masked entries are -inf."""
+    op = band_of(attention_example(MASKS["filled"][0])[0])
     assert op.scale == pytest.approx(4**-0.5 / 1.5)
     assert op.bias.tolist() == [[0.0] * 5]
-    op = band_of(example(MASKS["chunks"][0])[0])
+    op = band_of(attention_example(MASKS["chunks"][0])[0])
     low = -np.inf
     assert op.bias.tolist() == [
         [low, low, *[0.0] * 9],
         [low, *[0.0] * 9, low],
         [*[0.0] * 9, low, low],
     ]
-    op = band_of(example(MASKS["columns"][0])[0])
+    op = band_of(attention_example(MASKS["columns"][0])[0])
     np.testing.assert_allclose(op.bias[0, :, 0], [np.arange(-5, 1) * 0.5, np.arange(-5, 1) * 0.25])
 
 
 def test_a_long_window_is_found() -> None:
     """Beyond the lengths that are tried first."""
-    op = band_of(example(window(700, 0))[0])
+    op = band_of(attention_example(window(700, 0))[0])
     assert (op.back, op.ahead, op.period) == (700, 0, 1)
-    op = band_of(example(chunks(64, 3))[0])
+    op = band_of(attention_example(chunks(64, 3))[0])
     assert (op.back, op.ahead, op.period) == (255, 63, 64)
 
 
 def test_long_chunks_stream() -> None:
     """Chunks that are longer than a pulse, and pulses that are longer than a chunk."""
-    proto, feeds = example(chunks(16, 1))
-    assert check(proto, feeds, 1, pulses=(5, 16, 40), lengths=(1, 16, 47, 100)).outputs[0].delay == 15
+    proto, feeds = attention_example(chunks(16, 1))
+    assert (
+        require_streams_equal(proto, feeds, 1, pulses=(5, 16, 40), lengths=(1, 16, 47, 100)).outputs[0].delay
+        == 15
+    )
 
 
 @pytest.mark.parametrize(("back", "ahead"), [(4, -1), (6, -3), (-1, 4), (2, 2)])
-def test_frames_that_see_nothing(back: int, ahead: int) -> None:
+def test_frames_that_attend_to_nothing_may_be_zeros(back: int, ahead: int) -> None:
     """At the ends of the stream; their weights are NaN, and replaced by zeros."""
-    proto, feeds = example(window(back, ahead), clean=True)
+    proto, feeds = attention_example(window(back, ahead), clean=True)
     op = band_of(proto)
     assert (op.back, op.ahead, op.empty) == (back, ahead, 0.0)
-    assert check(proto, feeds, 1).outputs[0].delay == max(0, ahead)
+    assert require_streams_equal(proto, feeds, 1).outputs[0].delay == max(0, ahead)
 
 
-def test_frames_that_see_nothing_are_nan() -> None:
-    """As offline, where nothing replaces them."""
-    check(*example(window(3, -1)), 1)
+def test_frames_that_attend_to_nothing_are_nan() -> None:
+    """As offline, if the model does not replace them."""
+    require_streams_equal(*attention_example(window(3, -1)), 1)
 
 
 def test_a_finite_mask_over_a_whole_row_is_refused() -> None:
     """Offline such a frame sees every frame of the stream."""
     with pytest.raises(PulsifyError, match="read all frames; mask with -inf"):
-        load_lean(example(window(3, -1, -1e9))[0]).pulsify()
+        load_decluttered(attention_example(window(3, -1, -1e9))[0]).pulsify()
 
 
-def test_heads_as_a_batch() -> None:
-    """The mask is added in another grouping of the heads."""
+def test_heads_may_be_a_batch_axis() -> None:
+    """The mask is added to scores whose heads are grouped otherwise."""
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    check(flat_heads(MASKS["slopes"][0]).model(feeds), feeds, 1)
+    require_streams_equal(flat_heads(MASKS["slopes"][0]).model(feeds), feeds, 1)
     assert band_of(flat_heads(MASKS["slopes"][0]).model(feeds)).bias.shape == (2, 1, 10)
 
 
 @pytest.mark.parametrize(
     ("back", "ahead", "delay"), [(3, 0, 2), (3, 1, 3), (0, 4, 6), (5, -1, 1), (6, -4, 0)]
 )
-def test_queries_keys_and_values_at_different_places(back: int, ahead: int, delay: int) -> None:
+def test_queries_keys_and_values_may_have_different_delays(back: int, ahead: int, delay: int) -> None:
     """Keys have a prefix of two, values are two late; time is the last axis."""
     feeds = {"x": floats("x", 1, WIDTH, 9)}
     proto = convolved_keys(window(back, ahead)).model(feeds)
-    model = check(proto, feeds, 2, lengths=(1, 6, 12, 29))
+    model = require_streams_equal(proto, feeds, 2, lengths=(1, 6, 12, 29))
     assert model.outputs[0].delay == delay
 
 
-def test_leads_of_all_cost_nothing() -> None:
-    """Causal convolutions before and behind."""
+def test_causal_convolutions_around_attention_add_no_delay() -> None:
     graph = AttentionBuilder(frames_axis=2)
     w = [graph.constant(floats(n, WIDTH, WIDTH, 3) / 5) for n in range(2)]
     h = graph.add("Conv", "x", w[0], kernel_shape=[3], pads=[2, 0])
@@ -127,28 +129,29 @@ def test_leads_of_all_cost_nothing() -> None:
     h = graph.add("MatMul", h, graph.add("Transpose", weights, perm=[0, 2, 1]))
     graph.add("Conv", h, w[1], kernel_shape=[3], pads=[2, 0], name="y")
     feeds = {"x": floats("x", 1, WIDTH, 9)}
-    assert check(graph.model(feeds), feeds, 2).outputs[0].delay == 0
+    assert require_streams_equal(graph.model(feeds), feeds, 2).outputs[0].delay == 0
 
 
-def test_a_block_of_layers() -> None:
-    """Layers add their delays; the residual waits."""
+def test_the_delays_of_layers_add_up() -> None:
+    """The residual connection is delayed by as much."""
     feeds = {"x": floats("x", 1, 9, WIDTH)}
     proto = block(window(3, 2)).model(feeds)
-    model = check(proto, feeds, 1)
+    model = require_streams_equal(proto, feeds, 1)
     assert model.outputs[0].delay == 4
     assert sum(isinstance(node.op, BandedAttentionStream) for node in model.graph.nodes) == 2
-    assert check(block(trilu(6), 3).model(feeds), feeds, 1).outputs[0].delay == 0
+    assert require_streams_equal(block(trilu(6), 3).model(feeds), feeds, 1).outputs[0].delay == 0
 
 
-def test_half_the_rate() -> None:
-    """The band counts the frames of the attention."""
-    model = check(*subsampled_attention(window(3, 2)), 2, pulses=(2, 6), lengths=(2, 3, 9, 24))
+def test_a_band_counts_frames_at_half_the_rate() -> None:
+    model = require_streams_equal(
+        *subsampled_attention(window(3, 2)), 2, pulses=(2, 6), lengths=(2, 3, 9, 24)
+    )
     assert (model.outputs[0].rate, model.outputs[0].delay) == (0.5, 2)
 
 
 def test_weights_that_are_an_output_are_refused() -> None:
     """They have two axes that grow; without them the model streams."""
-    proto, _ = example(window(2, 0))
+    proto, _ = attention_example(window(2, 0))
     typed = pulse.load(proto).analyse()
     (softmax,) = (node.name for node in typed.graph.nodes if node.op.name == "softmax")
     with pytest.raises(PulsifyError, match="every frame of one operand"):
@@ -157,26 +160,26 @@ def test_weights_that_are_an_output_are_refused() -> None:
 
 
 @pytest.mark.parametrize("flat", [True, False])
-def test_the_attention_node(flat: bool) -> None:
-    """Its causal form up to a context; with a mask of positions at any length."""
+def test_the_attention_operator_streams(flat: bool) -> None:
+    """Its causal form within ``max_context`` frames, and a mask of positions."""
     shape = (1, 9, WIDTH) if flat else (1, HEADS, 9, 4)
     heads = {"q_num_heads": HEADS, "kv_num_heads": HEADS} if flat else {}
     feeds = {name: floats(name, *shape) for name in "xkv"}
     axis = 1 if flat else 2
     proto = onnx_attention(flat=flat, is_causal=1, **heads).model(feeds, 23)
-    check(proto, feeds, axis, max_context=31)
+    require_streams_equal(proto, feeds, axis, max_context=31)
     graph = AttentionBuilder(frames_axis=axis)
-    mask = graph.is_between(graph.behind(), -1, 4)
+    mask = graph.is_between(graph.distances(), -1, 4)
     graph.add("Attention", "x", "k", "v", mask, name="y", **heads)
-    assert check(graph.model(feeds, 23), feeds, axis).outputs[0].delay == 1
+    assert require_streams_equal(graph.model(feeds, 23), feeds, axis).outputs[0].delay == 1
 
 
-def test_queries_that_share_keys() -> None:
+def test_heads_of_queries_may_share_keys() -> None:
     """Two heads of queries for each head of keys and values."""
     feeds = {"x": floats("x", 1, 4, 9, 4), "k": floats("k", 1, 2, 9, 4), "v": floats("v", 1, 2, 9, 6)}
     graph = AttentionBuilder(frames_axis=2)
-    graph.add("Attention", "x", "k", "v", graph.is_between(graph.behind(), 0, 4), name="y")
-    check(graph.model(feeds, 23), feeds, 2)
+    graph.add("Attention", "x", "k", "v", graph.is_between(graph.distances(), 0, 4), name="y")
+    require_streams_equal(graph.model(feeds, 23), feeds, 2)
 
 
 def test_a_random_band_is_found() -> None:
@@ -191,17 +194,17 @@ def test_a_random_band_is_found() -> None:
     def mask(graph: AttentionBuilder, scores: str) -> str:
         return graph.add("Add", scores, cut_to_frames(graph, graph.constant(stored), (2, 3)))
 
-    proto, feeds = example(mask)
+    proto, feeds = attention_example(mask)
     band = band_of(proto)
     back = 3 if (table[..., 0] > -np.inf).any() else 2
     ahead = 2 if (table[..., -1] > -np.inf).any() else 1
     assert (band.back, band.ahead, band.period) == (back, ahead, 3)
     np.testing.assert_array_equal(band.full_bias(50), op.full_bias(50)[None])
-    check(proto, feeds, 1)
+    require_streams_equal(proto, feeds, 1)
 
 
-def test_rotary_positions() -> None:
-    """Queries and keys turned by angles that grow with the position."""
+def test_rotary_positions_stream() -> None:
+    """Queries and keys are rotated by angles that grow with the position."""
     graph = AttentionBuilder()
     steps, _ = graph.positions()
     angles = graph.add("Mul", graph.add("Cast", steps, to=1), graph.constant([[1.0, 0.25, 0.1, 0.01]]))
@@ -229,10 +232,10 @@ def test_rotary_positions() -> None:
         name="y",
     )
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    assert check(graph.model(feeds), feeds, 1).outputs[0].delay == 2
+    assert require_streams_equal(graph.model(feeds), feeds, 1).outputs[0].delay == 2
 
 
-def test_keys_that_are_positions_alone() -> None:
+def test_keys_that_are_positions_alone_stream() -> None:
     """A table of keys is read at the place where the band needs it."""
     graph = AttentionBuilder()
     ends = graph.add("Unsqueeze", graph.frames(), graph.integers(0))
@@ -240,7 +243,7 @@ def test_keys_that_are_positions_alone() -> None:
     keys = graph.add("Slice", table, graph.integers(0), ends, graph.integers(1), graph.integers(1))
     graph.add("Identity", heads(graph, "x", keys, "x", window(3, 2)), name="y")
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    assert check(graph.model(feeds), feeds, 1).outputs[0].delay == 2
+    assert require_streams_equal(graph.model(feeds), feeds, 1).outputs[0].delay == 2
 
 
 def relative(mask: Mask, offset: int = 0) -> tuple[ModelProto, Feeds]:
@@ -271,31 +274,31 @@ def relative(mask: Mask, offset: int = 0) -> tuple[ModelProto, Feeds]:
 
 
 @pytest.mark.parametrize(("mask", "delay"), [(chunks(4, 1), 3), (window(5, 2), 2), (window(6, 0), 0)])
-def test_relative_positions_that_are_shifted(mask: Mask, delay: int) -> None:
+def test_relative_positions_that_are_shifted_stream(mask: Mask, delay: int) -> None:
     """As Transformer-XL and the Conformer write them; streams are as long as the table allows."""
     proto, feeds = relative(mask)
-    model = check(proto, feeds, 1, pulses=(1, 7), lengths=(1, 2, 5, 13, 40))
+    model = require_streams_equal(proto, feeds, 1, pulses=(1, 7), lengths=(1, 2, 5, 13, 40))
     assert model.outputs[0].delay == delay
     assert compile_model(model, "numpy").limit == 40
 
 
 def test_another_shift_is_refused() -> None:
     """One column too far: a score of another distance."""
-    with pytest.raises(PulsifyError):
-        load_lean(relative(window(5, 0), 1)[0]).pulsify()
+    with pytest.raises(PulsifyError, match=r"where the table begins .* depends on the length of the stream"):
+        load_decluttered(relative(window(5, 0), 1)[0]).pulsify()
 
 
 @pytest.mark.parametrize("low", [-np.inf, -1e4])
-def test_weights_that_are_masked_again(low: float) -> None:
-    """By the condition that masked the scores, which changes nothing where a frame sees any other."""
+def test_weights_that_are_masked_again_stream(low: float) -> None:
+    """The condition is that of the scores, so it changes nothing if a frame attends to any other."""
     graph = AttentionBuilder()
     scores = graph.add("MatMul", "x", graph.add("Transpose", graph.linear("x"), perm=[0, 2, 1]))
-    hidden = graph.add("Not", graph.is_between(graph.behind(), 0, 4))
+    hidden = graph.add("Not", graph.is_between(graph.distances(), 0, 4))
     weights = graph.add("Softmax", graph.add("Where", hidden, graph.constant(low), scores), axis=2)
     again = graph.add("Where", hidden, graph.constant(0.0), weights)
     graph.add("MatMul", again, "x", name="y")
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    assert check(graph.model(feeds), feeds, 1, pulses=(4,)).outputs[0].delay == 0
+    assert require_streams_equal(graph.model(feeds), feeds, 1, pulses=(4,)).outputs[0].delay == 0
 
 
 def test_weights_that_are_masked_otherwise_are_refused() -> None:
@@ -303,14 +306,14 @@ def test_weights_that_are_masked_otherwise_are_refused() -> None:
     graph = AttentionBuilder()
     scores = graph.add("MatMul", "x", graph.add("Transpose", graph.linear("x"), perm=[0, 2, 1]))
     weights = graph.add("Softmax", window(4, 0)(graph, scores), axis=2)
-    again = graph.add("Where", graph.is_between(graph.behind(), 2, 4), graph.constant(0.0), weights)
+    again = graph.add("Where", graph.is_between(graph.distances(), 2, 4), graph.constant(0.0), weights)
     graph.add("MatMul", again, "x", name="y")
-    with pytest.raises(PulsifyError):
-        load_lean(graph.model({"x": floats("x", 1, 9, WIDTH)})).pulsify()
+    with pytest.raises(PulsifyError, match="every frame of one operand meets every frame of the other"):
+        load_decluttered(graph.model({"x": floats("x", 1, 9, WIDTH)})).pulsify()
 
 
-def test_scores_with_positions_of_their_own() -> None:
-    """Queries meet keys, and with another bias a projected table of positions, in the same scores."""
+def test_scores_may_add_products_with_positions() -> None:
+    """Queries times keys, plus queries with another bias times a projected table of positions."""
     graph = AttentionBuilder()
     ends = graph.add("Unsqueeze", graph.frames(), graph.integers(0))
     table = graph.constant(floats("table", 1, 60, WIDTH))
@@ -321,7 +324,7 @@ def test_scores_with_positions_of_their_own() -> None:
     weights = graph.add("Softmax", chunks(4, 1)(graph, graph.add("Div", scores, graph.constant(2.0))), axis=2)
     graph.add("MatMul", weights, "x", name="y")
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    model = check(graph.model(feeds), feeds, 1, pulses=(1, 7))
+    model = require_streams_equal(graph.model(feeds), feeds, 1, pulses=(1, 7))
     assert model.outputs[0].delay == 3
     assert sum(isinstance(node.op, BandedAttentionStream) for node in model.graph.nodes) == 1
 
@@ -334,13 +337,15 @@ def test_a_mask_that_is_an_input_is_refused() -> None:
             graph,
             scores,
             graph.add(
-                "And", graph.is_between(graph.behind(), 0, 2), graph.add("Greater", "m", graph.constant(0.0))
+                "And",
+                graph.is_between(graph.distances(), 0, 2),
+                graph.add("Greater", "m", graph.constant(0.0)),
             ),
         )
 
     feeds = {"x": floats("x", 1, 9, WIDTH), "m": floats("m", 1, 9)}
     with pytest.raises(PulsifyError, match="1 node refused") as error:
-        load_lean(self_attention(mask_of_input).model(feeds)).pulsify()
+        load_decluttered(self_attention(mask_of_input).model(feeds)).pulsify()
     assert "its mask is computed from input m, so which frames meet is not known" in str(error.value)
     assert "leave out a mask of padding, which a stream does not have" in str(error.value)
 
@@ -348,7 +353,7 @@ def test_a_mask_that_is_an_input_is_refused() -> None:
 def test_layers_share_the_work_of_reading_a_mask() -> None:
     """Equal masks of several layers are one after declutter, and give equal tables."""
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    typed = load_lean(block(chunks(4, 1), 3).model(feeds))
+    typed = load_decluttered(block(chunks(4, 1), 3).model(feeds))
     graph = band_attention(typed, typed.find_symbol(None)).model.graph
     tables = [node.op.bias for node in graph.nodes if isinstance(node.op, BandedAttention)]
     assert len(tables) == 3 and all(np.array_equal(table, tables[0]) for table in tables)

@@ -23,28 +23,28 @@ from tests.pulse.cases.attention import (
 from tests.pulse.cases.build import floats
 from tests.pulse.pulsify.attention_checks import (
     at_length,
+    attention_example,
     band_of,
-    check,
     cut_to_frames,
-    example,
-    load_lean,
+    load_decluttered,
+    require_streams_equal,
     subsampled_attention,
     upsampled_attention,
 )
 
 
 def refusal(proto: ModelProto, max_context: int | None = None) -> str:
-    with pytest.raises(PulsifyError) as caught:
-        load_lean(proto).pulsify(max_context=max_context)
+    with pytest.raises(PulsifyError, match="1 node refused") as caught:
+        load_decluttered(proto).pulsify(max_context=max_context)
     (only,) = caught.value.refusals
     assert only.node.startswith("scores")
     return str(only)
 
 
 def test_full_attention_is_refused() -> None:
-    """By one refusal that names it; a context alone does not help."""
+    """One refusal names the attention; a context alone does not help."""
     for context in (None, 50):
-        message = refusal(example(full)[0], context)
+        message = refusal(attention_example(full)[0], context)
         assert "attention" in message and "stream axis 2: whole" in message
         assert "up to the end of the stream: attention in both directions" in message
         assert (
@@ -54,31 +54,31 @@ def test_full_attention_is_refused() -> None:
         assert "max_context=" in message
 
 
-def test_other_masks_that_are_refused() -> None:
-    """Patterns that do not repeat, and numbers that do not mask."""
-
+def test_masks_that_do_not_repeat_or_do_not_mask_are_refused() -> None:
     def first(graph: AttentionBuilder, scores: str) -> str:
         rows, columns = graph.positions()
         near = graph.is_between(graph.add("Sub", rows, columns), 0, 3)
         return add_mask(graph, scores, graph.add("Or", near, graph.add("Less", columns, graph.number(2))))
 
-    assert "every frame also attends to the first 2 frames of the stream" in refusal(example(first)[0])
-    proto, feeds = example(first)
-    check(proto, feeds, 1, lengths=(1, 5, 13, 40), max_context=40)
+    assert "every frame also attends to the first 2 frames of the stream" in refusal(
+        attention_example(first)[0]
+    )
+    proto, feeds = attention_example(first)
+    require_streams_equal(proto, feeds, 1, lengths=(1, 5, 13, 40), max_context=40)
 
     def weak(graph: AttentionBuilder, scores: str) -> str:
-        return graph.add("Where", graph.is_between(graph.behind(), 0, 3), scores, graph.constant(-5.0))
+        return graph.add("Where", graph.is_between(graph.distances(), 0, 3), scores, graph.constant(-5.0))
 
-    assert "puts numbers above -10000 in the place of scores" in refusal(example(weak)[0])
+    assert "puts numbers above -10000 in the place of scores" in refusal(attention_example(weak)[0])
 
 
 def test_causal_attention_needs_a_context() -> None:
     """Without one it is refused, with one it is exact and longer streams are refused."""
-    proto, feeds = example(causal)
+    proto, feeds = attention_example(causal)
     message = refusal(proto)
     assert "every frame attends to all earlier frames" in message
     assert "limit its reach (a window, or chunks), or give max_context=" in message
-    model = check(proto, feeds, 1, lengths=(1, 5, 13, 20), max_context=20)
+    model = require_streams_equal(proto, feeds, 1, lengths=(1, 5, 13, 20), max_context=20)
     op = band_of(proto, 20)
     assert (op.back, op.ahead, op.period, model.outputs[0].delay) == (19, 0, 1, 0)
     for backend in BACKENDS:
@@ -90,8 +90,8 @@ def test_causal_attention_needs_a_context() -> None:
 
 def test_a_context_leaves_the_offline_model_alone() -> None:
     """The same typed model runs any length, and can be pulsified again."""
-    proto, feeds = example(causal)
-    typed = load_lean(proto)
+    proto, feeds = attention_example(causal)
+    typed = load_decluttered(proto)
     for context in (5, 30):
         model = typed.pulsify(pulse=2, max_context=context)
         assert compile_model(model, "numpy").limit == context
@@ -103,42 +103,40 @@ def test_a_context_leaves_the_offline_model_alone() -> None:
 
 
 def test_a_context_limits_nothing_where_the_reach_is_limited() -> None:
-    """Then streams of any length are taken."""
-    model = load_lean(example(window(3, 1))[0]).pulsify(pulse=4, max_context=10)
+    model = load_decluttered(attention_example(window(3, 1))[0]).pulsify(pulse=4, max_context=10)
     assert compile_model(model, "numpy").limit is None
 
 
 def test_a_context_counts_frames_of_the_symbol() -> None:
     """Ten frames of attention at half the rate."""
     proto, feeds = subsampled_attention(causal)
-    model = check(proto, feeds, 2, pulses=(2, 6), lengths=(2, 3, 9, 20), max_context=20)
+    model = require_streams_equal(proto, feeds, 2, pulses=(2, 6), lengths=(2, 3, 9, 20), max_context=20)
     assert compile_model(model, "numpy").limit == 20
     assert band_of(proto, 20).back == 9
 
 
-def test_slopes_and_chunks_up_to_a_context() -> None:
+def test_slopes_and_chunks_without_a_limit_stream_up_to_a_context() -> None:
     """Reach without limit, with a bias for each head, or a chunk ahead."""
 
     def slopes(graph: AttentionBuilder, scores: str) -> str:
-        distance = graph.add("Cast", graph.behind(), to=1)
+        distance = graph.add("Cast", graph.distances(), to=1)
         return causal(
             graph, graph.add("Sub", scores, graph.add("Mul", distance, graph.constant([[[0.5]], [[0.125]]])))
         )
 
-    check(*example(slopes), 1, max_context=31)
+    require_streams_equal(*attention_example(slopes), 1, max_context=31)
 
     def all_chunks(graph: AttentionBuilder, scores: str) -> str:
         rows, columns = (graph.add("Div", steps, graph.number(4)) for steps in graph.positions())
         return add_mask(graph, scores, graph.add("LessOrEqual", columns, rows))
 
-    assert check(*example(all_chunks), 1, max_context=31).outputs[0].delay == 3
+    assert require_streams_equal(*attention_example(all_chunks), 1, max_context=31).outputs[0].delay == 3
 
 
-def test_a_stored_causal_mask_limits_the_stream_itself() -> None:
-    """No context is needed."""
+def test_the_size_of_a_stored_causal_mask_limits_the_stream() -> None:
     rows, columns = np.arange(24)[:, None], np.arange(24)
-    example_of_table = example(stored_table(np.where(columns <= rows, 0, -np.inf)))
-    model = check(*example_of_table, 1, lengths=(1, 13, 24))
+    example_of_table = attention_example(stored_table(np.where(columns <= rows, 0, -np.inf)))
+    model = require_streams_equal(*example_of_table, 1, lengths=(1, 13, 24))
     assert compile_model(model, "numpy").limit == 24
 
 
@@ -155,9 +153,9 @@ def test_a_stored_mask_is_read_to_its_end() -> None:
     """One pair of frames far from its beginning breaks the band."""
     rows, columns = np.arange(1800)[:, None], np.arange(1800)
     values = np.where((columns <= rows) & (rows - columns < 5), 0, -np.inf)
-    assert band_of(example(stored_table(values))[0]).back == 4
+    assert band_of(attention_example(stored_table(values))[0]).back == 4
     values[1500, 1400] = 0
-    op = band_of(example(stored_table(values))[0])
+    op = band_of(attention_example(stored_table(values))[0])
     assert op.period == 1800 and np.array_equal(op.full_bias(1800), values)
 
 
@@ -170,7 +168,7 @@ def test_a_mask_that_changes_at_a_position_is_refused(place: int) -> None:
         near = graph.is_between(graph.add("Sub", rows, columns), 0, 3)
         return add_mask(graph, scores, graph.add("Or", near, graph.add("Less", graph.number(place), columns)))
 
-    assert "attention" in refusal(example(mask)[0])
+    assert "attention" in refusal(attention_example(mask)[0])
 
 
 def positions_of(graph: AttentionBuilder) -> tuple[str, str]:
@@ -183,7 +181,7 @@ def opened_late(graph: AttentionBuilder, scores: str) -> str:
     """From frame 5000 on, one more frame is seen."""
     rows, near = positions_of(graph)
     farther = graph.add(
-        "And", graph.is_between(graph.behind(), 4, 4), graph.add("Greater", rows, graph.number(4999))
+        "And", graph.is_between(graph.distances(), 4, 4), graph.add("Greater", rows, graph.number(4999))
     )
     return add_mask(graph, scores, graph.add("Or", near, farther))
 
@@ -193,7 +191,7 @@ def opened_in_turns(graph: AttentionBuilder, scores: str) -> str:
     rows, near = positions_of(graph)
     odd = graph.add("Mod", graph.add("Div", rows, graph.number(5000)), graph.number(2))
     farther = graph.add(
-        "And", graph.is_between(graph.behind(), 4, 4), graph.add("Equal", odd, graph.number(1))
+        "And", graph.is_between(graph.distances(), 4, 4), graph.add("Equal", odd, graph.number(1))
     )
     return add_mask(graph, scores, graph.add("Or", near, farther))
 
@@ -201,25 +199,25 @@ def opened_in_turns(graph: AttentionBuilder, scores: str) -> str:
 def far_pairs(graph: AttentionBuilder, scores: str) -> str:
     """Each frame also meets the one 6000 frames before it."""
     _, near = positions_of(graph)
-    return add_mask(graph, scores, graph.add("Or", near, graph.is_between(graph.behind(), 6000, 6000)))
+    return add_mask(graph, scores, graph.add("Or", near, graph.is_between(graph.distances(), 6000, 6000)))
 
 
 @pytest.mark.parametrize(
     ("mask", "node"),
     [(opened_late, r"\(greater\)"), (opened_in_turns, r"\(div\)"), (far_pairs, "or more apart may meet")],
 )
-def test_a_mask_that_changes_beyond_all_that_is_looked_at_is_refused(mask: Mask, node: str) -> None:
+def test_a_mask_that_changes_beyond_the_runs_is_refused(mask: Mask, node: str) -> None:
     """No run shows the change; a stream that ends before it is taken, and no longer one."""
-    proto, feeds = example(mask)
+    proto, feeds = attention_example(mask)
     message = refusal(proto)
     assert "keeps one pattern up to frame 4096, but not surely beyond it" in message
     assert re.search(node, message) and "max_context=4096 or less" in message
-    model = check(proto, feeds, 1, pulses=(4,), lengths=(1, 13, 40), max_context=40)
+    model = require_streams_equal(proto, feeds, 1, pulses=(4,), lengths=(1, 13, 40), max_context=40)
     assert compile_model(model, "numpy").limit == 40
 
 
-def test_a_context_beyond_all_that_is_looked_at_is_refused() -> None:
-    assert "not surely beyond it" in refusal(example(opened_late)[0], 5000)
+def test_a_context_beyond_the_runs_is_refused() -> None:
+    assert "not surely beyond it" in refusal(attention_example(opened_late)[0], 5000)
 
 
 def clamped_chunks(graph: AttentionBuilder, scores: str) -> str:
@@ -295,12 +293,12 @@ def packed_sequence(graph: AttentionBuilder, scores: str) -> str:
     begins = graph.add("Cast", graph.add("Not", graph.add("Equal", step, graph.number(1))), to=7)
     sequence = graph.add("CumSum", begins, graph.number(1))
     same = graph.add("Equal", of_pairs(graph, sequence, rows), of_pairs(graph, sequence, columns))
-    return add_mask(graph, scores, graph.add("And", same, graph.is_between(graph.behind(), 0, 6)))
+    return add_mask(graph, scores, graph.add("And", same, graph.is_between(graph.distances(), 0, 6)))
 
 
 def by_bucket(graph: AttentionBuilder, scores: str) -> str:
     """A bias by the distance: one for each up to 4, one for each doubling beyond, as T5 has them."""
-    behind = graph.add("Max", graph.behind(), graph.number(0))
+    behind = graph.add("Max", graph.distances(), graph.number(0))
     doublings = graph.add("Log", graph.add("Div", graph.add("Cast", behind, to=1), graph.constant(4.0)))
     far = graph.add(
         "Add", graph.add("Cast", graph.add("Mul", doublings, graph.constant(1.5)), to=7), graph.number(4)
@@ -309,7 +307,7 @@ def by_bucket(graph: AttentionBuilder, scores: str) -> str:
     bucket = graph.add("Where", near, behind, graph.add("Min", far, graph.number(7)))
     bias = graph.add("Gather", graph.constant(floats("buckets", 8, HEADS)), bucket, axis=0)
     bias = graph.add("Unsqueeze", graph.add("Transpose", bias, perm=[2, 0, 1]), graph.integers(0))
-    return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(graph.behind(), 0, 11))
+    return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(graph.distances(), 0, 11))
 
 
 @pytest.mark.parametrize(
@@ -324,15 +322,17 @@ def by_bucket(graph: AttentionBuilder, scores: str) -> str:
         (by_remainder, (4, 4, 5)),
     ],
 )
-def test_masks_that_are_proved_for_all_lengths(mask: Mask, band: tuple[int, int, int]) -> None:
-    """What they compute is the same after so many frames, and nothing is seen from far away."""
-    proto, feeds = example(mask)
+def test_masks_proved_for_all_lengths_stream_without_a_limit(mask: Mask, band: tuple[int, int, int]) -> None:
+    proto, feeds = attention_example(mask)
     op = band_of(proto)
     assert (op.back, op.ahead, op.period) == band
-    assert compile_model(check(proto, feeds, 1, pulses=(4,)), "numpy").limit is None
+    assert compile_model(require_streams_equal(proto, feeds, 1, pulses=(4,)), "numpy").limit is None
 
 
 def test_positions_of_a_faster_stream_are_proved() -> None:
     """The first of two positions for each frame of the input exists where a frame does."""
     proto, feeds = upsampled_attention(packed_sequence)
-    assert compile_model(check(proto, feeds, 1, pulses=(2,), lengths=(1, 5, 13)), "numpy").limit is None
+    assert (
+        compile_model(require_streams_equal(proto, feeds, 1, pulses=(2,), lengths=(1, 5, 13)), "numpy").limit
+        is None
+    )

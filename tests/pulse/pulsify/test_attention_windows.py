@@ -4,7 +4,7 @@ from onnx import ModelProto
 
 from tests.pulse.cases.attention import WIDTH, AttentionBuilder
 from tests.pulse.cases.build import Feeds, floats
-from tests.pulse.pulsify.attention_checks import check
+from tests.pulse.pulsify.attention_checks import require_streams_equal
 
 SIZE = 4
 
@@ -19,17 +19,17 @@ def windows() -> tuple[ModelProto, Feeds]:
     more = graph.add("Concat", graph.integers(0, 0, 0, 0), graph.add("Sub", total, frames), zero, axis=0)
     x = graph.add("Pad", "x", more)
 
-    def split(wire: str, *rest: int) -> str:
+    def into_windows(wire: str, *rest: int) -> str:
         return graph.add("Reshape", wire, graph.add("Concat", count, graph.integers(SIZE, *rest), axis=0))
 
     def with_last(wire: str, rank: int, fill: str) -> str:
         before = graph.add("Pad", wire, graph.integers(1, *[0] * (2 * rank - 1)), fill)
         return graph.add("Concat", graph.add("Slice", before, zero, count, zero, unit), wire, axis=1)
 
-    q, k, v = (split(graph.linear(x), WIDTH) for _ in range(3))
-    k, v = (with_last(each, 3, graph.constant(0.0)) for each in (k, v))
+    q, k, v = (into_windows(graph.linear(x), WIDTH) for _ in range(3))
+    k, v = (with_last(wire, 3, graph.constant(0.0)) for wire in (k, v))
     steps = graph.add("Range", graph.number(0), graph.add("Squeeze", total), graph.number(1))
-    queries = split(steps)
+    queries = into_windows(steps)
     last_seen = with_last(queries, 2, graph.number(-1))
     ahead = graph.add(
         "Less", graph.add("Unsqueeze", queries, graph.integers(2)), graph.add("Unsqueeze", last_seen, unit)
@@ -44,7 +44,7 @@ def windows() -> tuple[ModelProto, Feeds]:
     return graph.model(feeds), feeds
 
 
-def test_windows_of_a_reshape() -> None:
+def test_attention_in_windows_of_a_reshape_streams_without_delay() -> None:
     """A pulse is a window or several; the last one may be cut short."""
-    model = check(*windows(), 1, pulses=(SIZE, 3 * SIZE), lengths=(1, 4, 5, 13, 24, 31))
+    model = require_streams_equal(*windows(), 1, pulses=(SIZE, 3 * SIZE), lengths=(1, 4, 5, 13, 24, 31))
     assert model.outputs[0].delay == 0

@@ -15,7 +15,7 @@ def mirrored_windows() -> TypedModel:
     return builder.model(builder.conv(builder.pad(x, (2, 2), "edge"), 5))
 
 
-def test_no_frame_waits_for_the_mirror() -> None:
+def test_a_constant_start_shortens_the_delay_and_changes_the_first_frames_alone() -> None:
     typed = mirrored_windows()
     with pytest.warns(pulse.PulseWarning, match=r"frames before the stream are 0 .*another model"):
         other = typed.with_constant_start()
@@ -27,7 +27,7 @@ def test_no_frame_waits_for_the_mirror() -> None:
     assert (output[..., :4] != expected[..., :4]).all()
 
 
-def test_nothing_to_change() -> None:
+def test_a_model_without_mirrored_frames_has_no_constant_start() -> None:
     builder = ModelBuilder(0, x="1,1,T")
     typed = builder.model(builder.pad(builder["x"], (3, 3), fill=0.5))
     with pytest.raises(pulse.PulsifyError, match="mirrors or repeats no frames before the stream"):

@@ -1,4 +1,4 @@
-"""What a pulsed model tells of itself: delay, rate, length and buffers, worked out by hand for each kind of op."""
+"""Delay, rate, length and buffers of pulsed models, worked out by hand for each kind of op."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -169,8 +169,7 @@ def delays(model: PulsedModel) -> list[tuple[int, int, int]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_delay_rate_length_and_buffers(case: DelayCase) -> None:
-    """As worked out by hand, and the stream is right."""
+def test_delay_rate_length_and_buffers_are_those_worked_out_by_hand(case: DelayCase) -> None:
     builder = ModelBuilder(x="1,2,T")
     typed = builder.model(case.build(builder, builder["x"]))
     model = pulsify(typed, pulse=case.pulse)
@@ -186,7 +185,7 @@ def test_delay_rate_length_and_buffers(case: DelayCase) -> None:
     assert verify(typed, case.pulse, lengths=[3, 7, 30], backend="numpy").require().equal
 
 
-def test_free_wires_are_made_where_their_reader_is() -> None:
+def test_free_wires_are_made_at_the_offset_of_their_reader() -> None:
     """One reader at a delay and one at a prefix: two sources, no buffer for either."""
     builder = ModelBuilder(x="1,2,T")
     x = builder["x"]
@@ -218,7 +217,7 @@ def test_the_last_frames_wait_for_the_end() -> None:
     assert verify(typed, 4, lengths=[5, 6, 8, 21], backend="numpy").require().equal
 
 
-def test_inputs_of_several_rates_and_side_inputs() -> None:
+def test_inputs_of_several_rates_have_pulses_of_their_own() -> None:
     """Each input has pulses of its own; what does not stream is given once."""
     builder = ModelBuilder(x="1,2,T", y="1,2,2*T", gain="1,2,1")
     low = builder.conv(builder["y"], 2, stride=2)
@@ -282,8 +281,7 @@ def test_align_rounds_up_where_rates_do_not_meet() -> None:
     assert {port.name: port.delay for port in model.outputs} == {"fast": 3, "slow": 2}
 
 
-def test_outputs_that_are_inputs_constants_or_one_wire() -> None:
-    """None of them is a special case."""
+def test_outputs_may_be_inputs_constants_or_one_wire() -> None:
     builder = ModelBuilder(x="1,2,T", side="1,2,1")
     fixed = builder.constant(np.arange(3, dtype=np.float32))
     y = builder.each("relu", builder["x"])
@@ -302,8 +300,7 @@ def test_outputs_that_are_inputs_constants_or_one_wire() -> None:
     assert verify(typed, 4, lengths=[1, 9]).require().equal
 
 
-def test_a_model_that_declutters_to_its_input() -> None:
-    """Nothing is left, and it still streams."""
+def test_a_model_that_declutters_to_its_input_streams() -> None:
     builder = ModelBuilder(x="1,2,T")
     typed = builder.model(
         builder.each("neg", builder.each("neg", builder.cut(builder["x"], 0)), name="twice"), names=["y"]
@@ -324,7 +321,7 @@ def test_the_smallest_pulse_is_found() -> None:
     assert pulsify(typed, pulse=12).outputs[0].frames == 6
 
 
-def test_one_buffer_for_readers_that_need_the_same() -> None:
+def test_readers_that_need_the_same_frames_share_a_buffer() -> None:
     """Two kernels of one reach share the history of their input."""
     builder = ModelBuilder(x="1,2,T")
     typed = builder.model(

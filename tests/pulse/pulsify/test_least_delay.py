@@ -131,7 +131,7 @@ GAPPED = ("gapped_conv", "gapped_deconv")
 
 
 @pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 100), marks=pytest.mark.slow)], ids=len)
-def test_taps_without_weight_cost_no_delay(seeds: range) -> None:
+def test_taps_without_weight_add_no_delay(seeds: range) -> None:
     """Zeros in front of a kernel and after it, of convolutions and their transposes."""
     reached: Counter[bool] = Counter()
     for seed in seeds:
@@ -146,7 +146,7 @@ def test_taps_without_weight_cost_no_delay(seeds: range) -> None:
 
 
 @pytest.mark.parametrize("seeds", [range(30), pytest.param(range(30, 150), marks=pytest.mark.slow)], ids=len)
-def test_no_chain_is_later_than_it_must_be(seeds: range) -> None:
+def test_random_chains_have_the_least_delay(seeds: range) -> None:
     """Convolutions, pools, deconvolutions, constant padding, slices and branches, of any order."""
     reached: Counter[str] = Counter()
     for seed in seeds:
@@ -160,7 +160,7 @@ def test_no_chain_is_later_than_it_must_be(seeds: range) -> None:
 
 @pytest.mark.parametrize("seeds", [range(16), pytest.param(range(16, 80), marks=pytest.mark.slow)], ids=len)
 @pytest.mark.parametrize(("steps", "mirrors"), [(STEPS, MIRRORS), (LINEAR, ("symmetric",))])
-def test_a_mirror_at_the_end_of_a_chain_is_no_later_than_it_must_be(
+def test_mirrors_at_the_end_of_random_chains_have_the_least_delay(
     steps: Sequence[str], mirrors: Sequence[str], seeds: range
 ) -> None:
     """Edge, reflect and symmetric padding whose new frames are themselves what the model gives.
@@ -197,7 +197,7 @@ def mirrored_conv(mode: str, pads: tuple[int, int]) -> Callable[[ModelBuilder], 
     ],
     ids=["edge causal", "edge same", "edge behind", "reflect same"],
 )
-def test_a_window_over_a_mirror_is_no_later_than_it_must_be(
+def test_windows_over_mirrors_have_the_least_delay(
     build: Callable[[ModelBuilder], OutletId], least: int
 ) -> None:
     """Padding as exporters write it in front of a convolution of 3 taps."""
@@ -231,10 +231,10 @@ def test_a_window_over_a_mirror_is_no_later_than_it_must_be(
     ],
     ids=["both ends", "in front", "apart", "twice"],
 )
-def test_constant_frames_around_a_mirror_are_filled_in_too(
+def test_windows_over_constants_around_a_mirror_have_the_least_delay(
     build: Callable[[ModelBuilder], OutletId], least: int
 ) -> None:
-    """The window fills in both."""
+    """The window fills in the constants and the mirrored frames."""
     builder = ModelBuilder(x="1,1,T")
     model = builder.model(build(builder))
     for pulse in (1, 4):
@@ -245,8 +245,8 @@ def test_constant_frames_around_a_mirror_are_filled_in_too(
         verify(model, pulse=pulse).require()
 
 
-def test_the_oracle_finds_frames_known_in_advance() -> None:
-    """Hand-made: a valid conv looks 2 frames ahead; a gap of a deconv may be the end; zeros known before."""
+def test_the_oracle_finds_the_delays_of_models_made_by_hand() -> None:
+    """A valid convolution looks 2 frames ahead, a causal one none; a gap of a deconvolution may be the end."""
     builder = ModelBuilder(x="1,1,T")
     assert least_delay(builder.model(builder.conv(builder["x"], 3)), 1, 1, 5) == 2
     assert least_delay(builder.model(builder.conv(builder.pad(builder["x"], (2, 0)), 3)), 1, 1, 5) == 0

@@ -11,7 +11,7 @@ from streaming import Session
 from tests.pulse.models import ModelBuilder
 
 
-def limit(*assumptions: str) -> int | None:
+def limit_of(*assumptions: str) -> int | None:
     scope = SymbolScope()
     symbol = scope.symbol("T")
     for assumption in ("T >= 0", *assumptions):
@@ -23,16 +23,16 @@ def limit(*assumptions: str) -> int | None:
 
 @pytest.mark.parametrize("multiple", [*range(1, 50), 75, 160, 320, 441, 480, 548, 1000, 1072, 5000])
 def test_a_multiple_is_no_limit(multiple: int) -> None:
-    assert limit(f"T/{multiple}*{multiple} == T") is None
+    assert limit_of(f"T/{multiple}*{multiple} == T") is None
 
 
 def test_limits_are_the_longest_that_the_assumptions_allow() -> None:
-    assert limit("T <= 100") == 100
-    assert limit("T/160*160 == T", "T <= 16100") == 16000
-    assert limit("T/480*480 == T", "T/160 <= 1000") == 159840
-    assert limit("(T+3)/2 == min(T+2, 70)") == 138
-    assert limit("T/7 <= 2", "T/5*5 == T") == 20
-    assert limit("T <= 1000000", "T-T/3*3 == 1") == 1000000
+    assert limit_of("T <= 100") == 100
+    assert limit_of("T/160*160 == T", "T <= 16100") == 16000
+    assert limit_of("T/480*480 == T", "T/160 <= 1000") == 159840
+    assert limit_of("(T+3)/2 == min(T+2, 70)") == 138
+    assert limit_of("T/7 <= 2", "T/5*5 == T") == 20
+    assert limit_of("T <= 1000000", "T-T/3*3 == 1") == 1000000
 
 
 @pytest.mark.parametrize("size", [320, 480, 548])

@@ -1,4 +1,4 @@
-"""What is proved of values that depend on positions alone holds for every position of random expressions."""
+"""Proved patterns of random expressions of positions hold at every position."""
 
 import numpy as np
 import pytest
@@ -85,19 +85,19 @@ class Expressions:
         return values_of
 
 
-def inside(value: Array, bounds: Interval) -> bool:
-    low, high = (np.asarray(each, np.float64) for each in bounds)
+def is_inside(value: Array, bounds: Interval) -> bool:
+    low, high = (np.asarray(bound, np.float64) for bound in bounds)
     return bool(((value >= low) & (value <= high)).all())
 
 
-def check(value: Array, pattern: Pattern) -> bool:
-    """Whether all that is said is so; gives whether it is said that the value repeats."""
+def require_that_pattern_holds(value: Array, pattern: Pattern) -> bool:
+    """Require that the values are as the pattern says; returns whether it says that they repeat."""
     full = np.broadcast_to(value, (FRAMES, FRAMES)).astype(np.int64)
     rows, columns = np.indices(full.shape)
-    assert inside(full, pattern.near)
+    assert is_inside(full, pattern.near)
     if value.ndim == 2 and 1 not in value.shape:
-        assert inside(full[rows - columns >= DISTANCE], pattern.behind)
-        assert inside(full[columns - rows >= DISTANCE], pattern.ahead)
+        assert is_inside(full[rows - columns >= DISTANCE], pattern.behind)
+        assert is_inside(full[columns - rows >= DISTANCE], pattern.ahead)
     if pattern.repeats and 0 not in pattern.slopes:
         moved = full[PERIOD:, PERIOD:] - full[:-PERIOD, :-PERIOD]
         assert (moved == int(np.asarray(pattern.drift * PERIOD).item())).all()
@@ -106,7 +106,7 @@ def check(value: Array, pattern: Pattern) -> bool:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_proved_patterns_are_true(seed: int) -> None:
-    """Bounds everywhere and far from the diagonal, and that values repeat; for one length and a longer one."""
+    """Bounds near and far from the diagonal, and that values repeat, at one length and a longer one."""
     steady = 0
     for number in range(6):
         expressions = Expressions(100 * seed + number)
@@ -121,11 +121,11 @@ def test_proved_patterns_are_true(seed: int) -> None:
         )
         for outlet in (*expressions.numbers, *expressions.truths):
             pattern = proof.pattern(outlet)
-            if check(values[outlet], pattern):
+            if require_that_pattern_holds(values[outlet], pattern):
                 steady += 1
                 first, second = (
-                    np.broadcast_to(each[outlet], (size, size))
-                    for each, size in ((values, FRAMES), (longer, FRAMES + 7))
+                    np.broadcast_to(arrays[outlet], (size, size))
+                    for arrays, size in ((values, FRAMES), (longer, FRAMES + 7))
                 )
                 assert (first == second[:FRAMES, :FRAMES]).all()
     assert steady > 20

@@ -33,7 +33,7 @@ def programs(pulsed: PulsedModel) -> list[Program]:
     ]
 
 
-def split(frames: int, pads: tuple[int, int], kernel: int = 3) -> ModelProto:
+def model_of_groups(frames: int, pads: tuple[int, int], kernel: int = 3) -> ModelProto:
     """A convolution of x [1, 1, T], and its frames in groups."""
     return model(
         [node("Conv", "x w", "c", pads=list(pads)), node("Reshape", "c shape")],
@@ -46,9 +46,11 @@ def split(frames: int, pads: tuple[int, int], kernel: int = 3) -> ModelProto:
 @pytest.mark.parametrize("frames", [2, 3, 4])
 @pytest.mark.parametrize("pads", [(1, 1), (2, 0), (0, 2)])
 @pytest.mark.parametrize("times", [1, 3])
-def test_groups_that_do_not_begin_with_a_pulse(frames: int, pads: tuple[int, int], times: int) -> None:
+def test_groups_that_do_not_begin_with_a_pulse_are_late_by_one(
+    frames: int, pads: tuple[int, int], times: int
+) -> None:
     """A late stream delays them by one group; one whose prefix makes up for it, not at all."""
-    pulsed = pulsify(pulse.load(split(frames, pads)).analyse(), pulse=frames * times)
+    pulsed = pulsify(pulse.load(model_of_groups(frames, pads)).analyse(), pulse=frames * times)
     assert pulsed.port("y").delay == (0 if pads == (2, 0) else 1)
     compiled = programs(pulsed)
     for length in range(frames, 6 * frames + 1, frames):
@@ -56,9 +58,9 @@ def test_groups_that_do_not_begin_with_a_pulse(frames: int, pads: tuple[int, int
 
 
 @pytest.mark.parametrize("before", [1, 2, 3, 5])
-def test_groups_of_which_some_are_known_before_the_stream(before: int) -> None:
+def test_groups_known_before_the_stream_are_a_prefix(before: int) -> None:
     """Frames in front of a split: whole groups of them are a prefix, the rest is history."""
-    typed = pulse.load(split(2, (before, 0), kernel=1), inputs={"x": "1,1,T,f32"}).analyse()
+    typed = pulse.load(model_of_groups(2, (before, 0), kernel=1), inputs={"x": "1,1,T,f32"}).analyse()
     pulsed = pulsify(typed, pulse=2)
     compiled = programs(pulsed)
     for length in range(1, 12):
@@ -89,7 +91,7 @@ def recurrent_model(before: int, cut: int, outputs: str) -> ModelProto:
 
 @pytest.mark.parametrize(("before", "cut", "delay"), CUTS)
 @pytest.mark.parametrize("times", [1, 3])
-def test_a_state_that_is_an_output_has_seen_no_frame_that_does_not_exist(
+def test_a_state_that_is_an_output_waits_until_its_frames_surely_exist(
     before: int, cut: int, delay: int, times: int
 ) -> None:
     """It takes each frame when that surely exists, which costs nothing where only the frames are outputs."""
@@ -121,7 +123,7 @@ class TurnedPairs(Op):
 
 
 @pytest.mark.parametrize(("pads", "delay"), [((0, 0), 0), ((1, 1), 2), ((2, 0), 0)])
-def test_a_pulse_has_whole_groups_even_where_every_rate_is_one(pads: tuple[int, int], delay: int) -> None:
+def test_a_pulse_has_whole_groups_even_if_every_rate_is_one(pads: tuple[int, int], delay: int) -> None:
     """Pairs need an even pulse, though two frames become two."""
     builder = ModelBuilder(x="1,2,T")
     x = builder.conv(builder["x"], 3, pads) if any(pads) else builder["x"]

@@ -11,7 +11,7 @@ from tests.invariants.graphs import feeds, random_model, shortest
 
 
 @pytest.mark.parametrize("seeds", [range(75), pytest.param(range(75, 375), marks=pytest.mark.slow)], ids=len)
-def test_no_change_reaches_further(seeds: range) -> None:
+def test_no_change_reaches_beyond_the_receptive_field(seeds: range) -> None:
     tried = tight = 0
     for seed in seeds:
         rng = np.random.default_rng(seed)
@@ -49,7 +49,7 @@ def test_no_change_reaches_further(seeds: range) -> None:
 
 
 @pytest.mark.parametrize(("before", "after", "ahead"), [(2, 0, 0), (1, 1, 1), (0, 2, 2)])
-def test_a_convolution(before: int, after: int, ahead: int) -> None:
+def test_the_receptive_field_of_a_convolution_is_its_taps(before: int, after: int, ahead: int) -> None:
     from pulse.dim import SymbolScope, TDim
     from pulse.facts import TypedFact
     from pulse.graph import Graph

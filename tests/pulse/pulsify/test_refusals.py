@@ -1,4 +1,4 @@
-"""What cannot stream is refused by name, all of it at once, with what would help."""
+"""Nodes that cannot stream are refused by name, all at once, with the reason and a way out."""
 
 from collections.abc import Sequence
 
@@ -31,8 +31,8 @@ class Strange(Op):
 
 
 def refusals_of(builder: ModelBuilder, *outputs: OutletId) -> dict[str, Refusal]:
-    """The refusals, by node; each is whole and stands in the message."""
-    with pytest.raises(PulsifyError) as caught:
+    """The refusals by node; each is complete and part of the message."""
+    with pytest.raises(PulsifyError, match="refused") as caught:
         pulsify(builder.model(*outputs))
     for refusal in caught.value.refusals:
         assert str(refusal) in str(caught.value)
@@ -90,7 +90,7 @@ def test_the_message_counts_and_names_the_stream() -> None:
         pulsify(builder.model(a, builder.add("b", Softmax(2), builder["x"])))
 
 
-def test_frames_that_are_known_at_the_end_only_are_refused_inside() -> None:
+def test_frames_known_only_at_the_end_may_not_meet_others() -> None:
     """The last frames may be changed frame by frame, but not looked at together or joined to the stream."""
     builder = ModelBuilder(x="1,2,T")
     length = builder.length(builder["x"])
@@ -113,21 +113,21 @@ def test_frames_that_are_known_at_the_end_only_are_refused_inside() -> None:
     assert all("output of the model" in refusal.help for refusal in refusals.values())
 
 
-def test_streams_that_meet_on_different_axes() -> None:
+def test_streams_that_meet_on_different_axes_are_refused() -> None:
     """An outer sum over time."""
     builder = ModelBuilder(x="1,1,T", y="1,T,1")
     refusals = refusals_of(builder, builder.each("add", builder["x"], builder["y"], name="outer"))
     assert "different axes [1, 2]" in refusals["outer"].reason and "transpose" in refusals["outer"].help
 
 
-def test_streams_of_different_rates_that_meet() -> None:
+def test_streams_of_different_rates_that_meet_are_refused() -> None:
     """Lengths that are equal for no long stream at all, or only by an assumption."""
     builder = ModelBuilder(x="1,2,T", y="1,2,2*T")
     refusals = refusals_of(builder, builder.each("add", builder["x"], builder["y"], name="met"))
     assert "different rates 1, 2" in refusals["met"].reason and "resample" in refusals["met"].help
 
 
-def test_values_that_depend_on_the_length_of_the_stream() -> None:
+def test_values_that_depend_on_the_length_of_the_stream_are_refused() -> None:
     """Padding in front, and constants made of lengths."""
     builder = ModelBuilder(x="1,2,T")
     length = builder.length(builder["x"])
@@ -161,7 +161,7 @@ def test_symbols_that_cannot_be_time_are_refused() -> None:
 
 
 def test_the_advice_on_symbols_works() -> None:
-    """A batch that the file leaves open is fixed by ``inputs=``; an unused input is passed by by ``symbol=``."""
+    """A batch that the file leaves open is fixed by ``inputs=``; an unused input is ignored by ``symbol=``."""
     shape = ["C", 2, "T"]
     proto = helper.make_model(
         helper.make_graph(
@@ -190,14 +190,13 @@ def test_the_advice_on_symbols_works() -> None:
     )
 
 
-def test_outputs_that_do_not_stream_at_all() -> None:
-    """A model of constants has no stream."""
+def test_a_model_of_constants_is_refused() -> None:
     builder = ModelBuilder(x="1,2,T")
     with pytest.raises(PulsifyError, match="no input streams over T"):
         pulsify(builder.model(builder.constant(np.ones(3, np.float32))))
 
 
-def test_a_pulse_that_does_not_suit() -> None:
+def test_a_pulse_without_whole_frames_is_refused_with_those_that_suit() -> None:
     """The node that asks for it, the multiples on both sides; a first multiple where there is none below."""
     builder = ModelBuilder(x="1,2,T")
     third = builder.conv(builder["x"], 3, stride=3, name="third")
@@ -214,7 +213,7 @@ def test_a_pulse_that_does_not_suit() -> None:
             pulsify(typed, pulse=bad)
 
 
-def test_a_length_that_does_not_tell_the_end() -> None:
+def test_inputs_that_do_not_tell_the_length_are_refused() -> None:
     """Frames of an input must prove how long the stream is."""
     builder = ModelBuilder(x="1,2,T+3")
     with pytest.raises(PulsifyError, match=r"do not prove that there are T frames"):

@@ -10,7 +10,7 @@ from pulse.errors import PulsifyError
 from pulse.ops.attention import BandedAttentionStream
 from tests.pulse.cases.attention import WIDTH, AttentionBuilder, Mask, chunks, window
 from tests.pulse.cases.build import Feeds, floats
-from tests.pulse.pulsify.attention_checks import check, load_lean
+from tests.pulse.pulsify.attention_checks import load_decluttered, require_streams_equal
 
 MAX_DISTANCE = 6
 """The largest distance that the table tells apart."""
@@ -23,7 +23,7 @@ def heads(graph: AttentionBuilder) -> str:
 
 
 def by_distance(graph: AttentionBuilder) -> str:
-    return graph.behind()
+    return graph.distances()
 
 
 def shaw(mask: Mask, distance: Callable[[AttentionBuilder], str] = by_distance) -> tuple[ModelProto, Feeds]:
@@ -47,32 +47,32 @@ def shaw(mask: Mask, distance: Callable[[AttentionBuilder], str] = by_distance) 
 @pytest.mark.parametrize(
     ("mask", "delay"), [(window(5, 0), 0), (window(3, 2), 2), (window(9, 0), 0), (chunks(4, 1), 3)]
 )
-def test_vectors_by_distance(mask: Mask, delay: int) -> None:
+def test_vectors_by_distance_stream(mask: Mask, delay: int) -> None:
     """The band is narrower than the table, or wider."""
-    model = check(*shaw(mask), 1, pulses=(1, 7), lengths=(1, 2, 13, 31))
+    model = require_streams_equal(*shaw(mask), 1, pulses=(1, 7), lengths=(1, 2, 13, 31))
     assert model.outputs[0].delay == delay
     assert sum(isinstance(node.op, BandedAttentionStream) for node in model.graph.nodes) == 1
 
 
-def test_all_frames_before_up_to_a_context() -> None:
+def test_causal_attention_with_vectors_streams_up_to_a_context() -> None:
     def causal(graph: AttentionBuilder, scores: str) -> str:
-        visible = graph.add("GreaterOrEqual", graph.behind(), graph.number(0))
+        visible = graph.add("GreaterOrEqual", graph.distances(), graph.number(0))
         return graph.add("Where", visible, scores, graph.constant(-np.inf))
 
-    check(*shaw(causal), 1, pulses=(1, 7), lengths=(1, 13, 20), max_context=20)
+    require_streams_equal(*shaw(causal), 1, pulses=(1, 7), lengths=(1, 13, 20), max_context=20)
 
 
-def test_vectors_of_both_directions_are_refused_as_such() -> None:
+def test_vectors_of_attention_in_both_directions_are_refused() -> None:
     with pytest.raises(PulsifyError, match="1 node refused") as error:
-        load_lean(shaw(lambda g, scores: scores)[0]).pulsify()
+        load_decluttered(shaw(lambda g, scores: scores)[0]).pulsify()
     assert "attention in both directions" in str(error.value)
 
 
 def far_apart(graph: AttentionBuilder) -> str:
-    """One more from a position on that no trial reaches."""
+    """The distance, plus 1 from a position on that no trial reaches."""
     rows, _ = graph.positions()
     late = graph.add("Cast", graph.add("Greater", rows, graph.number(100_000)), to=7)
-    return graph.add("Add", graph.behind(), late)
+    return graph.add("Add", graph.distances(), late)
 
 
 def twice_as_fast(graph: AttentionBuilder) -> str:
@@ -81,11 +81,10 @@ def twice_as_fast(graph: AttentionBuilder) -> str:
 
 
 def by_the_length(graph: AttentionBuilder) -> str:
-    return graph.add("Add", graph.behind(), graph.add("Sub", graph.frames(), graph.number(9)))
+    return graph.add("Add", graph.distances(), graph.add("Sub", graph.frames(), graph.number(9)))
 
 
 @pytest.mark.parametrize("distance", [far_apart, twice_as_fast, by_the_length])
-def test_vectors_by_something_else_are_refused(distance: Callable[[AttentionBuilder], str]) -> None:
-    """By the position, or by the length of the stream."""
+def test_vectors_by_position_or_length_are_refused(distance: Callable[[AttentionBuilder], str]) -> None:
     with pytest.raises(PulsifyError, match="not proved to depend on the distance of frames alone"):
-        load_lean(shaw(window(5, 0), distance)[0]).pulsify()
+        load_decluttered(shaw(window(5, 0), distance)[0]).pulsify()

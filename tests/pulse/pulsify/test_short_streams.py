@@ -22,7 +22,7 @@ def behind_a_window(last: onnx.NodeProto) -> onnx.ModelProto:
 @pytest.mark.parametrize(
     "last", [node("Pad", "p pads", "y"), node("Concat", "k p", "y", axis=2)], ids=["padded", "joined"]
 )
-def test_the_same_lengths_are_refused(last: onnx.NodeProto) -> None:
+def test_the_stream_refuses_the_lengths_that_offline_does(last: onnx.NodeProto) -> None:
     proto = behind_a_window(last)
     typed, program = pulse.load(proto).analyse(), pulse.stream(proto, pulse=1)
     for frames in range(KERNEL - 1):
@@ -36,7 +36,7 @@ def test_the_same_lengths_are_refused(last: onnx.NodeProto) -> None:
     pulse.verify(proto, pulse=2, lengths=range(KERNEL - 1, 9)).require()
 
 
-def test_many_mirrors_in_a_row() -> None:
+def test_lengths_after_many_mirrors_stay_in_closed_form() -> None:
     """Twelve mirrored paddings, a strided convolution behind each: their lengths stay in closed form."""
     nodes: list[onnx.NodeProto] = []
     source = "x"

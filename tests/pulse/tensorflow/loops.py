@@ -114,7 +114,7 @@ def lowered_loop() -> GraphDefBuilder:
     return builder
 
 
-def until(limit: float) -> GraphDefBuilder:
+def doubling_loop(limit: float) -> GraphDefBuilder:
     """Doubled until the sum is above a limit: how often depends on data."""
     builder = GraphDefBuilder()
     builder.place("x", 3)

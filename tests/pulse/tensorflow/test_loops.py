@@ -12,11 +12,11 @@ from pulse.ops.scan import Scan
 from tests.pulse.tensorflow.graphs import GraphDefBuilder, noise_array
 from tests.pulse.tensorflow.loops import (
     branches,
+    doubling_loop,
     expected_states,
     functional,
     lowered_loop,
     slicing_loop,
-    until,
 )
 
 FORMS = {"functional": functional, "lowered": lowered_loop}
@@ -53,7 +53,7 @@ def test_turns_that_are_known_are_wired_one_after_the_other(frames: int) -> None
 
 
 def test_a_loop_that_data_ends_runs_offline() -> None:
-    typed = pulse.load(until(100.0).data).model.analyse()
+    typed = pulse.load(doubling_loop(100.0).data).model.analyse()
     x = np.float32([1, 2, 3])
     assert typed.run(x)["y"].tolist() == [32, 64, 96]
 
@@ -69,7 +69,7 @@ def test_branches_are_chosen(flag: bool) -> None:
     np.testing.assert_allclose(chosen.run({"x": x})["y"], expected, rtol=1e-6)
 
 
-def without(drop: str) -> Callable[[GraphDefBuilder], bytes]:
+def drop_node(drop: str) -> Callable[[GraphDefBuilder], bytes]:
     def spoilt(builder: GraphDefBuilder) -> bytes:
         nodes = [node for node in builder.proto.node if node.name != drop]
         del builder.proto.node[:]
@@ -81,12 +81,12 @@ def without(drop: str) -> Callable[[GraphDefBuilder], bytes]:
 
 @pytest.mark.parametrize("drop", ["loop/go", "loop/next_h", "loop/switch_out", "loop/i"])
 def test_loops_that_are_not_whole_are_refused(drop: str) -> None:
-    with pytest.raises(LoadError):
-        pulse.load(without(drop)(lowered_loop())).model.analyse()
+    with pytest.raises(LoadError, match=f"reads '{drop}', which no node is called"):
+        pulse.load(drop_node(drop)(lowered_loop())).model.analyse()
 
 
 def test_a_loop_that_assigns_a_variable_is_refused_by_the_node() -> None:
-    builder = until(10.0)
+    builder = doubling_loop(10.0)
     body = next(each for each in builder.proto.library.function if each.signature.name == "body")
     node = body.node_def.add(name="store", op="AssignVariableOp")
     node.input.extend(["limit", "x"])

@@ -30,7 +30,7 @@ def pool_layers(self: Any, x: Any) -> Any:
     return F.max_pool1d(self.second(x), 3, 1, padding=1)
 
 
-def pooled_up(self: Any, x: Any) -> Any:
+def ceil_pool(self: Any, x: Any) -> Any:
     """The last window may be shorter."""
     return F.max_pool1d(self.first(x), 3, 2, ceil_mode=True)
 
@@ -84,7 +84,7 @@ def padded_transform(self: Any, x: Any) -> Any:
     "forward",
     [
         pool_layers,
-        pooled_up,
+        ceil_pool,
         overlapping_windows,
         logarithmic_sums,
         numbered_loops,

@@ -52,13 +52,13 @@ def test_a_file_that_is_wrong_is_not_kept(tmp_path, monkeypatch):
 
     plain = RuntimeProgram.__init__
 
-    def broken(self, *arguments):
+    def init_with_changed_state(self, *arguments):
         plain(self, *arguments)
         self.initial = {
             n: array + 1 if array.dtype.kind == "f" else array for n, array in self.initial.items()
         }
 
-    monkeypatch.setattr(RuntimeProgram, "__init__", broken)
+    monkeypatch.setattr(RuntimeProgram, "__init__", init_with_changed_state)
     result = pulse("convert", "-o", "out.onnx", "--length", 500, code=1)
     assert "denoised (output) diverges at frame 0 of a stream of 500" in result.stderr
     assert "; out.onnx is not written (--no-check writes it unproved)" in result.stderr

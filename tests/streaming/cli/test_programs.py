@@ -72,7 +72,7 @@ def test_a_program_that_is_wrong_is_not_written(tmp_path, monkeypatch):
     """Exit code 1; what was there before stays."""
     Path("out.pulse").write_text("older")
 
-    def broken(content):
+    def read_with_changed_weights(content):
         container = open_container(content)
         fields = {name: value for name, value in container.header.items() if name != "sections"}
         sections = {name: container.section(name).copy() for name in ("table", "initial", "notes", "weights")}
@@ -83,7 +83,7 @@ def test_a_program_that_is_wrong_is_not_written(tmp_path, monkeypatch):
     from streaming.reports import compilation
 
     read = compilation.read_program
-    monkeypatch.setattr(compilation, "read_program", broken)
+    monkeypatch.setattr(compilation, "read_program", read_with_changed_weights)
     result = pulse("compile", "-o", "out.pulse", "--length", "500", code=1)
     assert "out.pulse is not written" in result.output
     assert Path("out.pulse").read_text() == "older"

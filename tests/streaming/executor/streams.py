@@ -48,7 +48,7 @@ def join_pieces(pieces, program):
     return outputs
 
 
-def assert_same(outputs, expected):
+def assert_close(outputs, expected):
     assert outputs.keys() == expected.keys()
     for name, array in expected.items():
         np.testing.assert_allclose(outputs[name], array, rtol=1e-5, atol=1e-6)
@@ -77,7 +77,7 @@ async def blocks(x, axis, cuts):
 
 
 def threads():
-    """Those of this process, but for the helpers of event loops, which come when they are needed and stay a while."""
+    """The threads of this process, without helpers of event loops, which start and end when they like."""
     helpers = "Trio thread", "AnyIO worker thread"
     return {thread for thread in threading.enumerate() if not thread.name.startswith(helpers)}
 

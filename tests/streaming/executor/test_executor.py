@@ -13,7 +13,7 @@ from streaming.executor import Executor, ExecutorError
 from tests.streaming.executor.manual_engine import HeldEngine
 from tests.streaming.executor.streams import (
     assert_balanced,
-    assert_same,
+    assert_close,
     blocks,
     cached_program,
     collect,
@@ -46,7 +46,7 @@ def test_any_split_gives_the_offline_frames(name, backend, loop, data):
             return executor, await collect(executor.stream(blocks(x, 1, cuts)))
 
     executor, pieces = anyio.run(stream_blocks, backend=loop)
-    assert_same(join_pieces(pieces, program), program.model.typed.run({"x": x}))
+    assert_close(join_pieces(pieces, program), program.model.typed.run({"x": x}))
     statistics = executor.statistics()
     assert (statistics.frames_in, statistics.frames_out, statistics.streams) == (length, length, 0)
     assert statistics.pulses == program.steps(length) == statistics.total.count
@@ -69,18 +69,18 @@ async def test_streams_at_once_have_states_of_their_own(backend):
                 tasks.start_soon(take, number)
         assert executor.statistics().frames_out == sum(x.shape[1] for x in sounds)
     for number, x in enumerate(sounds):
-        assert_same(outputs[number], program.model.typed.run({"x": x}))
+        assert_close(outputs[number], program.model.typed.run({"x": x}))
 
 
 @both_backends
-async def test_inputs_of_two_rates_and_constants(backend):
+async def test_inputs_of_two_rates_and_constants_give_the_offline_frames(backend):
     program = cached_program("two_rates", 2, backend)
     fast, slow, gain = noise(1, 1, 44), noise(1, 1, 11, seed=1), np.full((1, 1, 1), 0.5, np.float32)
     source = [{"fast": fast[..., :30]}, {"slow": slow}, {}, {"fast": fast[..., 30:]}]
     async with Executor(program, constants={"gain": gain}) as executor:
         pieces = await collect(executor.stream(source))
         assert_balanced(executor.statistics())
-    assert_same(
+    assert_close(
         join_pieces(pieces, program), program.model.typed.run({"fast": fast, "slow": slow, "gain": gain})
     )
 
@@ -105,7 +105,7 @@ async def test_an_empty_source_gives_nothing(backend):
 
 
 @both_backends
-async def test_what_the_model_does_not_take_is_refused_when_all_before_has_been_given(backend):
+async def test_input_that_the_model_does_not_take_is_refused_after_the_outputs_before_it(backend):
     program = cached_program("filtered", 3, backend)
     x = noise(1, 31)
     bad = np.array([[0, np.nan]], np.float32)
@@ -115,7 +115,7 @@ async def test_what_the_model_does_not_take_is_refused_when_all_before_has_been_
             async for outputs in executor.stream([x, bad, x]):
                 pieces.append(outputs)
         expected = program.model.typed.run({"x": x})
-        assert_same(
+        assert_close(
             join_pieces(pieces, program), {"y": expected["y"][:, :28], "loud": expected["loud"][:, :30]}
         )
         statistics = executor.statistics()
@@ -140,7 +140,7 @@ async def test_a_model_with_a_longest_stream_takes_no_more(backend):
         assert_balanced(executor.statistics())
 
 
-async def test_a_length_that_the_model_refuses():
+async def test_a_length_that_the_model_refuses_discards_its_frames():
     async with Executor(cached_program("ending", 4)) as executor:
         with pytest.raises(InputError, match="2 frames of T"):
             await collect(executor.stream([noise(1, 2)]))
@@ -148,7 +148,7 @@ async def test_a_length_that_the_model_refuses():
         assert (statistics.frames_in, statistics.frames_discarded) == (2, 2)
 
 
-async def test_sources_are_paced_by_who_takes_the_outputs():
+async def test_sources_wait_until_their_outputs_are_taken():
     program = cached_program("filtered", 3)
     drawn = 0
 
@@ -192,7 +192,7 @@ async def test_a_long_stream_takes_no_more_memory_than_a_short_one():
     assert await peak(4000) < await peak(400) + 30_000
 
 
-async def test_one_thread_for_all_streams_and_none_behind_the_end():
+async def test_all_streams_share_one_thread_that_ends_with_the_executor():
     before = threads()
     async with Executor(cached_program("filtered", 3)) as executor:
         streams = [executor.stream([noise(1, 30)]) for _ in range(6)]
@@ -202,7 +202,7 @@ async def test_one_thread_for_all_streams_and_none_behind_the_end():
     assert threads() <= before
 
 
-async def test_executors_inside_of_each_other():
+async def test_executors_may_be_nested():
     program = cached_program("filtered", 6)
     x = noise(1, 200)
     expected = program.model.typed.run({"x": x})["loud"]

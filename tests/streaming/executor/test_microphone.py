@@ -1,4 +1,4 @@
-"""A microphone as a source: every frame that the device gives is processed or counted, and the device is given back."""
+"""A microphone as a source: every frame is processed or counted, and the device is closed at the end."""
 
 from contextlib import aclosing
 from pathlib import Path
@@ -16,7 +16,7 @@ from streaming.live.virtual import VirtualDevice, VirtualHost
 from tests.streaming.executor.manual_engine import run_held
 from tests.streaming.executor.streams import (
     assert_balanced,
-    assert_same,
+    assert_close,
     cached_program,
     collect,
     join_pieces,
@@ -42,7 +42,7 @@ async def wait_until_open(host):
         await anyio.sleep(0.001)
 
 
-async def play(host, sound, sizes):
+async def play_and_end(host, sound, sizes):
     """Let the device hear a sound, block by block, and end."""
     await wait_until_open(host)
     start = 0
@@ -60,7 +60,7 @@ async def outputs_of(host, sound, sizes, program, channel="mix", **options):
         Executor(program, rate_hz=RATE_HZ) as executor,
         anyio.create_task_group() as tasks,
     ):
-        tasks.start_soon(play, host, sound, sizes)
+        tasks.start_soon(play_and_end, host, sound, sizes)
         pieces = await collect(executor.stream(Microphone(host=host, **options), channel))
     assert not host.streams
     assert_balanced(executor.statistics())
@@ -71,7 +71,7 @@ async def outputs_of(host, sound, sizes, program, channel="mix", **options):
 async def test_blocks_of_any_size_give_the_offline_frames(sizes):
     program, x = cached_program("filtered", 6), noise(sum(sizes), 1)
     outputs, statistics = await outputs_of(ending_host(), x, sizes, program)
-    assert_same(outputs, program.model.typed.run({"x": x.T}))
+    assert_close(outputs, program.model.typed.run({"x": x.T}))
     assert statistics.frames_in == statistics.frames_out == len(x)
 
 
@@ -94,12 +94,12 @@ async def test_another_rate_is_resampled():
     np.testing.assert_allclose(outputs["loud"][0, 500:-500], expected[500:-500], atol=1e-3)
 
 
-async def test_what_nobody_takes_is_lost_and_counted():
+async def test_frames_that_nobody_takes_are_lost_and_counted():
     host = ending_host()
     microphone = Microphone(host=host)
     blocks = microphone.blocks()
     async with aclosing(blocks), anyio.create_task_group() as tasks:
-        tasks.start_soon(opened_tick, host, 160)
+        tasks.start_soon(tick_when_open, host, 160)
         received = len(await anext(blocks))
         frames = round(2 * RING_S * RATE_HZ) // 1600 * 1600
         host.run(noise(frames, 1), 1600)
@@ -110,16 +110,16 @@ async def test_what_nobody_takes_is_lost_and_counted():
     assert microphone.frames_lost % 1600 == 0
 
 
-async def opened_tick(host, frames):
+async def tick_when_open(host, frames):
     await wait_until_open(host)
     host.tick(noise(frames, 1))
 
 
-async def test_a_device_that_ends_gives_what_it_had_and_raises():
+async def test_a_device_that_ends_by_itself_gives_its_frames_and_raises():
     host, program = VirtualHost(VirtualDevice(rate_hz=RATE_HZ)), cached_program("filtered", 6)
     lengths = []
     async with anyio.create_task_group() as tasks, Executor(program, rate_hz=RATE_HZ) as executor:
-        tasks.start_soon(play, host, noise(600, 1), [60] * 10)
+        tasks.start_soon(play_and_end, host, noise(600, 1), [60] * 10)
         with pytest.raises(DeviceError, match="ended by itself"):
             async for outputs in executor.stream(Microphone(host=host)):
                 lengths.append(outputs["loud"].shape[1])
@@ -128,7 +128,7 @@ async def test_a_device_that_ends_gives_what_it_had_and_raises():
     assert_balanced(executor.statistics())
 
 
-async def test_cancelling_gives_the_device_back():
+async def test_cancelling_closes_the_device():
     host, program = VirtualHost(VirtualDevice(rate_hz=RATE_HZ)), cached_program("filtered", 6)
     before = threads()
     async with Executor(program, rate_hz=RATE_HZ) as executor, anyio.create_task_group() as tasks:
@@ -142,7 +142,7 @@ async def test_cancelling_gives_the_device_back():
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="descriptors are counted on Linux")
-async def test_nothing_stays_open():
+async def test_no_descriptor_stays_open():
     host, program = ending_host(), cached_program("filtered", 6)
     await outputs_of(host, noise(600, 1), [60] * 10, program)
     for _ in range(3):
@@ -151,16 +151,16 @@ async def test_nothing_stays_open():
         assert open_descriptors() <= before
 
 
-async def test_a_device_that_hangs_is_left_alone():
+async def test_a_device_that_hangs_is_not_waited_for():
     host = ending_host(hangs=True)
     blocks = Microphone(host=host).blocks()
     async with aclosing(blocks), anyio.create_task_group() as tasks:
-        tasks.start_soon(opened_tick, host, 160)
+        tasks.start_soon(tick_when_open, host, 160)
         assert len(await anext(blocks)) == 160
     assert not host.streams
 
 
-async def test_one_stream_at_a_time():
+async def test_a_microphone_has_one_stream_at_a_time():
     host = ending_host()
     microphone = Microphone(host=host)
     blocks = microphone.blocks()

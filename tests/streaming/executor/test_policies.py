@@ -1,4 +1,4 @@
-"""Policies, proved by what arrives: an engine that the test holds, on a clock that jumps."""
+"""Policies of the executor, with an engine that runs on demand and a clock that jumps to the next event."""
 
 import anyio
 import anyio.lowlevel
@@ -11,7 +11,7 @@ from streaming.executor import Executor, ExecutorError
 from tests.streaming.executor.manual_engine import HeldEngine, run_held
 from tests.streaming.executor.streams import (
     assert_balanced,
-    assert_same,
+    assert_close,
     cached_program,
     collect,
     join_pieces,
@@ -30,7 +30,7 @@ def executor(engine, policy, depth=4, deadline_s=None):
 
 
 def numbered_pulses(count):
-    """Pulses of which each sample tells its place, from 1."""
+    """Pulses whose samples are numbered from 1."""
     return np.arange(1, count * PULSE + 1, dtype=np.float32).reshape(1, -1)
 
 
@@ -40,7 +40,7 @@ async def settle():
         await anyio.lowlevel.checkpoint()
 
 
-class Tap:
+class PushedSource:
     """A source that gives a pulse when the test says so, and knows how many were taken."""
 
     def __init__(self, x):
@@ -65,17 +65,17 @@ def counts(statistics):
 
 
 @both_loops
-def test_wait_takes_no_more_than_there_is_room_for(loop):
+def test_wait_takes_only_as_many_pulses_as_fit(loop):
     async def main():
-        engine, tap = HeldEngine(), Tap(numbered_pulses(20))
+        engine, pushed = HeldEngine(), PushedSource(numbered_pulses(20))
         async with executor(engine, "wait") as ex, anyio.create_task_group() as tasks:
             pieces = []
 
             async def take():
-                pieces.extend(await collect(ex.stream(tap.receive)))
+                pieces.extend(await collect(ex.stream(pushed.receive)))
 
             tasks.start_soon(take)
-            await tap.push(7)
+            await pushed.push(7)
             assert engine.waiting_pulses == 4
             assert counts(ex.statistics()) == (
                 5 * PULSE,
@@ -87,38 +87,38 @@ def test_wait_takes_no_more_than_there_is_room_for(loop):
             await settle()
             assert engine.waiting_pulses == 4
             assert counts(ex.statistics()) == (7 * PULSE, 2 * PULSE, 0, 5 * PULSE)
-            tap.send.close()
+            pushed.send.close()
             while not pieces:
                 engine.run(1)
                 await settle()
         return ex, join_pieces(pieces, ex.program)
 
     ex, outputs = run_held(loop, main)
-    assert_same(outputs, ex.program.model.typed.run({"x": numbered_pulses(7)}))
+    assert_close(outputs, ex.program.model.typed.run({"x": numbered_pulses(7)}))
     assert counts(ex.statistics()) == (7 * PULSE, 7 * PULSE, 0, 0)
 
 
 @both_loops
 def test_drop_oldest_drops_pulses_that_have_not_begun(loop):
     async def main():
-        engine, tap = HeldEngine(), Tap(numbered_pulses(20))
-        async with executor(engine, "drop_oldest") as ex, ex.stream(tap.receive) as stream:
+        engine, pushed = HeldEngine(), PushedSource(numbered_pulses(20))
+        async with executor(engine, "drop_oldest") as ex, ex.stream(pushed.receive) as stream:
             pieces = []
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self_taking, stream, pieces)
-                await tap.push(10)
+                await pushed.push(10)
                 assert counts(ex.statistics()) == (10 * PULSE, 0, 6 * PULSE, 4 * PULSE)  # 6 7 8 9 wait
                 tasks.cancel_scope.cancel()
             engine.run(3)  # 6 7 8 have run and are not taken
-            await tap.push(1)  # 9 is the oldest that has not begun
+            await pushed.push(1)  # 9 is the oldest that has not begun
             assert counts(ex.statistics()) == (11 * PULSE, 0, 7 * PULSE, 4 * PULSE)
             engine.run(1)  # all have run: 11 has no room itself
-            await tap.push(1)
+            await pushed.push(1)
             assert counts(ex.statistics()) == (12 * PULSE, 0, 8 * PULSE, 4 * PULSE)
             pieces.append(await anext(stream))
             assert ex.statistics().frames_out == 4 * PULSE
-            await tap.push(2)
-            tap.send.close()
+            await pushed.push(2)
+            pushed.send.close()
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self_taking, stream, pieces)
                 for _ in range(10):
@@ -134,7 +134,7 @@ def test_drop_oldest_drops_pulses_that_have_not_begun(loop):
     expected = np.concatenate(
         [numbered_pulses(20)[:, k * PULSE : (k + 1) * PULSE] for k in (6, 7, 8, 10, 12, 13)], 1
     )
-    assert_same(received, ex.program.model.typed.run({"x": expected}))
+    assert_close(received, ex.program.model.typed.run({"x": expected}))
     statistics = ex.statistics()
     assert (statistics.pulses_dropped, counts(statistics)) == (8, (14 * PULSE, 6 * PULSE, 8 * PULSE, 0))
 
@@ -150,12 +150,12 @@ def test_drop_oldest_counts_every_frame_once(loop, actions, depth, rest):
     async def main():
         engine = HeldEngine()
         total = actions.count("push")
-        tap = Tap(numbered_pulses(total + 1))
+        pushed = PushedSource(numbered_pulses(total + 1))
         pieces = []
-        async with executor(engine, "drop_oldest", depth) as ex, ex.stream(tap.receive) as stream:
+        async with executor(engine, "drop_oldest", depth) as ex, ex.stream(pushed.receive) as stream:
             for action in actions:
                 if action == "push":
-                    await tap.push(1)
+                    await pushed.push(1)
                 elif action == "run":
                     engine.run(1)
                 else:
@@ -163,8 +163,8 @@ def test_drop_oldest_counts_every_frame_once(loop, actions, depth, rest):
                         pieces.append(await anext(stream))
                 assert_balanced(ex.statistics())
                 assert ex.statistics().frames_in_flight <= PULSE * depth
-            tap.send.send_nowait(tap.x[:, total * PULSE : total * PULSE + rest])
-            tap.send.close()
+            pushed.send.send_nowait(pushed.x[:, total * PULSE : total * PULSE + rest])
+            pushed.send.close()
             async with anyio.create_task_group() as tasks:
 
                 async def work():
@@ -186,7 +186,7 @@ def test_drop_oldest_counts_every_frame_once(loop, actions, depth, rest):
     assert played.shape[1] == statistics.frames_out
     assert np.all(np.diff(played) > 0)
     if received:
-        assert_same(received, ex.program.model.typed.run({"x": played}))
+        assert_close(received, ex.program.model.typed.run({"x": played}))
 
 
 async def paced_pulses(x, arrivals, period_s):
@@ -256,11 +256,14 @@ def test_finished_results_are_given_even_if_requested_late(loop):
     async def main():
         engine = HeldEngine()
         policy = "silence_then_catch_up"
-        async with executor(engine, policy, deadline_s=0.01) as ex, Tap(numbered_pulses(9)) as tap:
-            stream = ex.stream(tap.receive)
+        async with (
+            executor(engine, policy, deadline_s=0.01) as ex,
+            PushedSource(numbered_pulses(9)) as pushed,
+        ):
+            stream = ex.stream(pushed.receive)
             with anyio.move_on_after(0):
                 await anext(stream)
-            await tap.push(2)
+            await pushed.push(2)
             engine.run(2)
             await anyio.sleep(5)
             return await anext(stream), ex.statistics().pulses_late
@@ -271,22 +274,25 @@ def test_finished_results_are_given_even_if_requested_late(loop):
 
 
 @both_loops
-def test_abort_reports_the_lateness(loop):
+def test_abort_ends_the_stream_with_the_lateness(loop):
     async def main():
         engine, pieces = HeldEngine(), []
-        async with executor(engine, "abort", deadline_s=0.01) as ex, Tap(numbered_pulses(9)) as tap:
+        async with (
+            executor(engine, "abort", deadline_s=0.01) as ex,
+            PushedSource(numbered_pulses(9)) as pushed,
+        ):
             async with anyio.create_task_group() as tasks:
 
                 async def push():
-                    await tap.push(1)
+                    await pushed.push(1)
                     engine.run(1)
                     await anyio.sleep(0.5)
-                    await tap.push(2)
+                    await pushed.push(2)
 
                 tasks.start_soon(push)
                 start_s = anyio.current_time()
-                with pytest.raises(ExecutorError) as refusal:
-                    async for outputs in ex.stream(tap.receive):
+                with pytest.raises(ExecutorError, match=r"^late: pulse 1 ") as refusal:
+                    async for outputs in ex.stream(pushed.receive):
                         pieces.append(outputs)
                 failed_s = anyio.current_time() - start_s
             return ex, str(refusal.value), failed_s, join_pieces(pieces, ex.program)
@@ -304,11 +310,15 @@ def test_abort_reports_the_lateness(loop):
 @both_loops
 def test_the_time_of_waiting_pulses_is_in_the_statistics(loop):
     async def main():
-        engine, tap = HeldEngine(), Tap(numbered_pulses(9))
-        async with executor(engine, "wait", deadline_s=1e-9) as ex, tap, ex.stream(tap.receive) as stream:
+        engine, pushed = HeldEngine(), PushedSource(numbered_pulses(9))
+        async with (
+            executor(engine, "wait", deadline_s=1e-9) as ex,
+            pushed,
+            ex.stream(pushed.receive) as stream,
+        ):
             with anyio.move_on_after(0):
                 await anext(stream)
-            await tap.push(3)
+            await pushed.push(3)
             engine.run(3)
             await anext(stream)
             return ex.statistics()

@@ -1,4 +1,4 @@
-"""Sinks: functions, memory and byte streams, files; they set the pace, and what they raise comes out."""
+"""Sinks: functions, memory and byte streams, files; they set the pace, and their errors are raised."""
 
 import anyio
 import anyio.abc
@@ -14,7 +14,7 @@ from streaming.builtin import model_path, noisy_path
 from streaming.executor import Executor, FramesFileSink, PcmSink, SoundFileSink, sinks
 from streaming.sound.files import AudioReader
 from tests.streaming.executor.streams import (
-    assert_same,
+    assert_close,
     blocks,
     cached_program,
     join_pieces,
@@ -40,7 +40,7 @@ class ByteSink(anyio.abc.ByteSendStream):
         pass
 
 
-async def run(sink, x=None, name="filtered", **options):
+async def run_into(sink, x=None, name="filtered", **options):
     program = cached_program(name, 6)
     x = noise(1, 75) if x is None else x
     async with Executor(program, rate_hz=RATE_HZ, **options) as executor:
@@ -48,7 +48,7 @@ async def run(sink, x=None, name="filtered", **options):
     return program.model.typed.run({"x": x})
 
 
-async def test_functions_and_coroutines():
+async def test_functions_and_coroutines_are_sinks():
     pieces = []
 
     async def slow(outputs):
@@ -57,8 +57,8 @@ async def test_functions_and_coroutines():
 
     for sink in (pieces.append, slow):
         pieces.clear()
-        expected = await run(sink)
-        assert_same(join_pieces(pieces, cached_program("filtered", 6)), expected)
+        expected = await run_into(sink)
+        assert_close(join_pieces(pieces, cached_program("filtered", 6)), expected)
 
 
 async def test_a_memory_stream_sets_the_pace():
@@ -79,12 +79,12 @@ async def test_a_memory_stream_sets_the_pace():
     assert max(ahead) <= 3 * 6
 
 
-async def test_raw_samples():
+async def test_raw_samples_are_written_and_clipped():
     stream = ByteSink()
-    expected = await run(PcmSink(stream, "f32", "y"))
+    expected = await run_into(PcmSink(stream, "f32", "y"))
     np.testing.assert_allclose(np.frombuffer(stream.data, np.float32), expected["y"][0], rtol=1e-5, atol=1e-6)
     stream, x = ByteSink(), np.array([[0, 0.25, 0.5, 0.75, -0.5, -0.75, 0.1, 1e-5]], np.float32)
-    await run(PcmSink(stream, "s16", "loud"), x)
+    await run_into(PcmSink(stream, "s16", "loud"), x)
     assert np.frombuffer(stream.data, "<i2").tolist() == [0, 16384, 32767, 32767, -32768, -32768, 6554, 1]
 
 
@@ -108,8 +108,8 @@ async def test_sound_files_are_as_long_as_their_source(tmp_path, rate_hz):
             np.testing.assert_allclose(np.concatenate(list(written)).T, expected, atol=1e-5)
 
 
-async def test_what_is_cut_off_is_counted(tmp_path):
-    """In a file and in a byte stream; floats are not cut off."""
+async def test_clipped_samples_are_counted(tmp_path):
+    """In a file and in a byte stream; floats are not clipped."""
     x = np.zeros((1, 60), np.float32)
     x[0, [3, 5]] = 0.75
     for sink, clipped in (
@@ -118,30 +118,30 @@ async def test_what_is_cut_off_is_counted(tmp_path):
         (PcmSink(ByteSink(), "s16", "loud"), 2),
         (PcmSink(ByteSink(), "f32", "loud"), 0),
     ):
-        await run(sink, x)
+        await run_into(sink, x)
         assert sink.clipping.total == clipped
         assert sink.clipping.peaks == [1.5 if clipped else 0]
 
 
-async def test_a_sound_file_at_another_rate(tmp_path):
-    await run(SoundFileSink(tmp_path / "out.flac", rate_hz=1200, output="loud"), noise(1, 900) / 99)
+async def test_sound_files_may_have_another_rate_or_format(tmp_path):
+    await run_into(SoundFileSink(tmp_path / "out.flac", rate_hz=1200, output="loud"), noise(1, 900) / 99)
     assert soundfile.info(tmp_path / "out.flac").frames == 1800
-    await run(str(tmp_path / "out.ogg"), noise(1, 900) / 99)
+    await run_into(str(tmp_path / "out.ogg"), noise(1, 900) / 99)
     assert soundfile.info(tmp_path / "out.ogg").samplerate == RATE_HZ
 
 
-async def test_frames_and_what_is_known_at_the_end(tmp_path):
-    expected = await run(tmp_path / "y.npy")
+async def test_array_files_have_the_frames_or_the_last_value(tmp_path):
+    expected = await run_into(tmp_path / "y.npy")
     np.testing.assert_allclose(np.load(tmp_path / "y.npy"), expected["y"], rtol=1e-5, atol=1e-6)
-    expected = await run(FramesFileSink(tmp_path / "last.npy", "last"), name="ending")
+    expected = await run_into(FramesFileSink(tmp_path / "last.npy", "last"), name="ending")
     np.testing.assert_allclose(np.load(tmp_path / "last.npy"), expected["last"])
 
 
 @pytest.mark.parametrize(
     ("path", "name", "frame"), [("y.npy", "y", (1, 1)), ("y.wav", "y", (1, 1)), ("y.csv", "y", (1, 0))]
 )
-async def test_many_small_pieces(tmp_path, monkeypatch, path, name, frame):
-    """Each is counted once; they wait in bounded memory, with or without values."""
+async def test_many_small_pieces_wait_in_bounded_memory(tmp_path, monkeypatch, path, name, frame):
+    """With or without values."""
     count, most = 20_000, 0
     take = sinks.Waiting.take
 
@@ -160,7 +160,7 @@ async def test_many_small_pieces(tmp_path, monkeypatch, path, name, frame):
     assert (tmp_path / path).exists()
 
 
-async def test_what_a_sink_raises_comes_out_and_leaves_no_file(tmp_path):
+async def test_an_error_of_a_sink_is_raised_and_leaves_no_file(tmp_path):
     program = cached_program("filtered", 6)
     error = OSError("the disk is full")
 
@@ -180,7 +180,7 @@ async def test_what_a_sink_raises_comes_out_and_leaves_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_what_is_no_sink(tmp_path):
+async def test_invalid_sinks_are_refused(tmp_path):
     program = cached_program("decimated", 6)
     async with Executor(program) as executor:
         x = noise(1, 30, 2)

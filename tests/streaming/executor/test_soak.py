@@ -13,7 +13,7 @@ import pytest
 from streaming.executor import Executor, ExecutorError
 from tests.streaming.executor.streams import (
     assert_balanced,
-    assert_same,
+    assert_close,
     cached_program,
     join_pieces,
     noise,
@@ -50,8 +50,8 @@ class RandomStreams:
         self.executor, self.rng = executor, random.Random(seed)
         self.ends = dict.fromkeys(("whole", "failed", "broken off", "cancelled", "late"), 0)
 
-    async def until(self, moment_s):
-        """At least one."""
+    async def stream_until(self, moment_s):
+        """Run streams until a moment, at least one."""
         await self.stream()
         while time.monotonic() < moment_s:
             await self.stream()
@@ -82,7 +82,7 @@ class RandomStreams:
         self.compare(join_pieces(pieces, executor.program), x, end)
 
     def compare(self, outputs, x, end):
-        """What was given is what the model gives of the frames that were kept, as far as it was given."""
+        """Compare the outputs so far with the offline outputs of the frames that were not dropped."""
         if not outputs:
             return
         policy, input_kept = self.executor.policy, x
@@ -96,11 +96,11 @@ class RandomStreams:
             np.testing.assert_allclose(outputs["loud"][:, on_time], expected["loud"][:, on_time], rtol=1e-5)
             assert outputs["loud"].shape == expected["loud"].shape
         elif end == "whole" or not policy.drops:
-            assert_same(outputs, expected)
+            assert_close(outputs, expected)
 
 
-async def live(policy, backend, seconds, seed):
-    """An executor with streams at once, then a new one, until the time is over; the sum of ends."""
+async def run_executors(policy, backend, seconds, seed):
+    """Run executors with several streams each for some seconds; returns how many streams ended in each way."""
     ends = {}
     until = time.monotonic() + seconds
     while not ends or time.monotonic() < until:
@@ -113,7 +113,7 @@ async def live(policy, backend, seconds, seed):
             ):
                 lives = [RandomStreams(executor, seed + number) for number in range(STREAMS)]
                 for life in lives:
-                    tasks.start_soon(life.until, min(until, time.monotonic() + max(0.2, seconds / 20)))
+                    tasks.start_soon(life.stream_until, min(until, time.monotonic() + max(0.2, seconds / 20)))
         except* BrokenStreamError:
             pass  # of sources whose streams were broken off before it came out
         statistics = executor.statistics()
@@ -133,9 +133,9 @@ def resident_mib():
 
 
 @pytest.mark.parametrize("policy", ["wait", "drop_oldest", "silence_then_catch_up", "abort"])
-async def test_a_short_life_leaves_nothing_behind(policy):
+async def test_random_streams_leave_no_thread_and_no_descriptor(policy):
     with nothing_left():
-        await live(policy, "numba", 0.2, seed=1)
+        await run_executors(policy, "numba", 0.2, seed=1)
 
 
 @pytest.fixture
@@ -152,11 +152,11 @@ def usual_collector():
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc/self/statm here")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("policy", ["wait", "drop_oldest", "silence_then_catch_up", "abort"])
-async def test_a_long_life(policy, backend):
+async def test_a_long_series_of_streams_ends_in_every_way_with_bounded_memory(policy, backend):
     with nothing_left():
-        await live(policy, backend, 5, seed=100)
+        await run_executors(policy, backend, 5, seed=100)
         before = resident_mib()
-        ends = await live(policy, backend, 40, seed=200)
+        ends = await run_executors(policy, backend, 40, seed=200)
     grown = resident_mib() - before
     assert grown < 20, f"{grown:.0f} MiB more than after the first 5 s"
     assert min(count for end, count in ends.items() if end != "late") > 0, ends

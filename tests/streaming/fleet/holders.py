@@ -19,4 +19,4 @@ class LocalHolders:
 
     def holders_with(self, name):
         """The names of those that have this checkpoint."""
-        return {each for each, holder in self.holders.items() if holder.load(name) is not None}
+        return {holder_name for holder_name, holder in self.holders.items() if holder.load(name) is not None}

@@ -93,7 +93,7 @@ class LocalFleet:
         (name,) = [
             name
             for name, worker in self.workers.items()
-            if any(each.id == stream.id for each in worker.service.connections)
+            if any(connection.id == stream.id for connection in worker.service.connections)
         ]
         return name
 
@@ -103,8 +103,8 @@ def fleet(nodes, *workers):
     """A fleet of workers, each given by name, node and deployment."""
     local_fleet = LocalFleet(nodes)
     try:
-        for each in workers:
-            local_fleet.add(*each)
+        for name, node, deployment in workers:
+            local_fleet.add(name, node, deployment)
         yield local_fleet
     finally:
         for worker in local_fleet.workers.values():
@@ -134,8 +134,8 @@ class Wire:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self):
-        for each in (self._listening, *self._ends):
-            each.close()
+        for end in (self._listening, *self._ends):
+            end.close()
 
     def _accept(self):
         with contextlib.suppress(OSError):
@@ -160,7 +160,7 @@ def wires(local_fleet):
     """Clients of a fleet reach its workers through wires: worker -> wire."""
     by_name = {name: Wire(worker.url) for name, worker in local_fleet.workers.items()}
     local_fleet.tell(
-        workers=tuple(replace(each, url=by_name[each.name].url) for each in local_fleet.table.workers)
+        workers=tuple(replace(entry, url=by_name[entry.name].url) for entry in local_fleet.table.workers)
     )
     try:
         yield by_name

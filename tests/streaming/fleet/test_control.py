@@ -81,17 +81,17 @@ def control(cluster):
 
 
 def phases(control):
-    return {each.name: each.phase for each in control.status().table.workers}
+    return {worker.name: worker.phase for worker in control.status().table.workers}
 
 
-def live(control, version="1"):
-    return [each.name for each in control.status().table.live(version)]
+def live_workers(control, version="1"):
+    return [worker.name for worker in control.status().table.live(version)]
 
 
-def test_the_first_reconciliations_start_and_announce_all(cluster, control):
+def test_the_first_reconciliations_start_workers_and_send_the_table(cluster, control):
     table = control.status().table
-    assert len(live(control)) == 2 and {each.node for each in table.holders} == set("abc")
-    assert all(each.url == f"ws://{each.name}" for each in table.workers)
+    assert len(live_workers(control)) == 2 and {holder.node for holder in table.holders} == set("abc")
+    assert all(worker.url == f"ws://{worker.name}" for worker in table.workers)
     assert set(cluster.tables) == {*cluster.workers, *cluster.holders}
     assert all(table_told == table for table_told in cluster.tables.values())
     number = table.number
@@ -100,16 +100,16 @@ def test_the_first_reconciliations_start_and_announce_all(cluster, control):
 
 
 def test_a_lost_worker_is_replaced_and_all_are_told(cluster, control):
-    first, other = live(control)
+    first, other = live_workers(control)
     cluster.workers[first] = Lost("it was killed")
     control.reconcile(1.0)
-    assert live(control) == [other] and first in cluster.ended
+    assert live_workers(control) == [other] and first in cluster.ended
     assert len(phases(control)) == 2 and cluster.tables[other] == control.status().table
     assert "it was killed" in control.status().problems[-1] and control.status().lost == 1
 
 
 def test_a_worker_that_does_not_answer_is_given_up_after_a_while(cluster, control):
-    first, _ = live(control)
+    first, _ = live_workers(control)
     cluster.workers[first] = None
     for second in range(MISSES - 1):
         control.reconcile(1.0 + second)
@@ -132,7 +132,7 @@ def test_a_worker_that_cannot_begin_is_not_tried_again_at_once(cluster):
     assert len(phases(control)) == 2
 
 
-def test_a_worker_that_never_begins(cluster):
+def test_a_worker_that_does_not_begin_in_time_is_given_up(cluster):
     control = FleetControl(cluster, FleetTable())
     control.deploy(Deployment())
     control.reconcile(0.0)
@@ -142,36 +142,38 @@ def test_a_worker_that_never_begins(cluster):
     assert not phases(control) and "has not begun" in control.status().problems[-1]
 
 
-def test_a_node_goes_with_its_workers_and_its_holder(cluster, control):
-    (node,) = {each.node for each in control.status().table.workers if each.name == live(control)[0]}
-    names = [each.name for each in control.status().table.workers if each.node == node]
+def test_the_workers_and_the_holder_of_a_lost_node_are_replaced(cluster, control):
+    (node,) = {
+        worker.node for worker in control.status().table.workers if worker.name == live_workers(control)[0]
+    }
+    names = [worker.name for worker in control.status().table.workers if worker.node == node]
     for name in names:
         cluster.workers[name] = None
     del cluster.running_nodes[node]
     control.reconcile(1.0)
     table = control.status().table
-    assert node not in {each.node for each in (*table.workers, *table.holders)}
+    assert node not in {member.node for member in (*table.workers, *table.holders)}
     assert len(table.workers) == 2
 
 
-def test_up_by_load_and_down_by_draining(cluster, control):
+def test_load_adds_a_worker_and_idleness_drains_one(cluster, control):
     cluster.say(filled=0.8, streams=20)
     control.reconcile(1.0)
     cluster.begin(filled=0.1, streams=5)
     control.reconcile(2.0)
-    assert len(live(control)) == 3 and not cluster.drained
+    assert len(live_workers(control)) == 3 and not cluster.drained
     control.reconcile(61.0)
     control.reconcile(62.0)
     (name,) = cluster.drained
     assert phases(control)[name] == "draining" and name not in cluster.ended
-    others = [each for each in live(control) if each != name]
-    assert all(name not in {each.name for each in cluster.tables[other].live("1")} for other in others)
+    others = [worker for worker in live_workers(control) if worker != name]
+    assert all(name not in {worker.name for worker in cluster.tables[other].live("1")} for other in others)
     cluster.say(name, streams=0)
     control.reconcile(63.0)
     assert name in cluster.ended and name not in phases(control)
 
 
-def test_refusals_are_a_reason_for_another_worker(cluster, control):
+def test_refusals_add_one_worker(cluster, control):
     cluster.say(refused=2)
     control.reconcile(1.0)
     assert len(phases(control)) == 3
@@ -180,7 +182,7 @@ def test_refusals_are_a_reason_for_another_worker(cluster, control):
     assert len(phases(control)) == 3
 
 
-def test_an_operator_empties_a_node(cluster, control):
+def test_a_node_is_drained_after_its_replacement_is_live(cluster, control):
     worker = control.status().table.workers[0]
     cluster.say(streams=3)
     control.drain(cluster.running_nodes[worker.node].address)
@@ -193,18 +195,18 @@ def test_an_operator_empties_a_node(cluster, control):
         control.drain("10.9.9.9")
 
 
-def test_a_new_version_next_to_the_old_one(cluster, control):
+def test_a_new_version_gets_streams_when_it_is_live(cluster, control):
     cluster.say(streams=3)
-    old = live(control)
+    old = live_workers(control)
     control.deploy(Deployment("2", least=1))
     control.reconcile(1.0)
     assert control.status().table.shares == {"1": 1.0}, "the old one has all until the new one is live"
     control.reconcile(2 * LINGER_S)
-    assert set(live(control)) == set(old)
+    assert set(live_workers(control)) == set(old)
     cluster.begin()
     control.reconcile(31.0)
     assert control.status().table.shares == {"2": 1.0}
-    assert set(live(control)) == set(old) and len(live(control, "2")) == 1
+    assert set(live_workers(control)) == set(old) and len(live_workers(control, "2")) == 1
     control.set_weight("1", 3.0)
     control.reconcile(32.0)
     assert control.status().table.shares == {"1": 0.75, "2": 0.25}
@@ -225,7 +227,7 @@ def test_a_version_that_cannot_begin_leaves_the_old_one_alone(cluster, control):
         cluster.workers[name] = Lost("no such model") if status is None else status
     for seconds in range(3):
         control.reconcile(2.0 + LINGER_S * seconds)
-    assert control.status().table.shares == {"1": 1.0} and len(live(control)) == 2
+    assert control.status().table.shares == {"1": 1.0} and len(live_workers(control)) == 2
     again = FleetControl(cluster, control.status().table)
     again.reconcile(100.0)
     assert again.status().table.coming == {"2": 1.0}
@@ -235,25 +237,25 @@ def test_a_version_that_cannot_begin_leaves_the_old_one_alone(cluster, control):
     assert set(control.status().table.deployments) == {"1"}
 
 
-def test_a_version_does_not_change(control):
+def test_the_settings_of_a_version_cannot_change(control):
     other = Deployment(server=ServerSettings((ModelSettings(name="other"),), port=0))
     with pytest.raises(InputError, match="another version"):
         control.deploy(other)
     control.deploy(Deployment(least=3))
 
 
-def test_another_control_goes_on(cluster, control):
+def test_another_control_continues_with_the_table_of_the_first(cluster, control):
     table = control.status().table
     again = FleetControl(cluster, table)
     again.reconcile(0.0)
     assert again.status().table == table and len(cluster.workers) == 2
 
 
-def test_no_room(cluster, control):
+def test_workers_without_a_node_are_a_shortage(cluster, control):
     control.deploy(Deployment(least=2, cpus=3.0, most=8))
     control.deploy(Deployment("2", least=4, cpus=3.0))
     control.reconcile(1.0)
-    assert control.status().shortage["2"] > 0
+    assert control.status().shortage["2"] == 3
 
 
 def test_end_ends_all_workers_and_holders(cluster, control):
@@ -262,7 +264,7 @@ def test_end_ends_all_workers_and_holders(cluster, control):
 
 
 def test_the_report_lists_counts_and_problems(cluster, control):
-    cluster.workers[live(control)[0]] = Lost("it was killed")
+    cluster.workers[live_workers(control)[0]] = Lost("it was killed")
     control.reconcile(1.0)
     report = FleetReport(control.status())
     text = "\n".join(section.text() for section in report.sections())

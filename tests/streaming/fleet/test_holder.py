@@ -25,7 +25,7 @@ def test_an_older_generation_does_not_replace_a_newer_one():
     assert holder.load("s") is None and holder.status().held_bytes == 0
 
 
-def test_a_holder_is_full():
+def test_a_full_holder_refuses_more_bytes():
     holder = Holder(60, 10)
     assert holder.save("a", 0, b"123456") == "saved"
     assert holder.save("b", 0, b"12345") == "full"
@@ -51,7 +51,7 @@ def test_checkpoints_that_are_not_renewed_expire(monkeypatch):
 
 
 @pytest.mark.parametrize("limits", [(0, 10), (60, 0), (-1, 10)])
-def test_limits_that_hold_nothing(limits):
+def test_limits_that_hold_nothing_are_refused(limits):
     with pytest.raises(InputError, match="holds nothing"):
         Holder(*limits)
 
@@ -78,13 +78,13 @@ def test_checkpoints_are_on_other_nodes():
             assert not holders.holders_with(name)
 
 
-def test_on_one_node_its_own_memory_is_better_than_nothing():
+def test_a_single_node_holds_its_own_checkpoints():
     holders, (store,) = stores(nodes="a")
     name = store.new_name()
     assert store.save(name, 0, moment(1)) and holders.holders_with(name) == {"holder-a"}
 
 
-def test_lost_holders_are_passed_over_and_the_newest_is_found():
+def test_the_newest_checkpoint_is_loaded_although_holders_were_lost():
     holders, (store, *_) = stores(nodes="abcd")
     name = store.new_name()
     assert store.save(name, 0, moment(1))
@@ -107,23 +107,23 @@ def test_two_copies_survive_one_loss():
         assert store.load(name) == (moment(1), 0)
 
 
-def test_too_few_copies_are_not_safe():
+def test_a_save_with_too_few_copies_is_not_safe():
     holders, (store, *_) = stores(copies=2)
     holders.lost = {"holder-a", "holder-b"}
     assert not store.save(store.new_name(), 0, moment(1))
 
 
-def test_a_server_that_writes_late_is_told():
+def test_a_server_that_saves_an_older_generation_is_refused():
     _, (store, other, _) = stores()
     name = store.new_name()
     assert store.save(name, 1, moment(5))
     assert store.load(name)[1] == 1
-    first_choice_is_the_same = [each for each in (store, other) if not each.save(name, 0, moment(3))]
-    assert store in first_choice_is_the_same
+    refused = [late for late in (store, other) if not late.save(name, 0, moment(3))]
+    assert store in refused, "its first choice of a holder has the newer generation"
     assert store.load(name) == (moment(5), 1)
 
 
-def test_no_checkpoint_and_no_holder():
+def test_an_unknown_checkpoint_and_a_fleet_without_holders_are_errors():
     holders, (store, *_) = stores()
     with pytest.raises(ProtocolError, match="no checkpoint"):
         store.load(store.new_name())
@@ -137,7 +137,7 @@ def test_no_checkpoint_and_no_holder():
         alone.load(alone.new_name())
 
 
-def test_a_damaged_checkpoint_is_left_out(caplog):
+def test_a_damaged_checkpoint_is_skipped(caplog):
     holders, (store, *_) = stores(copies=2)
     name = store.new_name()
     assert store.save(name, 0, moment(1))

@@ -45,7 +45,7 @@ def test_a_plan_without_changes_is_empty():
     assert plan_of(workers(x=("a", "live"), y=("b", "starting"))) == ([], {})
 
 
-def test_fewer_workers_the_emptiest_drains_and_stops_when_it_is_empty():
+def test_the_emptiest_of_too_many_workers_drains_and_is_stopped():
     workers_there = workers(x=("a", "live"), y=("b", "live"), z=("c", "live"))
     assert plan_of(workers_there, streams={"x": 3, "y": 1, "z": 2})[0] == [Drain("y")]
     workers_there = workers(x=("a", "live"), y=("b", "draining"), z=("c", "live"))
@@ -117,5 +117,5 @@ def test_a_version_without_new_streams_ends_after_its_last_one():
     assert wanted_workers(scaling, Load(0.0, 0, 0), 2, 20.0 + LINGER_S, weight=0) == 0
 
 
-def test_a_version_that_ends_with_one_worker_gets_another_one_to_go_on_at():
+def test_a_version_that_ends_with_one_worker_gets_another_for_its_streams():
     assert wanted_workers(Scaling(), Load(0.1, 0, 1), 1, 0.0, weight=0) == 2

@@ -19,11 +19,11 @@ from tests.streaming.live.manual_device import nothing_left
 from tests.streaming.live.runs import (
     RATE,
     cached_program,
-    check_books,
     copy_model,
     delayed_model,
     fields,
     noise,
+    require_frames_add_up,
     session_outputs,
     virtual_run,
 )
@@ -143,7 +143,7 @@ class Run:
                 self.reached["cancelled"] += 1
                 raise CancelledError
             self.take()
-            check_books(self.run, self.frames_given)
+            require_frames_add_up(self.run, self.frames_given)
         self.device.jitter_s = self.host.compute_s = 0.0
         self.run.control.muted = self.run.control.bypassed = False
         for _ in range(2):  # a device that was opened meanwhile may still go away once
@@ -159,8 +159,8 @@ class Run:
     def take(self):
         self.parts.append(self.run.outputs.take_ready())
 
-    def check(self):
-        """When it is over."""
+    def require_outputs_as_offline(self):
+        """Compare the outputs of an ended run with those offline, if no pulse was lost."""
         counters, accepted = self.run.statistics().counters, np.concatenate([*self.accepted, SOUND[:0]])
         assert fields(self.run).in_written == len(accepted)
         self.parts.append(self.run.outputs.flush())
@@ -177,9 +177,9 @@ class Run:
             self.reached["same as offline"] += 1
         return counters, channels
 
-    def check_end(self):
-        """Of a run that ended in calm."""
-        counters, accepted = self.check()
+    def require_calm_end(self):
+        """Compare the sound at the end of a run with that of sessions, and the delay."""
+        counters, accepted = self.require_outputs_as_offline()
         delay = self.run.delay.frames
         if self.policy != "wait":
             assert delay == self.run.pipeline.delay_frames
@@ -204,7 +204,7 @@ class RunSequence:
         with AudioWriter(self.sound, RATE, 2, "FLOAT") as file:
             file.write(noise(RATE, 2) / 4)
 
-    def until(self, virtual_s):
+    def run_until(self, virtual_s):
         while self.virtual_s < virtual_s:
             self.run_on_virtual_clock()
             if self.reached["runs"] % 6 == 0:
@@ -218,9 +218,9 @@ class RunSequence:
             try:
                 with run.live():
                     run.live_through()
-                run.check_end()
+                run.require_calm_end()
             except CancelledError:
-                run.check()
+                run.require_outputs_as_offline()
         self.busy_s += time.process_time() - begun_s
         statistics = run.run.statistics()
         self.virtual_s += run.frames_given / RATE

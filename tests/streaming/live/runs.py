@@ -165,12 +165,12 @@ def session_outputs(program: Any, x: np.ndarray, constants: Any = None) -> list[
 
 
 def played_by(program: Any, x: np.ndarray, output: str, constants: Any = None) -> np.ndarray:
-    """What [frames, streams] become, one channel for each stream."""
+    """The output for a sound [frames, streams], one channel for each stream."""
     return np.stack([result[output].ravel() for result in session_outputs(program, x, constants)], axis=1)
 
 
 def late_by(sound: np.ndarray, frames: int, total: int) -> np.ndarray:
-    """Sound behind so much silence; ``total`` frames of all."""
+    """The first ``total`` frames of ``frames`` of silence followed by the sound."""
     return np.concatenate([np.zeros((frames, sound.shape[1]), np.float32), sound])[:total]
 
 
@@ -183,7 +183,7 @@ def frames_of(counts: Iterable[int], total: int) -> list[int]:
 
 
 def play_with_changes(host: VirtualHost, x: np.ndarray, *changes: Callable[[], object]) -> list[np.ndarray]:
-    """What is played of x, one change before each part but the first, when all that came in has been computed."""
+    """Play x in parts, with a change before each part but the first; returns the played parts."""
     pieces = np.array_split(x, len(changes) + 1)
     played = [host.run(pieces[0])]
     for change, piece in zip(changes, pieces[1:]):
@@ -198,8 +198,8 @@ def fields(live: Live) -> ControlBlock:
     return live.pipeline.control_block
 
 
-def check_books(live: Live, frames_given: int) -> None:
-    """Every frame is somewhere, while nothing is resampled."""
+def require_frames_add_up(live: Live, frames_given: int) -> None:
+    """Require that the counters account for every frame; nothing may be resampled."""
     pipeline, counters = live.pipeline, live.statistics().counters
     pulses, pulse_frames = fields(live).pulses, pipeline.program.pulse
     accepted = fields(live).in_written

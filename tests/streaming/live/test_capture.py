@@ -11,8 +11,8 @@ from tests.streaming.live.runs import RATE, noise
 BLOCK = 160
 
 
-def new():
-    """One that is open, and its host."""
+def open_capture():
+    """A host and a capture that is open on it."""
     host = ManualHost()
     capture = Capture(host, host.choose("input", None), 1, RATE, BLOCK, "low")
     capture.open()
@@ -20,7 +20,7 @@ def new():
 
 
 def test_blocks_come_in_order():
-    host, capture = new()
+    host, capture = open_capture()
     x = noise(3 * BLOCK, 1)
     for block in np.split(x, 3):
         host.stream(block)
@@ -29,9 +29,9 @@ def test_blocks_come_in_order():
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_device_that_is_inside_of_a_block_for_ever(times):
-    """It may still write, so its memory and its event stay, however often it is closed."""
-    host, capture = new()
+def test_the_memory_of_a_device_that_never_returns_is_kept(times):
+    """The device may still write to it, so its event stays open too, however often the capture is closed."""
+    host, capture = open_capture()
     host.stream.hangs = True
     abandoned = [*capture_module.abandoned_captures]
     for _ in range(times):

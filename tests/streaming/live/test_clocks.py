@@ -14,7 +14,7 @@ SLOW_HZ, BLOCK = 8000, 80
 WINDOW_S = 1.0
 
 
-def a_pair(ppm=0.0, **options):
+def separate_devices(ppm=0.0, **options):
     """A microphone and a loudspeaker."""
     return [
         VirtualDevice("microphone", 2, 0, RATE, **options),
@@ -22,8 +22,8 @@ def a_pair(ppm=0.0, **options):
     ]
 
 
-def driven(ppm, hours):
-    """Windows of a run of a tone, and the delay that is agreed on."""
+def run_tone(ppm, hours):
+    """Run a tone; returns the measured windows and the pipeline."""
     form = StreamConfig(SLOW_HZ, SLOW_HZ, SLOW_HZ, block_frames=BLOCK, two_clocks=True)
     pipeline = Pipeline(
         cached_program(pulse_frames=BLOCK), form, EngineConfig(quality="low", virtual_clock=True)
@@ -50,7 +50,7 @@ def driven(ppm, hours):
 @pytest.mark.parametrize("ppm", [100.0, -250.0])
 @pytest.mark.parametrize("hours", [0.25, pytest.param(12, marks=pytest.mark.slow)])
 def test_the_delay_stays_for_hours(ppm, hours):
-    samples, pipeline = driven(ppm, hours)
+    samples, pipeline = run_tone(ppm, hours)
     assert not samples[:, SILENT].any()
     assert not pipeline.control_block.frames_skipped and not pipeline.control_block.frames_lost
     smoothest = (2 * np.pi * TONE_HZ / SLOW_HZ) ** 2
@@ -67,9 +67,9 @@ def test_the_delay_stays_for_hours(ppm, hours):
 
 
 @pytest.mark.parametrize(("ppm", "jitter_s"), [(150.0, 0.0), (-150.0, 0.006)])
-def test_callbacks_that_are_late(ppm, jitter_s):
-    """At random, on both sides; the tone stays where it belongs."""
-    devices = a_pair(ppm, jitter_s=jitter_s)
+def test_late_callbacks_do_not_move_the_tone(ppm, jitter_s):
+    """They are late at random, on both sides."""
+    devices = separate_devices(ppm, jitter_s=jitter_s)
     frames = 160 * 3000
     tone = np.sin(2 * np.pi * TONE_HZ * np.arange(frames) / RATE).astype(np.float32)
     with runs(cached_program(), device=devices) as (host, live):
@@ -96,7 +96,7 @@ def test_the_delay_after_a_stall_is_the_reported_one_and_stays(policy):
     kernel = np.hanning(33) / 16
     sound = np.convolve(noise(seconds * RATE), kernel, "same").astype(np.float32)
     x = np.stack([sound, sound], 1)
-    with runs(cached_program(), device=a_pair(), policy=policy) as (host, live):
+    with runs(cached_program(), device=separate_devices(), policy=policy) as (host, live):
         agreed = live.delay.frames
         played = [host.run(x[: 5 * RATE])]
         host.stall(0.3)
@@ -115,7 +115,7 @@ def test_the_delay_after_a_stall_is_the_reported_one_and_stays(policy):
 
 def test_an_output_that_stops_does_not_make_the_delay_longer():
     """The microphone goes on for a second; when both are back, a click comes out as late as before."""
-    devices = a_pair()
+    devices = separate_devices()
     click = np.zeros((160, 2), np.float32)
     click[0] = 1
     with runs(cached_program(), device=devices, reconnect="keep") as (host, live):
@@ -138,9 +138,8 @@ def test_an_output_that_stops_does_not_make_the_delay_longer():
         assert (counters.stalls, counters.reopened) == (2, 2)
 
 
-def test_the_second_device_refuses():
-    """The first one that was opened is given back."""
-    devices = a_pair()
+def test_a_refusal_of_the_second_device_closes_the_first():
+    devices = separate_devices()
     devices[0].refuses = "somebody else has it"
     host, live = virtual_run(cached_program(), device=devices)
     with pytest.raises(DeviceError, match="microphone: cannot be opened, somebody else has it"), live:

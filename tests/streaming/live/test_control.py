@@ -1,10 +1,11 @@
-"""What may be changed while a pipeline runs: at once or within a pulse, without a gap, and where it belongs in time."""
+"""Changes to a running pipeline: mute, bypass, reset, snapshots and statistics, without a gap in the sound."""
 
 import numpy as np
 import pytest
 
 from pulse.errors import PulseError
 from streaming.live import control
+from streaming.native import control_block as cb
 from tests.streaming.live.runs import (
     BLOCK,
     cached_program,
@@ -32,8 +33,8 @@ engines_of_backends = pytest.mark.parametrize(
 
 @engines
 @pytest.mark.parametrize("reserve", [0, 100])
-def test_mute_and_bypass(engine, reserve):
-    """The model goes on; the input's sound is as late as the model's sound."""
+def test_mute_and_bypass_fade_within_a_pulse_and_keep_the_delay(engine, reserve):
+    """The model keeps running, and the bypassed input is as late as the sound of the model."""
     compiled, x = cached_program(filter_model), noise(6 * 1600, 1)
     with runs(compiled, engine=engine, reserve_frames=reserve, records=True) as (host, live):
 
@@ -69,7 +70,7 @@ def test_mute_and_bypass(engine, reserve):
 
 @engines_of_backends
 def test_reset_restarts_every_stream_at_the_next_pulse(engine, backend):
-    """Each stream starts again with the next pulse; the outputs, too."""
+    """The recorded outputs begin again too."""
     x = np.ones((40 * BLOCK, 2), np.float32)
     compiled = cached_program(sum_model, backend=backend)
     with runs(compiled, engine=engine, channels="each", device=stereo(), records=True) as (host, live):
@@ -83,8 +84,8 @@ def test_reset_restarts_every_stream_at_the_next_pulse(engine, backend):
 
 
 @engines_of_backends
-def test_snapshot_and_restore(engine, backend):
-    """A stream goes on from where it was; the snapshot is one of a state's."""
+def test_a_restored_stream_continues_from_its_snapshot(engine, backend):
+    """The snapshot can also be restored into a state."""
     x = np.arange(30 * BLOCK, dtype=np.float32)[:, None] % 7
     compiled = cached_program(sum_model, backend=backend)
     with runs(compiled, engine=engine) as (host, live):
@@ -101,8 +102,8 @@ def test_snapshot_and_restore(engine, backend):
     np.testing.assert_array_equal(played[delay:, 0], np.concatenate(expected)[: len(played) - delay])
 
 
-def test_a_filter_goes_on_after_its_delay():
-    """What the model's delay makes invalid after a reset is silent, not what was in its memory."""
+def test_a_filter_is_silent_for_its_delay_after_a_reset():
+    """Frames of its delay are not valid after a reset; its old memory must not be played."""
     x = 1 + np.abs(noise(20 * BLOCK, 1))
     with runs(cached_program(delayed_model), engine="callback") as (host, live):
         first, second = play_with_changes(host, x, live.control.reset)
@@ -122,9 +123,10 @@ def test_an_unapplied_command_is_withdrawn(monkeypatch):
             lambda: live.control.swap(cached_program(sum_model)),
         ):
             with pytest.raises(
-                PulseError, match=r"no pulse has ended within 0.02 s: the device may have stopped"
+                PulseError, match=r"no pulse has ended within 0\.02 s: the device may have stopped"
             ):
                 command()
+            assert fields(live).command == cb.NONE
         assert not live.control.swapping
         live.control.running = False
         played = host.run(np.ones((BLOCK, 1), np.float32))
@@ -161,8 +163,7 @@ def test_levels_are_those_since_the_last_statistics():
         assert live.statistics().levels_in == (0.0, 0.0)
 
 
-def test_a_limit_of_frames():
-    """It ends the run, unless the streams have started again before."""
+def test_the_limit_of_frames_ends_the_run_unless_the_streams_are_reset():
     x = np.ones((5 * BLOCK, 1), np.float32)
     ended = pytest.raises(PulseError, match="its most frames, 1000: reset it before, or convert it for more")
     with ended, runs(cached_program(limited_model)) as (host, live):

@@ -1,4 +1,4 @@
-"""Values for which a node has no result, live: counted and reported, and the run goes on."""
+"""Faults in a live run, such as an index outside of its table: counted and reported, and the run continues."""
 
 import numpy as np
 import pytest
@@ -15,8 +15,8 @@ ROWS = 8
 BACKENDS = pytest.mark.parametrize("backend", ["numba", "numpy"])
 
 
-def chosen():
-    """Of x [1, T]: y [1, T], row 100*x of a table."""
+def table_lookup_model():
+    """A model of x [1, T] with the output y [1, T]: row 100*x of a table."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
     hundred = builder.wire("hundred", Elementwise("mul"), x, builder.constant("scale", [[100.0]]))
@@ -27,7 +27,7 @@ def chosen():
 
 
 def rows_of_table(wrong):
-    """Rows of the table; from frame ``BLOCK`` on some that it does not have."""
+    """Rows of the table; ``wrong`` of them, from frame ``BLOCK`` on, do not exist."""
     x = (np.arange(10 * BLOCK) % ROWS).astype(np.float32) / 100 + np.float32(0.001)
     x[BLOCK : BLOCK + wrong] = 1.0
     return x[:, None]
@@ -35,9 +35,9 @@ def rows_of_table(wrong):
 
 @BACKENDS
 @pytest.mark.parametrize("wrong", [0, 3, 2 * BLOCK])
-def test_they_are_counted(backend, wrong):
-    """And named; the sound after it is as it was."""
-    with runs(cached_program(chosen, 160, backend)) as (host, live):
+def test_faults_are_counted_and_named_live(backend, wrong):
+    """The sound after them is exact."""
+    with runs(cached_program(table_lookup_model, 160, backend)) as (host, live):
         host.run(rows_of_table(wrong))
         statistics = live.statistics()
         assert statistics.counters.faults == wrong
@@ -61,18 +61,21 @@ def test_they_are_counted(backend, wrong):
 
 
 @BACKENDS
-def test_each_stream_has_its_own(backend):
+def test_the_faults_of_each_stream_are_counted_separately(backend):
     x = np.concatenate([rows_of_table(0), rows_of_table(5)], axis=1)
-    with runs(cached_program(chosen, 160, backend), device=stereo(), channels="each") as (host, live):
+    with runs(cached_program(table_lookup_model, 160, backend), device=stereo(), channels="each") as (
+        host,
+        live,
+    ):
         host.run(x)
         statistics = live.statistics()
         assert statistics.counters.faults == 5
         assert [note[:24] for note in statistics.notes if "outside" in note] == ["stream 1: the (Gather): "]
 
 
-def test_a_snapshot_goes_on_elsewhere():
-    """What was counted live does not stop a session that goes on from there."""
-    compiled = cached_program(chosen, 160)
+def test_a_state_restored_from_a_live_snapshot_has_no_faults():
+    """Faults that were counted live do not stop a session that continues from there."""
+    compiled = cached_program(table_lookup_model, 160)
     with runs(compiled) as (host, live):
         host.run(rows_of_table(4))
         host.advance(0.001)
@@ -83,18 +86,18 @@ def test_a_snapshot_goes_on_elsewhere():
     state.step(np.zeros((1, 160), np.float32))
 
 
-def test_another_model_takes_over():
-    """The count goes on; what runs along unheard counts nothing."""
-    with runs(cached_program(chosen, 160)) as (host, live):
+def test_a_swapped_model_continues_the_count():
+    """While the new program runs beside the old one, its faults do not count."""
+    with runs(cached_program(table_lookup_model, 160)) as (host, live):
         host.run(rows_of_table(4))
-        live.control.swap(cached_program(chosen, 160))
+        live.control.swap(cached_program(table_lookup_model, 160))
         host.run(rows_of_table(7))
         assert live.statistics().counters.faults == 11
 
 
 @BACKENDS
 def test_a_session_stops_at_a_fault(backend):
-    session = Session(cached_program(chosen, 160, backend))
+    session = Session(cached_program(table_lookup_model, 160, backend))
     with pytest.raises(FaultError, match=r"the \(Gather\): 3 values .* in pulse 1"):
         session.push(rows_of_table(3).reshape(1, -1))
     with pytest.raises(FaultError, match="cannot go on"):

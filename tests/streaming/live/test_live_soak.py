@@ -13,9 +13,9 @@ from tests.streaming.live.long_life import POLICIES, TROUBLES, RunSequence
     [(1.5, 1), pytest.param(30, 2, marks=pytest.mark.slow)],
     ids=["short", "half an hour"],
 )
-def test_a_long_life(minutes, seed, tmp_path):
+def test_a_long_series_of_runs_with_problems_loses_no_frame_and_no_memory(minutes, seed, tmp_path):
     life = RunSequence(seed, tmp_path)
-    life.until(minutes * 60)
+    life.run_until(minutes * 60)
     third = len(life.memory_mb) // 3
     before_mb, after_mb = min(life.memory_mb[third : 2 * third]), min(life.memory_mb[2 * third :])
     speed = life.virtual_s / life.busy_s

@@ -1,4 +1,4 @@
-"""What Python gets of a run is what a session gives, whenever it is taken and whatever is done to the states."""
+"""The outputs of a run are those of sessions, whenever they are taken and whatever is done to the states."""
 
 import itertools
 
@@ -34,7 +34,7 @@ from tests.streaming.live.runs import (
 from tests.streaming.models import TypedBuilder, ending_model, filter_model
 
 
-def cut(frames=37):
+def cut_model(frames=37):
     """Of x [1, T], T > frames: y [1, T], the same, and head [1, T - frames], which is sure to be that much later."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
@@ -48,7 +48,7 @@ def cut(frames=37):
 
 
 def join_parts(parts, program):
-    """Frames one behind the other; of outputs that do not stream, what came with the end."""
+    """Join the frames of each output; outputs that do not stream have a value in the last part."""
     return {
         port.name: np.concatenate([part[port.name] for part in parts], port.axis)
         if port.streams
@@ -57,18 +57,20 @@ def join_parts(parts, program):
     }
 
 
-def same(outputs, expected):
+def require_equal(outputs, expected):
     assert outputs.keys() == expected.keys()
     for name in expected:
         np.testing.assert_array_equal(outputs[name], expected[name], err_msg=name)
 
 
-@pytest.mark.parametrize("make", [filter_model, meter_model, delayed_model, sum_model, cut, ending_model])
+@pytest.mark.parametrize(
+    "make", [filter_model, meter_model, delayed_model, sum_model, cut_model, ending_model]
+)
 @pytest.mark.parametrize(
     ("backend", "engine"), [("numba", "worker"), ("numba", "callback"), ("numpy", "worker")]
 )
 @pytest.mark.parametrize("block", [7, 100, 160, 480])
-def test_taken_while_it_runs(make, backend, engine, block):
+def test_outputs_taken_while_a_run_plays_are_those_of_a_session(make, backend, engine, block):
     """Other rates, frames that are not sure to exist, outputs known at the end, of two streams."""
     compiled, x = cached_program(make, 160, backend), noise(block * (3500 // block), 2)
     options = {"device": stereo(), "channels": "each", "records": True, "engine": engine}
@@ -80,23 +82,21 @@ def test_taken_while_it_runs(make, backend, engine, block):
             assert set(parts[-1][0]) == {port.name for port in compiled.outputs if port.streams}
     parts.append(live.outputs.flush())
     for number, expected in enumerate(session_outputs(compiled, x)):
-        same(join_parts([part[number] for part in parts], compiled), expected)
+        require_equal(join_parts([part[number] for part in parts], compiled), expected)
     assert live.outputs.pulses_lost == 0
 
 
-def test_only_frames_that_are_there_are_given():
-    """A frame comes with the pulse in which it is known to be of the stream."""
-    with runs(cached_program(cut), records=True) as (host, live):
+def test_a_frame_is_given_when_it_surely_exists():
+    with runs(cached_program(cut_model), records=True) as (host, live):
         host.run(noise(10 * BLOCK, 1))
         host.advance(0.1)
         assert live.outputs.take_ready()[0]["head"].shape == (1, 10 * BLOCK - 37)
 
 
-def test_nothing_was_heard():
-    """What a session says that had nothing."""
+def test_a_run_without_input_gives_what_a_session_gives():
     with runs(cached_program(meter_model), records=True) as (_, live):
         assert live.outputs.take_ready()[0]["level"].shape == (1, 1, 0)
-    same(live.outputs.flush()[0], Session(cached_program(meter_model)).flush())
+    require_equal(live.outputs.flush()[0], Session(cached_program(meter_model)).flush())
     with runs(cached_program(ending_model), records=True) as (_, live):
         pass
     with pytest.raises(InputError, match="last: unknown in a stream of 0 frames"):
@@ -128,7 +128,7 @@ def test_outputs_equal_those_of_an_authors_loop(engine):
 
 @pytest.mark.parametrize("frames", [960, 999, 1000, 1100, 1120, 3000])
 def test_a_run_ends_at_the_limit_of_the_model(frames):
-    """All that the model may have is in the outputs; the run ends when it would have to take more."""
+    """The outputs have all frames that the model takes; the run ends when there are more."""
     compiled, x = cached_program(limited_model), noise(frames, 1)
     with runs(compiled, block=1, headroom_s=0.0, records=True) as (host, live):
         host.run(x)
@@ -138,12 +138,12 @@ def test_a_run_ends_at_the_limit_of_the_model(frames):
                 live.wait(0)
         else:
             assert not live.wait(0)
-    same(live.outputs.flush()[0], session_outputs(compiled, x[:1000])[0])
+    require_equal(live.outputs.flush()[0], session_outputs(compiled, x[:1000])[0])
 
 
 @pytest.mark.parametrize("pulse_frames", [125, 160, 480])
 @pytest.mark.parametrize("policy", [policy for policy in DEVICE_POLICIES if policy != "abort"])
-def test_it_ends_while_nothing_is_computed(pulse_frames, policy):
+def test_a_run_that_ends_in_a_stall_gives_all_accepted_frames(pulse_frames, policy):
     """All that was accepted is in the outputs, however much of it waits, and although nothing is played any more."""
     compiled, block = cached_program(filter_model, pulse_frames), 500
     with runs(compiled, block=block, policy=policy, records=True) as (host, live):
@@ -152,7 +152,7 @@ def test_it_ends_while_nothing_is_computed(pulse_frames, policy):
         host.run(x)
         accepted = fields(live).in_written
     assert accepted > 4 * RATE
-    same(live.outputs.flush()[0], session_outputs(compiled, x[:accepted])[0])
+    require_equal(live.outputs.flush()[0], session_outputs(compiled, x[:accepted])[0])
     assert live.outputs.pulses_lost == 0
 
 
@@ -165,7 +165,7 @@ class Oracle:
         self.parts = [[] for _ in self.sessions]
 
     def run(self, pulses):
-        """Until so many pulses have run."""
+        """Run up to this number of pulses."""
         while self.pulses < pulses:
             self.push(self.program.pulse)
             self.pulses += 1
@@ -176,7 +176,7 @@ class Oracle:
             parts.append(session.push(column[None, first : first + frames]))
 
     def outputs(self):
-        """All, the end included."""
+        """All outputs to the end."""
         self.push(len(self.x) - self.pulses * self.program.pulse)
         ends = [session.flush() for session in self.sessions]
         return [join_parts([*parts, end], self.program) for parts, end in zip(self.parts, ends)]
@@ -185,7 +185,7 @@ class Oracle:
 @engines
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
-def test_whatever_is_done_to_the_states(engine, data):
+def test_resets_and_restores_change_outputs_as_those_of_sessions(engine, data):
     """Resets, snapshots, restores, and takings of what is there, in any order."""
     compiled = cached_program(
         data.draw(st.sampled_from([filter_model, meter_model, delayed_model, sum_model]), "model"), 16
@@ -217,13 +217,13 @@ def test_whatever_is_done_to_the_states(engine, data):
         host.run(x[at:])
     parts.append(live.outputs.flush())
     for number, expected in enumerate(oracle.outputs()):
-        same(join_parts([part[number] for part in parts], compiled), expected)
+        require_equal(join_parts([part[number] for part in parts], compiled), expected)
 
 
-@pytest.mark.parametrize("make", [filter_model, meter_model, cut])
+@pytest.mark.parametrize("make", [filter_model, meter_model, cut_model])
 @pytest.mark.parametrize("first", [0, 1, 5])
 def test_untaken_records_are_lost_and_the_others_correct(make, first):
-    """With a reset among what is lost: frames of a delay are left out all the same, and the end is where it is."""
+    """Although a reset is among the lost pulses, its invalid frames are left out, and the end is correct."""
     compiled, x = cached_program(make), noise(2000 * BLOCK, 1)
     with runs(compiled, records=True) as (host, live):
         size = fields(live).record_count
@@ -236,7 +236,7 @@ def test_untaken_records_are_lost_and_the_others_correct(make, first):
         host.advance(0.1)
         assert live.outputs.pulses_lost == 3 + first + 4
         first_record = live.outputs.take_ready()[0]
-        same(first_record, Session(compiled).push(before[: size * BLOCK].T))
+        require_equal(first_record, Session(compiled).push(before[: size * BLOCK].T))
         host.run(after)
     end, session = live.outputs.flush()[0], Session(compiled)
     session.push(unrecorded.T)

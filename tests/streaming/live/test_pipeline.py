@@ -1,4 +1,4 @@
-"""The output is the model's result for the input, bit by bit, after the reported delay; so are the records."""
+"""The played sound and the records are bit by bit the outputs of sessions, after the reported delay."""
 
 import numpy as np
 import onnxruntime
@@ -14,7 +14,6 @@ from streaming.sound.files import AudioReader
 from tests.streaming.live.runs import (
     RATE,
     cached_program,
-    check_books,
     chunk_program,
     delayed_model,
     engines,
@@ -23,6 +22,7 @@ from tests.streaming.live.runs import (
     meter_model,
     noise,
     played_by,
+    require_frames_add_up,
     runs,
     session_outputs,
     sum_model,
@@ -36,8 +36,10 @@ def device(channels_in=1, channels_out=1):
     return VirtualDevice(inputs=channels_in, outputs=channels_out, rate_hz=RATE)
 
 
-def check(program, x, output="y", blocks=None, channels="mix", outputs=1, constants=None, **options):
-    """A run of x [frames, channels]; blocks of those sizes, one after the other."""
+def require_played_and_recorded(
+    program, x, output="y", blocks=None, channels="mix", outputs=1, constants=None, **options
+):
+    """Run x [frames, channels] in blocks of these sizes; compare the sound and the records with sessions."""
     sizes = None if blocks is None else frames_of(blocks, len(x))
     with runs(
         program,
@@ -50,7 +52,7 @@ def check(program, x, output="y", blocks=None, channels="mix", outputs=1, consta
     ) as (host, live):
         played = host.run(x, sizes)
         counters, delay = live.statistics().counters, live.delay.frames
-        check_books(live, len(x))
+        require_frames_add_up(live, len(x))
     selected = Channels.parse(channels).select(x)
     expected = late_by(played_by(program, selected, output, constants), delay, len(x))
     if expected.shape[1] == 1:
@@ -71,12 +73,14 @@ def check_records(records, expected):
 
 @engines
 @pytest.mark.parametrize("block", [1, 3, 64, 159, 160, 161, 333, 480, 1000])
-def test_any_block(engine, block):
-    check(cached_program(filter_model), noise(block * max(3000 // block, 3), 1), engine=engine, block=block)
+def test_blocks_of_any_size_give_the_same_sound(engine, block):
+    require_played_and_recorded(
+        cached_program(filter_model), noise(block * max(3000 // block, 3), 1), engine=engine, block=block
+    )
 
 
-def any_run(engine, data):
-    """Blocks that change from call to call; a worker has the largest one's time."""
+def play_random_run(engine, data):
+    """The sizes of blocks may change from call to call; a worker then has the time of the largest."""
     output = data.draw(st.sampled_from([*MODELS]), "output")
     compiled = cached_program(
         data.draw(st.sampled_from(MODELS[output])), data.draw(st.sampled_from([8, 16, 24, 160, 480]), "pulse")
@@ -97,7 +101,7 @@ def any_run(engine, data):
         some = data.draw(st.sampled_from([None, 0.0, 0.02]), "headroom")
         headroom_s = max(blocks) / RATE if changing else some
     reserve = data.draw(st.sampled_from([0, 0, 50]), "reserve")
-    check(
+    require_played_and_recorded(
         compiled,
         x,
         output,
@@ -114,23 +118,23 @@ def any_run(engine, data):
 @engines
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_any_run(engine, data):
-    any_run(engine, data)
+def test_random_runs_play_and_record_what_sessions_give(engine, data):
+    play_random_run(engine, data)
 
 
 @pytest.mark.slow
 @engines
 @settings(max_examples=3000, deadline=None)
 @given(data=st.data())
-def test_very_many_runs(engine, data):
-    any_run(engine, data)
+def test_many_random_runs_play_and_record_what_sessions_give(engine, data):
+    play_random_run(engine, data)
 
 
 @engines
-def test_states_and_constants_of_an_author(engine):
+def test_a_model_of_chunks_with_a_constant_is_played(engine):
     """A model of chunks that keeps its state, and has a gain."""
     x = noise(3200, 2)
-    check(
+    require_played_and_recorded(
         chunk_program(),
         x,
         block=100,
@@ -141,8 +145,7 @@ def test_states_and_constants_of_an_author(engine):
     )
 
 
-def test_nothing_is_played():
-    """Only records; the pulse is as late as it must."""
+def test_a_run_that_plays_nothing_has_records():
     compiled, x = cached_program(meter_model), noise(1000, 1)
     with runs(compiled, block=100, play=False, records=True) as (host, live):
         assert host.run(x).size == 0
@@ -150,8 +153,8 @@ def test_nothing_is_played():
     check_records(live.outputs.flush(), session_outputs(compiled, x))
 
 
-def test_records_while_it_runs():
-    """Whenever they are taken; only what depends on the end is kept."""
+def test_records_are_taken_soon_after_their_pulses():
+    """Only what depends on the end is kept back; the last pulse may not have run."""
     compiled, x = cached_program(filter_model, 16), noise(1600, 1)
     with runs(compiled, block=40, records=True) as (host, live):
         parts = []
@@ -162,17 +165,6 @@ def test_records_while_it_runs():
     parts += live.outputs.flush()
     outputs = {name: np.concatenate([part[name] for part in parts], 1) for name in ("y", "loud")}
     check_records([outputs], session_outputs(compiled, x))
-
-
-def test_untaken_records_are_lost_and_counted():
-    with runs(cached_program(), records=True) as (host, live):
-        size = len(live.pipeline.memory.records)
-        host.run(noise((size + 11) * 160, 1))
-        host.advance(0.1)
-        assert (live.outputs.pulses_lost, live.outputs.take_ready()[0]["y"].shape[1]) == (11, size * 160)
-        host.run(noise(160, 1))
-        host.advance(0.1)
-        assert live.outputs.take_ready()[0]["y"].shape[1] == 160
 
 
 @engines
@@ -189,7 +181,7 @@ def test_a_played_denoiser_equals_onnxruntime(engine):
     assert not played[:delay].any()
 
 
-def test_more_than_two_channels_are_not_opened():
+def test_only_two_of_more_channels_are_opened():
     """A mix is of the first two."""
     x = noise(480, 2)
     with runs(cached_program(), device=device(8, 8)) as (host, live):

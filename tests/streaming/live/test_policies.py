@@ -1,4 +1,4 @@
-"""When the model is late: every frame is accounted for, and the sound afterwards is where it belongs."""
+"""When the model is late, every frame is accounted for, and the sound afterwards has the reported delay."""
 
 from math import ceil
 
@@ -15,14 +15,14 @@ from tests.streaming.live.runs import (
     BLOCK,
     RATE,
     cached_program,
-    check_books,
     fields,
     late_by,
+    require_frames_add_up,
     runs,
     sum_model,
 )
 
-GOING_ON = ("wait", "drop_oldest", "silence_then_catch_up")
+CONTINUING = ("wait", "drop_oldest", "silence_then_catch_up")
 
 
 def numbered_sound(frames):
@@ -37,7 +37,7 @@ def run_with_stall(policy, stall_s, before=20, after=60, **options):
         first = host.run(x[: before * BLOCK])
         host.stall(stall_s)
         played = np.concatenate([first, host.run(x[before * BLOCK :])])
-        check_books(live, len(x))
+        require_frames_add_up(live, len(x))
         return x, played, live.statistics().counters, live.delay.frames, live
 
 
@@ -53,21 +53,20 @@ def silent_and_aligned(policy, stall_s):
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
 def test_silence_then_catch_up_computes_all_and_skips_late_frames(stall_s):
-    """All is computed; what was silent is left out when it comes."""
     counters = silent_and_aligned("silence_then_catch_up", stall_s)
     assert (counters.pulses_dropped, counters.frames_lost, counters.pulses) == (0, 0, 79)
 
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
 def test_drop_oldest_does_not_compute_late_pulses(stall_s):
-    """The same is played, but what would be left out is not computed."""
+    """The same is played as with silence_then_catch_up."""
     counters = silent_and_aligned("drop_oldest", stall_s)
     assert counters.pulses_dropped == counters.frames_silent // BLOCK, "all that would come too late"
     assert counters.pulses == 79 - counters.pulses_dropped
 
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
-def test_wait_plays_all_later(stall_s):
+def test_wait_plays_all_frames_later(stall_s):
     """All is played, and later by what was silent, which the delay shows."""
     x, played, counters, delay, live = run_with_stall("wait", stall_s)
     assert 0 < counters.frames_silent < stall_s * RATE
@@ -91,7 +90,7 @@ def test_abort_ends_the_run_with_the_reason():
             live.wait(0)
 
 
-@pytest.mark.parametrize("policy", GOING_ON)
+@pytest.mark.parametrize("policy", CONTINUING)
 @pytest.mark.parametrize("stall_s", [4.5, 10.0])
 def test_a_ring_that_overflows_loses_and_counts_frames(policy, stall_s):
     """Blocks without room are lost and counted; those are silent too, and afterwards all is where it belongs."""
@@ -106,8 +105,8 @@ def test_a_ring_that_overflows_loses_and_counts_frames(policy, stall_s):
         assert counters.frames_silent == counters.frames_skipped + counters.frames_lost
 
 
-@pytest.mark.parametrize("policy", GOING_ON)
-def test_a_model_that_is_too_slow_for_a_while(policy):
+@pytest.mark.parametrize("policy", CONTINUING)
+def test_sound_after_a_slow_second_has_the_reported_delay(policy):
     """12 ms for 10 ms of sound, for a second; then fast again."""
     x = numbered_sound(400 * BLOCK)
     with runs(cached_program(), policy=policy, compute_s=0.001, headroom_s=0.03) as (host, live):
@@ -121,7 +120,7 @@ def test_a_model_that_is_too_slow_for_a_while(policy):
             assert late.frames_silent > BLOCK and late.missed > 50
         host.compute_s = 0.001
         played.append(host.run(x[150 * BLOCK :]))
-        check_books(live, len(x))
+        require_frames_add_up(live, len(x))
         delay, counters = live.delay.frames, live.statistics().counters
     assert counters.frames_silent <= late.frames_silent + 4 * BLOCK
     np.testing.assert_array_equal(
@@ -129,7 +128,7 @@ def test_a_model_that_is_too_slow_for_a_while(policy):
     )
 
 
-def test_a_callback_that_is_too_slow():
+def test_a_callback_that_is_too_slow_plays_everything_late():
     """The device cannot call while it is inside of a call; then it calls at once."""
     x = numbered_sound(100 * BLOCK)
     with runs(cached_program(), engine="callback", compute_s=0.025) as (host, live):
@@ -146,7 +145,7 @@ MAX_TROUBLES, MAX_TROUBLE_S = 5, 0.3
 
 def any_trouble(data):
     """Stalls, slow pulses, late callbacks, pauses of the device, in any order; then all is well again."""
-    policy = data.draw(st.sampled_from(GOING_ON), "policy")
+    policy = data.draw(st.sampled_from(CONTINUING), "policy")
     engine = data.draw(st.sampled_from([*ENGINES]), "engine")
     block = data.draw(st.sampled_from([50, 160, 333]), "block")
     pulse_frames = data.draw(st.sampled_from([16, 160, 480]), "pulse")
@@ -169,10 +168,10 @@ def any_trouble(data):
             host.devices[0].jitter_s = size_s / 3 if kind == "late" else 0.0
             pieces.append(host.run(x[at : at + count]))
             at += count
-            check_books(live, at)
+            require_frames_add_up(live, at)
         host.compute_s = host.devices[0].jitter_s = 0.0
         pieces.append(host.run(x[at:]))
-        check_books(live, len(x))
+        require_frames_add_up(live, len(x))
         delay, counters = live.delay.frames, live.statistics().counters
     played = np.concatenate(pieces)
     event(f"{policy}: {'late' if counters.frames_silent else 'in time'}")
@@ -195,8 +194,8 @@ def test_much_trouble_is_accounted_for(data):
     any_trouble(data)
 
 
-@pytest.mark.parametrize("policy", GOING_ON)
-def test_a_state_goes_on_where_it_was(policy):
+@pytest.mark.parametrize("policy", CONTINUING)
+def test_a_state_has_each_computed_frame_once(policy):
     """A running sum: nothing is computed twice, and what is dropped is not in the sum."""
     x = np.ones((100 * BLOCK, 1), np.float32)
     with runs(cached_program(sum_model), policy=policy, records=True) as (host, live):
@@ -213,7 +212,7 @@ def test_a_state_goes_on_where_it_was(policy):
 def test_resampled_sound_is_back_where_it_was():
     device = VirtualDevice(rate_hz=48000)
     tone = np.sin(2 * np.pi * 300 * np.arange(48000 * 2) / 48000).astype(np.float32)
-    for policy in GOING_ON:
+    for policy in CONTINUING:
         with runs(cached_program(), block=480, device=device, policy=policy) as (host, live):
             host.run(tone[:24000])
             host.stall(0.1)
@@ -225,5 +224,5 @@ def test_resampled_sound_is_back_where_it_was():
         assert np.abs(played - ideal).max() < 1e-3
 
 
-def test_policies_are_known():
-    assert {*GOING_ON, "abort"} == {*DEVICE_POLICIES}
+def test_all_policies_are_tested():
+    assert {*CONTINUING, "abort"} == {*DEVICE_POLICIES}

@@ -1,4 +1,4 @@
-"""What is recorded is what went through, frame by frame, and both files tell of the same moments."""
+"""Recordings have the input and the output frame by frame, and both files begin at the same moment."""
 
 import threading
 from pathlib import Path
@@ -24,11 +24,11 @@ BLOCK = 160
 
 @pytest.fixture
 def paths(tmp_path):
-    """Of the recordings of input and output."""
+    """The paths of the recordings of input and output."""
     return tmp_path / "heard.wav", tmp_path / "played.wav"
 
 
-def contents(paths):
+def read_sounds(paths):
     """[frames, channels] of both."""
     return [soundfile.read(path, dtype="float32", always_2d=True)[0] for path in paths]
 
@@ -52,15 +52,15 @@ def test_recordings_have_the_input_and_the_output(paths, engine, block):
         host.run(x[70 * block :])
         if engine == "worker":
             assert live.statistics().counters.frames_silent > 0
-    frames_in, recorded = contents(paths)
+    frames_in, recorded = read_sounds(paths)
     np.testing.assert_array_equal(frames_in, x[20 * block : 70 * block])
     np.testing.assert_array_equal(recorded, np.concatenate(played))
     assert (recorder.frames_lost, recorder.problems) == (0, ())
     assert soundfile.info(paths[0]).samplerate == RATE
 
 
-def test_files_are_aligned_after_frames_were_lost(paths):
-    """Those that had no room before it began."""
+def test_both_files_are_aligned_after_frames_were_lost(paths):
+    """Frames that had no room before the recording began."""
     x = ramp(1400 * BLOCK)
     with runs(cached_program()) as (host, live):
         host.run(x[:BLOCK])
@@ -71,13 +71,13 @@ def test_files_are_aligned_after_frames_were_lost(paths):
         host.run(x[1200 * BLOCK :])
         recorder.close()
         delay = live.delay.frames
-    recorded, played = contents(paths)
+    recorded, played = read_sounds(paths)
     np.testing.assert_array_equal(recorded, x[1200 * BLOCK :])
     np.testing.assert_array_equal(played[delay:], recorded[:-delay])
 
 
 @pytest.mark.parametrize("margin", [0, 1000])
-def test_a_disk_that_is_too_slow(paths, margin):
+def test_frames_lost_by_a_slow_disk_are_silent_and_counted(paths, margin):
     """What the rings hold no more is silent and counted; what follows is where it belongs."""
     x = ramp(1000 * BLOCK)
     with runs(cached_program()) as (host, live):
@@ -92,7 +92,7 @@ def test_a_disk_that_is_too_slow(paths, margin):
         host.run(x[100 * BLOCK + frames : end])
         recorder.close()
         delay = live.delay.frames
-    recorded, played = contents(paths)
+    recorded, played = read_sounds(paths)
     assert len(recorded) == len(played) == end
     missing = recorded[:, 0] == 0
     gap = np.flatnonzero(missing)
@@ -119,14 +119,14 @@ def test_a_full_disk_ends_the_recording(paths):
             assert str(problem).startswith(f"{path}: cannot be written (")
         np.testing.assert_array_equal(host.run(x), np.concatenate([x[-delay:], x[:-delay]]))
         recorder.close()
-    recorded, played = contents(paths)
+    recorded, played = read_sounds(paths)
     assert 10_000 < len(recorded) < 12_500
     np.testing.assert_array_equal(recorded, x[: len(recorded)])
     np.testing.assert_array_equal(played, late_by(x, delay, len(played)))
 
 
-def test_a_folder_that_goes_away(paths):
-    """The recorder is still open: the run closes it, and says what is wrong."""
+def test_a_removed_folder_is_an_error_of_the_run(paths):
+    """The recorder is still open: the run closes it and raises its error."""
     folder = paths[0].parent / "folder"
     folder.mkdir()
     with (
@@ -140,7 +140,7 @@ def test_a_folder_that_goes_away(paths):
         folder.rmdir()
 
 
-def test_one_folder_of_two_goes_away(paths):
+def test_a_removed_folder_of_one_file_keeps_the_other(paths):
     """The other file is kept."""
     folder = paths[0].parent / "folder"
     folder.mkdir()
@@ -154,7 +154,7 @@ def test_one_folder_of_two_goes_away(paths):
         with pytest.raises(InputError, match=r"heard\.wav: cannot be written"):
             recorder.close()
         assert [str(problem).split(":")[0] for problem in recorder.problems] == [str(folder / "heard.wav")]
-    np.testing.assert_array_equal(contents(paths[1:])[0], played)
+    np.testing.assert_array_equal(read_sounds(paths[1:])[0], played)
 
 
 @pytest.mark.parametrize("expected", [0, 1])
@@ -165,7 +165,7 @@ def test_one_of_both_files_is_recorded(paths, expected):
         played = host.run(x)
         recorder.close()
         recorder.close()
-    (recorded,) = contents([paths[expected]])
+    (recorded,) = read_sounds([paths[expected]])
     np.testing.assert_array_equal(recorded, [x, played][expected])
     assert not paths[1 - expected].exists()
 
@@ -180,12 +180,12 @@ def test_two_recorders_write_side_by_side(paths):
         host.run(x[10 * BLOCK :])
         first.close()
         second.close()
-    whole, part = contents(paths)
+    whole, part = read_sounds(paths)
     np.testing.assert_array_equal(whole, x)
     np.testing.assert_array_equal(part, x[10 * BLOCK :])
 
 
-def test_it_goes_on_where_the_device_was_away(paths):
+def test_a_recording_continues_after_the_device_was_away(paths):
     """Nothing came in or was played meanwhile."""
     x = noise(60 * BLOCK, 1)
     with runs(cached_program(), reconnect="keep") as (host, live):
@@ -197,12 +197,11 @@ def test_it_goes_on_where_the_device_was_away(paths):
         host.advance(1)
         played.append(host.run(x[20 * BLOCK :]))
         recorder.close()
-    for recorded, expected in zip(contents(paths), (x, np.concatenate(played))):
+    for recorded, expected in zip(read_sounds(paths), (x, np.concatenate(played))):
         np.testing.assert_array_equal(recorded, expected)
 
 
-def test_input_and_output_with_clocks_of_their_own(paths):
-    """Each file has what its own device had."""
+def test_recordings_of_two_devices_have_what_each_had(paths):
     devices = [VirtualDevice("a", 1, 0, RATE), VirtualDevice("b", 0, 1, RATE)]
     x = noise(40 * BLOCK, 1)
     with runs(cached_program(), device=devices) as (host, live):
@@ -210,12 +209,12 @@ def test_input_and_output_with_clocks_of_their_own(paths):
         recorder = live.record(*paths)
         played = host.run(x[10 * BLOCK :])
         recorder.close()
-    for recorded, expected in zip(contents(paths), (x[10 * BLOCK :], played)):
+    for recorded, expected in zip(read_sounds(paths), (x[10 * BLOCK :], played)):
         np.testing.assert_array_equal(recorded, expected)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_thread_writes(paths, tmp_path, monkeypatch, engine):
+def test_a_thread_writes_the_recording_of_a_run(paths, tmp_path, monkeypatch, engine):
     """While a file is played; both are aligned, wherever it began."""
     x = noise(3 * RATE, 1) / 4
     with AudioWriter(tmp_path / "sound.wav", RATE, 1, "FLOAT") as file:
@@ -229,19 +228,19 @@ def test_a_thread_writes(paths, tmp_path, monkeypatch, engine):
         live.record(*paths)
         halt.released.set()
         assert "pulse recorder" in {thread.name for thread in threading.enumerate()}
-        live.wait(60)
-    recorded, played = contents(paths)
+        assert live.wait(60)
+    recorded, played = read_sounds(paths)
     delay, counters = live.delay.frames, live.statistics().counters
     start = counters.frames_in - len(recorded)
     assert 0 < start < len(x)
     silence = np.zeros((RATE, 1), np.float32)
     np.testing.assert_array_equal(recorded, np.concatenate([x, silence])[start : start + len(recorded)])
-    if counters.frames_silent == 0:
-        np.testing.assert_array_equal(played[delay:], recorded[: len(played) - delay])
+    assert counters.frames_silent == 0, "each block of the file waits for the worker"
+    np.testing.assert_array_equal(played[delay:], recorded[: len(played) - delay])
 
 
-def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
-    """Both files are there all the same, once the run is closed."""
+def test_an_interrupted_close_still_completes_both_files(paths, tmp_path, monkeypatch):
+    """The run waits for the thread that completes them."""
     x = noise(RATE // 2, 1)
     with AudioWriter(tmp_path / "sound.wav", RATE, 1, "FLOAT") as file:
         file.write(x)
@@ -265,7 +264,7 @@ def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
             recorder.close()
         assert not paths[0].exists()
         goes_on.set()
-    recorded, _ = contents(paths)
+    recorded, _ = read_sounds(paths)
     np.testing.assert_array_equal(recorded[: len(x)], x)
     assert not recorder.problems
 

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from streaming.live import schedule
 from streaming.live.schedule import Schedule, Timing
 from streaming.live.virtual import VirtualDevice
-from tests.streaming.live.runs import RATE, cached_program, check_books, late_by, noise, runs
+from tests.streaming.live.runs import RATE, cached_program, late_by, noise, require_frames_add_up, runs
 
 RATES = (8000, 11025, 16000, 22050, 44100, 48000)
 
 
 @pytest.mark.parametrize("block", [1, 7, 64, 100, 160, 240, 480, 1000])
 @pytest.mark.parametrize("pulse", [1, 16, 100, 160, 480])
-def test_without_resampling_it_is_a_formula(pulse, block):
+def test_without_resampling_the_delay_is_a_formula(pulse, block):
     """With blocks of any size it is as with blocks of one frame."""
-    course = Timing(pulse, block, RATE, RATE, RATE)
-    assert course.schedule(0.0, False) == Schedule(pulse - gcd(pulse, block), 0, 0)
-    assert course.schedule(0.0, True) == Schedule(pulse - gcd(pulse, block), 0, block)
+    timing = Timing(pulse, block, RATE, RATE, RATE)
+    assert timing.schedule(0.0, False) == Schedule(pulse - gcd(pulse, block), 0, 0)
+    assert timing.schedule(0.0, True) == Schedule(pulse - gcd(pulse, block), 0, block)
     assert Timing(pulse, 0, RATE, RATE, RATE).schedule(0.0, False).frames == pulse - 1
 
 
@@ -30,21 +30,21 @@ def test_without_resampling_it_is_a_formula(pulse, block):
     ("headroom_s", "blocks"), [(None, 1), (0.0, 1), (0.01, 1), (0.0101, 2), (0.02, 2), (0.05, 5)]
 )
 def test_headroom_is_whole_blocks(headroom_s, blocks):
-    course = Timing(160, 160, RATE, RATE, RATE)
-    assert course.schedule(headroom_s, True).headroom == 160 * blocks
-    assert course.schedule(headroom_s, True, two_clocks=True).headroom == 160 * (blocks + 2)
-    assert course.schedule(headroom_s, False).headroom == 0
+    timing = Timing(160, 160, RATE, RATE, RATE)
+    assert timing.schedule(headroom_s, True).headroom == 160 * blocks
+    assert timing.schedule(headroom_s, True, two_clocks=True).headroom == 160 * (blocks + 2)
+    assert timing.schedule(headroom_s, False).headroom == 0
 
 
-def needed_silence(course, lead, blocks):
+def needed_silence(timing, lead, blocks):
     """Silence that a pipeline needs in front, found by going through its blocks one by one."""
     most = filled = frames_out = 0
     filled = lead
     for k in range(1, blocks + 1):
-        arrived = k * course.block_frames
-        outputs = max(ceil((arrived - course.ahead_in) * course.rate_hz / course.rate_in_hz), 0)
-        filled = (outputs + lead) // course.pulse_frames * course.pulse_frames
-        frames_out = max(ceil((filled - course.ahead_out) * course.rate_out_hz / course.rate_hz), 0)
+        arrived = k * timing.block_frames
+        outputs = max(ceil((arrived - timing.ahead_in) * timing.rate_hz / timing.rate_in_hz), 0)
+        filled = (outputs + lead) // timing.pulse_frames * timing.pulse_frames
+        frames_out = max(ceil((filled - timing.ahead_out) * timing.rate_out_hz / timing.rate_hz), 0)
         most = max(most, arrived - frames_out)
     return most
 
@@ -58,30 +58,32 @@ def needed_silence(course, lead, blocks):
     st.integers(0, 100),
     st.integers(0, 100),
 )
-def test_with_resampling_the_delay_suits_the_blocks(device_hz, hz, pulse, block, ahead_in, ahead_out):
-    course = Timing(pulse, block, hz, device_hz, device_hz, ahead_in, ahead_out)
-    schedule = course.schedule(None, False)
+def test_with_resampling_the_delay_is_the_least_for_the_blocks(
+    device_hz, hz, pulse, block, ahead_in, ahead_out
+):
+    timing = Timing(pulse, block, hz, device_hz, device_hz, ahead_in, ahead_out)
+    schedule = timing.schedule(None, False)
     period = lcm(device_hz * pulse // gcd(device_hz * pulse, hz), block)
     period += ahead_in + (ahead_out + 2 * pulse) * device_hz // hz + 2 * block
     blocks = min(period // block, 3000)
-    least = needed_silence(course, schedule.preroll, blocks)
+    least = needed_silence(timing, schedule.preroll, blocks)
     assert schedule.frames - schedule.preroll_frames >= least
     if blocks == period // block:
         assert schedule.frames - schedule.preroll_frames == least
-    assert schedule.frames <= course.schedule(None, True).frames - block
+    assert schedule.frames <= timing.schedule(None, True).frames - block
 
 
-def test_a_very_long_period_has_a_bound(monkeypatch):
+def test_the_delay_of_a_very_long_period_is_a_bound(monkeypatch):
     """It is no less than what is needed, and less than a pulse more."""
-    courses = [Timing(pulse, 100, 16000, 44100, 44100, 88, 32) for pulse in (16, 99, 160)]
-    exact = [course.schedule(None, False).frames for course in courses]
+    timings = [Timing(pulse, 100, 16000, 44100, 44100, 88, 32) for pulse in (16, 99, 160)]
+    exact = [timing.schedule(None, False).frames for timing in timings]
     monkeypatch.setattr(schedule, "MAX_PERIOD", 0)
-    for course, frames in zip(courses, exact):
-        bound = course.schedule(None, False).frames
-        assert frames <= bound <= frames + course.in_device_frames(course.pulse_frames) + 2
+    for timing, frames in zip(timings, exact):
+        bound = timing.schedule(None, False).frames
+        assert frames <= bound <= frames + timing.in_device_frames(timing.pulse_frames) + 2
 
 
-def silent(rate, pulse, block, seconds=3.0, **options):
+def count_silent_frames(rate, pulse, block, seconds=3.0, **options):
     """Silent frames of a run of noise."""
     frames = int(rate * seconds) // block * block
     device = VirtualDevice(rate_hz=rate)
@@ -109,7 +111,7 @@ def silent(rate, pulse, block, seconds=3.0, **options):
 )
 @pytest.mark.parametrize("engine", ["worker", "callback"])
 def test_one_frame_less_is_not_enough(rate, pulse, block, engine, monkeypatch):
-    assert silent(rate, pulse, block, engine=engine, headroom_s=0.0) == 0
+    assert count_silent_frames(rate, pulse, block, engine=engine, headroom_s=0.0) == 0
     agreed = Timing.schedule
 
     def less(*arguments):
@@ -117,27 +119,26 @@ def test_one_frame_less_is_not_enough(rate, pulse, block, engine, monkeypatch):
         return replace(settings, reblocking=settings.reblocking - 1)
 
     monkeypatch.setattr(Timing, "schedule", less)
-    assert silent(rate, pulse, block, engine=engine, headroom_s=0.0) > 0
+    assert count_silent_frames(rate, pulse, block, engine=engine, headroom_s=0.0) > 0
 
 
 @pytest.mark.parametrize(
     ("block", "pulse", "headroom_s"), [(160, 160, 0.01), (160, 480, 0.01), (160, 480, 0.02), (64, 160, 0.008)]
 )
-def test_a_worker_has_the_headroom_to_answer(block, pulse, headroom_s):
-    """And not a moment more."""
-    assert silent(RATE, pulse, block, compute_s=headroom_s - 1e-6, headroom_s=headroom_s) == 0
-    assert silent(RATE, pulse, block, compute_s=headroom_s + 1e-6, headroom_s=headroom_s) > 0
+def test_a_worker_has_exactly_the_headroom_to_answer(block, pulse, headroom_s):
+    assert count_silent_frames(RATE, pulse, block, compute_s=headroom_s - 1e-6, headroom_s=headroom_s) == 0
+    assert count_silent_frames(RATE, pulse, block, compute_s=headroom_s + 1e-6, headroom_s=headroom_s) > 0
 
 
 @pytest.mark.parametrize("policy", ["wait", "silence_then_catch_up", "drop_oldest"])
-def test_blocks_that_were_not_known_make_the_delay_longer_once(policy):
+def test_blocks_of_unknown_size_lengthen_the_delay_once(policy):
     """Then nothing is silent, and the statistics tells how late it is."""
     sizes = [160, 700, 40, 1000, 333]
     x = 1 + np.abs(noise(40 * sum(sizes), 1))
     with runs(cached_program(), block=0, policy=policy) as (host, live):
         before, played = live.delay.frames, host.run(x, sizes)
         delay, counters = live.delay.frames, live.statistics().counters
-        check_books(live, len(x))
+        require_frames_add_up(live, len(x))
     assert counters.frames_silent == counters.frames_skipped == counters.pulses_dropped == 0
     assert before < delay <= 159 + 1000
     np.testing.assert_array_equal(played[len(x) // 2 :], late_by(x, delay, len(x))[len(x) // 2 :])

@@ -15,7 +15,7 @@ from streaming.realtime.options import UNCHANGED
 from streaming.routing import Route
 from streaming.sound.channels import Channels, Samples
 from tests.streaming.echo_canceller import cancelled_sound, cancelling_program, noise
-from tests.streaming.live.runs import BLOCK, RATE, check_books, engines, late_by
+from tests.streaming.live.runs import BLOCK, RATE, engines, late_by, require_frames_add_up
 
 PAIR = VirtualDevice("pair", inputs=2, outputs=1, rate_hz=RATE)
 
@@ -34,7 +34,7 @@ def two_input_run(
     return host, Live(program, plan, EngineConfig(**how), UNCHANGED, None, None, host)
 
 
-def two(frames: int) -> Samples:
+def stereo_noise(frames: int) -> Samples:
     return np.stack([noise(frames, 1), noise(frames, 2)], axis=1)
 
 
@@ -42,11 +42,11 @@ def two(frames: int) -> Samples:
 @pytest.mark.parametrize(("pulse_frames", "block"), [(160, 160), (160, 96), (32, 160)])
 def test_channels_feed_inputs_in_order(engine: str, pulse_frames: int, block: int) -> None:
     """What is played is what a session gives for the two channels, as late as reported."""
-    compiled, sound = cancelling_program(pulse_frames), two(4800)
+    compiled, sound = cancelling_program(pulse_frames), stereo_noise(4800)
     host, live = two_input_run(compiled, block=block, engine=engine)
     with live:
         played = host.run(sound)
-        check_books(live, len(sound))
+        require_frames_add_up(live, len(sound))
         setup, statistics = live.setup, live.statistics()
     expected = cancelled_sound(compiled, *sound.T)["out"][:, None]
     np.testing.assert_array_equal(played, late_by(expected, live.pipeline.delay_frames, len(sound)))
@@ -54,8 +54,8 @@ def test_channels_feed_inputs_in_order(engine: str, pulse_frames: int, block: in
     assert len(statistics.levels_in) == 2 and statistics.counters.frames_silent == 0
 
 
-def test_chosen_channels_feed_inputs() -> None:
-    """Of a device that has more; and both inputs may hear one."""
+def test_routes_choose_the_channels_of_inputs() -> None:
+    """Of a device of four channels; both inputs may take one."""
     compiled = cancelling_program()
     sound = np.stack([noise(1600, seed) for seed in range(4)], axis=1)
     four = VirtualDevice("four", inputs=4, rate_hz=RATE)
@@ -88,8 +88,8 @@ def test_inputs_of_another_rate_stay_aligned() -> None:
     assert np.abs(plays["both"] - linear).max() < 0.2  # all but the piece that is not linear
 
 
-def test_outputs_for_python_and_the_end() -> None:
-    compiled, sound = cancelling_program(160), two(1000)
+def test_outputs_of_two_inputs_are_those_of_a_session() -> None:
+    compiled, sound = cancelling_program(160), stereo_noise(1000)
     host, live = two_input_run(compiled, records=True)
     with live:
         host.run(sound, [160, 100])
@@ -101,7 +101,7 @@ def test_outputs_for_python_and_the_end() -> None:
 
 
 def test_the_numpy_backend_plays_the_same() -> None:
-    compiled, sound = cancelling_program(160, "numpy"), two(800)
+    compiled, sound = cancelling_program(160, "numpy"), stereo_noise(800)
     host, live = two_input_run(compiled, records=True)
     with live:
         played = host.run(sound)
@@ -109,9 +109,9 @@ def test_the_numpy_backend_plays_the_same() -> None:
     np.testing.assert_array_equal(played, late_by(expected, live.pipeline.delay_frames, len(sound)))
 
 
-def test_bypass_snapshots_and_swaps() -> None:
+def test_bypass_snapshots_and_swaps_work_with_two_inputs() -> None:
     """Bypass plays the first input; a snapshot brings both sounds' memory back; another program takes over."""
-    compiled, sound = cancelling_program(), two(3200)
+    compiled, sound = cancelling_program(), stereo_noise(3200)
     host, live = two_input_run(compiled)
     with live:
         live.control.bypassed = True
@@ -133,9 +133,8 @@ def test_bypass_snapshots_and_swaps() -> None:
 
 
 def test_recordings_have_all_channels(tmp_path: Path) -> None:
-    """The recording has all channels."""
     host, live = two_input_run(cancelling_program())
-    sound = two(1600)
+    sound = stereo_noise(1600)
     with live:
         recorder = live.record(tmp_path / "in.wav", tmp_path / "out.wav")
         played = host.run(sound)
@@ -145,11 +144,11 @@ def test_recordings_have_all_channels(tmp_path: Path) -> None:
 
 
 def test_a_file_replaces_the_device(tmp_path: Path) -> None:
-    sound = two(4000)
+    sound = stereo_noise(4000)
     soundfile.write(tmp_path / "in.wav", sound, RATE, subtype="FLOAT")
     host = FileHost(tmp_path / "in.wav", tmp_path / "out.wav", pace=None)
     with Live(cancelling_program(), Plan(RATE), host=host, realtime=UNCHANGED) as live:
-        live.wait(30)
+        assert live.wait(30)
     played = soundfile.read(tmp_path / "out.wav", dtype="float32", always_2d=True)[0]
     expected = cancelled_sound(cancelling_program(), *sound.T)["out"]
     delay = live.pipeline.delay_frames
@@ -177,21 +176,21 @@ def test_a_file_replaces_the_device(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_misfits_are_refused_with_the_reason(device: Any, routes: Any, how: Any, message: str) -> None:
+def test_routes_that_do_not_fit_are_refused(device: Any, routes: Any, how: Any, message: str) -> None:
     other = VirtualDevice("monitor of other", rate_hz=RATE)
     with pytest.raises(InputError) as refusal:
         two_input_run(cancelling_program(), *routes, device=device, others=[other], **how)
     assert message in str(refusal.value)
 
 
-def test_one_input_may_have_a_route_too() -> None:
+def test_a_single_input_may_have_a_route() -> None:
     """A channel behind the device, where a device may be called so as well."""
     from tests.streaming.live.runs import cached_program, copy_model
 
     host, live = two_input_run(cached_program(copy_model), Route("x", "pair", 1))
     with live:
         assert live.pipeline.stream_config.channels == Channels(1)
-        sound = two(800)
+        sound = stereo_noise(800)
         played = host.run(sound)
     np.testing.assert_array_equal(played, late_by(sound[:, 1:], live.pipeline.delay_frames, 800))
     odd = VirtualDevice("pair:1", inputs=1, rate_hz=RATE)

@@ -20,7 +20,7 @@ from tests.streaming.live.runs import (
 from tests.streaming.models import decimating_model, filter_model, program
 
 
-def quiet(delay=9):
+def quiet_model(delay=9):
     """``delayed_model`` with half the sound, and more of a delay."""
     return delayed_model(delay, 0.5)
 
@@ -33,11 +33,11 @@ def test_a_swap_keeps_the_delay_and_fades(engine):
         assert live.delay.model_s == 20 / RATE
 
         def swap():
-            live.control.swap(cached_program(quiet), prime_s=0.05)
+            live.control.swap(cached_program(quiet_model), prime_s=0.05)
             assert live.control.swapping and live.pipeline.program is cached_program(delayed_model)
 
         played = np.concatenate(play_with_changes(host, x, swap))
-        assert not live.control.swapping and live.pipeline.program is cached_program(quiet)
+        assert not live.control.swapping and live.pipeline.program is cached_program(quiet_model)
         delay = live.delay.frames
     aligned = late_by(x, delay, len(x))
     ratio = np.divide(played, aligned, out=np.ones_like(played), where=aligned != 0)[delay:, 0]
@@ -49,24 +49,24 @@ def test_a_swap_keeps_the_delay_and_fades(engine):
     assert (begin + delay) // BLOCK == 30 + 5 + 1 * (engine == "worker")
 
 
-def test_a_swap_with_no_time_to_listen():
+def test_a_swap_without_priming_waits_for_the_delay():
     """It still waits until the delay of the pipeline has passed: no gap."""
     x = 1 + np.abs(noise(60 * BLOCK, 1))
     with runs(cached_program(delayed_model), reserve_frames=500, engine="callback") as (host, live):
         played = np.concatenate(
-            play_with_changes(host, x, lambda: live.control.swap(cached_program(quiet), prime_s=0))
+            play_with_changes(host, x, lambda: live.control.swap(cached_program(quiet_model), prime_s=0))
         )
         delay = live.delay.frames
     assert (played[delay:] >= 0.49).all()
 
 
-def test_a_swap_while_late():
+def test_a_swap_while_late_keeps_the_reported_delay():
     x = 1 + np.abs(noise(100 * BLOCK, 1))
     for policy in ("wait", "drop_oldest", "silence_then_catch_up"):
         with runs(cached_program(delayed_model), reserve_frames=20, policy=policy) as (host, live):
 
             def swap(live=live, host=host):
-                live.control.swap(cached_program(quiet), prime_s=0.1)
+                live.control.swap(cached_program(quiet_model), prime_s=0.1)
                 host.stall(0.07)
 
             played = np.concatenate(play_with_changes(host, x, swap))
@@ -75,7 +75,7 @@ def test_a_swap_while_late():
         np.testing.assert_array_equal(played[-20 * BLOCK :], late_by(x / 2, delay, len(x))[-20 * BLOCK :])
 
 
-def test_misfits_are_refused():
+def test_programs_and_snapshots_that_do_not_fit_are_refused():
     with runs(cached_program(delayed_model), records=False) as (_, live):
         swap = live.control.swap
         for other, message in (
@@ -86,7 +86,7 @@ def test_misfits_are_refused():
             ),
             (program(decimating_model(), 480, "numba"), "has pulses of 480 frames"),
             (
-                cached_program(quiet),
+                cached_program(quiet_model),
                 "delays the sound by 9 frames, but the pipeline reserves 5; start with a larger reserve",
             ),
             (cached_program(delayed_model, backend="numpy"), "runs on numpy, in Python; compile all of it"),
@@ -95,7 +95,7 @@ def test_misfits_are_refused():
                 swap(other)
         with pytest.raises(InputError, match="2 snapshots for 1 streams: give one for each"):
             live.control.restore(live.control.snapshot() * 2)
-        with pytest.raises(InputError):
+        with pytest.raises(InputError, match="belongs to another model or pulse"):
             live.control.restore([cached_program(sum_model).spawn().snapshot()])
         assert not live.control.swapping
         swap(cached_program(delayed_model))

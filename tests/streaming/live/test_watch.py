@@ -14,12 +14,12 @@ from tests.streaming.live.runs import (
     BLOCK,
     RATE,
     cached_program,
-    check_books,
     delayed_model,
     engines,
     late_by,
     noise,
     played_by,
+    require_frames_add_up,
     runs,
     sum_model,
 )
@@ -60,7 +60,7 @@ def test_a_device_that_goes_away_ends_the_run(kind, block):
     """Within two seconds, with its name, what happened, and what to do."""
     device = VirtualDevice("usb mixer", rate_hz=RATE)
     with (
-        pytest.raises(DeviceError) as refusal,
+        pytest.raises(DeviceError, match="usb mixer: the device ") as refusal,
         runs(cached_program(), block=block, device=device) as (host, live),
     ):
         host.run(noise(10 * block))
@@ -74,7 +74,6 @@ def test_a_device_that_goes_away_ends_the_run(kind, block):
         assert live.watchdog.error is not None, "what ended the run is reported before the device is stopped"
         statistics = live.statistics()
         assert statistics.counters.stalls == 1
-    assert str(refusal.value).startswith("usb mixer: the device ")
     assert ("ended by itself" if kind == "ends" else "has not called for 1.") in str(refusal.value)
     assert "reconnect" in str(refusal.value)
     abandoned = "it does not respond; abandoned"
@@ -82,7 +81,7 @@ def test_a_device_that_goes_away_ends_the_run(kind, block):
 
 
 def test_the_end_is_reported_before_the_device_is_stopped():
-    with pytest.raises(DeviceError), runs(cached_program()) as (host, live):
+    with pytest.raises(DeviceError, match="has not called"), runs(cached_program()) as (host, live):
         stop, errors = live.devices.stop, []
         live.devices.stop = lambda limit_s: (errors.append(live.watchdog.error), stop(limit_s))[1]
         disturb(host, "hangs")
@@ -104,7 +103,7 @@ def test_no_device_is_opened_while_another_is_in_a_block(reconnect):
     live.pipeline.close()
 
 
-def test_a_slow_device_is_not_lost():
+def test_late_and_long_blocks_are_no_stall():
     """Blocks that come 0.9 s late, and blocks of 0.6 s."""
     with runs(cached_program()) as (host, live):
         for _ in range(5):
@@ -119,7 +118,7 @@ def test_a_slow_device_is_not_lost():
 @pytest.mark.parametrize("make", [sum_model, filter_model, delayed_model])
 @pytest.mark.parametrize("block", [160, 100])
 def test_the_model_continues_after_a_reconnection(kind, make, block):
-    """The model goes on where it was: the output is that of all the input."""
+    """The output is that of the whole input."""
     compiled, x = cached_program(make), noise(60 * block, 1)
     with runs(compiled, block=block, reconnect="keep", records=True) as (host, live):
         played = [host.run(x[: 25 * block])]
@@ -129,7 +128,7 @@ def test_the_model_continues_after_a_reconnection(kind, make, block):
         wait_until_open(host)
         played.append(host.run(x[25 * block :]))
         counters, delay = live.statistics().counters, live.delay.frames
-        check_books(live, len(x))
+        require_frames_add_up(live, len(x))
         assert (counters.frames_silent, counters.reopened) == (0, counters.stalls)
         assert counters.stalls == 1 or kind in ("stalls", "hangs"), "those can be opened again and again"
         assert "opened again" in live.statistics().notes[-1]
@@ -142,7 +141,7 @@ def test_the_model_continues_after_a_reconnection(kind, make, block):
 @pytest.mark.parametrize("make", [sum_model, delayed_model])
 @pytest.mark.parametrize("block", [160, 100])
 def test_reset_restarts_the_model_after_a_reconnection(engine, make, block):
-    """The model starts again with the next pulse, which has the part of a pulse that was there before."""
+    """It restarts with the next pulse, which begins with the rest of the input from before."""
     compiled, x = cached_program(make), noise(60 * block, 1)
     with runs(compiled, block=block, reconnect="reset", engine=engine) as (host, live):
         played = [host.run(x[: 25 * block])]
@@ -161,8 +160,7 @@ def test_reset_restarts_the_model_after_a_reconnection(engine, make, block):
     np.testing.assert_array_equal(np.concatenate(played), expected)
 
 
-def test_a_device_is_found_by_its_name():
-    """It comes back with another number."""
+def test_a_device_that_returns_with_another_number_is_found_by_its_name():
     first, other = VirtualDevice("first", rate_hz=RATE), VirtualDevice("usb mixer", rate_hz=RATE)
     host = VirtualHost(first, other)
     plan = Plan(RATE, input="mixer", output="mixer", block_frames=BLOCK)
@@ -204,8 +202,7 @@ def test_a_device_that_stays_away_is_tried_seldom(monkeypatch):
         assert live.statistics().counters.reopened == 2, "another time it is tried often again"
 
 
-def test_a_device_that_opens_but_does_not_call():
-    """That is no better; it is tried seldom too."""
+def test_a_device_that_opens_but_does_not_call_is_tried_seldom():
     with runs(cached_program(), reconnect="keep") as (host, live):
         disturb(host, "stalls")
         host.advance(PATIENCE_S)
@@ -215,8 +212,7 @@ def test_a_device_that_opens_but_does_not_call():
         assert live.statistics().counters.reopened - often == pytest.approx(600 / SELDOM_S, abs=2)
 
 
-def test_a_device_that_comes_and_goes():
-    """Events do not pile up."""
+def test_the_number_of_kept_events_is_limited():
     with runs(cached_program(), reconnect="keep") as (host, live):
         for _ in range(MAX_EVENTS):
             host.run(noise(BLOCK, 1))
@@ -230,7 +226,7 @@ def test_a_device_that_comes_and_goes():
 
 
 @engines
-def test_orders_while_the_device_is_away(engine):
+def test_commands_while_the_device_is_away_are_applied_at_once(engine):
     """No thread computes then; they are done at once."""
     with runs(cached_program(sum_model), reconnect="keep", engine=engine) as (host, live):
         host.run(np.ones((10 * BLOCK, 1), np.float32))

@@ -36,7 +36,7 @@ FUNCTION_TYPES = c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p
 
 
 def call_of(pipeline):
-    """What a device calls."""
+    """The callback of a device."""
     source = Endpoint("device", 0, 1, RATE)
     form = pipeline.stream_config
     return DeviceCall(
@@ -79,7 +79,7 @@ def wait_for_pulses(pipeline, pulses):
 
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
-def test_every_frame_comes_out_in_order(backend):
+def test_every_frame_is_played_in_order(backend):
     """A device that calls every millisecond, ten times as fast as its sound: nothing is lost, whatever is late."""
     compiled, x = cached_program(filter_model, backend=backend), noise(300 * BLOCK, 1)
     with nothing_left(), pipeline_with_worker(compiled, policy="wait", records=True) as (pipeline, _):
@@ -126,7 +126,7 @@ def test_pulses_are_run_while_a_thread_holds_the_interpreter(backend, interprete
         wait_for_pulses(pipeline, 10)
 
 
-def test_orders_while_it_works():
+def test_commands_are_applied_while_the_worker_runs():
     """A snapshot is of one moment, a restored stream goes on from it, another program takes over."""
     x = np.ones((BLOCK, 1), np.float32)
     with pipeline_with_worker(cached_program(sum_model)) as (pipeline, _):
@@ -153,8 +153,7 @@ def test_orders_while_it_works():
         assert not control.swapping
 
 
-def test_orders_where_no_device_calls():
-    """The worker wakes for them."""
+def test_commands_wake_the_worker_if_no_device_calls():
     with pipeline_with_worker(cached_program(delayed_model), reserve_frames=50) as (pipeline, _):
         control = Control(pipeline)
         control.running = True
@@ -188,8 +187,8 @@ def test_a_worker_that_cannot_begin_reports_the_reason(monkeypatch):
         assert str(worker.error) == "no such thing"
 
 
-def test_stopping_is_bounded():
-    """A pulse that does not end keeps the thread, and says so."""
+def test_a_stop_of_a_worker_has_a_timeout():
+    """While a pulse does not end, the thread lives on and ``stop`` returns False."""
     compiled, holds, goes_on = (
         cached_program(sum_model, backend="numpy"),
         threading.Event(),

@@ -11,21 +11,20 @@ from pulse.jit.language.address import doubles_at, floats_at
 from pulse.jit.language.foreign import c_function_at, c_signature, call_at
 from streaming.native.control_block import control_at
 
-register_with_numba()  # of what the functions below call
-
 TONE_HZ = 440.0
 LEVEL, BEND, SILENT, DELAY = range(4)
-"""Of each window: the level of the ring of output at the end, the largest second difference, silence, the delay."""
+"""Columns of a window: frames in the output ring at its end, largest second difference, silent frames, delay in s."""
 WINDOW = 4
 
 
 _call = c_function_at(c_signature("i32", *["i64"] * 6))
-"""A device's callback, in which addresses are ints."""
+"""Calls the callback of a device at an address, with addresses as ints."""
+register_with_numba()  # of what ``drive`` calls
 
 
 @njit(nogil=True)
 def drive(pipeline, callback, source, target, block, rate, rate_out, windows, window_s, measured):
-    """A tone through a pipeline; addresses, frames of a block, rates of both clocks, windows to be looked at."""
+    """Run a tone through a pipeline and measure each window of the output; the first four are addresses."""
     control, samples_in, played, measured = (
         control_at(pipeline),
         floats_at(source),

@@ -29,6 +29,6 @@ def server():
         )
         for name in MODELS
     ]
-    settings = ServerSettings(tuple(each[0] for each in programs), limits=limits, budget=1.0)
+    settings = ServerSettings(tuple(model for model, _, _ in programs), limits=limits, budget=1.0)
     with running_server(programs, settings) as started:
         yield started

@@ -28,12 +28,12 @@ class Raw:
         self.send({"type": "hello", "version": 1, **fields})
         return self.receive()
 
-    def frames(self, samples, first, port=0, epoch=0, kind=INPUT):
+    def send_frames(self, samples, first, port=0, epoch=0, kind=INPUT):
         """Samples of an input of sound, in f32."""
         array = np.asarray(samples, "<f4")
         self.send(pack_frames(Header(kind, port, epoch, array.size, first), array.tobytes()))
 
-    def until(self, kind, timeout=60):
+    def receive_until(self, kind, timeout=60):
         """All messages up to one of a type, which is the last."""
         messages = []
         while not messages or not isinstance(messages[-1], dict) or messages[-1]["type"] != kind:

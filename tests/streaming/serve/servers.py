@@ -52,7 +52,9 @@ def running_server(
     programs: Sequence[HostedProgram], settings: ServerSettings | None = None, threads: int = 2
 ) -> Iterator[RunningServer]:
     """A server as long as the block is open."""
-    server = RunningServer(settings or ServerSettings(tuple(each[0] for each in programs)), programs, threads)
+    server = RunningServer(
+        settings or ServerSettings(tuple(model for model, _, _ in programs)), programs, threads
+    )
     server.start()
     try:
         yield server

@@ -84,7 +84,7 @@ def visit(chromium: Any, server: RunningServer) -> Iterator[Callable[..., Browse
         page.close()
 
 
-def test_the_microphone_comes_back_denoised_at_the_delay_that_is_told(
+def test_the_microphone_is_played_denoised_at_the_reported_delay(
     visit: Callable[..., BrowserPage], tmp_path: Path
 ) -> None:
     page = visit()
@@ -216,7 +216,7 @@ def test_a_lost_server_is_reported_and_the_page_can_start_again(chromium: Any) -
     page.context.close()
 
 
-def test_a_token_is_asked_for(chromium: Any) -> None:
+def test_the_page_asks_for_a_token(chromium: Any) -> None:
     from streaming.serve.settings import ServerSettings
 
     with serve_models(ServerSettings(tokens=("secret",))) as server:

@@ -92,7 +92,9 @@ def join_frames(answer: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("reset", [False, True])
 @pytest.mark.parametrize("rate_hz", [16_000, 48_000])
-def test_the_same_bits_after_cuts(chromium: Any, tmp_path: Path, rate_hz: int, reset: bool) -> None:
+def test_a_stream_has_the_same_bits_after_lost_connections(
+    chromium: Any, tmp_path: Path, rate_hz: int, reset: bool
+) -> None:
     x = np.random.default_rng(1).uniform(-0.3, 0.3, 3 * rate_hz).astype(np.float32)
 
     async def whole(url: str) -> Any:
@@ -122,7 +124,7 @@ def test_the_same_bits_after_cuts(chromium: Any, tmp_path: Path, rate_hz: int, r
         page.context.close()
 
 
-def test_without_patience_a_cut_is_the_end(chromium: Any, tmp_path: Path) -> None:
+def test_without_patience_a_lost_connection_is_an_error(chromium: Any, tmp_path: Path) -> None:
     with denoisers(tmp_path, 2) as (first, page_server):
         page = BrowserPage(chromium, page_server.url)
         page.page.evaluate(OPEN, [f"{first.ws}/v1/stream", {}])
@@ -148,7 +150,7 @@ def test_a_fleet_directs_and_continues_a_stream(chromium: Any, tmp_path: Path) -
     names = ("a", "b", "c")
     with (
         denoisers(tmp_path, 1) as (page_server,),
-        fleet(names, *((each, each, deployment) for each in names)) as local_fleet,
+        fleet(names, *((worker, worker, deployment) for worker in names)) as local_fleet,
     ):
         page = BrowserPage(chromium, page_server.url)
         at = set()
@@ -172,7 +174,7 @@ def test_a_fleet_directs_and_continues_a_stream(chromium: Any, tmp_path: Path) -
                     assert time.monotonic() < end
                     time.sleep(0.01)
                 local_fleet.tell(
-                    workers=tuple(each for each in local_fleet.table.workers if each.name != owner)
+                    workers=tuple(entry for entry in local_fleet.table.workers if entry.name != owner)
                 )
                 worker.drain()
         answer = page.page.evaluate(FLUSH)
@@ -186,6 +188,6 @@ def owner_of(local_fleet: Any, stream: str) -> str:
     (owner,) = [
         name
         for name, worker in local_fleet.workers.items()
-        if any(each.id == stream for each in worker.service.connections)
+        if any(connection.id == stream for connection in worker.service.connections)
     ]
     return owner

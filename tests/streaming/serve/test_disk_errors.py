@@ -55,7 +55,7 @@ class FullStore(CheckpointFolder):
             raise OSError(errno.EIO, os.strerror(errno.EIO), f"{name}.checkpoint")
 
 
-async def count_of(server, name, least):
+async def wait_for_count(server, name, least):
     """Wait until a count of the server has a value."""
     with anyio.fail_after(20):
         while server.service.counts.as_dict().get(name, 0) < least:
@@ -73,15 +73,15 @@ async def test_a_full_disk_does_not_end_a_stream(tmp_path, caplog, removes):
         async with connect(server.ws, patience_s=1) as stream:
             for number, block in enumerate(np.array_split(x, 3, port.axis), 1):
                 await stream.send(block)
-                await count_of(server, "checkpoints_failed", number)
+                await wait_for_count(server, "checkpoints_failed", number)
             outputs = await stream.flush()
             assert stream.connections == 1 and stream.is_whole, "no frame is in a checkpoint"
-        await count_of(server, "ended_left", 1)
+        await wait_for_count(server, "ended_left", 1)
         assert not server.service.counts.checkpoints
     session = Session(program)
     for name, array in join_pieces([session.push({port.name: x}), session.flush()], program).items():
         assert np.array_equal(outputs[name], array), name
-    (record,) = [each for each in caplog.records if each.name == "pulse.serve" and each.levelname == "ERROR"]
+    (record,) = [line for line in caplog.records if line.name == "pulse.serve" and line.levelname == "ERROR"]
     assert record.getMessage() == "checkpoints of a stream fail: No space left on device"
     (name,) = store.names
     assert name not in str(vars(record)), "the name of a stream is a secret"
@@ -120,7 +120,7 @@ def test_a_checkpoint_that_cannot_be_read_is_logged(tmp_path, caplog, monkeypatc
     ]
 
 
-def test_a_sweep_passes_over_files_that_stay(tmp_path, monkeypatch):
+def test_a_sweep_continues_after_a_file_that_cannot_be_removed(tmp_path, monkeypatch):
     folder, unlink = CheckpointFolder(tmp_path, 60), Path.unlink
     for _ in range(3):
         folder.save(folder.new_name(), 0, CHECKPOINT)

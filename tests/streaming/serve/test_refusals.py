@@ -1,4 +1,4 @@
-"""Whatever a client sends: an error that names it, and a status; other streams do not notice."""
+"""Invalid messages of clients end their stream with a code and a status, and change no other stream."""
 
 import json
 import time
@@ -52,22 +52,22 @@ def test_a_wrong_hello_is_refused_with_its_code(server, case):
         assert client.closing_status() == STATUSES[code]
 
 
-def text(message) -> Callable:
+def send_text(message) -> Callable:
     return lambda client: client.send(message)
 
 
 MESSAGES = {
-    "shorter than a header": (text(b"\1\0"), "message"),
-    "an output": (lambda client: client.frames([0.0], 0, kind=2), "message"),
-    "no such port": (lambda client: client.frames([0.0], 0, port=7), "message"),
-    "more bytes than frames": (text(HEADER.pack(1, 0, 0, 1, 0, 0, 0) + bytes(8)), "message"),
-    "many frames and no bytes": (text(HEADER.pack(1, 0, 0, 2**32 - 1, 0, 0, 0)), "message"),
-    "a gap": (lambda client: client.frames([0.0], 5), "gap"),
-    "far away": (lambda client: client.frames([0.0], 2**64 - 1), "gap"),
-    "NaN": (lambda client: client.frames([0.0, np.nan], 0), "input"),
-    "no such request": (text({"type": "begin"}), "message"),
-    "a long text": (text({"type": "ping", "x": "x" * 5000}), "size"),
-    "text that is no JSON": (text("hello"), "message"),
+    "shorter than a header": (send_text(b"\1\0"), "message"),
+    "an output": (lambda client: client.send_frames([0.0], 0, kind=2), "message"),
+    "no such port": (lambda client: client.send_frames([0.0], 0, port=7), "message"),
+    "more bytes than frames": (send_text(HEADER.pack(1, 0, 0, 1, 0, 0, 0) + bytes(8)), "message"),
+    "many frames and no bytes": (send_text(HEADER.pack(1, 0, 0, 2**32 - 1, 0, 0, 0)), "message"),
+    "a gap": (lambda client: client.send_frames([0.0], 5), "gap"),
+    "far away": (lambda client: client.send_frames([0.0], 2**64 - 1), "gap"),
+    "NaN": (lambda client: client.send_frames([0.0, np.nan], 0), "input"),
+    "no such request": (send_text({"type": "begin"}), "message"),
+    "a long text": (send_text({"type": "ping", "x": "x" * 5000}), "size"),
+    "text that is no JSON": (send_text("hello"), "message"),
 }
 
 
@@ -77,7 +77,7 @@ def test_bad_messages_end_the_stream_with_a_code(server, case):
     with raw(server) as client:
         assert client.hello(model="filtered")["type"] == "ready"
         send(client)
-        error = client.until("error")[-1]
+        error = client.receive_until("error")[-1]
         assert error["code"] == code, error
         assert client.closing_status() == STATUSES[code]
 
@@ -85,38 +85,38 @@ def test_bad_messages_end_the_stream_with_a_code(server, case):
 def test_after_the_flush_only_a_reset_goes_on(server):
     with raw(server) as client:
         client.hello(model="ending")
-        client.frames(np.ones(5), 0)
+        client.send_frames(np.ones(5), 0)
         client.send({"type": "flush"})
-        flushed = client.until("flushed")[-1]
+        flushed = client.receive_until("flushed")[-1]
         assert (flushed["received"], flushed["sent"]) == ([5], [5])
         client.send({"type": "reset"})
-        assert client.until("reset")[-1]["epoch"] == 1
-        client.frames(np.ones(4), 0, epoch=0)  # of the epoch before: dropped
-        client.frames(np.ones(4), 0, epoch=1)
+        assert client.receive_until("reset")[-1]["epoch"] == 1
+        client.send_frames(np.ones(4), 0, epoch=0)  # of the epoch before: dropped
+        client.send_frames(np.ones(4), 0, epoch=1)
         client.send({"type": "flush"})
-        assert client.until("flushed")[-1]["received"] == [4]
-        client.frames(np.ones(4), 4, epoch=1)
-        assert client.until("error")[-1]["code"] == "ended"
+        assert client.receive_until("flushed")[-1]["received"] == [4]
+        client.send_frames(np.ones(4), 4, epoch=1)
+        assert client.receive_until("error")[-1]["code"] == "ended"
 
 
 def test_a_stream_that_may_not_end_there_is_refused(server):
     with raw(server) as client:
         client.hello(model="ending")  # needs three frames
-        client.frames(np.ones(1), 0)
+        client.send_frames(np.ones(1), 0)
         client.send({"type": "flush"})
-        assert client.until("error")[-1]["code"] == "input"
+        assert client.receive_until("error")[-1]["code"] == "input"
 
 
 def test_repeated_frames_count_once(server):
     x = np.arange(20, dtype=np.float32)
     with raw(server) as client:
         client.hello(model="ending")
-        client.frames(x[:8], 0)
-        client.frames(x[4:12], 4)
-        client.frames(x[:3], 0)
-        client.frames(x[12:], 12)
+        client.send_frames(x[:8], 0)
+        client.send_frames(x[4:12], 4)
+        client.send_frames(x[:3], 0)
+        client.send_frames(x[12:], 12)
         client.send({"type": "flush"})
-        messages = client.until("flushed")
+        messages = client.receive_until("flushed")
         outputs = np.concatenate([samples_of(m) for m in messages if isinstance(m, bytes) and m[0] == 2])
         np.testing.assert_array_equal(outputs, x + 1)
 
@@ -124,8 +124,8 @@ def test_repeated_frames_count_once(server):
 def test_one_input_far_ahead_of_the_other_is_refused(server):
     with raw(server) as client:
         window = client.hello(model="two_rates")["limits"]["window"]
-        client.frames(np.zeros(4 * window + 4 * 2 * PULSE), 0)
-        error = client.until("error")[-1]
+        client.send_frames(np.zeros(4 * window + 4 * 2 * PULSE), 0)
+        error = client.receive_until("error")[-1]
         assert error["code"] == "input" and "in turn" in error["hint"]
 
 
@@ -133,12 +133,12 @@ def test_pings_and_statistics_are_answered(server):
     with raw(server) as client:
         client.hello(model="filtered")
         client.send({"type": "ping", "mine": 7})
-        pong = client.until("pong")[-1]
+        pong = client.receive_until("pong")[-1]
         assert pong["mine"] == 7 and pong["server_ns"] > 0
-        client.frames(np.zeros(4 * PULSE), 0)
+        client.send_frames(np.zeros(4 * PULSE), 0)
         assert isinstance(client.receive(), bytes)
         client.send({"type": "stats"})
-        assert client.until("stats")[-1]["step_us"]["count"] >= 1
+        assert client.receive_until("stats")[-1]["step_us"]["count"] >= 1
 
 
 def limited_server(pulse=PULSE, drain_s=0.0, **limits):
@@ -148,7 +148,7 @@ def limited_server(pulse=PULSE, drain_s=0.0, **limits):
     return running_server([(model, cached_program("filtered", pulse), RATE_HZ)], settings, threads=1)
 
 
-def test_as_many_streams_as_the_model_may_have():
+def test_streams_beyond_those_of_the_model_are_refused():
     with limited_server() as server, raw(server) as first, raw(server) as second:
         assert first.hello()["type"] == second.hello()["type"] == "ready"
         with raw(server) as third:
@@ -159,7 +159,7 @@ def test_as_many_streams_as_the_model_may_have():
             assert four.hello()["type"] == "ready"
 
 
-def test_as_many_streams_as_an_address_may_have():
+def test_streams_beyond_those_of_an_address_are_refused():
     with limited_server(streams_per_address=1) as server, raw(server) as first:
         first.hello()
         with raw(server) as second:
@@ -174,7 +174,7 @@ def test_a_client_without_a_hello_is_ended():
 def test_an_idle_client_is_ended():
     with limited_server(idle_s=1.2) as server, raw(server) as idle:
         idle.hello()
-        assert idle.until("error")[-1]["code"] == "idle"
+        assert idle.receive_until("error")[-1]["code"] == "idle"
         assert idle.closing_status() == STATUSES["idle"]
 
 
@@ -187,16 +187,16 @@ def test_a_client_that_does_not_read_holds_back_only_itself():
             with pytest.raises((ConnectionClosed, TimeoutError)):
                 slow.socket.socket.settimeout(3)
                 while True:
-                    slow.frames(block, first)
+                    slow.send_frames(block, first)
                     first += block.size
-            good.frames(np.ones(4000), 0)
+            good.send_frames(np.ones(4000), 0)
             good.send({"type": "flush"})
-            assert good.until("flushed")[-1]["received"] == [4000]
+            assert good.receive_until("flushed")[-1]["received"] == [4000]
         assert first < 100_000_000
         assert server.service.counts.ended["slow"] == 1
 
 
-def test_messages_are_counted_in_each_second():
+def test_messages_are_limited_in_each_second():
     pace = Pace(LimitSettings(messages_per_s=3), None)
     for now in (5.0, 5.1, 5.999, 6.0, 6.5, 6.9, 9.0):
         pace.count_message(10, True, now)
@@ -206,7 +206,7 @@ def test_messages_are_counted_in_each_second():
         pace.count_message(10, True, 9.99)
 
 
-def test_frames_are_paid_for_in_their_own_time():
+def test_frames_are_held_back_as_long_as_they_last():
     """Up to the window at once; then a client waits until as much time has passed as its frames last."""
     pace = Pace(LimitSettings(speed=2.0, window_s=0.25), 100.0)
     assert [pace.hold_s(frames, 10.0) for frames in (50, 25, 25)] == pytest.approx([0.0, 0.125, 0.25])
@@ -215,7 +215,7 @@ def test_frames_are_paid_for_in_their_own_time():
     assert Pace(LimitSettings(speed=2.0), None).hold_s(1e9, 0.0) == 0.0
 
 
-def test_floods_are_ended():
+def test_a_flood_of_messages_ends_the_stream():
     with limited_server(messages_per_s=1) as server, raw(server) as client:
         client.hello()
         with suppress(ConnectionClosed):  # the server may close before the last one is sent
@@ -229,9 +229,9 @@ def test_frames_that_are_too_fast_are_held_back():
     with limited_server(speed=1.0, window_s=0.2) as server, raw(server) as client:
         client.hello()
         started = time.monotonic()
-        client.frames(np.zeros(100), 0)  # a second of sound
+        client.send_frames(np.zeros(100), 0)  # a second of sound
         client.send({"type": "flush"})
-        assert client.until("flushed")[-1]["received"] == [100]
+        assert client.receive_until("flushed")[-1]["received"] == [100]
         assert time.monotonic() - started > 0.79, "it took the sound faster than it may"
         assert server.service.counts.held_back == 1
 
@@ -274,14 +274,14 @@ def test_a_server_that_drains_refuses_new_streams():
             assert late.receive()["code"] == "drain"
             assert late.closing_status() == 1013
         client.send({"type": "ping"})
-        assert client.until("pong"), "streams that are open continue"
+        assert client.receive_until("pong"), "streams that are open continue"
 
 
 def test_a_server_that_has_drained_tells_its_streams():
     with limited_server() as server, raw(server) as client:
         client.hello()
         server.server.should_exit = True
-        assert client.until("error")[-1]["code"] == "drain"
+        assert client.receive_until("error")[-1]["code"] == "drain"
         assert client.closing_status() == 1013
 
 
@@ -303,7 +303,7 @@ def junk(rng: np.random.Generator) -> bytes | str:
     )
 
 
-def fuzz(server, messages: int, seed: int) -> int:
+def send_junk(server, messages: int, seed: int) -> int:
     """Send junk over as many connections as it takes, beside a stream that must stay exact; how many there were."""
     rng, connections, sent = np.random.default_rng(seed), 0, 0
     program = cached_program("filtered", PULSE)
@@ -316,7 +316,7 @@ def fuzz(server, messages: int, seed: int) -> int:
         fed, came = 0, []
         while sent < messages:
             good.send({"type": "ping"})  # it is not idle, however long this takes
-            came += good.until("pong")
+            came += good.receive_until("pong")
             connections += 1
             with raw(server) as bad:
                 if rng.random() < 0.9:
@@ -329,11 +329,11 @@ def fuzz(server, messages: int, seed: int) -> int:
                             bad.socket.recv(0)
                 end = x.size * sent // messages  # the stream lasts as long as the junk
                 if end > fed:
-                    good.frames(x[fed:end], fed)
+                    good.send_frames(x[fed:end], fed)
                 fed = end
         assert fed == x.size and any(isinstance(message, bytes) for message in came)
         good.send({"type": "flush"})
-        came += good.until("flushed", 30)
+        came += good.receive_until("flushed", 30)
         arrays = [samples_of(m) for m in came if isinstance(m, bytes) and m[0] == 2]
     joined = np.concatenate([array.reshape(-1) for array in arrays])
     np.testing.assert_allclose(
@@ -342,14 +342,14 @@ def fuzz(server, messages: int, seed: int) -> int:
     return connections
 
 
-def test_fuzzed_frames_never_hurt_another_stream(server):
-    assert fuzz(server, 400, 0) > 20
+def test_junk_never_changes_another_stream(server):
+    assert send_junk(server, 400, 0) > 20
     assert "failed" not in server.service.counts.ended
 
 
 @pytest.mark.slow
-def test_ten_thousand_fuzzed_frames_never_hurt_another_stream(server):
-    assert fuzz(server, 10_000, 1) > 500
+def test_ten_thousand_junk_messages_never_change_another_stream(server):
+    assert send_junk(server, 10_000, 1) > 500
     assert "failed" not in server.service.counts.ended
 
 
@@ -366,7 +366,7 @@ def test_any_bytes_are_a_frame_or_a_protocol_error(data):
         assert HEADER.pack(*header) == data[: HEADER.size]
 
 
-def test_an_idle_server_takes_a_stream_whose_p99_is_beyond_the_budget_and_refuses_the_second():
+def test_only_the_first_stream_may_exceed_the_budget():
     model = ModelSettings(name="filtered", streams=4)
     settings = ServerSettings((model,), limits=LimitSettings(speed=1e6), budget=1e-9)
     with (

@@ -1,4 +1,4 @@
-"""A server that is gone: another one goes on from the checkpoint, and the client has the same bits as without it."""
+"""If a server is lost, another one resumes its streams from checkpoints, with the same bits."""
 
 import contextlib
 import json
@@ -32,14 +32,14 @@ pytestmark = pytest.mark.anyio
 SOUND_HZ, SOUND_PULSE = 16_000, 160
 
 
-async def has_saved(server):
+async def wait_for_checkpoint(server):
     """Wait until a checkpoint of a stream of the server is on the disk."""
     with anyio.fail_after(20):
         while not server.service.counts.checkpoints:
             await anyio.sleep(0.01)
 
 
-async def has_received(server, frames):
+async def wait_for_frames(server, frames):
     """Wait until the server has read so many frames from its sockets."""
     with anyio.fail_after(20):
         while server.service.counts.frames_in < frames:
@@ -89,7 +89,7 @@ def session_outputs(program, inputs):
 
 
 @pytest.mark.parametrize("reset", [False, True])
-async def test_the_same_bits_after_a_server_is_lost(tmp_path, reset):
+async def test_a_stream_has_the_same_bits_after_a_server_is_lost(tmp_path, reset):
     program = cached_program("filtered", PULSE)
     (port,) = program.inputs
     rng = np.random.default_rng(5)
@@ -104,7 +104,7 @@ async def test_the_same_bits_after_a_server_is_lost(tmp_path, reset):
             for number, block in enumerate(blocks):
                 await stream.send(block)
                 if number in (12, 25):
-                    await has_saved(started[number // 13])
+                    await wait_for_checkpoint(started[number // 13])
                     cut_all(started[number // 13])
             outputs = await stream.flush()
         expected = session_outputs(program, {port.name: x})
@@ -114,7 +114,7 @@ async def test_the_same_bits_after_a_server_is_lost(tmp_path, reset):
 
 
 @pytest.mark.parametrize("rate_hz", [44_100, 8_000, pytest.param(48_000, marks=pytest.mark.slow)])
-async def test_the_same_bits_at_another_rate(tmp_path, rate_hz):
+async def test_a_stream_at_another_rate_has_the_same_bits_after_losses(tmp_path, rate_hz):
     x = np.random.default_rng(7).uniform(-0.3, 0.3, rate_hz).astype(np.float32)
     blocks = np.split(x, np.sort(np.random.default_rng(8).integers(0, x.size, 60)))
     with denoisers(tmp_path, 3) as started:
@@ -126,7 +126,7 @@ async def test_the_same_bits_at_another_rate(tmp_path, rate_hz):
             for number, block in enumerate(blocks):
                 await stream.send(block)
                 if number in (20, 40):
-                    await has_saved(started[number // 20 - 1])
+                    await wait_for_checkpoint(started[number // 20 - 1])
                     cut_all(started[number // 20 - 1])
             outputs = await stream.flush()
         assert stream.connections == 3
@@ -136,14 +136,14 @@ async def test_the_same_bits_at_another_rate(tmp_path, rate_hz):
         assert np.array_equal(outputs[name], expected[name])
 
 
-async def test_a_stream_goes_on_at_its_rate_alone(tmp_path):
+async def test_a_stream_is_resumed_only_at_its_rate(tmp_path):
     with denoisers(tmp_path, 2) as (first, second):
         async with connect([first.ws, second.ws], rate_hz=48_000, patience_s=1) as stream:
             await stream.send(np.zeros(48_000, np.float32))
-            await has_saved(first)
+            await wait_for_checkpoint(first)
             with raw(second) as client:
                 assert client.hello(rate=8_000, resume=stream.resume_name)["type"] == "ready"
-                (error,) = client.until("error")[-1:]
+                (error,) = client.receive_until("error")[-1:]
         assert (error["code"], "rate" in error["message"]) == ("resume", True)
 
 
@@ -152,7 +152,7 @@ async def test_opus_makes_no_checkpoints(tmp_path):
         assert client.hello(format="opus")["code"] == "rate"
 
 
-async def test_lost_before_the_first_checkpoint_begins_again(tmp_path):
+async def test_a_stream_lost_before_its_first_checkpoint_begins_again(tmp_path):
     program = cached_program("filtered", PULSE)
     (port,) = program.inputs
     x = np.ones(
@@ -161,17 +161,17 @@ async def test_lost_before_the_first_checkpoint_begins_again(tmp_path):
     with servers(tmp_path, 2) as (first, second):
         async with connect([first.ws, second.ws], patience_s=10) as stream:
             await stream.send(x)
-            await has_received(first, PULSE + 1)
+            await wait_for_frames(first, PULSE + 1)
             cut_all(first)
             outputs = await stream.flush()
             assert stream.connections == 2
-        assert [each.service.counts.resumed for each in (first, second)] == [0, 0]
+        assert [server.service.counts.resumed for server in (first, second)] == [0, 0]
         assert not first.service.counts.checkpoints
         for name, array in session_outputs(program, {port.name: x}).items():
             assert np.array_equal(outputs[name], array)
 
 
-async def test_a_server_that_does_not_answer_is_passed_over(tmp_path, monkeypatch):
+async def test_a_server_that_does_not_answer_is_skipped(tmp_path, monkeypatch):
     monkeypatch.setattr("streaming.client.connecting.RESUME_TIMEOUT_S", 0.2)
     program = cached_program("filtered", PULSE)
     (port,) = program.inputs
@@ -182,7 +182,7 @@ async def test_a_server_that_does_not_answer_is_passed_over(tmp_path, monkeypatc
         urls = [first.ws, f"ws://127.0.0.1:{mute.getsockname()[1]}", second.ws]
         async with connect(urls, patience_s=10) as stream:
             await stream.send(x)
-            await has_received(first, 9 * PULSE)
+            await wait_for_frames(first, 9 * PULSE)
             cut_all(first)
             outputs = await stream.flush()
             assert stream.connections == 2
@@ -212,7 +212,7 @@ async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(tmp_path, mon
     with servers(tmp_path, 2) as (first, second):
         async with connect([first.ws, second.ws], patience_s=20) as stream:
             await stream.send(x)
-            await has_saved(first)
+            await wait_for_checkpoint(first)
             monkeypatch.setattr("streaming.client.connecting.RESUME_TIMEOUT_S", 1.0)
             cut_all(first)
             outputs = await stream.flush()
@@ -221,7 +221,7 @@ async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(tmp_path, mon
             assert np.array_equal(outputs[name], array)
 
 
-async def test_no_server_goes_on(tmp_path):
+async def test_a_stream_that_no_server_resumes_is_an_error(tmp_path):
     with servers(tmp_path, 1) as (server,):
         async with connect(server.ws, patience_s=0.3) as stream:
             cut_all(server)
@@ -253,7 +253,7 @@ def outputs_by_number(messages):
 
 
 @pytest.mark.parametrize("confirms", [False, True])
-async def test_outputs_that_never_came_are_sent_again(tmp_path, confirms):
+async def test_outputs_that_were_not_received_are_sent_again(tmp_path, confirms):
     """A client that reads nothing before its server is lost; one that confirms nothing has all outputs to come."""
     x = np.random.default_rng(3).standard_normal(60 * PULSE).astype(np.float32)
     with servers(tmp_path, 2) as (first_server, second_server):
@@ -261,7 +261,7 @@ async def test_outputs_that_never_came_are_sent_again(tmp_path, confirms):
             ready_message = client.hello(confirms=confirms)
             for number in range(1, 6):  # checkpoints, each of three pulses
                 begin, end = 3 * (number - 1) * PULSE, 3 * number * PULSE
-                client.frames(x[begin:end], begin)
+                client.send_frames(x[begin:end], begin)
                 with anyio.fail_after(20):
                     while first_server.service.counts.checkpoints < number:
                         await anyio.sleep(0.01)
@@ -270,9 +270,9 @@ async def test_outputs_that_never_came_are_sent_again(tmp_path, confirms):
             again = client.hello(confirms=confirms, resume=ready_message["resume"])
             (received,) = again["received"]
             assert received >= 6 * PULSE and received % (3 * PULSE) == 0
-            client.frames(x[received:], received)
+            client.send_frames(x[received:], received)
             client.send({"type": "flush"})
-            values, begins = outputs_by_number(client.until("flushed"))
+            values, begins = outputs_by_number(client.receive_until("flushed"))
         whole = session_outputs(cached_program("filtered", PULSE), {"x": x[None]})
     streaming = [port for port in again["outputs"] if port["kind"] != "final"]
     assert len(streaming) == 2
@@ -302,7 +302,7 @@ def test_confirmed_outputs_are_forgotten():
     assert resumed.complete(second).outputs == (message,)
 
 
-def test_some_unconfirmed_outputs_are_kept():
+def test_the_bytes_of_unconfirmed_outputs_are_limited():
     message = pack_frames(Header(OUTPUT, 0, 0, 1 << 18, 0), bytes(1 << 20))
     outputs = Unconfirmed(confirms=True)
     outputs.add(0, [message] * 6)
@@ -364,10 +364,10 @@ def test_a_wrong_confirmation_is_refused(tmp_path, safe):
     with servers(tmp_path, 1) as (server,), raw(server) as client:
         client.hello(confirms=True)
         client.send({"type": "confirm", "epoch": 0, "safe": safe})
-        assert client.until("error")[-1]["code"] == "message"
+        assert client.receive_until("error")[-1]["code"] == "message"
 
 
-def test_checkpoints_that_are_none(tmp_path):
+def test_late_damaged_and_unknown_checkpoints_are_not_loaded(tmp_path):
     folder = CheckpointFolder(tmp_path, 60)
     name = folder.new_name()
     output = pack_frames(Header(OUTPUT, 0, 2, 1, 2), bytes(4))
@@ -385,7 +385,7 @@ def test_checkpoints_that_are_none(tmp_path):
     with pytest.raises(ProtocolError, match="no checkpoint has this name"):
         folder.load(folder.new_name())
     for wrong in ("", "../etc/passwd", "0" * 31, "g" * 32):
-        with pytest.raises(ProtocolError):
+        with pytest.raises(ProtocolError, match="no checkpoint has such a name"):
             folder.load(wrong)
     os.utime(path, (0, 0))
     assert folder.sweep() == (1, 0)
@@ -415,7 +415,7 @@ def commands(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rate_hz", [SOUND_HZ, 48_000])
-async def test_killed_servers_leave_no_trace(commands, rate_hz):
+async def test_a_stream_has_the_same_bits_after_its_server_is_killed(commands, rate_hz):
     x = (0.1 * np.random.default_rng(0).standard_normal((1, rate_hz * 6))).astype(np.float32)
     alive = [commands() for _ in range(2)]
     async with connect([url for _, url in alive], "denoiser", rate_hz=rate_hz, patience_s=30) as stream:

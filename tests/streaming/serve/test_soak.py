@@ -46,7 +46,7 @@ class Clients:
         self.ends = Counter()
         self.program = cached_program("filtered", PULSE)
 
-    async def live(self, seed):
+    async def run_clients(self, seed):
         rng = random.Random(seed)
         while time.monotonic() < self.until:
             try:
@@ -79,26 +79,26 @@ class Clients:
         self.ends["whole"] += 1
 
 
-def live(url, seconds, pipe):
+def run_clients(url, seconds, pipe):
     """All clients, in a process of their own; sends how they ended."""
 
-    async def run():
+    async def run_all():
         clients = Clients(url, time.monotonic() + seconds)
         async with anyio.create_task_group() as tasks:
             for seed in range(CLIENTS):
                 tasks.start_soon(clients.live, seed)
         return clients.ends
 
-    pipe.send(anyio.run(run))
+    pipe.send(anyio.run(run_all))
 
 
-async def test_clients_come_go_stall_and_lie():
+async def test_clients_that_leave_stall_and_send_nan_take_no_lane_and_no_memory():
     model = ModelSettings(name="filtered", streams=LANES)
     settings = ServerSettings((model,), limits=LimitSettings(speed=1e6), budget=1e6)
     spawning = multiprocessing.get_context("spawn")
     ours, theirs = spawning.Pipe()
     with running_server([(model, cached_program("filtered", PULSE), RATE_HZ)], settings, threads=2) as server:
-        process = spawning.Process(target=live, args=(server.ws, SECONDS, theirs))
+        process = spawning.Process(target=run_clients, args=(server.ws, SECONDS, theirs))
         process.start()
         sizes = []
         while not ours.poll():

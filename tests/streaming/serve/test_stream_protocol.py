@@ -35,7 +35,7 @@ class RawClient:
             self.protocol.receive_data(self.socket.recv(4096))
         self.protocol.send_text(write_message({"type": "hello", "model": MODEL}).encode())
         self.send(self.protocol.data_to_send())
-        assert self.until("ready")["type"] == "ready"
+        assert self.receive_until("ready")["type"] == "ready"
 
     def send(self, parts):
         """Bytes, each part by itself."""
@@ -46,7 +46,7 @@ class RawClient:
         """The bytes of one masked frame."""
         return Frame(opcode, data, fin).serialize(mask=True)
 
-    def until(self, kind):
+    def receive_until(self, kind):
         """Receive up to a message of text of a type; binary ones are kept."""
         while True:
             data = self.socket.recv(1 << 16)
@@ -80,7 +80,7 @@ def blocks(x):
     return [pack_frames(Header(INPUT, 0, 0, to - at, at), x[at:to].tobytes()) for at, to in pairwise(cuts)]
 
 
-def sent_as(client, cut, messages):
+def bytes_cut_as(client, cut, messages):
     """The bytes of messages, cut in some way."""
     whole = [client.frame(Opcode.BINARY, message) for message in messages]
     if cut == "one by one":
@@ -100,17 +100,19 @@ def sent_as(client, cut, messages):
 
 
 @pytest.mark.parametrize("cut", ["one by one", "all at once", "after each byte of a head", "in fragments"])
-def test_the_same_outputs_however_bytes_are_cut(client, cut):
+def test_outputs_do_not_depend_on_how_bytes_are_cut(client, cut):
     program = cached_program(MODEL, PULSE)
     (port,) = [port for port in program.inputs if port.streams]
     x = np.random.default_rng(0).standard_normal(17_003).astype(np.float32)
-    client.send(sent_as(client, cut, blocks(x)))
+    client.send(bytes_cut_as(client, cut, blocks(x)))
     client.send([client.frame(Opcode.TEXT, write_message({"type": "flush"}).encode())])
-    client.until("flushed")
+    client.receive_until("flushed")
     shape = [x.size if axis == port.axis else size for axis, size in enumerate(port.shape)]
     expected = expected_outputs(program, {port.name: x.reshape(shape)})
     for number, name in enumerate(port.name for port in program.outputs):
-        values = [each[HEADER.size :] for each in client.messages if each[:2] == bytes((OUTPUT, number))]
+        values = [
+            message[HEADER.size :] for message in client.messages if message[:2] == bytes((OUTPUT, number))
+        ]
         output = np.frombuffer(b"".join(values), "<f4")
         np.testing.assert_allclose(output, expected[name].ravel(), rtol=1e-5, atol=1e-6)
     assert len(client.messages) > 4
@@ -131,7 +133,7 @@ def test_invalid_frames_close_with_their_status(client, status, data):
     assert client.status() == status
 
 
-def test_a_message_within_fragments_is_closed(client):
+def test_a_message_between_fragments_closes_the_connection(client):
     (message, *_) = blocks(np.zeros(30_000, np.float32))
     client.send([client.frame(Opcode.BINARY, message[:5], False), client.frame(Opcode.BINARY, message)])
     assert client.status() == 1002

@@ -66,8 +66,10 @@ def shape_of_port(x):
 
 def values(answers, port=0):
     """The values of all messages of one output."""
-    messages = [each for answer in answers for each in answer.messages if unpack_header(each).port == port]
-    return np.concatenate([np.frombuffer(each[HEADER.size :], np.float32) for each in messages])
+    messages = [
+        message for answer in answers for message in answer.messages if unpack_header(message).port == port
+    ]
+    return np.concatenate([np.frombuffer(message[HEADER.size :], np.float32) for message in messages])
 
 
 def test_streams_with_more_and_fewer_pulses_share_a_turn():
@@ -118,5 +120,5 @@ def test_a_fault_in_a_turn_leaves_the_pulses_before_and_the_other_streams(wrong)
 
 
 def _rows(answers):
-    data = [each[HEADER.size :] for answer in answers for each in answer.messages]
+    data = [message[HEADER.size :] for answer in answers for message in answer.messages]
     return np.frombuffer(b"".join(data), np.float32)

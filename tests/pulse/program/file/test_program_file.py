@@ -16,7 +16,7 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.container import MAGIC, encode, open_container
 from pulse.program.file.stored_program import StoredProgram, read_program
 from pulse.program.whole import stream_whole
-from tests.pulse.program.programs import FORMS, MODELS, block, constants, program, same
+from tests.pulse.program.programs import FORMS, MODELS, are_bit_identical, block, constants, program
 
 NATIVE = [form for backend, form in FORMS if backend == "numba"]
 SECTIONS = ("table", "initial", "notes", "weights")
@@ -44,26 +44,28 @@ def test_a_file_gives_the_same_bits(name: str, form: str, tmp_path: Path) -> Non
     assert (other.limit, other.form) == (original.limit, form)
     for ports, expected in ((other.inputs, original.inputs), (other.outputs, original.outputs)):
         assert [port.as_dict() for port in ports] == [port.as_dict() for port in expected]
-    assert same(stream_whole(original, feeds(name)), stream_whole(other, feeds(name)))
+    assert are_bit_identical(stream_whole(original, feeds(name)), stream_whole(other, feeds(name)))
     assert other.listing() == original.listing() and other.notes == original.notes
     assert [port.rate * original.pulse for port in original.outputs if port.streams] == [
         port.frames for port in original.outputs if port.streams
     ]
 
 
-def test_snapshots_pickles_and_lanes_are_of_both() -> None:
+def test_a_loaded_program_has_the_same_snapshots_pickles_and_lanes() -> None:
     original = make_program("windows")
     other = read_program(original.to_bytes())
     state, copy = original.spawn(), pickle.loads(pickle.dumps(other)).spawn()
     state.step(block(original, original.pulse))
     copy.restore(state.snapshot())
-    assert same(state.step(block(original, original.pulse, 1)), copy.step(block(original, original.pulse, 1)))
+    assert are_bit_identical(
+        state.step(block(original, original.pulse, 1)), copy.step(block(original, original.pulse, 1))
+    )
     x = np.stack([block(original, original.pulse, seed) for seed in range(5)])
-    assert same(original.spawn_many(5).step(x), other.spawn_many(5).step(x))
+    assert are_bit_identical(original.spawn_many(5).step(x), other.spawn_many(5).step(x))
     assert [row.kernel for row in other.spawn().profile(5)] == [row.kernel for row in original.instructions]
 
 
-def test_every_call_takes_it(tmp_path: Path) -> None:
+def test_load_stream_and_save_take_a_program_file(tmp_path: Path) -> None:
     path = tmp_path / "windows.pulse"
     make_program("windows").save(path, sample_rate="8000")
     loaded = pulse.load(path)
@@ -141,12 +143,22 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         pulse.Program.load(tmp_path / "empty.pulse")
 
 
-@pytest.mark.parametrize("length", ["5", "T*1000000", "T+100000000000", "T*T*T*T", "S", "T/", "0"])
-def test_lengths_without_an_end_are_refused(length: str) -> None:
-    """Else a flush would take years."""
+@pytest.mark.parametrize(
+    ("length", "message"),
+    [
+        ("5", "input 'x' does not grow with the stream"),
+        ("0", "input 'x' does not grow with the stream"),
+        ("T*1000000", "a stream would not end soon enough"),
+        ("T+100000000000", "a stream would not end soon enough"),
+        ("T*T*T*T", "is too large"),
+        ("S", "does not depend on T alone"),
+        ("T/", "cannot read 'T/'"),
+    ],
+)
+def test_lengths_with_which_a_flush_may_take_years_are_refused(length: str, message: str) -> None:
     data = make_program("windows").to_bytes()
     ports = open_container(data).header["inputs"]
-    with pytest.raises(LoadError):
+    with pytest.raises(LoadError, match=message):
         pulse.load(change_file(data, inputs=[{**port, "length": length} for port in ports]))
 
 

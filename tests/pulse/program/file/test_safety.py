@@ -1,4 +1,4 @@
-"""The check of tables that are not trusted: it takes all of ours, and no kernel reaches further than it says."""
+"""The check of untrusted tables: it accepts all tables of pulse, and no kernel exceeds its declared reach."""
 
 from collections import Counter
 from itertools import islice
@@ -26,11 +26,11 @@ from tests.pulse.program.static_models import fixed_specs, static_model
 from tests.pulse.program.weight_models import STACKS, stack
 
 EACH = 12
-"""By default one of so many cases of a family is run as plain Python."""
+"""The default suite runs one of this many cases of a family as plain Python."""
 
 
 def limited_row(checked: CheckedRow, memories: list[Array]) -> Any:
-    """The row with pointers that end where it says that they end: an access beyond is an IndexError."""
+    """The row with pointers limited to their declared reach: an access beyond is an IndexError."""
     bounds: dict[int, tuple[int, int]] = {}
     for pointer, span in checked.reaches:
         if not span.empty:
@@ -58,7 +58,7 @@ def limited_row(checked: CheckedRow, memories: list[Array]) -> Any:
 
 
 def run_limited(program_run: NativeProgram, feeds: dict[str, Array], ran: Counter[str]) -> dict[str, Array]:
-    """One step in plain Python, each row inside of what it says."""
+    """One step in plain Python, each row limited to its declared reach."""
     memories = [
         np.array(program_run.weights),
         program_run.initial.copy(),
@@ -90,7 +90,6 @@ def test_every_program_of_a_family_stays_inside(family: str) -> None:
 
 def assert_inside(family: str, each: int) -> None:
     ran: Counter[str] = Counter()
-    steps_inside = 0
     for name, proto, feeds in islice(cases(family), each // 2, None, each):
         typed = pulse.load(proto, inputs=fixed_specs(feeds)).model.analyse()
         try:
@@ -98,16 +97,15 @@ def assert_inside(family: str, each: int) -> None:
         except CompileError:
             continue
         require_safe(static_program)
-        steps_inside += 1
         expected = static_program.spawn(feeds).step({})
         for output, values in run_limited(static_program, feeds, ran).items():
             np.testing.assert_allclose(values, expected[output], 1e-4, 1e-5, err_msg=name)
-    assert ran or not steps_inside
+    assert ran, "none of the cases has a program"
 
 
 @pytest.mark.parametrize(("backend", "form"), [pair for pair in FORMS if pair[0] == "numba"])
 @pytest.mark.parametrize("name", [name for name in MODELS if name != "foreign"])
-def test_streams_are_taken(name: str, backend: str, form: str) -> None:
+def test_programs_of_streams_are_safe(name: str, backend: str, form: str) -> None:
     stream_program = program(name, backend, form)
     assert isinstance(stream_program, NativeProgram)
     require_safe(stream_program)
@@ -126,7 +124,7 @@ def test_rows_of_codes_stay_inside(name: str, form: str) -> None:
     assert any("codes" in kernel for kernel in ran)
 
 
-def test_a_plugin_kernel_must_declare_its_reach() -> None:
+def test_a_plugin_kernel_that_declares_its_reach_is_safe() -> None:
     plugin_program = program("foreign")
     assert isinstance(plugin_program, NativeProgram)
     require_safe(plugin_program)
@@ -187,7 +185,7 @@ def named_fields(declared: type[RowFields]) -> list[tuple[str, Any]]:
 
 
 def test_a_row_over_the_clock_is_refused() -> None:
-    """Else it could be set to a number whose products are no int64 any more."""
+    """Otherwise the row could set the clock to a number whose products exceed an int64."""
     native = program("windows")
     assert isinstance(native, NativeProgram)
     start, words = words_of(native, "move")

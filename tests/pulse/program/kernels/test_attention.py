@@ -20,7 +20,7 @@ def masked_bias(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return np.where(rng.random(shape) < 0.3, np.float32(-np.inf), bias)
 
 
-def check(
+def require_agreement_with_the_op(
     pulse: int,
     depth: int,
     width: int,
@@ -32,7 +32,7 @@ def check(
     empty: float,
     heads: int = 1,
 ) -> None:
-    """Two groups whose rows lie with gaps; what no row may read is NaN."""
+    """Run two groups whose rows have gaps between them; frames that no row may read are NaN."""
     rng = np.random.default_rng([pulse, depth, width, band])
     offset = 2
     op = BandedAttention(0.4, masked_bias(rng, 2, heads, period, band), back, empty)
@@ -96,24 +96,24 @@ def by_head(x: np.ndarray, heads: int, channels: int) -> np.ndarray:
 @pytest.mark.parametrize("width", [1, 16, 21, 64, 90])
 @pytest.mark.parametrize("band", [1, 3, 16, 21])
 def test_all_sizes_agree_with_numpy(depth: int, width: int, band: int) -> None:
-    check(3, depth, width, band, band // 2, 1, 30, FAR, np.nan)
+    require_agreement_with_the_op(3, depth, width, band, band // 2, 1, 30, FAR, np.nan)
 
 
 @pytest.mark.parametrize("heads", [2, 4])
 @pytest.mark.parametrize("band", [1, 3, 4, 8, 21])
 @pytest.mark.parametrize("end", [31, FAR])
-def test_heads_that_share_a_vector(heads: int, band: int, end: int) -> None:
+def test_heads_that_share_a_vector_agree_with_numpy(heads: int, band: int, end: int) -> None:
     channels = LANES // heads
-    check(3, channels, channels, band, band // 2, 2, 10, end, np.nan, heads)
+    require_agreement_with_the_op(3, channels, channels, band, band // 2, 2, 10, end, np.nan, heads)
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 5])
 @pytest.mark.parametrize("back", [-1, 0, 4, 7])
 @pytest.mark.parametrize("empty", [0.0, np.nan])
-def test_ends_of_the_stream(number: int, back: int, empty: float) -> None:
+def test_frames_outside_of_the_stream_are_not_read(number: int, back: int, empty: float) -> None:
     for end in (0, 1, 13, 17, FAR):
-        check(3, 5, 6, 6, back, 2, number, end, empty)
-        check(3, 4, 4, 6, back, 2, number, end, empty, heads=4)
+        require_agreement_with_the_op(3, 5, 6, 6, back, 2, number, end, empty)
+        require_agreement_with_the_op(3, 4, 4, 6, back, 2, number, end, empty, heads=4)
 
 
 START = np.zeros(1, np.int64)
@@ -128,8 +128,8 @@ ONE_GROUP: Mapping[str, Any] = {
 """The fields of a row of one group and one frame of a stream without an end."""
 
 
-def test_large_scores() -> None:
-    """The largest is taken off before the exponential."""
+def test_large_scores_do_not_overflow() -> None:
+    """The largest score is subtracted before the exponential."""
     q, v = np.full((1, 4), 100, np.float32), np.arange(6, dtype=np.float32)[:, None]
     k = np.arange(24, dtype=np.float32).reshape(6, 4)
     row = BandAttentionRow(
@@ -157,7 +157,7 @@ def test_large_scores() -> None:
         assert results["y"].tolist() == [5.0]
 
 
-def test_one_head_may_see_nothing() -> None:
+def test_a_head_without_columns_does_not_change_the_other() -> None:
     """It becomes ``empty``; the head beside it, with much larger scores, does not change it."""
     x = np.ones((1, 16), np.float32)
     k, v = np.repeat([[1.0] * 8 + [1e4] * 8], 5, axis=0), np.arange(80).reshape(5, 16)

@@ -58,8 +58,8 @@ def test_attention_of_any_size_agrees_with_numpy(rows: int, keys: int, depth: in
         np.testing.assert_allclose(output, expected, 1e-5, 1e-6)
 
 
-def test_large_scores() -> None:
-    """The largest is taken off before the exponential."""
+def test_large_scores_do_not_overflow() -> None:
+    """The largest score is subtracted before the exponential."""
     q, k, v = np.full((BATCHES, 8, 4), 100, np.float32), numbers(BATCHES, 8, 4), numbers(BATCHES, 8, 2)
     k[:, 5] = 40
     for output in attend(q, k, v, 1.0, by_column=False):
@@ -67,7 +67,7 @@ def test_large_scores() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")
-def test_nan_stays_in_its_row() -> None:
+def test_a_nan_changes_only_its_row() -> None:
     q, k, v = numbers(BATCHES, 20, 3), numbers(BATCHES, 9, 3), numbers(BATCHES, 9, 4)
     q[1, 17, 2] = np.nan
     for output in attend(q, k, v, 1.0, by_column=False):

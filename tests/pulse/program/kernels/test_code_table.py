@@ -9,7 +9,7 @@ from tests.pulse.program.kernels.rows import run_both
 
 
 @pytest.mark.parametrize(("first", "size"), [(-128, 256), (-3, 7), (5, 1)])
-def test_entries_of_codes(first: int, size: int) -> None:
+def test_codes_outside_of_the_table_get_its_first_or_last_entry(first: int, size: int) -> None:
     rng = np.random.default_rng(size)
     x = np.concatenate([np.arange(first - 3, first + size + 3), [np.nan, np.inf, -np.inf]]).astype(np.float32)
     table = rng.standard_normal(size).astype(np.float32)

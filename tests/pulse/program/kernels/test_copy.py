@@ -23,7 +23,7 @@ def strided_view(array: np.ndarray, start: int, sizes: list[int], strides: list[
     return as_strided(array[start:], sizes, [step * array.itemsize for step in strides])
 
 
-def check(size: int, sizes: list[int], a: list[int], b: list[int]) -> None:
+def require_copy_agrees_with_numpy(size: int, sizes: list[int], a: list[int], b: list[int]) -> None:
     """Copy between arrays just large enough for the strides, which may be negative in the source."""
     missing = 6 - len(sizes)
     first = -sum(min(0, step * (n - 1)) for step, n in zip(a, sizes) if n)
@@ -48,8 +48,8 @@ def check(size: int, sizes: list[int], a: list[int], b: list[int]) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("count", [0, 1, 3, 15, 16, 17, 63, 64, 65, 200, 1000])
-def test_copy_of_one_run(size: int, count: int) -> None:
-    check(size, [count], [1], [1])
+def test_copies_of_one_run_agree_with_numpy(size: int, count: int) -> None:
+    require_copy_agrees_with_numpy(size, [count], [1], [1])
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -78,13 +78,15 @@ def test_copy_of_one_run(size: int, count: int) -> None:
         ([2, 1, 2, 0, 2, 3], [1, 2, 6, 12, 36, 72], [108, 36, 18, 6, 3, 1]),
     ],
 )
-def test_copy_of_strides(size: int, sizes: list[int], a: list[int], b: list[int]) -> None:
-    check(size, sizes, a, b)
+def test_copies_with_strides_agree_with_numpy(
+    size: int, sizes: list[int], a: list[int], b: list[int]
+) -> None:
+    require_copy_agrees_with_numpy(size, sizes, a, b)
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_copy_of_any_layout(data: st.DataObject) -> None:
+def test_copies_of_random_layouts_agree_with_numpy(data: st.DataObject) -> None:
     rank = data.draw(st.integers(1, 6))
     sizes = data.draw(st.lists(st.integers(0, 6 if rank < 4 else 3), min_size=rank, max_size=rank))
     a = data.draw(st.lists(st.integers(-7, 9), min_size=rank, max_size=rank))
@@ -92,10 +94,10 @@ def test_copy_of_any_layout(data: st.DataObject) -> None:
     for axis in order:
         b[axis] = step
         step = step * max(1, sizes[axis]) + data.draw(st.integers(0, 2))
-    check(data.draw(st.sampled_from(SIZES)), sizes, a, b)
+    require_copy_agrees_with_numpy(data.draw(st.sampled_from(SIZES)), sizes, a, b)
 
 
-def test_copy_stays_inside_of_its_region() -> None:
+def test_a_copy_beyond_its_region_is_an_index_error() -> None:
     src, dst = numbers(4, 8), numbers(4, 8)
     sizes, steps = [1, 1, 1, 1, 1, 1000], [0, 0, 0, 0, 0, 1]
     loops = number_fields("n", sizes) | number_fields("a", steps) | number_fields("b", steps)
@@ -114,7 +116,7 @@ def test_fill_writes_every_element(size: int, count: int, value: int) -> None:
 
 
 @pytest.mark.parametrize(("start", "count"), [(8, 0), (8, 4), (8, 60), (100, 900), (1, 999)])
-def test_move_overlaps(start: int, count: int) -> None:
+def test_a_move_may_overlap_itself(start: int, count: int) -> None:
     memory = numbers(1, 1000)
     want = memory.copy()
     want[:count] = memory[start : start + count]
@@ -124,7 +126,7 @@ def test_move_overlaps(start: int, count: int) -> None:
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 5])
 @pytest.mark.parametrize("columns", [1, 7, 8, 9, 16, 20, 37])
-def test_pairs_join_two_tensors(rows: int, columns: int) -> None:
+def test_pairs_interleave_two_tensors(rows: int, columns: int) -> None:
     steps = [2 * columns + 3, columns + 2, columns]
     arrays = [numbers(4, rows * step + 1, seed).view(np.float32) for seed, step in enumerate(steps)]
     want, left, right = (

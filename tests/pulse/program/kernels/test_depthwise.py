@@ -48,7 +48,7 @@ def test_depthwise_agrees_with_numpy(M, T, C, activation):
         np.testing.assert_allclose(after["y"], expected, rtol=2e-6, atol=1e-5)
 
 
-def test_depthwise_compiled_on_many_shapes():
+def test_depthwise_of_random_shapes_agrees_with_numpy():
     for _ in range(200):
         M, T, C = (int(RNG.integers(1, top)) for top in (18, 10, 131))
         row, expected = window_case(M, T, C, int(RNG.integers(2)))

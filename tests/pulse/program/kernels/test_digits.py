@@ -58,14 +58,14 @@ def test_sums_round_less_than_those_of_float32(M: int, T: int, K: int, N: int) -
 
 
 @pytest.mark.parametrize("scale", [0.0, 2.0**-100, 2.0**-96, 2.0**110])
-def test_rows_of_any_size(scale: float) -> None:
+def test_sums_of_very_small_and_large_rows_are_accurate(scale: float) -> None:
     x, w = floats(1, 33) * np.float32(scale), codes(33, 20)
     expected = x.astype(np.float64) @ w
     for y in outputs(x, [0], 33, w, python=True):
         np.testing.assert_allclose(y, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
-def test_rows_longer_than_the_memory_of_digits() -> None:
+def test_rows_longer_than_the_memory_of_digits_are_accurate() -> None:
     for K in (MAX_ROW, MAX_ROW + 4):
         x, w = floats(1, K), codes(K, 33)
         (y,) = outputs(x, [0], K, w, python=False)
@@ -74,7 +74,7 @@ def test_rows_longer_than_the_memory_of_digits() -> None:
 
 @pytest.mark.parametrize("at", [0, 5, 32])
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
-def test_infinities_and_nan_stay(value: float, at: int) -> None:
+def test_infinities_and_nan_reach_the_sums_of_their_row_alone(value: float, at: int) -> None:
     """In any element, also one of the last, which has no digits; the other row is not touched by it."""
     x, w = floats(2, 33), codes(33, 40)
     w[at, 3] = 5

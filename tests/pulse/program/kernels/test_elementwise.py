@@ -215,7 +215,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("python", [True, False])
-def test_chain_reads_any_strides(shape, python):
+def test_chains_of_any_strides_agree_with_numpy(shape, python):
     for _ in range(3 if python else 25):
         (b0, x0), (b1, x1), (b2, x2) = (
             random_view(shape, dtype) for dtype in (np.float32, np.float32, np.bool_)
@@ -230,12 +230,12 @@ def test_chain_reads_any_strides(shape, python):
         (output,) = run_chain(Chain32Row, [b0, b1, b2], [x0, x1, x2], base, y, ops, python=python)
         expected = np.where(x2, np.tanh(x0.astype(np.float64) + x1), x1) * 2 - 1
         np.testing.assert_allclose(
-            seen_as(output, base, y), np.broadcast_to(expected, shape), rtol=2e-6, atol=2e-6
+            view_like(output, base, y), np.broadcast_to(expected, shape), rtol=2e-6, atol=2e-6
         )
 
 
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 33, 257, 300])
-def test_chain_reads_every_second_element_and_no_further(count):
+def test_a_chain_with_stride_two_reads_nothing_behind_its_input(count):
     x = np.arange(2 * count - 1, dtype=np.float32)
     y = np.zeros(count, np.float32)
     for output in run_chain(Chain32Row, [x], [x[::2]], y, y, [("mulc", 8, 0, 0, 0, 2.0, 0.0)]):
@@ -243,7 +243,7 @@ def test_chain_reads_every_second_element_and_no_further(count):
 
 
 @pytest.mark.parametrize("shape", [(1, 2), (37, 2), (130, 2), (64, 5), (5, 8), (70, 8), (9, 20)])
-def test_chain_reads_short_rows_and_repeats_elements(shape):
+def test_chains_of_short_rows_and_repeated_elements_agree_with_numpy(shape):
     rows, columns = shape
     x, z = np.arange(rows * 7 * columns, dtype=np.float32), np.arange(rows, dtype=np.float32)
     every_seventh, y = (
@@ -263,8 +263,8 @@ def test_chain_reads_short_rows_and_repeats_elements(shape):
         assert (output.reshape(y.shape)[:, columns:] == 9).all()
 
 
-def seen_as(output, base, view):
-    """The same view, of another array laid out as the base."""
+def view_like(output, base, view):
+    """The view of ``output``, whose layout is that of ``base``, that ``view`` is of ``base``."""
     offset = (view.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // base.itemsize
     return np.lib.stride_tricks.as_strided(output.reshape(-1)[offset:], view.shape, view.strides)
 
@@ -274,20 +274,20 @@ def test_comparisons_are_stored_as_bool(shape):
     (b0, x0), (b1, x1) = (random_view(shape, np.float32) for _ in range(2))
     base, y = output_view(shape, np.bool_)
     for output in run_chain(Chain32Row, [b0, b1], [x0, x1], base, y, [("greater", 8, 0, 1, 0, 0.0, 0.0)]):
-        np.testing.assert_array_equal(seen_as(output, base, y), np.broadcast_to(x0 > x1, shape))
+        np.testing.assert_array_equal(view_like(output, base, y), np.broadcast_to(x0 > x1, shape))
 
 
 @pytest.mark.parametrize("source", [np.float32, np.bool_])
 @pytest.mark.parametrize("target", [np.float32, np.bool_])
 @pytest.mark.parametrize("count", [5, 64])
-def test_no_function_is_a_copy(source, target, count):
+def test_a_chain_without_functions_is_a_copy(source, target, count):
     x = (np.arange(count) % 3 - 1).astype(source)
     y = np.zeros(count, target)
     for output in run_chain(Chain32Row, [x], [x], y, y, []):
         np.testing.assert_array_equal(output, x.astype(target))
 
 
-def test_any_byte_but_zero_is_true():
+def test_every_byte_but_zero_is_true():
     x, y = np.array([0, 1, 2, 255], np.uint8).view(np.bool_), np.zeros(4, np.float32)
     for kind in (Chain32Row, Chain64Row):
         for output in run_chain(kind, [x], [x], y, y, []):
@@ -296,7 +296,7 @@ def test_any_byte_but_zero_is_true():
 
 @pytest.mark.parametrize("source", CODES)
 @pytest.mark.parametrize("target", CODES)
-def test_chain64_converts_as_numpy(source, target):
+def test_chains_of_f64_convert_types_as_numpy_does(source, target):
     values = (
         [0, 1, 2.5, 100.99, 127]
         if source in (np.uint8, np.bool_) or target == np.uint8
@@ -308,7 +308,7 @@ def test_chain64_converts_as_numpy(source, target):
         np.testing.assert_array_equal(output, x.astype(target))
 
 
-def test_chain64_is_exact_for_large_integers():
+def test_chains_of_f64_are_exact_for_large_integers():
     x = np.array([2**53 - 3, -(2**53) + 4, 7, -7, 0], np.int64)
     z = np.array([2, 2, 2, 2, 5], np.int64)
     y = np.zeros(5, np.int64)
@@ -318,7 +318,7 @@ def test_chain64_is_exact_for_large_integers():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_chain64_reads_any_strides(shape):
+def test_chains_of_f64_of_any_strides_agree_with_numpy(shape):
     (b0, x0), (b1, x1) = (random_view(shape, dtype) for dtype in (np.int32, np.float64))
     base, y = output_view(shape, np.float32)
     for output in run_chain(
@@ -329,7 +329,7 @@ def test_chain64_reads_any_strides(shape):
         y,
         [("mul", 8, 0, 1, 0, 0.0, 0.0), ("neg", 9, 8, 0, 0, 0.0, 0.0)],
     ):
-        np.testing.assert_allclose(seen_as(output, base, y), np.broadcast_to(-(x0 * x1), shape), rtol=1e-7)
+        np.testing.assert_allclose(view_like(output, base, y), np.broadcast_to(-(x0 * x1), shape), rtol=1e-7)
 
 
 def test_numbers_are_rounded_as_by_numpy():

@@ -23,7 +23,7 @@ def values(dtype: str) -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", CODES)
 @pytest.mark.parametrize("clock", [0, 1, 2])
-def test_frames_of_the_stream(dtype: str, clock: int) -> None:
+def test_only_frames_of_the_stream_are_counted(dtype: str, clock: int) -> None:
     """Frames 3 to 13, six in a pulse, one late."""
     x = values(dtype)
     if dtype.startswith("float"):
@@ -65,7 +65,7 @@ def test_frames_of_the_stream(dtype: str, clock: int) -> None:
             assert [int(arrays[name][0]) for name in ("own", "total")] == [40 + want, 2 + want]
 
 
-def test_nothing_before_the_gate() -> None:
+def test_faults_count_from_the_pulse_of_the_gate_on() -> None:
     """And with strides, bytes below 0, every second."""
     x = np.array([-1, 5, -2, 5, 3, 5], np.int8)
     for clock, want in ((4, 0), (5, 2)):

@@ -93,7 +93,9 @@ def test_products_of_sixteen_streams_agree_with_single_ones(
 
 @pytest.mark.parametrize("step", [None, "relu", "prelu"])
 @pytest.mark.parametrize(("M", "T", "C"), [(0, 2, 3), (1, 1, 1), (4, 9, 16), (5, 3, 17), (9, 5, 8)])
-def test_depthwise_windows(M: int, T: int, C: int, step: str | None) -> None:
+def test_depthwise_windows_of_sixteen_streams_agree_with_single_ones(
+    M: int, T: int, C: int, step: str | None
+) -> None:
     rows_x, rows_y, taps = tables(M, T, C, C)
     x, y = floats(LANES, 3 * M + T * (C + 1) + C), floats(LANES, max(1, M * (C + 2)))
     bias = floats(C)
@@ -114,7 +116,7 @@ def test_depthwise_windows(M: int, T: int, C: int, step: str | None) -> None:
 
 
 @pytest.mark.parametrize(("M", "R"), [(1, 1), (2, 5), (1, 16), (3, 35)])
-def test_layer_normalisation(M: int, R: int) -> None:
+def test_layer_normalisations_of_sixteen_streams_agree_with_single_ones(M: int, R: int) -> None:
     rows = RNG.permutation(M) * (R + 1)
     x, y = floats(LANES, M * (R + 1)) + np.float32(3), floats(LANES, M * (R + 1))
     common: dict[str, Any] = {
@@ -143,7 +145,9 @@ ALL_FRAMES: Mapping[str, Any] = {
 
 @pytest.mark.parametrize(("T", "B", "H"), [(1, 1, 1), (1, 3, 5), (4, 1, 16), (3, 2, 21)])
 @pytest.mark.parametrize("clip", [0.0, 0.5])
-def test_recurrent_layers(T: int, B: int, H: int, clip: float) -> None:
+def test_recurrent_layers_of_sixteen_streams_agree_with_single_ones(
+    T: int, B: int, H: int, clip: float
+) -> None:
     packed = pack_gates(floats(3 * H, H) * np.float32(0.5 * H**-0.5), H)
     y, h, x = floats(LANES, T * B * H), floats(LANES, B * H), floats(LANES, T * B * 3 * H)
     common: dict[str, Any] = {
@@ -180,7 +184,7 @@ def test_recurrent_layers(T: int, B: int, H: int, clip: float) -> None:
     [(GruFoursRow, 1, 0), (GruFoursRow, 3, 0b010), (GruFoursRow, 4, 0b1001), (GruEightsRow, 2, 0b01)],
 )
 @pytest.mark.parametrize(("T", "B"), [(1, 3), (5, 1), (2, 2)])
-def test_small_layers_side_by_side(
+def test_small_layers_of_sixteen_streams_agree_with_single_ones(
     kind: type[SmallGruFields], count: int, backwards: int, T: int, B: int
 ) -> None:
     width = kind.width

@@ -33,7 +33,9 @@ from tests.pulse.program.kernels.rows import run_both
 
 @pytest.mark.parametrize(("B", "M", "K", "N"), [(1, 1, 1, 1), (2, 5, 3, 6), (1, 4, 8, 4), (3, 2, 9, 7)])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_products_of_operands(B: int, M: int, K: int, N: int, transposed: bool) -> None:
+def test_products_of_operands_of_sixteen_streams_agree_with_single_ones(
+    B: int, M: int, K: int, N: int, transposed: bool
+) -> None:
     sizes = {"a": M * K, "b": K * N, "y": M * N}
     arrays = {name: floats(LANES, B * size) for name, size in sizes.items()}
     strides = [1, M, 1, K, N, 1] if transposed else [K, 1, N, 1, 1, M]
@@ -81,7 +83,7 @@ def test_softmax_of_sixteen_streams_agrees_with_single_ones(M: int, R: int, log:
 
 
 @pytest.mark.parametrize(("left", "right"), [("tanh", "sigmoid"), (None, "sigmoid"), ("sigmoid", None)])
-def test_gates_after_a_product(left: str | None, right: str | None) -> None:
+def test_gates_of_sixteen_streams_agree_with_single_ones(left: str | None, right: str | None) -> None:
     M, K, N = 3, 5, 6
     matrix, bias = floats(K, N), floats(N)
     packed, padded = pack_product(matrix), np.zeros(-(-N // COLUMNS) * COLUMNS, np.float32)
@@ -185,7 +187,9 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
 
 @pytest.mark.parametrize(("T", "B", "H"), [(1, 1, 1), (1, 3, 5), (4, 1, 16), (3, 2, 21), (0, 1, 4)])
 @pytest.mark.parametrize(("clip", "couples"), [(0.0, 0), (0.5, 0), (0.0, 1)])
-def test_lstm_layers(T: int, B: int, H: int, clip: float, couples: int) -> None:
+def test_lstm_layers_of_sixteen_streams_agree_with_single_ones(
+    T: int, B: int, H: int, clip: float, couples: int
+) -> None:
     packed = pack_gates(floats(4 * H, H) * np.float32(0.5 * H**-0.5), H)
     peepholes, frames = floats(3, H), max(1, T) * B
     y, h, c = floats(LANES, frames * H), floats(LANES, B * H), floats(LANES, B * H)
@@ -235,7 +239,7 @@ def test_lstm_layers(T: int, B: int, H: int, clip: float, couples: int) -> None:
     compare_rows(singles, several, "y", "h", "c")
 
 
-def test_infinities_stay_in_their_streams() -> None:
+def test_infinities_and_nan_stay_in_their_streams() -> None:
     x = floats(LANES, 6)
     x[3, 2], x[5, 1] = np.nan, np.inf
     rows = np.zeros(1, np.int64)

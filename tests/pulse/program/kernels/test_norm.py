@@ -39,7 +39,7 @@ def test_softmax_agrees_with_numpy(log: int, rows: int, count: int) -> None:
 
 @pytest.mark.parametrize("log", [0, 1])
 @pytest.mark.parametrize("count", [1, 7, 16, 40])
-def test_softmax_of_masked_and_large_numbers(log: int, count: int) -> None:
+def test_softmax_of_masked_and_large_numbers_agrees_with_numpy(log: int, count: int) -> None:
     x = np.random.default_rng(count).normal(0, 1, (6, count)).astype(np.float32)
     x[0, : count // 2] = -np.inf
     x[1] = -np.inf

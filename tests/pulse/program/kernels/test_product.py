@@ -113,11 +113,11 @@ def test_few_columns_agree_with_numpy(M, T, K, N, accumulate, activation, dense,
         (0, 16, 1, None), (8, 24, 1, (2, 24)), (8, 343, 1, (1, 336)), (8, 17, 1, None), (216, 10, 1, None),
     ],
 )  # fmt: skip
-def test_few_columns_where_they_are_less_to_multiply(M, K, N, chosen):
+def test_few_columns_are_chosen_if_they_multiply_less(M, K, N, chosen):
     assert few_columns(M, 1, K, N) == chosen
 
 
-def test_few_columns_keep_infinities_and_nan():
+def test_few_columns_pass_infinities_and_nan_on():
     row, _ = window_case(5, 1, 4, 3, width=4)
     row.x[:] = np.inf
     row.W[:] = 1
@@ -163,7 +163,7 @@ def test_steps_after_a_product_agree_with_numpy(step, M, N, flat):
         )
 
 
-def test_product_compiled_on_many_shapes():
+def test_products_of_random_shapes_agree_with_numpy():
     for _ in range(200):
         M, T, K, N = (int(RNG.integers(1, top)) for top in (18, 10, 40, 131))
         row, expected = window_case(M, T, K, N, int(RNG.integers(2)), int(RNG.integers(2)))
@@ -203,7 +203,7 @@ def test_the_last_panel_of_up_to_24_columns_repeats_its_first(columns):
 
 
 @pytest.mark.parametrize(("M", "K", "N"), [(5, 4, 20), (8, 5, 7), (9, 4, 24)])
-def test_product_keeps_infinities_and_nan(M, K, N):
+def test_products_pass_infinities_and_nan_on(M, K, N):
     row, _ = window_case(M, 1, K, N)
     row.x[:] = np.inf
     row.W[:] = 1

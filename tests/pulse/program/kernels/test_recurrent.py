@@ -25,7 +25,7 @@ CELLS: Sequence[tuple[CellKind, bool]] = [("rnn", False), ("gru", True), ("gru",
 """The kinds, and whether the reset gate of a GRU comes after its product."""
 
 
-def check(
+def require_agreement_with_the_cell(
     cell: Cell,
     T: int,
     B: int,
@@ -38,7 +38,7 @@ def check(
     batch_outermost: bool = False,
     form: Form = "f32",
 ) -> None:
-    """One row; frames and rows of y have gaps between them that must stay as they are."""
+    """Run one row and compare it; frames and rows of y have gaps between them that must not change."""
     rng = np.random.default_rng(T * 100 + B * 10 + H)
     rows, kind = GATE_COUNTS[cell.kind] * H, cell.kind
 
@@ -131,18 +131,22 @@ def cell_of(kind: CellKind, before: bool = False, clip: float | None = None, cou
 @pytest.mark.parametrize(
     ("T", "B", "H"), [(1, 1, 1), (3, 2, 5), (2, 1, 16), (4, 3, 17), (1, 5, 35), (2, 8, 33), (0, 2, 4)]
 )
-def test_whole_sequences(kind: CellKind, before: bool, T: int, B: int, H: int) -> None:
+def test_whole_sequences_agree_with_the_cell(kind: CellKind, before: bool, T: int, B: int, H: int) -> None:
     for reverse in (False, True):
         for batch_outermost in (False, True):
-            check(cell_of(kind, before), T, B, H, reverse=reverse, batch_outermost=batch_outermost)
+            require_agreement_with_the_cell(
+                cell_of(kind, before), T, B, H, reverse=reverse, batch_outermost=batch_outermost
+            )
 
 
 @pytest.mark.parametrize(("kind", "before"), CELLS)
 @pytest.mark.parametrize("form", ["f16", "bf16", "int8"])
-def test_rounded_weights(kind: CellKind, before: bool, form: Form) -> None:
+def test_rounded_weights_agree_with_the_cell(kind: CellKind, before: bool, form: Form) -> None:
     for T, B, H in ((1, 1, 1), (2, 1, 17), (2, 4, 16), (1, 5, 35), (3, 2, 8)):
-        check(cell_of(kind, before), T, B, H, form=form)
-    check(cell_of(kind, before, clip=0.4), 3, 3, 18, clock=1, end=5, offset=1, reverse=True, form=form)
+        require_agreement_with_the_cell(cell_of(kind, before), T, B, H, form=form)
+    require_agreement_with_the_cell(
+        cell_of(kind, before, clip=0.4), 3, 3, 18, clock=1, end=5, offset=1, reverse=True, form=form
+    )
 
 
 @pytest.mark.parametrize(("kind", "before"), CELLS)
@@ -164,21 +168,21 @@ def test_frames_outside_of_the_stream_leave_the_state_alone(
     kind: CellKind, before: bool, clock: int, end: int, offset: int
 ) -> None:
     for reload in (False, True):
-        check(cell_of(kind, before), 4, 2, 6, clock, end, offset, reload=reload)
+        require_agreement_with_the_cell(cell_of(kind, before), 4, 2, 6, clock, end, offset, reload=reload)
 
 
 @pytest.mark.parametrize(("kind", "before"), CELLS)
-def test_limits_and_coupled_gates(kind: CellKind, before: bool) -> None:
-    check(cell_of(kind, before, clip=0.3), 3, 2, 18)
+def test_clipped_cells_and_coupled_gates_agree_with_the_cell(kind: CellKind, before: bool) -> None:
+    require_agreement_with_the_cell(cell_of(kind, before, clip=0.3), 3, 2, 18)
     if kind == "lstm":
-        check(cell_of(kind, couples=True), 3, 2, 18)
+        require_agreement_with_the_cell(cell_of(kind, couples=True), 3, 2, 18)
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_activations_agree_with_numpy(name: str) -> None:
     function = Activation(name, 0.3, 0.2)
-    check(Cell("rnn", (function,)), 3, 2, 7)
-    check(Cell("gru", (function, function), linear_before_reset=True), 3, 2, 7)
+    require_agreement_with_the_cell(Cell("rnn", (function,)), 3, 2, 7)
+    require_agreement_with_the_cell(Cell("gru", (function, function), linear_before_reset=True), 3, 2, 7)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int32])

@@ -18,7 +18,7 @@ def floats(*shape: int) -> np.ndarray:
     return RNG.standard_normal(shape).astype(np.float32)
 
 
-def check(
+def require_agreement_with_the_cell(
     kind: type[SmallGruFields],
     T: int,
     B: int,
@@ -32,7 +32,7 @@ def check(
     names: tuple[str, str] = ("sigmoid", "tanh"),
     backwards: int = 0,
 ) -> None:
-    """One row of ``count`` GRUs; their lanes behind H hold anything."""
+    """Run one row of ``count`` GRUs and compare it; the values of lanes from H on do not matter."""
     width = kind.width
     functions = tuple(Activation(name, 0.3, 0.2) for name in names)
     cell = Cell("gru", functions, clip or None, linear_before_reset=True)
@@ -82,20 +82,20 @@ def check(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("T", "B"), [(1, 1), (5, 1), (3, 4), (1, 7), (0, 2)])
-def test_whole_sequences(kind: type[SmallGruFields], T: int, B: int) -> None:
+def test_whole_sequences_agree_with_the_cell(kind: type[SmallGruFields], T: int, B: int) -> None:
     width = kind.width
     for H in (1, width - 1, width):
         for count in range(2, 16 // width + 1):
-            check(kind, T, B, H, count)
+            require_agreement_with_the_cell(kind, T, B, H, count)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("T", "B"), [(1, 1), (5, 1), (4, 3)])
-def test_frames_of_layers_that_run_backwards(kind: type[SmallGruFields], T: int, B: int) -> None:
+def test_layers_that_run_backwards_agree_with_the_cell(kind: type[SmallGruFields], T: int, B: int) -> None:
     width = kind.width
     for count in range(2, 16 // width + 1):
         for backwards in range(1, 1 << count):
-            check(kind, T, B, width, count, backwards=backwards)
+            require_agreement_with_the_cell(kind, T, B, width, count, backwards=backwards)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -106,14 +106,14 @@ def test_frames_of_layers_that_run_backwards(kind: type[SmallGruFields], T: int,
 def test_frames_outside_of_the_stream_leave_the_state_alone(
     kind: type[SmallGruFields], clock: int, end: int, offset: int, reload: bool
 ) -> None:
-    check(kind, 4, 2, kind.width - 1, 2, clock, end, offset, reload)
+    require_agreement_with_the_cell(kind, 4, 2, kind.width - 1, 2, clock, end, offset, reload)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_activations_and_limits(kind: type[SmallGruFields], name: str) -> None:
-    check(kind, 3, 2, kind.width, 2, names=(name, name))
-    check(kind, 3, 2, kind.width, 2, clip=0.3)
+def test_all_activations_and_clips_agree_with_the_cell(kind: type[SmallGruFields], name: str) -> None:
+    require_agreement_with_the_cell(kind, 3, 2, kind.width, 2, names=(name, name))
+    require_agreement_with_the_cell(kind, 3, 2, kind.width, 2, clip=0.3)
 
 
 def states(
@@ -150,7 +150,7 @@ def states(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_errors_of_the_usual_activations(kind: type[SmallGruFields]) -> None:
+def test_errors_of_the_usual_activations_are_a_few_ulp(kind: type[SmallGruFields]) -> None:
     """Of each gate by itself: 5 ulp of 1 for tanh, 3 for the sigmoids."""
     x, large = np.linspace(-30, 30, 60001), np.full(60001, 200.0)
     ulp = float(np.finfo(np.float32).eps) / 2
@@ -166,8 +166,7 @@ def test_errors_of_the_usual_activations(kind: type[SmallGruFields]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_layers_do_not_affect_each_other(kind: type[SmallGruFields]) -> None:
-    """Not even NaN."""
+def test_a_nan_in_one_layer_does_not_reach_the_other(kind: type[SmallGruFields]) -> None:
     width = kind.width
     projected = np.zeros((2, 2, 1, 3, width), np.float32)
     projected[1] = np.nan

@@ -22,7 +22,7 @@ SYMBOL = SymbolScope().symbol("S")
     st.sampled_from([(), (3,), (2, 9)]),
     st.sampled_from([np.float32, np.int64, np.bool_]),
 )
-def test_frames_of_the_stream_only(
+def test_only_frames_of_the_stream_replace_the_state(
     pulse: int, pulses: int, offset: int, end: int | None, shape: tuple[int, ...], dtype: type[np.generic]
 ) -> None:
     old, new = np.zeros(shape, dtype), np.ones(shape, dtype)

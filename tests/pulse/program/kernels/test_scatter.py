@@ -21,7 +21,7 @@ def test_scattered_rows_agree_with_numpy(rows: int, run: int, count: int) -> Non
         np.testing.assert_array_equal(arrays["dst"], want)
 
 
-def test_nothing_is_written_outside() -> None:
+def test_updates_outside_of_the_rows_are_dropped() -> None:
     dst, src = np.zeros(3, np.float32), np.ones(4, np.float32)
     indices = np.array([-1, 3, 1 << 40, 1])
     for arrays in run_both(ScatterRow(dst=dst, indices=indices, src=src, size=4, count=4, rows=3)):

@@ -8,7 +8,7 @@ from pulse.program.kernels.search import TopRow
 from tests.pulse.program.kernels.rows import Array, run_both
 
 
-def check(x: Array, count: int, largest: bool) -> None:
+def require_agreement_with_a_stable_sort(x: Array, count: int, largest: bool) -> None:
     """Rows of x [M, R] that lie side by side in memory, results with a gap between entries."""
     rows, size = x.shape
     values, indices = np.full((rows, count * 2), 7, np.float32), np.full((rows, count * 2), 7)
@@ -39,12 +39,14 @@ def check(x: Array, count: int, largest: bool) -> None:
 )
 def test_the_largest_elements_agree_with_numpy(rows: int, size: int, count: int, largest: bool) -> None:
     rng = np.random.default_rng(size)
-    check(np.round(rng.standard_normal((rows, size)) * 2).astype(np.float32), count, largest)
+    require_agreement_with_a_stable_sort(
+        np.round(rng.standard_normal((rows, size)) * 2).astype(np.float32), count, largest
+    )
 
 
 @pytest.mark.parametrize("largest", [True, False])
-def test_not_a_number_is_larger_than_any(largest: bool) -> None:
+def test_nan_counts_as_larger_than_any_number(largest: bool) -> None:
     nan, inf = np.nan, np.inf
     x = np.array([[1, nan, inf, -inf, nan, 0.0, -0.0]], np.float32)
     for count in (1, 3, 7):
-        check(x, count, largest)
+        require_agreement_with_a_stable_sort(x, count, largest)

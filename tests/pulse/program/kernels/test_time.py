@@ -91,7 +91,7 @@ def check_ends(
 
 @settings(max_examples=400, deadline=None)
 @given(st.data())
-def test_fill_ends(data: st.DataObject) -> None:
+def test_random_ends_are_filled_as_by_the_op(data: st.DataObject) -> None:
     def draw(low: int, high: int) -> int:
         return data.draw(st.integers(low, high))
 
@@ -116,7 +116,7 @@ def test_fill_ends(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("clock", [0, 1, 2, 5])
 @pytest.mark.parametrize("end", [None, 0, 3, 70, 95])
-def test_fill_ends_of_long_frames(clock: int, end: int | None) -> None:
+def test_ends_of_long_frames_are_filled_as_by_the_op(clock: int, end: int | None) -> None:
     op = FillEnds(axis=0, overlap=0, offset=20, shift=20, length=LENGTH, fill=-1.5)
     check_ends(op, 16, 80, np.float32, clock, end, 0)
 
@@ -137,7 +137,7 @@ def test_fill_ends_of_long_frames(clock: int, end: int | None) -> None:
     ("frames", "offset", "clock"), [(5, 0, 0), (3, 7, 2), (0, 0, 3), (1, 2, 9), (40, -6, 1)]
 )
 @pytest.mark.parametrize(("start", "step"), [(0, 1), (5, 3), (100, -2)])
-def test_positions_are_counted(
+def test_positions_are_those_of_the_op(
     code: int, dtype: Any, frames: int, offset: int, clock: int, start: int, step: int
 ) -> None:
     if code == 4:
@@ -169,7 +169,7 @@ def test_positions_are_counted(
     *[st.integers(-n, n) for n in (9, 5, 3)],
     st.integers(0, 6),
 )
-def test_table_rows(
+def test_table_rows_are_those_of_the_op(
     dtype: Any, frames: int, rows: int, run: int, offset: int, start: int, step: int, clock: int
 ) -> None:
     table = numbers((rows, run), dtype, rows)
@@ -201,7 +201,7 @@ def test_table_rows(
     st.integers(-9, 9),
     st.none() | st.integers(0, 40),
 )
-def test_last_frames(
+def test_the_last_frames_are_those_of_the_op(
     dtype: Any, pulse: int, run: int, frames_kept: int, gap: int, offset: int, end: int | None
 ) -> None:
     op = LastFrames(

@@ -65,7 +65,7 @@ def test_error_in_ulp_is_as_stated(name):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_python_form_gives_the_same(name):
+def test_the_python_form_has_errors_as_small(name):
     limit, reference, sweeps = FUNCTIONS[name]
     for x in sweeps:
         few = np.ascontiguousarray(x[:: len(x) // 512][:512])
@@ -77,7 +77,7 @@ def test_python_form_gives_the_same(name):
 
 @pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - {"log1p_unit"}))
 @pytest.mark.parametrize("python", [True, False])
-def test_limits_and_nan(name, python):
+def test_infinities_and_nan_agree_with_numpy(name, python):
     x = np.resize(np.array([0.0, np.inf, -np.inf, np.nan, 3e38, -3e38], np.float32), 48)
     x = np.minimum(x, 0) if name == "vexpm1_negative" else x
     inputs = (
@@ -92,12 +92,12 @@ def test_limits_and_nan(name, python):
 
 
 @pytest.mark.parametrize("name", ["vtanh", "verf"])
-def test_never_beyond_one(name):
+def test_tanh_and_erf_reach_one_and_never_exceed_it(name):
     assert np.abs(compiled_values(name, linear(-15, 15))).max() == 1
 
 
 @pytest.mark.parametrize("name", ["vsin", "vcos"])
-def test_large_arguments(name):
+def test_sines_of_large_arguments_are_accurate(name):
     for top in (10, 1e3, 1e5):
         x = linear(-top, top)
         assert np.abs(compiled_values(name, x) - FUNCTIONS[name][1](x.astype(np.float64))).max() < 1.5e-7

@@ -65,7 +65,7 @@ def test_plain_arrays_take_the_compiled_call() -> None:
     assert state.clock.pulse == 6
 
 
-def test_several_inputs_and_outputs() -> None:
+def test_several_inputs_and_outputs_may_come_in_any_order() -> None:
     state, x, z = crossed_program().spawn(), noise(1), noise(2)
     outputs = {"difference": np.zeros_like(x), "total": np.zeros_like(x)}
     for ready in (state.try_step({"z": z, "x": x}), state.try_step({"x": x, "z": z}, outputs)):
@@ -88,7 +88,7 @@ def test_several_inputs_and_outputs() -> None:
     ],
     ids=["order", "strides", "bytes", "alignment", "class"],
 )
-def test_other_arrays_are_stepped_in_another_way(other_array: Array) -> None:
+def test_arrays_of_other_layouts_are_never_read_as_plain_ones(other_array: Array) -> None:
     """Strided, derived ones and so on: never read as if they were plain."""
     state, x = neg().spawn(), noise()
     assert state.try_step(other_array) is None and state.try_step(x, other_array) is None
@@ -114,7 +114,7 @@ def test_arrays_that_cannot_be_written_are_refused() -> None:
     assert outputs is not None and np.array_equal(outputs["y"], -locked)
 
 
-def test_nan_is_refused_on_demand() -> None:
+def test_nan_in_any_element_is_refused_on_demand() -> None:
     """In any element; infinities pass."""
     state, x = neg().spawn(), noise()
     for place in range(x.size):
@@ -126,7 +126,7 @@ def test_nan_is_refused_on_demand() -> None:
         assert state.try_step(passes, None, refuses) is not None
 
 
-def test_no_reference_is_lost_or_kept() -> None:
+def test_a_step_keeps_the_reference_counts_of_arrays() -> None:
     """Arrays live as long as the caller wants, and no longer."""
     for program in (neg(), crossed_program()):
         state = program.spawn()

@@ -111,7 +111,7 @@ def regions(*sizes):
     return [rng.standard_normal(size).astype(np.float32).view(np.uint8) for size in sizes]
 
 
-def run(table, memory, profiled=False):
+def run_compiled(table, memory, profiled=False):
     linked, rows = link(table), len(kernels_of(table))
     bases = np.array([region.ctypes.data for region in memory], np.int64)
     if profiled:
@@ -122,16 +122,16 @@ def run(table, memory, profiled=False):
     return None
 
 
-def both(table, memory):
-    """The regions after each machine."""
+def run_on_both_machines(table, memory):
+    """The regions after the table ran as Python and compiled."""
     python, compiled = [r.copy() for r in memory], [r.copy() for r in memory]
     machine.run_python(table, python)
-    run(table, compiled)
+    run_compiled(table, compiled)
     return python, compiled
 
 
 @pytest.mark.parametrize("n", [0, 1, 15, 16, 17, 100])
-def test_three_rows_of_different_operands(n):
+def test_rows_run_in_order_on_their_operands(n):
     builder = TableBuilder()
     rows = [
         builder.add(infra_axpy, operand(ARENA, 4), builder.operand(WEIGHTS, 0), n, real_bits(0.25)),
@@ -145,12 +145,12 @@ def test_three_rows_of_different_operands(n):
     y[1:] += 0.5 * x
     s[2:] += -3 * y[1:]
     y[1:] += 4 * s[2:]
-    for result in both(table, memory):
+    for result in run_on_both_machines(table, memory):
         np.testing.assert_allclose(result[ARENA].view(np.float32), y, rtol=2e-5, atol=1e-5)
         np.testing.assert_allclose(result[STATE].view(np.float32), s, rtol=2e-5, atol=1e-5)
 
 
-def test_every_pointer_type():
+def test_pointers_of_every_type_read_and_write_their_elements():
     memory = [np.zeros(64, np.uint8)]
     memory[0][:16] = np.array([1, 2, 3, 4], np.float32).view(np.uint8)
     memory[0][16:24] = np.array([7.0]).view(np.uint8)
@@ -159,7 +159,7 @@ def test_every_pointer_type():
     memory[0][56] = 254
     builder = TableBuilder()
     builder.add(infra_types, *(operand(0, offset) for offset in (0, 16, 32, 48, 56)))
-    for (result,) in both(builder.finish(), memory):
+    for (result,) in run_on_both_machines(builder.finish(), memory):
         assert result[:4].view(np.float32)[0] == 4.0
         assert result[24:32].view(np.float64)[0] == 3.5
         assert result[40:48].view(np.int64)[0] == 5
@@ -171,7 +171,7 @@ def test_a_family_closes_over_different_helpers():
     builder = TableBuilder()
     for member in FAMILY:
         builder.add(member, operand(0, 0))
-    for (result,) in both(builder.finish(), [np.array([3.0], np.float32).view(np.uint8)]):
+    for (result,) in run_on_both_machines(builder.finish(), [np.array([3.0], np.float32).view(np.uint8)]):
         assert result.view(np.float32)[0] == 37.0  # (3 + 3 + 0)**2 + 1
 
 
@@ -200,36 +200,36 @@ def test_denormals_are_zero_while_the_machine_runs_and_the_mode_is_restored():
     machine.run_python(table, memory)
     denormal = memory[0].view(np.float32)[0]
     assert 0 < denormal < np.finfo(np.float32).tiny
-    run(table, memory)
+    run_compiled(table, memory)
     assert memory[0].view(np.float32)[0] == 0.0
     memory[0].view(np.float32)[:] = (1, denormal)
     table[-1] = real_bits(1e10)
-    run(table, memory)
+    run_compiled(table, memory)
     assert memory[0].view(np.float32)[0] == 0.0
     assert np.array([denormal]) * np.float32(1.0) > 0
 
 
-def test_profiled_run_counts_ticks_and_computes_the_same():
+def test_a_profiled_run_counts_ticks_and_computes_the_same():
     n = 20000
     builder = TableBuilder()
     builder.add(infra_axpy, operand(0, 0), operand(0, 4 * n), 1, real_bits(0.0))
     builder.add(infra_axpy, operand(0, 0), operand(0, 4 * n), n, real_bits(1.0))
     memory = regions(2 * n)
     plain = [memory[0].copy()]
-    run(builder.finish(), plain)
-    ticks = run(builder.finish(), memory, profiled=True)
+    run_compiled(builder.finish(), plain)
+    ticks = run_compiled(builder.finish(), memory, profiled=True)
     np.testing.assert_array_equal(memory[0], plain[0])
     assert ticks[1] > 0
     assert machine.ticks_per_second() > 1e5
 
 
-def test_machine_runs_from_several_threads():
+def test_several_threads_run_one_table_at_once():
     builder = TableBuilder()
     builder.add(infra_axpy, operand(1, 0), operand(0, 0), 1000, real_bits(0.5))
     table = builder.finish()
     memories = [regions(1000, 1000) for _ in range(3)]
     expected = memories[0][1].view(np.float32) + memories[0][0].view(np.float32)
-    threads = [threading.Thread(target=run, args=(table, memory)) for memory in memories]
+    threads = [threading.Thread(target=run_compiled, args=(table, memory)) for memory in memories]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -238,7 +238,7 @@ def test_machine_runs_from_several_threads():
         np.testing.assert_allclose(memory[1].view(np.float32), expected, rtol=1e-6, atol=1e-6)
 
 
-def test_registry_and_table():
+def test_kernels_are_registered_by_name_and_number():
     assert compile_kernels(["infra_axpy", "infra_scale", "infra_axpy"]) == [infra_axpy, infra_scale]
     assert KERNELS["infra_axpy"] is infra_axpy and kernel_of(infra_axpy.number) is infra_axpy
 
@@ -249,6 +249,9 @@ def test_registry_and_table():
         named_kernel("infra_axpy")(other)
     with pytest.raises(TypeError, match="its parameter must have an Instruction as its type"):
         kernel(lambda row: None)
+
+
+def test_a_linked_table_has_addresses_in_place_of_numbers():
     builder = TableBuilder()
     builder.add(infra_scale, 1, 2, 3)
     builder.add(infra_types, *range(5))
@@ -257,6 +260,9 @@ def test_registry_and_table():
     linked = link(table)
     assert linked[0] == infra_scale.address and linked[5] == infra_types.address
     assert table[0] == infra_scale.number
+
+
+def test_fast_mathematics_keeps_nan_and_infinities():
     assert "nnan" not in FASTMATH and "ninf" not in FASTMATH
 
 

@@ -89,7 +89,7 @@ def transform(frames: int) -> Program:
 
 @cache
 def programs(form: str = "f32") -> Mapping[str, Program]:
-    """All of them, made once."""
+    """All programs in a form of their weights, compiled once."""
     programs = {
         name: pulse.stream(source(), frames, weights=form) for name, (source, frames) in SOURCES.items()
     }
@@ -144,7 +144,7 @@ class Rows:
             self.memories[region][:] = memory
 
     def compare(self, counts: tuple[int, ...], reached: Counter[str]) -> None:
-        """Every row in every number of parts, the parts in both orders."""
+        """Run every row whole and in ``counts`` parts, the parts in both orders; the memories must be equal."""
         linked = link(self.program.unlinked).tolist()
         for start in row_starts(self.program.unlinked):
             row = linked[start : start + linked[start + 1]]
@@ -207,7 +207,7 @@ def test_parts_give_the_bits_of_the_whole_row() -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_parts_of_operators(family: str) -> None:
+def test_parts_of_rows_of_operators_give_the_bits_of_the_whole_row(family: str) -> None:
     """Every row that can be cut, of every operator case but those that differ only in their opset or symbols."""
     reached: Counter[str] = Counter()
     for case in static_cases(family):
@@ -229,7 +229,7 @@ def test_streams_give_the_bits_of_one_thread(threads: int) -> None:
         assert several.snapshot() == single.snapshot()
 
 
-def test_sessions_and_flush() -> None:
+def test_sessions_give_the_bits_of_one_thread() -> None:
     alone = programs()["lstm"]
     (port,) = alone.inputs
     x = floats("session", *(100 if axis == port.axis else size for axis, size in enumerate(port.shape)))
@@ -240,8 +240,8 @@ def test_sessions_and_flush() -> None:
     assert all(np.array_equal(left, right) for left, right in zip(*results))
 
 
-def test_many_streams_at_once() -> None:
-    """More threads that step than there are teams: a stream that finds the team busy runs its parts alone."""
+def test_streams_that_find_the_team_busy_give_the_bits_of_one_thread() -> None:
+    """Six threads step and there is one team: a stream that finds it busy runs its parts alone."""
     alone = programs()["tcn"]
     program, pulses = alone.with_threads(2), feeds(alone, 60)
     single = alone.spawn()
@@ -253,15 +253,15 @@ def test_many_streams_at_once() -> None:
             wrong.append(number)
 
     running = [threading.Thread(target=stream, args=(number,)) for number in range(6)]
-    for each in running:
-        each.start()
-    for each in running:
-        each.join()
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
     assert not wrong
 
 
 def helpers() -> int:
-    return sum(each.name.startswith(HELPER) for each in threading.enumerate())
+    return sum(thread.name.startswith(HELPER) for thread in threading.enumerate())
 
 
 def test_helpers_end_with_the_last_stream() -> None:
@@ -300,7 +300,7 @@ def test_a_program_of_short_rows_has_no_helper(monkeypatch: pytest.MonkeyPatch) 
     )
 
 
-def test_pickles_and_copies_keep_the_number(tmp_path: Path) -> None:
+def test_pickles_and_copies_keep_the_number_of_threads(tmp_path: Path) -> None:
     program = pulse.stream(tcn(), 8, threads=2)
     program.save(tmp_path / "tcn.pulse")
     stored = Program.load(tmp_path / "tcn.pulse").with_threads(2)
@@ -311,11 +311,11 @@ def test_pickles_and_copies_keep_the_number(tmp_path: Path) -> None:
     again[1].restore(state.snapshot())
     for feed in pulses[1:]:
         expected = bits(single.step(feed))
-        assert [bits(each.step(feed)) for each in again] == [expected, expected]
+        assert [bits(copied.step(feed)) for copied in again] == [expected, expected]
     assert pickle.loads(pickle.dumps(program)).threads == pickle.loads(pickle.dumps(stored)).threads == 2
 
 
-def test_profile_and_listing_show_cut_rows() -> None:
+def test_the_profile_and_the_listing_show_the_parts_of_rows() -> None:
     program = pulse.stream(tcn(), 24, threads=2)
     assert isinstance(program, NativeProgram)
     state = program.spawn()
@@ -329,7 +329,7 @@ def test_profile_and_listing_show_cut_rows() -> None:
 @pytest.mark.parametrize(
     ("threads", "reason"), [(0, "at least one thread"), (-3, "at least one thread"), (5, "may use 4 cores")]
 )
-def test_refusals_name_the_reason(threads: int, reason: str) -> None:
+def test_invalid_numbers_of_threads_are_refused(threads: int, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         pulse.stream(tcn(), 1, threads=threads)
 
@@ -393,7 +393,7 @@ def test_a_process_ends_and_may_fork(how: str) -> None:
         ("fastenhancer_b_spec", 1),
     ],
 )
-def test_published_models(name: str, frames: int) -> None:
+def test_published_models_give_the_bits_of_one_thread(name: str, frames: int) -> None:
     alone = pulse.stream(shared_path(f"models/{name}.onnx"), frames)
     single, several = alone.spawn(), alone.with_threads(2).spawn()
     for feed in feeds(alone, 5):

@@ -59,7 +59,7 @@ def pulses(program: Program, seed: int, count: int) -> list[Array]:
     return list(floats(("pulse", seed), count, *port.shape))
 
 
-def close(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
+def require_close(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
     assert outputs.keys() == expected.keys()
     for name, array in expected.items():
         np.testing.assert_allclose(outputs[name], array, rtol=1e-4, atol=2e-5, err_msg=name)

@@ -119,8 +119,8 @@ def program(
 
 
 @pytest.fixture(autouse=True)
-def _sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a processor with vectors of sixteen."""
+def vectors_of_sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all processors interleave, not only those with vectors of sixteen."""
     monkeypatch.setattr(lane_blocks, "EIGHT", True)
 
 
@@ -135,33 +135,38 @@ class LanesAndStates:
         (self.port,) = [port for port in compiled.inputs if port.streams]
 
     def step(self, numbers: list[int] | None = None) -> None:
-        """Both, and compare."""
+        """Step the lanes and the states, and compare their outputs."""
         chosen = list(range(len(self.states))) if numbers is None else numbers
         x = self.rng.standard_normal((len(chosen), *self.port.shape)).astype(self.port.dtype)
         together = self.lanes.step({self.port.name: x}, numbers)
         for place, number in enumerate(chosen):
             expected = self.states[number].step(x[place])
-            same({name: array[place] for name, array in together.items()}, expected)
+            require_close({name: array[place] for name, array in together.items()}, expected)
 
 
-def same(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
+def require_close(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
     assert outputs.keys() == expected.keys()
     for name, array in expected.items():
         finite = np.abs(array[np.isfinite(array)]).max(initial=1.0)
         np.testing.assert_allclose(outputs[name], array, rtol=1e-4, atol=2e-5 * finite, err_msg=name)
 
 
-def kernels(compiled: NativeProgram) -> list[str]:
-    """Those of the interleaved form."""
+def interleaved_kernels(compiled: NativeProgram) -> list[str]:
+    """The kernels of the interleaved form of a program."""
     interleaved = interleave(compiled)
     return [row.kernel for row in interleaved.rows]
 
 
-def test_the_models_need_every_form() -> None:
+def test_the_two_models_use_every_interleaved_kernel() -> None:
     every = {name for name in KERNELS if name.startswith("interleaved_")}
     assert (
         every
-        == {name for compiled in (program(), program(source=attentive)) for name in kernels(compiled)} & every
+        == {
+            name
+            for compiled in (program(), program(source=attentive))
+            for name in interleaved_kernels(compiled)
+        }
+        & every
     )
 
 
@@ -176,7 +181,7 @@ def test_every_lane_equals_a_stream_of_its_own(
         pair.step()
     for number in (0, 7, count - 1):
         for outputs, expected in zip(pair.lanes[number].flush(), pair.states[number].flush(), strict=True):
-            same(outputs, expected)
+            require_close(outputs, expected)
 
 
 def recurrent() -> onnx.ModelProto:
@@ -187,7 +192,7 @@ def recurrent() -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("frames", [1, 3])
-def test_scans_keep_their_frames(frames: int) -> None:
+def test_lanes_of_scans_equal_streams(frames: int) -> None:
     compiled = program(frames, recurrent)
     assert "keep_frame" in {row.kernel for row in compiled.instructions} and not is_refused(compiled)
     pair = LanesAndStates(compiled, 16)
@@ -202,7 +207,7 @@ def test_lanes_stall_reset_end_and_go_on_by_themselves() -> None:
         if number % 3 == 1:
             pair.step(order if number % 2 else order[::-1])
         elif number % 7 == 5:
-            pair.step([int(each) for each in pair.rng.permutation(20)[:11]])
+            pair.step(pair.rng.permutation(20)[:11].tolist())
         else:
             pair.step()
         if number == 4:
@@ -213,9 +218,9 @@ def test_lanes_stall_reset_end_and_go_on_by_themselves() -> None:
             pair.states[5].restore(pair.states[1].snapshot())
         if number == 15:
             x = np.zeros(pair.port.shape, pair.port.dtype)
-            same(pair.lanes[6].step(x), pair.states[6].step(x))
+            require_close(pair.lanes[6].step(x), pair.states[6].step(x))
     for outputs, expected in zip(pair.lanes[9].flush(), pair.states[9].flush(), strict=True):
-        same(outputs, expected)
+        require_close(outputs, expected)
     pair.lanes.leave(9)
     pair.step([number for number in range(20) if number != 9])
     assert pair.lanes.join() == 9
@@ -231,10 +236,10 @@ def test_a_lane_writes_into_arrays_between_steps_of_all() -> None:
         x = floats("own", *pair.port.shape)
         (port,) = pair.program.outputs
         mine = {port.name: np.zeros(port.shape, port.dtype)}
-        same(pair.lanes[3].step_into(x, mine), pair.states[3].step(x))
+        require_close(pair.lanes[3].step_into(x, mine), pair.states[3].step(x))
 
 
-def test_snapshots_copies_and_pickles_of_interleaved_lanes() -> None:
+def test_snapshots_copies_and_pickles_of_interleaved_lanes_continue_alike() -> None:
     pair = LanesAndStates(program(), 16, seed=3)
     for _ in range(5):
         pair.step()
@@ -247,8 +252,8 @@ def test_snapshots_copies_and_pickles_of_interleaved_lanes() -> None:
     moved.restore(pair.lanes[11].snapshot())
     expected = pair.lanes.step(x)
     for other in others:
-        same(other.step(x), expected)
-    same(moved.step(x[11]), {name: array[11] for name, array in expected.items()})
+        require_close(other.step(x), expected)
+    require_close(moved.step(x[11]), {name: array[11] for name, array in expected.items()})
 
 
 def test_a_packed_lane_keeps_its_own_memory() -> None:
@@ -304,7 +309,7 @@ def test_the_rows_as_plain_python_stay_inside_their_memory() -> None:
     run_python(table_of(interleaved.rows), regions)
     for name, expected in lanes.step(x[3]).items():
         output = regions[2][end : end + expected.nbytes].view(np.float32).reshape(expected.shape)
-        same({name: output}, {name: expected})
+        require_close({name: output}, {name: expected})
 
 
 def delays(length: int, pulse: int) -> NativeProgram:
@@ -324,12 +329,12 @@ def delays(length: int, pulse: int) -> NativeProgram:
 
 
 @pytest.mark.parametrize(("length", "pulse", "slides"), [(3, 1, 2), (3, 3, 2), (1, 2, 1), (1, 3, 0)])
-def test_windows_of_long_histories_slide(length: int, pulse: int, slides: int) -> None:
-    """Those of at least two pulses; each lane has its history at any of their positions."""
+def test_windows_of_histories_of_at_least_two_pulses_slide(length: int, pulse: int, slides: int) -> None:
+    """The lanes have their histories at any of the positions of the windows."""
     compiled = delays(length, pulse)
     interleaved = interleave(compiled)
     assert len(interleaved.sliding.windows) == slides
-    assert kernels(compiled).count("move") == 2 - slides
+    assert interleaved_kernels(compiled).count("move") == 2 - slides
     for steps in range(1, 2 * POSITIONS + 2):
         pair = LanesAndStates(compiled, 16, seed=steps)
         for _ in range(interleaved.steady_from + steps):
@@ -357,7 +362,7 @@ def test_programs_without_such_a_form_step_in_groups() -> None:
 
 
 def check_invariant(seeds: range) -> tuple[int, int]:
-    """Random graphs in 17 lanes; how many there were, and of how many the lanes were interleaved."""
+    """Compare random graphs in 17 lanes with streams; returns the number of graphs, and of those interleaved."""
     tried = interleaving = 0
     for seed in seeds:
         rng = np.random.default_rng(seed)
@@ -379,7 +384,7 @@ def check_invariant(seeds: range) -> tuple[int, int]:
                 for outputs, expected in zip(
                     pair.lanes[number].flush(), pair.states[number].flush(), strict=True
                 ):
-                    same(outputs, expected)
+                    require_close(outputs, expected)
         except PulseError as error:
             raise AssertionError(f"seed {seed}") from error
     return tried, interleaving
@@ -413,7 +418,7 @@ def test_loops_are_merged_and_split() -> None:
     assert offsets == (0, 0) and inner.sizes == (1, 1, 2, 3, 4)
 
 
-def test_gaps_between_a_fill_and_the_next_copy() -> None:
+def test_the_gaps_of_a_fill_are_what_the_next_copy_leaves() -> None:
     buffer, other = Buffer(Region.ARENA, 400), Buffer(Region.ARENA, 400)
     whole = Value(buffer, 4, (20,), (1,), np.dtype(np.float32))
     inner = Value(buffer, 6, (2, 3), (8, 1), np.dtype(np.float32))

@@ -15,7 +15,14 @@ from pulse.program.native.lanes import group_size
 from pulse.program.program import Program
 from pulse.program.streams.lanes import Lanes
 from pulse.program.streams.state import State
-from tests.pulse.program.native.lane_models import MODELS, close, lane, program, pulses, run_lanes_python
+from tests.pulse.program.native.lane_models import (
+    MODELS,
+    lane,
+    program,
+    pulses,
+    require_close,
+    run_lanes_python,
+)
 
 
 def alone_and_together(program: Program, count: int) -> tuple[Lanes, list[State]]:
@@ -29,9 +36,9 @@ def test_every_lane_equals_a_stream_of_its_own(name: str, count: int) -> None:
     lanes, states = alone_and_together(compiled, count)
     fed = [pulses(compiled, i, 3) for i in range(count)]
     for number in range(3):
-        together = lanes.step(np.stack([each[number] for each in fed]))
+        together = lanes.step(np.stack([pulses_of_lane[number] for pulses_of_lane in fed]))
         for i, state in enumerate(states):
-            close(lane(together, i), state.step(fed[i][number]))
+            require_close(lane(together, i), state.step(fed[i][number]))
 
 
 @pytest.mark.parametrize("reuses", [False, True])
@@ -50,7 +57,7 @@ def test_lanes_in_groups_equal_streams_of_their_own(
         order = [(4 * i + number) % count for i in range(count)] if count == 9 else [*range(count)]
         together = lanes.step(np.stack([fed[i][number] for i in order]), order)
         for place, i in enumerate(order):
-            close(lane(together, place), states[i].step(fed[i][number]))
+            require_close(lane(together, place), states[i].step(fed[i][number]))
 
 
 def test_a_group_is_as_large_as_the_weights_or_the_cache() -> None:
@@ -79,23 +86,23 @@ def test_lanes_stall_reset_end_and_go_on_by_themselves(name: str, backend: str) 
         (port,) = compiled.inputs
         together = lanes.step(np.array(x, np.float32).reshape(-1, *port.shape), chosen)
         for place, i in enumerate(chosen):
-            close(lane(together, place), states[i].step(x[place]))
+            require_close(lane(together, place), states[i].step(x[place]))
         if number == 5:
             lanes[2].reset(), states[2].reset()
         if number == 9:
             lanes[4].restore(lanes[1].snapshot()), states[4].restore(states[1].snapshot())
         if number == 12:
             for outputs, expected in zip(lanes[3].flush(), states[3].flush(), strict=True):
-                close(outputs, expected)
+                require_close(outputs, expected)
             ended.add(3)
             with pytest.raises(InputError, match="lane 3: the stream has ended"):
                 lanes.step(np.zeros((1, *port.shape), np.float32), [3])
     for i in sorted(set(range(6)) - ended):
         for outputs, expected in zip(lanes[i].flush(), states[i].flush(), strict=True):
-            close(outputs, expected)
+            require_close(outputs, expected)
 
 
-def test_lanes_join_and_leave() -> None:
+def test_a_lane_that_leaves_is_free_until_one_joins() -> None:
     compiled = program("GRU", 1)
     lanes = compiled.spawn_many(3)
     first = pulses(compiled, 0, 1)[0]
@@ -108,7 +115,7 @@ def test_lanes_join_and_leave() -> None:
         lanes.step(first[None], [1])
     lanes.step(np.stack([first] * 2))
     assert lanes.join() == 1 and lanes[1].clock.pulse == 0
-    close(lane(lanes.step(np.stack([first] * 3)), 1), compiled.spawn().step(first))
+    require_close(lane(lanes.step(np.stack([first] * 3)), 1), compiled.spawn().step(first))
 
 
 def test_misfits_are_refused_without_changes() -> None:
@@ -155,7 +162,7 @@ def test_lane_kernels_as_plain_python_stay_inside_their_memory(
                 port.name: place.view(regions[i][place.region])
                 for port, (_, place) in zip(compiled.outputs, compiled.sent)
             }
-            close(outputs, state.step(fed[i][number]))
+            require_close(outputs, state.step(fed[i][number]))
 
 
 def test_the_kernels_with_weights_have_a_form_for_lanes() -> None:
@@ -173,7 +180,7 @@ def test_lanes_that_step_alone_have_the_bits_of_a_stream(name: str) -> None:
     lanes.alone = True
     fed = [pulses(compiled, i, 3) for i in range(20)]
     for number in range(3):
-        together = lanes.step(np.stack([each[number] for each in fed]))
+        together = lanes.step(np.stack([pulses_of_lane[number] for pulses_of_lane in fed]))
         for i, state in enumerate(states):
             alone = state.step(fed[i][number])
             assert all(np.array_equal(array, alone[port]) for port, array in lane(together, i).items())

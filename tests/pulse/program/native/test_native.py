@@ -62,7 +62,7 @@ def test_weights_are_read_only() -> None:
     assert program.weights.tobytes() == before
 
 
-def test_the_state_is_one_buffer() -> None:
+def test_the_state_is_one_buffer_that_snapshots_copy() -> None:
     """The clock, the ends and every delay: history, the newest pulse, registers, nothing else."""
     program = two_convs(False)
     state = program.spawn()
@@ -76,7 +76,7 @@ def test_the_state_is_one_buffer() -> None:
     assert all(int(base) % ALIGNMENT == 0 for base in state.bases)
 
 
-def test_the_clock_counts_pulses() -> None:
+def test_the_register_and_the_clock_count_pulses_alike() -> None:
     """The register of the machine says the same as the clock of Python."""
     program = two_convs(False)
     state = program.spawn()
@@ -94,8 +94,8 @@ def test_the_listing_has_a_line_for_each_instruction() -> None:
     program = two_convs(False)
     head, *lines = program.listing()
     moved = copies(program.instructions)
-    assert [str(each) for each in moved] == lines[: len(moved)]
-    assert sum(each.count for each in moved) == sum(row.kernel == "copy" for row in program.instructions)
+    assert [str(moves) for moves in moved] == lines[: len(moved)]
+    assert sum(moves.count for moves in moved) == sum(row.kernel == "copy" for row in program.instructions)
     lines = lines[len(moved) :]
     assert head.startswith(
         f"{len(program.instructions)} instructions, {program.weights.size} bytes of weights"
@@ -120,7 +120,6 @@ def test_the_profile_has_a_row_for_each_instruction_and_keeps_the_stream() -> No
         (row.node, row.op, row.kernel) for row in program.instructions
     ]
     assert sum(row.share for row in rows) == pytest.approx(1.0)
-    assert all(row.seconds_per_step >= 0 for row in rows)
     assert any(row.seconds_per_step > 0 for row in rows)
     assert (
         state.step(noise(1, 8, 4, seed=1))["b"].tobytes() == other.step(noise(1, 8, 4, seed=1))["b"].tobytes()
@@ -128,7 +127,7 @@ def test_the_profile_has_a_row_for_each_instruction_and_keeps_the_stream() -> No
 
 
 def test_a_step_of_the_machine_allocates_no_python_object() -> None:
-    """10,000 runs, no block more."""
+    """Not in 10,000 runs; two blocks are of the interpreter itself."""
     state = two_convs(False).spawn()
     for _ in range(100):
         state.run_machine()
@@ -228,8 +227,7 @@ def test_denormal_numbers_are_zero_in_a_program_and_the_mode_is_put_back() -> No
     assert float(np.array([1e-40], F)[0] * F(0.5)) > 0
 
 
-def test_a_decaying_tail_ends_at_zero() -> None:
-    """A chain that shrinks: never a denormal number in what comes out."""
+def test_a_chain_whose_results_are_denormal_gives_zeros() -> None:
     builder = ModelBuilder(x="1,1,T")
     x = builder["x"]
     for number in range(4):
@@ -238,7 +236,7 @@ def test_a_decaying_tail_ends_at_zero() -> None:
         )
     state = native(builder, x, pulse=16).spawn()
     (y,) = state.step(np.linspace(1, 10, 16, dtype=F).reshape(1, 1, 16)).values()
-    assert ((y == 0) | (np.abs(y) >= np.finfo(F).tiny)).all()
+    np.testing.assert_array_equal(y, 0)
 
 
 def test_addresses_of_the_call_are_those_of_the_memories() -> None:

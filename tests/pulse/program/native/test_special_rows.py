@@ -25,7 +25,7 @@ from pulse.program.table.kernel_rows import rows_by_kernel
 from pulse.program.table.table import link
 from tests.pulse.cases.families import FAMILIES, cases, newest_cases
 from tests.pulse.models import ModelBuilder
-from tests.pulse.program.programs import block, program, same
+from tests.pulse.program.programs import are_bit_identical, block, program
 from tests.pulse.program.static_models import fixed_specs, static_model
 
 PULSES = 12
@@ -63,21 +63,26 @@ def every_gain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("every_gain")
-def test_the_same_bits_and_every_row() -> None:
+def test_special_rows_replace_every_row_and_give_the_same_bits() -> None:
     generic, special = fresh(), fresh()
     report = special.specialise()
     assert report.used and report.reason == "" and report.rows == report.total == special.rows
     assert set(report.kernels) == {rows.kernel.name for rows in rows_by_kernel(special.unlinked)}
     assert 0 < report.nbytes < 1e6 and report.gain > 0
     assert f"{report.rows} of {report.rows} rows" in str(report)
-    starts = [at for rows in rows_by_kernel(special.unlinked) for each in rows.starts.values() for at in each]
-    assert all(special.table[start] != generic.table[start] for start in starts)
+    starts = [
+        start
+        for rows in rows_by_kernel(special.unlinked)
+        for starts_of_words in rows.starts.values()
+        for start in starts_of_words
+    ]
+    assert starts and all(special.table[start] != generic.table[start] for start in starts)
     for left, right in zip(outputs(generic), outputs(special)):
-        assert same(left, right)
+        assert are_bit_identical(left, right)
 
 
 @pytest.mark.usefixtures("every_gain")
-def test_rows_change_while_a_stream_runs() -> None:
+def test_rows_replaced_while_a_stream_runs_give_the_same_bits() -> None:
     expected, compiled = outputs(fresh()), fresh()
     state, others = compiled.spawn(), compiled.spawn_many(3)
     thread = threading.Thread(target=compiled.specialise)
@@ -90,7 +95,7 @@ def test_rows_change_while_a_stream_runs() -> None:
     while len(steps) < PULSES:
         steps.append(state.step(block(compiled, compiled.pulse, 3 + len(steps))))
     for left, right in zip(expected, steps):
-        assert same(left, right)
+        assert are_bit_identical(left, right)
     x = block(compiled, compiled.pulse, 3)
     (lanes,) = others.step(np.stack([x] * 3)).values()
     assert all(np.array_equal(lane, next(iter(expected[0].values()))) for lane in lanes)
@@ -110,11 +115,11 @@ def test_files_and_pickles_use_the_code_of_this_machine(monkeypatch: pytest.Monk
     ):
         assert other.special_kernels == compiled.special_kernels
         assert not np.array_equal(other.table, link(other.unlinked))
-        assert all(same(left, right) for left, right in zip(outputs(compiled), outputs(other)))
+        assert all(are_bit_identical(left, right) for left, right in zip(outputs(compiled), outputs(other)))
 
 
 def test_a_file_only_names_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the code is not in the folder of this user, the file runs with generic rows."""
+    """If the folder of this user does not have their code, the program of the file runs with generic rows."""
     compiled = fresh()
     compiled.special_kernels = tuple(rows.kernel.name for rows in rows_by_kernel(compiled.unlinked))
     content = compiled.to_bytes()
@@ -126,7 +131,7 @@ def test_a_file_only_names_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_rows, "special_functions", nothing_kept)
     other = read_program(content)
     assert np.array_equal(other.table, link(other.unlinked)) and set(requests) == {False}
-    assert all(same(left, right) for left, right in zip(outputs(compiled), outputs(other)))
+    assert all(are_bit_identical(left, right) for left, right in zip(outputs(compiled), outputs(other)))
 
 
 def test_bounds_that_are_too_small_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +145,7 @@ def test_bounds_that_are_too_small_change_nothing(monkeypatch: pytest.MonkeyPatc
     assert np.array_equal(compiled.table, before) and compiled.special_kernels == ()
 
 
-def test_without_gain_the_rows_stay() -> None:
+def test_rows_without_a_gain_are_not_replaced() -> None:
     compiled = fresh()
     before = compiled.table.copy()
     report = compiled.specialise(min_gain=100.0)
@@ -148,8 +153,17 @@ def test_without_gain_the_rows_stay() -> None:
     assert np.array_equal(compiled.table, before) and compiled.special_kernels == ()
 
 
-def test_in_one_call_and_refused() -> None:
-    assert isinstance(pulse.stream(layers(), pulse=4, specialise=True), NativeProgram)
+@pytest.mark.usefixtures("every_gain")
+def test_stream_specialises_on_request() -> None:
+    compiled = pulse.stream(layers(), pulse=4, specialise=True)
+    assert isinstance(compiled, NativeProgram) and compiled.special_kernels
+
+
+def test_the_gain_is_the_ratio_of_the_times_of_a_step() -> None:
+    assert Specialisation("x", (), 0, 3, 2e-6, 1e-6, 1.0, 0).gain == 2.0
+
+
+def test_specialising_without_rows_or_with_an_invalid_gain_is_refused() -> None:
     with pytest.raises(InputError, match="numpy backend has no rows to specialise; use the numba backend"):
         program("windows", "numpy").specialise()
     for gain in (0.9, float("nan")):
@@ -157,13 +171,12 @@ def test_in_one_call_and_refused() -> None:
             InputError, match=f"min_gain={gain}: the least speed-up of a step is a number from 1"
         ):
             program("windows").specialise(min_gain=gain)
-    assert Specialisation("x", (), 0, 3, 2e-6, 1e-6, 1.0, 0).gain == 2.0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_rows_of_every_operator(family: str) -> None:
-    """Each case of each operator leaves the same bytes, in state and scratch too."""
+def test_special_rows_of_every_operator_leave_the_same_bytes(family: str) -> None:
+    """In the state and the scratch memory too."""
     programs: list[NativeProgram] = []
     for _, proto, feeds in newest_cases(cases(family)):
         typed = pulse.load(proto, inputs=fixed_specs(feeds)).model.analyse()
@@ -181,8 +194,8 @@ def test_the_rows_of_every_operator(family: str) -> None:
         addresses = dict(zip(words, functions.addresses))
         for compiled, table in zip(programs, tables):
             for rows in (rows for rows in rows_by_kernel(compiled.unlinked) if rows.kernel.name == name):
-                for each, starts in rows.starts.items():
-                    table[starts] = addresses[each]
+                for row_words, starts in rows.starts.items():
+                    table[starts] = addresses[row_words]
     assert programs
     for compiled, table in zip(programs, tables):
         assert SpecialTrial(compiled).agree(compiled.table, table), compiled.model.title

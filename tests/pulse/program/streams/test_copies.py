@@ -25,10 +25,10 @@ from tests.pulse.jit.folders import COMPILING
 from tests.pulse.program.programs import (
     FORMS,
     MODELS,
+    are_bit_identical,
     block,
     program,
     pulsed_model,
-    same,
     spawn_and_step,
 )
 
@@ -44,13 +44,13 @@ kinds = pytest.mark.parametrize(("backend", "form"), FORMS)
 
 
 def assert_equal_streams(left: State, right: State) -> None:
-    """Both go on in the same way, to the end."""
+    """Both streams give the same bits from here to their end."""
     compiled = left.program
     for number in range(3):
         x = block(compiled, compiled.pulse, 10 + number)
-        assert same(left.step(x), right.step(x))
+        assert are_bit_identical(left.step(x), right.step(x))
     ends = left.flush(block(compiled, 2, 20)), right.flush(block(compiled, 2, 20))
-    assert len(ends[0]) == len(ends[1]) and all(map(same, *ends))
+    assert len(ends[0]) == len(ends[1]) and all(map(are_bit_identical, *ends))
 
 
 @kinds
@@ -77,7 +77,7 @@ def test_weights_and_table_of_an_unpickled_program_are_its_own() -> None:
     assert other.listing() == compiled.listing()
 
 
-def test_a_pickle_has_no_address() -> None:
+def test_a_pickle_holds_no_address_of_a_kernel() -> None:
     compiled = program("windows")
     assert isinstance(compiled, NativeProgram)
     text = pickle.dumps(compiled)
@@ -113,23 +113,23 @@ def test_a_copied_stream_goes_on_by_itself(
 
 
 @pytest.mark.parametrize("way", ["pickle", "deepcopy"])
-def test_streams_of_one_program_stay_so(way: str) -> None:
+def test_copied_streams_of_one_program_share_it(way: str) -> None:
     compiled = program("windows")
     first, second = WAYS[way]([spawn_and_step(compiled), spawn_and_step(compiled, 1)])
     assert first.program is second.program and first is not second
     assert (first.program is compiled) == (way == "deepcopy")
 
 
-def test_a_loop_of_deep_copies_leaves_the_heap_whole() -> None:
+def test_fifty_deep_copies_of_a_stream_give_the_same_bits() -> None:
     compiled = program("windows")
     state = spawn_and_step(compiled)
     x = block(compiled, compiled.pulse)
     states = [copy.deepcopy(state) for _ in range(50)]
     expected = states[0].step(x)
-    assert all(same(each.step(x), expected) for each in states[1:])
+    assert all(are_bit_identical(copied.step(x), expected) for copied in states[1:])
 
 
-def test_a_stream_that_has_ended_is_copied_as_one() -> None:
+def test_the_copy_of_a_stream_that_has_ended_has_ended() -> None:
     state = spawn_and_step(program("windows"))
     state.flush()
     with pytest.raises(InputError, match="has ended"):
@@ -149,9 +149,9 @@ def test_lanes_are_copied_with_their_places(backend: str, form: str, way: Callab
     other.step(x[:2], [0, 3])
     other = way(lanes)
     for _ in range(3):
-        assert same(lanes.step(x[:4]), other.step(x[:4]))
+        assert are_bit_identical(lanes.step(x[:4]), other.step(x[:4]))
     alone = way(lanes[3])
-    assert same(alone.step(x[1]), {name: y[0] for name, y in lanes.step(x[1:2], [3]).items()})
+    assert are_bit_identical(alone.step(x[1]), {name: y[0] for name, y in lanes.step(x[1:2], [3]).items()})
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -169,7 +169,7 @@ def test_models_of_every_stage_pickle(name: str) -> None:
     )
 
 
-def test_a_limit_of_a_narrowed_scope_goes_along() -> None:
+def test_a_pickle_keeps_the_limit_of_a_narrowed_scope() -> None:
     """As ``max_context`` makes it: assumptions of a second scope over the symbols of the first."""
     model = copy.deepcopy(pulsed_model("windows"))
     model.typed.scope = model.typed.scope.with_assumption("T <= 40")
@@ -185,7 +185,7 @@ def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         pickle.loads(text)
 
 
-def test_a_kernel_that_is_not_here_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     text = pickle.dumps(program("foreign"))
     monkeypatch.delitem(registry.KERNELS, "tests_doubled")
     with pytest.raises(
@@ -229,5 +229,5 @@ def test_a_process_without_any_kernel_compiles_them(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", CODE, str(tmp_path / "state"), str(tmp_path / "y.npz")]
     subprocess.run(command, env=environment, check=True, timeout=300)
     with np.load(tmp_path / "y.npz") as archive:
-        assert same(dict(archive), state.step(x))
+        assert are_bit_identical(dict(archive), state.step(x))
     assert list((tmp_path / "kernels").rglob("*.kernel"))

@@ -17,7 +17,14 @@ from pulse.runtimes.onnxruntime import RuntimeProgram, runner
 from streaming import Session
 from tests.interruption import Unit, everywhere, interrupt_call
 from tests.pulse.program.custom_ops import TooLoudError
-from tests.pulse.program.programs import block, constants, program, pulsed_model, same, spawn_and_step
+from tests.pulse.program.programs import (
+    are_bit_identical,
+    block,
+    constants,
+    program,
+    pulsed_model,
+    spawn_and_step,
+)
 
 UNITS = [
     ("numba", "line", 1),
@@ -35,17 +42,17 @@ Outputs: TypeAlias = "dict[str, Array] | list[dict[str, Array]]"
 """Of a step, or of a flush."""
 
 
-def equal(left: Outputs, right: Outputs) -> bool:
+def are_equal_outputs(left: Outputs, right: Outputs) -> bool:
     """Bit for bit."""
     if isinstance(left, dict) or isinstance(right, dict):
-        return isinstance(left, dict) and isinstance(right, dict) and same(left, right)
-    return len(left) == len(right) and all(map(same, left, right))
+        return isinstance(left, dict) and isinstance(right, dict) and are_bit_identical(left, right)
+    return len(left) == len(right) and all(map(are_bit_identical, left, right))
 
 
 def outcomes(
     compiled: Program, call: Callable[[State], Any], unit: Unit, step: int, after: Callable[[State], Any]
 ) -> Counter[str]:
-    """What became of streams whose call was interrupted, at every place; none gives a wrong number."""
+    """Interrupt a call at every place and count what became of the stream; none may give a wrong number."""
     counts: Counter[str] = Counter()
     straight = spawn_and_step(compiled, 2)
     saved = straight.snapshot()
@@ -70,9 +77,9 @@ def outcomes(
                 state.snapshot()
             state.restore(saved)
             again = call(state)
-        assert equal(again, expected[0])
-        assert equal(after(state), expected[1])
-    assert equal(after(states[-1]), expected[1])  # the last call was not interrupted
+        assert are_equal_outputs(again, expected[0])
+        assert are_equal_outputs(after(state), expected[1])
+    assert are_equal_outputs(after(states[-1]), expected[1])  # the last call was not interrupted
     return counts
 
 
@@ -86,7 +93,7 @@ def test_an_interrupted_step_is_undone_or_refused(name: str, backend: str, unit:
 
 
 @units
-def test_step_into(backend: str, unit: Unit, step: int) -> None:
+def test_an_interrupted_step_into_is_undone_or_refused(backend: str, unit: Unit, step: int) -> None:
     compiled = program("windows", backend)
     x, more = block(compiled, compiled.pulse, 5), block(compiled, 3, 6)
 
@@ -100,7 +107,7 @@ def test_step_into(backend: str, unit: Unit, step: int) -> None:
 
 
 @units
-def test_flush_is_undone(backend: str, unit: Unit, step: int) -> None:
+def test_an_interrupted_flush_is_undone(backend: str, unit: Unit, step: int) -> None:
     compiled = program("windows", backend)
     rest = block(compiled, 3, 5)
     counts = outcomes(compiled, lambda state: state.flush(rest), unit, step, lambda state: [])
@@ -109,7 +116,7 @@ def test_flush_is_undone(backend: str, unit: Unit, step: int) -> None:
 
 @pytest.mark.parametrize("call", ["reset", "restore"])
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
-def test_reset_and_restore_can_be_called_again(backend: str, call: str) -> None:
+def test_an_interrupted_reset_or_restore_can_be_repeated(backend: str, call: str) -> None:
     compiled = program("windows", backend)
     x, saved = block(compiled, compiled.pulse, 5), spawn_and_step(compiled, 1).snapshot()
     fresh = compiled.spawn()
@@ -128,11 +135,13 @@ def test_reset_and_restore_can_be_called_again(backend: str, call: str) -> None:
         state = states[-1]
         try:
             outputs = state.step(x)
-            assert same(outputs, unchanged) or same(outputs, expected)  # not begun, or done
+            assert are_bit_identical(outputs, unchanged) or are_bit_identical(
+                outputs, expected
+            )  # not begun, or done
         except InputError as error:
             assert "reset()" in str(error)
         state.reset() if call == "reset" else state.restore(saved)
-        assert same(state.step(x), expected)
+        assert are_bit_identical(state.step(x), expected)
 
 
 def test_a_callback_that_raises_in_flush_changes_nothing() -> None:
@@ -145,11 +154,13 @@ def test_a_callback_that_raises_in_flush_changes_nothing() -> None:
     with pytest.raises(TooLoudError):
         state.flush(after=fail)
     x = block(compiled, compiled.pulse, 9)
-    assert same(state.step(x), straight.step(x)) and equal(state.flush(), straight.flush())
+    assert are_bit_identical(state.step(x), straight.step(x)) and are_equal_outputs(
+        state.flush(), straight.flush()
+    )
 
 
 def test_an_operation_that_raises_changes_nothing() -> None:
-    """Even where it writes into its state before."""
+    """Even if it has written into its state before."""
     compiled = program("failing", "numpy")
     state, straight = spawn_and_step(compiled, 2), spawn_and_step(compiled, 2)
     x = block(compiled, compiled.pulse, 3)
@@ -162,10 +173,10 @@ def test_an_operation_that_raises_changes_nothing() -> None:
     with pytest.raises(TooLoudError):
         state.flush(loud[..., :3])
     assert state.snapshot() == before
-    assert same(state.step(x), straight.step(x))
+    assert are_bit_identical(state.step(x), straight.step(x))
 
 
-def test_a_file_in_a_runtime_is_undone_too() -> None:
+def test_a_push_that_raises_in_a_runtime_is_undone() -> None:
     model = pulsed_model("windows")
     proto = model.to_onnx()
     _, run = runner(proto)
@@ -189,7 +200,7 @@ def test_a_file_in_a_runtime_is_undone_too() -> None:
     assert session.snapshot() == before
     other = copy.deepcopy(session)
     expected = straight.push(x)
-    assert same(session.push(x), expected) and same(other.push(x), expected)
+    assert are_bit_identical(session.push(x), expected) and are_bit_identical(other.push(x), expected)
     with pytest.raises(CopyError, match="open in a runtime of this process"):
         pickle.dumps(session)
 
@@ -230,12 +241,12 @@ def test_interrupted_lanes_are_undone_or_refused(
                     lanes[number].snapshot()
                 lanes[number].restore(saved[number])
             again = lanes.step(x[: len(stepped)], chosen)
-        assert same(again, expected[0]) and same(lanes.step(x), expected[1])
+        assert are_bit_identical(again, expected[0]) and are_bit_identical(lanes.step(x), expected[1])
     assert counts["as before"] and (counts["refused"] or backend == "numpy")
     assert fresh != saved
 
 
-def test_one_lane_that_raises_takes_none_along() -> None:
+def test_a_lane_that_raises_does_not_change_the_others() -> None:
     compiled = program("failing", "numpy")
     lanes, straight = compiled.spawn_many(3), compiled.spawn_many(3)
     x = np.stack([block(compiled, compiled.pulse, seed) for seed in range(3)])
@@ -243,10 +254,10 @@ def test_one_lane_that_raises_takes_none_along() -> None:
     loud[1] = 1e9
     with pytest.raises(TooLoudError):
         lanes.step(loud)
-    assert same(lanes.step(x), straight.step(x))
+    assert are_bit_identical(lanes.step(x), straight.step(x))
 
 
-def test_joining_and_leaving_can_be_interrupted() -> None:
+def test_an_interrupted_join_or_leave_is_done_or_not_begun() -> None:
     """It has happened or not; the lanes that are there go on with the bits that they have without it."""
     compiled = program("windows")
     x = np.stack([block(compiled, compiled.pulse, seed) for seed in range(3)])

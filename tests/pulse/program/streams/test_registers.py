@@ -1,4 +1,4 @@
-"""What a pulse leaves in the open: registers, the length of the stream, and outputs that wait."""
+"""Registers, the length of the stream as a value, and outputs that wait for another wire."""
 
 from dataclasses import replace
 
@@ -32,8 +32,8 @@ def chunk_model() -> PulsedModel:
     return pulse.load(chunked.to_onnx()).analyse().pulsify()
 
 
-def test_the_length_of_the_stream(backend: str) -> None:
-    """Far off until flush, then a number; a snapshot taken before knows nothing of it."""
+def test_the_length_of_a_stream_is_known_from_the_flush_on(backend: str) -> None:
+    """Before, it is ``FAR_END``, also after a snapshot from before the flush is restored."""
     model = chunk_model()
     graph = model.graph
     scalar = PulsedFact(np.dtype(np.int64), ())
@@ -54,17 +54,15 @@ def test_the_length_of_the_stream(backend: str) -> None:
     assert int(state.step(np.zeros((1, 8), F))["end"]) == FAR_END
 
 
-def test_outputs_that_wait(backend: str) -> None:
-    """A flush runs until the last frame of a wire has come, for which an output waits."""
+def test_a_flush_lasts_until_the_awaited_wire_has_ended(backend: str) -> None:
     model = chunk_model()
     frames = TDim.of(model.symbol)
     late = replace(model, awaited=(AwaitedWire(8, 20, frames),))
-    assert [compile_model(each, backend).steps(9) for each in (model, late)] == [2, 4]
+    assert [compile_model(pulsed, backend).steps(9) for pulsed in (model, late)] == [2, 4]
     assert len(compile_model(late, backend).spawn().flush(np.zeros((1, 3), F))) == 3
 
 
-def test_lanes_have_registers_of_their_own() -> None:
-    """Streams side by side: each as it is alone."""
+def test_each_lane_has_its_own_registers() -> None:
     program = compile_model(chunk_model(), "numba")
     lanes = program.spawn_many(3)
     alone = [program.spawn() for _ in range(3)]
@@ -84,8 +82,7 @@ def test_lanes_have_registers_of_their_own() -> None:
         ({"read": "x"}, "register cache: it must be read from a source that is not an input"),
     ],
 )
-def test_registers_that_do_not_fit(change: dict[str, object], message: str) -> None:
-    """A model with such a register is never made."""
+def test_registers_that_do_not_fit_are_refused(change: dict[str, object], message: str) -> None:
     model = chunk_model()
     parts = {
         name: model.graph.find("x") if isinstance(value, str) else value for name, value in change.items()

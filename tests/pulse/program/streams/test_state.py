@@ -17,6 +17,7 @@ from pulse.program.whole import run_whole
 from pulse.pulsify.driver import pulsify
 from tests.invariants.graphs import feeds, random_model, shortest
 from tests.pulse.models import ModelBuilder
+from tests.pulse.program.programs import are_bit_identical
 
 F = np.float32
 
@@ -54,13 +55,8 @@ def pulses_of(x: Array, pulse: int = PULSE) -> list[Array]:
     return [x[..., at : at + pulse] for at in range(0, x.shape[-1] - pulse + 1, pulse)]
 
 
-def equal(left: dict[str, Array], right: dict[str, Array]) -> bool:
-    """Byte for byte, frames that are garbage included."""
-    return left.keys() == right.keys() and all(left[n].tobytes() == right[n].tobytes() for n in left)
-
-
-def whole(state: State, x: Array) -> list[dict[str, Array]]:
-    """Every pulse of a recording, its end included."""
+def play_whole(state: State, x: Array) -> list[dict[str, Array]]:
+    """Play a recording to its end; returns the outputs of every pulse."""
     results = [state.step(part) for part in pulses_of(x)]
     rest = x[..., x.shape[-1] // PULSE * PULSE :]
     return results + state.flush(rest if rest.shape[-1] else None)
@@ -98,7 +94,7 @@ def test_strided_and_read_only_pulses_are_read(program: Program) -> None:
     x = noise(4)
     x.flags.writeable = False
     turned = np.asfortranarray(np.repeat(x, 2, axis=2))[..., ::2]
-    assert equal(program.spawn().step(x), program.spawn().step(turned))
+    assert are_bit_identical(program.spawn().step(x), program.spawn().step(turned))
 
 
 def test_outputs_belong_to_the_caller(program: Program) -> None:
@@ -107,16 +103,16 @@ def test_outputs_belong_to_the_caller(program: Program) -> None:
     first = state.step(noise(4, 1))
     copies = {name: array.copy() for name, array in first.items()}
     second = state.step(noise(4, 2))
-    assert equal(first, copies)
+    assert are_bit_identical(first, copies)
     other.step(noise(4, 1))
     reference = other.step(noise(4, 2))
     for array in (*first.values(), *second.values()):
         array[...] = 99
-    assert equal(state.step(noise(4, 3)), other.step(noise(4, 3)))
+    assert are_bit_identical(state.step(noise(4, 3)), other.step(noise(4, 3)))
     assert reference["total"].max() < 99
 
 
-def test_a_step_into_given_arrays(program: Program) -> None:
+def test_a_step_into_arrays_gives_the_same_numbers(program: Program) -> None:
     """The same numbers, in arrays of any memory order; one array where there is one output, over the input even."""
     state, other = program.spawn(), program.spawn()
     outputs = {port.name: np.full(port.shape, 99, port.dtype, order="F") for port in program.outputs}
@@ -133,7 +129,7 @@ def test_a_step_into_given_arrays(program: Program) -> None:
     assert np.array_equal(x, -noise(4))
 
 
-def test_arrays_that_outputs_do_not_fit(program: Program) -> None:
+def test_arrays_that_do_not_fit_the_outputs_are_refused(program: Program) -> None:
     """Nothing has run then."""
     state = program.spawn()
     right = {port.name: np.zeros(port.shape, port.dtype) for port in program.outputs}
@@ -169,7 +165,7 @@ def test_an_output_that_is_the_input_is_a_copy(program: Program) -> None:
 
 
 @pytest.mark.parametrize("frames", [3, 5, 8, 11, 40])
-def test_flush_with_and_without_a_rest(program: Program, frames: int) -> None:
+def test_a_stream_with_and_without_a_rest_equals_offline(program: Program, frames: int) -> None:
     """Equal to offline, the last frames included; a rest of nothing is no rest."""
     x = noise(frames)
     streamed, _ = run_whole(program.spawn(), {"x": x}, np.nan)
@@ -215,8 +211,7 @@ def test_a_rest_that_does_not_fit_ends_nothing(
     state.step(noise(4, 2))
 
 
-def test_after_is_called_for_each_pulse_of_the_flush(program: Program) -> None:
-    """And the filling reaches no valid frame."""
+def test_a_flush_calls_after_for_each_pulse_and_its_filling_reaches_no_valid_frame(program: Program) -> None:
     state, calls = program.spawn(), []
     results = state.flush(noise(3), fill=1e30, after=lambda: calls.append(1))
     assert len(calls) == len(results) == program.steps(3)
@@ -225,7 +220,7 @@ def test_after_is_called_for_each_pulse_of_the_flush(program: Program) -> None:
     np.testing.assert_allclose(joined, TYPED.run(noise(3))["total"], 1e-4, 1e-5)
 
 
-def test_lengths_that_the_model_does_not_take(program: Program) -> None:
+def test_a_flush_at_a_length_that_the_model_does_not_take_is_refused(program: Program) -> None:
     """T frames that are folded in pairs and compared with T: only even ones."""
     builder = ModelBuilder(x="1,1,T")
     half = builder.length(builder["x"]) // 2
@@ -313,17 +308,17 @@ def test_several_inputs_end_together(program: Program) -> None:
 def test_reset_gives_the_same_again(program: Program) -> None:
     """Byte for byte, from any point, the end register included."""
     state = program.spawn()
-    first = whole(state, noise(23))
+    first = play_whole(state, noise(23))
     state.reset()
-    again = whole(state, noise(23))
-    assert len(first) == len(again) and all(map(equal, first, again))
+    again = play_whole(state, noise(23))
+    assert len(first) == len(again) and all(map(are_bit_identical, first, again))
     state.reset()
     state.step(noise(4, 9))
     state.reset()
-    assert all(map(equal, first, whole(state, noise(23))))
+    assert all(map(are_bit_identical, first, play_whole(state, noise(23))))
 
 
-def test_a_snapshot_goes_on_where_it_was_taken(program: Program) -> None:
+def test_a_snapshot_continues_in_any_state_of_its_program(program: Program) -> None:
     """In the same state, and in another of the same program."""
     x = noise(31)
     state = program.spawn()
@@ -332,16 +327,16 @@ def test_a_snapshot_goes_on_where_it_was_taken(program: Program) -> None:
     saved = state.snapshot()
     assert isinstance(saved, bytes) and state.snapshot() == saved
     rest = x[..., 12:]
-    expected = whole(state, rest)
+    expected = play_whole(state, rest)
     other = program.spawn()
     other.step(noise(4, 5))
     for target in (state, other):
         target.restore(saved)
         assert target.snapshot() == saved
-        assert all(map(equal, expected, whole(target, rest)))
+        assert all(map(are_bit_identical, expected, play_whole(target, rest)))
 
 
-def test_a_snapshot_of_an_ended_stream(program: Program) -> None:
+def test_a_snapshot_keeps_whether_the_stream_has_ended(program: Program) -> None:
     """It stays ended; and one from before the end opens it again."""
     state = program.spawn()
     state.step(noise(4))
@@ -353,7 +348,7 @@ def test_a_snapshot_of_an_ended_stream(program: Program) -> None:
     with pytest.raises(InputError, match="has ended"):
         other.step(noise(4))
     other.restore(before)
-    assert all(map(equal, ended, other.flush(noise(2, 1))))
+    assert all(map(are_bit_identical, ended, other.flush(noise(2, 1))))
 
 
 def test_foreign_snapshots_are_refused(program: Program) -> None:
@@ -403,7 +398,7 @@ def test_snapshots_differ_by_the_initial_state(program: Program) -> None:
 def test_states_of_one_program_are_independent(program: Program) -> None:
     """Interleaved, each gives what it gives alone."""
     recordings = [noise(frames, seed) for seed, frames in enumerate((24, 17, 33))]
-    alone = [whole(program.spawn(), x) for x in recordings]
+    alone = [play_whole(program.spawn(), x) for x in recordings]
     states = [program.spawn() for _ in recordings]
     together: list[list[dict[str, Array]]] = [[] for _ in recordings]
     for number in range(9):
@@ -415,7 +410,7 @@ def test_states_of_one_program_are_independent(program: Program) -> None:
                 rest = x[..., len(parts) * PULSE :]
                 results.extend(state.flush(rest if rest.shape[-1] else None))
     for expected, results in zip(alone, together):
-        assert len(expected) == len(results) and all(map(equal, expected, results))
+        assert len(expected) == len(results) and all(map(are_bit_identical, expected, results))
 
 
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")

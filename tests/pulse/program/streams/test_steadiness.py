@@ -69,7 +69,7 @@ def test_a_step_wakes_no_garbage_collector() -> None:
 
 
 def test_the_collector_is_woken_by_cycles() -> None:
-    """What the test above would see if a step kept as little as one list with itself in it."""
+    """If a step made one cycle, the test above would fail."""
     with collections() as generations:
         for _ in range(STEPS):
             cycle: list[object] = []
@@ -78,7 +78,7 @@ def test_the_collector_is_woken_by_cycles() -> None:
 
 
 def trace_memory(steps: int, step: object) -> tuple[int, int]:
-    """Bytes that Python holds more after so many steps, and the most that it held at once above the beginning."""
+    """Return the bytes that Python holds more after ``steps`` calls than before, and at most during them."""
     assert callable(step)
     tracemalloc.start()
     try:
@@ -94,7 +94,7 @@ def trace_memory(steps: int, step: object) -> tuple[int, int]:
 
 
 def test_the_machine_allocates_nothing() -> None:
-    """No byte while it runs, nor after it. The range and its number are the test's own."""
+    """Neither while it runs nor after it; the few bytes are the loop of this test."""
     state = warm_state()
     lasting, peak = trace_memory(1000, lambda: state.run_machine())
     assert lasting <= 64 and peak <= 512
@@ -109,7 +109,7 @@ def test_a_step_takes_the_outputs_and_no_more() -> None:
     assert peak <= outputs + 2048
 
 
-def test_blocks_do_not_grow() -> None:
+def test_steps_leave_no_blocks_of_the_allocator() -> None:
     state, x = warm_state(), pulse()
     before = sys.getallocatedblocks()
     for _ in range(STEPS):

@@ -25,7 +25,7 @@ def rows_of(builder: ModelBuilder, *outputs: object, pulse: int = 4) -> list[Emi
     return list(NativeProgram(pulsify(builder.model(*outputs), pulse=pulse)).instructions)  # type: ignore[arg-type]
 
 
-def one(rows: list[Emitted], kernel: str) -> Cost:
+def cost_of_the_only(rows: list[Emitted], kernel: str) -> Cost:
     (row,) = (row for row in rows if row.kernel == kernel)
     return cost_of(row)
 
@@ -39,22 +39,22 @@ def test_every_kernel_runs_a_declared_instruction() -> None:
             assert name in lanes or name == kernel.instruction.in_form(kernel.instruction.kernel, kernel.form)
 
 
-def test_a_convolution() -> None:
+def test_the_cost_of_a_convolution_is_that_counted_by_hand() -> None:
     """Of 8 to 6 channels, 3 taps, 4 frames: the weights are padded to a panel of 16 columns."""
     builder = ModelBuilder(x="1,8,T")
     rows = rows_of(
         builder, builder.conv(builder.pad(builder["x"], (2, 0), name="pad"), 3, out=6, name="conv")
     )
-    cost = one(rows, "product")
+    cost = cost_of_the_only(rows, "product")
     assert cost.multiply_adds == 4 * 3 * 8 * 6
     tables = 8 * (4 + 4 + 1)  # rows of x and of y; the three taps are one run of 24 in memory
     assert cost.weights == 4 * (3 * 8 * 16 + 6) + tables
     assert cost.state == 4 * 8 * (4 + 2)
     assert cost.arena == 4 * 4 * 6
     assert cost.bytes == cost.weights + cost.state + cost.arena
-    moved = one(rows, "move")
+    moved = cost_of_the_only(rows, "move")
     assert (moved.weights, moved.state, moved.arena) == (0, 2 * 2 * 8 * 4, 0)
-    assert one(rows, "tick") == Cost(state=2 * 16)
+    assert cost_of_the_only(rows, "tick") == Cost(state=2 * 16)
 
 
 def test_repeated_elements_count_once() -> None:
@@ -70,8 +70,7 @@ def test_repeated_elements_count_once() -> None:
     assert cost_of(row) == Cost(weights=32, arena=128)
 
 
-def test_rows_together() -> None:
-    """Times, shares and costs add up."""
+def test_times_shares_and_costs_of_rows_add_up() -> None:
     cost = Cost(weights=100, arena=28, multiply_adds=64)
     rows = (
         ProfileRow("a", "Conv", "product", 1e-6, 0.5, cost),
@@ -88,7 +87,7 @@ def test_rows_together() -> None:
     assert list(profile) == list(rows) and len(profile) == 3
 
 
-def test_reading_the_clock_is_in_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_for_reading_the_clock_is_in_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a clock of 1 GHz whose reading takes 40 ns: rows take 60, 160, 260 ... ns, and more in one round of ten."""
     builder = ModelBuilder(x="1,64,T")
     rows = rows_of(builder, builder.conv(builder["x"], 5, out=64, name="conv"), pulse=16)

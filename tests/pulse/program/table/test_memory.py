@@ -58,8 +58,7 @@ def test_the_arena_holds_all_buffers_alive_at_one_moment(lifetimes: list[tuple[i
     assert plan(apart) == max(align(buffer.size) for buffer in apart)
 
 
-def test_touch_widens_a_lifetime() -> None:
-    """From the first instruction to the last."""
+def test_a_lifetime_is_from_the_first_instruction_to_the_last() -> None:
     buffer = Buffer(Region.ARENA, 4)
     assert buffer.first > buffer.last
     for instruction in (5, 3, 9, 4):
@@ -67,7 +66,7 @@ def test_touch_widens_a_lifetime() -> None:
     assert (buffer.first, buffer.last) == (3, 9)
 
 
-def test_equal_bytes_are_kept_once_only_where_they_may_be() -> None:
+def test_equal_weights_are_kept_once_and_equal_states_are_not() -> None:
     """Weights are shared, state is not; every run is aligned."""
     image = Image(Region.WEIGHTS)
     array_of_ones = np.ones(5, np.float32)
