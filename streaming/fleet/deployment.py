@@ -66,14 +66,14 @@ class Deployment:
                 raise InputError(f"url = {self.url!r}: only {{host}} and {{port}} are put in") from None
 
     def address(self, host: str, port: int) -> str:
-        """The address at which clients reach a worker."""
+        """Return the address at which clients reach a worker."""
         if self.url:
             return self.url.format(host=host, port=port)
         name = f"[{host}]" if ":" in host else host
         return f"ws{'s' if self.server.certificate else ''}://{name}:{port}"
 
 
-OWN = {each.name for each in fields(Deployment)} - {"server"}
+OWN = {field.name for field in fields(Deployment)} - {"server"}
 
 
 def read_deployment(path: Path) -> Deployment:
@@ -93,7 +93,7 @@ def read_deployment(path: Path) -> Deployment:
 
 
 def _check_types(table: dict[str, Any]) -> dict[str, Any]:
-    kinds = {each.name: each.type for each in fields(Deployment)}
+    kinds = {field.name: field.type for field in fields(Deployment)}
     entries: dict[str, Any] = {}
     for key, value in table.items():
         if key not in OWN:

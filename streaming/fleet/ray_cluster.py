@@ -136,7 +136,7 @@ class WorkerActor:
         return None if self._worker is None else self._worker.status()
 
     def set_table(self, table: FleetTable) -> None:
-        self._holders.know([each.name for each in table.holders])
+        self._holders.know([holder.name for holder in table.holders])
         if table.number > self._table.number:
             self._table = table
         if self._worker is not None:
@@ -154,7 +154,7 @@ class WorkerActor:
             self._worker.stop()
 
     def process(self) -> int:
-        """The process id."""
+        """Return the process id."""
         return os.getpid()
 
 
@@ -172,11 +172,11 @@ class RayCluster:
         self._begins: dict[str, Any] = {}
 
     def nodes(self) -> list[ClusterNode]:
-        """The machines present now."""
+        """Return the machines present now."""
         return [
-            ClusterNode(each["NodeID"], each["NodeManagerAddress"], each["Resources"].get("CPU", 0.0))
-            for each in ray.nodes()
-            if each["Alive"]
+            ClusterNode(node["NodeID"], node["NodeManagerAddress"], node["Resources"].get("CPU", 0.0))
+            for node in ray.nodes()
+            if node["Alive"]
         ]
 
     def start_worker(self, name: str, node: ClusterNode, deployment: Deployment) -> None:

@@ -83,7 +83,7 @@ class Fleet:
 
     def deploy(self, deployment: Deployment, opener: Opener) -> None:
         """Start a fleet, or add a version to it. Raises InputError."""
-        hosts = {each["NodeManagerAddress"] for each in ray.nodes() if each["Alive"]}
+        hosts = {node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
         if len(hosts) > 1 and deployment.server.host.startswith(LOOPBACK):
             raise InputError(
                 f"host = {deployment.server.host!r}: clients do not reach the workers on {len(hosts)} machines there; "
@@ -172,7 +172,9 @@ class Fleet:
 def _table_of(namespace: str) -> FleetTable:
     """Return the newest table of existing members, for a control that restarts."""
     actors: list[Any] = list_named_actors(all_namespaces=True)
-    names = [each["name"] for each in actors if each["namespace"] == namespace and each["name"] != CONTROL]
+    names = [
+        actor["name"] for actor in actors if actor["namespace"] == namespace and actor["name"] != CONTROL
+    ]
     answers = ask_actors(Actors(namespace).of(names), "table", (), MEMBER_TIMEOUT_S)
-    tables = [each for each in answers.values() if not isinstance(each, Lost)]
-    return max(tables, key=lambda each: each.number, default=FleetTable())
+    tables = [table for table in answers.values() if not isinstance(table, Lost)]
+    return max(tables, key=lambda table: table.number, default=FleetTable())
