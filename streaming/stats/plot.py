@@ -38,10 +38,10 @@ TITLE_SIZE, TITLE_MARGIN = 11, 0.01
 LABEL_SIZE, LABEL_GAP = 8, 0.015
 MIN_AXES_SHARE = 0.8
 """The least part of the picture's width for the axes."""
-MAX_CLASSES = 60
+MAX_BARS = 60
 """The most bars of a histogram."""
-MIN_CLASS_WIDTH = 0.05
-"""The least width of a class, as a logarithm: several buckets of a Latency, or classes would be empty in turn."""
+MIN_BAR_WIDTH = 0.05
+"""The least width of a bar, as a logarithm. It spans several buckets of a Latency, so that no bar is always empty."""
 DPI = 150
 
 
@@ -170,9 +170,7 @@ def _histogram(axes: "Axes", stats: Stats) -> None:
         axes.set_yticks([])
         return
     [whole] = latency.histogram(1)
-    bins = latency.histogram(
-        max(1, min(MAX_CLASSES, int(np.log(whole.to_s / whole.from_s) / MIN_CLASS_WIDTH)))
-    )
+    bins = latency.histogram(max(1, min(MAX_BARS, int(np.log(whole.to_s / whole.from_s) / MIN_BAR_WIDTH))))
     edges = np.array([bins[0].from_s, *(each.to_s for each in bins)]) * 1e3
     counts = np.array([each.count for each in bins], float)
     axes.set_xscale("log")

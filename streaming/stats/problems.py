@@ -52,7 +52,7 @@ class Problem:
 
 
 def group_count(counters: Counters, name: str) -> int:
-    """The sum of a group of counters. It adds frames to pulses, so it only shows whether problems occurred."""
+    """Return the sum of a group of counters. It adds frames to pulses, so it only shows whether problems occurred."""
     return sum(getattr(counters, field) for field in GROUPS[name])
 
 
@@ -174,7 +174,7 @@ def _xruns(setup: Setup, statistics: StatisticsSummary) -> Problem:
 
 
 def _quiet(setup: Setup) -> str:
-    """The remedy if other work delays the engine."""
+    """Return the remedy if other work delays the engine."""
     priority = next((setting for setting in setup.realtime_settings if setting.name == "priority"), None)
     if priority is None:
         return f"{spell('priority', 70)} keeps other programs from interrupting it; so does less other work"

@@ -86,7 +86,7 @@ class _Reader:
         self.intervals: list[IntervalStatistics] = []
         self.since_start: Any = None
         self.summary: SummaryLine | None = None
-        self.classes: Counter[int] = Counter()
+        self.bucket_counts: Counter[int] = Counter()
         self.total_ns = self.max_ns = 0
         self.cut = False
 
@@ -183,7 +183,7 @@ class _Reader:
         times = self.decode(HistogramLine, line.get("times"), number)
         self.possible(times, number)
         for ns, count in times.classes:
-            self.classes[ns] += count
+            self.bucket_counts[ns] += count
         self.total_ns += times.total_ns
         self.max_ns = max(self.max_ns, times.max_ns)
 
@@ -196,7 +196,7 @@ class _Reader:
         """Return the statistics of a run whose file has no summary."""
         statistics = self.decode(StatisticsSummary, self.since_start, number)
         total = HistogramLine(
-            tuple(self.classes.items()), self.total_ns, self.max_ns, statistics.counters.missed
+            tuple(self.bucket_counts.items()), self.total_ns, self.max_ns, statistics.counters.missed
         )
         notes = tuple(note for interval in self.intervals for note in interval.events)
         where = "in the middle of a line" if self.cut else "without a summary"

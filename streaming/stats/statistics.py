@@ -177,7 +177,7 @@ class LiveStatistics:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The summary as a dictionary, for JSON."""
+        """Return the summary as a dictionary, for JSON."""
         return asdict(self.summary())
 
 

@@ -31,7 +31,7 @@ def fit_title(parts: Sequence[str], width_points: float, size: float, weight: st
 
 
 def width_points(text: str, size: float) -> float:
-    """The width of a line of text."""
+    """Return the width of a line of text."""
     return _width(text, FontProperties(size=size))
 
 
@@ -70,11 +70,11 @@ class _Font:
         self._width = width_points
 
     def fits(self, text: str) -> bool:
-        """Whether the text fits on a line."""
+        """Return whether the text fits on a line."""
         return SPARE * _width(text, self._properties) <= self._width
 
     def count(self, text: str, end: str = "") -> int:
-        """The number of characters of a text that fit on a line, followed by ``end``."""
+        """Return the number of characters of a text that fit on a line, followed by ``end``."""
         return bisect_left(range(len(text)), True, key=lambda at: not self.fits(text[: at + 1] + end))
 
     def lines(self, text: str) -> Iterator[str]:

@@ -42,8 +42,8 @@ SETUP = Setup(
 
 def copy(latency: Latency) -> Latency:
     """As it is now."""
-    return Latency.of_classes(
-        latency.classes(), latency.total_ns, latency.max_ns, latency.missed, latency.deadline_s
+    return Latency.of_bucket_counts(
+        latency.bucket_counts(), latency.total_ns, latency.max_ns, latency.missed, latency.deadline_s
     )
 
 
