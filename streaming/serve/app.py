@@ -92,7 +92,7 @@ def make_app(service: Service) -> Starlette:
 
 
 def _web_forms(service: Service) -> list[tuple[HostedModel, Path]]:
-    """The models that browsers can run, with the folders of their WebAssembly modules."""
+    """Return the models that browsers can run, with the folders of their WebAssembly modules."""
     return [(model, model.settings.web) for model in service.models if model.settings.web]
 
 

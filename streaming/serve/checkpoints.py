@@ -79,7 +79,7 @@ class Checkpoint:
 
 
 def _messages(data: bytes) -> Iterator[bytes]:
-    """The messages that lie in a row, each behind its length. Raises ValueError, struct.error."""
+    """Yield consecutive messages, each preceded by its length. Raises ValueError, struct.error."""
     at = 0
     while at < len(data):
         (size,) = LENGTH.unpack_from(data, at)
@@ -168,7 +168,7 @@ class CheckpointFolder(NotCopyable):
         return count, failed
 
     def _files(self, name: str) -> list[Path]:
-        """The files of a stream, newest last."""
+        """Return the files of a stream, newest last."""
         if not CHECKPOINT_NAME.fullmatch(name):
             raise ProtocolError("resume", "no checkpoint has such a name", "begin a new stream")
         return sorted(self._path.glob(f"{name}-*{SUFFIX}"))

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 
 def allows_origin(origin: str | None, host: str, allowed: Collection[str]) -> bool:
-    """Whether a request may come from an origin.
+    """Return whether a request may come from an origin.
 
     origin   the header Origin; None if there is none
     host     the header Host
@@ -24,7 +24,7 @@ def allows_origin(origin: str | None, host: str, allowed: Collection[str]) -> bo
 
 
 def _is_sure(name: str) -> bool:
-    """Whether a host is localhost or an IP address, which no other site can redirect."""
+    """Return whether a host is localhost or an IP address, which no other site can redirect."""
     if name == "localhost":
         return True
     try:

@@ -17,10 +17,10 @@ th:first-child, td:first-child { text-align: left }
 
 
 def status_dict(service: "Service") -> dict[str, Any]:
-    """The status for JSON: models, threads, connections, counts."""
+    """Return the status for JSON: models, threads, connections, counts."""
     return {
         "draining": service.admission.draining,
-        "seconds": round(time.time() - service.began, 1),
+        "seconds": round(time.time() - service.began_s, 1),
         "loop": round(service.admission.loop_part, 4),
         "threads": [round(service.admission.load(worker), 4) for worker in service.workers],
         "budget": service.settings.budget,
@@ -40,7 +40,7 @@ def status_dict(service: "Service") -> dict[str, Any]:
 
 
 def status_page(service: "Service") -> str:
-    """The status as a page that reloads itself every two seconds."""
+    """Return the status as a page that reloads itself every two seconds."""
     status = status_dict(service)
     models = [
         [

@@ -180,7 +180,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
 
 
 def protocol_of(socket: WebSocket) -> StreamProtocol:
-    """The protocol under a WebSocket that ``Server`` has accepted."""
+    """Return the protocol under a WebSocket that ``Server`` has accepted."""
     return socket.scope["extensions"][EXTENSION]
 
 

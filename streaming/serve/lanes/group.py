@@ -61,7 +61,7 @@ class LaneGroup(NotCopyable):
         self.cost = StepCost(self._measure(count))
 
     def due_ns(self) -> int:
-        """The time at which to step the pulses that are ready."""
+        """Return the time at which to step the pulses that are ready."""
         if len(self.ready) >= self.open:
             return 0
         wait_ns = self.gather_ns * min(self.open, FULL) // FULL

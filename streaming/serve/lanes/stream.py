@@ -307,7 +307,7 @@ class LaneStream(NotCopyable):
 
 
 def _microseconds(step: TurnTimes | None) -> tuple[int, int]:
-    """How long pulses waited, and how long their steps took, in microseconds."""
+    """Return how long pulses waited, and how long their steps took, in microseconds."""
     if step is None:
         return 0, 0
     return (step.started_ns - step.arrived_ns) // 1000, (step.ended_ns - step.started_ns) // 1000
