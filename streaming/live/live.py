@@ -252,7 +252,7 @@ class VirtualClockHost(Host, Protocol):
     """A host with a virtual clock; it does the work that threads do for other hosts."""
 
     def now_ns(self) -> int:
-        """The time in ns."""
+        """Return the time in ns."""
         ...
 
     def attach(self, pipeline: Pipeline, look: Callable[[], None]) -> None:

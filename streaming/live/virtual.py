@@ -106,7 +106,7 @@ class VirtualHost:
         self._source().finish()
 
     def now_ns(self) -> int:
-        """The time of the virtual clock in ns."""
+        """Return the time of the virtual clock in ns."""
         return self._ns
 
     def set_ns(self, ns: int) -> None:
@@ -170,7 +170,7 @@ class VirtualHost:
         return self.devices[endpoint.index]
 
     def _list(self) -> list[Device]:
-        """The devices that are present; the first of each kind is the default."""
+        """Return the devices that are present; the first of each kind is the default."""
         there = [(number, device) for number, device in enumerate(self.devices) if device.present]
         first_input = next((number for number, device in there if device.inputs), None)
         plays = next((number for number, device in there if device.outputs), None)
@@ -193,7 +193,7 @@ class VirtualHost:
         ]
 
     def _source(self) -> VirtualStream:
-        """The input stream. If it is closed, it still has the duration of a block."""
+        """Return the input stream. If it is closed, it still has the duration of a block."""
         if self._last is None:
             raise InputError("no virtual device is open: begin a live run on this host")
         return self._last

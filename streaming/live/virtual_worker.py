@@ -16,7 +16,7 @@ class VirtualClock(Protocol):
     compute_s: float
 
     def now_ns(self) -> int:
-        """The time in ns."""
+        """Return the time in ns."""
         ...
 
     def set_ns(self, ns: int) -> None: ...
@@ -55,7 +55,7 @@ class VirtualWorker(NotCopyable):
             self.due_ns = max(self._clock.now_ns(), self._free_ns)
 
     def step(self) -> None:
-        """At ``due_ns``: finish the pulse under way and start the next."""
+        """Finish the pulse in flight and start the next; called at ``due_ns``."""
         if self._in_flight:
             self._in_flight = False
             self._pipeline.run_pulse()
@@ -70,7 +70,7 @@ class VirtualWorker(NotCopyable):
             self.due_ns = None
 
     def _pump(self, address: int) -> None:
-        """The pump for a callback that computes."""
+        """Run all complete pulses for a callback that computes."""
         self._clock.set_ns(max(self._free_ns, self._clock.now_ns()))
         while self._pipeline.take_pulse():
             self._clock.set_ns(self._clock.now_ns() + round(self._clock.compute_s * 1e9))

@@ -107,7 +107,7 @@ def test_no_frame_is_lost_on_the_way():
         pulses = live.statistics().counters.pulses
         frames_in = (
             44100 * 10 - pipeline.resamplers.inward[0].delay_frames
-        ) * 160 / 441 + pipeline.schedule.preroll
+        ) * 160 / 441 + pipeline.schedule.preroll_model_frames
         assert pulses == int(np.ceil(frames_in)) // 160
 
 

@@ -64,10 +64,10 @@ def test_with_resampling_the_delay_suits_the_blocks(device_hz, hz, pulse, block,
     period = lcm(device_hz * pulse // gcd(device_hz * pulse, hz), block)
     period += ahead_in + (ahead_out + 2 * pulse) * device_hz // hz + 2 * block
     blocks = min(period // block, 3000)
-    least = needed_silence(course, schedule.preroll, blocks)
-    assert schedule.frames - schedule.preroll_frames >= least
+    least = needed_silence(course, schedule.preroll_model_frames, blocks)
+    assert schedule.frames - schedule.preroll_device_frames >= least
     if blocks == period // block:
-        assert schedule.frames - schedule.preroll_frames == least
+        assert schedule.frames - schedule.preroll_device_frames == least
     assert schedule.frames <= course.schedule(None, True).frames - block
 
 
@@ -75,7 +75,7 @@ def test_a_very_long_period_has_a_bound(monkeypatch):
     """It is no less than what is needed, and less than a pulse more."""
     courses = [Timing(pulse, 100, 16000, 44100, 44100, 88, 32) for pulse in (16, 99, 160)]
     exact = [course.schedule(None, False).frames for course in courses]
-    monkeypatch.setattr(schedule, "MAX_PERIOD", 0)
+    monkeypatch.setattr(schedule, "MAX_PERIOD_STEPS", 0)
     for course, frames in zip(courses, exact):
         bound = course.schedule(None, False).frames
         assert frames <= bound <= frames + course.in_device_frames(course.pulse_frames) + 2
