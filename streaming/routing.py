@@ -46,13 +46,13 @@ class Route:
 
 
 def split_channel(place: str) -> tuple[str, int | None]:
-    """A place, and the number after its last colon."""
+    """Return a place, and the number after its last colon."""
     match = _CHANNEL.fullmatch(place)
     return (match[1], int(match[2])) if match else (place, None)
 
 
 def parse_routes(texts: Sequence[str], program: Program) -> dict[str, Route]:
-    """Routes by input, from text. Raises InputError: no such input, or one that is named twice."""
+    """Return routes by input, from text. Raises InputError: no such input, or one that is named twice."""
     routes: dict[str, Route] = {}
     for route in map(Route.parse, texts):
         if route.name not in [port.name for port in program.inputs]:
@@ -69,7 +69,7 @@ def parse_routes(texts: Sequence[str], program: Program) -> dict[str, Route]:
 
 
 def sound_inputs(program: Program) -> list[Port]:
-    """The inputs of sound, f32, of one value a frame, in the model's order.
+    """Return the inputs of sound, f32, of one value a frame, in the model's order.
 
     Raises InputError: they have several rates
     """
@@ -84,14 +84,14 @@ def sound_inputs(program: Program) -> list[Port]:
 
 
 def is_playable(port: Port, source: Port) -> bool:
-    """Whether an output is sound at the rate of the input."""
+    """Return whether an output is sound at the rate of the input."""
     return port.is_sound and port.rate == source.rate
 
 
 def channels_in_order(
     title: str, names: Sequence[str], place: str, channels: int, way: str | None = None
 ) -> dict[str, Channels]:
-    """One channel of a sound for each input, in their order.
+    """Return one channel of a sound for each input, in their order.
 
     way     an alternative to suggest to the user
     Raises  InputError: the numbers of channels and inputs differ

@@ -76,7 +76,7 @@ class WarmReport(Report):
     seconds: float
 
     def sections(self) -> list[Section]:
-        """The folder, and what was compiled, the longest first."""
+        """Return the folder, and what was compiled, the longest first."""
         took = [f"{name} {duration(took_s)}" for name, took_s in self.compiled_s.items()]
         text = str(len(took))
         if took:
@@ -87,7 +87,7 @@ class WarmReport(Report):
 
 
 def kernel_names() -> list[str]:
-    """All that is compiled: kernels, those of plugins too, and the machine's entry points."""
+    """Return all that is compiled: kernels, those of plugins too, and the machine's entry points."""
     load_plugins(GROUP)
     return [*KERNELS, *ENTRIES]
 
@@ -261,12 +261,12 @@ def serve_requests() -> None:
 
 
 def is_python() -> bool:
-    """Whether ``sys.executable`` is an interpreter: where Python is a part of a program, it may be that, or nothing."""
+    """Return whether ``sys.executable`` is an interpreter; if Python is embedded, it may be the program, or empty."""
     return bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
 def why_not_kept() -> str | None:
-    """The reason why compiled functions would not be kept on the disk, or None."""
+    """Return the reason why compiled functions would not be kept on the disk, or None."""
     folder = cache_location().folder
     return cannot_keep(folder) if folder else "no folder"
 
@@ -282,7 +282,7 @@ def function_of(name: str) -> CompiledFunction:
 
 
 def _module_of(name: str) -> str:
-    """The module that declares the function of a name."""
+    """Return the module that declares the function of a name."""
     return function_of(name).function.__module__
 
 

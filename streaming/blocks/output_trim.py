@@ -107,7 +107,7 @@ class OutputTrim:
             raise InputError(f"{names}: unknown in a stream of 0 frames; push some first")
 
     def final_outputs(self) -> dict[str, Array]:
-        """The outputs that do not stream, known when the stream has ended."""
+        """Return the outputs that do not stream, known when the stream has ended."""
         return {port.name: self._whole(port) for port in self._final}
 
     def silent_outputs(self) -> dict[str, Array]:
@@ -120,19 +120,19 @@ class OutputTrim:
         return [array.shape[self._unsure[name].axis or 0] for name, array in self._kept.items()]
 
     def dump(self) -> list[bytes]:
-        """The frames that are held back, then the outputs that do not stream, if a pulse has run."""
+        """Return the frames that are held back, then the outputs that do not stream, if a pulse has run."""
         last = [self._last[port.name].tobytes() for port in self._final if self._last]
         return [*(array.tobytes() for array in self._kept.values()), *last]
 
     def nbytes(self, kept_frames: Sequence[int]) -> list[list[int]]:
-        """The sizes that ``dump`` may give where this many frames are held back: before the first pulse, and after."""
+        """Return the sizes that ``dump`` may give with this many held frames: before the first pulse, and after."""
         sizes = [
             _nbytes(_shape(port, frames), port) for port, frames in zip(self._unsure.values(), kept_frames)
         ]
         return [sizes, sizes + [_nbytes(port.shape, port) for port in self._final]]
 
     def load(self, sent: Sequence[int], kept_frames: Sequence[int], chunks: Sequence[bytes]) -> None:
-        """The reverse of ``sent_frames``, ``held_frames`` and ``dump``; the clock has ``pulses`` and ``end``."""
+        """Restore ``sent_frames``, ``held_frames`` and the bytes of ``dump``; the clock has ``pulses`` and ``end``."""
         self._sent, self._plain_pulses = dict(zip(self._sent, sent)), 0
         for port, frames, chunk in zip(self._unsure.values(), kept_frames, chunks):
             frames_kept = np.frombuffer(chunk, port.dtype).reshape(_shape(port, frames))
@@ -156,12 +156,12 @@ class OutputTrim:
         return array
 
     def _total(self, port: Port) -> int:
-        """The number of frames of an output known to exist, given the input so far."""
+        """Return the number of frames of an output known to exist, given the input so far."""
         frames = self.pulses * self.program.pulse if self.end is None else self.end
         return max(0, port.length.eval({self.program.model.symbol: frames}))
 
     def _whole(self, port: Port) -> Array:
-        """An output that does not stream: all of it, or its last frames if it has an axis of time."""
+        """Return an output that does not stream: all of it, or its last frames if it has an axis of time."""
         value = self._last[port.name].copy()
         if port.axis is None:
             return value
@@ -181,7 +181,7 @@ class _Layout(NamedTuple):
 
     @classmethod
     def of(cls, port: Port) -> "_Layout":
-        """The form of a port."""
+        """Return the form of a port."""
         axis, shape = port.axis or 0, port.shape
         axes = (slice(None),) * axis
         return cls(port.name, port.delay, port.frames, shape[:axis], shape[axis + 1 :], port.dtype, axes)
@@ -209,7 +209,7 @@ class _Gathered:
 
 
 def _surely_there(port: Port, program: Executable) -> bool:
-    """Whether every frame after the delay exists, whatever the length of the stream."""
+    """Return whether every frame after the delay exists, whatever the length of the stream."""
     sure = lag(port.length, port.rate, program.model.symbol, program.pulse)
     return sure is not None and sure <= port.delay and most_frames(port.length) == FAR
 

@@ -51,7 +51,7 @@ Matrix = NDArray[np.float32]
 
 
 def fourier() -> Matrix:
-    """An orthonormal real Fourier basis under a sine window, [2 * BINS, 1, WINDOW].
+    """Return an orthonormal real Fourier basis under a sine window, [2 * BINS, 1, WINDOW].
 
     Rows are BINS cosines, then BINS sines; the first sine row holds the Nyquist cosine, which has no partner.
     The window, applied on the way in and on the way out, adds up to 1 at an overlap of one half.
@@ -67,7 +67,7 @@ def fourier() -> Matrix:
 
 
 def band_centres() -> NDArray[np.float64]:
-    """Bins at which bands have their peak: equally spaced up to LINEAR_BINS, wider and wider above."""
+    """Return bins at which bands have their peak: equally spaced up to LINEAR_BINS, wider and wider above."""
     centres = [0.0]
     while centres[-1] < BINS - 1:
         centres.append(centres[-1] + BAND_BINS + max(0.0, centres[-1] - LINEAR_BINS) * BAND_GROWTH)
@@ -75,7 +75,7 @@ def band_centres() -> NDArray[np.float64]:
 
 
 def bands() -> tuple[Matrix, Matrix]:
-    """Overlapping triangles as 1x1 kernels: bins to band means [B, BINS, 1], bands to bins [BINS, B, 1]."""
+    """Return overlapping triangles as 1x1 kernels: bins to band means [B, BINS, 1], bands to bins [BINS, B, 1]."""
     centres = band_centres()
     spread = np.stack([np.interp(np.arange(BINS), centres, peak) for peak in np.eye(len(centres))], axis=1)
     mean = spread.T / spread.T.sum(axis=1, keepdims=True)
@@ -90,20 +90,20 @@ class NodeCollector:
         self.constants: list[onnx.TensorProto] = []
 
     def constant(self, name: str, value: NDArray[np.float32] | float | Sequence[int]) -> str:
-        """An initializer: f32, or int64 where ``value`` is a sequence of integers."""
+        """Return an initializer: f32, or int64 where ``value`` is a sequence of integers."""
         dtype = np.int64 if isinstance(value, Sequence) else np.float32
         self.constants.append(numpy_helper.from_array(np.asarray(value, dtype), name))
         return name
 
     def node(self, op: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
-        """One operator with one output."""
+        """Return one operator with one output."""
         self.nodes.append(
             helper.make_node(op, list(inputs), [output], output, None, None, None, **attributes)
         )
         return output
 
     def model(self, name: str, output: str, frames: str | None) -> onnx.ModelProto:
-        """The whole: ``audio`` [1, T] to an output [1, frames], f32."""
+        """Return the whole: ``audio`` [1, T] to an output [1, frames], f32."""
         audio = helper.make_tensor_value_info("audio", TensorProto.FLOAT, [1, "T"])
         result = helper.make_tensor_value_info(output, TensorProto.FLOAT, [1, frames])
         body = helper.make_graph(self.nodes, name, [audio], [result], self.constants)
@@ -121,7 +121,7 @@ class NodeCollector:
 
 
 def noise_floor(graph: NodeCollector, power: str, tenths: int = 10) -> str:
-    """The noise power [1, B, frames]: the minimum of the smoothed power over this many tenths of a second."""
+    """Return the noise power [1, B, frames]: the minimum of the smoothed power over this many tenths of a second."""
     loud, quiet = graph.constant("loud", LOUD), graph.constant("minus_loud", -LOUD)
     smooth = graph.past("AveragePool", power, FLOOR_SMOOTHING_FRAMES, loud, "smooth_power")
     negated = graph.node("Mul", [smooth, graph.constant("minus_one", -1.0)], "negated_power")
@@ -132,7 +132,7 @@ def noise_floor(graph: NodeCollector, power: str, tenths: int = 10) -> str:
 
 
 def gain(graph: NodeCollector, power: str, noise: str) -> str:
-    """The gain of each band, MIN_GAIN..1: a Wiener gain whose speech power leans on the last few frames.
+    """Return the gain of each band, MIN_GAIN..1: a Wiener gain whose speech power leans on the last few frames.
 
     A first estimate weighs each frame's speech against noise; averaged over SPEECH_FRAMES it is the steadier
     estimate from which the gain is taken, so single noisy frames do not ring as tones.
@@ -155,7 +155,7 @@ def gain(graph: NodeCollector, power: str, noise: str) -> str:
 
 
 def denoiser() -> onnx.ModelProto:
-    """The model: ``audio`` [1, T] to ``denoised`` [1, T], f32, 16 kHz, any T >= 1, both aligned in time."""
+    """Return the model: ``audio`` [1, T] to ``denoised`` [1, T], f32, 16 kHz, any T >= 1, both aligned in time."""
     graph = NodeCollector()
     basis = graph.constant("fourier", fourier())
     mean, spread = bands()

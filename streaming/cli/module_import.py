@@ -50,7 +50,7 @@ def read_module_name(path: PurePath) -> ModuleName | None:
 
 
 def import_named(name: ModuleName) -> Any:
-    """The object of that name; it is looked for in the current folder first, or in the folder of the file.
+    """Return the object of that name; it is looked for in the current folder first, or in the folder of the file.
 
     Raises InputError: there is no such module, file or attribute, or the import raises
     """

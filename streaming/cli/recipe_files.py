@@ -43,7 +43,7 @@ def refuse_bad_use(models: Sequence[Path], output: Path | None, embed: Path | No
 def describe_models(
     models: Sequence[Path], folder: Path, hop: int | None = None
 ) -> "tuple[str, Sequence[str], RecipeContext]":
-    """A recipe of models, for a file in a folder: its text, remarks for the user, and its path.
+    """Return a recipe of models, for a file in a folder: its text, remarks for the user, and its path.
 
     hop      samples from one frame to the next, if known
     Raises PulseError

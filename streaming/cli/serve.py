@@ -77,7 +77,7 @@ class ServerOptions:
     ] = None
 
     def apply(self, settings: "ServerSettings", models: Sequence[Path]) -> "ServerSettings":
-        """The settings with these options, and with these models if there are any. Raises InputError."""
+        """Return the settings with these options, and with these models if there are any. Raises InputError."""
         from streaming.serve.settings import ModelSettings, read_tokens
 
         options = {
@@ -145,7 +145,7 @@ def serve(
 
 
 def open_programs(settings: "ServerSettings") -> "list[HostedProgram]":
-    """The models of a server, compiled. Raises PulseError."""
+    """Return the models of a server, compiled. Raises PulseError."""
     from streaming.cli.model import compile_model, open_model
     from streaming.cli.options import ModelOptions
 

@@ -83,7 +83,7 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 
 def _in_main_thread() -> bool:
-    """Whether this is the main thread, the only one in which Python sets and calls signal handlers."""
+    """Return whether this is the main thread, the only one in which Python sets and calls signal handlers."""
     return threading.current_thread() is threading.main_thread()
 
 

@@ -101,7 +101,7 @@ def open_sounds(
 
 
 def _file(route: Route, source: Path | None) -> tuple[Path, int | None]:
-    """The file of a route, and its channel; an existing file whose name ends like a channel takes precedence."""
+    """Return the file and the channel of a route; an existing file whose name ends like a channel has precedence."""
     if route.channel is not None and Path(f"{route.source}:{route.channel}").exists():
         return Path(f"{route.source}:{route.channel}"), None
     if route.source:

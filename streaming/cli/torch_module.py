@@ -41,7 +41,7 @@ class NamedModule:
 def load_module(
     name: ModuleName, options: ModelOptions, chunking: Chunking, reading: Mapping[str, Any]
 ) -> "Loaded":
-    """The model of a module, which proofs then run too. Raises PulseError.
+    """Return the model of a module, which proofs then run too. Raises PulseError.
 
     reading  options of reading a file, of which none may be given
     """
@@ -81,7 +81,7 @@ def refuse_module_options(options: ModelOptions, path: Path | None) -> None:
 
 
 def _read_module(torch: Any, name: ModuleName, value: Any) -> NamedModule:
-    """A module, or what a class or function without required arguments gives. Raises InputError."""
+    """Return a module, or what a class or function without required arguments gives. Raises InputError."""
     is_function = not isinstance(value, torch.nn.Module) and callable(value)
     if is_function:
         value = _call(name, value)
@@ -110,7 +110,7 @@ def _check_keywords(name: ModuleName, keywords: Any) -> dict[str, Any]:
 
 
 def _call(name: ModuleName, maker: Any) -> Any:
-    """The module that a class or a function returns. Raises InputError: it needs arguments, or raises."""
+    """Return the module that a class or a function returns. Raises InputError: it needs arguments, or raises."""
     try:
         parameters = list(inspect.signature(maker).parameters.values())
     except (TypeError, ValueError):  # written in C: the call itself says what it needs
@@ -131,7 +131,7 @@ def _call(name: ModuleName, maker: Any) -> Any:
 
 
 def _read_example(torch: Any, texts: Sequence[str]) -> Any:
-    """Tensors of noise: a tuple, or a dict by name. Raises InputError."""
+    """Return tensors of noise: a tuple, or a dict by name. Raises InputError."""
     pairs = [text.rpartition("=")[::2] for text in texts]
     names = [name.strip() for name, _ in pairs]
     generator = torch.Generator().manual_seed(SEED)
@@ -144,7 +144,7 @@ def _read_example(torch: Any, texts: Sequence[str]) -> Any:
 
 
 def _read_tensor(torch: Any, text: str, generator: Any) -> Any:
-    """A .npy file, or noise of a shape: integers and booleans are 0 and 1. Raises InputError."""
+    """Return a .npy file, or noise of a shape: integers and booleans are 0 and 1. Raises InputError."""
     if text.lower().endswith(".npy"):
         from streaming.sound.frames import read_arrays
 
@@ -166,7 +166,7 @@ def _read_tensor(torch: Any, text: str, generator: Any) -> Any:
 
 
 def _read_dynamic(texts: Sequence[str] | None) -> dict[str, dict[int, str]] | None:
-    """``["x=2:T"]`` as ``from_torch`` takes it; T is the default. Raises InputError."""
+    """Return ``["x=2:T"]`` as ``from_torch`` takes it; T is the default. Raises InputError."""
     if texts is None or list(texts) == ["none"]:
         return None if texts is None else {}
     axes: dict[str, dict[int, str]] = {}

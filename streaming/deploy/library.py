@@ -49,7 +49,7 @@ class BuiltLibrary(Report):
     outcome: str
 
     def sections(self) -> list[Section]:
-        """The library's files and the result of its test vector."""
+        """Return the library's files and the result of its test vector."""
         pairs = [
             ("library", f"{self.deployed.title} as {self.deployed.name}, for {self.target.name}"),
             (
@@ -65,7 +65,7 @@ class BuiltLibrary(Report):
         return [Pairs(pairs)]
 
     def values(self) -> dict[str, Any]:
-        """The values of the report, for JSON."""
+        """Return the values of the report, for JSON."""
         return {
             "name": self.deployed.name,
             "target": self.target.name,
@@ -144,7 +144,7 @@ def _link(
     work: Path,
     result: Path,
 ) -> Path:
-    """The header, the C source as an object, both libraries; the object."""
+    """Return the header, the C source as an object, both libraries; the object."""
     (result / f"{deployed.name}.h").write_text(header(deployed))
     (work / f"{deployed.name}.c").write_text(source(deployed, compiled.symbols))
     shell = work / f"{deployed.name}.o"

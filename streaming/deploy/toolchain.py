@@ -83,7 +83,7 @@ class Toolchain:
 
 
 def find_toolchain(target: Level) -> Toolchain:
-    """The system's tools for a target, or else zig's. Raises CompileError: there are none."""
+    """Return the system's tools for a target, or else zig's. Raises CompileError: there are none."""
     system = GNU.get(target.machine)
     for prefix in [f"{system}-"] * bool(system) + [""] * (target.machine == os.uname().machine):
         for name in ("gcc", "clang", "cc"):

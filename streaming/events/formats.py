@@ -24,7 +24,7 @@ class EventFormat:
         self._source = source
 
     def head(self) -> str:
-        """The text before the first event."""
+        """Return the text before the first event."""
         return ""
 
     def text(self, event: Event, number: int) -> str:
@@ -112,7 +112,7 @@ FORMATS: dict[str, type[EventFormat]] = {
 
 
 def event_format(name: str, word: str) -> type[EventFormat]:
-    """The format of a suffix, without its dot. Raises InputError."""
+    """Return the format of a suffix, without its dot. Raises InputError."""
     try:
         return FORMATS[word.lower()]
     except KeyError:

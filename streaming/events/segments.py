@@ -139,7 +139,7 @@ class Segments(Detector[_State]):
         label: str = "speech",
         starts: bool = False,
     ) -> "Segments":
-        """The rules of ``get_speech_timestamps`` of Silero VAD, without a longest segment.
+        """Return the rules of ``get_speech_timestamps`` of Silero VAD, without a longest segment.
 
         Its silence is counted from the start of one frame to the start of another, so it takes a frame more.
         """
@@ -174,7 +174,7 @@ class Segments(Detector[_State]):
         label: str = "speech",
         starts: bool = False,
     ) -> "Segments":
-        """The rules of the stream of FireRedVAD: the silence that ends a segment belongs to it."""
+        """Return the rules of the stream of FireRedVAD: the silence that ends a segment belongs to it."""
         require_seconds(min_silence_s=min_silence_s)
         clock = FrameClock.of(clock)
         return cls(

@@ -135,7 +135,7 @@ class Flow:
             await self._slots_released.wait()
 
     def errors(self) -> list[BaseException]:
-        """The pending errors of the source; the caller handles them."""
+        """Return the pending errors of the source; the caller handles them."""
         error, self._error = self._error, None
         return [] if error is None else [error]
 
@@ -167,7 +167,7 @@ class Flow:
         return True
 
     def _outputs(self) -> dict[str, Array] | None:
-        """The outputs that are ready; None if there are none. Raises the error that ended the stream."""
+        """Return the outputs that are ready; None if there are none. Raises the error that ended the stream."""
         steps = self._steps
         failure = self._slots.failure  # read before the results: the engine goes on meanwhile
         outputs = steps.take_ready()

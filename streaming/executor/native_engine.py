@@ -175,7 +175,7 @@ class NativeSlots(NotCopyable):
         return slots.listen.call(self.address) - self._collected
 
     def _count_before_fault(self, pulses: int) -> int:
-        """The number of pulses that have run before the first one with a value that has no result."""
+        """Return the number of pulses that have run before the first one with a value that has no result."""
         if not self._packed.call.faults:
             return pulses
         faults = (self._slots[slot].faults for slot in islice(self._order, pulses))

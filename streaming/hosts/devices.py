@@ -55,15 +55,15 @@ class Device:
         return self.inputs > 0 and "monitor" in self.name.casefold()
 
     def as_dict(self) -> dict[str, Any]:
-        """The device, for JSON."""
+        """Return the device, for JSON."""
         return field_values(self) | {"monitor": self.monitor}
 
     def channels(self, kind: DeviceKind) -> int:
-        """The number of channels in a direction."""
+        """Return the number of channels in a direction."""
         return self.inputs if kind == "input" else self.outputs
 
     def latency_s(self, kind: DeviceKind, latency: float | str) -> float:
-        """The latency in seconds, given seconds, ``low`` or ``high``. Raises InputError."""
+        """Return the latency in seconds, given seconds, ``low`` or ``high``. Raises InputError."""
         if not isinstance(latency, str):
             if not 0 <= latency < 10:
                 raise InputError(f"a latency of {latency} s: give 0 to 10 s, low or high")
@@ -84,14 +84,14 @@ class DeviceList(Report):
     devices: Sequence[Device]
 
     def sections(self) -> list[Section]:
-        """A table; there may be none."""
+        """Return a table; there may be none."""
         if not self.devices:
             return [Text(NO_DEVICES)]
         return [Table("devices", COLUMNS, [_row(device) for device in self.devices], (0, 3, 4, 5, 6, 7))]
 
 
 def choose_device(devices: Sequence[Device], kind: DeviceKind, choice: str | int | None) -> Device:
-    """The device that a choice names.
+    """Return the device that a choice names.
 
     choice  an index; a part of ``host api: name``, ignoring case, with preference for a whole name; None for the
             default

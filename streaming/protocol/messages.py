@@ -42,7 +42,7 @@ def read_message(text: str) -> Message:
 
 
 def read_confirmation(message: Message) -> tuple[int, tuple[int, ...]]:
-    """The epoch and the frames of each input of a checkpoint. Raises ProtocolError."""
+    """Return the epoch and the frames of each input of a checkpoint. Raises ProtocolError."""
     epoch, safe = message.get("epoch"), message.get("safe")
     numbers = [epoch, *cast("list[object]", safe)] if isinstance(safe, list) else [None]
     if not all(type(each) is int and each >= 0 for each in numbers):
@@ -112,7 +112,7 @@ class Hello:
         )
 
     def as_message(self) -> Message:
-        """The message of text."""
+        """Return the message of text."""
         fields = {
             "model": self.model,
             "rate": self.rate,

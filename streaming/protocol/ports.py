@@ -72,7 +72,7 @@ class StreamPort:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The port as a dictionary for JSON."""
+        """Return the port as a dictionary for JSON."""
         return {
             "port": self.number,
             "name": self.name,
@@ -85,7 +85,7 @@ class StreamPort:
         }
 
     def frame_bytes(self, format: str) -> int:
-        """The size of a frame, or of a final value, in this format."""
+        """Return the size of a frame, or of a final value, in this format."""
         values = 1
         for size in self.shape:
             values *= 1 if size is None else size
@@ -137,7 +137,7 @@ class StreamPort:
         return any(size != 1 for size in self.shape[: self.axis])
 
     def is_pcm(self, format: str) -> bool:
-        """Whether the port's values are samples of 16 bits in this format."""
+        """Return whether the port's values are samples of 16 bits in this format."""
         return format == "pcm16" and self.kind == "sound"
 
 

@@ -45,7 +45,7 @@ class Benchmark(Report):
     details: bool = False
 
     def sections(self) -> list[Section]:
-        """Percentiles, a histogram, and the profile."""
+        """Return percentiles, a histogram, and the profile."""
         total = self.total
         pairs = [("model", f"{self.opened.title}, {backend_text(self.program)}")]
         pairs += self.opened.pairs(self.program.model)
@@ -77,7 +77,7 @@ class Benchmark(Report):
         ]
 
     def values(self) -> dict[str, Any]:
-        """The values of the report, for JSON."""
+        """Return the values of the report, for JSON."""
         return {
             **self.opened.as_dict(self.program.model),
             "backend": self.program.backend,

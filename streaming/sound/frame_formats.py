@@ -24,11 +24,11 @@ class FrameFormat(Protocol):
     """A format of frames."""
 
     def head(self, frames: int) -> bytes:
-        """The head of a file of this many frames; its length does not depend on the number."""
+        """Return the head of a file of this many frames; its length does not depend on the number."""
         ...
 
     def body(self, frames: Array, number: int) -> bytes:
-        """The bytes of more frames; the first has this number."""
+        """Return the bytes of more frames; the first has this number."""
         ...
 
     def complete(self, part: PartialFile, frames: int) -> PartialFile:

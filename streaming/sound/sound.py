@@ -41,7 +41,7 @@ class Clipping:
             self.peaks = [max(before, new) for before, new in zip(self.peaks, peaks)]
 
     def as_list(self) -> list[dict[str, Any]]:
-        """The clipped channels, for JSON; the peak is None if it is infinite."""
+        """Return the clipped channels, for JSON; the peak is None if it is infinite."""
         return [
             {"channel": channel, "samples": samples, "peak": peak if isfinite(peak) else None}
             for channel, (samples, peak) in enumerate(zip(self.samples, self.peaks))

@@ -197,7 +197,7 @@ class _Feed:
         return np.ascontiguousarray(samples).reshape(sizes)
 
     def _end(self) -> int:
-        """The samples of sound as long as the longest input."""
+        """Return the samples of sound as long as the longest input."""
         sound = next(port for port in self._ports.values() if port.is_sound)
         lasting = [
             ceil(array.shape[self._ports[name].axis or 0] * sound.rate / self._ports[name].rate)
@@ -206,7 +206,7 @@ class _Feed:
         return max([self._hearing.samples_made, *lasting])
 
     def _behind(self) -> dict[str, Array]:
-        """Zeros to pad tables that are shorter than the sound so far."""
+        """Return zeros to pad tables that are shorter than the sound so far."""
         sound = next(port for port in self._ports.values() if port.is_sound)
         symbols = int(self._hearing.samples_made / sound.rate)
         zeros: dict[str, Array] = {}

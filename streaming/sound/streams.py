@@ -187,7 +187,7 @@ def _put(name: str, file: _Descriptor, data: bytes) -> None:
 
 
 def _position(descriptor: int) -> int | None:
-    """The position in a seekable file; None for a pipe, or a file open for appending."""
+    """Return the position in a seekable file; None for a pipe, or a file open for appending."""
     if sys.platform == "win32":
         return None
     import fcntl

@@ -177,7 +177,7 @@ class Target:
 
 
 def event_count(writer: "FramesFile | TableStream | EventsOutput") -> int | None:
-    """The number of events that a writer has found; None if it writes frames."""
+    """Return the number of events that a writer has found; None if it writes frames."""
     return None if isinstance(writer, FramesFile | TableStream) else writer.event_count
 
 
@@ -186,7 +186,7 @@ def _name(path: Path) -> str:
 
 
 def _streamable(sound: SoundFormat | None, word: str) -> str | None:
-    """The name of a format, if it can be written to a pipe; else None."""
+    """Return the name of a format, if it can be written to a pipe; else None."""
     name = word if sound is None else sound.name.lower()
     return name if name in STREAMED else None
 

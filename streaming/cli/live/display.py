@@ -213,7 +213,7 @@ def _others(peaks: tuple[Peak, ...]) -> "Text":
 
 
 def _share(db: float) -> float:
-    """The share of a meter that a level fills."""
+    """Return the share of a meter that a level fills."""
     return 0.0 if isnan(db) else min(max(1 - db / METER_FLOOR_DB, 0.0), 1.0)
 
 

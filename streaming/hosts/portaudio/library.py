@@ -134,7 +134,7 @@ class PortAudioLibrary(NotCopyable):
         self._origin: Path | None = None
 
     def __getattr__(self, name: str) -> Any:
-        """A function of PortAudio, its name without ``Pa_``."""
+        """Return a function of PortAudio, its name without ``Pa_``."""
         functions: dict[str, Any] = self.__dict__.get("_functions", {})
         if name not in functions:
             raise AttributeError(name)
@@ -161,7 +161,7 @@ class PortAudioLibrary(NotCopyable):
 
 
 def library_path() -> str:
-    """The name or file of PortAudio, as sounddevice finds it. Raises DeviceError."""
+    """Return the name or file of PortAudio, as sounddevice finds it. Raises DeviceError."""
     for name in ("portaudio", "bin\\libportaudio-2.dll", "lib/libportaudio.dylib"):
         path = find_library(name)
         if path is not None:
@@ -174,7 +174,7 @@ def library_path() -> str:
 
 
 def _wheel_folders() -> list[Path]:
-    """The folders of PortAudio in the wheel of sounddevice, on systems where it brings one."""
+    """Return the folders of PortAudio in the wheel of sounddevice, on systems where it brings one."""
     spec = PathFinder.find_spec("_sounddevice_data")
     places = [] if spec is None else spec.submodule_search_locations or []
     return [Path(place) for place in places]
@@ -195,7 +195,7 @@ class _Place(ctypes.Structure):
 
 
 def _file_of(dll: ctypes.CDLL) -> Path:
-    """The file that a library was loaded from."""
+    """Return the file that a library was loaded from."""
     if sys.platform == "win32":
         name = ctypes.create_unicode_buffer(1 << 15)
         ctypes.windll.kernel32.GetModuleFileNameW(c_void_p(dll._handle), name, len(name))

@@ -46,7 +46,7 @@ systems = Systems()
 
 
 def _system() -> AudioSystem:
-    """The system in use; a new one if it cannot be used. Raises DeviceError."""
+    """Return the system in use; a new one if it cannot be used. Raises DeviceError."""
     with systems.lock:
         current = systems.current
         if current is None or not current.is_usable:
@@ -111,7 +111,7 @@ class PortAudio:
         self.native = is_callable() if native is None else native
 
     def devices(self) -> tuple[Device, ...]:
-        """All devices, as of the last search. Raises DeviceError."""
+        """Return all devices, as of the last search. Raises DeviceError."""
         if self.native:
             return _system().devices
         from streaming.hosts.portaudio.python_stream import devices
@@ -151,7 +151,7 @@ class PortAudio:
 
 
 def is_callable() -> bool:
-    """Whether the library is found; if not, a host raises when it is used."""
+    """Return whether the library is found; if not, a host raises when it is used."""
     if systems.current is not None:
         return True
     try:

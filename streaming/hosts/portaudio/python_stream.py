@@ -33,7 +33,7 @@ def sounddevice() -> Any:
 
 
 def devices() -> tuple[Device, ...]:
-    """All devices, as they were when sounddevice was imported. Raises DeviceError."""
+    """Return all devices, as they were when sounddevice was imported. Raises DeviceError."""
     package = sounddevice()
     apis = package.query_hostapis()
     default_in, default_out = package.default.device

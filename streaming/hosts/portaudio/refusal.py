@@ -20,7 +20,7 @@ _REASONS = {
 def open_error(
     sides: Sequence[StreamSide], rate_hz: int, code: int, text: str, works_at: Callable[[int], bool]
 ) -> DeviceError:
-    """The error of devices that do not open.
+    """Return the error of devices that do not open.
 
     code, text  PortAudio's error
     works_at    whether they would open at another rate

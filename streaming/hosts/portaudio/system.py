@@ -64,7 +64,7 @@ class AudioSystem(NotCopyable):
         return self._ready is not None and not self._ready.done()
 
     def wait(self, limit_s: float) -> bool:
-        """Whether it is ready within the limit. Raises DeviceError if it never will be."""
+        """Return whether it is ready within the limit. Raises DeviceError if it never will be."""
         with capture_alsa_messages():
             if self._ready is None:
                 self._ready = self._call.begin(self._initialise)
@@ -105,7 +105,7 @@ class AudioSystem(NotCopyable):
         )
 
     def on_jack(self, spec: StreamSpec) -> bool:
-        """Whether a stream belongs to JACK."""
+        """Return whether a stream belongs to JACK."""
         if self._jack is None:
             return False
         name = self._jack.name.decode(errors="replace")
@@ -194,7 +194,7 @@ class AudioSystem(NotCopyable):
             self.ended = not self.library.is_initialised
 
     def _answers(self) -> bool:
-        """Whether the server of JACK, if there is one, still responds.
+        """Return whether the server of JACK, if there is one, still responds.
 
         PortAudio cannot be asked; but to register a port fails at once where the server has gone. To close anything
         then would wait for 10 minutes and end the process.
@@ -225,7 +225,7 @@ class AudioSystem(NotCopyable):
         return self.is_usable
 
     def _is_done(self, call: Callable[[], int], limit_s: float) -> bool:
-        """Whether a call of PortAudio succeeds within the limit."""
+        """Return whether a call of PortAudio succeeds within the limit."""
         try:
             return self._call(call, limit_s) >= 0
         except TimeoutError:
