@@ -16,7 +16,7 @@ from streaming.executor.statistics import StreamCounters
 from streaming.executor.stream_steps import StreamSteps
 from streaming.policies import Policy
 
-CLOSED = "the executor has been closed; what was under way is counted as discarded"
+CLOSED = "the executor has been closed; pulses in flight are counted as discarded"
 
 
 class Flow:
@@ -169,7 +169,7 @@ class Flow:
     def _outputs(self) -> dict[str, Array] | None:
         """Return the outputs that are ready; None if there are none. Raises the error that ended the stream."""
         steps = self._steps
-        failure = self._slots.failure  # read before the results: the engine goes on meanwhile
+        failure = self._slots.failure  # read before the results: the engine continues meanwhile
         outputs = steps.take_ready()
         if steps.has_space:
             self._space.set()

@@ -58,10 +58,10 @@ class InFlight:
 
     def drop(self) -> bool:
         """Discard the oldest pulse that has not started. Returns whether there was one."""
-        place = self._slots.drop()
-        if place is not None:
-            del self._arrivals[place]
-        return place is not None
+        queue_index = self._slots.drop()
+        if queue_index is not None:
+            del self._arrivals[queue_index]
+        return queue_index is not None
 
     def count_ready(self) -> tuple[int, int]:
         """Return the number of finished pulses, and the number of them whose results are wanted."""
