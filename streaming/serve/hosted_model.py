@@ -17,7 +17,7 @@ from streaming.protocol.messages import Hello
 from streaming.protocol.ports import StreamPort
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lanes.group import MAX_LANES, LaneGroup
-from streaming.serve.lanes.stream import Answer, LaneStream, Saving
+from streaming.serve.lanes.stream import Answer, CheckpointSchedule, LaneStream
 from streaming.serve.lanes.worker import LaneWorker
 from streaming.serve.settings import ModelSettings
 from streaming.serve.sound_conversion import SoundConversion, SoundModel
@@ -112,7 +112,8 @@ class HostedModel(NotCopyable):
     def load(self, worker: LaneWorker) -> float:
         """Return the part of a worker's thread that the open streams use, by the p99 of steps."""
         return (
-            sum(group.open * group.cost.p99_s for each, group in self.groups if each is worker) / self.pulse_s
+            sum(group.open * group.cost.p99_s for owner, group in self.groups if owner is worker)
+            / self.pulse_s
         )
 
     def conversion(self, hello: Hello) -> SoundConversion:
@@ -131,12 +132,12 @@ class HostedModel(NotCopyable):
     ) -> LaneStream:
         """Open a stream in a free lane of a worker, which must have one. Raises ProtocolError: no such output."""
         outputs = self._requested_outputs(hello, conversion)
-        groups = [group for each, group in self.groups if each is worker and group.free]
-        group = max(groups, key=lambda each: each.open)
+        groups = [group for owner, group in self.groups if owner is worker and group.free]
+        group = max(groups, key=lambda group: group.open)
         lane = group.free.pop(0)
-        saving = Saving(self.name, self._save_pulses, resumed) if self._save_pulses else None
+        schedule = CheckpointSchedule(self.name, self._save_pulses, resumed) if self._save_pulses else None
         stream = LaneStream(
-            lane, group.sessions[lane], outputs, conversion, self._new_events(conversion), deliver, saving
+            lane, group.sessions[lane], outputs, conversion, self._new_events(conversion), deliver, schedule
         )
         worker.join(stream, group)
         if resumed is not None:
@@ -146,7 +147,7 @@ class HostedModel(NotCopyable):
 
     def has_lane(self, worker: LaneWorker) -> bool:
         """Return whether a worker has a free lane."""
-        return any(group.free for each, group in self.groups if each is worker)
+        return any(group.free for owner, group in self.groups if owner is worker)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the model as JSON, for /v1/models."""

@@ -18,7 +18,7 @@ class Unconfirmed:
     outputs before it. What was sent later may be lost with the connection, so the next checkpoint carries it.
 
     confirms  whether the client confirms checkpoints; if not, outputs since the previous checkpoint are kept
-    resumed   the checkpoint from which the stream goes on
+    resumed   the checkpoint from which the stream continues
     """
 
     def __init__(self, confirms: bool, resumed: Checkpoint | None = None) -> None:
@@ -55,7 +55,7 @@ class Unconfirmed:
 
         saved  frames of each input in it: ``received`` of the checkpoint, ``safe`` in messages
         """
-        if epoch != self._epoch or all(each != saved for each, _ in self._checkpoints):
+        if epoch != self._epoch or all(frames != saved for frames, _ in self._checkpoints):
             return
         while self._checkpoints:
             confirmed, count = self._checkpoints.popleft()

@@ -225,7 +225,7 @@ async def test_no_server_goes_on(tmp_path):
     with servers(tmp_path, 1) as (server,):
         async with connect(server.ws, patience_s=0.3) as stream:
             cut_all(server)
-            with pytest.raises(ClientError, match="no server goes on"):
+            with pytest.raises(ClientError, match="no server continues"):
                 await stream.flush()
 
 
