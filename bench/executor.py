@@ -49,7 +49,7 @@ MINUTES = (1, 60)
 class Row:
     """One run; times in microseconds a pulse.
 
-    model_us     p50 of the model alone, inside of the run
+    model_us     p50 of the model alone, inside the run
     overhead_us  p50 of everything else: saturated, the time that passes beside the model's, over ``GROUP`` pulses;
                  paced, from the pulse's arrival to its outputs being taken, beside the model's
     loop_us      processor time of the event loop's thread

@@ -50,7 +50,7 @@ def in_a_quiet_loop(setup: Setup) -> Outcome:
 
 
 def open_stream(setup: Setup, callback: Callable[..., None]) -> Any:
-    """The device; it runs inside of its context and calls the callback as sounddevice does."""
+    """The device; it runs inside its context and calls the callback as sounddevice does."""
     import sounddevice
 
     return sounddevice.Stream(

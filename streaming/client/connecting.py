@@ -70,7 +70,7 @@ class Servers:
             except TimeoutError:
                 error = ClientError(
                     "resume",
-                    f"no server goes on within {self._patience_s:g} s: {'; '.join(self._refusals.values())}",
+                    f"no server continues within {self._patience_s:g} s: {'; '.join(self._refusals.values())}",
                     "begin a new stream",
                 )
                 stream.give_up(error)

@@ -81,7 +81,7 @@ class Live(NotCopyable):
         """The settings of ``realtime`` that the system granted."""
         self._statistics = PipelineStatistics(self.pipeline)
         self.watchdog = Watchdog(self.pipeline, self.devices, self.control, reconnect, self._now_s)
-        """Knows whether the run goes on, and what ended it."""
+        """Knows whether the run continues, and the error that ended it."""
         self.worker: Worker | None = None
         """The thread that computes; None if a device or a virtual clock computes."""
         self._supervisor: threading.Thread | None = None

@@ -25,8 +25,8 @@ class Recorder(NotCopyable):
     Raises           InputError: a file that cannot be written, or output of a run that plays nothing
 
     Both files begin with the same block of the device, unless input and output have clocks of their own.
-    If the disk stalls for longer than the rings last, the pipeline goes on: ``frames_lost`` counts the lost frames,
-    which are silent in the files. A file that cannot be written ends there and is kept, and the other one goes on.
+    If the disk stalls for longer than the rings last, the pipeline continues: ``frames_lost`` counts the lost frames,
+    which are silent in the files. A file that cannot be written ends there and is kept, and the other one continues.
     """
 
     why_not = "it has open files and a thread; make another one"

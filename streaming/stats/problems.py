@@ -121,7 +121,7 @@ def _problems(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
 def _faults(count: int) -> Problem:
     return Problem(
         "model",
-        f"{count_of(count, 'model fault')}, values for which a node has no result: indices outside of their table, "
+        f"{count_of(count, 'model fault')}, values for which a node has no result: indices outside their table, "
         "integers divided by 0, or floats that an integer cannot hold",
         "the output there is meaningless; the notes name the nodes: limit what they read (Clip, Where)",
     )

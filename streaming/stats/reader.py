@@ -202,7 +202,7 @@ class _Reader:
         where = "in the middle of a line" if self.cut else "without a summary"
         warnings.warn(
             PulseWarning(
-                f"{self.path}: ends {where}, at {statistics.elapsed_s:.1f} s; the run was killed or still goes on"
+                f"{self.path}: ends {where}, at {statistics.elapsed_s:.1f} s; the run was killed or still runs"
             ),
             stacklevel=4,
         )

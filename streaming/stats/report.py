@@ -21,7 +21,7 @@ TIMES = {
     "total": "arrival -> output ready",
     "waiting": "arrival -> start of computing",
     "compute": "start -> end of computing",
-    "callback": "inside of a callback",
+    "callback": "inside a callback",
     "interval": "callback -> callback",
 }
 

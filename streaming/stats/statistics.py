@@ -27,7 +27,7 @@ class Counters:
     output_overflows    flags: it discarded output
     stalls              times that the device stopped calling
     reopened            times that the device was opened again
-    faults              values for which a node of the model had no result, such as an index outside of its table
+    faults              values for which a node of the model had no result, such as an index outside its table
     """
 
     callbacks: int = 0

@@ -67,7 +67,7 @@ class GridSample(Op):
         )
 
     def _hold_inside(self, place: Array, size: int) -> Array:
-        """A coordinate inside of the image, where the border says so."""
+        """A coordinate inside the image, where the border says so."""
         if self.border == "border":
             return np.clip(place, 0, size - 1)
         if self.border == "zeros":

@@ -27,7 +27,7 @@ PortAudioStream: TypeAlias = "NativeStream | PythonStream"
 SEARCH_TIMEOUT_S = 8.0
 """The seconds that the search for devices may take."""
 REFRESH_TIMEOUT_S = 1.5
-"""A search for devices may take longer: it goes on, and the call says so."""
+"""A search for devices may take longer: it continues, and the call says so."""
 EXIT_TIMEOUT_S = 1.0
 """What PortAudio has not closed by then stays open."""
 
