@@ -45,10 +45,10 @@ class Route:
         return f"{self.name}={self.source}" + ("" if self.channel is None else f":{self.channel}")
 
 
-def split_channel(place: str) -> tuple[str, int | None]:
+def split_channel(text: str) -> tuple[str, int | None]:
     """Return a place, and the number after its last colon."""
-    match = _CHANNEL.fullmatch(place)
-    return (match[1], int(match[2])) if match else (place, None)
+    match = _CHANNEL.fullmatch(text)
+    return (match[1], int(match[2])) if match else (text, None)
 
 
 def parse_routes(texts: Sequence[str], program: Program) -> dict[str, Route]:
@@ -89,7 +89,7 @@ def is_playable(port: Port, source: Port) -> bool:
 
 
 def channels_in_order(
-    title: str, names: Sequence[str], place: str, channels: int, way: str | None = None
+    title: str, names: Sequence[str], source: str, channels: int, way: str | None = None
 ) -> dict[str, Channels]:
     """Return one channel of a sound for each input, in their order.
 
@@ -100,6 +100,6 @@ def channels_in_order(
         return {name: Channels(number) for number, name in enumerate(names)}
     way = way or f"give {spell('routes', dict.fromkeys(names, 'SOURCE'))}, or SOURCE:CHANNEL, counted from 0"
     raise InputError(
-        f"{place}: has {channels} channel{'s' if channels > 1 else ''}, and {title} has {len(names)} inputs of sound: "
+        f"{source}: has {channels} channel{'s' if channels > 1 else ''}, and {title} has {len(names)} inputs of sound: "
         f"{', '.join(names)}; {way}"
     )

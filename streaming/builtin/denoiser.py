@@ -112,7 +112,7 @@ class NodeCollector:
         checks.check_model(model, full_check=True)
         return model
 
-    def past(self, pool: str, x: str, frames: int, fill: str, output: str, dilation: int = 1) -> str:
+    def pool_past(self, pool: str, x: str, frames: int, fill: str, output: str, dilation: int = 1) -> str:
         """Pool every ``dilation``-th of the ``frames`` up to now; frames before the first are ``fill``."""
         before = self.constant(f"{output}_pads", [0, 0, (frames - 1) * dilation, 0, 0, 0])
         with_past = self.node("Pad", [x, before, fill], f"{output}_padded")
@@ -123,10 +123,10 @@ class NodeCollector:
 def noise_floor(graph: NodeCollector, power: str, tenths: int = 10) -> str:
     """Return the noise power [1, B, frames]: the minimum of the smoothed power over this many tenths of a second."""
     loud, quiet = graph.constant("loud", LOUD), graph.constant("minus_loud", -LOUD)
-    smooth = graph.past("AveragePool", power, FLOOR_SMOOTHING_FRAMES, loud, "smooth_power")
+    smooth = graph.pool_past("AveragePool", power, FLOOR_SMOOTHING_FRAMES, loud, "smooth_power")
     negated = graph.node("Mul", [smooth, graph.constant("minus_one", -1.0)], "negated_power")
-    short = graph.past("MaxPool", negated, FLOOR_POOL_FRAMES, quiet, "short_minimum")
-    long = graph.past("MaxPool", short, tenths, quiet, "long_minimum", dilation=FLOOR_POOL_FRAMES)
+    short = graph.pool_past("MaxPool", negated, FLOOR_POOL_FRAMES, quiet, "short_minimum")
+    long = graph.pool_past("MaxPool", short, tenths, quiet, "long_minimum", dilation=FLOOR_POOL_FRAMES)
     floor = graph.node("Mul", [long, graph.constant("bias", -FLOOR_BIAS)], "noise_power")
     return graph.node("Max", [floor, graph.constant("silent", SILENT)], "noise_floor")
 
@@ -139,13 +139,13 @@ def gain(graph: NodeCollector, power: str, noise: str) -> str:
     """
     one, zero = graph.constant("one", 1.0), graph.constant("zero", 0.0)
     ratio = graph.node("Div", [power, noise], "noisy_to_noise")
-    smooth = graph.past("AveragePool", ratio, SNR_SMOOTHING_FRAMES, zero, "smooth_noisy_to_noise")
+    smooth = graph.pool_past("AveragePool", ratio, SNR_SMOOTHING_FRAMES, zero, "smooth_noisy_to_noise")
     excess = graph.node("Relu", [graph.node("Sub", [smooth, one], "above_noise")], "speech_to_noise")
 
     first = graph.node("Div", [excess, graph.node("Add", [excess, one], "first_total")], "first_gain")
     first_power = graph.node("Mul", [first, first], "first_gain_power")
     first_speech = graph.node("Mul", [first_power, ratio], "first_speech")
-    recent = graph.past("AveragePool", first_speech, SPEECH_FRAMES, zero, "recent_speech")
+    recent = graph.pool_past("AveragePool", first_speech, SPEECH_FRAMES, zero, "recent_speech")
 
     weight, rest = graph.constant("speech_weight", SPEECH_WEIGHT), graph.constant("rest", 1 - SPEECH_WEIGHT)
     before, now = graph.node("Mul", [recent, weight], "before"), graph.node("Mul", [excess, rest], "now")

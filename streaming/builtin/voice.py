@@ -48,7 +48,7 @@ def speech_bands() -> Matrix:
 def evidence(graph: NodeCollector, power: str, noise: str) -> str:
     """Return log(1 + mean over bands of the squared power over the floor), [1, 1, frames]; squares favour formants."""
     zero, one = graph.constant("zero", 0.0), graph.constant("one", 1.0)
-    recent = graph.past("AveragePool", power, SMOOTHING_FRAMES, zero, "recent_power")
+    recent = graph.pool_past("AveragePool", power, SMOOTHING_FRAMES, zero, "recent_power")
     ratio = graph.node("Div", [recent, noise], "noisy_to_noise")
     squared = graph.node("Mul", [ratio, ratio], "squared_ratio")
     mean = graph.node("Conv", [squared, graph.constant("speech_bands", speech_bands())], "speech_ratio")

@@ -54,7 +54,9 @@ def _run_sound(opened: OpenedModel, program: Program, request: RunRequest) -> Fi
         raise InputError("--subtype is for sound; leave it out with --events")
     raw = None if sound.raw is None else StreamFormat.parse(sound.raw, rate_hz)
     routes = _routes(opened, program, request)
-    routes = [replace(each, target=_with_stdout(each.target, request.events is not None)) for each in routes]
+    routes = [
+        replace(route, target=_with_stdout(route.target, request.events is not None)) for route in routes
+    ]
     with ExitStack() as stack:
         sounds = open_sounds(stack, program, sound.in_routes or (), request.read, sound.channel, raw)
         for route in routes:

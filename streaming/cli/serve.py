@@ -98,7 +98,7 @@ class ServerOptions:
         if self.streams is None:
             return settings
         return replace(
-            settings, models=tuple(replace(each, streams=self.streams) for each in settings.models)
+            settings, models=tuple(replace(model, streams=self.streams) for model in settings.models)
         )
 
 

@@ -87,7 +87,7 @@ def _read_module(torch: Any, name: ModuleName, value: Any) -> NamedModule:
         value = _call(name, value)
     parts = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
     if not 1 <= len(parts) <= 3 or not isinstance(parts[0], torch.nn.Module):
-        kinds = ", ".join(type(each).__name__ for each in parts)
+        kinds = ", ".join(type(part).__name__ for part in parts)
         raise InputError(
             f"{name}: {'gives' if is_function else 'is'} {f'({kinds})' if isinstance(value, tuple) else kinds}; it "
             "must be a torch.nn.Module, or (module, example), or (module, example, arguments of pulse.from_torch)"
@@ -117,9 +117,9 @@ def _call(name: ModuleName, maker: Any) -> Any:
         parameters = list[inspect.Parameter]()
     variable = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
     needed = [
-        each.name
-        for each in parameters
-        if each.default is inspect.Parameter.empty and each.kind not in variable
+        parameter.name
+        for parameter in parameters
+        if parameter.default is inspect.Parameter.empty and parameter.kind not in variable
     ]
     if needed:
         raise InputError(
@@ -171,8 +171,8 @@ def _read_dynamic(texts: Sequence[str] | None) -> dict[str, dict[int, str]] | No
         return None if texts is None else {}
     axes: dict[str, dict[int, str]] = {}
     for text in texts:
-        name, _, place = text.partition("=")
-        axis, _, symbol = place.partition(":")
+        name, _, axis_text = text.partition("=")
+        axis, _, symbol = axis_text.partition(":")
         if not (name.strip() and axis.strip().lstrip("-").isdigit()):
             raise InputError(f"--dynamic {text!r}: give a name and an axis, such as x=2 or x=2:T, or none")
         axes.setdefault(name.strip(), {})[int(axis)] = symbol.strip() or "T"

@@ -96,11 +96,11 @@ def build_library(
     toolchain = find_toolchain(target)
     with TemporaryDirectory() as scratch:
         work, result = Path(scratch, "work"), Path(scratch, "result")
-        for each in (work, result, result / "test"):
-            each.mkdir()
+        for directory in (work, result, result / "test"):
+            directory.mkdir()
         compiled = compile_objects(deployed, target, work)
         needs = tuple(name for name in compiled.needs if name not in PROVIDED and not name.startswith(ABI))
-        shell = _link(deployed, target, toolchain, compiled, needs, work, result)
+        shell = _link_libraries(deployed, target, toolchain, compiled, needs, work, result)
         if target.machine == "wasm32":
             write_web(deployed, toolchain, compiled, shell, needs, work, result)
         if plugins:
@@ -116,13 +116,13 @@ def build_library(
                 folder=folder,
             )
         _write_texts(deployed, target, needs, vector, result)
-        outcome = _try(deployed, target, toolchain, result, work, checks)
+        outcome = _run_test_vector(deployed, target, toolchain, result, work, checks)
         sizes = {
             path.relative_to(result).as_posix(): path.stat().st_size
             for path in sorted(result.rglob("*"))
             if path.is_file()
         }
-        _move(result, folder)
+        _move_into_place(result, folder)
     return BuiltLibrary(
         deployed=deployed,
         target=target,
@@ -135,7 +135,7 @@ def build_library(
     )
 
 
-def _link(
+def _link_libraries(
     deployed: Deployed,
     target: Level,
     toolchain: Toolchain,
@@ -159,9 +159,9 @@ def _link(
 def _write_texts(
     deployed: Deployed, target: Level, needs: tuple[str, ...], vector: TestVector, result: Path
 ) -> None:
-    more = {"LIBRARIES": "m" if needs else "", "LINK": " -lm" if needs else ""}
-    (result / f"{deployed.name}Config.cmake").write_text(fill("config.cmake", deployed, more))
-    (result / f"{deployed.name}.pc").write_text(fill("package.pc", deployed, more))
+    texts = {"LIBRARIES": "m" if needs else "", "LINK": " -lm" if needs else ""}
+    (result / f"{deployed.name}Config.cmake").write_text(fill("config.cmake", deployed, texts))
+    (result / f"{deployed.name}.pc").write_text(fill("package.pc", deployed, texts))
     (result / "README.md").write_text(readme(deployed, target.name, needs, vector))
     if deployed.external_weights:
         (result / deployed.weights_file).write_bytes(deployed.program.weights.tobytes())
@@ -170,7 +170,7 @@ def _write_texts(
     (result / "test" / "vector.bin").write_bytes(vector.content)
 
 
-def _try(
+def _run_test_vector(
     deployed: Deployed, target: Level, toolchain: Toolchain, result: Path, work: Path, checks: bool
 ) -> str:
     """Run the test vector. Returns its result, or why it was not run. Raises CompileError: it fails."""
@@ -203,7 +203,7 @@ def _try(
     return process.stdout.strip()
 
 
-def _move(result: Path, folder: Path) -> None:
+def _move_into_place(result: Path, folder: Path) -> None:
     try:
         for path in sorted(result.rglob("*")):
             target = folder / path.relative_to(result)

@@ -79,8 +79,8 @@ def write_web(
         objects += write_sound(deployed, sound_ports(deployed), toolchain, compiled, work, result)
         exports += [f"{deployed.name}_blocks_{name}" for name in BLOCKS]
     toolchain.link_module(objects, result / MODULE, exports, bool(needs))
-    for name, place in SCRIPTS.items():
-        (result / place).write_text(fill(f"web/{name}", deployed))
+    for name, file_name in SCRIPTS.items():
+        (result / file_name).write_text(fill(f"web/{name}", deployed))
     if takes_sound(deployed):
         page = fill("web/index.html", deployed, {"HTML_TITLE": escape(printable(deployed.title))})
         (result / "index.html").write_text(page)

@@ -84,7 +84,7 @@ def make_plan(observed: Observed) -> FleetPlan:
         ]
         staying = [worker for worker in alive if not _leaves(worker, observed.leaving)]
         count = observed.wanted[version]
-        starts = _starts(deployment, count - len(staying), free, observed)
+        starts = _plan_starts(deployment, count - len(staying), free, observed)
         actions += starts
         missing = count - len(staying) - len(starts)
         if missing > 0:
@@ -123,7 +123,9 @@ def _free_cpus(observed: Observed) -> dict[str, float]:
     return free
 
 
-def _starts(deployment: Deployment, count: int, free: dict[str, float], observed: Observed) -> list[Start]:
+def _plan_starts(
+    deployment: Deployment, count: int, free: dict[str, float], observed: Observed
+) -> list[Start]:
     """Start workers on nodes with the fewest of this version, then the most CPUs, which are taken from ``free``."""
     crowd = Counter(worker.node for worker in observed.workers if worker.version == deployment.version)
     starts: list[Start] = []

@@ -115,8 +115,8 @@ def choose_device(devices: Sequence[Device], kind: DeviceKind, choice: str | int
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise _unclear(f"{choice!r} may be any of {len(fitting)} devices", fitting, kind)
-    raise _unclear(f"{matches[0].title} has no {kind}" if matches else what, able, kind)
+        raise _choice_error(f"{choice!r} may be any of {len(fitting)} devices", fitting, kind)
+    raise _choice_error(f"{matches[0].title} has no {kind}" if matches else what, able, kind)
 
 
 def _find_named(devices: Sequence[Device], name: str) -> list[Device]:
@@ -130,7 +130,7 @@ def _find_named(devices: Sequence[Device], name: str) -> list[Device]:
     return [device for device in devices if text in device.title.casefold()]
 
 
-def _unclear(what: str, choice: Sequence[Device], kind: DeviceKind) -> InputError:
+def _choice_error(what: str, choice: Sequence[Device], kind: DeviceKind) -> InputError:
     if not choice:
         return InputError(
             f"{what}, and no other device here has an {kind}; pulse devices lists what there is"

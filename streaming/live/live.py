@@ -190,7 +190,7 @@ class Live(NotCopyable):
 
     def poll(self) -> None:
         """Check the worker and the devices. A thread calls this, unless the host has a virtual clock."""
-        self._see_worker()
+        self._check_worker()
         self.watchdog.check()
 
     def close(self) -> None:
@@ -205,7 +205,7 @@ class Live(NotCopyable):
             self.host.detach(self.pipeline)
         if self.worker is not None:
             stopped = self.worker.stop() and stopped
-            self._see_worker()
+            self._check_worker()
         self.watchdog.close()
         self.control.running = self.control.running and not stopped
         if stopped:
@@ -220,7 +220,7 @@ class Live(NotCopyable):
             except InputError as error:
                 self.watchdog.end(error)
 
-    def _see_worker(self) -> None:
+    def _check_worker(self) -> None:
         if self.worker is not None and self.worker.error is not None:
             self.watchdog.end(self.worker.error)
 

@@ -46,8 +46,8 @@ class PipelineStatistics:
             total=latency_of(times.total, pipeline.deadline_s, missed),
             waiting=latency_of(times.waiting),
             compute=latency_of(times.compute),
-            callback=_both(times.callbacks),
-            interval=_both(times.intervals),
+            callback=_merge_sides(times.callbacks),
+            interval=_merge_sides(times.intervals),
             levels_in=self._captured.peaks(),
             levels_out=self._played.peaks() if pipeline.stream_config.channels_out else (),
             load=(computed - computed_before) / 1e9 / elapsed_s if elapsed_s > 0 else 0.0,
@@ -121,7 +121,7 @@ def measured_latency_s(pipeline: Pipeline) -> tuple[float, float] | None:
     return captured_ago_s, played_in_s if pipeline.stream_config.channels_out else 0.0
 
 
-def _both(histograms: tuple[Histogram, ...]) -> Latency:
+def _merge_sides(histograms: tuple[Histogram, ...]) -> Latency:
     first, second = (latency_of(histogram) for histogram in histograms)
     first.merge(second)
     return first

@@ -132,8 +132,8 @@ class PlannedDevices:
             [request.only_target(), request.only_source()] if self.stream_config.two_clocks else [request]
         )
         try:
-            for each in requests:
-                self._open.append(self._host.open(each))
+            for request in requests:
+                self._open.append(self._host.open(request))
             for stream in self._open:
                 stream.start()
         except BaseException:

@@ -97,7 +97,7 @@ class VirtualStream(NotCopyable):
         rate_hz = self.request.rate_hz * (1 + self.device.clock_ppm / 1e6)
         return self._begun_ns + round((self._frames + frames) * SECOND / rate_hz)
 
-    def pass_by(self, frames: int) -> None:
+    def count_block(self, frames: int) -> None:
         """Count a block of this many frames as full."""
         self._frames += frames
 

@@ -44,12 +44,12 @@ class VirtualWorker(NotCopyable):
         if self.due_ns is not None:
             self.due_ns = self.due_ns + ns if self._in_flight else max(self.due_ns, self._free_ns)
 
-    def before_callback(self) -> None:
+    def prepare_callback(self) -> None:
         """Prepare for a callback: if the callback computes, it takes ``clock.compute_s``."""
         slow = self._clock.compute_s > 0 or self._free_ns > self._clock.now_ns()
         self._pipeline.control_block.pump = self._slow_address if slow else pump.address
 
-    def after_callback(self) -> None:
+    def finish_callback(self) -> None:
         """Look for a block after a callback."""
         if self._pipeline.engine_config.engine == "worker" and self.due_ns is None:
             self.due_ns = max(self._clock.now_ns(), self._free_ns)

@@ -122,7 +122,7 @@ def _prove(opened: OpenedModel, program: NativeProgram, choice: ProofChoice) -> 
     return compare(model, oracle, programs, *streams, opened.model.original)
 
 
-def _note(proof: ProofReport, of: str, rounding: tuple[str, ...]) -> ProofNote:
+def _note(proof: ProofReport, subject: str, rounding: tuple[str, ...]) -> ProofNote:
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     lengths, worst = proof.lengths, proof.worst
     return ProofNote(
@@ -130,7 +130,7 @@ def _note(proof: ProofReport, of: str, rounding: tuple[str, ...]) -> ProofNote:
         verdict=proof.verdict,
         when=now,
         version=__version__,
-        of=of,
+        of=subject,
         streams=len(proof.tried),
         shortest=lengths[0],
         longest=lengths[-1],

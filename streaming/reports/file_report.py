@@ -129,13 +129,13 @@ class FileReport(Report):
             "inputs": [
                 {
                     "input": name,
-                    "source": each.reader.name,
-                    "rate_hz": each.reader.rate_hz,
-                    "channels": each.reader.channels,
+                    "source": sound.reader.name,
+                    "rate_hz": sound.reader.rate_hz,
+                    "channels": sound.reader.channels,
                     "channel": choice.index,
                 }
-                for each in self.sounds
-                for name, choice in each.channels.items()
+                for sound in self.sounds
+                for name, choice in sound.channels.items()
             ],
             "padded_s": self._padded_s(),
         }
@@ -163,7 +163,9 @@ class FileReport(Report):
     def _source_pairs(self) -> list[tuple[str, str]]:
         """Return the source of each input, if there are several or one was padded."""
         padded_s = self._padded_s()
-        rows = [(each.reader, name, choice) for each in self.sounds for name, choice in each.channels.items()]
+        rows = [
+            (sound.reader, name, choice) for sound in self.sounds for name, choice in sound.channels.items()
+        ]
         if len(rows) < 2 and not padded_s:
             return []
         lines: list[str] = []

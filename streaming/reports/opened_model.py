@@ -96,7 +96,7 @@ class OpenedModel:
         rate = "not known; --rate gives it"
         if self.rate_hz is not None:
             rate = f"{self.rate_hz} Hz, {RATE_ORIGINS[self.rate_from or 'default']}"
-        return [("rate", rate), ("pulse", self._span(pulsed.pulse)), *self.model.detections()]
+        return [("rate", rate), ("pulse", self._span_text(pulsed.pulse)), *self.model.detections()]
 
     def delay_pairs(self, pulsed: Interface) -> list[tuple[str, str]]:
         """Return the delay of every output."""
@@ -123,14 +123,12 @@ class OpenedModel:
     def delay_text(self, port: Port, pulse: int) -> str:
         """Return the algorithmic delay of an output in frames of the symbol: its own, and until a pulse is full."""
         seconds = float(port.delay / port.rate)
-        return (
-            f"{self._span(seconds + pulse - 1)}: {seconds:g} of the model + {pulse - 1} until a pulse is full"
-        )
+        return f"{self._span_text(seconds + pulse - 1)}: {seconds:g} of the model + {pulse - 1} until a pulse is full"
 
     def receptive_text(self, field: "Receptive") -> str:
         """Return how many frames of the symbol an output frame depends on."""
-        span = "all frames so far" if field.frames is None else self._span(field.frames)
-        return f"{span}, {field.ahead} of them ahead{self._ms(field.ahead)}"
+        span = "all frames so far" if field.frames is None else self._span_text(field.frames)
+        return f"{span}, {field.ahead} of them ahead{self._milliseconds_text(field.ahead)}"
 
     def _delay(self, port: Port, pulse: int) -> dict[str, Any]:
         seconds = float(port.delay / port.rate)
@@ -143,14 +141,14 @@ class OpenedModel:
             "total_ms": self._milliseconds(total),
         }
 
-    def _span(self, frames: float) -> str:
+    def _span_text(self, frames: float) -> str:
         count = str(frames) if isinstance(frames, int) else f"{frames:g}"
-        return f"{count} frame{'' if frames == 1 else 's'}{self._ms(frames)}"
+        return f"{count} frame{'' if frames == 1 else 's'}{self._milliseconds_text(frames)}"
 
     def _milliseconds(self, frames: float) -> float | None:
         return None if self.rate_hz is None else frames / self.rate_hz * 1e3
 
-    def _ms(self, frames: float) -> str:
+    def _milliseconds_text(self, frames: float) -> str:
         milliseconds = self._milliseconds(frames)
         return "" if milliseconds is None else f" = {milliseconds:.2f} ms"
 

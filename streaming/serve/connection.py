@@ -168,7 +168,7 @@ class Connection(NotCopyable):
                     if self._saving is not None:
                         tasks.start_soon(self._saving.run, self.stream, self._outbox.push)
                     self._protocol.hand_over(self._receive, self._outbox.send_waiting)
-                    reason = await self._until_gone()
+                    reason = await self._wait_until_gone()
                     tasks.cancel_scope.cancel()
             finally:
                 with anyio.move_on_after(RELEASE_TIMEOUT_S, shield=True):
@@ -217,7 +217,7 @@ class Connection(NotCopyable):
     def _successors(self, placement: Placement) -> dict[str, Any]:
         return {"urls": list(placement.successors("" if self._saving is None else self._saving.name))}
 
-    async def _until_gone(self) -> str:
+    async def _wait_until_gone(self) -> str:
         """Wait until the client is gone; messages go to ``_receive`` meanwhile."""
         while (message := await self._socket.receive())["type"] != "websocket.disconnect":
             pass

@@ -35,7 +35,7 @@ class ServerCounts:
 
     def by_name(self) -> dict[str, int]:
         """Return the counts by their names, without ``ended``."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "ended"}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "ended"}
 
     def as_dict(self) -> dict[str, int]:
         """Return all counts for JSON; those of ``ended`` as ``ended_…``."""

@@ -138,7 +138,7 @@ def read_settings(path: Path) -> ServerSettings:
 def read_table(table: Mapping[str, Any], folder: Path) -> ServerSettings:
     """Read settings from a table; paths are relative to the folder. Raises InputError, naming the key."""
     entries = dict(table)
-    models = tuple(_model(each, folder) for each in _tables(entries.pop("model", [{}]), "model"))
+    models = tuple(_model(table, folder) for table in _tables(entries.pop("model", [{}]), "model"))
     limits = _fill(LimitSettings(), _table(entries.pop("limits", {}), "limits"), "limits")
     for key in ("certificate", "key", "checkpoints"):
         if key in entries:
@@ -169,7 +169,7 @@ def _model(table: Mapping[str, Any], folder: Path) -> ModelSettings:
 
 def _fill(settings: Any, table: Mapping[str, Any], what: str) -> Any:
     """Create settings from the values of a table. Raises InputError: an unknown key, or a wrong type."""
-    kinds = {each.name: each.type for each in fields(settings)}
+    kinds = {field.name: field.type for field in fields(settings)}
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in kinds or key in ("models", "limits"):
@@ -181,7 +181,7 @@ def _fill(settings: Any, table: Mapping[str, Any], what: str) -> Any:
 
 def _value(key: str, value: Any, kind: Any) -> Any:
     if kind == tuple[str, ...]:
-        if not isinstance(value, list) or not all(isinstance(each, str) for each in cast("list[Any]", value)):
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in cast("list[Any]", value)):
             raise InputError(f"{key} = {value!r}: give a list of texts")
         return tuple(cast("list[str]", value))
     if kind in (int, int | None):
@@ -207,8 +207,8 @@ def _table(value: Any, key: str) -> dict[str, Any]:
 def _tables(value: Any, key: str) -> list[dict[str, Any]]:
     if not isinstance(value, list):
         raise InputError(f"{key}: write [[{key}]]")
-    return [_table(each, key) for each in cast("list[Any]", value)]
+    return [_table(entry, key) for entry in cast("list[Any]", value)]
 
 
 def _numbers(settings: LimitSettings) -> list[tuple[str, float]]:
-    return [(each.name, float(getattr(settings, each.name))) for each in fields(settings)]
+    return [(field.name, float(getattr(settings, field.name))) for field in fields(settings)]

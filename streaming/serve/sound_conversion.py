@@ -114,20 +114,20 @@ class SoundConversion(NotCopyable):
 
     def reset(self) -> None:
         """Begin a new sound."""
-        for each in self._sounds:
-            each.reset()
+        for sound in self._sounds:
+            sound.reset()
 
     def snapshot(self) -> bytes:
         """Return a snapshot of all resampled sounds; empty if there are none."""
-        return pack([], [each.snapshot() for each in self._sounds]) if self._sounds else b""
+        return pack([], [sound.snapshot() for sound in self._sounds]) if self._sounds else b""
 
     def restore(self, snapshot: bytes) -> None:
         """Restore a snapshot. Raises InputError: the stream had another rate."""
         chunks = unpack(snapshot)[1] if snapshot else []
         if len(chunks) != len(self._sounds):
             raise InputError("the stream had another rate; go on at the same one")
-        for each, chunk in zip(self._sounds, chunks):
-            each.restore(chunk)
+        for sound, chunk in zip(self._sounds, chunks):
+            sound.restore(chunk)
 
     @property
     def _sounds(self) -> list["InwardSound | OutwardSound"]:
@@ -152,8 +152,12 @@ class SoundConversion(NotCopyable):
     def _latency(self, port: StreamPort, client_hz: int, model_hz: int) -> int:
         """Return the delay of an output in frames of the client, without the encoder's."""
         first = next(iter(self.inward.values()))
-        behind = resampler_delay(model_hz, client_hz)
-        return -(-(port.delay + behind) * client_hz // model_hz) + first.delay_frames + (behind > 0)
+        resampler_frames = resampler_delay(model_hz, client_hz)
+        return (
+            -(-(port.delay + resampler_frames) * client_hz // model_hz)
+            + first.delay_frames
+            + (resampler_frames > 0)
+        )
 
     def _require_sound(self, model: SoundModel) -> None:
         others = [port.name for port in model.inputs if not _is_sound(port, model.rate_hz)]

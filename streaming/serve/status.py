@@ -53,8 +53,14 @@ def status_page(service: "Service") -> str:
     ]
     threads = [[f"thread {number}", f"{load:.0%}"] for number, load in enumerate(status["threads"])]
     streams = [
-        [each["stream"][:8], each["address"], each["model"] or "", f"{each['seconds']:.0f} s", *_answer(each)]
-        for each in status["connections"]
+        [
+            connection["stream"][:8],
+            connection["address"],
+            connection["model"] or "",
+            f"{connection['seconds']:.0f} s",
+            *_answer(connection),
+        ]
+        for connection in status["connections"]
     ]
     parts = [
         _table(["model", "streams", "a stream takes", "queue", "step", "answer"], models),
@@ -78,6 +84,6 @@ def _milliseconds(percentiles: dict[str, float]) -> str:
 
 
 def _table(heads: list[str], rows: list[list[str]]) -> str:
-    head = "".join(f"<th>{escape(each)}</th>" for each in heads)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(each)}</td>' for each in row)}</tr>" for row in rows)
+    head = "".join(f"<th>{escape(title)}</th>" for title in heads)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -93,7 +93,7 @@ class SoundFormat:
 
 
 @cache
-def _usual() -> dict[str, str]:
+def _usual_encodings() -> dict[str, str]:
     """Return every format that can be written -> its usual encoding."""
     names = soundfile.available_formats()
     return {name: soundfile.default_subtype(name) or "PCM_16" for name in names if name not in UNWRITABLE}
@@ -103,7 +103,7 @@ def find_format(suffix: str) -> SoundFormat | None:
     """Return the format of a suffix, with or without its dot; None if it is not one of sound."""
     word = suffix.removeprefix(".")
     name, encoding = SUFFIXES.get(word.lower(), (word.upper(), None))
-    usual = _usual().get(name)
+    usual = _usual_encodings().get(name)
     if usual is None or (encoding is not None and encoding not in soundfile.available_subtypes(name)):
         return None
     return SoundFormat(name, encoding or usual)

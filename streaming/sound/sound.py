@@ -37,7 +37,7 @@ class Clipping:
         over = size > 1
         if over.any():
             counts, peaks = over.sum(axis=0).tolist(), np.where(over, size, 0).max(axis=0).tolist()
-            self.samples = [before + more for before, more in zip(self.samples, counts)]
+            self.samples = [total + count for total, count in zip(self.samples, counts)]
             self.peaks = [max(before, new) for before, new in zip(self.peaks, peaks)]
 
     def as_list(self) -> list[dict[str, Any]]:

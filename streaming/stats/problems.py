@@ -102,7 +102,7 @@ def _problems(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
             "lost",
             f"{counters.frames_lost:,} of {count_of(counters.frames_in, 'frame')} of the device did not fit "
             "into the buffer: the model stopped for longer than the buffer lasts",
-            _quiet(setup),
+            _quiet_remedy(setup),
         )
     if counters.xruns:
         yield _xruns(setup, statistics)
@@ -142,8 +142,10 @@ def _lateness(setup: Setup, statistics: StatisticsSummary) -> tuple[str, str]:
             f"a larger {spell('pulse')} or {spell('weights', 'int8')} makes it cheaper",
         )
     if compute.max_us >= waiting.max_us:
-        return f"computing was held up, for {compute.max_us / 1e3:.2f} ms at most", _quiet(setup)
-    return f"a pulse waited for {waiting.max_us / 1e3:.2f} ms at most until it was computed", _quiet(setup)
+        return f"computing was held up, for {compute.max_us / 1e3:.2f} ms at most", _quiet_remedy(setup)
+    return f"a pulse waited for {waiting.max_us / 1e3:.2f} ms at most until it was computed", _quiet_remedy(
+        setup
+    )
 
 
 def _xruns(setup: Setup, statistics: StatisticsSummary) -> Problem:
@@ -173,7 +175,7 @@ def _xruns(setup: Setup, statistics: StatisticsSummary) -> Problem:
     return Problem("xrun", f"the audio system reports {flags}: {cause}", help)
 
 
-def _quiet(setup: Setup) -> str:
+def _quiet_remedy(setup: Setup) -> str:
     """Return the remedy if other work delays the engine."""
     priority = next((setting for setting in setup.realtime_settings if setting.name == "priority"), None)
     if priority is None:

@@ -94,27 +94,27 @@ class _Reader:
         lines = self.lines(file)
         header = self.header(next(lines, None))
         deadline_s = header.setup.deadline_s
-        place = 1
-        for place, line in lines:
+        number = 1
+        for number, line in lines:
             if self.summary is not None:
                 raise InputError(
-                    f"{self.path}, line {place}: follows the summary; give each run its own file"
+                    f"{self.path}, line {number}: follows the summary; give each run its own file"
                 )
             if line.get("line") == INTERVAL:
-                self.interval(place, line)
+                self.interval(number, line)
             elif line.get("line") == SUMMARY:
-                self.summary = self.decode(SummaryLine, line, place)
+                self.summary = self.decode(SummaryLine, line, number)
             else:
-                raise self.damage_error(place, "is neither an interval nor a summary")
+                raise self.damage_error(number, "is neither an interval nor a summary")
         if not self.intervals:
             raise InputError(f"{self.path}: holds no measurement; the run ended before its first interval")
         if self.summary is None:
-            return self.without_summary(header, place)
+            return self.without_summary(header, number)
         missing = [name for name in TIMES if name not in self.summary.times]
         if missing:
-            raise self.damage_error(place, f"times.{missing[0]} is missing")
+            raise self.damage_error(number, f"times.{missing[0]} is missing")
         for counted in self.summary.times.values():
-            self.possible(counted, place)
+            self.possible(counted, number)
         times = {
             name: counted.latency(deadline_s if name == "total" else None)
             for name, counted in self.summary.times.items()

@@ -54,11 +54,11 @@ class Counters:
 
     def since(self, earlier: "Counters") -> "Counters":
         """Return the difference from ``earlier``."""
-        return Counters(*(getattr(self, of.name) - getattr(earlier, of.name) for of in fields(self)))
+        return Counters(*(getattr(self, field.name) - getattr(earlier, field.name) for field in fields(self)))
 
     def plus(self, other: "Counters") -> "Counters":
         """Return the sum of both."""
-        return Counters(*(getattr(self, of.name) + getattr(other, of.name) for of in fields(self)))
+        return Counters(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
 
 @record

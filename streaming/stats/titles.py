@@ -38,7 +38,7 @@ def width_points(text: str, size: float) -> float:
 def one_line(text: str) -> str:
     """Remove what no font can show: line ends, and bytes of names that are not UTF-8."""
     encoded = text.encode("utf-8", "backslashreplace").decode()
-    return " ".join("".join(each if each.isprintable() else " " for each in encoded).split())
+    return " ".join("".join(character if character.isprintable() else " " for character in encoded).split())
 
 
 def _cut(lines: list[str], font: "_Font") -> list[str]:

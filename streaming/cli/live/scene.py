@@ -52,8 +52,8 @@ class Scene:
             total = statistics.total if marked is None else statistics.total.since(marked.total)
             p99_us = (*p99_us, 1e6 * total.percentile_s(99) if total.count else nan)[-REMEMBERED:]
             marked, before = statistics, marked
-        peaks_in = _next(self.peaks_in, statistics.levels_in, at_s)
-        peaks_out = _next(self.peaks_out, statistics.levels_out, at_s)
+        peaks_in = _update_peaks(self.peaks_in, statistics.levels_in, at_s)
+        peaks_out = _update_peaks(self.peaks_out, statistics.levels_out, at_s)
         return Scene(self.ticks, statistics, marked, before, p99_us, peaks_in, peaks_out)
 
 
@@ -64,7 +64,7 @@ def decibels(level: float) -> float:
     return 20 * log10(level) if level > 0 else -inf
 
 
-def _next(peaks: tuple[Peak, ...], levels: tuple[float, ...], at_s: float) -> tuple[Peak, ...]:
+def _update_peaks(peaks: tuple[Peak, ...], levels: tuple[float, ...], at_s: float) -> tuple[Peak, ...]:
     if len(peaks) != len(levels):
         return tuple(Peak(decibels(level), decibels(level), at_s) for level in levels)
     return tuple(peak.after(level, at_s) for peak, level in zip(peaks, levels))

@@ -64,7 +64,7 @@ def _replace_system(old: AudioSystem | None) -> AudioSystem:
     if old is None:
         library = PortAudioLibrary()
     else:
-        library = old.library if old.ended else old.library.again()
+        library = old.library if old.ended else old.library.load_another_copy()
         old.retired = True
         systems.retired = [system for system in (*systems.retired, old) if system.streams]
     systems.current = AudioSystem(library)

@@ -115,7 +115,7 @@ def test_every_line_is_there_at_once(tmp_path, series):
     for number, statistics in enumerate(series, 1):
         writer.update(statistics)
         with pytest.warns(
-            PulseWarning, match=f"without a summary, at {number}.0 s; the run was killed or still goes"
+            PulseWarning, match=f"without a summary, at {number}.0 s; the run was killed or still runs"
         ):
             stats = read_stats(path)
         assert not stats.complete
