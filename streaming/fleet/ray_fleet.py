@@ -22,7 +22,7 @@ from streaming.serve.logs import log_to_stderr
 
 CONTROL = "control"
 """The name of the actor."""
-LOOK_S = 0.5
+ROUND_PERIOD_S = 0.5
 """The seconds between two rounds of the control."""
 CALL_TIMEOUT_S = 30.0
 """A call of an actor that takes longer is an error."""
@@ -54,12 +54,12 @@ class ControlActor:
             self._control.end()
 
     def _watch(self) -> None:
-        while not self._ended.wait(LOOK_S):
+        while not self._ended.wait(ROUND_PERIOD_S):
             with self._lock:
                 try:
                     self._control.reconcile(time.monotonic())
                 except Exception:
-                    logger.exception("a look at the fleet failed; the next one follows")
+                    logger.exception("a round of the fleet's control failed; the next one follows")
 
 
 class Fleet:
@@ -136,7 +136,7 @@ class Fleet:
             if time.monotonic() > until_s:
                 problems = "; ".join(status.problems) or "pulse fleet status says what there is"
                 raise InputError(f"the fleet is not so far after {timeout_s:g} s: {problems}")
-            time.sleep(LOOK_S / 2)
+            time.sleep(ROUND_PERIOD_S / 2)
         return status
 
     def _call(self, method: str, *arguments: Any) -> Any:
@@ -150,7 +150,7 @@ class Fleet:
                     raise InputError(
                         f"the control of the fleet {self.name} does not answer within {CONTROL_TIMEOUT_S:g} s: {error}"
                     ) from None
-                time.sleep(LOOK_S)
+                time.sleep(ROUND_PERIOD_S)
 
     def _control(self) -> Any:
         try:

@@ -56,8 +56,8 @@ class Counters:
         """Return the difference from ``earlier``."""
         return Counters(*(getattr(self, field.name) - getattr(earlier, field.name) for field in fields(self)))
 
-    def plus(self, other: "Counters") -> "Counters":
-        """Return the sum of both."""
+    def sum_with(self, other: "Counters") -> "Counters":
+        """Return the sum of these counters and others."""
         return Counters(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
 

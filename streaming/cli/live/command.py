@@ -33,7 +33,7 @@ from streaming.stats.summary import LiveReport
 from streaming.stats.writer import StatsWriter
 from streaming.terminal.keys import key_presses
 
-LOOK_S = 0.1
+POLL_S = 0.1
 """The seconds between two looks at keys, signals and the state of the run."""
 KEYS = {"m": "mute", "b": "bypass", "r": "reset", "q": "quit"}
 
@@ -178,7 +178,7 @@ def follow(
                 frames.write()
             if seconds is not None and statistics.elapsed_s >= seconds:
                 return
-            match KEYS.get(pressed(LOOK_S)):
+            match KEYS.get(pressed(POLL_S)):
                 case "quit":
                     return
                 case "mute":

@@ -54,7 +54,7 @@ def test_intervals_add_up_to_the_whole(path, series):
     assert [interval.at_s for interval in stats.intervals] == [1, 2, 3, 4, 5]
     whole = Counters()
     for interval in stats.intervals:
-        whole = whole.plus(interval.new)
+        whole = whole.sum_with(interval.new)
     assert whole == stats.statistics.counters
     assert [interval.total.count for interval in stats.intervals] == [100] * SECONDS
     assert [interval.new.frames_silent for interval in stats.intervals] == [0, 480, 0, 0, 0]
