@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def parse_options() -> argparse.Namespace:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=main.__doc__)
     parser.add_argument("keys", nargs="*", help="models to run, such as tcn_1 gtcrn; all by default")
     parser.add_argument(
@@ -124,7 +124,7 @@ def measure(options: argparse.Namespace) -> Results:
 
 
 def entries(options: argparse.Namespace) -> list[Entry]:
-    """The rows to run. Exits where a model of the user cannot be opened."""
+    """Return the rows to run. Exits where a model of the user cannot be opened."""
     if options.model:
         try:
             return [user_entry(path, options) for path in options.model]
@@ -134,7 +134,7 @@ def entries(options: argparse.Namespace) -> list[Entry]:
 
 
 def row(entry: Entry, machine: Machine, rounds: int, steps: int, special: bool = False) -> Row:
-    """One model; one that does not run here says why. Its working set is read in turns with the runtimes."""
+    """Return one model; one that does not run here says why. Its working set is read in turns with the runtimes."""
     try:
         result = contest(entry, special=special)
     except (PulseError, WrongResultError) as error:

@@ -48,21 +48,21 @@ class CLibrary:
         self.outputs = [port for port in self.ports if port.is_output]
 
     def call(self, function: str, *arguments: Any) -> int:
-        """A function by its name without the model's."""
+        """Return a function by its name without the model's."""
         return self._code[f"{self._name}_{function}"](*arguments)
 
     def stream(self) -> "CStream":
-        """A new stream in memory of its own."""
+        """Return a new stream in memory of its own."""
         return CStream(self)
 
 
 def shape_of(port: CPort) -> tuple[int, ...]:
-    """The dims of a pulse."""
+    """Return the dims of a pulse."""
     return tuple(port.dims[axis] for axis in range(port.axes))
 
 
 def addresses(arrays: Sequence[NDArray[Any] | None]) -> Any:
-    """The arrays as ``void *[]``."""
+    """Return the arrays as ``void *[]``."""
     return (ctypes.c_void_p * max(1, len(arrays)))(
         *(None if array is None else array.ctypes.data for array in arrays)
     )
@@ -84,38 +84,38 @@ class CStream:
         return ctypes.c_void_p(self._memory.ctypes.data + first)
 
     def require_untouched(self) -> None:
-        """Nothing around the memory of the stream was written."""
+        """Require that nothing around the memory of the stream was written."""
         outside = np.delete(self._memory, np.arange(self._inside.start, self._inside.stop))
         assert (outside == 0xA5).all()
 
     def new_outputs(self) -> list[NDArray[Any]]:
-        """Arrays for the outputs of a pulse."""
+        """Return arrays for the outputs of a pulse."""
         return [np.zeros(shape_of(port), port.dtype.decode()) for port in self.library.outputs]
 
     def step(self, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """One pulse."""
+        """Return one pulse."""
         outputs = self.new_outputs()
         assert self.library.call("step", self.address, addresses(inputs), addresses(outputs)) == OK
         return outputs
 
     def valid(self, output: int) -> slice:
-        """The frames of the last pulse that count."""
+        """Return the frames of the last pulse that count."""
         first = ctypes.c_size_t()
         count = self.library.call("valid", self.address, output, ctypes.byref(first))
         return slice(first.value, first.value + count)
 
     def snapshot(self) -> bytes:
-        """The state of the stream."""
+        """Return the state of the stream."""
         buffer = ctypes.create_string_buffer(self.library.call("snapshot_size"))
         assert self.library.call("snapshot", self.address, buffer, ctypes.c_size_t(len(buffer))) == OK
         return buffer.raw
 
     def restore(self, snapshot: bytes) -> int:
-        """The code of ``restore``."""
+        """Return the code of ``restore``."""
         return self.library.call("restore", self.address, snapshot, ctypes.c_size_t(len(snapshot)))
 
     def whole(self, feeds: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """All valid frames of a new stream of whole inputs."""
+        """Return all valid frames of a new stream of whole inputs."""
         assert self.library.call("reset", self.address) == OK
         ports = self.library.inputs
         values = [np.ascontiguousarray(feeds[port.name.decode()]) for port in ports]

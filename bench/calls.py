@@ -31,7 +31,7 @@ class CallTime:
 
 
 def relu() -> bytes:
-    """A model of one Relu over [1, T]."""
+    """Return a model of one Relu over [1, T]."""
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, "T"]) for name in "xy")
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "relu", [x], [y])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
@@ -39,7 +39,7 @@ def relu() -> bytes:
 
 
 def calls() -> Mapping[str, Callable[[], object]]:
-    """The calls, of streams of their own. They take and give arrays that are there already, if they can."""
+    """Return the calls, of streams of their own. They take and give arrays that are there already, if they can."""
     program = pulse.stream(relu(), PULSE)
     state, session = program.spawn(), Session(program)
     assert isinstance(state, NativeState), "the bench runs the numba backend"
@@ -53,7 +53,7 @@ def calls() -> Mapping[str, Callable[[], object]]:
 
 
 def call_times(rounds: int = ROUNDS, count: int = CALLS) -> list[CallTime]:
-    """The medians over rounds in which each call is made so often, one call after the other."""
+    """Return the medians over rounds in which each call is made so often, one call after the other."""
     steppers = calls()
     times: dict[str, list[float]] = {name: [] for name in steppers}
     for _ in range(rounds):

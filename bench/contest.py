@@ -62,7 +62,7 @@ class Form:
     peer: Peer | None = field(default=None, repr=False)
 
     def as_dict(self) -> dict[str, str]:
-        """The same, for JSON."""
+        """Return the same, for JSON."""
         return {"runtime": self.runtime, "how": self.how, "status": self.status, "note": self.note}
 
 
@@ -119,7 +119,7 @@ def contest(
 
 
 def noise(program: Program, scale: float) -> list[Feed]:
-    """Seeded noise, ``PULSES`` pulses of every input: normal, of integers and booleans 0 and 1.
+    """Return seeded noise, ``PULSES`` pulses of every input: normal, of integers and booleans 0 and 1.
 
     An input without frames has one value in all of them.
     """
@@ -133,13 +133,16 @@ def noise(program: Program, scale: float) -> list[Feed]:
             else rng.integers(0, 2, shape)
         )
         values[port.name] = np.broadcast_to(drawn.astype(port.dtype), (PULSES, *port.shape))
-    return [{name: np.ascontiguousarray(each[at]) for name, each in values.items()} for at in range(PULSES)]
+    return [
+        {name: np.ascontiguousarray(array[pulse]) for name, array in values.items()}
+        for pulse in range(PULSES)
+    ]
 
 
 def candidates(
     entry: Entry, proto: onnx.ModelProto, twin: Explicit | None, program: Program, sample: Feed
 ) -> Iterator[tuple[str, str, Callable[[], Peer]]]:
-    """Every form of every other runtime."""
+    """Yield every form of every other runtime."""
     forms: dict[str, Callable[[], Explicit]] = {"exported": lambda: Explicit.of(program.model)}
     if twin is not None:
         forms["its author's form"] = lambda: twin
@@ -163,7 +166,7 @@ def try_form(
     pulses: Sequence[Feed],
     expected: Streams,
 ) -> Form:
-    """A form, and whether it is right."""
+    """Return a form, and whether it is right."""
     try:
         peer = make()
         off = distance(stream_outputs(peer, program, pulses), expected, program)
@@ -184,7 +187,7 @@ def fastest(
         if len(right) > 1:
             steppers = {how: make_stepper(form.peer.step, pulses) for how, form in right.items() if form.peer}
             times = alternate(steppers, PILOT_ROUNDS, steps, steps)
-            best = {how: min(each.p50_us for each in times.rounds[how]) for how in right}
+            best = {how: min(percentiles.p50_us for percentiles in times.rounds[how]) for how in right}
             yield runtime, right[min(best, key=best.__getitem__)]
         elif right:
             yield runtime, next(iter(right.values()))
@@ -193,7 +196,7 @@ def fastest(
 def reference(
     entry: Entry, proto: onnx.ModelProto, twin: Explicit | None, program: Program, pulses: Sequence[Feed]
 ) -> Streams:
-    """The model's own result in onnxruntime: of the whole input, or chunk by chunk as its author runs it."""
+    """Return the model's own result in onnxruntime: of the whole input, or chunk by chunk as its author runs it."""
     names = [port.name for port in program.outputs if port.streams]
     if not entry.offline:
         assert twin is not None, "a model of chunks is its own explicit form"
@@ -207,12 +210,12 @@ def reference(
 
 
 def run_steps(peer: Peer, pulses: Sequence[Feed]) -> list[Outputs]:
-    """The results of a peer, pulse by pulse."""
-    return [peer.step(each) for each in pulses]
+    """Return the results of a peer, pulse by pulse."""
+    return [peer.step(pulse) for pulse in pulses]
 
 
 def stream_outputs(peer: Peer, program: Program, pulses: Sequence[Feed]) -> Streams:
-    """The frames that a peer gives, those of its delay left out."""
+    """Return the frames that a peer gives, those of its delay left out."""
     outputs = join_pulses(run_steps(peer, pulses), program)
     for port in streams_of(program):
         delay = peer.delay(port.name)
@@ -222,7 +225,7 @@ def stream_outputs(peer: Peer, program: Program, pulses: Sequence[Feed]) -> Stre
 
 
 def join_pulses(results: Sequence[Outputs], program: Program) -> Streams:
-    """Each output's pulses, one after the other."""
+    """Return each output's pulses, one after the other."""
     return {
         port.name: np.concatenate([result[port.name] for result in results], port.axis or 0)
         for port in streams_of(program)
@@ -230,7 +233,7 @@ def join_pulses(results: Sequence[Outputs], program: Program) -> Streams:
 
 
 def streams_of(program: Program) -> list[Port]:
-    """The outputs that have frames in every pulse. Raises WrongResultError: there are none."""
+    """Return the outputs that have frames in every pulse. Raises WrongResultError: there are none."""
     ports = [port for port in program.outputs if port.streams]
     if not ports:
         raise WrongResultError("no output has frames before the stream ends: there is nothing to compare")
@@ -238,7 +241,7 @@ def streams_of(program: Program) -> list[Port]:
 
 
 def distance(streams: Streams, expected: Streams, program: Program) -> float:
-    """The largest difference over the frames that both have, relative to the largest value.
+    """Return the largest difference over the frames that both have, relative to the largest value.
 
     Infinite if there are no frames, if shapes differ, and where a value is not a number.
     """

@@ -49,7 +49,7 @@ MINUTES = (1, 60)
 class Row:
     """One run; times in microseconds a pulse.
 
-    model_us     p50 of the model alone, inside of the run
+    model_us     p50 of the model alone, inside the run
     overhead_us  p50 of everything else: saturated, the time that passes beside the model's, over ``GROUP`` pulses;
                  paced, from the pulse's arrival to its outputs being taken, beside the model's
     loop_us      processor time of the event loop's thread
@@ -73,7 +73,7 @@ async def pulses_on_request(x: Array, count: int) -> AsyncGenerator[Array]:
 
 
 async def paced_pulses(x: Array, count: int) -> AsyncGenerator[Array]:
-    """A pulse every 10 ms."""
+    """Return a pulse every 10 ms."""
     at_s = anyio.current_time()
     for _ in range(count):
         at_s += PERIOD_S
@@ -122,7 +122,7 @@ def overhead(model: str, source: str, loop: str, load: str, seconds: float) -> R
 
 
 def expected_us(program: Program, x: Array) -> float:
-    """About what a pulse takes."""
+    """Return the approximate time of a pulse."""
     state = program.spawn()
     state.step(x)
     begun_ns = time.perf_counter_ns()
@@ -132,7 +132,7 @@ def expected_us(program: Program, x: Array) -> float:
 
 
 def sparse_file(path: Path, minutes: int) -> None:
-    """A WAV file of silence that takes no space on the disk: mono, 16 bit."""
+    """Create a WAV file of silence that takes no space on the disk: mono, 16 bit."""
     size = 2 * minutes * 60 * SAMPLE_RATE_HZ
     form = struct.pack("<HHIIHH", 1, 1, SAMPLE_RATE_HZ, 2 * SAMPLE_RATE_HZ, 2, 16)
     head = struct.pack("<4sI4s4sI16s4sI", b"RIFF", 36 + size, b"WAVE", b"fmt ", 16, form, b"data", size)
@@ -142,14 +142,14 @@ def sparse_file(path: Path, minutes: int) -> None:
 
 
 async def long_file(minutes: int, folder: Path) -> None:
-    """A file of this many minutes through the denoiser, into another file."""
+    """Stream a file of this many minutes through the denoiser into another file."""
     sparse_file(folder / "in.wav", minutes)
     async with Executor(MODELS["denoiser"][0](), rate_hz=SAMPLE_RATE_HZ) as executor:
         await executor.run(folder / "in.wav", SoundFileSink(folder / "out.flac"))
 
 
 def memory(minutes: int) -> tuple[float, float]:
-    """The most MiB that a process of its own had in memory, and the seconds that it took."""
+    """Return the most MiB that a process of its own had in memory, and the seconds that it took."""
     begun_s = time.perf_counter()
     command = [sys.executable, "-m", "bench.executor", "--long-file", str(minutes)]
     process = subprocess.run(command, capture_output=True, text=True, check=True)

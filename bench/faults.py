@@ -22,12 +22,12 @@ Feeds = dict[str, np.ndarray]
 
 
 def node(op: str, inputs: str, output: str, **attributes: Any) -> NodeProto:
-    """A node; names are separated by blanks."""
+    """Return a node; names are separated by blanks."""
     return helper.make_node(op, inputs.split(), [output], **attributes)
 
 
 def model(nodes: Sequence[NodeProto], feeds: Feeds, constants: Feeds) -> ModelProto:
-    """A model of inputs [1, T] with the output y."""
+    """Return a model of inputs [1, T] with the output y."""
     inputs = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), [1, "T"])
         for name, array in feeds.items()
@@ -40,7 +40,7 @@ def model(nodes: Sequence[NodeProto], feeds: Feeds, constants: Feeds) -> ModelPr
 
 
 def models(frames: int) -> list[tuple[str, PulsedModel, Feeds]]:
-    """Name, pulsed model, a pulse that has no fault."""
+    """Return name, pulsed model, a pulse that has no fault."""
     rng = np.random.default_rng(0)
     table = rng.standard_normal((ROWS, WIDTH)).astype(np.float32)
     taps = rng.standard_normal((WIDTH, WIDTH, 3)).astype(np.float32)
@@ -73,7 +73,7 @@ def models(frames: int) -> list[tuple[str, PulsedModel, Feeds]]:
 
 
 def seconds(call: Callable[[], object]) -> float:
-    """Seconds of one call, the mean of several."""
+    """Return the seconds of one call, the mean of several."""
     begin = time.perf_counter()
     for _ in range(STEPS):
         call()
@@ -81,7 +81,7 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def compare(calls: Sequence[Callable[[], object]]) -> str:
-    """Medians of two calls in alternating rounds, and of the ratio in a round."""
+    """Return the medians of two calls in alternating rounds, and of the ratio in a round."""
     rounds: list[list[float]] = []
     for number in range(ROUNDS):
         order = (0, 1) if number % 2 else (1, 0)

@@ -47,7 +47,7 @@ class Contest:
 
 
 def block_loop() -> Step:
-    """The usual one: a window, numpy's transform and its inverse, the window again, overlap and add."""
+    """Return the usual transform: a window, numpy's transform and its inverse, the window again, overlap and add."""
     size, hop = 512, 256
     window = window_values("bench", "sqrt_hann", size).astype(np.float32)
     frame, total = np.zeros(size, np.float32), np.zeros(size, np.float32)
@@ -81,7 +81,7 @@ def kaldi_native() -> Step:
 
 
 def contests() -> list[Contest]:
-    """All contests of front ends."""
+    """Return all contests of front ends."""
     forward, back = (make(512, 256, window="sqrt_hann") for make in (front.stft, front.istft))
     both = pulse.chain(forward, back)
     contests_of_all = [
@@ -108,7 +108,7 @@ def main() -> None:
         rng = np.random.default_rng(0)
         hops = [(rng.standard_normal(contest.hop) * 3000).astype(np.float32) for _ in range(HOPS)]
         for times in PULSES:
-            pulses = [np.concatenate(hops[at : at + times])[None] for at in range(0, HOPS, times)]
+            pulses = [np.concatenate(hops[first : first + times])[None] for first in range(0, HOPS, times)]
             program = contest.model.declutter().pulsify(pulse=contest.hop * times).compile()
             assert isinstance(program, NativeProgram)
             require_equal(contest, program, pulses, hops)
@@ -132,7 +132,7 @@ def main() -> None:
 def require_equal(
     contest: Contest, program: NativeProgram, pulses: Sequence[Array], hops: Sequence[Array]
 ) -> None:
-    """Both give the same."""
+    """Require that both give the same."""
     state, step = program.spawn(), contest.make()
     (port,) = program.outputs
     axis = port.axis or 0

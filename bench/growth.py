@@ -52,7 +52,7 @@ class Variant:
     lanes: int = 1
 
     def stepper(self, scale: float) -> Callable[[], object]:
-        """A step, of all lanes if there are several."""
+        """Return a step, of all lanes if there are several."""
         if self.lanes == 1:
             return make_stepper(self.program.spawn().step, noise(self.program, scale))
         lanes, values = self.program.spawn_many(self.lanes), lanes_noise(self.program, self.lanes)
@@ -60,29 +60,29 @@ class Variant:
 
 
 def growth_entries(folder: Path) -> Iterator[Entry]:
-    """The models whose growth is measured, those of missing files left out."""
+    """Yield the models whose growth is measured, except those of missing files."""
     return (entry for entry in catalogue(folder) if entry.key in GROWN)
 
 
 def growth(entry: Entry, machine: Machine) -> Iterator[Growth]:
-    """Every measurement of one model; a model of chunks has the pulse of its author."""
+    """Yield every measurement of one model; a model of chunks has the pulse of its author."""
     source = entry.source()
     variants = [Variant("weights", kind, _program(entry, source, kind)) for kind in WEIGHTS]
     single = variants[0].program
     if entry.offline:
         entries = [replace(entry, pulse=count * single.model.pulse) for count in PULSES]
-        variants += [Variant("pulse", str(each.pulse), _program(each, source)) for each in entries]
+        variants += [Variant("pulse", str(grown.pulse), _program(grown, source)) for grown in entries]
     variants += [Variant("lanes", str(count), single, count) for count in LANES]
-    readings = [Reading(working_set(each.program, each.lanes)) for each in variants]
-    steppers = {f"step {number}": each.stepper(entry.scale) for number, each in enumerate(variants)}
+    readings = [Reading(working_set(variant.program, variant.lanes)) for variant in variants]
+    steppers = {f"step {number}": variant.stepper(entry.scale) for number, variant in enumerate(variants)}
     steppers |= {f"reading {number}": reading for number, reading in enumerate(readings)}
     timed = alternate(steppers, ROUNDS, STEPS, STEPS)
-    for number, (each, reading) in enumerate(zip(variants, readings)):
+    for number, (variant, reading) in enumerate(zip(variants, readings)):
         bytes_per_s = reading.bytes / timed.median(f"reading {number}").p50_us * 1e6
-        least = roofline(each.program, bytes_per_s, machine.multiply_adds_per_s, each.lanes)
+        least = roofline(variant.program, bytes_per_s, machine.multiply_adds_per_s, variant.lanes)
         us = timed.median(f"step {number}").p50_us
-        share_us = us / (each.lanes * each.program.model.pulse)
-        yield Growth(entry.title, each.by, each.at, us, share_us, least.least_us)
+        share_us = us / (variant.lanes * variant.program.model.pulse)
+        yield Growth(entry.title, variant.by, variant.at, us, share_us, least.least_us)
 
 
 def _program(entry: Entry, source: Source, weights: str = "f32") -> NativeProgram:

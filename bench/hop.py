@@ -10,7 +10,7 @@ from pulse.jit.events import NativeEvent
 
 
 async def bare_hop_us(count: int, period_s: float) -> float:
-    """A thread answers an event with another, and does nothing else; p50 in us, ``count`` times, one each period."""
+    """Return the p50 in us of a thread's answer to an event of another one, ``count`` times, one each period."""
     request, answered, ended = NativeEvent(), NativeEvent(), threading.Event()
 
     def answer() -> None:

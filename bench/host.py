@@ -32,7 +32,7 @@ class Host:
 
     @classmethod
     def here(cls) -> "Host":
-        """This machine, now."""
+        """Return this machine, now."""
         features = processor().features.split(",")
         return cls(
             date=datetime.datetime.now(datetime.UTC).date().isoformat(),

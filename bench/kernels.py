@@ -19,7 +19,7 @@ PUBLISHED_STREAMS = ("gtcrn_offline.onnx", "fireredvad_stream.onnx", "swift_f0.o
 
 
 def programs(folder: Path) -> list[NativeProgram]:
-    """The TCN, and the published offline models that are there."""
+    """Return the TCN, and the published offline models that are there."""
     models = [pulse.stream(tcn(), pulse=1), pulse.stream(tcn(), pulse=8)]
     for name in PUBLISHED_STREAMS:
         if (folder / name).is_file():

@@ -66,7 +66,7 @@ def measure(name: str, folder: Path) -> None:
 def compile_timer(
     name: str, folder: Path, pulse: NDArray[Any], result: NDArray[Any]
 ) -> Callable[[ctypes.c_void_p], float]:
-    """A function that returns the seconds of a step of a stream, in a loop of C; and the program ``start``."""
+    """Return a function that returns the seconds of a step of a stream, in a loop of C; and the program ``start``."""
     subprocess.run(["gcc", "-O2", "-shared", "-fPIC", TIMER, "-o", folder / "timer.so"], check=True)
     subprocess.run(["gcc", "-O2", TIMER, "-o", folder / "start", "-ldl"], check=True)
     timer = ctypes.CDLL(str(folder / "timer.so"))
@@ -78,7 +78,7 @@ def compile_timer(
 
 
 def step_in_python(state: NativeState, pulse: NDArray[Any], result: NDArray[Any]) -> float:
-    """Seconds of a step."""
+    """Return the seconds of a step."""
     before = perf_counter()
     for _ in range(STEPS):
         state.step_into(pulse, result)

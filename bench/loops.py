@@ -24,7 +24,7 @@ INT16 = 32768
 
 
 def _model(path: Path, sample: Floats) -> Callable[[Floats], Floats]:
-    """The first output of one call after the other; states stay in onnxruntime's memory."""
+    """Return the first output of one call after the other; states stay in onnxruntime's memory."""
     explicit = Explicit.from_author(path, 1)
     (x,) = explicit.inputs
     peer, name = OnnxRuntimePeer(explicit, {x: sample}), next(iter(explicit.outputs.values()))
@@ -36,7 +36,7 @@ def _hann(size: int) -> NDArray[np.float64]:
 
 
 def gtcrn(models: Path) -> Step:
-    """STFT 512/256 with the root of a Hann window, centred; the author's streaming twin; the inverse, 256 late."""
+    """Return STFT 512/256 with the root of a Hann window, centred; the author's twin; the inverse, 256 late."""
     size, hop = 512, 256
     window = np.sqrt(_hann(size)).astype(np.float32)
     frame, total = np.zeros(size, np.float32), np.zeros(size, np.float32)
@@ -63,7 +63,7 @@ def gtcrn(models: Path) -> Step:
 
 
 def dtln(models: Path) -> Step:
-    """Blocks of 512 by 128: a mask for the magnitudes, the phase kept, a second model of the block, overlap and add."""
+    """Return blocks of 512 by 128: a mask for the magnitudes, the phase kept, a second model, overlap-add."""
     size, hop = 512, 128
     block, total = np.zeros(size, np.float32), np.zeros(size, np.float32)
     first = _model(models / "dtln_1.onnx", np.zeros((1, 1, size // 2 + 1), np.float32))
@@ -109,7 +109,7 @@ def fireredvad(models: Path) -> Step:
 
 
 def fireredvad_kaldi(models: Path) -> Step:
-    """The same with kaldi-native-fbank, as the author has it. Raises ImportError."""
+    """Return the same with kaldi-native-fbank, as the author has it. Raises ImportError."""
     knf: Any = import_module("kaldi_native_fbank")
     options = knf.FbankOptions()
     options.frame_opts.dither, options.mel_opts.num_bins = 0, BANDS
@@ -127,7 +127,7 @@ def fireredvad_kaldi(models: Path) -> Step:
 
 
 def _voice(models: Path) -> Callable[[Floats], Floats]:
-    """The probability of one row of features."""
+    """Return the probability of one row of features."""
     stored = np.load(models.parent / "sound" / "fireredvad_en.npz")
     mean, scale = (stored[f"cmvn_{name}"].astype(np.float32) for name in ("mean", "istd"))
     model = _model(models / "fireredvad_stream_cached.onnx", np.zeros((1, 1, BANDS), np.float32))

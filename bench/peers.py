@@ -31,11 +31,11 @@ class Peer(Protocol):
     """A model that runs pulse by pulse."""
 
     def step(self, feed: Feed) -> Outputs:
-        """One pulse of each input in, one pulse of each output out, the caller's to keep; the state stays inside."""
+        """Step: one pulse of each input in, one of each output out, for the caller to keep; the state stays inside."""
         ...
 
     def delay(self, output: str) -> int | None:
-        """Leading frames of an output to drop; None if it is this project's own delay."""
+        """Return the leading frames of an output to drop; None if it is this project's own delay."""
         ...
 
 
@@ -60,7 +60,7 @@ class Chunk:
 
 
 def chunks(explicit: Explicit, sample: Feed) -> list[Chunk]:
-    """One for each input."""
+    """Return one for each input."""
     return [Chunk(name, form, sample[name]) for name, form in explicit.inputs.items()]
 
 
@@ -95,17 +95,17 @@ class OnnxRuntimePeer:
         return {name: array.copy() for name, array in self._outputs.items()}
 
     def delay(self, output: str) -> int | None:
-        """The delay of the model."""
+        """Return the delay of the model."""
         return None
 
 
 def shared_values(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Values of onnxruntime in the memory of arrays."""
+    """Return values of onnxruntime in the memory of arrays."""
     return {name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
 
 
 def bind_states(opened: Any, explicit: Explicit, values: Mapping[str, Any], swap: bool) -> Any:
-    """A binding that reads one set of states and writes the other, or the reverse."""
+    """Return a binding that reads one set of states and writes the other, or the reverse."""
     binding = opened.io_binding()
     for name in (*explicit.inputs, *explicit.fixed):
         binding.bind_ortvalue_input(name, values[name])
@@ -119,7 +119,7 @@ def bind_states(opened: Any, explicit: Explicit, values: Mapping[str, Any], swap
 
 
 def session(model: bytes) -> onnxruntime.InferenceSession:
-    """A session with all optimisations, on one thread."""
+    """Return a session with all optimisations, on one thread."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
@@ -130,7 +130,7 @@ def session(model: bytes) -> onnxruntime.InferenceSession:
 
 
 def _tensor(array: Array) -> tract.Tensor:
-    """A tensor of tract's; the types of its package do not know this function."""
+    """Return a tensor of tract's; the types of its package do not know this function."""
     return tract.Tensor.from_numpy(array)  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -170,7 +170,7 @@ class TractExplicitPeer:
         return {name: results[number].to_numpy() for name, number in self._outputs}
 
     def delay(self, output: str) -> int | None:
-        """The delay of the model."""
+        """Return the delay of the model."""
         return None
 
 
@@ -212,7 +212,7 @@ class TractPeer:
         return {name: result.to_numpy() for name, result in zip(self._names, results)}
 
     def delay(self, output: str) -> int | None:
-        """The delay that tract states."""
+        """Return the delay that tract states."""
         return self._delays[output]
 
 
@@ -245,5 +245,5 @@ class PulsePeer:
         return self._state.step(feed)
 
     def delay(self, output: str) -> int | None:
-        """The delay of the model."""
+        """Return the delay of the model."""
         return None

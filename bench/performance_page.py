@@ -38,7 +38,7 @@ COLUMNS = ("model, pulse", "runtime", "p50", "p90", "p99", "p99.9", "max", "time
 
 
 def page(results: Results) -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = [HEAD.format(host=results.host, rounds=results.rounds, steps=results.steps)]
     parts.append(table(COLUMNS, (line for row in results.rows for line in steps_lines(row)), left=2))
     parts.append("\n".join(f"- {line}" for line in results.summary()) + "\n")
@@ -79,13 +79,13 @@ All rows import numpy. *carried* kernels are the machine code of a wheel: nothin
 
 
 def start_section(starts: Sequence[Start]) -> str:
-    """The section of the page; it names its machine, since it may be of another run than the rest."""
+    """Return the section of the page; it names its machine, since it may be of another run than the rest."""
     lines = table(start_times.COLUMNS, start_times.lines(starts), left=2)
     return "\n".join([f"{START_TITLE}\n", START, f"{Host.here()}\n", lines])
 
 
 def lanes_section(rows: Sequence[LanesRow]) -> str:
-    """The section of the page, with its machine too."""
+    """Return the section of the page, with its machine too."""
     return "\n".join([f"{LANES_TITLE}\n", LANES, f"{Host.here()}\n", table(LANES_COLUMNS, lanes_lines(rows))])
 
 
@@ -110,13 +110,13 @@ MACHINE = """The speed of reading with one thread, measured before the models.
 
 
 def table(columns: Sequence[str], lines: Iterable[Sequence[str]], left: int = 1) -> str:
-    """A table whose first columns are text and whose others are numbers."""
+    """Return a table whose first columns are text and whose others are numbers."""
     rule = ["---"] * left + ["---:"] * (len(columns) - left)
     return "\n".join(f"| {' | '.join(line)} |" for line in (columns, rule, *lines)) + "\n"
 
 
 def section(title: str, lines: Iterable[str], text: str = "") -> Iterator[str]:
-    """A list under a heading; nothing if it is empty."""
+    """Yield a list under a heading; nothing if it is empty."""
     section_lines = list(lines)
     if section_lines:
         yield f"## {title}\n"
@@ -126,7 +126,7 @@ def section(title: str, lines: Iterable[str], text: str = "") -> Iterator[str]:
 
 
 def steps_lines(row: Row) -> Iterator[list[str]]:
-    """This project, each peer and the roofline."""
+    """Yield this project, each peer and the roofline."""
     name = f"{row.title}, {row.pulse}"
     if row.error:
         yield [name, OURS, *["-"] * 5, row.error, ""]
@@ -160,11 +160,11 @@ def bold(text: str, good: bool) -> str:
 
 
 def kilo(count: float) -> str:
-    """A count in thousands or millions."""
+    """Return a count in thousands or millions."""
     return f"{count / 1e6:.1f} M" if count >= 1e6 else f"{count / 1e3:.0f} k"
 
 
 def machine_lines(results: Results) -> Iterator[list[str]]:
-    """Bandwidth by working set."""
+    """Yield the bandwidth by working set."""
     for size, rate in results.machine.bandwidth:
         yield [f"{size >> 10} KiB" if size < 1 << 20 else f"{size >> 20} MiB", f"{rate / 1e9:.0f}"]

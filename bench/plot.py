@@ -17,12 +17,12 @@ GROWN_BY = {"pulse": "frames of a pulse", "lanes": "lanes", "weights": "weights"
 
 
 def draw(results: Results, path: Path) -> None:
-    """Bars on a logarithmic scale with the spread over the rounds, and the target as a mark."""
+    """Draw bars on a logarithmic scale with the spread over the rounds, and the target as a mark."""
     rows = list(reversed(results.timed_rows))
     figure, axes = plt.subplots(figsize=(9, 1 + 0.45 * len(rows)))
     for side, peer in enumerate(PEERS):
-        at = [place + (0.5 - side) * HEIGHT for place in range(len(rows))]
-        times = [(y, row.runtimes[peer].times) for y, row in zip(at, rows) if peer in row.runtimes]
+        heights = [number + (0.5 - side) * HEIGHT for number in range(len(rows))]
+        times = [(y, row.runtimes[peer].times) for y, row in zip(heights, rows) if peer in row.runtimes]
         medians = [ratio.median for _, ratio in times]
         spread = [
             [ratio.median - ratio.lowest for _, ratio in times],
@@ -30,7 +30,7 @@ def draw(results: Results, path: Path) -> None:
         ]
         places = [y for y, _ in times]
         axes.barh(places, medians, HEIGHT, xerr=spread, color=COLOURS[peer], label=peer, capsize=2)
-        target = [(y, getattr(row.target, peer)) for y, row in zip(at, rows)]
+        target = [(y, getattr(row.target, peer)) for y, row in zip(heights, rows)]
         marks = [(value, y) for y, value in target if value is not None]
         if marks:
             axes.plot(*zip(*marks), "k|", markersize=12, label="target" if side == 0 else None)
@@ -51,9 +51,9 @@ def draw_growth(results: Results, path: Path) -> None:
         counted = by != "weights"
         for number, title in enumerate(dict.fromkeys(row.title for row in results.growth)):
             rows = [row for row in results.growth if (row.title, row.by) == (title, by)]
-            at, colour = [int(row.at) if counted else row.at for row in rows], f"C{number}"
-            axes.plot(at, [row.us for row in rows], "o-", color=colour, label=title)
-            axes.plot(at, [row.least_us for row in rows], "--", color=colour)
+            positions, colour = [int(row.at) if counted else row.at for row in rows], f"C{number}"
+            axes.plot(positions, [row.us for row in rows], "o-", color=colour, label=title)
+            axes.plot(positions, [row.least_us for row in rows], "--", color=colour)
         if counted:
             axes.set_xscale("log", base=2)
         axes.set_yscale("log")

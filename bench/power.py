@@ -18,12 +18,12 @@ class Counter:
     wraps: int
 
     def read(self) -> int:
-        """The counter's present value."""
+        """Return the counter's present value."""
         return int(self.path.read_text())
 
 
 def counters(folder: Path = POWERCAP) -> list[Counter]:
-    """One for each package; none if the machine does not tell, or not to this user."""
+    """Return one for each package; none if the machine does not tell, or not to this user."""
     paths: list[Counter] = []
     for zone in sorted(folder.glob("*:*")):
         try:
@@ -43,7 +43,7 @@ def watts(
     folder: Path = POWERCAP,
     clock: Callable[[], float] = time.perf_counter,
 ) -> float | None:
-    """The power of all packages while a call repeats; None if the machine does not tell.
+    """Return the power of all packages while a call repeats; None if the machine does not tell.
 
     clock  gives the time in seconds
     """

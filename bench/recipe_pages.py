@@ -18,7 +18,7 @@ def recipes() -> dict[str, str]:
 
 
 def laid_out(name: str, folder: Path, shared: Path) -> Path:
-    """A recipe of the pages in a folder, with the recipes that it names, and links to other files.
+    """Return a recipe of the pages in a folder, with the recipes that it names, and links to other files.
 
     shared   the folder of published models and sound
     Raises   FileNotFoundError: it has not all of them

@@ -12,7 +12,7 @@ from bench.stream_lanes import LanesRow
 
 
 def show(results: Results, console: Console) -> None:
-    """All tables of a run."""
+    """Print all tables of a run."""
     console.print(str(results.host), style="dim", highlight=False)
     if results.rows:
         console.print(steps_table(results))
@@ -32,7 +32,7 @@ def show(results: Results, console: Console) -> None:
 
 
 def steps_table(results: Results) -> Table:
-    """One line for each model."""
+    """Return one line for each model."""
     table = Table(title="microseconds per step: p50, p99.9, and how many times slower than this project")
     table.add_column("model, pulse")
     for name in (
@@ -84,7 +84,7 @@ def missed_targets(results: Results) -> Iterator[str]:
 
 
 def left_out(results: Results) -> Iterator[str]:
-    """Every form that was not timed, and why."""
+    """Yield every form that was not timed, and why."""
     for row in results.rows:
         for form in row.forms:
             if form["status"] != "right":
@@ -108,7 +108,7 @@ NOT_TOLD = "The power of this machine is unknown."
 
 
 def lanes_lines(rows: Iterable[LanesRow]) -> Iterator[list[str]]:
-    """One line for each number of lanes."""
+    """Yield one line for each number of lanes."""
     for row in rows:
         lanes, us = (str(row.lanes), f"{row.pulse_ms:g}"), (f"{row.us_per_stream:.2f}", f"{row.alone_us:.2f}")
         streams = f"{row.streams_per_core:,.0f}", f"{row.alone_per_core:,.0f}"
@@ -117,7 +117,7 @@ def lanes_lines(rows: Iterable[LanesRow]) -> Iterator[list[str]]:
 
 
 def lanes_table(rows: Sequence[LanesRow]) -> Table:
-    """Streams of one core."""
+    """Return streams of one core."""
     has_watts = any(row.watts for row in rows)
     table = Table(title="streams of one core at real time", caption=None if has_watts else NOT_TOLD)
     for name in LANES_COLUMNS:
@@ -141,7 +141,7 @@ GROWTH_COLUMNS = ("model", "by", "at", "us a call", "us a frame of a stream", "l
 
 
 def growth_lines(results: Results) -> Iterator[list[str]]:
-    """One line for each variant."""
+    """Yield one line for each variant."""
     for row in results.growth:
         figures = (
             f"{row.us:.1f}",
@@ -153,7 +153,7 @@ def growth_lines(results: Results) -> Iterator[list[str]]:
 
 
 def growth_table(results: Results) -> Table:
-    """The step by pulse, lanes and weights."""
+    """Return the step by pulse, lanes and weights."""
     table = Table(
         title="how a step grows with the frames of a pulse, with lanes, and with the type of weights"
     )

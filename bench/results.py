@@ -97,7 +97,7 @@ class Row:
         return self.ours.us.p50_us / self.least.least_us
 
     def target_results(self) -> Iterator[tuple[str, float, float, bool]]:
-        """Each target: against what, the target, the measured figure, and whether it is reached."""
+        """Yield each target: the rival, the target, the measured figure, and whether it is reached."""
         for peer in PEERS:
             target = getattr(self.target, peer)
             if target is not None and peer in self.runtimes:
@@ -126,11 +126,11 @@ class Results:
         return [row for row in self.rows if not row.error]
 
     def mean(self, peer: str) -> float:
-        """The geometric mean over all models of how many times slower a peer is; not a number where none ran in it."""
+        """Return how many times slower a peer is: the geometric mean over all models; NaN where none ran in it."""
         return _mean(row.runtimes[peer].times.median for row in self.timed_rows if peer in row.runtimes)
 
     def special_mean(self, peer: str) -> float:
-        """The same, with special rows where they are worth it."""
+        """Return the same, with special rows where they are worth it."""
         rows = [row for row in self.timed_rows if peer in row.runtimes]
         return _mean(row.runtimes[peer].times.median * row.ours.us.p50_us / row.fastest_us for row in rows)
 
@@ -158,18 +158,18 @@ class Results:
 
     @classmethod
     def read(cls, path: Path) -> "Results":
-        """The results in a file of ``write``."""
+        """Return the results in a file of ``write``."""
         fields = json.loads(path.read_text())
         machine = Machine(
             tuple((size, rate) for size, rate in fields["machine"]["bandwidth"]),
             fields["machine"]["multiply_adds_per_s"],
         )
-        rows = [_row(each) for each in fields["rows"]]
-        lanes = [LanesRow(**{**each, "times": Ratio(**each["times"])}) for each in fields["lanes"]]
-        starts = [Start(**each) for each in fields["starts"]]
-        growth = [Growth(**each) for each in fields["growth"]]
+        rows = [_row(entry) for entry in fields["rows"]]
+        lanes = [LanesRow(**{**entry, "times": Ratio(**entry["times"])}) for entry in fields["lanes"]]
+        starts = [Start(**entry) for entry in fields["starts"]]
+        growth = [Growth(**entry) for entry in fields["growth"]]
         host = Host(**fields["host"])
-        calls = [CallTime(**each) for each in fields.get("calls", ())]
+        calls = [CallTime(**entry) for entry in fields.get("calls", ())]
         return cls(
             host=host,
             machine=machine,
@@ -191,8 +191,8 @@ def _mean(ratios: Iterable[float]) -> float:
 
 def _row(fields: Mapping[str, Any]) -> Row:
     runtimes = {
-        name: Timed(each["how"], Percentiles(**each["us"]), Ratio(**each["times"]), Ratio(**each["tail"]))
-        for name, each in fields["runtimes"].items()
+        name: Timed(entry["how"], Percentiles(**entry["us"]), Ratio(**entry["times"]), Ratio(**entry["tail"]))
+        for name, entry in fields["runtimes"].items()
     }
     least = None if fields["least"] is None else Roofline(**fields["least"])
     target = Target(**fields["target"])

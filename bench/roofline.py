@@ -100,7 +100,7 @@ class Call:
         self._function(*self._addresses)
 
     def seconds(self) -> float:
-        """The shortest of five calls."""
+        """Return the shortest of five calls."""
         self()
         best = np.inf
         for _ in range(REPEATS):
@@ -160,14 +160,14 @@ class Roofline:
 
 
 def working_set(program: NativeProgram, lanes: int = 1) -> int:
-    """Bytes of weights, and of each lane's state and scratch: what the caches hold from step to step."""
+    """Return the bytes of weights, and of each lane's state and scratch: what the caches hold from step to step."""
     return program.weights.size + lanes * (program.state_bytes + program.arena_bytes)
 
 
 def roofline(
     program: NativeProgram, bytes_per_s: float, multiply_adds_per_s: float, lanes: int = 1
 ) -> Roofline:
-    """The least time of a step, on memory that delivers its working set at some speed; weights count once."""
+    """Return the least time of a step, on memory that delivers its working set at some speed; weights count once."""
     total = sum((cost_of(row) for row in program.instructions), Cost())
     bytes_touched = total.weights + lanes * total.state
     multiply_adds = lanes * total.multiply_adds

@@ -34,7 +34,7 @@ class RoundingTime:
 
 
 def rounding_times(rounds: int, keys: list[str], folder: Path) -> Iterator[RoundingTime]:
-    """Each model; those of missing files are left out."""
+    """Yield the times of each model, except those of missing files."""
     for entry in catalogue(folder):
         if entry.key in (keys or KEYS):
             yield rounding_time(entry, rounds)

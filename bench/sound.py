@@ -76,7 +76,7 @@ class Found:
     inside_us: float
 
     def lines(self) -> list[str]:
-        """Rows of the table."""
+        """Return rows of the table."""
         rows: list[str] = []
         for name in self.comparison.rounds:
             median = self.comparison.median(name)
@@ -84,7 +84,9 @@ class Found:
             if name == OURS:
                 cells += ["", ""]
             else:
-                cells += [str(self.comparison.ratio(name, OURS, each)) for each in ("p50_us", "p99_us")]
+                cells += [
+                    str(self.comparison.ratio(name, OURS, percentile)) for percentile in ("p50_us", "p99_us")
+                ]
             title = self.contest.recipe if name == OURS else ""
             label = f"**{OURS}**, {self.inside_us:.1f} inside" if name == OURS else name
             rows.append(f"| {title} | {label} | {' | '.join(cells)} |")
@@ -122,13 +124,13 @@ def measure(contest: SoundContest, shared: Path, rounds: int, steps: int) -> Fou
 
 
 def ours(program: Program) -> loops.Step:
-    """A stream of this project."""
+    """Return a stream of this project."""
     state, name = program.spawn(), program.outputs[0].name
     return lambda x: state.step(x[None])[name].ravel()
 
 
 def exported_step(program: Program, sample: NDArray[np.float32]) -> loops.Step:
-    """The whole chain as this project writes it, in onnxruntime alone."""
+    """Return the whole chain as this project writes it, in onnxruntime alone."""
     (source,), (target,) = program.inputs, program.outputs
     peer = OnnxRuntimePeer(Explicit.of(program.model), {source.name: sample[None]})
     return lambda x: np.asarray(peer.step({source.name: x[None]})[target.name], np.float32).ravel()

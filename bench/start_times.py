@@ -118,7 +118,7 @@ class _Process:
     whole: bool = False
 
     def run(self, folder: Path) -> tuple[float, float]:
-        """The seconds of the clock and of the CPU. Raises CalledProcessError."""
+        """Return the seconds of the clock and of the CPU. Raises CalledProcessError."""
         code = self.code if self.whole else self.code + TOLD
         usual = {**os.environ, "PYTHONPATH": str(TREE), **self.environment}
         usual.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles all modules
@@ -133,7 +133,7 @@ class _Process:
 
 
 def starts(entries: Iterable[Entry], cold: bool = True, rounds: int = ROUNDS) -> list[Start]:
-    """The import of numpy, ``pulse run`` on the built-in sound, and for each entry this project and the others.
+    """Time the import of numpy, ``pulse run`` on the built-in sound, and each entry here and in the others.
 
     cold  with an empty cache of kernels too, which takes minutes
     """
@@ -162,22 +162,22 @@ def _cold(row: _Process, folder: Path) -> Start:
 
 
 def _in_turns(rows: Sequence[_Process], folder: Path, rounds: int) -> list[Start]:
-    """One process of each row in a round; the order turns from round to round, and a round before is not counted."""
+    """Run one process of each row per round; the order rotates, and a first round is not counted."""
     times: list[list[tuple[float, float]]] = [[] for _ in rows]
     for number in range(rounds + 1):
-        for place in range(len(rows)):
-            row = (place + number) % len(rows)
+        for turn in range(len(rows)):
+            row = (turn + number) % len(rows)
             seconds = rows[row].run(folder)
             if number:
                 times[row].append(seconds)
     return [
-        Start(row.title, row.runtime, *(statistics.median(each) for each in zip(*seconds)))
+        Start(row.title, row.runtime, *(statistics.median(column) for column in zip(*seconds)))
         for row, seconds in zip(rows, times)
     ]
 
 
 def _processes(entry: Entry, folder: Path) -> Iterator[_Process]:
-    """The model file and the program file in this project, and the exported model in the others."""
+    """Yield the model file and the program file in this project, and the exported model in the others."""
     path, source = folder / "model.onnx", entry.source()
     path.write_bytes(source.read_bytes() if isinstance(source, Path) else source.SerializeToString())
     arguments = [
@@ -204,6 +204,6 @@ def _processes(entry: Entry, folder: Path) -> Iterator[_Process]:
 
 
 def lines(rows: Iterable[Start]) -> Iterator[list[str]]:
-    """The figures as text, one row each."""
+    """Yield the figures as text, one row each."""
     for row in rows:
         yield [row.title, row.runtime, f"{row.seconds * 1e3:.0f}", f"{row.cpu_s * 1e3:.0f}"]

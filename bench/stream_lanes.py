@@ -55,7 +55,7 @@ class LanesRow:
 
 
 def lanes_entries(folder: Path) -> Iterator[Entry]:
-    """The models of the lanes' table: those of the bench, and a smaller recurrent one."""
+    """Yield the models of the lanes' table: those of the bench, and a smaller recurrent one."""
     yield Entry("gru_64", "GRU 2x64", 1, source=lambda: gru(64))
     yield from catalogue(folder)
 
@@ -63,7 +63,7 @@ def lanes_entries(folder: Path) -> Iterator[Entry]:
 def lanes_rows(
     entry: Entry, machine: Machine, counts: Sequence[int] = COUNTS, rounds: int = ROUNDS
 ) -> Iterator[LanesRow]:
-    """One row for each number of lanes. Raises AssertionError if a lane differs from its separate state."""
+    """Yield one row for each number of lanes. Raises AssertionError if a lane differs from its separate state."""
     program = entry.program(entry.source())
     assert isinstance(program, NativeProgram), "the bench runs the numba backend"
     pulse_ms = 1e3 * entry.pulse / entry.rate_hz
@@ -98,7 +98,7 @@ def lanes_rows(
 
 
 def noise(program: Program, count: int) -> Array:
-    """A pulse for each lane."""
+    """Return a pulse for each lane."""
     (port,) = [port for port in program.inputs if port.streams]
     return np.random.default_rng(0).standard_normal((count, *port.shape)).astype(np.float32)
 
@@ -109,7 +109,7 @@ def step_separately(states: Sequence[State], pulses: Array) -> list[dict[str, Ar
 
 
 def check(lanes: Lanes, states: Sequence[State], pulses: Array) -> None:
-    """Three steps of both must agree."""
+    """Require that three steps of both agree."""
     for _ in range(3):
         together, alone = lanes.step(pulses), step_separately(states, pulses)
         for name, values in together.items():

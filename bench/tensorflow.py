@@ -17,7 +17,7 @@ ROUNDS = 5
 
 
 def median_us(call: Any, blocks: Array) -> float:
-    """The median of the times that the calls take, in microseconds."""
+    """Return the median of the times that the calls take, in microseconds."""
     times_s: list[float] = []
     for block in blocks:
         start = time.perf_counter()
@@ -36,7 +36,7 @@ def theirs(folder: Path, name: str) -> Any:
     function = library.saved_model.load(str(folder)).signatures["serving_default"]
 
     def call(block: Array) -> dict[str, Any]:
-        return {key: each.numpy() for key, each in function(**{name: library.constant(block)}).items()}
+        return {key: tensor.numpy() for key, tensor in function(**{name: library.constant(block)}).items()}
 
     return call
 

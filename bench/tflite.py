@@ -26,7 +26,7 @@ ROUNDS, STEPS, READING = 15, 1000, "reading"
 
 
 def open_stream(path: Path) -> NativeProgram:
-    """The file as a stream; a window of constant size as a chunk of its own."""
+    """Return the file as a stream; a window of constant size as a chunk of its own."""
     loaded = pulse.load(path)
     model = loaded.model
     symbols = any(
@@ -40,14 +40,14 @@ def open_stream(path: Path) -> NativeProgram:
 
 
 def ours(program: NativeProgram) -> Callable[[], object]:
-    """A step on noise."""
+    """Return a step on noise."""
     state, port = program.spawn(), next(port for port in program.inputs if port.streams)
     x = noise(port.shape, port.dtype)
     return lambda: state.step(x)
 
 
 def theirs(path: Path) -> Callable[[], object]:
-    """A call of LiteRT: inputs set, outputs taken."""
+    """Return a call of LiteRT: inputs set, outputs taken."""
     interpreter: Any = Interpreter(str(path), num_threads=1)
     interpreter.allocate_tensors()
     ports = interpreter.get_input_details()
@@ -64,7 +64,7 @@ def theirs(path: Path) -> Callable[[], object]:
 
 
 def noise(shape: Sequence[int], dtype: DType) -> Array:
-    """An input that is the same in every run."""
+    """Return an input that is the same in every run."""
     rng = np.random.default_rng(0)
     if np.issubdtype(dtype, np.integer):
         return np.asarray(rng.integers(-100, 100, shape), np.dtype(dtype))

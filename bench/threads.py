@@ -65,7 +65,7 @@ def thread_time(title: str, alone: Program, threads: int, rounds: int) -> Thread
 
 
 def thread_times(threads: int, rounds: int, keys: list[str], folder: Path) -> Iterator[ThreadTime]:
-    """Each model at each of its pulses; those of missing files are left out."""
+    """Yield the times of each model at each of its pulses, except those of missing files."""
     for entry in catalogue(folder):
         for frames in PULSES.get(entry.key, ()) if not keys or entry.key in keys else ():
             program = pulse.stream(pulse.load(entry.source(), **entry.arguments), frames)

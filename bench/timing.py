@@ -48,8 +48,8 @@ class Comparison:
     rounds: Mapping[str, Sequence[Percentiles]]
 
     def median(self, name: str) -> Percentiles:
-        """The median over the rounds of each percentile; the largest of the maxima."""
-        p50, p90, p99, p99_9, longest = zip(*(astuple(each) for each in self.rounds[name]))
+        """Return the median over the rounds of each percentile; the largest of the maxima."""
+        p50, p90, p99, p99_9, longest = zip(*(astuple(percentiles) for percentiles in self.rounds[name]))
         median = statistics.median
         return Percentiles(median(p50), median(p90), median(p99), median(p99_9), max(longest))
 
@@ -87,7 +87,7 @@ def alternate(
 
 
 def time_steps(stepper: Callable[[], object], steps: int) -> list[int]:
-    """The time of each of ``steps`` calls, in nanoseconds."""
+    """Return the time of each of ``steps`` calls, in nanoseconds."""
     clock = time.perf_counter_ns
     times: list[int] = []
     for _ in range(steps):
@@ -98,6 +98,6 @@ def time_steps(stepper: Callable[[], object], steps: int) -> list[int]:
 
 
 def make_stepper(step: Callable[[Feed], object], pulses: Sequence[Feed]) -> Callable[[], object]:
-    """A stepper that gives ``step`` one pulse after another, over and over."""
+    """Return a stepper that gives ``step`` one pulse after another, over and over."""
     source = itertools.cycle(pulses)
     return lambda: step(next(source))

@@ -34,7 +34,7 @@ class ViewTime:
 
 
 def layers() -> tuple[Connector, list[Node]]:
-    """The output of residual layers, and their convolutions."""
+    """Return the output of residual layers, and their convolutions."""
     x = Connector("x", SHAPE)
     convolutions = [
         Conv1D(CHANNELS, CHANNELS, 3, f"conv{number}", padding_dims=[2, 0], seed=number)
@@ -46,7 +46,7 @@ def layers() -> tuple[Connector, list[Node]]:
 
 
 def forms() -> Mapping[str, Callable[[], Model]]:
-    """The model in each form."""
+    """Return the model in each form."""
 
     def plain() -> Model:
         return layers()[0].graph().graph()
@@ -66,7 +66,7 @@ def forms() -> Mapping[str, Callable[[], Model]]:
 
 
 def compile_form(title: str, make: Callable[[], Model]) -> Program:
-    """The program of a form; for ``REGISTERED``, the registry has one implementation more, which nothing asks for."""
+    """Return the program of a form; for ``REGISTERED``, the registry has an unused implementation more."""
     if title != REGISTERED:
         return pulse.stream(make(), PULSE)
     before = list(implementations.REGISTRY)
@@ -82,7 +82,7 @@ def compile_form(title: str, make: Callable[[], Model]) -> Program:
 
 
 def view_times(rounds: int, steps: int) -> list[ViewTime]:
-    """All forms in turns. Raises AssertionError if their results are not the same bits, numpy's aside."""
+    """Return all forms in turns. Raises AssertionError if their results are not the same bits, numpy's aside."""
     forms_by_title = forms()
     programs = {title: compile_form(title, make) for title, make in forms_by_title.items()}
     spent: dict[str, list[float]] = {title: [] for title in forms_by_title}

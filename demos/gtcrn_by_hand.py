@@ -51,15 +51,15 @@ class Weights:
             if graph is not None
         }
 
-    def __call__(self, name: str, place: int = 0) -> np.ndarray | None:
-        return self.by_node[name][place] if self.by_node else None
+    def __call__(self, name: str, index: int = 0) -> np.ndarray | None:
+        return self.by_node[name][index] if self.by_node else None
 
     def slope(self, name: str, channels: int) -> np.ndarray | None:
         value = self(name)
         return None if value is None else np.broadcast_to(value.ravel(), channels)
 
     def gru(self, names: list[str]) -> dict[str, Any]:
-        """The parameters of a layer, one name for each direction."""
+        """Return the parameters of a layer, one name for each direction."""
         parts = ("weight", "recurrence", "bias")
         weights = self.by_node
         return (
@@ -70,13 +70,13 @@ class Weights:
 
 
 def convolution(w: Weights, name: str, channels: tuple[int, int], transposed: bool, **sizes) -> Node:
-    """A convolution, with the normalisation behind it folded into it."""
+    """Return a convolution, with the normalisation behind it folded into it."""
     kind = ConvTranspose2D if transposed else Conv2D
     return kind(*channels, weight=w(name), bias=w(name, 1), **sizes)
 
 
 def edge_block(w: Weights, where: str, channels: tuple[int, int], groups: int, transposed: bool):
-    """Half as many bands, or twice as many: a convolution over frequency, and an activation."""
+    """Halve or double the bands: a convolution over frequency, and an activation."""
     sizes = {"kernel_dims": [1, 5], "stride_dims": [1, 2], "padding_dims": [0, 2], "groups": groups}
     name = "bn/BatchNormalization_output_0" if transposed else "conv/Conv_output_0"
     conv = convolution(w, f"{where}/{name}", channels, transposed, **sizes)
@@ -86,7 +86,7 @@ def edge_block(w: Weights, where: str, channels: tuple[int, int], groups: int, t
 
 
 def neighbours(channels: int):
-    """Each band beside its neighbours: three channels for each one."""
+    """Put each band beside its neighbours: three channels for each one."""
     taps = np.tile(np.eye(3, dtype=np.float32)[:, None, None], (channels, 1, 1, 1))
     return Conv2D(
         channels, 3 * channels, [1, 3], padding_dims=[0, 1], groups=channels, weight=taps, no_bias=True
@@ -94,7 +94,7 @@ def neighbours(channels: int):
 
 
 def attention(w: Weights, where: str, x: Connector) -> Connector:
-    """Weights for channels, from the energy of each frame."""
+    """Return weights for channels, from the energy of each frame."""
     energy = Transpose([0, 2, 1])(ReduceMean([3], keepdims=False)(Mul()(x, x)))
     hidden = GRU(8, 16, batch_first=True, **w.gru([f"{where}/att_gru/GRU_output_0.forward"]))(energy)
     fc = f"{where}/att_fc"
@@ -103,7 +103,7 @@ def attention(w: Weights, where: str, x: Connector) -> Connector:
 
 
 def temporal_block(w: Weights, where: str, dilation: int, transposed: bool):
-    """Half of the channels through a dilated causal convolution over time; then both halves take turns."""
+    """Pass half of the channels through a dilated causal convolution over time, then interleave both halves."""
     ends = ("bn1", "bn", "bn2") if transposed else ("conv1", "conv", "conv2")
     kind = "BatchNormalization" if transposed else "Conv"
     first, depth, second = (
@@ -127,7 +127,7 @@ def temporal_block(w: Weights, where: str, dilation: int, transposed: bool):
 
 
 def grouped_gru(w: Weights, where: str, x: Connector, both: bool) -> Connector:
-    """Two layers, each for half of the features [N, frames, 16]."""
+    """Return two layers, each for half of the features [N, frames, 16]."""
     ways, hidden = (["forward", "reverse"], 4) if both else (["forward"], 8)
     parts = []
     for number, half in enumerate(Split([8, 8], 2)(x), 1):
@@ -157,13 +157,13 @@ def dual_path(w: Weights, where: str, x: Connector) -> Connector:
 
 
 def bands(name: str, w: Weights, x: Connector, high: tuple[int, int]) -> Connector:
-    """The upper frequencies in wider bands, or back; the lower 65 stay."""
+    """Return the upper frequencies in wider bands, or back; the lower 65 stay."""
     below, above = Split([65, high[0]], 3)(x)
     return Concat(2, 3)(below, FC(*high, no_bias=True, weight=w(name))(above))
 
 
 def gtcrn(w: Weights) -> pulse.models.Model:
-    """The whole model: features, encoder, two dual paths, decoder with the encoder's outputs, mask."""
+    """Return the whole model: features, encoder, two dual paths, decoder with the encoder's outputs, mask."""
     mix = Connector("mix", "1,257,T,2")
     real, imag = Split([1, 1], 1)(Transpose([0, 3, 2, 1])(mix))
     power = Add()(Add()(Mul()(real, real), Mul()(imag, imag)), constant(1e-12))
@@ -192,7 +192,7 @@ def gtcrn(w: Weights) -> pulse.models.Model:
 
 
 def constant(number: float) -> Connector:
-    """A number as a wire."""
+    """Return a number as a wire."""
     return Producer(number)()
 
 

@@ -15,7 +15,7 @@ import soundfile
 
 
 def frames(length: str, symbol: str, end: int) -> int:
-    """The value of a length such as (T+1)/2: integer arithmetic, / rounds down."""
+    """Return the value of a length such as (T+1)/2: integer arithmetic, / rounds down."""
     text = length.replace(symbol, str(end)).replace("/", "//")
     if not re.fullmatch(r"([-+*/(),0-9]|min|max|>=|==)*", text):
         raise ValueError(f"not a length: {length}")
@@ -23,7 +23,7 @@ def frames(length: str, symbol: str, end: int) -> int:
 
 
 def main() -> None:
-    """One sound in, one sound out: ``python run_exported.py MODEL SOUND OUT``."""
+    """Stream one sound into another: ``python run_exported.py MODEL SOUND OUT``."""
     model, source_path, target_path = sys.argv[1:]
     session = onnxruntime.InferenceSession(model)
     metadata = session.get_modelmeta().custom_metadata_map

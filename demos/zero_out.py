@@ -22,14 +22,14 @@ zero_out = pulse.tensorflow.register_op("ZeroOut", inputs="to_zero:i32", outputs
 
 @pulse.tensorflow.register_kernel("ZeroOut")
 def in_numpy(x: np.ndarray) -> np.ndarray:
-    """The first number stays."""
+    """Return the first number stays."""
     y = np.zeros_like(x)
     y.flat[:1] = x.flat[:1]
     return y
 
 
 def in_c(folder: Path) -> None:
-    """The same as a compiled function."""
+    """Do the same as a compiled function."""
     (folder / "zero_out.c").write_text(SOURCE)
     library = folder / "zero_out.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, folder / "zero_out.c"], check=True)

@@ -68,13 +68,13 @@ def write_objects(folder: Path, only: Sequence[str]) -> None:
 
 
 def _functions(only: Sequence[str] | None) -> list[CompiledFunction]:
-    """All of this project, or some; those of plugins are compiled where they are used."""
+    """Return all of this project, or some; those of plugins are compiled where they are used."""
     functions = [function_of(name) for name in kernel_names() if only is None or name in only]
     return [entry for entry in functions if entry.function.__module__.startswith(OURS)]
 
 
 def _sources(modules: Iterable[str]) -> Iterator[str]:
-    """The files of modules and of all that they import, and those that compile them; relative to ``ROOT``."""
+    """Yield the files of modules and of all that they import, and those that compile them; relative to ``ROOT``."""
     ahead = [*map(_file, modules), *COMPILER.rglob("*.py")]
     paths: set[Path] = set()
     while ahead:
@@ -91,7 +91,7 @@ def _file(module: str) -> Path:
 
 
 def _find_imports(path: Path) -> Iterator[str]:
-    """The modules, and names, that a file imports at its top."""
+    """Yield the modules and names that a file imports at its top."""
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.ImportFrom):
             yield str(node.module)

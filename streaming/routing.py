@@ -45,14 +45,14 @@ class Route:
         return f"{self.name}={self.source}" + ("" if self.channel is None else f":{self.channel}")
 
 
-def split_channel(place: str) -> tuple[str, int | None]:
-    """A place, and the number after its last colon."""
-    match = _CHANNEL.fullmatch(place)
-    return (match[1], int(match[2])) if match else (place, None)
+def split_channel(text: str) -> tuple[str, int | None]:
+    """Return a place, and the number after its last colon."""
+    match = _CHANNEL.fullmatch(text)
+    return (match[1], int(match[2])) if match else (text, None)
 
 
 def parse_routes(texts: Sequence[str], program: Program) -> dict[str, Route]:
-    """Routes by input, from text. Raises InputError: no such input, or one that is named twice."""
+    """Return routes by input, from text. Raises InputError: no such input, or one that is named twice."""
     routes: dict[str, Route] = {}
     for route in map(Route.parse, texts):
         if route.name not in [port.name for port in program.inputs]:
@@ -69,7 +69,7 @@ def parse_routes(texts: Sequence[str], program: Program) -> dict[str, Route]:
 
 
 def sound_inputs(program: Program) -> list[Port]:
-    """The inputs of sound, f32, of one value a frame, in the model's order.
+    """Return the inputs of sound, f32, of one value a frame, in the model's order.
 
     Raises InputError: they have several rates
     """
@@ -84,14 +84,14 @@ def sound_inputs(program: Program) -> list[Port]:
 
 
 def is_playable(port: Port, source: Port) -> bool:
-    """Whether an output is sound at the rate of the input."""
+    """Return whether an output is sound at the rate of the input."""
     return port.is_sound and port.rate == source.rate
 
 
 def channels_in_order(
-    title: str, names: Sequence[str], place: str, channels: int, way: str | None = None
+    title: str, names: Sequence[str], source: str, channels: int, way: str | None = None
 ) -> dict[str, Channels]:
-    """One channel of a sound for each input, in their order.
+    """Return one channel of a sound for each input, in their order.
 
     way     an alternative to suggest to the user
     Raises  InputError: the numbers of channels and inputs differ
@@ -100,6 +100,6 @@ def channels_in_order(
         return {name: Channels(number) for number, name in enumerate(names)}
     way = way or f"give {spell('routes', dict.fromkeys(names, 'SOURCE'))}, or SOURCE:CHANNEL, counted from 0"
     raise InputError(
-        f"{place}: has {channels} channel{'s' if channels > 1 else ''}, and {title} has {len(names)} inputs of sound: "
+        f"{source}: has {channels} channel{'s' if channels > 1 else ''}, and {title} has {len(names)} inputs of sound: "
         f"{', '.join(names)}; {way}"
     )

@@ -76,18 +76,18 @@ class WarmReport(Report):
     seconds: float
 
     def sections(self) -> list[Section]:
-        """The folder, and what was compiled, the longest first."""
+        """Return the folder, and what was compiled, the longest first."""
         took = [f"{name} {duration(took_s)}" for name, took_s in self.compiled_s.items()]
         text = str(len(took))
         if took:
-            more = " …" if len(took) > REPORTED_COMPILATIONS else ""
-            text += f" by {self.jobs} processes: {', '.join(took[:REPORTED_COMPILATIONS])}{more}"
+            ellipsis = " …" if len(took) > REPORTED_COMPILATIONS else ""
+            text += f" by {self.jobs} processes: {', '.join(took[:REPORTED_COMPILATIONS])}{ellipsis}"
         pairs = [("folder", str(self.folder)), ("there before", str(len(self.present)))]
         return [Pairs([*pairs, ("compiled", text), ("time", duration(self.seconds))])]
 
 
 def kernel_names() -> list[str]:
-    """All that is compiled: kernels, those of plugins too, and the machine's entry points."""
+    """Return all that is compiled: kernels, those of plugins too, and the machine's entry points."""
     load_plugins(GROUP)
     return [*KERNELS, *ENTRIES]
 
@@ -119,8 +119,8 @@ def warm(
     seconds_of: dict[str, float] = {}
     if missing and (reason := why_not_kept()):
         raise CompileError(_reason_not_kept(missing[0], reason))
-    with closing(_compile_all(missing, count)) as each:
-        for compiled_count, compiled in enumerate(each, 1):
+    with closing(_compile_all(missing, count)) as compilations:
+        for compiled_count, compiled in enumerate(compilations, 1):
             if compiled.unkept or not is_kept(compiled.name):
                 raise CompileError(
                     _reason_not_kept(compiled.name, compiled.unkept or "it is not there afterwards")
@@ -150,9 +150,9 @@ def compile_in_parallel(*entries: str) -> Prepare:
         warn_if_nothing_is_kept()
         with (
             progress("compiling kernels, once on this machine") as advance,
-            closing(_compile_each(missing)) as each,
+            closing(_compile_each(missing)) as compilations,
         ):
-            for count, _ in enumerate(each, 1):
+            for count, _ in enumerate(compilations, 1):
                 advance(count, len(missing))
 
     return prepare
@@ -162,8 +162,8 @@ def _compile_each(missing: Sequence[str]) -> Generator[str]:
     """Yield each name when it is compiled and on the disk, or at least in this process."""
     ahead = dict.fromkeys(missing)
     if len(missing) > MAX_COMPILED_HERE and core_count() > 1 and is_python() and not why_not_kept():
-        with closing(_compile_all(missing, min(core_count(), len(missing)))) as each:
-            for compiled in each:
+        with closing(_compile_all(missing, min(core_count(), len(missing)))) as compilations:
+            for compiled in compilations:
                 if compiled.unkept:
                     break
                 del ahead[compiled.name]
@@ -261,12 +261,12 @@ def serve_requests() -> None:
 
 
 def is_python() -> bool:
-    """Whether ``sys.executable`` is an interpreter: where Python is a part of a program, it may be that, or nothing."""
+    """Return whether ``sys.executable`` is an interpreter; if Python is embedded, it may be the program, or empty."""
     return bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
 def why_not_kept() -> str | None:
-    """The reason why compiled functions would not be kept on the disk, or None."""
+    """Return the reason why compiled functions would not be kept on the disk, or None."""
     folder = cache_location().folder
     return cannot_keep(folder) if folder else "no folder"
 
@@ -282,7 +282,7 @@ def function_of(name: str) -> CompiledFunction:
 
 
 def _module_of(name: str) -> str:
-    """The module that declares the function of a name."""
+    """Return the module that declares the function of a name."""
     return function_of(name).function.__module__
 
 

@@ -45,11 +45,11 @@ class Kills:
     silences_ms: list[float]
 
     def percentile_ms(self, percent: float) -> float:
-        """A percentile of the silences."""
+        """Return a percentile of the silences."""
         return float(np.percentile(self.silences_ms, percent))
 
     def text(self) -> str:
-        """The run in words."""
+        """Return the run in words."""
         rows = [
             ("kills", f"{self.kills} in {self.seconds:.0f} s"),
             ("streams", f"{self.streams}, blocks of {self.block_ms:g} ms"),
@@ -97,12 +97,12 @@ class Speaker:
         self._over = True
 
     def silence_ms(self, since_s: float) -> float:
-        """The longest time without a new output around a moment."""
+        """Return the longest time without a new output around a moment."""
         first = max(0, int(np.searchsorted(self.came_s, since_s)) - 1)
         return float(np.diff(self.came_s[first:]).max()) * 1e3
 
     def is_equal(self, session: Session) -> bool:
-        """Whether all received frames have the bits of a session."""
+        """Return whether all received frames have the bits of a session."""
         pieces = [session.push(self._block(number))["denoised"].copy() for number in range(self.sent)]
         expected = np.concatenate([*pieces, session.flush()["denoised"]], 1)
         return np.array_equal(np.concatenate(self._outputs, 1), expected)
@@ -129,10 +129,10 @@ def measure_kills(
 
 
 async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float, seed: int) -> Kills:
-    """The same in an existing fleet; ``checkpoint_s`` is its own."""
+    """Do the same in an existing fleet, whose checkpoint interval is ``checkpoint_s``."""
     import ray  # pyright: ignore[reportMissingImports]
 
-    urls = [each.url for each in fleet.status().table.live("1")]
+    urls = [worker.url for worker in fleet.status().table.live("1")]
     order = random.Random(seed)
     silences: list[float] = []
     began_s = time.perf_counter()
@@ -168,12 +168,12 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
                     f"p99 {np.percentile(silences, 99):.0f} ms, max {max(silences):.0f} ms",
                     flush=True,
                 )
-        for each in speakers:
-            each.stop()
+        for speaker in speakers:
+            speaker.stop()
     seconds = time.perf_counter() - began_s
     program = compiled(model_path(), pulse=PULSE)
-    equal = sum(each.is_equal(Session(program)) for each in speakers)
-    connections = sum(each.stream.connections for each in speakers)
+    equal = sum(speaker.is_equal(Session(program)) for speaker in speakers)
+    connections = sum(speaker.stream.connections for speaker in speakers)
     block_ms = BLOCK / SAMPLE_RATE_HZ * 1e3
     return Kills(
         kills=kills,
@@ -188,24 +188,24 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
 
 
 async def _kill(process: int, speakers: Sequence[Speaker]) -> list[float]:
-    """Kill a worker. Returns the silence in ms of each stream that had to go on elsewhere."""
-    before = [each.stream.connections for each in speakers]
+    """Kill a worker. Returns the silence in ms of speaker stream that had to go on elsewhere."""
+    before = [speaker.stream.connections for speaker in speakers]
     killed_s = time.perf_counter()
     os.kill(process, signal.SIGKILL)
     await anyio.sleep(SETTLE_S)
     with anyio.fail_after(RECOVERY_TIMEOUT_S):
-        while any(each.came_s[-1] < killed_s + SETTLE_S / 2 for each in speakers):
+        while any(speaker.came_s[-1] < killed_s + SETTLE_S / 2 for speaker in speakers):
             await anyio.sleep(0.02)
-    hit = [each for each, count in zip(speakers, before) if each.stream.connections > count]
-    return [each.silence_ms(killed_s) for each in hit]
+    hit = [speaker for speaker, count in zip(speakers, before) if speaker.stream.connections > count]
+    return [speaker.silence_ms(killed_s) for speaker in hit]
 
 
 def _fullest(fleet, ray) -> int | None:
-    """The process of a worker with the most streams, of those that have others to go on at."""
+    """Return the process of a worker with the most streams, of those that have others to go on at."""
     live = fleet.status().table.live("1")
     workers: list[tuple[int, int]] = []
-    for each in live:
-        actor = ray.get_actor(each.name, fleet.name)
+    for worker in live:
+        actor = ray.get_actor(worker.name, fleet.name)
         try:
             status, process = ray.get([actor.status.remote(), actor.process.remote()], timeout=5)
         except ray.exceptions.RayError:

@@ -14,7 +14,7 @@ import numpy as np
 from bench.fleet.unit_costs import UnitCosts, measure
 from streaming.builtin import SAMPLE_RATE_HZ
 from streaming.fleet.ray_cluster import MAX_HOLDER_BYTES
-from streaming.fleet.ray_fleet import LOOK_S
+from streaming.fleet.ray_fleet import ROUND_PERIOD_S
 
 SIZES = (10_000, 1_000_000)
 DAY_S = 86_400.0
@@ -104,7 +104,7 @@ class Simulation:
 def simulate(
     costs: UnitCosts | None = None, assumptions: Assumptions | None = None, seed: int = 0
 ) -> Simulation:
-    """Both sizes; costs are measured unless they are given."""
+    """Return the results of both sizes; costs are measured unless they are given."""
     costs, assumptions = costs or measure(), assumptions or Assumptions()
     parts = tuple(_parts(costs, assumptions))
     limit = min((part.full for part in parts if part.full is not None), default=float("inf"))
@@ -113,18 +113,18 @@ def simulate(
 
 
 def stream_load(costs: UnitCosts, assumptions: Assumptions) -> float:
-    """The part of a core that a stream takes, its checkpoints included."""
+    """Return the part of a core that a stream takes, its checkpoints included."""
     save = costs.snapshot + assumptions.copies * ((costs.ray_save or 0.0) - (costs.ray_save_holder or 0.0))
     return 1e-6 * (costs.message * PULSES_PER_S + save / assumptions.checkpoint_s)
 
 
 def streams_per_worker(costs: UnitCosts, assumptions: Assumptions) -> int:
-    """Streams of a worker, which has a core."""
+    """Return how many streams a worker with one core serves."""
     return max(1, int(assumptions.load / stream_load(costs, assumptions)))
 
 
 def _parts(costs: UnitCosts, assumptions: Assumptions) -> list[Part]:
-    """How full each part is, as a function of the streams of one fleet."""
+    """Return how full each part is, as a function of the streams of one fleet."""
     worker_streams = streams_per_worker(costs, assumptions)
     machine_streams = worker_streams * assumptions.cores
     saves = assumptions.copies / assumptions.checkpoint_s
@@ -140,7 +140,7 @@ def _parts(costs: UnitCosts, assumptions: Assumptions) -> list[Part]:
         return Part(name, filled, worker_streams * (1 / filled_by_worker) ** (1 / power))
 
     nic = machine_streams * (costs.sound_bytes + 2 * saves * costs.checkpoint_bytes) / assumptions.nic_bytes_s
-    look = 1e-6 * (costs.look + (costs.ray_call or 0.0)) / LOOK_S
+    look = 1e-6 * (costs.look + (costs.ray_call or 0.0)) / ROUND_PERIOD_S
     successors_s = 1e-6 * costs.rank * worker_streams / MAX_STALL_S
     return [
         Part("cores of the workers", steady(assumptions.load), None),
@@ -189,7 +189,7 @@ def _year(size: int, limit: float, costs: UnitCosts, assumptions: Assumptions, s
     while events[0][0] < YEAR_S:
         now_s, kind = heapq.heappop(events)
         heapq.heappush(events, (now_s + float(chance.exponential(1 / rates[kind])), kind))
-        away = [each for each in away if each[0] > now_s]
+        away = [leaver for leaver in away if leaver[0] > now_s]
         there = workers - sum(count for _, count in away) / fleets
         lost = kinds[kind]
         losses[kind] += 1
@@ -227,7 +227,7 @@ def _gaps_s(
     assumptions: Assumptions,
     chance: np.random.Generator,
 ) -> np.ndarray:
-    """How long each stream of a loss is silent: until it is noticed, and until a survivor has had time for it."""
+    """Return how long each lost stream is silent: until the loss is noticed and a survivor has had time for it."""
     if not hit:
         return np.zeros(0)
     share = stream_load(costs, assumptions)
@@ -236,13 +236,13 @@ def _gaps_s(
     turn = np.arange(hit) - first[which] + 1  # in the queue of its survivor
     spare = 1 - np.minimum(assumptions.budget, share * chance.poisson(streams, first.size))
     replay = share * chance.uniform(0, assumptions.checkpoint_s, hit).mean()
-    each = 1e-6 * (costs.open + costs.restore + costs.rank * survivors) + replay
+    resume_s = 1e-6 * (costs.open + costs.restore + costs.rank * survivors) + replay
     silence_s = 0.0 if kind == "process" else assumptions.silence_s
-    return silence_s + turn * each / spare[which]
+    return silence_s + turn * resume_s / spare[which]
 
 
 def text(simulation: Simulation) -> str:
-    """The tables, as Markdown."""
+    """Return the tables, as Markdown."""
     costs, assumptions = simulation.costs, simulation.assumed
     lines = ["| measured | |", "|---|---:|"]
     for name, value in _cost_rows(costs):
@@ -268,9 +268,9 @@ def text(simulation: Simulation) -> str:
     lines += [f"| {name} | {' | '.join(values)} |" for name, values in rows]
     lines += ["", "| part of one fleet | " + " | ".join(f"at {size:,}" for size in SIZES) + " | full at |"]
     lines.append("|---|" + "---:|" * (len(SIZES) + 1))
-    for part in sorted(simulation.parts, key=lambda each: each.full or float("inf")):
+    for part in sorted(simulation.parts, key=lambda part: part.full or float("inf")):
         full = "grows with the machines" if part.full is None else f"{part.full:,.0f} streams"
-        lines.append(f"| {part.name} | {' | '.join(f'{each:.0%}' for each in part.filled)} | {full} |")
+        lines.append(f"| {part.name} | {' | '.join(f'{share:.0%}' for share in part.filled)} | {full} |")
     return "\n".join(lines)
 
 

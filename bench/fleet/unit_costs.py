@@ -119,7 +119,7 @@ def measure() -> UnitCosts:
 
 
 async def _opens() -> float:
-    """CPU of a process that is server and client, for each stream that is opened and closed."""
+    """Return the CPU time of a process that is server and client, for each stream that is opened and closed."""
     settings = ServerSettings((ModelSettings(streams=4),), port=0, budget=100.0)
     deployment = Deployment(server=settings, least=1)
     worker = FleetWorker("w", "node", "127.0.0.1", deployment, open_programs, _OneHolder())
@@ -146,7 +146,7 @@ class _OneHolder:
 
 
 def _cpu_us(call: Callable[[], object], count: int) -> float:
-    """CPU of a call in microseconds, on average: what else the machine does changes it little."""
+    """Return the CPU time of a call in microseconds, on average: what else the machine does changes it little."""
     began = time.thread_time()
     for _ in range(count):
         call()
@@ -154,7 +154,7 @@ def _cpu_us(call: Callable[[], object], count: int) -> float:
 
 
 def _times(call: Callable[[], object], count: int) -> list[float]:
-    """Microseconds of each call."""
+    """Return the microseconds of each call."""
     times_us: list[float] = []
     for _ in range(count):
         began = time.perf_counter()
@@ -167,10 +167,10 @@ class _StillCluster:
     """A cluster in which nothing happens, so that the control's own time is left."""
 
     def __init__(self, table: FleetTable) -> None:
-        self._nodes = [ClusterNode(each.node, each.node, 16.0) for each in table.holders]
+        self._nodes = [ClusterNode(holder.node, holder.node, 16.0) for holder in table.holders]
         self._workers = {
-            each.name: WorkerStatus(
-                url=each.url,
+            worker.name: WorkerStatus(
+                url=worker.url,
                 streams=20,
                 filled=0.5,
                 refused=0,
@@ -179,9 +179,9 @@ class _StillCluster:
                 draining=False,
                 table=table.number,
             )
-            for each in table.workers
+            for worker in table.workers
         }
-        self._holders = {each.name: HolderStatus(0, 0, 0, 0, 0) for each in table.holders}
+        self._holders = {holder.name: HolderStatus(0, 0, 0, 0, 0) for holder in table.holders}
 
     def nodes(self) -> list[ClusterNode]:
         return self._nodes
@@ -200,7 +200,7 @@ class _StillCluster:
 
 
 def _look() -> tuple[float, float]:
-    """CPU of a look for each worker, and bytes of the table for each."""
+    """Return the CPU time of a look for each worker, and bytes of the table for each."""
     nodes = [f"{number:056x}" for number in range(WORKERS // 16)]
     workers = tuple(
         WorkerEntry(f"1-{number:06x}", nodes[number % len(nodes)], "1", f"ws://10.0.0.1:{number}", "live")
@@ -216,7 +216,7 @@ def _look() -> tuple[float, float]:
 
 
 def _ray_costs(data: bytes) -> tuple[float | None, float | None, float | None]:
-    """CPU of a save on both sides, on the holder's, and of the caller of a small call."""
+    """Return the CPU time of a save on both sides, on the holder's, and of the caller of a small call."""
     try:
         import ray  # pyright: ignore[reportMissingImports]
     except ModuleNotFoundError:

@@ -19,9 +19,9 @@ from rich.table import Table
 import pulse
 from bench.host import Host
 from bench.live.design import Design, Outcome, Setup
-from bench.live.event_loop import in_a_quiet_loop, in_the_loop, in_threads
+from bench.live.event_loop import run_loop, run_threads, run_tuned_loop
 from bench.live.load import compute_and_collect, hold_the_lock
-from bench.live.native import in_the_callback, on_a_plain_worker, on_a_worker
+from bench.live.native import run_callback, run_plain_worker, run_worker
 from bench.live.server import jack_server, portaudio
 from bench.live.steal_monitor import StolenTime, monitor_steal_time
 from bench.models.amplifier import RATE_HZ, amplifier
@@ -32,12 +32,12 @@ from pulse.program.program import Program
 BLOCK_FRAMES = 480
 
 DESIGNS: Mapping[str, Design] = {
-    "pulse": on_a_worker,
-    "pulse-plain": on_a_plain_worker,
-    "pulse-callback": in_the_callback,
-    "asyncio": in_the_loop,
-    "asyncio-threads": in_threads,
-    "asyncio-tuned": in_a_quiet_loop,
+    "pulse": run_worker,
+    "pulse-plain": run_plain_worker,
+    "pulse-callback": run_callback,
+    "asyncio": run_loop,
+    "asyncio-threads": run_threads,
+    "asyncio-tuned": run_tuned_loop,
 }
 """The rows of the table."""
 Load: TypeAlias = Callable[[], AbstractContextManager[None]]
@@ -110,7 +110,7 @@ def run(
 def outcomes(
     designs: Mapping[str, Design], loads: Mapping[str, Load], setup: Setup
 ) -> Iterator[tuple[str, str, Outcome, StolenTime]]:
-    """Each design under each load, in a thread of its own, and what the machine took meanwhile."""
+    """Yield each design under each load, in a separate thread, and the time that was stolen meanwhile."""
     for load, loaded in loads.items():
         for name, design in designs.items():
             with loaded(), ThreadPoolExecutor(1) as thread:
@@ -120,14 +120,14 @@ def outcomes(
 
 
 def model_time(program: Program) -> Percentiles:
-    """The model alone, step after step."""
+    """Return the model alone, step after step."""
     (port,) = program.inputs
     state, x = program.spawn(), np.random.default_rng(0).standard_normal(port.shape).astype(np.float32)
     return Percentiles.of(time_steps(lambda: state.step(x), 300))
 
 
 def new_table(title: str) -> Table:
-    """Its columns."""
+    """Return its columns."""
     table = Table(title=title)
     table.add_column("design")
     table.add_column("Python meanwhile")
@@ -137,7 +137,7 @@ def new_table(title: str) -> Table:
 
 
 def cells(outcome: Outcome, machine: StolenTime) -> list[str]:
-    """A row of the table."""
+    """Return a row of the table."""
     summary = outcome.latency(StolenTime()).summary()
     compute_summary = None if machine.spans is None else outcome.latency(machine).summary()
     times = [summary.p50_us, summary.p99_us, summary.p999_us, summary.max_us]
@@ -156,7 +156,7 @@ def cells(outcome: Outcome, machine: StolenTime) -> list[str]:
 
 
 def figures(outcome: Outcome, machine: StolenTime) -> dict[str, object]:
-    """The same, for JSON."""
+    """Return the same, for JSON."""
     return {
         "blocks": outcome.blocks,
         "dropped": outcome.dropped,

@@ -21,8 +21,8 @@ MAX_WAITING_BLOCKS = 4
 Push: TypeAlias = Callable[[Array], Awaitable[Array]]
 
 
-def in_the_loop(setup: Setup) -> Outcome:
-    """``Session.push`` in the loop."""
+def run_loop(setup: Setup) -> Outcome:
+    """Call ``Session.push`` in the loop."""
     session = warm_up(setup)
 
     async def push(block: Array) -> Array:
@@ -31,8 +31,8 @@ def in_the_loop(setup: Setup) -> Outcome:
     return asyncio.run(_run(setup, push))
 
 
-def in_threads(setup: Setup) -> Outcome:
-    """``Session.push`` through ``asyncio.to_thread``, a hop for each block."""
+def run_threads(setup: Setup) -> Outcome:
+    """Call ``Session.push`` through ``asyncio.to_thread``, a hop for each block."""
     session = warm_up(setup)
 
     async def push(block: Array) -> Array:
@@ -41,16 +41,16 @@ def in_threads(setup: Setup) -> Outcome:
     return asyncio.run(_run(setup, push))
 
 
-def in_a_quiet_loop(setup: Setup) -> Outcome:
-    """``in_the_loop`` with all that a system does for such a design: short turns of Python's threads, priority."""
+def run_tuned_loop(setup: Setup) -> Outcome:
+    """Do as ``run_loop``, with short turns of Python's threads and priority."""
     requested = Realtime(switch_interval_s=1e-4)
     apply_to_thread(requested)
     with apply_to_process(requested):
-        return in_the_loop(setup)
+        return run_loop(setup)
 
 
 def open_stream(setup: Setup, callback: Callable[..., None]) -> Any:
-    """The device; it runs inside of its context and calls the callback as sounddevice does."""
+    """Open the device, which runs inside its context and calls the callback as sounddevice does."""
     import sounddevice
 
     return sounddevice.Stream(

@@ -16,12 +16,12 @@ PAUSE_S = 0.05
 
 
 def compute_and_collect() -> AbstractContextManager[None]:
-    """A thread that computes in pure Python, and one that allocates and collects garbage, until the end."""
+    """Run a thread that computes in pure Python, and one that allocates and collects garbage, until the end."""
     return _threads(_compute, _allocate)
 
 
 def hold_the_lock() -> AbstractContextManager[None]:
-    """A thread that sorts, now and then, until the end."""
+    """Run a thread that sorts now and then, until the end."""
     return _threads(_sort)
 
 

@@ -10,22 +10,22 @@ from streaming.live import EngineConfig, Live, Plan
 from streaming.realtime import UNCHANGED, Realtime
 from streaming.sound.channels import Channels
 
-LOOK_S = 0.2
+POLL_S = 0.2
 """Between two looks at the times of pulses."""
 
 
-def on_a_worker(setup: Setup) -> Outcome:
-    """A native thread with real-time priority computes; a block of headroom."""
+def run_worker(setup: Setup) -> Outcome:
+    """Run a native thread with real-time priority and a block of headroom."""
     return _run(setup, EngineConfig(records=True), Realtime())
 
 
-def on_a_plain_worker(setup: Setup) -> Outcome:
-    """The same without priority, and with no other request to the system."""
+def run_plain_worker(setup: Setup) -> Outcome:
+    """Run the same without priority, and with no other request to the system."""
     return _run(setup, EngineConfig(records=True), UNCHANGED)
 
 
-def in_the_callback(setup: Setup) -> Outcome:
-    """The callback computes; no headroom."""
+def run_callback(setup: Setup) -> Outcome:
+    """Compute in the callback, without headroom."""
     return _run(setup, EngineConfig(engine="callback", records=True), Realtime())
 
 
@@ -41,7 +41,7 @@ def _run(setup: Setup, engine_config: EngineConfig, realtime: Realtime) -> Outco
     times = list[tuple[int, int]]()
     with Live(setup.program, plan, engine_config, realtime) as live:
         until = time.monotonic() + setup.seconds
-        while time.monotonic() < until and not live.wait(LOOK_S):
+        while time.monotonic() < until and not live.wait(POLL_S):
             times += ((record.arrived_ns, record.ready_ns) for record in live.pipeline.records())
         counters = live.statistics().counters
     if live.outputs.pulses_lost:

@@ -28,7 +28,7 @@ HOST_API = "JACK Audio Connection Kit"
 
 
 def run(*command: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """A tool of a server, its output as text. Raises PulseError if it fails."""
+    """Run a tool of a server, with its output as text. Raises PulseError if it fails."""
     try:
         process = subprocess.run(
             command,
@@ -54,7 +54,7 @@ def require(*programs: str, packages: str) -> None:
 
 
 def last_lines(log: IO[str]) -> str:
-    """The last lines of a server's output."""
+    """Return the last lines of a server's output."""
     log.seek(0)
     return " / ".join(log.read().split("\n")[-4:])
 
@@ -131,7 +131,7 @@ class JackServer(Server):
     block_frames: int = 480
 
     def ports(self) -> list[str]:
-        """Names of all ports."""
+        """Return names of all ports."""
         return run("jack_lsp", "-s", self.name).stdout.split()
 
     def connect(self, source: str, target: str) -> None:
@@ -139,7 +139,7 @@ class JackServer(Server):
         run("jack_connect", "-s", self.name, source, target)
 
     def disconnect(self, source: str, target: str) -> None:
-        """The reverse."""
+        """Undo ``connect``."""
         run("jack_disconnect", "-s", self.name, source, target)
 
     def freewheel(self, on: bool) -> None:

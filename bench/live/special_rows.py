@@ -64,10 +64,10 @@ class Phase:
         )
 
     def line(self) -> str:
-        """A row of the table."""
+        """Return a row of the table."""
         times = [
-            f"{each.percentile_s(part) * 1e6:.1f}"
-            for each in (self.compute, self.total)
+            f"{latency.percentile_s(part) * 1e6:.1f}"
+            for latency in (self.compute, self.total)
             for part in (50, 99.9)
         ]
         return f"| {self.name} | {self.seconds:.1f} | {self.total.count} | {' | '.join(times)} | {self.frames_silent} |"
@@ -91,11 +91,11 @@ def phases(entry: Entry, seconds: float, folder: Path) -> tuple[list[Phase], str
             marks.append(live.statistics())
             time.sleep(seconds / 2)
         marks.append(live.statistics())
-    return [Phase.make(*each) for each in zip(PHASES, marks, marks[1:])], str(special)
+    return [Phase.make(*phase) for phase in zip(PHASES, marks, marks[1:])], str(special)
 
 
 def lines(keys: list[str], seconds: float, models: Path) -> Iterator[str]:
-    """The table of each model in Markdown."""
+    """Yield the table of each model in Markdown."""
     for entry in catalogue(models):
         if entry.key in (keys or KEYS):
             with TemporaryDirectory() as folder:

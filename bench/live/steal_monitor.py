@@ -49,7 +49,7 @@ class StolenTime:
         return int((self.spans[:, 1] - self.spans[:, 0]).max())
 
     def taken_ns(self, times_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The stolen part of each duration.
+        """Return the stolen part of each duration.
 
         times_ns  int64 [n, 2]: from and until
         Returns   int64 [n]
@@ -64,7 +64,7 @@ class StolenTime:
 
 
 def merge_spans(spans: Iterable[Span]) -> NDArray[np.int64]:
-    """The same time, each moment once. Returns int64 [n, 2]."""
+    """Merge overlapping spans. Returns int64 [n, 2]."""
     merged = list[list[int]]()
     for begin, end in sorted(spans):
         if merged and begin <= merged[-1][1]:

@@ -21,7 +21,7 @@ PUBLISHED = Path(__file__).resolve().parents[3] / "shared" / "models"
 
 
 def catalogue(folder: Path = PUBLISHED) -> Iterator[Entry]:
-    """Every row of the bench, those of missing files left out."""
+    """Yield every row of the bench, except those of missing files."""
     sound: dict[str, Any] = {"scale": 0.1, "rate_hz": 16_000.0}
     yield Entry("denoiser", "built-in denoiser", 160, model_path, scale=0.1, rate_hz=16_000.0)
     for pulse, target in ((1, Target(12, 10)), (8, Target(5, 4))):

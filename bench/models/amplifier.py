@@ -11,14 +11,14 @@ RATE_HZ = 48_000
 
 
 def amplifier() -> onnx.ModelProto:
-    """Sound ``x`` [1, 1, T] to sound ``y`` [1, 1, T]; looks back only, so that it has no delay."""
+    """Return sound ``x`` [1, 1, T] to sound ``y`` [1, 1, T]; looks back only, so that it has no delay."""
     network = Writer(10)
     h = network.conv("x", "first", 1, CHANNELS)
     skips: list[str] = []
     for number, dilation in enumerate(DILATIONS):
         pads = [(KERNEL - 1) * dilation, 0]
-        wide = network.conv(h, f"wide{number}", CHANNELS, CHANNELS, KERNEL, dilations=[dilation], pads=pads)
-        active = network.add("Tanh", wide)
+        hidden = network.conv(h, f"wide{number}", CHANNELS, CHANNELS, KERNEL, dilations=[dilation], pads=pads)
+        active = network.add("Tanh", hidden)
         skips.append(active)
         h = network.add("Add", h, network.conv(active, f"back{number}", CHANNELS, CHANNELS))
     total = skips[0]

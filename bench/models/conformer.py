@@ -22,32 +22,32 @@ class Conformer(Writer):
         return self.add("Mul", x, self.add("Sigmoid", x))
 
     def feed_forward(self, x: str, y: str) -> str:
-        """Half of a residual step through four times the width."""
-        wide = self.linear(self.layer_norm(x, f"{y}_norm", WIDTH), f"{y}_wide", WIDTH, 4 * WIDTH)
-        narrow = self.linear(self.swish(wide), f"{y}_narrow", 4 * WIDTH, WIDTH)
+        """Return half of a residual step through four times the width."""
+        hidden = self.linear(self.layer_norm(x, f"{y}_norm", WIDTH), f"{y}_wide", WIDTH, 4 * WIDTH)
+        narrow = self.linear(self.swish(hidden), f"{y}_narrow", 4 * WIDTH, WIDTH)
         return self.add("Add", x, self.add("Mul", narrow, "half"))
 
     def heads(self, x: str, y: str) -> str:
-        """[1, T, 144] to [1, 4, T, 36]."""
+        """Return [1, T, 144] to [1, 4, T, 36]."""
         rows = self.add(
             "Reshape", self.linear(x, y, WIDTH, WIDTH), self.integers(0, 0, HEADS, WIDTH // HEADS)
         )
         return self.add("Transpose", rows, perm=[0, 2, 1, 3])
 
     def visibility(self) -> str:
-        """[T, T]: whether row i sees column j, which is in its chunk or in one of the four before."""
+        """Return [T, T]: whether row i sees column j, which is in its chunk or in one of the four before."""
         frames = self.add("Gather", self.add("Shape", "x"), self.constant("one", np.array(1)))
         steps = self.add("Range", self.constant("zero", np.array(0)), frames, "one")
         chunk = self.add("Div", steps, self.constant("chunk", np.array(CHUNK)))
         rows = self.add("Unsqueeze", chunk, self.integers(1))
-        behind = self.add("Sub", rows, self.add("Unsqueeze", chunk, self.integers(0)))
+        distance = self.add("Sub", rows, self.add("Unsqueeze", chunk, self.integers(0)))
         most = self.constant("most", np.array(LEFT_CHUNKS))
         return self.add(
-            "And", self.add("GreaterOrEqual", behind, "zero"), self.add("LessOrEqual", behind, most)
+            "And", self.add("GreaterOrEqual", distance, "zero"), self.add("LessOrEqual", distance, most)
         )
 
     def attention(self, x: str) -> str:
-        """Four heads."""
+        """Return four heads."""
         normal = self.layer_norm(x, "attention_norm", WIDTH)
         q, k, v = (self.heads(normal, name) for name in ("q", "k", "v"))
         scores = self.add("MatMul", q, self.add("Transpose", k, perm=[0, 1, 3, 2]))
@@ -60,7 +60,7 @@ class Conformer(Writer):
         return self.add("Add", x, self.linear(rows, "attention_out", WIDTH, WIDTH))
 
     def convolution(self, x: str) -> str:
-        """A gated linear unit, a causal depthwise convolution, a batch norm, swish, back."""
+        """Return a gated linear unit, a causal depthwise convolution, a batch norm, swish, back."""
         frames = self.add("Transpose", self.layer_norm(x, "conv_norm", WIDTH), perm=[0, 2, 1])
         both = self.conv(frames, "conv_both", WIDTH, 2 * WIDTH)
         self.node("Split", [both], ["conv_linear", "conv_gate"], axis=1)
@@ -77,7 +77,7 @@ class Conformer(Writer):
 
 
 def conformer() -> onnx.ModelProto:
-    """``x`` [1, T, 144] to ``y`` [1, T, 144]; chunks of 8 frames."""
+    """Return ``x`` [1, T, 144] to ``y`` [1, T, 144]; chunks of 8 frames."""
     network = Conformer(144)
     network.constant("half", 0.5)
     h = network.convolution(network.attention(network.feed_forward("x", "before")))

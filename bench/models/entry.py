@@ -53,5 +53,5 @@ class Entry:
         return f"{self.title}, {self.pulse}"
 
     def program(self, source: Source) -> Program:
-        """The source, as this project runs it. Raises PulseError."""
+        """Return the source, as this project runs it. Raises PulseError."""
         return pulse.stream(pulse.load(source, **self.arguments), self.pulse)

@@ -59,7 +59,7 @@ class Explicit:
         chunking: Chunking | None = None,
         constants: Mapping[str, Any] | None = None,
     ) -> "Explicit":
-        """A model that its author wrote in this form; what ``chunking`` does not tell is found as for any user.
+        """Return a model that its author wrote in this form; the rest is found as for any user.
 
         Raises PulseError
         """
@@ -83,7 +83,7 @@ class Explicit:
 
     @classmethod
     def of(cls, pulsed: Interface) -> "Explicit":
-        """The form that this project writes of a pulsed model. Raises WriteError."""
+        """Return the form that this project writes of a pulsed model. Raises WriteError."""
         assert isinstance(pulsed, PulsedModel), "a program file has no graph"
         proto = pulsed.to_onnx()
         notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
@@ -102,7 +102,7 @@ class Explicit:
 
 
 def constant_feeds(model: onnx.ModelProto, constants: Mapping[str, Any]) -> dict[str, Array]:
-    """The values of constant inputs, in the types of the file."""
+    """Return the values of constant inputs, in the types of the file."""
     types = {value.name: value.type.tensor_type.elem_type for value in model.graph.input}
     return {
         name: np.array(value, helper.tensor_dtype_to_np_dtype(types[name]))

@@ -8,7 +8,7 @@ BANDS = 32
 
 
 def gru(hidden: int = 256, layers: int = 2) -> onnx.ModelProto:
-    """``x`` [T, 1, hidden] to gains ``y`` [T, 1, 32] in 0..1; two layers of 256 have 3.2 MB of weights."""
+    """Return ``x`` [T, 1, hidden] to gains ``y`` [T, 1, 32] in 0..1; two layers of 256 have 3.2 MB of weights."""
     network = Writer(hidden)
     h, axis = "x", network.integers(1)
     for layer in range(layers):

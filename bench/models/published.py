@@ -10,7 +10,7 @@ from pulse.chunks.chunking import Chunking
 
 
 def published_entries(folder: Path) -> Iterator[Entry]:
-    """The models known here that the folder has."""
+    """Yield the known models that are in the folder."""
     for entry in (*_offline_entries(folder), *_streaming_entries(folder)):
         path = entry.source()
         if isinstance(path, Path) and path.exists():
@@ -18,7 +18,7 @@ def published_entries(folder: Path) -> Iterator[Entry]:
 
 
 def _offline_entries(folder: Path) -> Iterator[Entry]:
-    """Offline models; the authors of two wrote a streaming twin too."""
+    """Yield offline models; the authors of two wrote a streaming twin too."""
     yield Entry(
         "gtcrn",
         "GTCRN",
@@ -41,7 +41,7 @@ def _offline_entries(folder: Path) -> Iterator[Entry]:
 
 
 def _streaming_entries(folder: Path) -> Iterator[Entry]:
-    """Models that their authors made streaming, a chunk and states in, a chunk and states out."""
+    """Yield models that their authors made streaming: a chunk and states in, a chunk and states out."""
     past = {"input": 64}
     sound: dict[str, Any] = {"scale": 0.1, "rate_hz": 16_000.0}
     constants = {"sr": 16_000}

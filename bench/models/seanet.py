@@ -16,17 +16,17 @@ class Seanet(Writer):
     """The layers that both ways are made of."""
 
     def causal(self, x: str, y: str, c_in: int, c_out: int, kernel: int, stride: int = 1) -> str:
-        """A convolution that looks back only."""
+        """Return a convolution that looks back only."""
         return self.conv(x, y, c_in, c_out, kernel, pads=[kernel - stride, 0], strides=[stride])
 
     def residual(self, x: str, y: str, channels: int) -> str:
         """ELU, a narrow convolution over 3 frames, ELU, back to all channels, added to ``x``."""
         narrow = self.causal(self.add("Elu", x), f"{y}_narrow", channels, channels // 2, 3)
-        wide = self.conv(self.add("Elu", narrow), f"{y}_wide", channels // 2, channels)
-        return self.add("Add", x, wide)
+        restored = self.conv(self.add("Elu", narrow), f"{y}_wide", channels // 2, channels)
+        return self.add("Add", x, restored)
 
     def upsample(self, x: str, y: str, c_in: int, c_out: int, stride: int) -> str:
-        """A transposed convolution over two strides, the frames that hang over cut off."""
+        """Return a transposed convolution over two strides, the frames that hang over cut off."""
         weight = self.weight(f"{y}_w", c_in, c_out, 2 * stride, fan_in=2 * c_in)
         attributes = {"kernel_shape": [2 * stride], "strides": [stride], "pads": [0, stride]}
         self.node("ConvTranspose", [x, weight, self.bias(f"{y}_b", c_out)], [y], **attributes)
@@ -34,12 +34,12 @@ class Seanet(Writer):
 
 
 def channels_at(stage: int, first: int, growth: int) -> int:
-    """Channels after this many strides."""
+    """Return channels after this many strides."""
     return first * growth**stage
 
 
 def encoder(first: int = 16, growth: int = 1) -> onnx.ModelProto:
-    """Sound ``x`` [1, 1, 320 T] to ``y`` [1, 32, T]; ``growth`` multiplies the channels at each stride."""
+    """Return sound ``x`` [1, 1, 320 T] to ``y`` [1, 32, T]; ``growth`` multiplies the channels at each stride."""
     network = Seanet(320 + growth)
     h = network.causal("x", "first", 1, first, ENDS)
     for stage, stride in enumerate(STRIDES):
@@ -52,7 +52,7 @@ def encoder(first: int = 16, growth: int = 1) -> onnx.ModelProto:
 
 
 def decoder(first: int = 16, growth: int = 1) -> onnx.ModelProto:
-    """The encoder's mirror: ``x`` [1, 32, T] to sound ``y`` [1, 1, 320 T]."""
+    """Return the encoder's mirror: ``x`` [1, 32, T] to sound ``y`` [1, 1, 320 T]."""
     network = Seanet(640 + growth)
     h = network.causal("x", "first", CODE, channels_at(len(STRIDES), first, growth), ENDS)
     for stage, stride in reversed(list(enumerate(STRIDES))):

@@ -24,25 +24,25 @@ class Separator(Writer):
         return y
 
     def prelu(self, x: str, y: str, channels: int) -> str:
-        """A slope for each channel."""
+        """Return a slope for each channel."""
         slope = self.constant(f"{y}_slope", 0.25 + 0.1 * self.random.standard_normal((channels, 1)))
         self.node("PRelu", [x, slope], [y])
         return y
 
     def block(self, x: str, y: str, dilation: int) -> tuple[str, str]:
         """Wide, over time channel by channel, narrow again: what goes on, and what the masks are made of."""
-        wide = self.prelu(self.conv(x, f"{y}_wide", NARROW, WIDE), f"{y}_active", WIDE)
-        wide = self.channel_norm(wide, f"{y}_norm", WIDE)
+        hidden = self.prelu(self.conv(x, f"{y}_wide", NARROW, WIDE), f"{y}_active", WIDE)
+        hidden = self.channel_norm(hidden, f"{y}_norm", WIDE)
         weight, bias = self.weight(f"{y}_depth_w", WIDE, 1, KERNEL), self.bias(f"{y}_depth_b", WIDE)
         attributes = {"group": WIDE, "dilations": [dilation], "pads": [(KERNEL - 1) * dilation, 0]}
-        self.node("Conv", [wide, weight, bias], [f"{y}_depth"], kernel_shape=[KERNEL], **attributes)
-        wide = self.channel_norm(self.prelu(f"{y}_depth", f"{y}_later", WIDE), f"{y}_again", WIDE)
-        residual = self.add("Add", x, self.conv(wide, f"{y}_residual", WIDE, NARROW))
-        return residual, self.conv(wide, f"{y}_skip", WIDE, NARROW)
+        self.node("Conv", [hidden, weight, bias], [f"{y}_depth"], kernel_shape=[KERNEL], **attributes)
+        hidden = self.channel_norm(self.prelu(f"{y}_depth", f"{y}_later", WIDE), f"{y}_again", WIDE)
+        residual = self.add("Add", x, self.conv(hidden, f"{y}_residual", WIDE, NARROW))
+        return residual, self.conv(hidden, f"{y}_skip", WIDE, NARROW)
 
 
 def separator() -> onnx.ModelProto:
-    """Sound ``x`` [1, 1, T] to two sounds ``y`` [2, 1, T]; the pulse is a multiple of 8 samples."""
+    """Return sound ``x`` [1, 1, T] to two sounds ``y`` [2, 1, T]; the pulse is a multiple of 8 samples."""
     network = Separator(64)
     weight = network.weight("encoder_w", FILTERS, 1, WINDOW)
     pads = [WINDOW - HOP, 0]

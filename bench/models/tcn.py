@@ -20,7 +20,7 @@ SEED = 24
 
 
 def span(layer: int) -> int:
-    """Past frames that a layer's convolution needs besides the present one."""
+    """Return past frames that a layer's convolution needs besides the present one."""
     return (KERNEL - 1) * DILATIONS[layer % len(DILATIONS)]
 
 
@@ -37,7 +37,7 @@ class Network(Writer):
         self.conv(x, y, CHANNELS, 2 * CHANNELS, KERNEL, dilations=[dilation], pads=pads)
 
     def build(self) -> None:
-        """All layers, ``x`` [1, FEATURES, frames] to ``y`` [1, CHANNELS, frames]."""
+        """Add all layers, from ``x`` [1, FEATURES, frames] to ``y`` [1, CHANNELS, frames]."""
         self.conv("x", "h0", FEATURES, CHANNELS)
         skips: list[str] = []
         for layer in range(LAYERS):
@@ -73,14 +73,14 @@ class ExplicitNetwork(Network):
 
 
 def tcn() -> onnx.ModelProto:
-    """The offline network: ``x`` [1, 20, T] to ``y`` [1, 16, T], f32, causal, any T."""
+    """Return the offline network: ``x`` [1, 20, T] to ``y`` [1, 16, T], f32, causal, any T."""
     network = Network()
     network.build()
     return network.model("tcn", [tensor("x", 1, FEATURES, "T")], [tensor("y", 1, CHANNELS, "T")])
 
 
 def tcn_explicit_state(pulse: int) -> Explicit:
-    """The same network for ``pulse`` frames: ``x`` [1, 20, pulse] to ``y`` [1, 16, pulse].
+    """Return the same network for ``pulse`` frames: ``x`` [1, 20, pulse] to ``y`` [1, 16, pulse].
 
     State of layer i: ``past_i`` and ``next_i`` [1, 16, span(i)]; all begin as zeros.
     """

@@ -19,28 +19,28 @@ SUFFIX = ".onnx"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """The options of ``ModelOptions``, for all models of ``--model``."""
+    """Add the options of ``ModelOptions``, for all models of ``--model``."""
     group = parser.add_argument_group("of the models that --model gives, as those of pulse")
-    for each, kind, info in _options():
-        more: dict[str, Any] = {"dest": each.name, "help": info.help, "default": each.default}
+    for field, kind, info in _options():
+        argument: dict[str, Any] = {"dest": field.name, "help": info.help, "default": field.default}
         if kind is bool:
-            more["action"] = "store_true"
+            argument["action"] = "store_true"
         else:
-            more |= {"metavar": info.metavar, "type": int if int in (kind, *get_args(kind)) else str}
+            argument |= {"metavar": info.metavar, "type": int if int in (kind, *get_args(kind)) else str}
             if list[str] in get_args(kind):
-                more["action"] = "append"
-        group.add_argument(*info.param_decls or (), str(info.default), **more)
+                argument["action"] = "append"
+        group.add_argument(*info.param_decls or (), str(info.default), **argument)
 
 
 def _options() -> Iterator[tuple[Field[Any], Any, OptionInfo]]:
     hints = get_type_hints(ModelOptions, include_extras=True)
-    for each in fields(ModelOptions):
-        kind, info = get_args(hints[each.name])
-        yield each, kind, info
+    for field in fields(ModelOptions):
+        kind, info = get_args(hints[field.name])
+        yield field, kind, info
 
 
 def user_entry(path: Path, options: Namespace) -> Entry:
-    """The row of a file.
+    """Return the row of a file.
 
     Raises InputError: no ONNX file, or options that cannot be read; PulseError where the model does not stream
     """
@@ -49,7 +49,9 @@ def user_entry(path: Path, options: Namespace) -> Entry:
             f"{path}: the bench compares ONNX files, which all three runtimes read; "
             "python -m bench.tflite takes .tflite, and python -m bench.sound recipes"
         )
-    model_options = ModelOptions(**{each.name: getattr(options, each.name) for each in fields(ModelOptions)})
+    model_options = ModelOptions(
+        **{field.name: getattr(options, field.name) for field in fields(ModelOptions)}
+    )
     opened = open_model(path, model_options)
     pulsed, chunks = opened.pulsify(model_options.pulse), opened.model.chunks
     constant_values, form = constants(model_options), chunking(model_options)

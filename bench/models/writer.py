@@ -22,48 +22,48 @@ class Writer:
         self.weights: list[onnx.TensorProto] = []
 
     def node(self, op: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> None:
-        """One operator, named after its first output."""
+        """Add one operator, named after its first output."""
         self.nodes.append(helper.make_node(op, list(inputs), list(outputs), outputs[0], **attributes))
 
     def add(self, op: str, *inputs: str, **attributes: Any) -> str:
-        """One operator of one output; the output's name."""
+        """Return one operator of one output; the output's name."""
         name = f"{op.lower()}{len(self.nodes)}"
         self.node(op, inputs, [name], **attributes)
         return name
 
     def constant(self, name: str, value: object) -> str:
-        """A tensor; Python floats are f32, integers i64."""
+        """Return a tensor; Python floats are f32, integers i64."""
         array = np.asarray(value)
         values = array.astype(np.float32) if array.dtype.kind == "f" else array
         self.weights.append(numpy_helper.from_array(values, name))
         return name
 
     def integers(self, *values: int) -> str:
-        """A list of i64, one tensor for each list."""
+        """Return a list of i64, one tensor for each list."""
         name = "_".join(["i", *map(str, values)])
         if all(weight.name != name for weight in self.weights):
             self.constant(name, np.array(values, np.int64))
         return name
 
     def weight(self, name: str, *shape: int, fan_in: int | None = None) -> str:
-        """A random f32 tensor, scaled by what it sums over: ``fan_in``, all axes but the first by default."""
+        """Return a random f32 tensor, scaled by what it sums over: ``fan_in``, all axes but the first by default."""
         terms = int(np.prod(shape[1:])) if fan_in is None else fan_in
         values: NDArray[np.float64] = self.random.standard_normal(shape) / np.sqrt(terms)
         return self.constant(name, values)
 
     def bias(self, name: str, size: int) -> str:
-        """A small random vector."""
+        """Return a small random vector."""
         return self.constant(name, 0.1 * self.random.standard_normal(size))
 
     def conv(self, x: str, y: str, c_in: int, c_out: int, kernel: int = 1, **attributes: Any) -> str:
-        """A convolution with bias, ``x`` [1, c_in, frames] to ``y`` [1, c_out, frames]."""
+        """Return a convolution with bias, ``x`` [1, c_in, frames] to ``y`` [1, c_out, frames]."""
         bias = self.bias(f"{y}_b", c_out)
         weight = self.weight(f"{y}_w", c_out, c_in, kernel)
         self.node("Conv", [x, weight, bias], [y], kernel_shape=[kernel], **attributes)
         return y
 
     def linear(self, x: str, y: str, rows: int, columns: int) -> str:
-        """``x`` [..., rows] to ``y`` [..., columns], with bias."""
+        """Return ``x`` [..., rows] to ``y`` [..., columns], with bias."""
         weight = self.weight(f"{y}_w", rows, columns, fan_in=rows)
         self.node("MatMul", [x, weight], [f"{y}_product"])
         self.node("Add", [f"{y}_product", self.bias(f"{y}_b", columns)], [y])
@@ -78,7 +78,7 @@ class Writer:
     def model(
         self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
     ) -> onnx.ModelProto:
-        """The model, checked."""
+        """Return the model, checked."""
         graph = helper.make_graph(self.nodes, name, list(inputs), list(outputs), self.weights)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
         onnx.checker.check_model(model, full_check=True)
@@ -86,5 +86,5 @@ class Writer:
 
 
 def tensor(name: str, *shape: int | str) -> onnx.ValueInfoProto:
-    """The declaration of an input or output, f32."""
+    """Return the declaration of an input or output, f32."""
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)

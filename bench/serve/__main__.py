@@ -91,11 +91,11 @@ def run(name: str, source: str | None, behind: str, streams: int, options: argpa
         )
         ask()
     before, after = statistics
-    answers = [each["times"]["answer_us"] for each in after]
+    answers = [figures["times"]["answer_us"] for figures in after]
     pulses = sum(answer["count"] for answer in answers) - sum(
-        each["times"]["answer_us"]["count"] for each in before
+        figures["times"]["answer_us"]["count"] for figures in before
     )
-    cpu_s = sum(each["cpu_s"] for each in after) - sum(each["cpu_s"] for each in before)
+    cpu_s = sum(figures["cpu_s"] for figures in after) - sum(figures["cpu_s"] for figures in before)
     p99_ms = max(answer["p99"] for answer in answers) / 1e3
     cpu_us = 1e6 * cpu_s / max(1, pulses)
     return Row(
@@ -111,7 +111,7 @@ def run(name: str, source: str | None, behind: str, streams: int, options: argpa
 
 
 def text(row: Row, streams: int) -> str:
-    """A run in one line."""
+    """Return a run in one line."""
     clients = row.held
     good = clients.p99_ms < MAX_DELAY_MS and not clients.late and clients.streams == streams
     return (
@@ -124,7 +124,7 @@ def text(row: Row, streams: int) -> str:
 
 
 def main() -> None:
-    """Runs, as a table and as JSON."""
+    """Run, and print a table and JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gtcrn", type=Path, help="a recipe of GTCRN")
     parser.add_argument("--model", choices=("denoiser", "gtcrn"), default="denoiser")

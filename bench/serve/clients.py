@@ -32,7 +32,7 @@ class Client:
     closed: bool = False
 
     def send(self, now: float) -> None:
-        """The next block, in one frame whose mask is zero."""
+        """Send the next block, in one frame whose mask is zero."""
         header = HEADER.pack(INPUT, 0, 0, self.block, self.sent, 0, 0)
         data = header + self.payload
         self.sent += self.block
@@ -67,7 +67,7 @@ class Client:
 
 
 def open_client(address: tuple[str, int], model: str, form: str, block: int) -> Client | str:
-    """A client that is ready; why it was refused otherwise."""
+    """Return a client that is ready; why it was refused otherwise."""
     stream = socket.create_connection(address)
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     stream.sendall(
@@ -185,20 +185,20 @@ def _frame_head(opcode: int, size: int) -> bytes:
 
 
 def _take_frame(data: bytearray) -> tuple[int, bytes] | None:
-    """The first whole frame, taken out."""
+    """Return the first whole frame, taken out."""
     if len(data) < 2:
         return None
-    size, at = data[1] & 127, 2
+    size, start = data[1] & 127, 2
     if size == 126:
         if len(data) < 4:
             return None
-        size, at = struct.unpack_from("!H", data, 2)[0], 4
+        size, start = struct.unpack_from("!H", data, 2)[0], 4
     elif size == 127:
         if len(data) < 10:
             return None
-        size, at = struct.unpack_from("!Q", data, 2)[0], 10
-    if len(data) < at + size:
+        size, start = struct.unpack_from("!Q", data, 2)[0], 10
+    if len(data) < start + size:
         return None
-    opcode, payload = data[0] & 15, bytes(data[at : at + size])
-    del data[: at + size]
+    opcode, payload = data[0] & 15, bytes(data[start : start + size])
+    del data[: start + size]
     return opcode, payload

@@ -29,7 +29,7 @@ class OnnxRuntimeProgram:
         return getattr(self._program, name)
 
     def spawn_many(self, count: int, constants: Feed | None = None) -> Lanes:
-        """Lanes that step in turn in onnxruntime."""
+        """Return lanes that step in turn in onnxruntime."""
         states = [self._program.spawn(constants) for _ in range(count)]
         return OnnxRuntimeLanes(self._program, states, self._session, self._explicit)
 
@@ -43,11 +43,11 @@ class OnnxRuntimeLanes(Lanes):
 
     def _run(self, feed: dict[str, Array], selection: LaneSelection) -> dict[str, Array]:
         results: dict[str, list[Array]] = {port.name: [] for port in self.program.outputs}
-        for place, (number, clock) in enumerate(zip(selection.numbers, selection.clocks)):
+        for index, (number, clock) in enumerate(zip(selection.numbers, selection.clocks)):
             lane = self._bound[number]
             if clock.pulse == 0:
                 lane.reset()
-            for name, array in lane.step({name: array[place] for name, array in feed.items()}).items():
+            for name, array in lane.step({name: array[index] for name, array in feed.items()}).items():
                 results[name].append(array)
             clock.pulse += 1
         return {name: np.stack(arrays) for name, arrays in results.items()}
@@ -75,7 +75,7 @@ class BoundLane:
             self._arrays[name][...] = value
 
     def step(self, feed: Mapping[str, Array]) -> dict[str, Array]:
-        """One pulse."""
+        """Return one pulse."""
         for name, array in feed.items():
             self._arrays[name][...] = array
         self._session.run_with_iobinding(self._bindings[self._turn])

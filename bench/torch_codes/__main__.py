@@ -50,12 +50,12 @@ def main() -> None:
 
 
 def read(path: Path) -> list[Outcome]:
-    """The outcomes in a file of ``--json``."""
+    """Return the outcomes in a file of ``--json``."""
     return list(map(Outcome.read, map(json.loads, path.read_text().splitlines())))
 
 
 def in_order(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The last outcome of each code, in the order of the codes."""
+    """Return the last outcome of each code, in the order of the codes."""
     last = {each.name: each for each in outcomes}
     return [last[name] for name in CODES if name in last]
 

@@ -116,7 +116,7 @@ def nemo() -> Given:
 
 
 def _relative_attention(shifted: bool) -> Given:
-    """Chunks of four frames that see two chunks before them; positions by frame, or by distance and shifted."""
+    """Return chunks of four frames that see two earlier chunks; positions by frame, or by distance and shifted."""
     torch = _torch()
     nn, width, heads, longest = torch.nn, 32, 4, 5000
 

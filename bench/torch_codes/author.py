@@ -89,7 +89,7 @@ def run_author(
 
 
 def time_whole(call: Callable[[], Any], seconds: float) -> float:
-    """Seconds of computing for a second of input, of which a call takes ``seconds``: the median of several calls."""
+    """Return the seconds of computing for a second of input, when a call takes ``seconds``; the median of several."""
     times: list[float] = []
     until = time.perf_counter() + TIMED_S
     while not times or time.perf_counter() < until:
@@ -102,7 +102,7 @@ def time_whole(call: Callable[[], Any], seconds: float) -> float:
 def least_delay(
     call: Callable[[Any], Any], x: Array, axis: int, out_axis: int, pulse: int, frames: int, place: int = 0
 ) -> int | None:
-    """A bound below which no stream can be: the delay of an output, in its frames, by gradients.
+    """Return a bound below which no stream can be: the delay of an output, in its frames, by gradients.
 
     Frame j of the output depends on input frames up to one that the gradient of its sum shows. It cannot be in an
     earlier pulse than this one. Frames of the whole output are looked at: all of them, or where they are more than
@@ -128,7 +128,7 @@ def least_delay(
 
     @functools.cache
     def last_pulse(j: int) -> int:
-        """The pulse of the last input frame that output frame j depends on."""
+        """Return the pulse of the last input frame that output frame j depends on."""
         (gradient,) = torch.autograd.grad(rows[j], leaf, retain_graph=True)
         sizes = np.abs(np.moveaxis(gradient.numpy(), axis, 0))
         positions = np.flatnonzero(sizes.reshape(x.shape[axis], -1).max(1))
@@ -143,5 +143,5 @@ def least_delay(
 
 
 def author_copy(module: Any) -> Any:
-    """A module of its own: a streaming mode changes the one that has it."""
+    """Return a module of its own: a streaming mode changes the one that has it."""
     return copy.deepcopy(module).eval()

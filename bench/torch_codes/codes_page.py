@@ -56,7 +56,7 @@ package without its folder `lib`.
 
 
 def page(outcomes: Sequence[Outcome]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     streamed = [each for each in outcomes if each.stage == "streamed"]
     others = [each for each in outcomes if each.stage != "streamed"]
     plain = [each for each in streamed if not each.change]

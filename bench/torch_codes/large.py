@@ -65,14 +65,14 @@ class Costs:
 
 
 def large_hifigan() -> Given:
-    """The generator in the sizes of its paper, V1."""
+    """Return the generator in the sizes of its paper, V1."""
     torch, kinds = import_module("torch"), import_module("speechbrain.lobes.models.HifiGAN")
     sizes = [[1, 3, 5], [1, 3, 5], [1, 3, 5]], [3, 7, 11], [16, 16, 4, 4], 512, [8, 8, 2, 2]
     return Given(kinds.HifiganGenerator(80, 1, "1", *sizes), torch.randn(1, 80, 20), 22050 / 256)
 
 
 def large_mistral() -> Given:
-    """Fourteen layers of width 768, each frame sees 100."""
+    """Return fourteen layers of width 768, each frame sees 100."""
     torch, kinds = import_module("torch"), import_module("transformers")
     config = kinds.MistralConfig(
         vocab_size=64,
@@ -150,7 +150,7 @@ def prepare(names: Sequence[str], folder: Path) -> None:
 
 
 def page(folder: Path) -> str:
-    """The page: each prepared module measured."""
+    """Return the page: each prepared module measured."""
     host = textwrap.fill(f"{Host.here()}. Every time is of this machine in this state.", 120)
     multiply_adds_per_s = measured_machine(SIZES).multiply_adds_per_s
     costs = json.loads((folder / COUNTS).read_text())
@@ -163,7 +163,7 @@ def page(folder: Path) -> str:
 
 
 def measure(path: Path, costs: Costs, multiply_adds_per_s: float) -> list[str]:
-    """The cells of a program."""
+    """Return the cells of a program."""
     reading = Reading(costs.working_set)
     memory_us = costs.bytes / (reading.bytes / reading.seconds()) * 1e6
     arithmetic_us = costs.multiply_adds / multiply_adds_per_s * 1e6
@@ -181,7 +181,7 @@ def measure(path: Path, costs: Costs, multiply_adds_per_s: float) -> list[str]:
 
 
 def step_us(path: Path) -> list[float]:
-    """The median of a step for each number of threads, measured in turns."""
+    """Return the median of a step for each number of threads, measured in turns."""
     programs = [read_program(path).with_threads(threads) for threads in THREADS]
     rng = np.random.default_rng(0)
     feeds = {

@@ -78,19 +78,19 @@ class Outcome:
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> "Outcome":
-        """The outcome of the data of ``json``."""
+        """Return the outcome of the data of ``json``."""
         values: dict[str, Any] = {
             name: tuple(each) if isinstance(each, list) else each for name, each in data.items()
         }
         return cls(**values)
 
     def json(self) -> dict[str, Any]:
-        """The outcome as plain data."""
+        """Return the outcome as plain data."""
         return asdict(self)
 
 
 def measure(code: Code) -> Outcome:
-    """All that the table says of a code; what its package or pulse refuses is a row too."""
+    """Return all that the table says of a code; what its package or pulse refuses is a row too."""
     import torch  # pyright: ignore[reportMissingImports]
 
     torch.manual_seed(0)
@@ -188,7 +188,7 @@ def _compare_author(
 
 
 def _least(subject: Given, typed: TypedModel, pulsed: PulsedModel) -> int | None:
-    """The least delay of the first output, by an input that is longer than its frames look ahead."""
+    """Return the least delay of the first output, by an input that is longer than its frames look ahead."""
     first, output = pulsed.inputs[0], pulsed.outputs[0]
     if len(typed.inputs) > 1 or first.axis is None or output.axis is None or not output.frames:
         return None
@@ -215,7 +215,7 @@ def _bound(subject: Given, x: Array, pulsed: PulsedModel, place: int) -> int | N
 
 
 def draw(typed: TypedModel, subject: Given, times: int) -> dict[str, Array]:
-    """Inputs ``times`` as long as the example, of its frames in random order."""
+    """Return inputs ``times`` as long as the example, of its frames in random order."""
     rng = np.random.default_rng(0)
     leaves = list(_arrays(subject.example))
     if len(leaves) > len(typed.inputs):
@@ -233,7 +233,7 @@ def draw(typed: TypedModel, subject: Given, times: int) -> dict[str, Array]:
 
 
 def _may_be_length(leaf: Any) -> bool:
-    """Whether an array or tensor is one integer: a length of the others, which ``from_torch`` computes by itself."""
+    """Return whether an array or tensor is one integer: a length, which ``from_torch`` computes by itself."""
     return math.prod(leaf.shape) == 1 and "int" in str(leaf.dtype)
 
 
@@ -244,7 +244,7 @@ def _arrays(example: Any) -> list[Array]:
 
 
 def module_outputs(subject: Given, feeds: Mapping[str, Array]) -> list[Array]:
-    """The module's outputs for these inputs, without streaming; without lengths if the model computes them."""
+    """Return the module's outputs for these inputs, without streaming; without lengths if the model computes them."""
     import torch  # pyright: ignore[reportMissingImports]
 
     follows = len(feeds) < len(_arrays(subject.example))
@@ -264,7 +264,7 @@ def _chosen(subject: Given, every: list[Output]) -> list[Output]:
 
 
 def _call(subject: Given, tensors: Sequence[Any]) -> Any:
-    """The module's result for other tensors in place of the example's; a length that is not given follows them."""
+    """Return the module's result for other tensors than the example's; a length that is not given follows them."""
     import torch  # pyright: ignore[reportMissingImports]
 
     tree = torch.utils._pytree
@@ -289,7 +289,7 @@ def _call(subject: Given, tensors: Sequence[Any]) -> Any:
 
 
 def difference(expected: list[Array], streams: Mapping[str, Array]) -> float:
-    """The largest difference of all outputs, each as a share of its largest value; infinite if shapes differ."""
+    """Return the largest difference of all outputs, each relative to its largest value; inf if shapes differ."""
     worst = 0.0
     for value, streamed in zip(expected, streams.values(), strict=True):
         if value.shape != streamed.shape:
@@ -301,7 +301,7 @@ def difference(expected: list[Array], streams: Mapping[str, Array]) -> float:
 
 
 def _step_us(program: Program, most_frames: int | None) -> float:
-    """The median; a stream that may have ``most_frames`` begins again before it has more."""
+    """Return the median; a stream that may have ``most_frames`` begins again before it has more."""
     state = program.spawn()
     most_steps = MAX_STEPS if most_frames is None else max(most_frames // program.pulse, 1)
     rng = np.random.default_rng(0)
@@ -327,7 +327,7 @@ def _step_us(program: Program, most_frames: int | None) -> float:
 
 
 def _onnxruntime_times(program: Program) -> float | None:
-    """How many times longer a step takes in onnxruntime: the model with its states as inputs, as pulse exports it."""
+    """Return how many times longer a step takes in onnxruntime, where the states are inputs, as pulse exports it."""
     pulses, peer = noise(program, 1.0), PulsePeer(program)
     make = functools.partial(_export_peer, program, pulses[0])
     try:

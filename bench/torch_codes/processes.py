@@ -17,7 +17,7 @@ MAX_S = 600
 
 
 def run_all(names: Sequence[str], jobs: int) -> Iterator[Outcome]:
-    """Some codes, ``jobs`` at once, as they end; each in a process of its own: what it takes or breaks ends with it."""
+    """Yield the outcomes of codes, ``jobs`` at once, each in a separate process, as they end."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["bench.torch_codes.preload"])
     with ThreadPoolExecutor(jobs) as pool:
@@ -26,7 +26,7 @@ def run_all(names: Sequence[str], jobs: int) -> Iterator[Outcome]:
 
 
 def run(context: ForkServerContext, code: Code) -> Outcome:
-    """A code in a process of ``context``, and why it was not done if the process ends without an outcome."""
+    """Return a code in a process of ``context``, and why it was not done if the process ends without an outcome."""
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_send_outcome, args=(code.name, sender))
     process.start()

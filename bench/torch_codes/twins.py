@@ -8,7 +8,7 @@ from bench.torch_codes.author import AuthorStream, author_copy
 
 
 def moshi_stream(module: Any, method: str = "forward") -> AuthorStream:
-    """Modules of moshi keep their own state between calls."""
+    """Return modules of moshi keep their own state between calls."""
 
     def begin() -> Callable[..., Any]:
         copy = author_copy(module)
@@ -30,7 +30,7 @@ def tcn_stream(module: Any) -> AuthorStream:
 
 
 def denoiser_stream(module: Any) -> AuthorStream:
-    """Denoiser's ``DemucsStreamer``, which computes each window again and keeps the decoder's overlaps."""
+    """Return denoiser's ``DemucsStreamer``, which computes each window again and keeps the decoder's overlaps."""
     streamer = import_module("denoiser.demucs").DemucsStreamer
 
     def begin() -> Callable[..., Any]:

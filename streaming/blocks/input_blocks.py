@@ -95,7 +95,7 @@ class InputBlocks:
         return all(map(_is_empty, self._all))
 
     def is_pulse(self, blocks: Mapping[str, Array]) -> bool:
-        """Whether checked blocks are exactly one pulse: no frame waits, and each block has its input's size."""
+        """Return whether checked blocks are exactly one pulse: none waits, and each has its input's size."""
         for name, queue in self._queues.items():
             block = blocks.get(name)
             if block is None or block.shape != queue.port.shape or not queue.is_empty:
@@ -164,11 +164,11 @@ class InputBlocks:
         return [queue.dump() for queue in self._queues.values()]
 
     def nbytes(self, pending: Sequence[int]) -> list[int]:
-        """The sizes of ``dump`` if this many frames of each input wait."""
+        """Return the sizes of ``dump`` if this many frames of each input wait."""
         return [queue.nbytes(frames) for queue, frames in zip(self._queues.values(), pending)]
 
     def load(self, received: Sequence[int], pending: Sequence[int], chunks: Sequence[bytes]) -> None:
-        """The reverse of ``received_frames``, ``pending_by_input`` and ``dump``."""
+        """Restore the waiting frames from ``received_frames``, ``pending_by_input`` and ``dump``."""
         self._received, self._passed_pulses = dict(zip(self._queues, received)), 0
         for queue, chunk, frames in zip(self._queues.values(), chunks, pending):
             queue.load(chunk, frames)
@@ -207,6 +207,6 @@ class InputBlocks:
 
 
 def _port_text(port: Port) -> str:
-    """A block's shape and dtype, the stream axis marked: [1, any, 80] f32."""
+    """Return a block's shape and dtype, the stream axis marked: [1, any, 80] f32."""
     dims = ["any" if axis == port.axis else str(size) for axis, size in enumerate(port.shape)]
     return f"[{', '.join(dims)}] {dtype_name(port.dtype)}"

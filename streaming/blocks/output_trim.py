@@ -31,9 +31,9 @@ class OutputTrim:
         self._layouts = [_Layout.of(port) for port in self._streaming]
         self._frames = [(port.name, port.frames) for port in self._streaming]
         self._final = [port for port in program.outputs if not port.streams]
-        self._unsure = {port.name: port for port in self._streaming if not _surely_there(port, program)}
-        late = [-(-port.delay // port.frames) for port in self._streaming]
-        self._plain_from = None if self._unsure or self._final else max(late, default=0)
+        self._unsure = {port.name: port for port in self._streaming if not _always_exists(port, program)}
+        delay_pulses = [-(-port.delay // port.frames) for port in self._streaming]
+        self._plain_from = None if self._unsure or self._final else max(delay_pulses, default=0)
         """The number of the pulse from which on results are delivered unchanged."""
         self.reset()
 
@@ -82,7 +82,7 @@ class OutputTrim:
         if count and self._final:
             self._last = {port.name: result[port.name].copy() for port in self._final}
         self.pulses += count
-        ready = {port.name: self._sure(port, blocks.arrays[port.name]) for port in self._streaming}
+        ready = {port.name: self._take_certain(port, blocks.arrays[port.name]) for port in self._streaming}
         sent = self.sent_frames
         self._sent = {
             port.name: sent[port.name] + ready[port.name].shape[port.axis or 0] for port in self._streaming
@@ -107,8 +107,8 @@ class OutputTrim:
             raise InputError(f"{names}: unknown in a stream of 0 frames; push some first")
 
     def final_outputs(self) -> dict[str, Array]:
-        """The outputs that do not stream, known when the stream has ended."""
-        return {port.name: self._whole(port) for port in self._final}
+        """Return the outputs that do not stream, known when the stream has ended."""
+        return {port.name: self._final_output(port) for port in self._final}
 
     def silent_outputs(self) -> dict[str, Array]:
         """Return zeros for the output of a lost pulse."""
@@ -120,19 +120,19 @@ class OutputTrim:
         return [array.shape[self._unsure[name].axis or 0] for name, array in self._kept.items()]
 
     def dump(self) -> list[bytes]:
-        """The frames that are held back, then the outputs that do not stream, if a pulse has run."""
+        """Return the frames that are held back, then the outputs that do not stream, if a pulse has run."""
         last = [self._last[port.name].tobytes() for port in self._final if self._last]
         return [*(array.tobytes() for array in self._kept.values()), *last]
 
     def nbytes(self, kept_frames: Sequence[int]) -> list[list[int]]:
-        """The sizes that ``dump`` may give where this many frames are held back: before the first pulse, and after."""
+        """Return the sizes that ``dump`` may give with this many held frames: before the first pulse, and after."""
         sizes = [
             _nbytes(_shape(port, frames), port) for port, frames in zip(self._unsure.values(), kept_frames)
         ]
         return [sizes, sizes + [_nbytes(port.shape, port) for port in self._final]]
 
     def load(self, sent: Sequence[int], kept_frames: Sequence[int], chunks: Sequence[bytes]) -> None:
-        """The reverse of ``sent_frames``, ``held_frames`` and ``dump``; the clock has ``pulses`` and ``end``."""
+        """Restore ``sent_frames``, ``held_frames`` and the bytes of ``dump``; the clock has ``pulses`` and ``end``."""
         self._sent, self._plain_pulses = dict(zip(self._sent, sent)), 0
         for port, frames, chunk in zip(self._unsure.values(), kept_frames, chunks):
             frames_kept = np.frombuffer(chunk, port.dtype).reshape(_shape(port, frames))
@@ -142,30 +142,30 @@ class OutputTrim:
             for port, chunk in zip(self._final, chunks[len(kept_frames) :])
         }
 
-    def _sure(self, port: Port, array: Array) -> Array:
+    def _take_certain(self, port: Port, array: Array) -> Array:
         """Return the next frames known to be in the stream; keep the rest."""
         axis, unsure = port.axis or 0, port.name in self._unsure
         if unsure:
             array = np.concatenate([self._kept[port.name], array], axis)
         if unsure or self.end is not None:
-            sure = max(0, self._total(port) - self.sent_frames[port.name])
+            sure = max(0, self._known_total(port) - self.sent_frames[port.name])
             whole, array = array, frames_at(array, axis, 0, sure)
             if unsure:
                 later = frames_at(whole, axis, sure, whole.shape[axis]).copy()
                 self._kept = {**self._kept, port.name: later}
         return array
 
-    def _total(self, port: Port) -> int:
-        """The number of frames of an output known to exist, given the input so far."""
+    def _known_total(self, port: Port) -> int:
+        """Return the number of frames of an output known to exist, given the input so far."""
         frames = self.pulses * self.program.pulse if self.end is None else self.end
         return max(0, port.length.eval({self.program.model.symbol: frames}))
 
-    def _whole(self, port: Port) -> Array:
-        """An output that does not stream: all of it, or its last frames if it has an axis of time."""
+    def _final_output(self, port: Port) -> Array:
+        """Return an output that does not stream: all of it, or its last frames if it has an axis of time."""
         value = self._last[port.name].copy()
         if port.axis is None:
             return value
-        return frames_at(value, port.axis, port.frames - self._total(port), port.frames)
+        return frames_at(value, port.axis, port.frames - self._known_total(port), port.frames)
 
 
 class _Layout(NamedTuple):
@@ -181,7 +181,7 @@ class _Layout(NamedTuple):
 
     @classmethod
     def of(cls, port: Port) -> "_Layout":
-        """The form of a port."""
+        """Return the form of a port."""
         axis, shape = port.axis or 0, port.shape
         axes = (slice(None),) * axis
         return cls(port.name, port.delay, port.frames, shape[:axis], shape[axis + 1 :], port.dtype, axes)
@@ -208,8 +208,8 @@ class _Gathered:
             array[(*before, slice(max(0, start), max(0, start + frames)))] = valid
 
 
-def _surely_there(port: Port, program: Executable) -> bool:
-    """Whether every frame after the delay exists, whatever the length of the stream."""
+def _always_exists(port: Port, program: Executable) -> bool:
+    """Return whether every frame after the delay exists, whatever the length of the stream."""
     sure = lag(port.length, port.rate, program.model.symbol, program.pulse)
     return sure is not None and sure <= port.delay and most_frames(port.length) == FAR
 

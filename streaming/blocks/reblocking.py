@@ -100,27 +100,27 @@ class Reblocker:
         self._start = self._stop = 0
 
     def dump(self) -> bytes:
-        """The waiting frames as bytes. The block must be kept."""
+        """Return the waiting frames as bytes. The block must be kept."""
         return self.rest().tobytes()
 
     def load(self, memory: bytes, frames: int) -> None:
-        """The reverse of ``dump``."""
+        """Restore the waiting frames from ``dump``."""
         self.clear()
         shape = self.shape(frames)
         self.feed(np.frombuffer(memory, self.port.dtype).reshape(shape))
         self.keep()
 
     def fits(self, block: Array) -> bool:
-        """Whether a block has the port's shape, any number of frames aside."""
+        """Return whether a block has the port's shape, any number of frames aside."""
         axis, shape = self.axis, block.shape
         return len(shape) > axis and shape[:axis] + shape[axis + 1 :] == self._frame
 
     def shape(self, frames: int) -> tuple[int, ...]:
-        """The shape of a block."""
+        """Return the shape of a block."""
         return (*self._frame[: self.axis], frames, *self._frame[self.axis :])
 
     def nbytes(self, frames: int) -> int:
-        """The size of a block."""
+        """Return the size of a block."""
         return prod(self.shape(frames)) * self.port.dtype.itemsize
 
     def _append(self, frames: int) -> None:

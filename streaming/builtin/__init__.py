@@ -11,20 +11,20 @@ _FOLDER = Path(__file__).parent
 
 
 def model_path() -> Path:
-    """The denoiser: an offline ONNX model, ``audio`` [1, T] to ``denoised`` [1, T], f32, 16 kHz."""
+    """Return the denoiser: an offline ONNX model, ``audio`` [1, T] to ``denoised`` [1, T], f32, 16 kHz."""
     return _FOLDER / "denoise.onnx"
 
 
 def voice_path() -> Path:
-    """A voice detector for demos: ``audio`` [1, T] to ``voice`` [1, T/160], probabilities, f32, 16 kHz."""
+    """Return a voice detector for demos: ``audio`` [1, T] to ``voice`` [1, T/160], probabilities, f32, 16 kHz."""
     return _FOLDER / "voice.onnx"
 
 
 def noisy_path() -> Path:
-    """Speech-like sound in stationary noise, mono, 16 kHz."""
+    """Return speech-like sound in stationary noise, mono, 16 kHz."""
     return _FOLDER / "noisy.flac"
 
 
 def clean_path() -> Path:
-    """The path of the same sound without the noise."""
+    """Return the path of the same sound without the noise."""
     return _FOLDER / "clean.flac"

@@ -51,7 +51,7 @@ Matrix = NDArray[np.float32]
 
 
 def fourier() -> Matrix:
-    """An orthonormal real Fourier basis under a sine window, [2 * BINS, 1, WINDOW].
+    """Return an orthonormal real Fourier basis under a sine window, [2 * BINS, 1, WINDOW].
 
     Rows are BINS cosines, then BINS sines; the first sine row holds the Nyquist cosine, which has no partner.
     The window, applied on the way in and on the way out, adds up to 1 at an overlap of one half.
@@ -67,7 +67,7 @@ def fourier() -> Matrix:
 
 
 def band_centres() -> NDArray[np.float64]:
-    """Bins at which bands have their peak: equally spaced up to LINEAR_BINS, wider and wider above."""
+    """Return bins at which bands have their peak: equally spaced up to LINEAR_BINS, wider and wider above."""
     centres = [0.0]
     while centres[-1] < BINS - 1:
         centres.append(centres[-1] + BAND_BINS + max(0.0, centres[-1] - LINEAR_BINS) * BAND_GROWTH)
@@ -75,7 +75,7 @@ def band_centres() -> NDArray[np.float64]:
 
 
 def bands() -> tuple[Matrix, Matrix]:
-    """Overlapping triangles as 1x1 kernels: bins to band means [B, BINS, 1], bands to bins [BINS, B, 1]."""
+    """Return overlapping triangles as 1x1 kernels: bins to band means [B, BINS, 1], bands to bins [BINS, B, 1]."""
     centres = band_centres()
     spread = np.stack([np.interp(np.arange(BINS), centres, peak) for peak in np.eye(len(centres))], axis=1)
     mean = spread.T / spread.T.sum(axis=1, keepdims=True)
@@ -90,20 +90,20 @@ class NodeCollector:
         self.constants: list[onnx.TensorProto] = []
 
     def constant(self, name: str, value: NDArray[np.float32] | float | Sequence[int]) -> str:
-        """An initializer: f32, or int64 where ``value`` is a sequence of integers."""
+        """Return an initializer: f32, or int64 where ``value`` is a sequence of integers."""
         dtype = np.int64 if isinstance(value, Sequence) else np.float32
         self.constants.append(numpy_helper.from_array(np.asarray(value, dtype), name))
         return name
 
     def node(self, op: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
-        """One operator with one output."""
+        """Return one operator with one output."""
         self.nodes.append(
             helper.make_node(op, list(inputs), [output], output, None, None, None, **attributes)
         )
         return output
 
     def model(self, name: str, output: str, frames: str | None) -> onnx.ModelProto:
-        """The whole: ``audio`` [1, T] to an output [1, frames], f32."""
+        """Return the whole: ``audio`` [1, T] to an output [1, frames], f32."""
         audio = helper.make_tensor_value_info("audio", TensorProto.FLOAT, [1, "T"])
         result = helper.make_tensor_value_info(output, TensorProto.FLOAT, [1, frames])
         body = helper.make_graph(self.nodes, name, [audio], [result], self.constants)
@@ -112,7 +112,7 @@ class NodeCollector:
         checks.check_model(model, full_check=True)
         return model
 
-    def past(self, pool: str, x: str, frames: int, fill: str, output: str, dilation: int = 1) -> str:
+    def pool_past(self, pool: str, x: str, frames: int, fill: str, output: str, dilation: int = 1) -> str:
         """Pool every ``dilation``-th of the ``frames`` up to now; frames before the first are ``fill``."""
         before = self.constant(f"{output}_pads", [0, 0, (frames - 1) * dilation, 0, 0, 0])
         with_past = self.node("Pad", [x, before, fill], f"{output}_padded")
@@ -121,31 +121,31 @@ class NodeCollector:
 
 
 def noise_floor(graph: NodeCollector, power: str, tenths: int = 10) -> str:
-    """The noise power [1, B, frames]: the minimum of the smoothed power over this many tenths of a second."""
+    """Return the noise power [1, B, frames]: the minimum of the smoothed power over this many tenths of a second."""
     loud, quiet = graph.constant("loud", LOUD), graph.constant("minus_loud", -LOUD)
-    smooth = graph.past("AveragePool", power, FLOOR_SMOOTHING_FRAMES, loud, "smooth_power")
+    smooth = graph.pool_past("AveragePool", power, FLOOR_SMOOTHING_FRAMES, loud, "smooth_power")
     negated = graph.node("Mul", [smooth, graph.constant("minus_one", -1.0)], "negated_power")
-    short = graph.past("MaxPool", negated, FLOOR_POOL_FRAMES, quiet, "short_minimum")
-    long = graph.past("MaxPool", short, tenths, quiet, "long_minimum", dilation=FLOOR_POOL_FRAMES)
+    short = graph.pool_past("MaxPool", negated, FLOOR_POOL_FRAMES, quiet, "short_minimum")
+    long = graph.pool_past("MaxPool", short, tenths, quiet, "long_minimum", dilation=FLOOR_POOL_FRAMES)
     floor = graph.node("Mul", [long, graph.constant("bias", -FLOOR_BIAS)], "noise_power")
     return graph.node("Max", [floor, graph.constant("silent", SILENT)], "noise_floor")
 
 
 def gain(graph: NodeCollector, power: str, noise: str) -> str:
-    """The gain of each band, MIN_GAIN..1: a Wiener gain whose speech power leans on the last few frames.
+    """Return the gain of each band, MIN_GAIN..1: a Wiener gain whose speech power leans on the last few frames.
 
     A first estimate weighs each frame's speech against noise; averaged over SPEECH_FRAMES it is the steadier
     estimate from which the gain is taken, so single noisy frames do not ring as tones.
     """
     one, zero = graph.constant("one", 1.0), graph.constant("zero", 0.0)
     ratio = graph.node("Div", [power, noise], "noisy_to_noise")
-    smooth = graph.past("AveragePool", ratio, SNR_SMOOTHING_FRAMES, zero, "smooth_noisy_to_noise")
+    smooth = graph.pool_past("AveragePool", ratio, SNR_SMOOTHING_FRAMES, zero, "smooth_noisy_to_noise")
     excess = graph.node("Relu", [graph.node("Sub", [smooth, one], "above_noise")], "speech_to_noise")
 
     first = graph.node("Div", [excess, graph.node("Add", [excess, one], "first_total")], "first_gain")
     first_power = graph.node("Mul", [first, first], "first_gain_power")
     first_speech = graph.node("Mul", [first_power, ratio], "first_speech")
-    recent = graph.past("AveragePool", first_speech, SPEECH_FRAMES, zero, "recent_speech")
+    recent = graph.pool_past("AveragePool", first_speech, SPEECH_FRAMES, zero, "recent_speech")
 
     weight, rest = graph.constant("speech_weight", SPEECH_WEIGHT), graph.constant("rest", 1 - SPEECH_WEIGHT)
     before, now = graph.node("Mul", [recent, weight], "before"), graph.node("Mul", [excess, rest], "now")
@@ -155,7 +155,7 @@ def gain(graph: NodeCollector, power: str, noise: str) -> str:
 
 
 def denoiser() -> onnx.ModelProto:
-    """The model: ``audio`` [1, T] to ``denoised`` [1, T], f32, 16 kHz, any T >= 1, both aligned in time."""
+    """Return the model: ``audio`` [1, T] to ``denoised`` [1, T], f32, 16 kHz, any T >= 1, both aligned in time."""
     graph = NodeCollector()
     basis = graph.constant("fourier", fourier())
     mean, spread = bands()

@@ -37,7 +37,7 @@ def build(folder: Path = FOLDER) -> Path:
 
 
 def carried_program(folder: Path = FOLDER) -> StoredProgram | None:
-    """The denoiser in pulses of 10 ms; None if it is missing, or of other sources, or damaged (with a warning)."""
+    """Return the denoiser in pulses of 10 ms; None if missing, from other sources, or damaged (with a warning)."""
     try:
         index = json.loads((folder / INDEX).read_bytes())
     except FileNotFoundError:

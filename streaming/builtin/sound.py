@@ -60,7 +60,7 @@ UTTERANCE = "la-tina so-ke nomi,zaxu-te"
 
 
 def track(phones: list[Phone], values: list[float]) -> DoubleSamples:
-    """One value per phone as a curve over all samples, gliding from phone to phone."""
+    """Return one value per phone as a curve over all samples, gliding from phone to phone."""
     lengths = [round(phone.duration_s * SAMPLE_RATE_HZ) for phone in phones]
     steps = np.repeat(np.array(values, np.float64), lengths)
     glide = np.hanning(round(GLIDE_S * SAMPLE_RATE_HZ) + 2)[1:-1]
@@ -84,7 +84,7 @@ def resonate(x: DoubleSamples, centre_hz: DoubleSamples, bandwidth_hz: float) ->
 
 
 def glottis(f0_hz: DoubleSamples) -> DoubleSamples:
-    """The derivative of Rosenberg's glottal flow at a moving pitch: opens in 40 %, closes in 16 %."""
+    """Return the derivative of Rosenberg's glottal flow at a moving pitch: opens in 40 %, closes in 16 %."""
     phase = np.cumsum(f0_hz) / SAMPLE_RATE_HZ % 1.0
     opening = 0.5 * (1 - np.cos(np.pi * phase / 0.4))
     closing = np.cos(np.pi / 2 * (phase - 0.4) / 0.16)
@@ -93,7 +93,7 @@ def glottis(f0_hz: DoubleSamples) -> DoubleSamples:
 
 
 def coloured_noise(length: int, random: np.random.RandomState) -> DoubleSamples:
-    """Stationary noise that falls by 6 dB an octave above 500 Hz down to a white floor; power 1."""
+    """Return stationary noise that falls by 6 dB an octave above 500 Hz down to a white floor; power 1."""
     spectrum = np.fft.rfft(random.standard_normal(length))
     hz = np.fft.rfftfreq(length, 1 / SAMPLE_RATE_HZ)
     shaped = np.fft.irfft(spectrum * (0.1 + 1 / np.sqrt(1 + (hz / 500) ** 2)), length)
@@ -101,7 +101,7 @@ def coloured_noise(length: int, random: np.random.RandomState) -> DoubleSamples:
 
 
 def speech(random: np.random.RandomState) -> DoubleSamples:
-    """The clean utterance, mono, peak ``PEAK``."""
+    """Return the clean utterance, mono, peak ``PEAK``."""
     phones = [Phone(LEAD_IN_S), *(PHONES[symbol] for symbol in UTTERANCE), Phone(LEAD_IN_S)]
     voicing = track(phones, [phone.voicing for phone in phones])
     frication = track(phones, [phone.frication for phone in phones])
@@ -121,7 +121,7 @@ def speech(random: np.random.RandomState) -> DoubleSamples:
 
 
 def sounds() -> tuple[DoubleSamples, DoubleSamples]:
-    """Clean and noisy, both [samples] at 16 kHz; noisy is clean plus noise at ``SNR_DB``."""
+    """Return clean and noisy, both [samples] at 16 kHz; noisy is clean plus noise at ``SNR_DB``."""
     random = np.random.RandomState(16)
     clean = speech(random)
     noise = coloured_noise(len(clean), random)

@@ -39,16 +39,16 @@ SHARPNESS = 3.0
 
 
 def speech_bands() -> Matrix:
-    """The mean over the bands of speech as a 1x1 kernel, [1, B, 1]."""
+    """Return the mean over the bands of speech as a 1x1 kernel, [1, B, 1]."""
     centres_hz = band_centres() * BIN_HZ
     in_band = (centres_hz >= SPEECH_HZ[0]) & (centres_hz <= SPEECH_HZ[1])
     return (in_band / in_band.sum()).astype(np.float32)[None, :, None]
 
 
 def evidence(graph: NodeCollector, power: str, noise: str) -> str:
-    """log(1 + mean over bands of the squared power above the floor), [1, 1, frames]; squares favour formants."""
+    """Return log(1 + mean over bands of the squared power over the floor), [1, 1, frames]; squares favour formants."""
     zero, one = graph.constant("zero", 0.0), graph.constant("one", 1.0)
-    recent = graph.past("AveragePool", power, SMOOTHING_FRAMES, zero, "recent_power")
+    recent = graph.pool_past("AveragePool", power, SMOOTHING_FRAMES, zero, "recent_power")
     ratio = graph.node("Div", [recent, noise], "noisy_to_noise")
     squared = graph.node("Mul", [ratio, ratio], "squared_ratio")
     mean = graph.node("Conv", [squared, graph.constant("speech_bands", speech_bands())], "speech_ratio")
@@ -56,7 +56,7 @@ def evidence(graph: NodeCollector, power: str, noise: str) -> str:
 
 
 def voice_detector() -> onnx.ModelProto:
-    """The model: ``audio`` [1, T] to ``voice`` [1, T/160], f32, 16 kHz.
+    """Return the model: ``audio`` [1, T] to ``voice`` [1, T/160], f32, 16 kHz.
 
     Frame k is the probability that there is voice in samples 160 k to 160 (k + 1), known with the last of them.
     """

@@ -6,7 +6,7 @@ from pulse.support.collector import collect_rarely
 
 
 def main() -> None:
-    """The entry point of ``pulse``."""
+    """Run the command ``pulse``."""
     collect_rarely()  # before the imports, whose objects nearly all stay alive
     from streaming.cli.commands import app
     from streaming.cli.signals import end_on_signals

@@ -27,17 +27,17 @@ def pairs(option: str, texts: Sequence[str] | None, what: str, example: str) -> 
 
 
 def constants(options: ModelOptions) -> Mapping[str, Any]:
-    """The values of inputs that always have one. Raises InputError."""
+    """Return the values of inputs that always have one. Raises InputError."""
     return _read("--constant", options.constant, "a value", "sr=16000", _value)
 
 
 def budget(options: ModelOptions) -> Mapping[str, float]:
-    """The limits of reading a file that differ from the defaults. Raises InputError."""
+    """Return the limits of reading a file that differ from the defaults. Raises InputError."""
     return _read("--budget", options.budget, "a number", "nodes=1000000", float)
 
 
 def chunking(options: ModelOptions) -> Chunking:
-    """The options that describe a model of chunks. Raises InputError."""
+    """Return the options that describe a model of chunks. Raises InputError."""
     return Chunking(
         _states(options.state),
         _read("--context", options.context, "a number of frames", "input=64", _number),

@@ -56,13 +56,13 @@ def _hide_type(param: Any) -> Any:
     if param is None:
         return None
     if param.param_type_name == "argument":
-        param.display_type_rich = _no_type
+        param.display_type_rich = _empty_type
     elif getattr(param, "is_flag", False):
         param.metavar = ""
     return param
 
 
-def _no_type(ctx: Any) -> None:
+def _empty_type(ctx: Any) -> None:
     """Return the text in the help for the type of an argument, which is empty."""
 
 

@@ -90,7 +90,7 @@ def counting_documents() -> Generator[None]:
 
 
 def documents() -> int:
-    """The number of JSON documents printed so far."""
+    """Return the number of JSON documents printed so far."""
     return _documents.get()
 
 

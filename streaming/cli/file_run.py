@@ -54,7 +54,9 @@ def _run_sound(opened: OpenedModel, program: Program, request: RunRequest) -> Fi
         raise InputError("--subtype is for sound; leave it out with --events")
     raw = None if sound.raw is None else StreamFormat.parse(sound.raw, rate_hz)
     routes = _routes(opened, program, request)
-    routes = [replace(each, target=_with_stdout(each.target, request.events is not None)) for each in routes]
+    routes = [
+        replace(route, target=_with_stdout(route.target, request.events is not None)) for route in routes
+    ]
     with ExitStack() as stack:
         sounds = open_sounds(stack, program, sound.in_routes or (), request.read, sound.channel, raw)
         for route in routes:
@@ -80,7 +82,7 @@ def _run_sound(opened: OpenedModel, program: Program, request: RunRequest) -> Fi
 
 
 def _sound_rate_hz(opened: OpenedModel, program: Program) -> int:
-    """The rate of a model that takes sound. Raises InputError for others."""
+    """Return the rate of a model that takes sound. Raises InputError for others."""
     if sound_inputs(program) and opened.rate_hz is not None:
         return opened.rate_hz
     forms = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
@@ -92,7 +94,7 @@ def _sound_rate_hz(opened: OpenedModel, program: Program) -> int:
 
 
 def _routes(opened: OpenedModel, program: Program, request: RunRequest) -> list[OutputRoute]:
-    """The target of each output. Raises InputError."""
+    """Return the target of each output. Raises InputError."""
     sound_input, sound, events = sound_inputs(program)[0], request.sound, request.events
     if sound.written:
         return _named_routes(program, sound_input, sound.written, request)
@@ -112,7 +114,7 @@ def _routes(opened: OpenedModel, program: Program, request: RunRequest) -> list[
 def _named_routes(
     program: Program, sound_input: Port, texts: list[str], request: RunRequest
 ) -> list[OutputRoute]:
-    """The output routes of --out. Raises InputError."""
+    """Return the output routes of --out. Raises InputError."""
     ports: dict[str, list[Port]] = {}
     for text in texts:
         name, equals, path = text.partition("=")

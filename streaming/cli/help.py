@@ -37,7 +37,10 @@ def _lay_out_text(text: str) -> str:
     width = min(shutil.get_terminal_size().columns, _WIDEST) - _MARGIN
     first, *paragraphs = cleandoc(text).split("\n\n")
     return "\n\n".join(
-        [_escape(" ".join(first.split())), *(_lay_out_paragraph(each, width) for each in paragraphs)]
+        [
+            _escape(" ".join(first.split())),
+            *(_lay_out_paragraph(paragraph, width) for paragraph in paragraphs),
+        ]
     )
 
 
@@ -56,10 +59,10 @@ def _lay_out_commands(lines: list[str], width: int) -> list[str]:
     column = max((length for length in lengths if length <= _WIDEST_COMMAND), default=0)
     rows: list[tuple[str, str]] = []
     for command, description in pairs:
-        beside = len(command) <= column
-        left = _INDENT + column + _GAP if beside else 2 * _INDENT
+        fits = len(command) <= column
+        left = _INDENT + column + _GAP if fits else 2 * _INDENT
         described = textwrap.wrap(description, width - left)
-        first = described.pop(0) if beside and described else ""
+        first = described.pop(0) if fits and described else ""
         rows.append(((" " * _INDENT + command).ljust(left if first else 0), first))
         rows += [(" " * left, line) for line in described]
     return [f"[cyan]{_escape(start)}[/cyan]{_escape(line)}" for start, line in rows]

@@ -50,8 +50,8 @@ def load_model(path: Path | None, options: ModelOptions) -> Loaded:
     refuse_module_options(options, path)
     if path is not None and is_program_file(path):
         program = read_program(path)
-        more = inputs, constant, limits, options.signature
-        return load_program(program, options.keep, options.symbol, chunks, *more)
+        rest = inputs, constant, limits, options.signature
+        return load_program(program, options.keep, options.symbol, chunks, *rest)
     from pulse.api import load
 
     return load(
@@ -93,7 +93,7 @@ def open_or_carried(
 
 
 def parse_inputs(texts: Sequence[str] | None) -> dict[str, str]:
-    """``["x=1,80,T,f32"]`` as a mapping. Raises InputError."""
+    """Return ``["x=1,80,T,f32"]`` as a mapping. Raises InputError."""
     return pairs("--input", texts, "a shape", "x=1,80,T,f32")
 
 
@@ -117,7 +117,7 @@ def _rate(model: Loaded, rate_hz: int | None, builtin: bool) -> tuple[int | None
 
 
 def _stated_rate(model: Loaded, rate_hz: int | None) -> int | None:
-    """The rate in the metadata; None if there is none. Raises InputError."""
+    """Return the rate in the metadata; None if there is none. Raises InputError."""
     text = model.metadata.get("sample_rate")
     if text is None:
         return None
@@ -131,7 +131,7 @@ def _stated_rate(model: Loaded, rate_hz: int | None) -> int | None:
 
 
 def takes_sound(model: Loaded) -> bool:
-    """Whether all streaming inputs are f32 with one value per frame of the symbol; states do not count."""
+    """Return whether all streaming inputs are f32 with one value per frame of the symbol; states do not count."""
     if model.defines_pulse:
         program = model.pulsify() if model.program is None else model.program
         ports = [port for port in program.inputs if port.streams]
@@ -165,7 +165,7 @@ def compile_model(
 
 
 def kernel_preparation(live: bool = False) -> "Prepare":
-    """The preparation of kernels that commands use."""
+    """Return the preparation of kernels that commands use."""
 
     def prepare(kernels: Sequence[str]) -> None:
         if not live and all(entry.is_kept for entry in (*STEPPING, *(KERNELS[name] for name in kernels))):

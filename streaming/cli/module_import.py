@@ -50,7 +50,7 @@ def read_module_name(path: PurePath) -> ModuleName | None:
 
 
 def import_named(name: ModuleName) -> Any:
-    """The object of that name; it is looked for in the current folder first, or in the folder of the file.
+    """Return the object of that name; it is looked for in the current folder first, or in the folder of the file.
 
     Raises InputError: there is no such module, file or attribute, or the import raises
     """
@@ -74,15 +74,15 @@ def user_code(name: ModuleName, action: str) -> Generator[None]:
             yield
     except (Exception, SystemExit) as error:
         reason = next(iter(str(error).splitlines()), "")
-        place = extract_tb(error.__traceback__)[-1]
+        frame = extract_tb(error.__traceback__)[-1]
         raised = f"{type(error).__name__}{': ' if reason else ''}{reason}"
         raise InputError(
-            f"{name}: {action} raises {raised} ({place.filename}, line {place.lineno}); run it in Python first"
+            f"{name}: {action} raises {raised} ({frame.filename}, line {frame.lineno}); run it in Python first"
         ) from error
 
 
 def _import_module(name: ModuleName) -> ModuleType:
-    _find_first(Path.cwd())
+    _search_first(Path.cwd())
     with user_code(name, f"the import of {name.source}"):
         try:
             return import_module(name.source)
@@ -100,7 +100,7 @@ def _import_file(name: ModuleName) -> ModuleType:
     path = Path(name.source)
     if not path.is_file():
         raise InputError(f"{name}: no such file {path}; check the path")
-    _find_first(path.resolve().parent)
+    _search_first(path.resolve().parent)
     spec = spec_from_file_location(f"_file_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise InputError(f"{name}: {path} is no file of Python")
@@ -111,13 +111,13 @@ def _import_file(name: ModuleName) -> ModuleType:
     return module
 
 
-def _find_first(folder: Path) -> None:
+def _search_first(folder: Path) -> None:
     """Look for modules of Python in this folder first, as ``python file.py`` does."""
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
 
 def _alternatives(value: Any, part: str) -> str:
-    public = [each for each in dir(value) if not each.startswith("_") and hasattr(value, each)]
-    names = get_close_matches(part, public) or [each for each in public if callable(getattr(value, each))]
+    public = [name for name in dir(value) if not name.startswith("_") and hasattr(value, name)]
+    names = get_close_matches(part, public) or [name for name in public if callable(getattr(value, name))]
     return f"it has {', '.join(names[:SHOWN_NAMES])}" if names else "it has no public names"

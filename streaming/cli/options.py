@@ -216,9 +216,9 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     """
     command_parameters = signature(command).parameters
     groups: dict[str, type] = {
-        name: of.annotation
-        for name, of in command_parameters.items()
-        if isinstance(of.annotation, type) and is_dataclass(of.annotation)
+        name: parameter.annotation
+        for name, parameter in command_parameters.items()
+        if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation)
     }
 
     @wraps(command)

@@ -29,7 +29,7 @@ class ProofOptions:
     )
 
     def choice(self) -> "ProofChoice":
-        """The options as values."""
+        """Return the options as values."""
         from streaming.reports.timed_proof import ProofChoice
 
         return ProofChoice(self.length or None, self.seed, self.long)

@@ -59,9 +59,9 @@ def recipe(
 
     refuse_bad_use(models, output, embed)
     target = output or embed
-    text, notes, place = describe_models(models, (models[0] if target is None else target).parent, hop)
+    text, notes, context = describe_models(models, (models[0] if target is None else target).parent, hop)
     if embed is not None:
-        embed_in(text, place, embed)
+        embed_in(text, context, embed)
     elif output is not None:
         write_recipe(text, output)
     if json:

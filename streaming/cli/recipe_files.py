@@ -43,7 +43,7 @@ def refuse_bad_use(models: Sequence[Path], output: Path | None, embed: Path | No
 def describe_models(
     models: Sequence[Path], folder: Path, hop: int | None = None
 ) -> "tuple[str, Sequence[str], RecipeContext]":
-    """A recipe of models, for a file in a folder: its text, remarks for the user, and its path.
+    """Return a recipe of models, for a file in a folder: its text, remarks for the user, and its path.
 
     hop      samples from one frame to the next, if known
     Raises PulseError
@@ -57,9 +57,9 @@ def describe_models(
     if len(models) == 1 and is_recipe_file(models[0]):
         return read_text(models[0]), (), RecipeContext.of(models[0])
     if len(models) == 1 and format_of(Content.of(models[0])).recognises is holds_recipe:
-        place = embedded_recipe(models[0]).place
+        context = embedded_recipe(models[0]).place
         note = f'{models[0]} holds this recipe in its metadata; model = "." is the file itself'
-        return embedded_text(models[0], place.where), (note,), place
+        return embedded_text(models[0], context.where), (note,), context
     proposal = propose_recipe(models, folder, hop)
     return proposal.text, proposal.notes, RecipeContext.of(folder / "recipe.toml")
 
@@ -74,11 +74,11 @@ def write_recipe(text: str, path: Path) -> None:
         publish(part, path)
 
 
-def embed_in(text: str, place: "RecipeContext", path: Path) -> None:
+def embed_in(text: str, context: "RecipeContext", path: Path) -> None:
     """Write the model of a recipe with the recipe inside. Raises PulseError, InputError."""
     from pulse.recipes.embedding import embed_recipe, require_opens
 
-    model = embed_recipe(text, place).SerializeToString()
+    model = embed_recipe(text, context).SerializeToString()
     with scratch_file(path) as part:
         try:
             part.write_bytes(model)

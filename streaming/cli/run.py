@@ -84,7 +84,7 @@ def run(
     request.refuse_live(live) if live.live else request.refuse_file(live)
     opened = open_or_carried(model, model_options, backend, weights, activations)
     program = compile_model(opened, model_options.pulse, backend, weights, live.live, threads, activations)
-    with beside_run(program) if specialise else nullcontext():
+    with specialise_during(program) if specialise else nullcontext():
         if live.live:
             from streaming.cli.live.command import run_live
 
@@ -100,7 +100,7 @@ def run(
 
 
 @contextmanager
-def beside_run(program: "Program") -> Generator[None]:
+def specialise_during(program: "Program") -> Generator[None]:
     """Compile special rows during a run, and say on stderr what they have brought. Raises InputError."""
     from streaming.specialisation import BackgroundSpecialisation
 

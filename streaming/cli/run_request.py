@@ -96,7 +96,7 @@ def sort_paths(
 
 
 def find_output(program: Program, name: str) -> Port:
-    """The output of that name. Raises InputError."""
+    """Return the output of that name. Raises InputError."""
     for port in program.outputs:
         if port.name == name:
             return port

@@ -65,7 +65,7 @@ class ServerOptions:
     ] = None
 
     def apply(self, settings: "ServerSettings", models: Sequence[Path]) -> "ServerSettings":
-        """The settings with these options, and with these models if there are any. Raises InputError."""
+        """Return the settings with these options, and with these models if there are any. Raises InputError."""
         from streaming.serve.settings import ModelSettings, read_tokens
 
         options = {
@@ -86,7 +86,7 @@ class ServerOptions:
         if self.streams is None:
             return settings
         return replace(
-            settings, models=tuple(replace(each, streams=self.streams) for each in settings.models)
+            settings, models=tuple(replace(model, streams=self.streams) for model in settings.models)
         )
 
 
@@ -131,7 +131,7 @@ def serve(
 
 
 def open_programs(settings: "ServerSettings") -> "list[HostedProgram]":
-    """The models of a server, compiled. Raises PulseError."""
+    """Return the models of a server, compiled. Raises PulseError."""
     from streaming.cli.model import compile_model, open_model
     from streaming.cli.options import ModelOptions
 

@@ -15,7 +15,7 @@ from types import FrameType
 COMPILER = "llvmlite."
 """Modules whose functions are called by compiled code, or call it."""
 RESEND_S = 0.01
-"""A signal that arrives inside of the compiler is sent again after this many seconds."""
+"""A signal that arrives inside the compiler is sent again after this many seconds."""
 ENDS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals of Ctrl-C, of the end of a service, and of a closed terminal."""
 
@@ -48,7 +48,7 @@ def gather_signals() -> Generator[list[int]]:
     """Gather the signals of the block without raising. The block checks the list, and ends soon after a signal.
 
     No write is interrupted, however often Ctrl-C is pressed. If a disk hangs, SIGQUIT and SIGKILL still end the process
-    at once. A signal that is ignored stays ignored; outside of the main thread, nothing is gathered.
+    at once. A signal that is ignored stays ignored; outside the main thread, nothing is gathered.
     """
     numbers: list[int] = []
 
@@ -83,7 +83,7 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 
 def _in_main_thread() -> bool:
-    """Whether this is the main thread, the only one in which Python sets and calls signal handlers."""
+    """Return whether this is the main thread, the only one in which Python sets and calls signal handlers."""
     return threading.current_thread() is threading.main_thread()
 
 

@@ -13,7 +13,7 @@ from streaming.routing import Route, channels_in_order, parse_routes, sound_inpu
 from streaming.sound.aligned_sounds import RoutedSound
 from streaming.sound.channels import Channels
 from streaming.sound.frames import READABLE, read_arrays
-from streaming.sound.source import open_source
+from streaming.sound.source import SoundReader, open_source
 from streaming.sound.wav_stream import StreamFormat
 
 
@@ -82,26 +82,31 @@ def open_sounds(
     if rest:
         by_source.setdefault(str(source), {}).update(dict.fromkeys(rest, choice))
     routed: list[RoutedSound] = []
-    for place in sorted(by_source, key=lambda place: min(map(names.index, by_source[place]))):
-        reader = stack.enter_context(open_source(Path(place), raw))
-        takes = by_source[place]
-        if place == str(source) and len(rest) > 1:
-            takes |= channels_in_order(title, rest, place, reader.channels)
-        for name, each in takes.items():
-            if len(names) == 1:
-                each.streams(reader.channels)
-            elif each.index is not None and each.index >= reader.channels:
-                raise InputError(
-                    f"{reader.name}: input {name} uses channel {each.index}; there are {reader.channels}, counted "
-                    "from 0"
-                )
+    for path in sorted(by_source, key=lambda path: min(map(names.index, by_source[path]))):
+        reader = stack.enter_context(open_source(Path(path), raw))
+        takes = by_source[path]
+        if path == str(source) and len(rest) > 1:
+            takes |= channels_in_order(title, rest, path, reader.channels)
+        _require_channels(reader, takes, len(names))
         routed.append(RoutedSound(reader, {name: takes[name] for name in names if name in takes}))
-        paths.append(Path(place))
+        paths.append(Path(path))
     return Sounds(routed, arrays, paths)
 
 
+def _require_channels(reader: SoundReader, takes: Mapping[str, Channels], inputs: int) -> None:
+    """Raise InputError if a sound does not have the channels that inputs take."""
+    for name, choice in takes.items():
+        if inputs == 1:
+            choice.streams(reader.channels)
+        elif choice.index is not None and choice.index >= reader.channels:
+            raise InputError(
+                f"{reader.name}: input {name} uses channel {choice.index}; there are {reader.channels}, counted "
+                "from 0"
+            )
+
+
 def _file(route: Route, source: Path | None) -> tuple[Path, int | None]:
-    """The file of a route, and its channel; an existing file whose name ends like a channel takes precedence."""
+    """Return the file and the channel of a route; an existing file whose name ends like a channel has precedence."""
     if route.channel is not None and Path(f"{route.source}:{route.channel}").exists():
         return Path(f"{route.source}:{route.channel}"), None
     if route.source:

@@ -52,7 +52,7 @@ OPTIONS = {
 
 
 def as_options(parameter: str, example: Any = None) -> str:
-    """``--input``, or ``--input x=1,80,T`` with an example."""
+    """Return ``--input``, or ``--input x=1,80,T`` with an example."""
     option = OPTIONS[parameter]
     if example is None or example is True:
         return option
@@ -64,7 +64,7 @@ def as_options(parameter: str, example: Any = None) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value of a mapping: ``2:T`` for the axis 2 with its symbol."""
+    """Return a value of a mapping: ``2:T`` for the axis 2 with its symbol."""
     if not isinstance(value, Mapping):
         return str(value)
     return ",".join(f"{axis}:{symbol}" for axis, symbol in cast("Mapping[Any, Any]", value).items())

@@ -41,7 +41,7 @@ class NamedModule:
 def load_module(
     name: ModuleName, options: ModelOptions, chunking: Chunking, reading: Mapping[str, Any]
 ) -> "Loaded":
-    """The model of a module, which proofs then run too. Raises PulseError.
+    """Return the model of a module, which proofs then run too. Raises PulseError.
 
     reading  options of reading a file, of which none may be given
     """
@@ -81,13 +81,13 @@ def refuse_module_options(options: ModelOptions, path: Path | None) -> None:
 
 
 def _read_module(torch: Any, name: ModuleName, value: Any) -> NamedModule:
-    """A module, or what a class or function without required arguments gives. Raises InputError."""
+    """Return a module, or what a class or function without required arguments gives. Raises InputError."""
     is_function = not isinstance(value, torch.nn.Module) and callable(value)
     if is_function:
         value = _call(name, value)
     parts = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
     if not 1 <= len(parts) <= 3 or not isinstance(parts[0], torch.nn.Module):
-        kinds = ", ".join(type(each).__name__ for each in parts)
+        kinds = ", ".join(type(part).__name__ for part in parts)
         raise InputError(
             f"{name}: {'gives' if is_function else 'is'} {f'({kinds})' if isinstance(value, tuple) else kinds}; it "
             "must be a torch.nn.Module, or (module, example), or (module, example, arguments of pulse.from_torch)"
@@ -110,16 +110,16 @@ def _check_keywords(name: ModuleName, keywords: Any) -> dict[str, Any]:
 
 
 def _call(name: ModuleName, maker: Any) -> Any:
-    """The module that a class or a function returns. Raises InputError: it needs arguments, or raises."""
+    """Return the module that a class or a function returns. Raises InputError: it needs arguments, or raises."""
     try:
         parameters = list(inspect.signature(maker).parameters.values())
     except (TypeError, ValueError):  # written in C: the call itself says what it needs
         parameters = list[inspect.Parameter]()
     variable = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
     needed = [
-        each.name
-        for each in parameters
-        if each.default is inspect.Parameter.empty and each.kind not in variable
+        parameter.name
+        for parameter in parameters
+        if parameter.default is inspect.Parameter.empty and parameter.kind not in variable
     ]
     if needed:
         raise InputError(
@@ -131,7 +131,7 @@ def _call(name: ModuleName, maker: Any) -> Any:
 
 
 def _read_example(torch: Any, texts: Sequence[str]) -> Any:
-    """Tensors of noise: a tuple, or a dict by name. Raises InputError."""
+    """Return tensors of noise: a tuple, or a dict by name. Raises InputError."""
     pairs = [text.rpartition("=")[::2] for text in texts]
     names = [name.strip() for name, _ in pairs]
     generator = torch.Generator().manual_seed(SEED)
@@ -144,7 +144,7 @@ def _read_example(torch: Any, texts: Sequence[str]) -> Any:
 
 
 def _read_tensor(torch: Any, text: str, generator: Any) -> Any:
-    """A .npy file, or noise of a shape: integers and booleans are 0 and 1. Raises InputError."""
+    """Return a .npy file, or noise of a shape: integers and booleans are 0 and 1. Raises InputError."""
     if text.lower().endswith(".npy"):
         from streaming.sound.frames import read_arrays
 
@@ -166,13 +166,13 @@ def _read_tensor(torch: Any, text: str, generator: Any) -> Any:
 
 
 def _read_dynamic(texts: Sequence[str] | None) -> dict[str, dict[int, str]] | None:
-    """``["x=2:T"]`` as ``from_torch`` takes it; T is the default. Raises InputError."""
+    """Return ``["x=2:T"]`` as ``from_torch`` takes it; T is the default. Raises InputError."""
     if texts is None or list(texts) == ["none"]:
         return None if texts is None else {}
     axes: dict[str, dict[int, str]] = {}
     for text in texts:
-        name, _, place = text.partition("=")
-        axis, _, symbol = place.partition(":")
+        name, _, axis_text = text.partition("=")
+        axis, _, symbol = axis_text.partition(":")
         if not (name.strip() and axis.strip().lstrip("-").isdigit()):
             raise InputError(f"--dynamic {text!r}: give a name and an axis, such as x=2 or x=2:T, or none")
         axes.setdefault(name.strip(), {})[int(axis)] = symbol.strip() or "T"

@@ -51,7 +51,7 @@ class Servers:
         """Open a stream on the first server that accepts it. Raises the last server's ClientError if none does."""
         for number, url in enumerate(self._urls):
             try:
-                return await self._try(until, url, self._hello)
+                return await self._open_on(until, url, self._hello)
             except ClientError as error:
                 if number + 1 == len(self._urls) or error.code not in RETRYABLE_CODES:
                     raise
@@ -66,11 +66,11 @@ class Servers:
                 break
             try:
                 with anyio.fail_after(self._patience_s):
-                    socket, ready = await self._find(stream, until)
+                    socket, ready = await self._find_successor(stream, until)
             except TimeoutError:
                 error = ClientError(
                     "resume",
-                    f"no server goes on within {self._patience_s:g} s: {'; '.join(self._refusals.values())}",
+                    f"no server continues within {self._patience_s:g} s: {'; '.join(self._refusals.values())}",
                     "begin a new stream",
                 )
                 stream.give_up(error)
@@ -78,7 +78,9 @@ class Servers:
             await stream.continue_over(socket, ready)
         stream.fail(ClientError("drain", "the server has closed the connection", "connect again"))
 
-    async def _find(self, stream: RemoteStream, until: AsyncExitStack) -> tuple[ClientSocket, Message]:
+    async def _find_successor(
+        self, stream: RemoteStream, until: AsyncExitStack
+    ) -> tuple[ClientSocket, Message]:
         """Find a server that resumes a lost stream, without a time limit; its successors in a fleet are asked first."""
         hello = replace(self._hello, resume=stream.resume_name)
         successors = [_with_path(url) for url in stream.successors]
@@ -99,14 +101,14 @@ class Servers:
     ) -> tuple[ClientSocket, Message]:
         """Resume a lost stream on a server, or restart it if all its frames are still here. Raises ClientError."""
         try:
-            return await self._try(until, url, hello)
+            return await self._open_on(until, url, hello)
         except ClientError as error:
             if error.code != "resume" or not stream.is_whole:
                 raise
         again = replace(hello, resume=None, stream=stream.resume_name)  # under its name: the version stays
-        return await self._try(until, url, again)
+        return await self._open_on(until, url, again)
 
-    async def _try(self, until: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
+    async def _open_on(self, until: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
         """Open a stream on this server, or on those that it names. Raises ClientError."""
         try:
             return await self._connect(until, url, hello)
@@ -117,9 +119,9 @@ class Servers:
         stream = None if hello.resume is not None else message["stream"]
         next_hello = replace(hello, stream=stream, follows=False)
         urls: list[str] = message["urls"]
-        for number, each in enumerate(urls):
+        for number, candidate in enumerate(urls):
             try:
-                return await self._connect(until, _with_path(each), next_hello)
+                return await self._connect(until, _with_path(candidate), next_hello)
             except ClientError as error:
                 if number + 1 == len(urls) or error.code not in (*RETRYABLE_CODES, "hello"):
                     raise

@@ -25,7 +25,7 @@ class OpusSound(NotCopyable):
         self.reset()
 
     def reset(self) -> None:
-        """A new sound."""
+        """Begin a new sound."""
         self._encoders = {port.number: OpusEncoder() for port in self._inputs}
         self._decoders = {port.number: _HeldDecoder(port, self._skip) for port in self._outputs}
 

@@ -15,7 +15,7 @@ from streaming.reports.opened_model import OpenedModel
 
 
 def find_target(name: str | None) -> Level:
-    """The target of that name; by default the best level that this machine supports. Raises InputError."""
+    """Return the target of that name; by default the best level that this machine supports. Raises InputError."""
     if name is None:
         target = next((level for level in LEVELS.values() if not level.missing_features), None)
         if target is None:

@@ -49,7 +49,7 @@ class BuiltLibrary(Report):
     outcome: str
 
     def sections(self) -> list[Section]:
-        """The library's files and the result of its test vector."""
+        """Return the library's files and the result of its test vector."""
         pairs = [
             ("library", f"{self.deployed.title} as {self.deployed.name}, for {self.target.name}"),
             (
@@ -65,7 +65,7 @@ class BuiltLibrary(Report):
         return [Pairs(pairs)]
 
     def values(self) -> dict[str, Any]:
-        """The values of the report, for JSON."""
+        """Return the values of the report, for JSON."""
         return {
             "name": self.deployed.name,
             "target": self.target.name,
@@ -96,8 +96,8 @@ def build_library(
     toolchain = find_toolchain(target)
     with TemporaryDirectory() as scratch:
         work, result = Path(scratch, "work"), Path(scratch, "result")
-        for each in (work, result, result / "test"):
-            each.mkdir()
+        for directory in (work, result, result / "test"):
+            directory.mkdir()
         compiled = compile_objects(deployed, target, work)
         needs = tuple(name for name in compiled.needs if name not in PROVIDED and not name.startswith(ABI))
         build = Build(deployed, target, toolchain, compiled, needs, work, result)
@@ -107,13 +107,13 @@ def build_library(
         if plugins:
             write_plugins(build, plugins, folder)
         _write_texts(build, vector)
-        outcome = _try(build) if checks else "not run (--no-check)"
+        outcome = _run_test_vector(build) if checks else "not run (--no-check)"
         sizes = {
             path.relative_to(result).as_posix(): path.stat().st_size
             for path in sorted(result.rglob("*"))
             if path.is_file()
         }
-        _move(result, folder)
+        _move_into_place(result, folder)
     return BuiltLibrary(
         deployed=deployed,
         target=target,
@@ -140,9 +140,9 @@ def _link(build: Build) -> None:
 
 def _write_texts(build: Build, vector: TestVector) -> None:
     deployed, result, needs = build.deployed, build.result, build.needs
-    more = {"LIBRARIES": "m" if needs else "", "LINK": " -lm" if needs else ""}
-    (result / f"{deployed.name}Config.cmake").write_text(fill("config.cmake", deployed, more))
-    (result / f"{deployed.name}.pc").write_text(fill("package.pc", deployed, more))
+    texts = {"LIBRARIES": "m" if needs else "", "LINK": " -lm" if needs else ""}
+    (result / f"{deployed.name}Config.cmake").write_text(fill("config.cmake", deployed, texts))
+    (result / f"{deployed.name}.pc").write_text(fill("package.pc", deployed, texts))
     (result / "README.md").write_text(readme(deployed, build.target.name, needs, vector))
     if deployed.external_weights:
         (result / deployed.weights_file).write_bytes(deployed.program.weights.tobytes())
@@ -151,7 +151,7 @@ def _write_texts(build: Build, vector: TestVector) -> None:
     (result / "test" / "vector.bin").write_bytes(vector.content)
 
 
-def _try(build: Build) -> str:
+def _run_test_vector(build: Build) -> str:
     """Run the test vector. Returns its result, or why it was not run. Raises CompileError: it fails."""
     deployed, result = build.deployed, build.result
     if build.target.machine == "wasm32":
@@ -181,7 +181,7 @@ def _try(build: Build) -> str:
     return process.stdout.strip()
 
 
-def _move(result: Path, folder: Path) -> None:
+def _move_into_place(result: Path, folder: Path) -> None:
     try:
         for path in sorted(result.rglob("*")):
             target = folder / path.relative_to(result)

@@ -16,5 +16,5 @@ QUALITY = QUALITIES["medium"]
 
 
 def sound_source(deployed: Deployed, ports: SoundPorts, symbol: str) -> str:
-    """The C source that takes sound in blocks; ``symbol`` is what ``RESAMPLE`` is called."""
+    """Return the C source that takes sound in blocks; ``symbol`` is what ``RESAMPLE`` is called."""
     return blocks_source(deployed, ports, symbol, QUALITY.half_frames, QUALITY.phases, QUALITY.stop_db)

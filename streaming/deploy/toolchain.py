@@ -65,25 +65,25 @@ class Toolchain:
             "-Wl,--gc-sections",
             "-Wl,-z,noexecstack",
         )
-        more = ("-lm",) if needs_math else ()
+        extra = ("-lm",) if needs_math else ()
         if only is not None:
             script = objects[0].with_name(f"{only}.map")
             script.write_text(f"{{ global: {only}; local: *; }};\n")
             options = (*options, f"-Wl,--version-script={script}")
-        _run((*self.compiler, *options, "-Wl,-s", *map(str, objects), "-o", str(target), *more), target)
+        _run((*self.compiler, *options, "-Wl,-s", *map(str, objects), "-o", str(target), *extra), target)
 
     def link_module(
         self, objects: Sequence[Path], target: Path, exports: Sequence[str], needs_math: bool
     ) -> None:
         """Make a module of WebAssembly, which imports functions of libm at most. Raises CompileError."""
         options = ("-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", "-Wl,--export=__heap_base")
-        more = ("-Wl,--import-symbols",) if needs_math else ()
+        extra = ("-Wl,--import-symbols",) if needs_math else ()
         symbols = [f"-Wl,--export={name}" for name in exports]
-        _run((*self.compiler, *options, *more, *symbols, *map(str, objects), "-o", str(target)), target)
+        _run((*self.compiler, *options, *extra, *symbols, *map(str, objects), "-o", str(target)), target)
 
 
 def find_toolchain(target: Level) -> Toolchain:
-    """The system's tools for a target, or else zig's. Raises CompileError: there are none."""
+    """Return the system's tools for a target, or else zig's. Raises CompileError: there are none."""
     system = GNU.get(target.machine)
     for prefix in [f"{system}-"] * bool(system) + [""] * (target.machine == os.uname().machine):
         for name in ("gcc", "clang", "cc"):

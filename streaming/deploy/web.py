@@ -64,8 +64,8 @@ def write_web(build: Build) -> None:
         objects += write_sound(build, sound_ports(deployed))
         exports += [f"{deployed.name}_blocks_{name}" for name in BLOCKS]
     build.toolchain.link_module(objects, result / MODULE, exports, bool(build.needs))
-    for name, place in SCRIPTS.items():
-        (result / place).write_text(fill(f"web/{name}", deployed))
+    for name, file_name in SCRIPTS.items():
+        (result / file_name).write_text(fill(f"web/{name}", deployed))
     if takes_sound(deployed):
         page = fill("web/index.html", deployed, {"HTML_TITLE": escape(printable(deployed.title))})
         (result / "index.html").write_text(page)

@@ -75,8 +75,8 @@ class Argmax(ClassDetector[_State]):
     def _end(self, state: _State, frames: int) -> Iterator[Event]:
         return self._event(state, frames, state.total, self._known_at_end(frames))
 
-    def _event(self, state: _State, behind: int, total: float, known_s: float) -> Iterator[Event]:
+    def _event(self, state: _State, end: int, total: float, known_s: float) -> Iterator[Event]:
         if state.current is not None and state.current != self._background:
             label = class_names(self._labels, state.classes)[state.current]
-            start_s, end_s = self.clock.time_s(state.first), self.clock.time_s(behind)
-            yield Event(start_s, end_s, label, total / (behind - state.first), known_s)
+            start_s, end_s = self.clock.time_s(state.first), self.clock.time_s(end)
+            yield Event(start_s, end_s, label, total / (end - state.first), known_s)

@@ -68,14 +68,16 @@ class DetectorChoice:
         make = KINDS.get(self.kind)
         if make is None:
             raise InputError(f"{spell('events', self.kind)}: the kinds are {', '.join(KINDS)}")
-        parameters = {name: each for name, each in signature(make).parameters.items() if name != "clock"}
+        parameters = {
+            name: parameter for name, parameter in signature(make).parameters.items() if name != "clock"
+        }
         for name in self.settings:
             if name not in parameters:
                 raise InputError(
                     f"{self.kind}: has no parameter {name!r}; its parameters are {', '.join(parameters)}"
                 )
-        for name, each in parameters.items():
-            if each.default is Parameter.empty and name not in self.settings:
+        for name, parameter in parameters.items():
+            if parameter.default is Parameter.empty and name not in self.settings:
                 raise InputError(f"{self.kind}: needs {name}; give {spell('event', f'{name}=VALUE')}")
         values = {
             name: _value(name, text, parameters[name].annotation) for name, text in self.settings.items()
@@ -107,5 +109,5 @@ def _value(name: str, text: str, kind: Any) -> Any:
         )
         raise InputError(f"{name}={text}: must be {form}") from None
     if kind == Sequence[str]:
-        return tuple(each.strip() for each in text.split(","))
+        return tuple(part.strip() for part in text.split(","))
     return Path(text) if kind == str | Path | Sequence[str] else text

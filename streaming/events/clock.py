@@ -41,20 +41,20 @@ class FrameClock:
 
     @classmethod
     def of_port(cls, port: Port, rate_hz: float) -> "FrameClock":
-        """The clock of an output; ``rate_hz`` is in frames of the symbol. Raises InputError."""
+        """Return the clock of an output; ``rate_hz`` is in frames of the symbol. Raises InputError."""
         if not port.streams:
             raise InputError(f"{port.name}: has no frames in time, so no events; choose another output")
         return cls(Fraction(rate_hz) * Fraction(port.rate), port.delay, port.frames)
 
     def time_s(self, frame: Fraction | int) -> float:
-        """The time at which a frame begins in the sound, without the delay."""
+        """Return the time at which a frame begins in the sound, without the delay."""
         return float(Fraction(frame) / self.rate_hz)
 
     def known_s(self, frame: int) -> float:
-        """The length of sound that a stream has received when it returns this frame; frames count from 0."""
+        """Return the length of sound that a stream has received when it returns this frame; frames count from 0."""
         pulses = -(-(frame + 1 + self.delay_frames) // self.pulse_frames)
         return float(Fraction(pulses * self.pulse_frames) / self.rate_hz)
 
     def frames(self, seconds: float) -> int:
-        """The least number of frames, at least one, that lasts this long."""
+        """Return the least number of frames, at least one, that lasts this long."""
         return max(1, ceil(seconds * float(self.rate_hz) - NEAR))

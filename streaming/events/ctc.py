@@ -23,11 +23,11 @@ PAUSE_S = 0.6
 
 @record
 class _Token:
-    """A token that was the best in frames ``first`` to ``behind - 1``, and the sum of its probabilities there."""
+    """A token that was the best in frames ``first`` to ``end - 1``, and the sum of its probabilities there."""
 
     text: str
     first: int
-    behind: int
+    end: int
     total: float
 
 
@@ -112,8 +112,8 @@ class Ctc(Detector[_State]):
             state.last = best
         elif best != self._blank and state.tokens:
             token = state.tokens[-1]
-            state.tokens[-1] = replace(token, behind=frame + 1, total=token.total + value)
-        if self._pause is not None and state.tokens and frame + 1 - state.tokens[-1].behind >= self._pause:
+            state.tokens[-1] = replace(token, end=frame + 1, total=token.total + value)
+        if self._pause is not None and state.tokens and frame + 1 - state.tokens[-1].end >= self._pause:
             yield from self._event(state, self.clock.known_s(frame))
 
     def _end(self, state: _State, frames: int) -> Iterator[Event]:
@@ -124,8 +124,8 @@ class Ctc(Detector[_State]):
         text = join([token.text for token in state.tokens])
         if text:
             tokens = [token for token in state.tokens if join([token.text])]
-            frames = sum(token.behind - token.first for token in tokens)
+            frames = sum(token.end - token.first for token in tokens)
             score = sum(token.total for token in tokens) / frames
-            start_s, end_s = self.clock.time_s(tokens[0].first), self.clock.time_s(tokens[-1].behind)
+            start_s, end_s = self.clock.time_s(tokens[0].first), self.clock.time_s(tokens[-1].end)
             yield Event(start_s, end_s, text, score, known_s)
         state.tokens = []

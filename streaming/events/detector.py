@@ -46,43 +46,43 @@ class Detector(ABC, Generic[StateT]):
 
     def push(self, probabilities: Array | Sequence[float]) -> list[Event]:
         """Return the events that these frames, [frames] or [frames, classes], complete. Raises InputError."""
-        if self._at.ended:
+        if self._position.ended:
             raise InputError("the stream of events has ended; call reset() to begin another one")
         rows = self._rows(np.asarray(probabilities))
-        at = replace(self._at, state=self._copy(self._at.state))
-        if at.classes is None and len(rows):
-            classes = at.classes = int(rows.shape[1])
+        position = replace(self._position, state=self._copy(self._position.state))
+        if position.classes is None and len(rows):
+            classes = position.classes = int(rows.shape[1])
             self._check_classes(classes)
         events: list[Event] = []
         for row in self._prepare(rows):
-            events += self._frame(at.state, at.frames, row)
-            at.frames += 1
-        self._at = at
+            events += self._frame(position.state, position.frames, row)
+            position.frames += 1
+        self._position = position
         return events
 
     def flush(self) -> list[Event]:
         """Return the events that only the end completes. Raises InputError: already called."""
-        if self._at.ended:
+        if self._position.ended:
             raise InputError("the stream of events has ended; call reset() to begin another one")
-        at = deepcopy(self._at)
-        events = list(self._end(at.state, at.frames))
-        at.ended = True
-        self._at = at
+        position = deepcopy(self._position)
+        events = list(self._end(position.state, position.frames))
+        position.ended = True
+        self._position = position
         return events
 
     def reset(self) -> None:
         """Restart for a new output."""
-        self._at = Snapshot(0, None, False, self._begin())
+        self._position = Snapshot(0, None, False, self._begin())
 
     def snapshot(self) -> Snapshot[StateT]:
         """Return the state, for ``restore`` of a detector with the same parameters."""
-        return deepcopy(self._at)
+        return deepcopy(self._position)
 
     def restore(self, snapshot: Snapshot[StateT]) -> None:
         """Restore a snapshot. Raises InputError: it is not of this kind of detector."""
-        if type(snapshot.state) is not type(self._at.state):
+        if type(snapshot.state) is not type(self._position.state):
             raise InputError("this is a snapshot of another kind of detector, or of something else")
-        self._at = deepcopy(snapshot)
+        self._position = deepcopy(snapshot)
 
     @abstractmethod
     def _begin(self) -> StateT:
@@ -116,14 +116,14 @@ class Detector(ABC, Generic[StateT]):
             form = f"{frames.dtype} {list(frames.shape)}"
             raise InputError(f"{form}: probabilities are numbers [frames] or [frames, classes]")
         rows: Array = frames.astype(np.float64).reshape(len(frames), -1 if frames.size else 1)
-        classes = self._at.classes
+        classes = self._position.classes
         if len(rows) and classes is not None and rows.shape[1] != classes:
             raise InputError(f"{rows.shape[1]} classes after frames of {classes}; give as many in each block")
         wrong: Array = np.isnan(rows) | (np.isposinf(rows) if self._infinite else np.isinf(rows))
         if wrong.any():
             frame, column = (int(index) for index in np.argwhere(wrong)[0])
             raise InputError(
-                f"frame {self._at.frames + frame}, class {column}: {rows[frame, column]} is not a probability; "
+                f"frame {self._position.frames + frame}, class {column}: {rows[frame, column]} is not a probability; "
                 "look at the input, or at the model"
             )
         return rows

@@ -24,5 +24,5 @@ class Event:
     known_s: float
 
     def as_dict(self) -> dict[str, float | str | None]:
-        """The event, for JSON."""
+        """Return the event, for JSON."""
         return asdict(self)

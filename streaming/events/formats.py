@@ -24,7 +24,7 @@ class EventFormat:
         self._source = source
 
     def head(self) -> str:
-        """The text before the first event."""
+        """Return the text before the first event."""
         return ""
 
     def text(self, event: Event, number: int) -> str:
@@ -76,16 +76,16 @@ class RttmFormat(EventFormat):
     """Rich Transcription Time Marked of NIST: SPEAKER, file, channel, start, duration, and the label as the speaker."""
 
     def text(self, event: Event, number: int) -> str:
-        start, label = event.start_s, _word(event.label)
+        start, label = event.start_s, _single_word(event.label)
         lasts = _end_s(event) - start
-        return f"SPEAKER {_word(self._source)} 1 {start:.3f} {lasts:.3f} <NA> <NA> {label} <NA> <NA>\n"
+        return f"SPEAKER {_single_word(self._source)} 1 {start:.3f} {lasts:.3f} <NA> <NA> {label} <NA> <NA>\n"
 
 
 class SrtFormat(EventFormat):
     """SubRip subtitles."""
 
     def text(self, event: Event, number: int) -> str:
-        times = f"{_clock(event.start_s, ',')} --> {_clock(_end_s(event), ',')}"
+        times = f"{_clock_time(event.start_s, ',')} --> {_clock_time(_end_s(event), ',')}"
         return f"{number}\n{times}\n{_line(event.label).replace('-->', '->')}\n\n"
 
 
@@ -96,7 +96,7 @@ class VttFormat(EventFormat):
         return "WEBVTT\n\n"
 
     def text(self, event: Event, number: int) -> str:
-        times = f"{_clock(event.start_s, '.')} --> {_clock(_end_s(event), '.')}"
+        times = f"{_clock_time(event.start_s, '.')} --> {_clock_time(_end_s(event), '.')}"
         return f"{times}\n{escape(_line(event.label), quote=False)}\n\n"
 
 
@@ -112,7 +112,7 @@ FORMATS: dict[str, type[EventFormat]] = {
 
 
 def event_format(name: str, word: str) -> type[EventFormat]:
-    """The format of a suffix, without its dot. Raises InputError."""
+    """Return the format of a suffix, without its dot. Raises InputError."""
     try:
         return FORMATS[word.lower()]
     except KeyError:
@@ -134,15 +134,15 @@ def _row(cells: Sequence[str]) -> str:
 
 def _line(label: str) -> str:
     """Return a label as one line, with spaces for control characters."""
-    return "".join(each if each.isprintable() else " " for each in label).strip()
+    return "".join(character if character.isprintable() else " " for character in label).strip()
 
 
-def _word(label: str) -> str:
+def _single_word(label: str) -> str:
     """Return a label without white space and control characters."""
     return "_".join(_line(label).split()) or "<NA>"
 
 
-def _clock(seconds: float, point: str) -> str:
+def _clock_time(seconds: float, point: str) -> str:
     """Format a time such as 00:01:02,345."""
     rest, thousandths = divmod(round(seconds * 1000), 1000)
     minutes, whole = divmod(rest, 60)

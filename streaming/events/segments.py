@@ -17,12 +17,12 @@ ONSETS = ("length", "run")
 
 @record
 class _Gap:
-    """A silence inside a segment: frames ``first`` to ``behind - 1``, and sums of probabilities up to both."""
+    """A silence inside a segment: frames ``first`` to ``end - 1``, and sums of probabilities up to both."""
 
     first: int
-    behind: int
+    end: int
     sum_before: float
-    sum_behind: float
+    sum_at_end: float
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Segments(Detector[_State]):
 
     clock            the clock of the output, or its frames per second
     threshold        a frame at or above it is speech
-    off_threshold    a frame below it is silence, one between both is as the previous; ``threshold`` by default
+    off_threshold    a frame below it is silence, one between them is like the frame before it; ``threshold`` by default
     min_speech_s     a shorter segment is dropped
     min_silence_s    a shorter silence does not end a segment
     onset            what ``min_speech_s`` measures: ``length``, the segment; ``run``, its first frames, all speech
@@ -139,7 +139,7 @@ class Segments(Detector[_State]):
         label: str = "speech",
         starts: bool = False,
     ) -> "Segments":
-        """The rules of ``get_speech_timestamps`` of Silero VAD, without a longest segment.
+        """Return the rules of ``get_speech_timestamps`` of Silero VAD, without a longest segment.
 
         Its silence is counted from the start of one frame to the start of another, so it takes a frame more.
         """
@@ -174,7 +174,7 @@ class Segments(Detector[_State]):
         label: str = "speech",
         starts: bool = False,
     ) -> "Segments":
-        """The rules of the stream of FireRedVAD: the silence that ends a segment belongs to it."""
+        """Return the rules of the stream of FireRedVAD: the silence that ends a segment belongs to it."""
         require_seconds(min_silence_s=min_silence_s)
         clock = FrameClock.of(clock)
         return cls(
@@ -200,25 +200,25 @@ class Segments(Detector[_State]):
 
     def _frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
         value = pick(row, self._column)
-        level, before = state.mean.of(value), state.total
+        level, total_before = state.mean.of(value), state.total
         state.total += value
         speech = level >= self._threshold
         if state.start is None:
             if not speech:
                 return
-            state.start, state.start_total = frame, before
+            state.start, state.start_total = frame, total_before
         if speech:
-            self._resume(state, frame, before)
+            self._resume(state, frame, total_before)
         elif self._run and not state.certain:
             self._forget(state)
             return
         elif level < self._off and state.silence is None:
-            state.silence, state.silence_total = frame, before
+            state.silence, state.silence_total = frame, total_before
         yield from self._tell_start(state, frame)
         if level < self._off and state.silence is not None and frame + 1 - state.silence >= self._silence:
-            behind = state.silence + self._after
+            end = state.silence + self._after
             yield from self._segment(
-                state, state.silence, state.silence_total, behind, self.clock.known_s(frame)
+                state, state.silence, state.silence_total, end, self.clock.known_s(frame)
             )
             self._forget(state)
         elif speech:
@@ -231,20 +231,20 @@ class Segments(Detector[_State]):
             yield from self._segment(state, frames, state.total, end, self._known_at_end(frames))
             self._forget(state)
 
-    def _resume(self, state: _State, frame: int, before: float) -> None:
+    def _resume(self, state: _State, frame: int, total_before: float) -> None:
         """End a silence at a frame of speech."""
         if state.silence is None:
             return
         if self._split is not None and frame - state.silence >= self._split:
-            state.gaps.append(_Gap(state.silence, frame, state.silence_total, before))
+            state.gaps.append(_Gap(state.silence, frame, state.silence_total, total_before))
         state.silence = None
 
     def _tell_start(self, state: _State, frame: int) -> Iterator[Event]:
         """Report the start of a segment when no later frame can change it."""
         start = state.start or 0
-        there = (frame + 1 if state.silence is None else state.silence) - start
-        state.certain = state.certain or there >= self._least
-        if state.certain and there > 0 and not state.reported:
+        speech_frames = (frame + 1 if state.silence is None else state.silence) - start
+        state.certain = state.certain or speech_frames >= self._least
+        if state.certain and speech_frames > 0 and not state.reported:
             state.reported = True
             if self._starts:
                 score = (state.total - state.start_total) / (frame + 1 - start)
@@ -255,21 +255,21 @@ class Segments(Detector[_State]):
         """Cut a segment that is too long, at a frame of speech."""
         known_s = self.clock.known_s(frame)
         while self._most is not None and state.start is not None and frame + 1 - state.start >= self._most:
-            here = _Gap(frame + 1, frame + 1, state.total, state.total)
-            gap = max(state.gaps, key=lambda each: each.behind - each.first, default=here)
+            no_gap = _Gap(frame + 1, frame + 1, state.total, state.total)
+            gap = max(state.gaps, key=lambda gap: gap.end - gap.first, default=no_gap)
             yield from self._segment(state, gap.first, gap.sum_before, Fraction(gap.first), known_s)
-            state.start, state.start_total = gap.behind, gap.sum_behind
+            state.start, state.start_total = gap.end, gap.sum_at_end
             state.cut, state.reported = True, False
-            state.gaps = [each for each in state.gaps if each.first > gap.first]
+            state.gaps = [later for later in state.gaps if later.first > gap.first]
         yield from self._tell_start(state, frame) if state.cut else ()
 
     def _segment(
-        self, state: _State, behind: int, total: float, end: Fraction, known_s: float
+        self, state: _State, stop: int, total: float, end: Fraction, known_s: float
     ) -> Iterator[Event]:
-        """Yield the segment up to a frame, if it is long enough, with an end that may be padded."""
+        """Yield the segment before frame ``stop``, if it is long enough; its end may be padded."""
         start = state.start or 0
-        if state.certain and behind > start:
-            score = (total - state.start_total) / (behind - start)
+        if state.certain and stop > start:
+            score = (total - state.start_total) / (stop - start)
             first = self._padded_start(state)
             yield Event(self.clock.time_s(first), self.clock.time_s(end), self._label, score, known_s)
             state.last_end = end

@@ -43,12 +43,12 @@ def read_tokens(path: str | Path) -> tuple[str, ...]:
 
 
 def blank_of(tokens: Sequence[str]) -> int:
-    """The number of the blank: the first usual name among the tokens, else 0."""
+    """Return the number of the blank: the first usual name among the tokens, else 0."""
     return next((tokens.index(name) for name in BLANKS if name in tokens), 0)
 
 
 def begins_word(text: str) -> bool:
-    """Whether a token begins with a space."""
+    """Return whether a token begins with a space."""
     return text in SPACES or text.startswith(BOUNDARY)
 
 

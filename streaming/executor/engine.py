@@ -46,11 +46,11 @@ class Slots(Protocol):
         ...
 
     def count_ready(self) -> int:
-        """The number of pulses that can be collected."""
+        """Return the number of pulses that can be collected."""
         ...
 
     def listen(self) -> int:
-        """The number of pulses that can be collected; ``event`` is set when there is another."""
+        """Return the number of pulses that can be collected; ``event`` is set when there is another."""
         ...
 
     def clear(self) -> None:

@@ -11,12 +11,14 @@ def merge_errors(error: BaseException | None, others: Sequence[BaseException]) -
     """Return one error to raise in place of several.
 
     error   the error being raised; None if there is none
-    others  replace it if it is a cancellation or None; otherwise added to it as notes
+    others  the other errors: they replace a cancellation or None, and are notes on any other error
     """
     if not others:
         return error
     if error is None or isinstance(error, anyio.get_cancelled_exc_class()):
-        return only_one(BaseExceptionGroup("what sources raised behind what was taken", others))
+        return only_one(
+            BaseExceptionGroup("errors of sources, raised after the last output was taken", others)
+        )
     for other in others:
         error.add_note(f"besides: {type(other).__name__}: {other}")
     return error

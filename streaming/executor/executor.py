@@ -209,7 +209,7 @@ class Executor(NotCopyable):
 
 
 def _specialisation_of(program: Program) -> "BackgroundSpecialisation":
-    """Special rows for a program, not begun. Raises InputError."""
+    """Return special rows for a program, not begun. Raises InputError."""
     from streaming.specialisation import BackgroundSpecialisation
 
     return BackgroundSpecialisation(program)

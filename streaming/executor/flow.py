@@ -16,7 +16,7 @@ from streaming.executor.statistics import StreamCounters
 from streaming.executor.stream_steps import StreamSteps
 from streaming.policies import Policy
 
-CLOSED = "the executor has been closed; what was under way is counted as discarded"
+CLOSED = "the executor has been closed; pulses in flight are counted as discarded"
 
 
 class Flow:
@@ -135,7 +135,7 @@ class Flow:
             await self._slots_released.wait()
 
     def errors(self) -> list[BaseException]:
-        """The pending errors of the source; the caller handles them."""
+        """Return the pending errors of the source; the caller handles them."""
         error, self._error = self._error, None
         return [] if error is None else [error]
 
@@ -167,9 +167,9 @@ class Flow:
         return True
 
     def _outputs(self) -> dict[str, Array] | None:
-        """The outputs that are ready; None if there are none. Raises the error that ended the stream."""
+        """Return the outputs that are ready; None if there are none. Raises the error that ended the stream."""
         steps = self._steps
-        failure = self._slots.failure  # read before the results: the engine goes on meanwhile
+        failure = self._slots.failure  # read before the results: the engine continues meanwhile
         outputs = steps.take_ready()
         if steps.has_space:
             self._space.set()

@@ -58,13 +58,13 @@ class InFlight:
 
     def drop(self) -> bool:
         """Discard the oldest pulse that has not started. Returns whether there was one."""
-        place = self._slots.drop()
-        if place is not None:
-            del self._arrivals[place]
-        return place is not None
+        queue_index = self._slots.drop()
+        if queue_index is not None:
+            del self._arrivals[queue_index]
+        return queue_index is not None
 
     def count_ready(self) -> tuple[int, int]:
-        """The number of finished pulses, and the number of them whose results are wanted."""
+        """Return the number of finished pulses, and the number of them whose results are wanted."""
         count = self._slots.count_ready()
         return count, max(0, count - self._owed)
 
@@ -81,7 +81,7 @@ class InFlight:
                 yield result.outputs
 
     def count_late(self, now_s: float) -> int:
-        """The number of pulses that wait for results and are due."""
+        """Return the number of pulses that wait for results and are due."""
         return sum(1 for _ in takewhile(lambda arrival: arrival.due_s <= now_s, self._waiting_arrivals()))
 
     def add_silence(self, count: int) -> None:

@@ -66,9 +66,9 @@ class NativeEngine(NotCopyable):
         table = self._tables[-1]
         if np.all(table.queues):
             table = self._grow(table)
-        place = int(np.argmin(table.queues != 0))
-        stream_slots = NativeSlots(self, place, state, depth)
-        slots.join.call(self.address, table.address, place, stream_slots.address)
+        table_index = int(np.argmin(table.queues != 0))
+        stream_slots = NativeSlots(self, table_index, state, depth)
+        slots.join.call(self.address, table.address, table_index, stream_slots.address)
         return stream_slots
 
     async def stop(self) -> None:
@@ -76,20 +76,19 @@ class NativeEngine(NotCopyable):
         self._sweep()
         self._wake.close()
 
-    def leave(self, leaving: "NativeSlots", place: int) -> None:
+    def leave(self, leaving: "NativeSlots", table_index: int) -> None:
         """Remove slots from the table; their memory is kept while the worker uses them."""
-        if slots.leave.call(self.address, place, leaving.address):
+        if slots.leave.call(self.address, table_index, leaving.address):
             self._leaving_slots.append(leaving)
         else:
             leaving.event.close()
 
     def _sweep(self) -> None:
         """Free the removed slots that the worker no longer uses."""
-        for slot in [
-            slot for slot in self._leaving_slots if not slots.is_at.call(self.address, slot.address)
-        ]:
-            self._leaving_slots.remove(slot)
-            slot.event.close()
+        for leaving in list(self._leaving_slots):
+            if not slots.is_at.call(self.address, leaving.address):
+                self._leaving_slots.remove(leaving)
+                leaving.event.close()
 
     def _grow(self, table: slots.QueueTable) -> slots.QueueTable:
         """Return a table for twice the queues; the previous one is kept, since the worker may still use it."""
@@ -112,11 +111,11 @@ class NativeSlots(NotCopyable):
 
     why_not = "it holds addresses of this process; make another one"
 
-    def __init__(self, engine: NativeEngine, place: int, state: NativeState, depth: int) -> None:
+    def __init__(self, engine: NativeEngine, table_index: int, state: NativeState, depth: int) -> None:
         self.event = NativeEvent()
         os.set_blocking(self.event.to_read, False)
         self._engine = engine
-        self._place = place
+        self._table_index = table_index
         self._state = state
         self._packed: Packed = state.pack()
         self._inputs = aligned_bytes(max(depth * self._packed.input_bytes, 1))
@@ -163,10 +162,10 @@ class NativeSlots(NotCopyable):
         slot = slots.drop.call(self.address)
         if slot < 0:
             return None
-        place = self._order.index(slot)
-        del self._order[place]
+        queue_index = self._order.index(slot)
+        del self._order[queue_index]
         self._free.append(slot)
-        return place
+        return queue_index
 
     def count_ready(self) -> int:
         return self._count_before_fault(slots.count_finished.call(self.address) - self._collected)
@@ -175,7 +174,7 @@ class NativeSlots(NotCopyable):
         return slots.listen.call(self.address) - self._collected
 
     def _count_before_fault(self, pulses: int) -> int:
-        """The number of pulses that have run before the first one with a value that has no result."""
+        """Return the number of pulses that have run before the first one with a value that has no result."""
         if not self._packed.call.faults:
             return pulses
         faults = (self._slots[slot].faults for slot in islice(self._order, pulses))
@@ -198,7 +197,7 @@ class NativeSlots(NotCopyable):
         return self._state.end(rest)
 
     def close(self) -> None:
-        self._engine.leave(self, self._place)
+        self._engine.leave(self, self._table_index)
 
 
 def _views(tensors: tuple[Slot, ...], memory: Array) -> dict[str, Array]:

@@ -236,7 +236,7 @@ def sink_of(sink: Any) -> Sink:
 
 
 def sound_output(program: Program, name: str | None) -> Port:
-    """The output of that name, else the first that is sound. Raises InputError."""
+    """Return the output of that name, else the first that is sound. Raises InputError."""
     if name is None:
         for port in program.outputs:
             if port.is_sound:
@@ -260,7 +260,7 @@ def _names(program: Program) -> str:
 
 
 def _whole_length(port: Port, program: Program, source: SoundSource | None, file_hz: int) -> int | None:
-    """The samples of a file as long as its source; None if the length is unknown."""
+    """Return the samples of a file as long as its source; None if the length is unknown."""
     sound_input = next(iter(sound_inputs(program)), None)
     same = source is not None and sound_input is not None and port.length == sound_input.length
     return source.samples if source is not None and same and source.rate_hz == file_hz else None

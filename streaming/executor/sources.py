@@ -111,13 +111,13 @@ def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) 
     if isinstance(source, SoundSource):
         return _sound_blocks(source, program, rate_hz, channel)
     if isinstance(source, np.ndarray | Mapping):
-        return _each([cast("InputBlock", source)])
+        return _run_blocking([cast("InputBlock", source)])
     if isinstance(source, AsyncGenerator):
         return cast("AsyncGenerator[InputBlock]", source)
     if isinstance(source, AsyncIterable):
         return _await_blocks(cast("AsyncIterable[InputBlock]", source))
     if isinstance(source, Iterable):
-        return _each(cast("Iterable[InputBlock]", source))
+        return _run_blocking(cast("Iterable[InputBlock]", source))
     raise InputError(
         f"{type(source).__name__} is not a source; give arrays, something to iterate over, a SoundSource or the path "
         "of a sound file"
@@ -136,7 +136,7 @@ async def _await_blocks(
             await close()
 
 
-async def _each(source: Iterable[InputBlock]) -> AsyncGenerator[InputBlock]:
+async def _run_blocking(source: Iterable[InputBlock]) -> AsyncGenerator[InputBlock]:
     iterator = iter(source)
     try:
         for block in iterator:

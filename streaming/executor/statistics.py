@@ -45,7 +45,7 @@ class ExecutorStatistics:
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """The statistics for JSON."""
+        """Return the statistics for JSON."""
         return json_value(field_values(self))
 
 

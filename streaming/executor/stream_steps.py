@@ -156,7 +156,7 @@ class StreamSteps:
         return ExecutorError(
             f"late: pulse {number} (frames {number * self._pulse} to {(number + 1) * self._pulse}) is not ready "
             f"{waited_s * 1e3:.1f} ms after its last sample came, and may take {self._deadline_s * 1e3:g} ms; "
-            f"{len(self._in_flight)} pulses are under way. Take a smaller model, another policy or a longer deadline_s"
+            f"{len(self._in_flight)} pulses are in flight. Take a smaller model, another policy or a longer deadline_s"
         )
 
 

@@ -96,10 +96,10 @@ class ThreadSlots(NotCopyable):
         with self._changed:
             if not self._waiting:
                 return None
-            place = self._in_flight - len(self._waiting)
+            queue_index = self._in_flight - len(self._waiting)
             self._waiting.popleft()
             self._in_flight -= 1
-        return place
+        return queue_index
 
     def count_ready(self) -> int:
         return len(self._results)

@@ -28,7 +28,7 @@ def _is_same(first: Path, second: Path) -> bool:
 
 
 def kind_of(path: Path) -> str:
-    """The kind of a wrong path, for messages: its suffix, a folder, or ``this``."""
+    """Return the kind of a wrong path, for messages: its suffix, a folder, or ``this``."""
     return "a folder" if path.is_dir() else path.suffix or "this"
 
 
@@ -90,7 +90,7 @@ def unused_name(path: Path, word: str) -> Path:
 
 
 def write_error(path: Path, reason: str | None) -> InputError:
-    """The error for a file that cannot be written, such as on a full disk."""
+    """Return the error for a file that cannot be written, such as on a full disk."""
     return InputError(f"{path}: cannot be written ({reason}); free some space, or write to another disk")
 
 

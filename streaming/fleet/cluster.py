@@ -22,7 +22,7 @@ class Cluster(Protocol):
     """Machines and the members that run on them: workers and holders, by name."""
 
     def nodes(self) -> Sequence[ClusterNode]:
-        """The machines present now."""
+        """Return the machines present now."""
         ...
 
     def start_worker(self, name: str, node: ClusterNode, deployment: Deployment) -> None:

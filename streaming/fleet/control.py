@@ -2,8 +2,9 @@
 
 import logging
 import secrets
-from collections import Counter, deque
-from dataclasses import replace
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
@@ -16,14 +17,14 @@ from streaming.fleet.scaling import Load, Scaling
 from streaming.fleet.table import FleetTable, HolderEntry, WorkerEntry
 from streaming.fleet.worker import WorkerStatus
 
-MISSES = 4
-"""The number of consecutive observations to which a worker may fail to respond."""
+MAX_MISSES = 4
+"""A worker that misses this many observations in a row is lost."""
 START_TIMEOUT_S = 120.0
 """The seconds that a worker may take to start, which includes compiling models."""
 RETRY_S = 15.0
 """The seconds to wait, after a worker that failed to start, before the next one of its version."""
-PROBLEMS = 20
-"""The number of latest problems to keep."""
+MAX_PROBLEMS = 20
+"""Older problems are forgotten."""
 logger = logging.getLogger("pulse.fleet")
 
 
@@ -49,6 +50,24 @@ class FleetStatus:
     lost: int
 
 
+@dataclass
+class ObservedWorker:
+    """A worker, and what the control has observed of it.
+
+    entry    its entry in the table
+    status   its last status; None before its first answer
+    missed   the number of observations in a row that it has not answered
+    refused  the refused streams that ``Scaling`` has taken into account
+    began_s  the time since which it starts; None if it started under an earlier control
+    """
+
+    entry: WorkerEntry
+    status: WorkerStatus | None = None
+    missed: int = 0
+    refused: int = 0
+    began_s: float | None = None
+
+
 class FleetControl(NotCopyable):
     """Controls the fleet. If it is lost, a new one continues from the table that all members have.
 
@@ -60,22 +79,18 @@ class FleetControl(NotCopyable):
     def __init__(self, cluster: Cluster, table: FleetTable) -> None:
         self._cluster = cluster
         self._table = table
-        self._workers = {each.name: each for each in table.workers}
-        self._holders = {each.name: each for each in table.holders}
+        self._workers = {entry.name: ObservedWorker(entry) for entry in table.workers}
+        self._holders = {entry.name: entry for entry in table.holders}
         self._deployments = dict(table.deployments)
         self._coming = dict(table.coming)
         self._leaving: set[str] = set()
         self._scalings: dict[str, Scaling] = {}
-        self._refused: dict[str, int] = {}
-        self._missed = Counter[str]()
-        self._began_s: dict[str, float] = {}
         self._failed_s: dict[str, float] = {}
-        self._statuses: dict[str, WorkerStatus] = {}
         self._holder_statuses: dict[str, HolderStatus] = {}
         self._nodes: dict[str, ClusterNode] = {}
         self._wanted_workers: dict[str, int] = {}
         self._plan = FleetPlan((), {})
-        self._problems = deque[str](maxlen=PROBLEMS)
+        self._problems = deque[str](maxlen=MAX_PROBLEMS)
         self._lost = 0
 
     def deploy(self, deployment: Deployment) -> None:
@@ -83,12 +98,12 @@ class FleetControl(NotCopyable):
 
         Raises  InputError: other models under the name of an existing version
         """
-        before = self._deployments.get(deployment.version)
-        if before is not None and before.server != deployment.server:
+        present = self._deployments.get(deployment.version)
+        if present is not None and present.server != deployment.server:
             raise InputError(
                 f"version {deployment.version} is deployed with other settings; give the new ones another version"
             )
-        if before is None and self._deployments:
+        if present is None and self._deployments:
             self._coming[deployment.version] = deployment.weight
         if deployment.version in self._coming:
             deployment = replace(deployment, weight=0.0)
@@ -104,18 +119,18 @@ class FleetControl(NotCopyable):
 
     def drain(self, name: str) -> None:
         """Empty a worker, or a node by its id or address. Raises InputError: there is no such worker or node."""
-        nodes = [each.id for each in self._nodes.values() if name in (each.id, each.address)]
+        nodes = [node.id for node in self._nodes.values() if name in (node.id, node.address)]
         if not nodes and name not in self._workers:
-            names = [*self._workers, *(each.address for each in self._nodes.values())]
+            names = [*self._workers, *(node.address for node in self._nodes.values())]
             raise InputError(f"no worker or node is called {name!r}; there are {', '.join(names)}")
         self._leaving.update(nodes or [name])
 
     def status(self) -> FleetStatus:
-        """The status as last observed."""
+        """Return the last observed status."""
         return FleetStatus(
             table=self._table,
             nodes=tuple(self._nodes.values()),
-            workers=dict(self._statuses),
+            workers=self._statuses,
             holders=dict(self._holder_statuses),
             wanted=dict(self._wanted_workers),
             shortage=dict(self._plan.shortage),
@@ -129,7 +144,7 @@ class FleetControl(NotCopyable):
 
         now_s  the time of a monotonic clock
         """
-        self._nodes = {each.id: each for each in self._cluster.nodes()}
+        self._nodes = {node.id: node for node in self._cluster.nodes()}
         self._poll_holders()
         self._poll_workers(now_s)
         self._direct_new_streams()
@@ -145,17 +160,25 @@ class FleetControl(NotCopyable):
             self._cluster.end(name)
         self._workers, self._holders, self._deployments = {}, {}, {}
 
+    @property
+    def _entries(self) -> tuple[WorkerEntry, ...]:
+        return tuple(worker.entry for worker in self._workers.values())
+
+    @property
+    def _statuses(self) -> dict[str, WorkerStatus]:
+        return {name: worker.status for name, worker in self._workers.items() if worker.status is not None}
+
     def _poll_holders(self) -> None:
         answers = self._cluster.ask(list(self._holders), "status")
         self._holder_statuses = {
-            name: each for name, each in answers.items() if isinstance(each, HolderStatus)
+            name: answer for name, answer in answers.items() if isinstance(answer, HolderStatus)
         }
         for name, holder in list(self._holders.items()):
             if holder.node not in self._nodes or isinstance(answers.get(name), Lost):
                 self._note(f"holder {name} is lost")
                 del self._holders[name]
         for node in self._nodes.values():
-            if node.id not in {each.node for each in self._holders.values()}:
+            if node.id not in {holder.node for holder in self._holders.values()}:
                 name = f"holder-{secrets.token_hex(4)}"
                 self._cluster.start_holder(name, node)
                 self._holders[name] = HolderEntry(name, node.id)
@@ -164,24 +187,26 @@ class FleetControl(NotCopyable):
         answers = self._cluster.ask(list(self._workers), "status")
         for name, worker in list(self._workers.items()):
             answer = answers.get(name)
+            entry = worker.entry
             if isinstance(answer, WorkerStatus):
-                self._missed[name] = 0
-                self._statuses[name] = answer
+                worker.missed, worker.status = 0, answer
                 phase = "draining" if answer.draining else "live"
-                self._workers[name] = replace(worker, url=answer.url, phase=phase)
-            elif isinstance(answer, Lost) or worker.node not in self._nodes:
+                worker.entry = replace(entry, url=answer.url, phase=phase)
+            elif isinstance(answer, Lost) or entry.node not in self._nodes:
                 why = answer.why if isinstance(answer, Lost) else "its node is gone"
-                if worker.phase == "starting" and isinstance(answer, Lost):
-                    self._failed_s[worker.version] = now_s
+                if entry.phase == "starting" and isinstance(answer, Lost):
+                    self._failed_s[entry.version] = now_s
                 self._drop_worker(name, why)
-            elif worker.phase == "starting":
-                if now_s - self._began_s.setdefault(name, now_s) > START_TIMEOUT_S:
-                    self._failed_s[worker.version] = now_s
+            elif entry.phase == "starting":
+                if worker.began_s is None:
+                    worker.began_s = now_s
+                if now_s - worker.began_s > START_TIMEOUT_S:
+                    self._failed_s[entry.version] = now_s
                     self._drop_worker(name, f"it has not begun within {START_TIMEOUT_S:g} s")
             else:
-                self._missed[name] += 1
-                if self._missed[name] >= MISSES:
-                    self._drop_worker(name, f"{MISSES} times in a row it did not answer")
+                worker.missed += 1
+                if worker.missed >= MAX_MISSES:
+                    self._drop_worker(name, f"{MAX_MISSES} times in a row it did not answer")
 
     def _drop_worker(self, name: str, why: str) -> None:
         self._note(f"worker {name} is lost: {why}")
@@ -191,56 +216,40 @@ class FleetControl(NotCopyable):
 
     def _forget(self, name: str) -> None:
         del self._workers[name]
-        self._statuses.pop(name, None)
-        self._missed.pop(name, None)
-        self._refused.pop(name, None)
-        self._began_s.pop(name, None)
         self._leaving.discard(name)
 
     def _direct_new_streams(self) -> None:
         """Direct all new streams to a version that has become live."""
         for version, weight in list(self._coming.items()):
-            live = [
-                each for each in self._workers.values() if (each.version, each.phase) == (version, "live")
-            ]
+            live = [entry for entry in self._entries if (entry.version, entry.phase) == (version, "live")]
             if len(live) >= self._deployments[version].least:
                 del self._coming[version]
-                for name, each in self._deployments.items():
-                    self._deployments[name] = replace(each, weight=weight if name == version else 0.0)
+                for name, deployment in self._deployments.items():
+                    self._deployments[name] = replace(deployment, weight=weight if name == version else 0.0)
 
     def _scale(self, now_s: float) -> None:
         self._leaving &= {*self._workers, *self._nodes}
         for version, deployed in list(self._deployments.items()):
             deployment = replace(deployed, weight=self._coming.get(version, deployed.weight))
-            workers = [each for each in self._workers.values() if each.version == version]
+            workers = [worker for worker in self._workers.values() if worker.entry.version == version]
             staying = [
-                each
-                for each in workers
-                if each.phase != "draining" and not {each.name, each.node} & self._leaving
+                worker
+                for worker in workers
+                if worker.entry.phase != "draining"
+                and not {worker.entry.name, worker.entry.node} & self._leaving
             ]
             scaling = self._scalings.setdefault(version, Scaling())
-            load = self._load([each.name for each in workers])
+            load = _take_load(workers)
             self._wanted_workers[version] = scaling.wanted_workers(deployment, load, len(staying), now_s)
             if deployment.weight == 0 and not workers and not self._wanted_workers[version]:
                 for by_version in (self._deployments, self._scalings, self._wanted_workers):
                     del by_version[version]
 
-    def _load(self, names: list[str]) -> Load:
-        load, refused, streams = 0.0, 0, 0
-        for name in names:
-            status = self._statuses.get(name)
-            if status is not None:
-                load, streams = load + status.filled, streams + status.streams
-                refused += status.refused - self._refused.get(name, 0)
-                self._refused[name] = status.refused
-        return Load(load, refused, streams)
-
     def _run_plan(self, now_s: float) -> None:
-        streams = {name: each.streams for name, each in self._statuses.items()}
         observed = Observed(
             list(self._nodes.values()),
-            list(self._workers.values()),
-            streams,
+            self._entries,
+            {name: status.streams for name, status in self._statuses.items()},
             self._leaving,
             self._deployments,
             self._wanted_workers,
@@ -253,10 +262,11 @@ class FleetControl(NotCopyable):
                     self._cluster.start_worker(
                         name, self._nodes[action.node], self._deployments[action.version]
                     )
-                    self._workers[name] = WorkerEntry(name, action.node, action.version)
-                    self._began_s[name] = now_s
+                    entry = WorkerEntry(name, action.node, action.version)
+                    self._workers[name] = ObservedWorker(entry, began_s=now_s)
             elif isinstance(action, Drain):
-                self._workers[action.worker] = replace(self._workers[action.worker], phase="draining")
+                worker = self._workers[action.worker]
+                worker.entry = replace(worker.entry, phase="draining")
                 self._publish_table()  # the others are informed before it starts
                 self._cluster.ask([action.worker], "drain")
             else:
@@ -268,7 +278,7 @@ class FleetControl(NotCopyable):
         """Send the table to all members if it has changed, else to those that have an older one."""
         table = FleetTable(
             self._table.number,
-            tuple(self._workers.values()),
+            self._entries,
             tuple(self._holders.values()),
             dict(self._deployments),
             dict(self._coming),
@@ -277,10 +287,22 @@ class FleetControl(NotCopyable):
             self._table = replace(table, number=self._table.number + 1)
             names = [*self._workers, *self._holders]
         else:
-            names = [name for name, each in self._statuses.items() if each.table < self._table.number]
+            names = [name for name, status in self._statuses.items() if status.table < self._table.number]
         if names:
             self._cluster.ask(names, "set_table", self._table)
 
     def _note(self, problem: str) -> None:
         logger.warning(problem)
         self._problems.append(problem)
+
+
+def _take_load(workers: Iterable[ObservedWorker]) -> Load:
+    """Return the load of workers; refused streams are counted once."""
+    filled, refused, streams = 0.0, 0, 0
+    for worker in workers:
+        status = worker.status
+        if status is not None:
+            filled, streams = filled + status.filled, streams + status.streams
+            refused += status.refused - worker.refused
+            worker.refused = status.refused
+    return Load(filled, refused, streams)

@@ -64,7 +64,7 @@ class Deployment:
                 raise InputError(f"url = {self.url!r}: only {{host}} and {{port}} are put in") from None
 
     def address(self, host: str, port: int) -> str:
-        """The address at which clients reach a worker."""
+        """Return the address at which clients reach a worker."""
         if self.url:
             return self.url.format(host=host, port=port)
         name = f"[{host}]" if ":" in host else host

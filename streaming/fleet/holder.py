@@ -81,7 +81,7 @@ class Holder:
         return count
 
     def status(self) -> HolderStatus:
-        """The holder's checkpoints and counts."""
+        """Return the holder's checkpoints and counts."""
         return HolderStatus(len(self._held), self._bytes, self._saves, self._saved_bytes, self._loads)
 
     def _bytes_with(self, name: str, data: bytes) -> int:

@@ -32,7 +32,7 @@ class Membership:
         best = self._rank_workers(stream)
         elsewhere = best and best[0].name != self.worker
         if elsewhere and (follows or stream.version != self.version):
-            raise MovedError(str(stream), [each.url for each in best[:SUCCESSORS]])
+            raise MovedError(str(stream), [worker.url for worker in best[:SUCCESSORS]])
         if stream.version != self.version:
             raise ProtocolError(
                 "resume", f"version {stream.version} of the models has ended", "begin a new stream"
@@ -40,20 +40,20 @@ class Membership:
         return str(stream)
 
     def successors(self, name: str) -> list[str]:
-        """Addresses of the workers that continue a stream if this one is lost, best first."""
+        """Return the addresses of the workers that continue a stream if this one is lost, best first."""
         ranked = self._rank_workers(StreamName.of_text(name))
-        return [each.url for each in ranked if each.name != self.worker][:SUCCESSORS]
+        return [worker.url for worker in ranked if worker.name != self.worker][:SUCCESSORS]
 
     def _version_of(self, key: str) -> str:
         """Choose the version of a new stream."""
-        at = share_of(key)
+        left = share_of(key)
         shares = self.table.shares
         for version, share in sorted(shares.items()):
-            at -= share
-            if at < 0:
+            left -= share
+            if left < 0:
                 return version
         return next(iter(sorted(shares, reverse=True)), self.version)
 
     def _rank_workers(self, stream: StreamName) -> list[WorkerEntry]:
-        live = {each.name: each for each in self.table.live(stream.version)}
+        live = {worker.name: worker for worker in self.table.live(stream.version)}
         return [live[name] for name in ranking(stream.key, live)]

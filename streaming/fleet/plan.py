@@ -79,27 +79,31 @@ def make_plan(observed: Observed) -> FleetPlan:
     shortage: dict[str, int] = {}
     free = _free_cpus(observed)
     for version, deployment in observed.deployments.items():
-        alive = [each for each in observed.workers if each.version == version and each.phase != "draining"]
-        staying = [each for each in alive if not _leaves(each, observed.leaving)]
+        alive = [
+            worker for worker in observed.workers if worker.version == version and worker.phase != "draining"
+        ]
+        staying = [worker for worker in alive if not _leaves(worker, observed.leaving)]
         count = observed.wanted[version]
-        starts = _starts(deployment, count - len(staying), free, observed)
+        starts = _plan_starts(deployment, count - len(staying), free, observed)
         actions += starts
         missing = count - len(staying) - len(starts)
         if missing > 0:
             shortage[version] = missing
-        live = [each for each in staying if each.phase == "live"]
+        live = [worker for worker in staying if worker.phase == "live"]
         if len(live) >= count or missing > 0:
-            actions += [Drain(each.name) for each in alive if _leaves(each, observed.leaving)]
+            actions += [Drain(worker.name) for worker in alive if _leaves(worker, observed.leaving)]
         if len(live) >= count:
-            actions += [Stop(each.name) for each in staying if each.phase == "starting"]
+            actions += [Stop(worker.name) for worker in staying if worker.phase == "starting"]
         if len(live) > count:
-            crowd = Counter(each.node for each in live)
-            order = sorted(live, key=lambda each: (observed.streams.get(each.name, 0), -crowd[each.node]))
-            actions += [Drain(each.name) for each in order[: len(live) - count]]
+            crowd = Counter(worker.node for worker in live)
+            order = sorted(
+                live, key=lambda worker: (observed.streams.get(worker.name, 0), -crowd[worker.node])
+            )
+            actions += [Drain(worker.name) for worker in order[: len(live) - count]]
     actions += [
-        Stop(each.name)
-        for each in observed.workers
-        if each.phase == "draining" and not observed.streams.get(each.name, 0)
+        Stop(worker.name)
+        for worker in observed.workers
+        if worker.phase == "draining" and not observed.streams.get(worker.name, 0)
     ]
     return FleetPlan(tuple(actions), shortage)
 
@@ -109,8 +113,8 @@ def _leaves(worker: WorkerEntry, leaving: Set[str]) -> bool:
 
 
 def _free_cpus(observed: Observed) -> dict[str, float]:
-    """Node -> CPUs that no worker uses, of nodes that stay."""
-    free = {each.id: each.cpus for each in observed.nodes if each.id not in observed.leaving}
+    """Return node -> CPUs that no worker uses, of nodes that stay."""
+    free = {node.id: node.cpus for node in observed.nodes if node.id not in observed.leaving}
     for worker in observed.workers:
         if worker.node in free:
             free[worker.node] -= (
@@ -119,15 +123,17 @@ def _free_cpus(observed: Observed) -> dict[str, float]:
     return free
 
 
-def _starts(deployment: Deployment, count: int, free: dict[str, float], observed: Observed) -> list[Start]:
+def _plan_starts(
+    deployment: Deployment, count: int, free: dict[str, float], observed: Observed
+) -> list[Start]:
     """Start workers on nodes with the fewest of this version, then the most CPUs, which are taken from ``free``."""
-    crowd = Counter(each.node for each in observed.workers if each.version == deployment.version)
+    crowd = Counter(worker.node for worker in observed.workers if worker.version == deployment.version)
     starts: list[Start] = []
     for _ in range(max(0, count)):
         fitting = [node for node, cpus in free.items() if cpus >= deployment.cpus]
         if not fitting:
             break
-        node = min(fitting, key=lambda each: (crowd[each], -free[each], each))
+        node = min(fitting, key=lambda name: (crowd[name], -free[name], name))
         free[node] -= deployment.cpus
         crowd[node] += 1
         starts.append(Start(deployment.version, node))

@@ -78,7 +78,7 @@ class RayHolders:
     def __init__(self, namespace: str) -> None:
         self._actors = Actors(namespace)
 
-    def know(self, names: Sequence[str]) -> None:
+    def look_up(self, names: Sequence[str]) -> None:
         """Look them up before they are needed."""
         self._actors.keep(names)
         self._actors.of(names)
@@ -136,7 +136,7 @@ class WorkerActor:
         return None if self._worker is None else self._worker.status()
 
     def set_table(self, table: FleetTable) -> None:
-        self._holders.know([each.name for each in table.holders])
+        self._holders.look_up([holder.name for holder in table.holders])
         if table.number > self._table.number:
             self._table = table
         if self._worker is not None:
@@ -154,7 +154,7 @@ class WorkerActor:
             self._worker.stop()
 
     def process(self) -> int:
-        """The process id."""
+        """Return the process id."""
         return os.getpid()
 
 
@@ -172,11 +172,11 @@ class RayCluster:
         self._begins: dict[str, Any] = {}
 
     def nodes(self) -> list[ClusterNode]:
-        """The machines present now."""
+        """Return the machines present now."""
         return [
-            ClusterNode(each["NodeID"], each["NodeManagerAddress"], each["Resources"].get("CPU", 0.0))
-            for each in ray.nodes()
-            if each["Alive"]
+            ClusterNode(node["NodeID"], node["NodeManagerAddress"], node["Resources"].get("CPU", 0.0))
+            for node in ray.nodes()
+            if node["Alive"]
         ]
 
     def start_worker(self, name: str, node: ClusterNode, deployment: Deployment) -> None:
@@ -197,7 +197,7 @@ class RayCluster:
             if name not in actors:
                 answers[name] = Lost("there is no such actor")
         if method == "status":
-            self._see_begins(answers)
+            self._check_starts(answers)
             return {name: answer for name, answer in answers.items() if answer is not None}
         return answers
 
@@ -207,7 +207,7 @@ class RayCluster:
             ray.kill(actor)
         self._begins.pop(name, None)
 
-    def _see_begins(self, answers: dict[str, Any]) -> None:
+    def _check_starts(self, answers: dict[str, Any]) -> None:
         """Mark workers that failed to start as lost, although they answer."""
         for name in self._begins.keys() & answers.keys():
             begin = self._begins[name]

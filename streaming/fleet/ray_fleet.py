@@ -22,7 +22,7 @@ from streaming.serve.logs import log_to_stderr
 
 CONTROL = "control"
 """The name of the actor."""
-LOOK_S = 0.5
+ROUND_PERIOD_S = 0.5
 """The seconds between two rounds of the control."""
 CALL_TIMEOUT_S = 30.0
 """A call of an actor that takes longer is an error."""
@@ -54,12 +54,12 @@ class ControlActor:
             self._control.end()
 
     def _watch(self) -> None:
-        while not self._ended.wait(LOOK_S):
+        while not self._ended.wait(ROUND_PERIOD_S):
             with self._lock:
                 try:
                     self._control.reconcile(time.monotonic())
                 except Exception:
-                    logger.exception("a look at the fleet failed; the next one follows")
+                    logger.exception("a round of the fleet's control failed; the next one follows")
 
 
 class Fleet:
@@ -83,7 +83,7 @@ class Fleet:
 
     def deploy(self, deployment: Deployment, opener: Opener) -> None:
         """Start a fleet, or add a version to it. Raises InputError."""
-        hosts = {each["NodeManagerAddress"] for each in ray.nodes() if each["Alive"]}
+        hosts = {node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
         if len(hosts) > 1 and deployment.server.host.startswith(LOOPBACK):
             raise InputError(
                 f"host = {deployment.server.host!r}: clients do not reach the workers on {len(hosts)} machines there; "
@@ -136,7 +136,7 @@ class Fleet:
             if time.monotonic() > until_s:
                 problems = "; ".join(status.problems) or "pulse fleet status says what there is"
                 raise InputError(f"the fleet is not so far after {timeout_s:g} s: {problems}")
-            time.sleep(LOOK_S / 2)
+            time.sleep(ROUND_PERIOD_S / 2)
         return status
 
     def _call(self, method: str, *arguments: Any) -> Any:
@@ -150,7 +150,7 @@ class Fleet:
                     raise InputError(
                         f"the control of the fleet {self.name} does not answer within {CONTROL_TIMEOUT_S:g} s: {error}"
                     ) from None
-                time.sleep(LOOK_S)
+                time.sleep(ROUND_PERIOD_S)
 
     def _control(self) -> Any:
         try:
@@ -172,7 +172,9 @@ class Fleet:
 def _table_of(namespace: str) -> FleetTable:
     """Return the newest table of existing members, for a control that restarts."""
     actors: list[Any] = list_named_actors(all_namespaces=True)
-    names = [each["name"] for each in actors if each["namespace"] == namespace and each["name"] != CONTROL]
+    names = [
+        actor["name"] for actor in actors if actor["namespace"] == namespace and actor["name"] != CONTROL
+    ]
     answers = ask_actors(Actors(namespace).of(names), "table", (), MEMBER_TIMEOUT_S)
-    tables = [each for each in answers.values() if not isinstance(each, Lost)]
-    return max(tables, key=lambda each: each.number, default=FleetTable())
+    tables = [table for table in answers.values() if not isinstance(table, Lost)]
+    return max(tables, key=lambda table: table.number, default=FleetTable())

@@ -6,8 +6,8 @@ from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Table, Text, byte_size, field_values
 from streaming.fleet.control import FleetStatus
 
-SHOWN = 5
-"""The number of problems that are shown."""
+MAX_SHOWN_PROBLEMS = 5
+"""Older problems are not shown."""
 
 
 @record
@@ -17,43 +17,13 @@ class FleetReport(Report):
     status: FleetStatus
 
     def sections(self) -> list[Section]:
-        """Versions, workers, holders and problems."""
+        """Return versions, workers, holders and problems."""
         status = self.status
-        addresses = {each.id: each.address for each in status.nodes}
-        shares = status.table.shares
-        versions = [
-            [
-                name,
-                f"{len(status.table.live(name))} of {status.wanted.get(name, 0)}",
-                f"{each.least} to {each.most}",
-                f"{shares.get(name, 0):.0%}",
-                ", ".join(model.id for model in each.server.models),
-            ]
-            for name, each in status.table.deployments.items()
-        ]
-        workers: list[list[str]] = []
-        for each in status.table.workers:
-            worker = status.workers.get(each.name)
-            figures = ["", ""] if worker is None else [str(worker.streams), f"{worker.filled:.0%}"]
-            leaves = " (leaves)" if {each.name, each.node} & set(status.leaving) else ""
-            workers.append(
-                [each.name, each.phase + leaves, addresses.get(each.node, "gone"), each.url, *figures]
-            )
-        holders: list[list[str]] = []
-        for each in status.table.holders:
-            holder = status.holders.get(each.name)
-            figures = ["", ""] if holder is None else [str(holder.checkpoints), byte_size(holder.held_bytes)]
-            holders.append([each.name, addresses.get(each.node, "gone"), *figures])
         sections: list[Section] = [
             Pairs([("nodes", str(len(status.nodes))), ("workers lost so far", str(status.lost))]),
-            Table(
-                "versions",
-                ["version", "live", "workers allowed", "of new streams", "models"],
-                versions,
-                right=[1, 2, 3],
-            ),
-            Table("workers", ["worker", "", "node", "address", "streams", "load"], workers, right=[4, 5]),
-            Table("holders of checkpoints", ["holder", "node", "checkpoints", ""], holders, right=[2, 3]),
+            self._versions(),
+            self._workers(),
+            self._holders(),
         ]
         sections += [
             Text(f"no node has CPUs for {count} more workers of version {version}", "yellow")
@@ -64,30 +34,67 @@ class FleetReport(Report):
                 Text("one node: checkpoints survive the end of a worker, not that of the node", "yellow")
             )
         if status.problems:
-            sections.append(
-                Table("what went wrong last", [""], [[each] for each in status.problems[-SHOWN:]])
-            )
+            rows = [[problem] for problem in status.problems[-MAX_SHOWN_PROBLEMS:]]
+            sections.append(Table("what went wrong last", [""], rows))
         return sections
 
+    def _versions(self) -> Table:
+        table = self.status.table
+        shares = table.shares
+        rows = [
+            [
+                name,
+                f"{len(table.live(name))} of {self.status.wanted.get(name, 0)}",
+                f"{deployment.least} to {deployment.most}",
+                f"{shares.get(name, 0):.0%}",
+                ", ".join(model.id for model in deployment.server.models),
+            ]
+            for name, deployment in table.deployments.items()
+        ]
+        titles = ["version", "live", "workers allowed", "of new streams", "models"]
+        return Table("versions", titles, rows, right=[1, 2, 3])
+
+    def _workers(self) -> Table:
+        rows: list[list[str]] = []
+        for entry in self.status.table.workers:
+            worker = self.status.workers.get(entry.name)
+            figures = ["", ""] if worker is None else [str(worker.streams), f"{worker.filled:.0%}"]
+            leaves = " (leaves)" if {entry.name, entry.node} & set(self.status.leaving) else ""
+            rows.append([entry.name, entry.phase + leaves, self._address(entry.node), entry.url, *figures])
+        return Table("workers", ["worker", "", "node", "address", "streams", "load"], rows, right=[4, 5])
+
+    def _holders(self) -> Table:
+        rows: list[list[str]] = []
+        for entry in self.status.table.holders:
+            holder = self.status.holders.get(entry.name)
+            figures = ["", ""] if holder is None else [str(holder.checkpoints), byte_size(holder.held_bytes)]
+            rows.append([entry.name, self._address(entry.node), *figures])
+        return Table("holders of checkpoints", ["holder", "node", "checkpoints", ""], rows, right=[2, 3])
+
+    def _address(self, node: str) -> str:
+        return next((known.address for known in self.status.nodes if known.id == node), "gone")
+
     def values(self) -> dict[str, Any]:
-        """The status, with all settings but secrets."""
+        """Return the status, with all settings but secrets."""
         status = self.status
         deployments = {
             name: {
-                "weight": each.weight,
-                "least": each.least,
-                "most": each.most,
-                "models": [model.id for model in each.server.models],
+                "weight": deployment.weight,
+                "least": deployment.least,
+                "most": deployment.most,
+                "models": [model.id for model in deployment.server.models],
                 "wanted": status.wanted.get(name, 0),
                 "short": status.shortage.get(name, 0),
             }
-            for name, each in status.table.deployments.items()
+            for name, deployment in status.table.deployments.items()
         }
         workers = [
-            {**field_values(each), "status": status.workers.get(each.name)} for each in status.table.workers
+            {**field_values(entry), "status": status.workers.get(entry.name)}
+            for entry in status.table.workers
         ]
         holders = [
-            {**field_values(each), "status": status.holders.get(each.name)} for each in status.table.holders
+            {**field_values(entry), "status": status.holders.get(entry.name)}
+            for entry in status.table.holders
         ]
         return {
             "number": status.table.number,

@@ -39,19 +39,17 @@ class Scaling:
         now_s  the time of a monotonic clock
         """
         if deployment.weight == 0:
-            return self._wanted_at_the_end(deployment, load, count, now_s)
+            return self._wanted_at_end(deployment, load, count, now_s)
         target = ceil(load.filled / deployment.load)
         if load.refused:
             target = max(target, count + 1)
-        return self._lower_slowly(
-            _within(target, deployment.least, deployment.most), deployment, count, now_s
-        )
+        return self._lower_slowly(_clamp(target, deployment.least, deployment.most), deployment, count, now_s)
 
-    def _wanted_at_the_end(self, deployment: Deployment, load: Load, count: int, now_s: float) -> int:
+    def _wanted_at_end(self, deployment: Deployment, load: Load, count: int, now_s: float) -> int:
         if load.streams:
             self._empty_since_s = None
             least = min(WORKERS_WITH_STREAMS, deployment.most)
-            target = _within(ceil(load.filled / deployment.load), least, max(count, least))
+            target = _clamp(ceil(load.filled / deployment.load), least, max(count, least))
             return self._lower_slowly(target, deployment, count, now_s)
         if self._empty_since_s is None:
             self._empty_since_s = now_s
@@ -70,5 +68,5 @@ class Scaling:
         return count - 1
 
 
-def _within(number: int, least: int, most: int) -> int:
+def _clamp(number: int, least: int, most: int) -> int:
     return min(max(number, least), most)

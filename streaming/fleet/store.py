@@ -79,7 +79,7 @@ class HolderStore:
                 except InputError as error:
                     failure = refuse_checkpoint("is damaged", str(error))
             if versions:
-                return max(versions, key=lambda each: (each[1], each[0].epoch, each[0].received))
+                return max(versions, key=lambda version: (version[1], version[0].epoch, version[0].received))
             many = MANY
         raise failure
 
@@ -94,7 +94,7 @@ class HolderStore:
     def _rank_holders(self, name: str) -> list[str]:
         """Rank the holders for a stream, those of other nodes first."""
         nodes = self._nodes()
-        return sorted(ranking(name, nodes), key=lambda each: nodes[each] == self.node)
+        return sorted(ranking(name, nodes), key=lambda name: nodes[name] == self.node)
 
     def _nodes(self) -> dict[str, str]:
-        return {each.name: each.node for each in self.membership.table.holders}
+        return {holder.name: holder.node for holder in self.membership.table.holders}

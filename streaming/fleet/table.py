@@ -50,12 +50,14 @@ class FleetTable:
     coming: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def live(self, version: str) -> list[WorkerEntry]:
-        """The workers of a version that accept streams."""
-        return [each for each in self.workers if each.version == version and each.phase == "live"]
+        """Return the workers of a version that accept streams."""
+        return [worker for worker in self.workers if worker.version == version and worker.phase == "live"]
 
     @property
     def shares(self) -> dict[str, float]:
         """Version -> its share of new streams, for versions whose workers accept streams."""
-        weights = {name: each.weight for name, each in self.deployments.items() if self.live(name)}
+        weights = {
+            name: deployment.weight for name, deployment in self.deployments.items() if self.live(name)
+        }
         whole = sum(weights.values())
         return {name: weight / whole for name, weight in weights.items() if weight > 0} if whole else {}

@@ -76,7 +76,7 @@ class FleetWorker(NotCopyable):
         self._loop.result(SERVER_TIMEOUT_S)
 
     def status(self) -> WorkerStatus:
-        """The worker's status. Raises InputError: the server has failed."""
+        """Return the worker's status. Raises InputError: the server has failed."""
         if self._failed is not None:
             raise InputError(f"the server of {self.name} has ended: {self._failed}") from self._failed
         service, admission = self.service, self.service.admission

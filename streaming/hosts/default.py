@@ -7,12 +7,12 @@ from streaming.hosts.portaudio.portaudio import PortAudio
 
 
 def default_host() -> Host:
-    """The host of this system's devices."""
+    """Return the host of this system's devices."""
     return PortAudio()
 
 
 def list_devices(refresh: bool = False) -> tuple[Device, ...]:
-    """All devices, as the first search found them.
+    """Return all devices, as the first search found them.
 
     refresh  search for them now; indices may change. Open streams continue
     Raises   DeviceError: no PortAudio, or it does not respond

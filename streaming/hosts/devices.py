@@ -55,15 +55,15 @@ class Device:
         return self.inputs > 0 and "monitor" in self.name.casefold()
 
     def as_dict(self) -> dict[str, Any]:
-        """The device, for JSON."""
+        """Return the device, for JSON."""
         return field_values(self) | {"monitor": self.monitor}
 
     def channels(self, kind: DeviceKind) -> int:
-        """The number of channels in a direction."""
+        """Return the number of channels in a direction."""
         return self.inputs if kind == "input" else self.outputs
 
     def latency_s(self, kind: DeviceKind, latency: float | str) -> float:
-        """The latency in seconds, given seconds, ``low`` or ``high``. Raises InputError."""
+        """Return the latency in seconds, given seconds, ``low`` or ``high``. Raises InputError."""
         if not isinstance(latency, str):
             if not 0 <= latency < 10:
                 raise InputError(f"a latency of {latency} s: give 0 to 10 s, low or high")
@@ -84,14 +84,14 @@ class DeviceList(Report):
     devices: Sequence[Device]
 
     def sections(self) -> list[Section]:
-        """A table; there may be none."""
+        """Return a table; there may be none."""
         if not self.devices:
             return [Text(NO_DEVICES)]
         return [Table("devices", COLUMNS, [_row(device) for device in self.devices], (0, 3, 4, 5, 6, 7))]
 
 
 def choose_device(devices: Sequence[Device], kind: DeviceKind, choice: str | int | None) -> Device:
-    """The device that a choice names.
+    """Return the device that a choice names.
 
     choice  an index; a part of ``host api: name``, ignoring case, with preference for a whole name; None for the
             default
@@ -115,8 +115,8 @@ def choose_device(devices: Sequence[Device], kind: DeviceKind, choice: str | int
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise _unclear(f"{choice!r} may be any of {len(fitting)} devices", fitting, kind)
-    raise _unclear(f"{matches[0].title} has no {kind}" if matches else what, able, kind)
+        raise _choice_error(f"{choice!r} may be any of {len(fitting)} devices", fitting, kind)
+    raise _choice_error(f"{matches[0].title} has no {kind}" if matches else what, able, kind)
 
 
 def _find_named(devices: Sequence[Device], name: str) -> list[Device]:
@@ -130,7 +130,7 @@ def _find_named(devices: Sequence[Device], name: str) -> list[Device]:
     return [device for device in devices if text in device.title.casefold()]
 
 
-def _unclear(what: str, choice: Sequence[Device], kind: DeviceKind) -> InputError:
+def _choice_error(what: str, choice: Sequence[Device], kind: DeviceKind) -> InputError:
     if not choice:
         return InputError(
             f"{what}, and no other device here has an {kind}; pulse devices lists what there is"

@@ -56,11 +56,11 @@ class StreamRequest:
     delay_frames: int = 0
 
     def only_source(self) -> "StreamRequest":
-        """The request without its output."""
+        """Return the request without its output."""
         return replace(self, target=None, channels_out=0)
 
     def only_target(self) -> "StreamRequest":
-        """The request without its input."""
+        """Return the request without its input."""
         return replace(self, source=None, channels_in=0)
 
 

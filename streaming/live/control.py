@@ -76,12 +76,12 @@ class Control:
                     return [state.snapshot() for state in instances.states]
             memory = instances.new_memory()
             self._command(cb.SAVE, memory)
-            return instances.pack(memory, self._pipeline.control_block.saved)
+            return instances.snapshots_of_memory(memory, self._pipeline.control_block.saved)
 
     def restore(self, snapshots: list[bytes]) -> None:
         """Restore every stream from its snapshot, before the next pulse. Raises InputError, PulseError."""
         with self._lock:
-            memory, pulses = self._current_instances().unpack(snapshots)
+            memory, pulses = self._current_instances().memory_of_snapshots(snapshots)
             self._load(memory, pulses, snapshots)
 
     def reset(self) -> None:

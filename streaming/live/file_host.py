@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from streaming.files.atomic import refuse_same
 from streaming.hosts.devices import DeviceKind
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live.device_call import DeviceCall
-from streaming.live.pipeline_statistics import late_frames
+from streaming.live.pipeline_statistics import added_delay_frames
 from streaming.native.control_block import IN_CALLBACK, control_at
 from streaming.sound.channels import Samples
 from streaming.sound.files import AudioReader, AudioWriter
@@ -28,8 +28,9 @@ from streaming.sound.sound import Clipping
 BLOCK_S = 0.01
 """The length of a block if none is given."""
 NOWHERE = "nowhere"
+"""The name of the output device if the sound is discarded."""
 POLL_S = 0.0001
-"""The seconds between two looks at a pipeline that is not ready yet."""
+"""The seconds between two checks of a pipeline that is not ready yet."""
 
 
 class FileHost:
@@ -43,6 +44,7 @@ class FileHost:
     pace          speed relative to real time; None: as fast as the model computes, so that it is never late, and as
                   fast as ``Live.outputs`` are taken if ``EngineConfig.records`` is set
     block_frames  block size if the run does not choose one; 10 ms if None
+    monotonic     the clock by which blocks are due, in seconds
     Raises        InputError: a file that cannot be read or written, an invalid pace
     """
 
@@ -60,6 +62,7 @@ class FileHost:
         pace: float | None = 1.0,
         block_frames: int | None = None,
         encoding: str | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         with AudioReader(source) as sound:
             self._source = Endpoint(str(source), None, sound.channels, sound.rate_hz)
@@ -78,7 +81,7 @@ class FileHost:
         self._target = replace(self._source, name=NOWHERE if target is None else str(target))
         if pace is not None and not pace > 0:
             raise InputError(f"a pace of {pace}: give a positive number, or None for no limit")
-        self.source, self.target, self.pace = source, target, pace
+        self.source, self.target, self.pace, self.monotonic = source, target, pace, monotonic
         self._block_frames = block_frames or max(round(BLOCK_S * self._source.rate_hz), 1)
 
     def choose(self, kind: DeviceKind, requested: str | int | None) -> Endpoint:
@@ -112,6 +115,7 @@ class FileStream(NotCopyable):
     def __init__(self, host: FileHost, request: StreamRequest, block_frames: int) -> None:
         self._request, self._pace, self._frames = request, host.pace, block_frames
         self._host, self._source, self._target = host, host.source, host.target
+        self._monotonic = host.monotonic
         self._call = DeviceCall(request)
         self._control = control_at(request.user_address)
         self.stops = threading.Event()
@@ -151,14 +155,14 @@ class FileStream(NotCopyable):
             with self._files:
                 self._play()
             error = self._host.problem
-        except Exception as raised:  # raised where the end is waited for
+        except Exception as raised:  # ``Live.wait`` raises it
             error = raised
         if error is not None or not self.stops.is_set():
             self._request.finished(error)
 
     def _play(self) -> None:
         played_frames = 0
-        begun_s = time.monotonic()
+        begun_s = self._monotonic()
         for number, block in enumerate(self._blocks(), 1):
             due_s = None
             if self._pace is not None:
@@ -213,13 +217,13 @@ class FileStream(NotCopyable):
             frames, rest = frames + size, rest[:0]
 
     def _end(self) -> int:
-        """The frames until the end of the file has been played, at the present delay, which may grow."""
-        return self._reader.frames + self._request.delay_frames + late_frames(self._control)
+        """Return the frames until the end of the file has been played, at the present delay, which may grow."""
+        return self._reader.frames + self._request.delay_frames + added_delay_frames(self._control)
 
     def wait_until(self, due_s: float | None) -> None:
         """Wait until a block is due; if None, until all pulses of the input have run."""
         if due_s is not None:
-            self.stops.wait(max(due_s - time.monotonic(), 0))
+            self.stops.wait(max(due_s - self._monotonic(), 0))
             return
         while not (self.stops.is_set() or self._is_ready()):
             time.sleep(POLL_S)

@@ -62,7 +62,7 @@ def route_inputs(
 def _channels(
     host: Host, title: str, names: Sequence[str], source: Endpoint, channel_of: Mapping[str, int | None]
 ) -> tuple[int, ...]:
-    """The channel of each input: as given, or in the order of the inputs. Raises InputError."""
+    """Return the channel of each input: as given, or in the order of the inputs. Raises InputError."""
     numbers = [channel for channel in channel_of.values() if channel is not None]
     if not numbers:
         there = source.channels if host.is_finite else min(source.channels, len(names))
@@ -84,7 +84,7 @@ def _channels(
 def _endpoint(
     host: Host, device: str | int | None, route: Route
 ) -> tuple[Endpoint, str | int | None, int | None]:
-    """The device of a route, as requested, and its channel. Device names that end like a channel take precedence."""
+    """Return the device and the channel of a route; a device whose name ends like a channel has precedence."""
     if not route.source:
         return host.choose("input", device), device, route.channel
     if route.channel is not None:

@@ -88,7 +88,7 @@ class Instances(NotCopyable):
         fresh = [_memory(self.program.spawn(state.constants)) for state in self.states]
         return np.concatenate(fresh)
 
-    def pack(self, memory: Array, pulses: int) -> list[bytes]:
+    def snapshots_of_memory(self, memory: Array, pulses: int) -> list[bytes]:
         """Return snapshots of the states, from their memory after this many pulses."""
         snapshots: list[bytes] = []
         for part, state in zip(self._parts(memory), self.states):
@@ -98,7 +98,7 @@ class Instances(NotCopyable):
             snapshots.append(spare.snapshot())
         return snapshots
 
-    def unpack(self, snapshots: Sequence[bytes]) -> tuple[Array, int]:
+    def memory_of_snapshots(self, snapshots: Sequence[bytes]) -> tuple[Array, int]:
         """Return the memory in snapshots, and how many pulses the states had run. Raises InputError."""
         if len(snapshots) != len(self.states):
             raise InputError(f"{len(snapshots)} snapshots for {len(self.states)} streams: give one for each")
@@ -115,8 +115,8 @@ class Instances(NotCopyable):
         return memory, counts.pop()
 
     def _parts(self, memory: Array) -> list[Array]:
-        ends = np.cumsum([each.size for each in self._memories])
-        return [memory[end - each.size : end] for end, each in zip(ends, self._memories)]
+        sizes = [state_memory.size for state_memory in self._memories]
+        return [memory[end - size : end] for end, size in zip(np.cumsum(sizes), sizes)]
 
     def outputs(self, record: Array) -> list[dict[str, Array]]:
         """Return copies of each stream's outputs, from the bytes after a record's header."""
@@ -160,14 +160,14 @@ def _memory(state: State) -> Array:
 def _pack(state: State) -> Packed:
     if isinstance(state, NativeState):
         return state.pack()
-    places = [(port.name, np.zeros(port.shape, port.dtype)) for port in state.program.outputs]
-    layout = pack((0, 0, 0), [], places, [], {})
+    outputs = [(port.name, np.zeros(port.shape, port.dtype)) for port in state.program.outputs]
+    layout = pack((0, 0, 0), [], outputs, [], {})
     empty = pack((0, 0, 0), [], [], [], {})
     return Packed(empty.call, empty.kept, (), layout.outputs, 0, layout.output_bytes)
 
 
 def live_inputs(program: Program) -> list[Port]:
-    """The sound inputs of a model, in order. Raises InputError: an input other than sound streams."""
+    """Return the sound inputs of a model, in order. Raises InputError: an input other than sound streams."""
     streaming = [port for port in program.inputs if port.streams]
     if streaming and all(port.is_sound and port.frames == program.pulse for port in streaming):
         return streaming
@@ -179,7 +179,7 @@ def live_inputs(program: Program) -> list[Port]:
 
 
 def sound_output(program: Program, source: Port, name: str | None) -> Port | None:
-    """The output to play, which is sound at the rate of the input; None if there is none. Raises InputError."""
+    """Return the output to play, which is sound at the input's rate; None if there is none. Raises InputError."""
     playable = [port for port in program.outputs if is_playable(port, source)]
     if name is None:
         return playable[0] if playable else None

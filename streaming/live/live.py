@@ -81,7 +81,7 @@ class Live(NotCopyable):
         """The settings of ``realtime`` that the system granted."""
         self._statistics = PipelineStatistics(self.pipeline)
         self.watchdog = Watchdog(self.pipeline, self.devices, self.control, reconnect, self._now_s)
-        """Knows whether the run goes on, and what ended it."""
+        """Knows whether the run continues, and the error that ended it."""
         self.worker: Worker | None = None
         """The thread that computes; None if a device or a virtual clock computes."""
         self._supervisor: threading.Thread | None = None
@@ -190,7 +190,7 @@ class Live(NotCopyable):
 
     def poll(self) -> None:
         """Check the worker and the devices. A thread calls this, unless the host has a virtual clock."""
-        self._see_worker()
+        self._check_worker()
         self.watchdog.check()
 
     def close(self) -> None:
@@ -205,7 +205,7 @@ class Live(NotCopyable):
             self.host.detach(self.pipeline)
         if self.worker is not None:
             stopped = self.worker.stop() and stopped
-            self._see_worker()
+            self._check_worker()
         self.watchdog.close()
         self.control.running = self.control.running and not stopped
         if stopped:
@@ -220,7 +220,7 @@ class Live(NotCopyable):
             except InputError as error:
                 self.watchdog.end(error)
 
-    def _see_worker(self) -> None:
+    def _check_worker(self) -> None:
         if self.worker is not None and self.worker.error is not None:
             self.watchdog.end(self.worker.error)
 
@@ -252,7 +252,7 @@ class VirtualClockHost(Host, Protocol):
     """A host with a virtual clock; it does the work that threads do for other hosts."""
 
     def now_ns(self) -> int:
-        """The time in ns."""
+        """Return the time in ns."""
         ...
 
     def attach(self, pipeline: Pipeline, look: Callable[[], None]) -> None:

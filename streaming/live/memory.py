@@ -119,8 +119,8 @@ class PipelineMemory(NotCopyable):
         control.input_count = self._inputs
         control.pulse_frames = self._pulse
         control.rate_hz = config.rate_hz
-        control.in_rate_hz = config.rate_in_hz
-        control.out_rate_hz = config.rate_out_hz
+        control.rate_in_hz = config.rate_in_hz
+        control.rate_out_hz = config.rate_out_hz
         control.pump = pump.address
         control.run_pulse = run_pulse.address
 
@@ -129,7 +129,7 @@ class PipelineMemory(NotCopyable):
             MIN_ARRIVAL_TIMES,
             power_of_two(len(self.input_ring) // max(self._config.block_frames, MIN_BLOCK_FRAMES)),
         )
-        begins_with = self._schedule.frames - self._schedule.preroll_frames
+        begins_with = self._schedule.frames - self._schedule.preroll_device_frames
         control = self.control_block
         control.in_ring = self.input_ring.ctypes.data
         control.in_ring_frames = len(self.input_ring)
@@ -173,12 +173,12 @@ class PipelineMemory(NotCopyable):
             stream.dry, stream.dry_delay_line = dry[number].ctypes.data, lines[number].ctypes.data
             stream.dry_frames = self._model_delay
         control.stream_inputs, control.instances = inputs.address, self._instances.address
-        control.filled, control.gains = self._schedule.preroll, self.gains.address
+        control.filled, control.gains = self._schedule.preroll_model_frames, self.gains.address
         control.piece_frames = resamplers.largest
         control.scratch = self._floats(resamplers.largest).ctypes.data
 
     def _channel(self, stream: int) -> int:
-        """The channels of a stream of a model with one sound input."""
+        """Return the channels of a stream of a model with one sound input."""
         channels = self._config.channels
         return stream if channels.each else MIX if channels.index is None else channels.index
 
@@ -194,15 +194,15 @@ class PipelineMemory(NotCopyable):
 
     def _set_up_drift(self) -> None:
         drift = self._keep(Drift.new())
-        drift.delay = drift.target = self._schedule.frames - self._resamplers.inside_frames
+        drift.delay = drift.target = self._schedule.frames - self._resamplers.held_frames
         self.control_block.drift = drift.address
 
 
 def ring_frames(rate_hz: int, least_frames: int) -> int:
-    """The frames of a ring that holds ``RING_S`` seconds and at least ``least_frames``: a power of two."""
+    """Return the frames of a ring that holds ``RING_S`` seconds and at least ``least_frames``: a power of two."""
     return power_of_two(max(int(RING_S * rate_hz), least_frames))
 
 
 def power_of_two(count: int) -> int:
-    """The smallest power of two that is at least ``count``."""
+    """Return the smallest power of two that is at least ``count``."""
     return 1 << (count - 1).bit_length()

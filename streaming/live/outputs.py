@@ -33,7 +33,7 @@ class Outputs:
         parts = self._take_frames([])
         for loads, group in groupby(self._pipeline.records(), lambda record: record.loads):
             records = list(group)
-            self._begin(loads, records[0].before)
+            self._begin(loads, records[0].state_pulses)
             parts = [join_frames(*pair, self._pipeline) for pair in zip(parts, self._take_frames(records))]
         return parts
 
@@ -42,10 +42,10 @@ class Outputs:
 
         Raises InputError: the model does not take this length
         """
-        before, control = self.take_ready(), self._pipeline.control_block
+        earlier, control = self.take_ready(), self._pipeline.control_block
         control.out_channels = 0  # nothing is played any more, so further output needs no space
         self._pipeline.pump()
-        parts = [join_frames(*pair, self._pipeline) for pair in zip(before, self.take_ready())]
+        parts = [join_frames(*pair, self._pipeline) for pair in zip(earlier, self.take_ready())]
         self._begin(control.loads, control.loaded + control.pulses)
         filled, instances = control.filled, self._pipeline.instances
         ends: list[dict[str, Array]] = []
@@ -63,11 +63,11 @@ class Outputs:
             ends.append({**join_frames(parts[number], ready, self._pipeline), **output_trim.final_outputs()})
         return ends
 
-    def _begin(self, loads: int, before: int) -> None:
-        """Start over if states were loaded since; ``before`` is the number of pulses that their streams had run."""
+    def _begin(self, loads: int, state_pulses: int) -> None:
+        """Start over if states have been loaded; they have run ``state_pulses``."""
         if loads != self._loads:
             self._loads = loads
-            self._output_trims = self._new(before)
+            self._output_trims = self._new(state_pulses)
 
     def _new(self, pulses: int) -> list[OutputTrim]:
         trims = [OutputTrim(self._pipeline.program) for _ in range(self._pipeline.streams)]
@@ -83,8 +83,8 @@ class Outputs:
 
 
 def join_frames(
-    first: Mapping[str, Array], then: Mapping[str, Array], pipeline: Pipeline
+    first: Mapping[str, Array], second: Mapping[str, Array], pipeline: Pipeline
 ) -> dict[str, Array]:
     """Concatenate the frames of each output."""
     axes = {port.name: port.axis or 0 for port in pipeline.program.outputs}
-    return {name: np.concatenate([first[name], then[name]], axes[name]) for name in first}
+    return {name: np.concatenate([first[name], second[name]], axes[name]) for name in first}

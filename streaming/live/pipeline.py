@@ -24,16 +24,16 @@ from streaming.native.pulse_loop import call_pipeline, next_pulse, pump, run_pul
 class PulseRecord:
     """The outputs of one pulse: its number, when its last sample arrived, and when they were ready (monotonic ns).
 
-    loads    how many times states had been loaded
-    before   pulses that the loaded states had run, plus those since then
-    outputs  the outputs of each stream by name, frames of the model's delay included
+    loads         how many times states had been loaded
+    state_pulses  pulses that the loaded states had run, plus those since then
+    outputs       the outputs of each stream by name, frames of the model's delay included
     """
 
     pulse: int
     arrived_ns: int
     ready_ns: int
     loads: int
-    before: int
+    state_pulses: int
     outputs: list[dict[str, Array]]
 
 
@@ -154,8 +154,8 @@ class Pipeline(NotCopyable):
     @property
     def delay_s(self) -> float:
         """The time in seconds between a sample's arrival and its playback, the device's own latency excluded."""
-        lead, rate = self.schedule.preroll, self.stream_config.rate_hz
-        waited = self.schedule.frames - self.schedule.preroll_frames
+        lead, rate = self.schedule.preroll_model_frames, self.stream_config.rate_hz
+        waited = self.schedule.frames - self.schedule.preroll_device_frames
         return waited / self.stream_config.rate_out_hz + (lead + self.model_delay) / rate
 
     @property
@@ -168,11 +168,11 @@ class Pipeline(NotCopyable):
         if self.native:
             call_pipeline.call(pump.address, self.address)
             return
-        there = True
-        while there:
+        has_pulse = True
+        while has_pulse:
             with self.turn:
-                there = self.take_pulse()
-                if there:
+                has_pulse = self.take_pulse()
+                if has_pulse:
                     self.run_pulse()
 
     def take_pulse(self) -> bool:
@@ -199,7 +199,9 @@ class Pipeline(NotCopyable):
             head = header_at(row.ctypes.data)
             outputs = self.instances.outputs(row[RECORD_HEADER_BYTES:])
             records.append(
-                PulseRecord(head.pulse, head.arrived_ns, head.ready_ns, head.loads, head.before, outputs)
+                PulseRecord(
+                    head.pulse, head.arrived_ns, head.ready_ns, head.loads, head.state_pulses, outputs
+                )
             )
         positions.store(self.control_block, "records_read", last)
         return records

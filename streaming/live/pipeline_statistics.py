@@ -3,7 +3,7 @@
 import time
 
 from streaming.live.pipeline import Pipeline
-from streaming.live.taps import Tap
+from streaming.live.ring_reader import RingReader
 from streaming.native.control_block import WAIT, ControlBlock
 from streaming.native.histogram import Histogram, latency_of
 from streaming.stats.latency import Latency
@@ -19,14 +19,14 @@ class PipelineStatistics:
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._started_s = self._now_s()
-        self._captured = Tap(pipeline.memory.input_ring, pipeline.control_block, "in_written")
-        self._played = Tap(pipeline.memory.played_ring, pipeline.control_block, "frames_out")
-        self._before = self._started_s, 0
+        self._captured = RingReader(pipeline.memory.input_ring, pipeline.control_block, "in_written")
+        self._played = RingReader(pipeline.memory.played_ring, pipeline.control_block, "frames_out")
+        self._last_read = self._started_s, 0
 
     def begin(self) -> None:
         """Start counting seconds; called when the devices are open."""
         self._started_s = self._now_s()
-        self._before = self._started_s, self._pipeline.control_block.compute_ns
+        self._last_read = self._started_s, self._pipeline.control_block.compute_ns
 
     def read(
         self, delay: DelayBreakdown, stalls: int = 0, reopened: int = 0, notes: tuple[str, ...] = ()
@@ -34,9 +34,9 @@ class PipelineStatistics:
         """Return the present statistics of the pipeline."""
         pipeline, times, now_s = self._pipeline, self._pipeline.memory.histograms, self._now_s()
         computed = pipeline.control_block.compute_ns
-        since_s, computed_before = self._before
+        since_s, computed_before = self._last_read
         elapsed_s = now_s - since_s
-        self._before = now_s, computed
+        self._last_read = now_s, computed
         missed = pipeline.control_block.missed
         return LiveStatistics(
             elapsed_s=now_s - self._started_s,
@@ -46,8 +46,8 @@ class PipelineStatistics:
             total=latency_of(times.total, pipeline.deadline_s, missed),
             waiting=latency_of(times.waiting),
             compute=latency_of(times.compute),
-            callback=_both(times.callbacks),
-            interval=_both(times.intervals),
+            callback=_merge_sides(times.callbacks),
+            interval=_merge_sides(times.intervals),
             levels_in=self._captured.peaks(),
             levels_out=self._played.peaks() if pipeline.stream_config.channels_out else (),
             load=(computed - computed_before) / 1e9 / elapsed_s if elapsed_s > 0 else 0.0,
@@ -83,22 +83,22 @@ class PipelineStatistics:
 
 
 def delay_of(pipeline: Pipeline, device_in_s: float, device_out_s: float) -> DelayBreakdown:
-    """The end-to-end latency, the pipeline's part counted in frames."""
+    """Return the end-to-end latency, the pipeline's part counted in frames."""
     schedule, rate = pipeline.schedule, pipeline.stream_config.rate_out_hz
-    late = late_frames(pipeline.control_block)
+    added_frames = added_delay_frames(pipeline.control_block)
     return DelayBreakdown(
         device_in_s=device_in_s,
         reblocking_s=schedule.reblocking / rate,
         resampling_s=schedule.resampling / rate,
-        headroom_s=(schedule.headroom + late) / rate if pipeline.stream_config.channels_out else 0.0,
+        headroom_s=(schedule.headroom + added_frames) / rate if pipeline.stream_config.channels_out else 0.0,
         model_s=pipeline.model_delay / pipeline.stream_config.rate_hz,
         device_out_s=device_out_s,
-        frames=pipeline.delay_frames + late,
+        frames=pipeline.delay_frames + added_frames,
     )
 
 
-def late_frames(control: ControlBlock) -> int:
-    """The frames of delay added permanently since the start.
+def added_delay_frames(control: ControlBlock) -> int:
+    """Return the frames of delay added permanently since the start.
 
     Delay is added if blocks of unknown size turn out longer than it allows for, or if output is late and the policy
     is ``wait``.
@@ -106,12 +106,12 @@ def late_frames(control: ControlBlock) -> int:
     growth_frames = control.delay_growth_frames
     if control.policy != WAIT:
         return growth_frames
-    lost_frames = control.frames_lost * control.out_rate_hz // control.in_rate_hz
+    lost_frames = control.frames_lost * control.rate_out_hz // control.rate_in_hz
     return growth_frames + control.frames_silent - lost_frames - control.frames_before_restart
 
 
 def measured_latency_s(pipeline: Pipeline) -> tuple[float, float] | None:
-    """The input and output latency in seconds that the device reported in its last callback; None if none."""
+    """Return the input and output latency in seconds that the device reported in its last callback; None if none."""
     control = pipeline.control_block
     captured_ago_s = control.input_side.input_age_s
     plays = control.output_side if pipeline.stream_config.two_clocks else control.input_side
@@ -121,7 +121,7 @@ def measured_latency_s(pipeline: Pipeline) -> tuple[float, float] | None:
     return captured_ago_s, played_in_s if pipeline.stream_config.channels_out else 0.0
 
 
-def _both(histograms: tuple[Histogram, ...]) -> Latency:
+def _merge_sides(histograms: tuple[Histogram, ...]) -> Latency:
     first, second = (latency_of(histogram) for histogram in histograms)
     first.merge(second)
     return first

@@ -132,8 +132,8 @@ class PlannedDevices:
             [request.only_target(), request.only_source()] if self.stream_config.two_clocks else [request]
         )
         try:
-            for each in requests:
-                self._open.append(self._host.open(each))
+            for request in requests:
+                self._open.append(self._host.open(request))
             for stream in self._open:
                 stream.start()
         except BaseException:
@@ -162,7 +162,7 @@ class PlannedDevices:
 
 
 def _channels_in(channels: Channels, source: Endpoint) -> int:
-    """The number of channels to open for a choice. Raises InputError."""
+    """Return the number of channels to open for a choice. Raises InputError."""
     if channels.index is None:
         return min(source.channels, MAX_DEVICE_CHANNELS)
     channels.streams(source.channels)

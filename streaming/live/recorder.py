@@ -9,7 +9,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
 from streaming.live.pipeline import Pipeline
-from streaming.live.taps import Tap
+from streaming.live.ring_reader import RingReader
 from streaming.sound.files import AudioWriter
 
 PERIOD_S = 0.1
@@ -25,8 +25,8 @@ class Recorder(NotCopyable):
     Raises           InputError: a file that cannot be written, or output of a run that plays nothing
 
     Both files begin with the same block of the device, unless input and output have clocks of their own.
-    If the disk stalls for longer than the rings last, the pipeline goes on: ``frames_lost`` counts the lost frames,
-    which are silent in the files. A file that cannot be written ends there and is kept, and the other one goes on.
+    If the disk stalls for longer than the rings last, the pipeline continues: ``frames_lost`` counts the lost frames,
+    which are silent in the files. A file that cannot be written ends there and is kept, and the other one continues.
     """
 
     why_not = "it has open files and a thread; make another one"
@@ -36,7 +36,7 @@ class Recorder(NotCopyable):
     ) -> None:
         config, control = pipeline.stream_config, pipeline.control_block
         first = control.in_written
-        beside = None if config.two_clocks else first + control.frames_lost
+        first_played = None if config.two_clocks else first + control.frames_lost
         if output is not None and not config.channels_out:
             raise InputError(f"{output}: there is no output to record: the run plays nothing")
         self._tracks: list[_Track] = []
@@ -46,14 +46,16 @@ class Recorder(NotCopyable):
                     AudioWriter(input, config.rate_in_hz, config.channels_in, "FLOAT")
                 )
                 self._tracks.append(
-                    _Track(Tap(pipeline.memory.input_ring, control, "in_written", first), writer)
+                    _Track(RingReader(pipeline.memory.input_ring, control, "in_written", first), writer)
                 )
             if output is not None:
                 writer = opened.enter_context(
                     AudioWriter(output, config.rate_out_hz, config.channels_out, "FLOAT")
                 )
                 self._tracks.append(
-                    _Track(Tap(pipeline.memory.played_ring, control, "frames_out", beside), writer)
+                    _Track(
+                        RingReader(pipeline.memory.played_ring, control, "frames_out", first_played), writer
+                    )
                 )
             opened.pop_all()  # ``close`` closes each of them separately
         self._stops = threading.Event()
@@ -67,7 +69,7 @@ class Recorder(NotCopyable):
     @property
     def frames_lost(self) -> int:
         """The number of frames that are silent in the files because they could not be written in time."""
-        return sum(track.tap.lost for track in self._tracks)
+        return sum(track.reader.lost for track in self._tracks)
 
     @property
     def problems(self) -> tuple[InputError, ...]:
@@ -75,7 +77,7 @@ class Recorder(NotCopyable):
         return tuple(track.problem for track in self._tracks if track.problem is not None)
 
     def write(self) -> None:
-        """Write what has come since the last time."""
+        """Write the frames since the last call."""
         for track in self._tracks:
             track.write()
 
@@ -115,18 +117,18 @@ class _Track:
     problem  the first error; nothing is written after it
     """
 
-    def __init__(self, tap: Tap, writer: AudioWriter) -> None:
-        self.tap = tap
+    def __init__(self, reader: RingReader, writer: AudioWriter) -> None:
+        self.reader = reader
         self.problem: InputError | None = None
         self._writer = writer
 
     def write(self) -> None:
-        """Write what has come since the last time."""
-        lost = self.tap.lost
-        frames = self.tap.read()
-        if self.problem is None and (len(frames) or self.tap.lost > lost):
+        """Write the frames since the last call."""
+        lost = self.reader.lost
+        frames = self.reader.read()
+        if self.problem is None and (len(frames) or self.reader.lost > lost):
             try:
-                self._writer.write(np.zeros((self.tap.lost - lost, frames.shape[1]), np.float32))
+                self._writer.write(np.zeros((self.reader.lost - lost, frames.shape[1]), np.float32))
                 self._writer.write(frames)
             except InputError as error:
                 self.problem = error

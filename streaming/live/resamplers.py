@@ -27,17 +27,19 @@ class Resamplers:
         self._pulse_frames = pulse_frames
         self.largest = max(MAX_RESAMPLED_FRAMES, pulse_frames)
 
-        def each(rate_in_hz: int, rate_out_hz: int, count: int) -> list[NativeResampler]:
+        def new_resamplers(rate_in_hz: int, rate_out_hz: int, count: int) -> list[NativeResampler]:
             return [NativeResampler(rate_in_hz, rate_out_hz, quality, self.largest) for _ in range(count)]
 
         differs = config.two_clocks or config.rate_out_hz != config.rate_hz
         self.inward = (
-            each(config.rate_in_hz, config.rate_hz, streams * inputs)
+            new_resamplers(config.rate_in_hz, config.rate_hz, streams * inputs)
             if config.rate_in_hz != config.rate_hz
             else []
         )
         self.outward = (
-            each(config.rate_hz, config.rate_out_hz, streams) if config.channels_out and differs else []
+            new_resamplers(config.rate_hz, config.rate_out_hz, streams)
+            if config.channels_out and differs
+            else []
         )
 
     @property
@@ -55,13 +57,13 @@ class Resamplers:
         )
 
     @property
-    def inside_frames(self) -> float:
+    def held_frames(self) -> float:
         """The frames at the output rate that resamplers hold after a pulse, on average, as they make whole frames."""
-        config, inside = self._config, 0.0
+        config, held = self._config, 0.0
         for resampler in self.inward[:1]:
             step = Fraction(resampler.rate_in_hz, resampler.rate_out_hz)
-            more = resampler.delay_frames + 1 - step - (1 - Fraction(1, step.denominator)) / 2
-            inside += float(more) * config.rate_out_hz / config.rate_in_hz
+            frames = resampler.delay_frames + 1 - step - (1 - Fraction(1, step.denominator)) / 2
+            held += float(frames) * config.rate_out_hz / config.rate_in_hz
         for resampler in self.outward[:1]:
-            inside += resampler.delay_frames * config.rate_out_hz / config.rate_hz - 0.5
-        return inside
+            held += resampler.delay_frames * config.rate_out_hz / config.rate_hz - 0.5
+        return held

@@ -10,7 +10,7 @@ from pulse.support.record import record
 
 HEADROOM_S = 0.005
 """The default time in seconds that a worker may take to respond, rounded up to whole blocks."""
-MAX_PERIOD = 1 << 22
+MAX_PERIOD_STEPS = 1 << 22
 """The most steps until blocks and pulses of different rates align; beyond it, an upper bound of the delay is used."""
 
 
@@ -25,16 +25,16 @@ class Schedule:
                 P - gcd(P, B), or P - 1 if B is unknown
     resampling  the look-ahead of both resamplers' filters
     headroom    the time that the worker may take to respond
-    preroll     frames of silence to feed the model first, at its rate: they align the ends of its pulses with
-                the first resampler's blocks, which saves up to a pulse; part of ``resampling``
+    preroll_model_frames   silence to feed the model first, in frames of the model: it aligns the ends of the pulses
+                           with the first resampler's blocks, which saves up to a pulse; part of ``resampling``
+    preroll_device_frames  the same in frames of the device
     """
 
     reblocking: int
     resampling: int
     headroom: int
-    preroll: int = 0
-    preroll_frames: int = 0
-    """``preroll`` in frames of the device."""
+    preroll_model_frames: int = 0
+    preroll_device_frames: int = 0
 
     @property
     def frames(self) -> int:
@@ -62,7 +62,12 @@ class Timing:
     ahead_out: int = 0
 
     def schedule(self, headroom_s: float | None, worker: bool, two_clocks: bool = False) -> Schedule:
-        """The least delay that works. ``headroom_s`` is for a worker (default if None). Two clocks cost two blocks."""
+        """Return the least delay that works.
+
+        headroom_s  the time that a worker may take to respond; None: the default
+        worker      whether a worker runs the model, and not the callback
+        two_clocks  whether input and output have their own clocks, which costs two blocks
+        """
         headroom = self._headroom(headroom_s) if worker else 0
         if two_clocks:
             headroom += 2 * (self.block_frames or self.in_device_frames(self.pulse_frames))
@@ -85,7 +90,7 @@ class Timing:
         return max(-(-frames // block), 1) * block
 
     def _longest_wait(self, ahead_in: int, ahead_out: int, preroll: int) -> int:
-        """The most output frames by which the device is ahead of the model, over all blocks, with this pre-roll.
+        """Return the most output frames by which the device is ahead of the model, over all blocks, with this pre-roll.
 
         The pattern of steps is periodic, so one period is enough.
         """
@@ -94,9 +99,9 @@ class Timing:
             return pulse - gcd(pulse, max(self.block_frames, 1))
         period = lcm(in_hz * pulse // gcd(in_hz * pulse, hz), in_hz // gcd(in_hz, out_hz))
         step = gcd(max(self.block_frames, 1), period)
-        if period // step > MAX_PERIOD:
-            behind = Fraction(ahead_in, in_hz) + Fraction(pulse - 1 + ahead_out - preroll, hz)
-            return floor(1 + behind * out_hz) + self.in_device_frames(preroll)
+        if period // step > MAX_PERIOD_STEPS:
+            wait_s = Fraction(ahead_in, in_hz) + Fraction(pulse - 1 + ahead_out - preroll, hz)
+            return floor(1 + wait_s * out_hz) + self.in_device_frames(preroll)
         in_frames = np.arange(0, period, step, dtype=np.int64)
         model_frames = _count_resampled(in_frames, in_hz, hz, ahead_in) + preroll
         output_frames = _count_resampled(model_frames // pulse * pulse, hz, out_hz, ahead_out)
@@ -105,5 +110,5 @@ class Timing:
 
 
 def _count_resampled(frames: NDArray[np.int64], rate_in: int, rate_out: int, ahead: int) -> NDArray[np.int64]:
-    """The number of frames that a resampler has made from ``frames``: frame k is at time k / rate_out."""
+    """Return how many frames a resampler has made from ``frames``; its frame k is at time k / rate_out."""
     return -(-(frames - ahead) * rate_out // rate_in)

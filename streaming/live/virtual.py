@@ -84,7 +84,7 @@ class VirtualHost:
         due_ns = source.due_ns(len(captured)) + self._late_ns(source, late_s)
         pieces = [self._silence(), *self._play_until(due_ns)]
         self._pass(due_ns)
-        source.pass_by(len(captured))
+        source.count_block(len(captured))
         if source.calls:
             played = self._call(source, captured, flags)
             pieces += [played] if source.request.channels_out else []
@@ -106,7 +106,7 @@ class VirtualHost:
         self._source().finish()
 
     def now_ns(self) -> int:
-        """The time of the virtual clock in ns."""
+        """Return the time of the virtual clock in ns."""
         return self._ns
 
     def set_ns(self, ns: int) -> None:
@@ -150,7 +150,7 @@ class VirtualHost:
         self.streams = (*self.streams, stream)
         if request.channels_in:
             self._last = stream
-        self._channels_out = sum(each.request.channels_out for each in self.streams)
+        self._channels_out = sum(other.request.channels_out for other in self.streams)
         self.set_ns(self._ns)
         return stream
 
@@ -170,7 +170,7 @@ class VirtualHost:
         return self.devices[endpoint.index]
 
     def _list(self) -> list[Device]:
-        """The devices that are present; the first of each kind is the default."""
+        """Return the devices that are present; the first of each kind is the default."""
         there = [(number, device) for number, device in enumerate(self.devices) if device.present]
         first_input = next((number for number, device in there if device.inputs), None)
         plays = next((number for number, device in there if device.outputs), None)
@@ -193,7 +193,7 @@ class VirtualHost:
         ]
 
     def _source(self) -> VirtualStream:
-        """The input stream. If it is closed, it still has the duration of a block."""
+        """Return the input stream. If it is closed, it still has the duration of a block."""
         if self._last is None:
             raise InputError("no virtual device is open: begin a live run on this host")
         return self._last
@@ -224,16 +224,16 @@ class VirtualHost:
                 return
             target, frames = targets[0], targets[0].request.block_frames
             self._pass(target.due_ns(frames) + self._late_ns(target, 0.0))
-            target.pass_by(frames)
+            target.count_block(frames)
             if target.calls:
                 yield self._call(target, frames, 0)
 
     def _call(self, stream: VirtualStream, captured: Samples | int, flags: int) -> Samples:
         if self._worker is not None:
-            self._worker.before_callback()
+            self._worker.prepare_callback()
         played = stream.call(captured, flags)
         if self._worker is not None:
-            self._worker.after_callback()
+            self._worker.finish_callback()
         return played
 
     def _pass(self, until_ns: int) -> None:

@@ -93,11 +93,11 @@ class VirtualStream(NotCopyable):
         return self._running and self.device.present and not self.device.stalled
 
     def due_ns(self, frames: int) -> int:
-        """The time at which the next block of this many frames is full."""
+        """Return the time at which the next block of this many frames is full."""
         rate_hz = self.request.rate_hz * (1 + self.device.clock_ppm / 1e6)
         return self._begun_ns + round((self._frames + frames) * SECOND / rate_hz)
 
-    def pass_by(self, frames: int) -> None:
+    def count_block(self, frames: int) -> None:
         """Count a block of this many frames as full."""
         self._frames += frames
 

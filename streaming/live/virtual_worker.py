@@ -16,7 +16,7 @@ class VirtualClock(Protocol):
     compute_s: float
 
     def now_ns(self) -> int:
-        """The time in ns."""
+        """Return the time in ns."""
         ...
 
     def set_ns(self, ns: int) -> None: ...
@@ -44,18 +44,18 @@ class VirtualWorker(NotCopyable):
         if self.due_ns is not None:
             self.due_ns = self.due_ns + ns if self._in_flight else max(self.due_ns, self._free_ns)
 
-    def before_callback(self) -> None:
+    def prepare_callback(self) -> None:
         """Prepare for a callback: if the callback computes, it takes ``clock.compute_s``."""
         slow = self._clock.compute_s > 0 or self._free_ns > self._clock.now_ns()
         self._pipeline.control_block.pump = self._slow_address if slow else pump.address
 
-    def after_callback(self) -> None:
+    def finish_callback(self) -> None:
         """Look for a block after a callback."""
         if self._pipeline.engine_config.engine == "worker" and self.due_ns is None:
             self.due_ns = max(self._clock.now_ns(), self._free_ns)
 
     def step(self) -> None:
-        """At ``due_ns``: finish the pulse under way and start the next."""
+        """Finish the pulse in flight and start the next; called at ``due_ns``."""
         if self._in_flight:
             self._in_flight = False
             self._pipeline.run_pulse()
@@ -70,7 +70,7 @@ class VirtualWorker(NotCopyable):
             self.due_ns = None
 
     def _pump(self, address: int) -> None:
-        """The pump for a callback that computes."""
+        """Run all complete pulses for a callback that computes."""
         self._clock.set_ns(max(self._free_ns, self._clock.now_ns()))
         while self._pipeline.take_pulse():
             self._clock.set_ns(self._clock.now_ns() + round(self._clock.compute_s * 1e9))

@@ -26,7 +26,7 @@ MAX_EVENTS = 100
 
 
 def stall_s(block_frames: int, rate_hz: int) -> float:
-    """The seconds without a callback, at least three blocks, after which a device counts as disconnected."""
+    """Return the seconds without a callback, at least three blocks, after which a device counts as disconnected."""
     return max(STALL_TIMEOUT_S, 3 * block_frames / rate_hz)
 
 
@@ -114,14 +114,14 @@ class Watchdog:
         elif self._device_lost:
             self._reopen()
         else:
-            self._look_at_device()
+            self._check_device()
 
     def end(self, error: Exception | None) -> None:
         """End the run."""
         self.error = self.error or error
         self._ended.set()
 
-    def _look_at_device(self) -> None:
+    def _check_device(self) -> None:
         callbacks, now_s = self._activity(), self._now_s()
         if all(new != old for new, old in zip(callbacks, self._callbacks)):
             self._callbacks, self._seen_s, self._called = callbacks, now_s, True
@@ -129,11 +129,11 @@ class Watchdog:
             if self._finished:
                 self.end(self._failure)
         elif self._finished:
-            self._lose("ended by itself")
+            self._handle_loss("ended by itself")
         elif now_s - self._seen_s >= self.limit_s:
-            self._lose(f"has not called for {now_s - self._seen_s:.1f} s")
+            self._handle_loss(f"has not called for {now_s - self._seen_s:.1f} s")
 
-    def _lose(self, what: str) -> None:
+    def _handle_loss(self, what: str) -> None:
         """Handle the loss of a device: end the run, or try to reopen the device."""
         self.stalls += 1
         self._note(f"the device {what}")

@@ -25,13 +25,13 @@ from streaming.native.histogram import histogram_at, record
 
 
 @device
-def apart(first: float, then: float) -> float:
+def seconds_between(first: float, second: float) -> float:
     """Return the seconds from one time to a later one; 0 if one of them is unknown."""
-    return then - first if 0 < first <= then else 0.0
+    return second - first if 0 < first <= second else 0.0
 
 
 @device
-def note(side: Side, now: int, time_address: int, flags: int) -> None:
+def note_callback(side: Side, now: int, time_address: int, flags: int) -> None:
     """Record the time of a callback and the flags that the device reports."""
     if side.last_ns > 0:
         gap = now - side.last_ns
@@ -44,8 +44,8 @@ def note(side: Side, now: int, time_address: int, flags: int) -> None:
     side.output_overflows += (flags & OUTPUT_OVERFLOW) // OUTPUT_OVERFLOW
     if time_address != 0:
         times = times_at(time_address)
-        side.input_age_s = apart(times.captured_s, times.now_s)
-        side.played_in_s = apart(times.now_s, times.played_s)
+        side.input_age_s = seconds_between(times.captured_s, times.now_s)
+        side.played_in_s = seconds_between(times.now_s, times.played_s)
 
 
 @callback("pipeline.callback", SIGNATURE)
@@ -55,7 +55,7 @@ def stream_callback(source, target, frames, time, flags, user):
     entered = now_ns(control)
     captures, plays = address_of(source) != 0, address_of(target) != 0
     side = control.input_side if captures else control.output_side
-    note(side, entered, address_of(time), np.int64(flags))
+    note_callback(side, entered, address_of(time), np.int64(flags))
     count = np.int64(frames)
     if captures:
         capture(control, floats_at(address_of(source)), count, entered)

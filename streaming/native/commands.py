@@ -9,25 +9,25 @@ from pulse.jit.language.raw import fill_bytes, move_bytes
 from pulse.jit.registry import device
 from streaming.native import control_block as cb
 from streaming.native.control_block import ControlBlock, control_at, instances_at
-from streaming.native.device_side import FLOAT, delay_from_underruns
+from streaming.native.device_side import FLOAT_BYTES, delay_from_underruns
 from streaming.native.drift import drift_at
 
 
 @device
 def restart(control: ControlBlock) -> None:
-    """Prepare to reopen a device: its output shall have the same delay as at the start.
+    """Prepare to reopen a device, so that its output has the same delay as at the start.
 
-    If input and output stopped at the same block, it has. Otherwise the output ring is cut, or filled with silence, and
-    no underrun remains to be compensated.
+    With one clock, the delay is unchanged. Otherwise the output ring is cut or filled with silence, and no underrun
+    remains to be compensated.
     """
     control.anchor = control.frames_in
-    control.anchor_place = control.in_written
+    control.anchor_position = control.in_written
     control.input_side.last_ns = control.input_side.block_time_ns = 0
     control.output_side.last_ns = control.output_side.block_time_ns = 0
     if control.drift == 0:
         return
-    drift, rate = drift_at(control.drift), control.out_rate_hz
-    waiting = (control.in_written - control.in_read) * rate / control.in_rate_hz
+    drift, rate = drift_at(control.drift), control.rate_out_hz
+    waiting = (control.in_written - control.in_read) * rate / control.rate_in_hz
     waiting += control.filled * rate / control.rate_hz
     surplus = (
         control.out_written
@@ -39,8 +39,8 @@ def restart(control: ControlBlock) -> None:
         control.out_read += surplus
     ring, channels = control.out_ring, control.out_channels
     for _ in range(-surplus):
-        place = control.out_written & (control.out_ring_frames - 1)
-        fill_bytes(bytes_at(ring + place * channels * FLOAT), 0, channels * FLOAT)
+        index = control.out_written & (control.out_ring_frames - 1)
+        fill_bytes(bytes_at(ring + index * channels * FLOAT_BYTES), 0, channels * FLOAT_BYTES)
         control.out_written += 1
         control.initial_frames += 1
     control.frames_before_restart += delay_from_underruns(control)
@@ -77,11 +77,11 @@ def apply(control: ControlBlock) -> None:
 
 
 @entry("pipeline.command", 4)
-def give_command(address, command, first, second):
+def give_command(address, command, memory, number):
     """Give a command to ``apply``; ``command`` is NONE again when it is done."""
     control = control_at(address)
-    control.argument_memory = first
-    control.argument_number = second
+    control.argument_memory = memory
+    control.argument_number = number
     store(control, "command", command)
     if control.wake >= 0:
         set_event(control.wake)

@@ -58,8 +58,8 @@ class ControlBlock(Struct):
     record_bytes: int
     piece_frames: int  # device frames that are processed at a time
     scratch: int  # address of float32 [piece_frames]
-    in_rate_hz: int
-    out_rate_hz: int
+    rate_in_hz: int
+    rate_out_hz: int
     drift: int  # address of the ``drift.Drift``; 0: one clock
     total_times: int  # histograms
     waiting_times: int
@@ -110,14 +110,14 @@ class ControlBlock(Struct):
     expected_ns: int  # expected time of a pulse: the shorter of the last two; halved when one is dropped
     faults: int  # values for which a node of the played model had no result
 
-    # Player. Until more than ``anchor`` frames have arrived, which go to the ring of input from ``anchor_place`` on, it
-    # plays silence and counts nothing. The worker writes here at a restart, when no device is open.
+    # Player. It plays silence and counts nothing until more than ``anchor`` frames have arrived; they go to the ring of
+    # input from ``anchor_position`` on. The worker writes here at a restart, when no device is open.
     out_read: int = starts_line()
     frames_out: int
     frames_silent: int
     frames_skipped: int
     anchor: int
-    anchor_place: int
+    anchor_position: int
     frames_before_restart: int  # delay from underruns that the last restart of a device removed
     frames_cut: int  # frames that were skipped so that the output has the agreed delay
     longest_block: int  # frames
@@ -142,7 +142,7 @@ class StreamInput(Struct):
     dry: int
     dry_delay_line: int
     dry_frames: int
-    dry_place: int
+    dry_index: int
 
 
 class Instance(Struct):
@@ -155,7 +155,7 @@ class Instance(Struct):
     delay_left: int  # remaining frames of the model's delay
     delay_line: int  # address of float32 [delay_line_frames], which equalises the delays of programs
     delay_line_frames: int
-    delay_line_place: int
+    delay_line_index: int
     memory: int
     memory_bytes: int
     ran: int  # pulses that the state has run
@@ -188,7 +188,7 @@ class RecordHeader(Struct):
     arrived_ns: int
     ready_ns: int
     loads: int
-    before: int  # pulses of the states when loaded, and since then
+    state_pulses: int  # pulses of the states when loaded, and since then
 
 
 RECORD_HEADER_BYTES = align(bytes_of(RecordHeader))

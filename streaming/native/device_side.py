@@ -12,7 +12,8 @@ from pulse.jit.rows.pointer import Pointer
 from streaming.native.control_block import WAIT, ControlBlock, Side, marks_at
 from streaming.native.primitives import monotonic_ns
 
-FLOAT = 4
+FLOAT_BYTES = 4
+"""The size of a sample."""
 MAX_EXTRAPOLATION_NS = 500_000_000
 """The time after its last block during which the position of a device is extrapolated."""
 
@@ -24,38 +25,38 @@ def now_ns(control: ControlBlock) -> int:
 
 
 @device
-def into_ring(ring: int, capacity: int, at: int, source: Pointer, frames: int, channels: int) -> None:
-    """Write f32 frames to a ring, from position ``at`` on."""
-    size, place = channels * FLOAT, at & (capacity - 1)
-    first = min(frames, capacity - place)
-    move_bytes(bytes_at(ring + place * size), as_u8(source), first * size)
+def write_ring(ring: int, capacity: int, position: int, source: Pointer, frames: int, channels: int) -> None:
+    """Write f32 frames to a ring, from a position on."""
+    size, index = channels * FLOAT_BYTES, position & (capacity - 1)
+    first = min(frames, capacity - index)
+    move_bytes(bytes_at(ring + index * size), as_u8(source), first * size)
     move_bytes(bytes_at(ring), as_u8(source + first * channels), (frames - first) * size)
 
 
 @device
-def from_ring(target: Pointer, ring: int, capacity: int, at: int, frames: int, channels: int) -> None:
-    """Read f32 frames from a ring, from position ``at`` on."""
-    size, place = channels * FLOAT, at & (capacity - 1)
-    first = min(frames, capacity - place)
-    move_bytes(as_u8(target), bytes_at(ring + place * size), first * size)
+def read_ring(target: Pointer, ring: int, capacity: int, position: int, frames: int, channels: int) -> None:
+    """Read f32 frames from a ring, from a position on."""
+    size, index = channels * FLOAT_BYTES, position & (capacity - 1)
+    first = min(frames, capacity - index)
+    move_bytes(as_u8(target), bytes_at(ring + index * size), first * size)
     move_bytes(as_u8(target + first * channels), bytes_at(ring), (frames - first) * size)
 
 
 @device
-def store_position(side: Side, place: int, now: int) -> None:
-    """Record the place and time of a block; ``position`` never reads one without the other."""
+def store_position(side: Side, position: int, now: int) -> None:
+    """Record the position and time of a block; ``current_position`` never reads one without the other."""
     store(side, "block_time_ns", 0)
-    store(side, "block_position", place)
+    store(side, "block_position", position)
     store(side, "block_time_ns", now)
 
 
 @device
-def position(side: Side, now: int, rate: int) -> float:
+def current_position(side: Side, now: int, rate: int) -> float:
     """Estimate the position of a device now, as if it processed single frames; negative if unknown."""
-    at, place = load(side, "block_time_ns"), load(side, "block_position")
-    if at == 0 or load(side, "block_time_ns") != at or now - at > MAX_EXTRAPOLATION_NS:
+    block_ns, position = load(side, "block_time_ns"), load(side, "block_position")
+    if block_ns == 0 or load(side, "block_time_ns") != block_ns or now - block_ns > MAX_EXTRAPOLATION_NS:
         return -1.0
-    return place + max(now - at, 0) * 1e-9 * rate
+    return position + max(now - block_ns, 0) * 1e-9 * rate
 
 
 @device
@@ -66,15 +67,15 @@ def capture(control: ControlBlock, source: Pointer, frames: int, at_ns: int) -> 
         store(control, "frames_lost", control.frames_lost + frames)
         store(control, "frames_in", control.frames_in + frames)
         return
-    into_ring(control.in_ring, capacity, written, source, frames, control.in_channels)
+    write_ring(control.in_ring, capacity, written, source, frames, control.in_channels)
     store_position(control.input_side, written, at_ns)
     # after the position: ``play`` of another device reads both
     store(control, "frames_in", control.frames_in + frames)
-    mark = control.marks_written
-    if mark - load(control, "marks_read") < control.mark_count:
-        here = marks_at(control.marks)[mark & (control.mark_count - 1)]
-        here.frames, here.at_ns = written + frames, at_ns
-        store(control, "marks_written", mark + 1)
+    index = control.marks_written
+    if index - load(control, "marks_read") < control.mark_count:
+        mark = marks_at(control.marks)[index & (control.mark_count - 1)]
+        mark.frames, mark.at_ns = written + frames, at_ns
+        store(control, "marks_written", index + 1)
     store(control, "in_written", written + frames)
 
 
@@ -86,8 +87,8 @@ def delay_from_underruns(control: ControlBlock) -> int:
     the output.
     """
     lost = load(control, "frames_lost")
-    if control.out_rate_hz != control.in_rate_hz and control.in_rate_hz > 0:
-        lost = lost * control.out_rate_hz // control.in_rate_hz
+    if control.rate_out_hz != control.rate_in_hz and control.rate_in_hz > 0:
+        lost = lost * control.rate_out_hz // control.rate_in_hz
     frames = load(control, "frames_silent") - load(control, "frames_skipped") - lost
     return frames - control.frames_before_restart
 
@@ -101,10 +102,10 @@ def underrun_compensation(control: ControlBlock) -> int:
 @device
 def start_offset(control: ControlBlock, now: int) -> int:
     """Return the frames by which an output device with its own clock started later than the input."""
-    came = position(control.input_side, now, control.in_rate_hz)
-    if came < 0:
+    arrived = current_position(control.input_side, now, control.rate_in_hz)
+    if arrived < 0:
         return 0
-    return max(int((came - control.anchor_place) * control.out_rate_hz / control.in_rate_hz + 0.5), 0)
+    return max(int((arrived - control.anchor_position) * control.rate_out_hz / control.rate_in_hz + 0.5), 0)
 
 
 @device
@@ -123,16 +124,16 @@ def skip_late(control: ControlBlock, side: Side, available: int, at_ns: int) -> 
     if control.drift != 0 and side.block_time_ns == 0:
         cut = min(start_offset(control, at_ns), available)
         control.frames_cut += cut
-    late = min(underrun_compensation(control), available - cut)
-    if late > 0:
-        store(control, "frames_skipped", control.frames_skipped + late)
-    return cut + late
+    late_frames = min(underrun_compensation(control), available - cut)
+    if late_frames > 0:
+        store(control, "frames_skipped", control.frames_skipped + late_frames)
+    return cut + late_frames
 
 
 @device
 def fill_with_silence(control: ControlBlock, target: Pointer, frames: int) -> None:
     """Fill the rest of a block for which no more frames are ready."""
-    fill_bytes(as_u8(target), 0, frames * control.out_channels * FLOAT)
+    fill_bytes(as_u8(target), 0, frames * control.out_channels * FLOAT_BYTES)
     grown = delay_growth(control, frames)
     control.delay_growth_frames += grown
     store(control, "frames_silent", control.frames_silent + frames - grown)
@@ -144,7 +145,7 @@ def keep_played(control: ControlBlock, source: Pointer, frames: int) -> None:
     channels, capacity = control.out_channels, control.out_ring_frames
     kept = min(frames, capacity)
     excess = frames - kept
-    into_ring(
+    write_ring(
         control.played_ring, capacity, control.frames_out + excess, source + excess * channels, kept, channels
     )
 
@@ -154,7 +155,7 @@ def play(control: ControlBlock, side: Side, target: Pointer, frames: int, at_ns:
     """Give a block to the device: the ready frames, then silence."""
     read, channels = control.out_read, control.out_channels
     if load(control, "frames_in") <= control.anchor:
-        fill_bytes(as_u8(target), 0, frames * channels * FLOAT)
+        fill_bytes(as_u8(target), 0, frames * channels * FLOAT_BYTES)
         return
     available = load(control, "out_written") - read
     control.longest_block = max(control.longest_block, frames)
@@ -162,7 +163,7 @@ def play(control: ControlBlock, side: Side, target: Pointer, frames: int, at_ns:
     read, available = read + skipped, available - skipped
     store_position(side, read, at_ns)
     count = min(frames, available)
-    from_ring(target, control.out_ring, control.out_ring_frames, read, count, channels)
+    read_ring(target, control.out_ring, control.out_ring_frames, read, count, channels)
     if count < frames:
         fill_with_silence(control, target + count * channels, frames - count)
     keep_played(control, target, frames)

@@ -5,10 +5,12 @@ from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import device
 
 SMOOTHING_S = 2.0
-PROPORTIONAL = 0.05
+"""The time constant of the smoothed delay."""
+PROPORTIONAL_GAIN = 0.05
 """The change of the ratio per second of excess delay."""
-INTEGRATING = PROPORTIONAL * PROPORTIONAL / 4
+INTEGRAL_GAIN = PROPORTIONAL_GAIN * PROPORTIONAL_GAIN / 4
 MAX_DRIFT = 0.003
+"""The greatest change of the ratio; the controller goes no further."""
 
 
 class Drift(Struct):
@@ -28,6 +30,6 @@ def rate_correction(state: Drift, delay: float, frames: int, rate: int) -> float
     elapsed = frames / rate
     state.delay += (delay - state.delay) * min(elapsed / SMOOTHING_S, 1.0)
     error = (state.delay - state.target) / rate
-    integral = state.integral + INTEGRATING * error * elapsed
+    integral = state.integral + INTEGRAL_GAIN * error * elapsed
     state.integral = min(max(integral, -MAX_DRIFT), MAX_DRIFT)
-    return min(max(PROPORTIONAL * error + state.integral, -MAX_DRIFT), MAX_DRIFT)
+    return min(max(PROPORTIONAL_GAIN * error + state.integral, -MAX_DRIFT), MAX_DRIFT)

@@ -100,9 +100,9 @@ def design(rate_in_hz: int, rate_out_hz: int, quality: str) -> Filter:
     half = int(np.ceil(design.half_frames * frames))
     taps = -(-2 * half // LANES) * LANES
     phases = int(np.ceil(design.phases / frames))
-    behind = np.arange(half - taps + 1, half + 1) - np.arange(phases + 1)[:, None] / phases
-    rows = _kaiser(behind / half, design.stop_db) * np.sinc(
-        (1 - (design.stop_db - 7.95) / (14.36 * (2 * half / frames))) / frames * behind
+    distances = np.arange(half - taps + 1, half + 1) - np.arange(phases + 1)[:, None] / phases
+    rows = _kaiser(distances / half, design.stop_db) * np.sinc(
+        (1 - (design.stop_db - 7.95) / (14.36 * (2 * half / frames))) / frames * distances
     )
     table = aligned_bytes(4 * rows.size).view(np.float32).reshape(rows.shape)
     table[:] = rows / rows.sum(axis=1, keepdims=True)

@@ -27,9 +27,9 @@ def record(histogram: Histogram, ns: int) -> None:
     while rest > 0:
         shift += 1
         rest >>= 1
-    place = min((shift << FINE_BITS) + (ns >> shift), BUCKETS - 1) if shift > 0 else ns
+    bucket = min((shift << FINE_BITS) + (ns >> shift), BUCKETS - 1) if shift > 0 else ns
     counts = histogram.counts
-    counts[place] = counts[place] + 1
+    counts[bucket] = counts[bucket] + 1
     histogram.total_ns += ns
     histogram.longest_ns = max(histogram.longest_ns, ns)
 

@@ -7,9 +7,9 @@ from pulse.jit.language.raw import as_u8, fill_bytes, move_bytes
 from pulse.jit.registry import device
 from pulse.program.machine.packed import call_at, packed_step, take_faults
 from streaming.native.control_block import ControlBlock, instances_at
-from streaming.native.device_side import FLOAT, now_ns
+from streaming.native.device_side import FLOAT_BYTES, now_ns
 from streaming.native.histogram import histogram_at, record
-from streaming.native.mixing import cross, delay
+from streaming.native.mixing import cross_fade, delay
 from streaming.native.pulse_in import stream_at
 
 
@@ -28,17 +28,17 @@ def run_instances(control: ControlBlock, instances: int) -> None:
         instance.ran += 1
         if sound:
             sound_out = floats_at(instance.sound_out)
-            move_bytes(as_u8(sound_out), bytes_at(instance.slot_out + instance.sound), pulse * FLOAT)
+            move_bytes(as_u8(sound_out), bytes_at(instance.slot_out + instance.sound), pulse * FLOAT_BYTES)
             invalid = min(instance.delay_left, pulse)
             if invalid > 0:
-                fill_bytes(as_u8(sound_out), 0, invalid * FLOAT)
+                fill_bytes(as_u8(sound_out), 0, invalid * FLOAT_BYTES)
                 instance.delay_left -= invalid
-            instance.delay_line_place = delay(
+            instance.delay_line_index = delay(
                 sound_out,
                 pulse,
                 floats_at(instance.delay_line),
                 instance.delay_line_frames,
-                instance.delay_line_place,
+                instance.delay_line_index,
             )
 
 
@@ -48,7 +48,7 @@ def silence_instances(control: ControlBlock) -> None:
     for s in range(control.streams):
         instance = instances_at(control.instances)[s]
         fill_bytes(bytes_at(instance.slot_out), 0, control.output_bytes)
-        fill_bytes(bytes_at(instance.sound_out), 0, control.pulse_frames * FLOAT)
+        fill_bytes(bytes_at(instance.sound_out), 0, control.pulse_frames * FLOAT_BYTES)
 
 
 @device
@@ -61,7 +61,7 @@ def change_instances(control: ControlBlock) -> None:
         for s in range(control.streams):
             old = instances_at(control.instances)[s]
             new = instances_at(control.next_instances)[s]
-            cross(floats_at(new.sound_out), floats_at(old.sound_out), control.pulse_frames)
+            cross_fade(floats_at(new.sound_out), floats_at(old.sound_out), control.pulse_frames)
     control.instances = control.next_instances
     store(control, "next_instances", 0)  # after the other: Python reads this one first
 

@@ -10,7 +10,7 @@ MIX = -1
 
 
 @device
-def channel_of(target: Pointer, source: Pointer, channels: int, channel: int, frames: int) -> None:
+def copy_channel(target: Pointer, source: Pointer, channels: int, channel: int, frames: int) -> None:
     """Copy one channel of interleaved frames, or the mean of all."""
     if channel >= 0:
         for i in range(frames):
@@ -24,40 +24,47 @@ def channel_of(target: Pointer, source: Pointer, channels: int, channel: int, fr
 
 
 @device
-def spread(
-    ring: Pointer, capacity: int, at: int, channels: int, first: int, copies: int, sound: Pointer, frames: int
+def write_channels(
+    ring: Pointer,
+    capacity: int,
+    position: int,
+    channels: int,
+    first: int,
+    copies: int,
+    sound: Pointer,
+    frames: int,
 ) -> None:
     """Copy samples to ``copies`` channels of a ring of frames; channels that the ring does not have are skipped."""
     for channel in range(first, min(first + copies, channels)):
         for i in range(frames):
-            ring[((at + i) & (capacity - 1)) * channels + channel] = sound[i]
+            ring[((position + i) & (capacity - 1)) * channels + channel] = sound[i]
 
 
 @device
-def delay(samples: Pointer, count: int, delays: Pointer, length: int, place: int) -> int:
-    """Delay samples by ``length`` in place; return the next place in the delay line."""
+def delay(samples: Pointer, count: int, delays: Pointer, length: int, index: int) -> int:
+    """Delay samples by ``length`` in place; return the next index of the delay line."""
     if length == 0:
         return 0
     for i in range(count):
-        before = delays[place]
-        delays[place] = samples[i]
-        samples[i] = before
-        place += 1
-        if place == length:
-            place = 0
-    return place
+        delayed = delays[index]
+        delays[index] = samples[i]
+        samples[i] = delayed
+        index += 1
+        if index == length:
+            index = 0
+    return index
 
 
 @device
-def finite(samples: Pointer, count: int) -> int:
+def replace_nonfinite(samples: Pointer, count: int) -> int:
     """Replace NaN and infinities by silence in place; return their number."""
-    count_of_finite = 0
+    replaced = 0
     for i in range(count):
         value = samples[i]
         if not abs(value) <= 3.4e38:
             samples[i] = 0.0
-            count_of_finite += 1
-    return count_of_finite
+            replaced += 1
+    return replaced
 
 
 @device
@@ -74,7 +81,7 @@ def fade(sound: Pointer, dry: Pointer, gains: Gains, count: int) -> None:
 
 
 @device
-def cross(new: Pointer, old: Pointer, count: int) -> None:
+def cross_fade(new: Pointer, old: Pointer, count: int) -> None:
     """Cross-fade from ``old`` to ``new``, in place."""
     for i in range(count):
         part = (i + 1) / count

@@ -6,7 +6,7 @@ from pulse.jit.language.atomics import load, store
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
 from streaming.native.control_block import ControlBlock, StreamInput, inputs_at, marks_at
-from streaming.native.mixing import channel_of
+from streaming.native.mixing import copy_channel
 from streaming.native.resample import feed, produce, ready, resampler_at, shortage
 
 
@@ -20,8 +20,8 @@ def stream_at(control: ControlBlock, number: int) -> StreamInput:
 def gather(control: ControlBlock, stream: StreamInput, target: Pointer, frames: int) -> None:
     """Copy the samples of one input of a stream from the next frames in the ring, which are contiguous there."""
     channels = control.in_channels
-    place = control.in_read & (control.in_ring_frames - 1)
-    channel_of(target, floats_at(control.in_ring) + place * channels, channels, stream.channel, frames)
+    index = control.in_read & (control.in_ring_frames - 1)
+    copy_channel(target, floats_at(control.in_ring) + index * channels, channels, stream.channel, frames)
 
 
 @device
@@ -63,13 +63,13 @@ def fill_slots(control: ControlBlock) -> bool:
 @device
 def arrival_of(control: ControlBlock, fallback_ns: int) -> int:
     """Return the arrival time of the last frame that was taken from the ring."""
-    mark, written, count = control.marks_read, load(control, "marks_written"), control.mark_count
+    index, written, count = control.marks_read, load(control, "marks_written"), control.mark_count
     arrived = fallback_ns
-    while mark < written:
-        here = marks_at(control.marks)[mark & (count - 1)]
-        if here.frames >= control.in_read:
-            arrived = here.at_ns
+    while index < written:
+        mark = marks_at(control.marks)[index & (count - 1)]
+        if mark.frames >= control.in_read:
+            arrived = mark.at_ns
             break
-        mark += 1
-    store(control, "marks_read", mark)
+        index += 1
+    store(control, "marks_read", index)
     return arrived

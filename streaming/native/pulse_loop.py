@@ -22,19 +22,19 @@ from streaming.native.pulse_out import keep_record, mix, send
 
 @device
 def is_too_late(control: ControlBlock, start: int) -> bool:
-    """Whether no frame of the pulse in the slots can still be played if the pulse takes the expected time."""
+    """Return whether no frame of the pulse in the slots can still be played if the pulse takes the expected time."""
     side = control.input_side if control.drift == 0 else control.output_side
-    until_its_end = (
+    frames_to_end = (
         control.out_written
         + control.largest_output
         - load(control, "out_read")
         - underrun_compensation(control)
     )
-    at, block = load(side, "block_time_ns"), control.block_frames
-    if until_its_end <= 0 or at == 0:
-        return until_its_end <= 0
-    blocks = (until_its_end + block - 1) // block
-    return start + control.expected_ns > at + blocks * control.block_ns
+    block_ns, block = load(side, "block_time_ns"), control.block_frames
+    if frames_to_end <= 0 or block_ns == 0:
+        return frames_to_end <= 0
+    blocks = (frames_to_end + block - 1) // block
+    return start + control.expected_ns > block_ns + blocks * control.block_ns
 
 
 @callback("pipeline.run_pulse", c_signature(None, "i64"))
@@ -71,14 +71,14 @@ def end_if_late(control: ControlBlock) -> None:
 
 @device
 def has_space(control: ControlBlock) -> bool:
-    """Whether the ring of output has space for the next pulse."""
+    """Return whether the ring of output has space for the next pulse."""
     backlog = control.out_written - load(control, "out_read")
     return control.out_channels == 0 or backlog + control.largest_output <= control.out_ring_frames
 
 
 @device
 def is_at_limit(control: ControlBlock) -> bool:
-    """Whether the model, or its successor, may run no further pulse."""
+    """Return whether the model, or its successor, may run no further pulse."""
     instance, successor = instances_at(control.instances), instances_at(control.next_instances)
     reached = instance.ran >= instance.limit
     if control.next_instances != 0:
@@ -116,7 +116,7 @@ def pump(address):
 
 @entry("pipeline.next_pulse", 1, gives_int=True)
 def next_pulse(address):
-    """Whether Python has a pulse to compute; dropped pulses are skipped."""
+    """Return whether Python has a pulse to compute; dropped pulses are skipped."""
     control = control_at(address)
     while True:
         if not take_pulse(control):

@@ -13,14 +13,14 @@ from streaming.native.control_block import (
     instances_at,
 )
 from streaming.native.device_side import (
-    FLOAT,
+    FLOAT_BYTES,
+    current_position,
     delay_from_underruns,
     now_ns,
-    position,
     underrun_compensation,
 )
 from streaming.native.drift import drift_at, rate_correction
-from streaming.native.mixing import delay, fade, finite, spread
+from streaming.native.mixing import delay, fade, replace_nonfinite, write_channels
 from streaming.native.pulse_in import stream_at
 from streaming.native.resample import feed, produce, ready, resampler_at, tune
 
@@ -34,11 +34,11 @@ def mix(control: ControlBlock) -> None:
         stream = stream_at(control, s)
         instance = instances_at(control.instances)[s]
         sound, dry = floats_at(instance.sound_out), floats_at(stream.dry)
-        move_bytes(as_u8(dry), bytes_at(stream.slot_in), pulse * FLOAT)
-        stream.dry_place = delay(
-            dry, pulse, floats_at(stream.dry_delay_line), stream.dry_frames, stream.dry_place
+        move_bytes(as_u8(dry), bytes_at(stream.slot_in), pulse * FLOAT_BYTES)
+        stream.dry_index = delay(
+            dry, pulse, floats_at(stream.dry_delay_line), stream.dry_frames, stream.dry_index
         )
-        control.nonfinite += finite(sound, pulse)
+        control.nonfinite += replace_nonfinite(sound, pulse)
         fade(sound, dry, gains, pulse)
     gains.model, gains.bypass = gains.next_model, gains.next_bypass
 
@@ -54,7 +54,7 @@ def send(control: ControlBlock) -> None:
         instance = instances_at(control.instances)[s]
         sound, copies = floats_at(instance.sound_out), channels if streams == 1 else 1
         if stream.out_resampler == 0:
-            spread(ring, capacity, written, channels, s, copies, sound, produced)
+            write_channels(ring, capacity, written, channels, s, copies, sound, produced)
         else:
             resampler = resampler_at(stream.out_resampler)
             feed(resampler, sound, 1, control.pulse_frames)
@@ -63,7 +63,9 @@ def send(control: ControlBlock) -> None:
             while done < produced:
                 piece = min(produced - done, control.piece_frames)
                 produce(resampler, floats_at(control.scratch), 1, piece)
-                spread(ring, capacity, written + done, channels, s, copies, floats_at(control.scratch), piece)
+                write_channels(
+                    ring, capacity, written + done, channels, s, copies, floats_at(control.scratch), piece
+                )
                 done += piece
     store(control, "out_written", written + produced)
     if control.drift != 0 and underrun_compensation(control) == 0:
@@ -77,18 +79,18 @@ def follow_clocks(control: ControlBlock, produced: int) -> None:
     The positions of both devices are extrapolated to the present, so that their block boundaries do not matter.
     """
     now = now_ns(control)
-    came = position(control.input_side, now, control.in_rate_hz)
-    went = position(control.output_side, now, control.out_rate_hz)
-    if came < 0 or went < 0:
+    captured = current_position(control.input_side, now, control.rate_in_hz)
+    played = current_position(control.output_side, now, control.rate_out_hz)
+    if captured < 0 or played < 0:
         return
-    before = (came - control.in_read) * control.out_rate_hz / control.in_rate_hz
-    # Frames that are late stay late with the policy ``wait``; with others there are none here.
-    late = max(delay_from_underruns(control), 0)
+    waiting = (captured - control.in_read) * control.rate_out_hz / control.rate_in_hz
+    # With the policy ``wait``, late frames stay late; with other policies there are none here.
+    late_frames = max(delay_from_underruns(control), 0)
     adjust = rate_correction(
         drift_at(control.drift),
-        before + control.out_written - went - control.delay_growth_frames - late,
+        waiting + control.out_written - played - control.delay_growth_frames - late_frames,
         produced,
-        control.out_rate_hz,
+        control.rate_out_hz,
     )
     for s in range(control.streams):
         stream = stream_at(control, s)
@@ -106,7 +108,7 @@ def keep_record(control: ControlBlock, arrived: int, done: int) -> None:
     header, size = header_at(address), control.output_bytes
     header.pulse = control.pulses
     header.arrived_ns, header.ready_ns = arrived, done
-    header.loads, header.before = control.loads, control.loaded + control.pulses
+    header.loads, header.state_pulses = control.loads, control.loaded + control.pulses
     for s in range(control.streams):
         instance = instances_at(control.instances)[s]
         move_bytes(bytes_at(address + RECORD_HEADER_BYTES + s * size), bytes_at(instance.slot_out), size)

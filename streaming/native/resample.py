@@ -26,7 +26,7 @@ from streaming.snapshot import pack, unpack_parts
 UNIT_BITS = 20
 MAX_TUNING = 200
 """The inverse of the largest tuning: 1/200 of the ratio."""
-FLOAT = 4
+FLOAT_BYTES = 4
 
 
 class ResamplerState(Struct):
@@ -82,20 +82,20 @@ def tune(state: ResamplerState, part: float) -> None:
 
 
 @device
-def append(state: ResamplerState, history: Pointer, source: Pointer, step: int, count: int) -> int:
-    """Do ``feed`` with the given history."""
-    at, end = state.first, state.end
-    count = min(count, state.window - (end - at))
+def append_samples(state: ResamplerState, history: Pointer, source: Pointer, step: int, count: int) -> int:
+    """Append samples to the history, as ``feed`` does; return how many."""
+    first, end = state.first, state.end
+    count = min(count, state.window - (end - first))
     if end + count > 2 * state.window:
-        move_bytes(as_u8(history), as_u8(history + at), (end - at) * FLOAT)
-        at, end = 0, end - at
+        move_bytes(as_u8(history), as_u8(history + first), (end - first) * FLOAT_BYTES)
+        first, end = 0, end - first
     target = history + end
     if step == 1:
-        move_bytes(as_u8(target), as_u8(source), count * FLOAT)
+        move_bytes(as_u8(target), as_u8(source), count * FLOAT_BYTES)
     else:
         for i in range(count):
             target[i] = source[i * step]
-    state.first = at
+    state.first = first
     state.end = end + count
     return count
 
@@ -103,33 +103,34 @@ def append(state: ResamplerState, history: Pointer, source: Pointer, step: int, 
 @exact
 def weigh(frames: Pointer, row: Pointer, taps: int, part: float) -> np.float32:
     """Return the products of frames with a row of a filter and with the next one, interpolated by ``part``."""
-    here, next_row, there = vzero(), row + taps, vzero()
+    current, next_row, following = vzero(), row + taps, vzero()
     for j in range(0, taps, LANES):
         lanes = vload(frames, j)
-        here, there = vfma(lanes, vload(row, j), here), vfma(lanes, vload(next_row, j), there)
-    return vsum(vfma(part, there - here, here))
+        current = vfma(lanes, vload(row, j), current)
+        following = vfma(lanes, vload(next_row, j), following)
+    return vsum(vfma(part, following - current, current))
 
 
 @exact
-def outputs(
+def write_outputs(
     state: ResamplerState, history: Pointer, table: Pointer, target: Pointer, step: int, count: int
 ) -> int:
-    """Do ``produce`` with the given history and table."""
+    """Write outputs from the history, as ``produce`` does; return how many."""
     produced = min(count, ready(state))
-    taps, unit, fraction, at = state.taps, state.unit, state.fraction, state.first
+    taps, unit, fraction, first = state.taps, state.unit, state.fraction, state.first
     frames = state.step // unit
     rest = state.step - frames * unit
     rows = state.phases / unit
     for k in range(produced):
-        place = fraction * rows
-        row = int(place)
-        target[k * step] = weigh(history + at, table + row * taps, taps, np.float32(place - row))
-        at += frames
+        position = fraction * rows
+        row = int(position)
+        target[k * step] = weigh(history + first, table + row * taps, taps, np.float32(position - row))
+        first += frames
         fraction += rest
         if fraction >= unit:
-            at += 1
+            first += 1
             fraction -= unit
-    state.first = at
+    state.first = first
     state.fraction = fraction
     return produced
 
@@ -140,13 +141,13 @@ def feed(state: ResamplerState, source: Pointer, step: int, count: int) -> int:
 
     The largest block always fits if all ready outputs have been produced.
     """
-    return append(state, floats_at(state.history), source, step, count)
+    return append_samples(state, floats_at(state.history), source, step, count)
 
 
 @device
 def produce(state: ResamplerState, target: Pointer, step: int, count: int) -> int:
     """Write the ready outputs, up to ``count``, ``step`` elements apart; return how many."""
-    return outputs(state, floats_at(state.history), floats_at(state.table), target, step, count)
+    return write_outputs(state, floats_at(state.history), floats_at(state.table), target, step, count)
 
 
 @entry("resample.convert", 5)
@@ -187,7 +188,7 @@ class NativeResampler(NotCopyable):
         most = (1 << 62) // unit - self.filter.taps
         if not 1 <= largest_block <= most:
             raise InputError(f"blocks of {largest_block} frames for {rate_out_hz} Hz: use 1 to {most}")
-        self.history = aligned_bytes(2 * window * FLOAT).view(np.float32)
+        self.history = aligned_bytes(2 * window * FLOAT_BYTES).view(np.float32)
         self.state = ResamplerState.new()
         self.state.nominal = self.state.step = rate_in_hz << UNIT_BITS
         self.state.unit, self.state.window = unit, window
@@ -229,10 +230,10 @@ class NativeResampler(NotCopyable):
     def restore(self, snapshot: bytes) -> None:
         """Continue from a snapshot, bit-identically. Raises InputError, without changes, if it does not match."""
         (rate_in_hz, rate_out_hz, taps, fraction, step), (content,) = unpack_parts(snapshot, 5, 1)
-        state, frames = self.state, len(content) // FLOAT
+        state, frames = self.state, len(content) // FLOAT_BYTES
         ours = self.rate_in_hz, self.rate_out_hz, state.taps
         most = state.nominal // MAX_TUNING
-        fits = len(content) % FLOAT == 0 and frames <= state.window and fraction < state.unit
+        fits = len(content) % FLOAT_BYTES == 0 and frames <= state.window and fraction < state.unit
         if (rate_in_hz, rate_out_hz, taps) != ours or not fits or abs(step - state.nominal) > most:
             raise InputError("the snapshot belongs to a resampler of other rates or another quality")
         self._changing = True
@@ -264,6 +265,4 @@ class NativeResampler(NotCopyable):
 
     def _require_whole(self) -> None:
         if self._changing:
-            raise InputError(
-                "an exception has ended process inside of a block: begin a new sound with reset()"
-            )
+            raise InputError("an exception has ended process inside a block: begin a new sound with reset()")

@@ -42,7 +42,7 @@ class QueueTable(Struct):
 
     count: int
     queues: NDArray[np.int64] = numbers()
-    """The addresses of the queues; 0: a free place."""
+    """The addresses of the queues; 0: a free entry."""
 
 
 class Queue(Struct):
@@ -143,9 +143,9 @@ def _wake(worker: WorkerFields) -> None:
 
 
 @entry("slots.join", 4, keeps_gil=True)
-def join(worker_address, table_address, place, queue_address):
+def join(worker_address, table_address, index, queue_address):
     """Enter a queue in a table, and let the worker use that table."""
-    store(table_at(table_address).queues, place, queue_address)
+    store(table_at(table_address).queues, index, queue_address)
     store(worker_at(worker_address), "table", table_address)
 
 
@@ -194,20 +194,20 @@ def clear(descriptor):
 
 
 @entry("slots.leave", 3, gives_int=True, keeps_gil=True)
-def leave(worker_address, place, queue_address):
+def leave(worker_address, index, queue_address):
     """Drop all waiting pulses and leave the table; return whether the worker still uses the queue's memory."""
     worker, queue = worker_at(worker_address), queue_at(queue_address)
     started = load(queue, "begun")
     while started < queue.submitted and not replace(queue, "begun", started, queue.submitted):
         started = load(queue, "begun")
-    store(table_at(load(worker, "table")).queues, place, 0)
+    store(table_at(load(worker, "table")).queues, index, 0)
     fence()
     return load(worker, "current") == address_of(queue)
 
 
 @entry("slots.is_at", 2, gives_int=True, keeps_gil=True)
 def is_at(worker_address, queue_address):
-    """Whether the worker is processing a queue."""
+    """Return whether the worker is processing a queue."""
     return load(worker_at(worker_address), "current") == queue_address
 
 

@@ -49,7 +49,7 @@ class ProtocolError(PulseError):
         return STATUSES[self.code]
 
     def as_message(self) -> dict[str, Any]:
-        """The message of text."""
+        """Return the message of text."""
         return {"type": "error", "code": self.code, "message": self.message, "hint": self.hint}
 
 
@@ -65,5 +65,5 @@ class MovedError(ProtocolError):
         self.stream, self.urls = stream, tuple(urls)
 
     def as_message(self) -> dict[str, Any]:
-        """The message of text."""
+        """Return the message of text."""
         return {**super().as_message(), "stream": self.stream, "urls": list(self.urls)}

@@ -42,10 +42,10 @@ def read_message(text: str) -> Message:
 
 
 def read_confirmation(message: Message) -> tuple[int, tuple[int, ...]]:
-    """The epoch and the frames of each input of a checkpoint. Raises ProtocolError."""
+    """Return the epoch and the frames of each input of a checkpoint. Raises ProtocolError."""
     epoch, safe = message.get("epoch"), message.get("safe")
     numbers = [epoch, *cast("list[object]", safe)] if isinstance(safe, list) else [None]
-    if not all(type(each) is int and each >= 0 for each in numbers):
+    if not all(type(number) is int and number >= 0 for number in numbers):
         raise ProtocolError(
             "message", "a wrong confirmation", 'send "epoch" and "safe" of the acknowledgement'
         )
@@ -88,31 +88,35 @@ class Hello:
     def of_message(cls, message: Message) -> "Hello":
         """Read a hello. Raises ProtocolError: a field is wrong."""
         if message["type"] != "hello":
-            raise _wrong(f"the first message has type {message['type']!r}", 'begin with {"type": "hello"}')
+            raise _hello_error(
+                f"the first message has type {message['type']!r}", 'begin with {"type": "hello"}'
+            )
         if message.get("version", PROTOCOL_VERSION) != PROTOCOL_VERSION:
-            raise _wrong(f"version {message['version']!r}", f"this server speaks version {PROTOCOL_VERSION}")
-        format = _text(message, "format") or "f32"
+            raise _hello_error(
+                f"version {message['version']!r}", f"this server speaks version {PROTOCOL_VERSION}"
+            )
+        format = _read_text(message, "format") or "f32"
         if format not in FORMATS:
-            raise _wrong(f"format {format!r}", f"the formats are {', '.join(FORMATS)}")
+            raise _hello_error(f"format {format!r}", f"the formats are {', '.join(FORMATS)}")
         outputs: object = message.get("outputs")
-        if outputs is not None and not _is_texts(outputs):
-            raise _wrong(f"outputs {outputs!r}", "give a list of names")
+        if outputs is not None and not _is_text_list(outputs):
+            raise _hello_error(f"outputs {outputs!r}", "give a list of names")
         return cls(
-            model=_text(message, "model"),
-            rate=_count(message, "rate"),
+            model=_read_text(message, "model"),
+            rate=_read_count(message, "rate"),
             format=format,
-            block=_count(message, "block"),
+            block=_read_count(message, "block"),
             outputs=None if outputs is None else tuple(cast("Iterable[str]", outputs)),
-            token=_text(message, "token"),
-            resume=_text(message, "resume"),
-            skip=_count(message, "skip"),
-            stream=_text(message, "stream"),
-            follows=_flag(message, "follows"),
-            confirms=_flag(message, "confirms"),
+            token=_read_text(message, "token"),
+            resume=_read_text(message, "resume"),
+            skip=_read_count(message, "skip"),
+            stream=_read_text(message, "stream"),
+            follows=_read_flag(message, "follows"),
+            confirms=_read_flag(message, "confirms"),
         )
 
     def as_message(self) -> Message:
-        """The message of text."""
+        """Return the message of text."""
         fields = {
             "model": self.model,
             "rate": self.rate,
@@ -130,34 +134,34 @@ class Hello:
         return {"type": "hello", "version": PROTOCOL_VERSION, **values}
 
 
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in cast("list[object]", value))
+def _is_text_list(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[object]", value))
 
 
-def _text(message: Message, name: str) -> str | None:
+def _read_text(message: Message, name: str) -> str | None:
     value = message.get(name)
     if value is not None and not isinstance(value, str):
-        raise _wrong(f"{name} {value!r}", "give a text")
+        raise _hello_error(f"{name} {value!r}", "give a text")
     return value
 
 
-def _flag(message: Message, name: str) -> bool:
+def _read_flag(message: Message, name: str) -> bool:
     value = message.get(name, False)
     if not isinstance(value, bool):
-        raise _wrong(f"{name} {value!r}", "give true or false")
+        raise _hello_error(f"{name} {value!r}", "give true or false")
     return value
 
 
-def _count(message: Message, name: str) -> int | None:
+def _read_count(message: Message, name: str) -> int | None:
     value = message.get(name)
     if value is None:
         return None
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise _wrong(f"{name} {value!r}", "give a positive whole number")
+        raise _hello_error(f"{name} {value!r}", "give a positive whole number")
     return value
 
 
-def _wrong(what: str, hint: str) -> ProtocolError:
+def _hello_error(what: str, hint: str) -> ProtocolError:
     return ProtocolError("hello", f"hello: {what}", hint)

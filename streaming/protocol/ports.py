@@ -72,7 +72,7 @@ class StreamPort:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The port as a dictionary for JSON."""
+        """Return the port as a dictionary for JSON."""
         return {
             "port": self.number,
             "name": self.name,
@@ -85,7 +85,7 @@ class StreamPort:
         }
 
     def frame_bytes(self, format: str) -> int:
-        """The size of a frame, or of a final value, in this format."""
+        """Return the size of a frame, or of a final value, in this format."""
         values = 1
         for size in self.shape:
             values *= 1 if size is None else size
@@ -97,14 +97,16 @@ class StreamPort:
             array = np.moveaxis(array, self.axis or 0, 0)
         if self.is_pcm(format):
             return _pcm16(array)
-        return array.astype(_little(array), copy=False).tobytes()
+        return array.astype(_little_endian(array), copy=False).tobytes()
 
     def encode_all(self, arrays: Array, format: str) -> list[bytes]:
         """Encode several arrays as ``encode`` does, in about the time of one."""
         if self._is_turned:
             return [self.encode(array, format) for array in arrays]
         values = (
-            _pcm16(arrays) if self.is_pcm(format) else arrays.astype(_little(arrays), copy=False).tobytes()
+            _pcm16(arrays)
+            if self.is_pcm(format)
+            else arrays.astype(_little_endian(arrays), copy=False).tobytes()
         )
         size = len(values) // len(arrays)
         return [values[first : first + size] for first in range(0, size * len(arrays), size)]
@@ -137,7 +139,7 @@ class StreamPort:
         return any(size != 1 for size in self.shape[: self.axis])
 
     def is_pcm(self, format: str) -> bool:
-        """Whether the port's values are samples of 16 bits in this format."""
+        """Return whether the port's values are samples of 16 bits in this format."""
         return format == "pcm16" and self.kind == "sound"
 
 
@@ -153,5 +155,5 @@ def _pcm16(samples: Array) -> bytes:
     return scaled.astype(_I2).tobytes()
 
 
-def _little(array: Array) -> "np.dtype[Any]":
+def _little_endian(array: Array) -> "np.dtype[Any]":
     return array.dtype.newbyteorder("<")

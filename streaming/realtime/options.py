@@ -74,7 +74,7 @@ class RealtimeSetting:
 
 
 def cpus() -> int:
-    """The CPUs of this machine, including those that this process may not use."""
+    """Return the CPUs of this machine, including those that this process may not use."""
     if "SC_NPROCESSORS_CONF" in getattr(os, "sysconf_names", {}):
         return os.sysconf("SC_NPROCESSORS_CONF")
     return os.cpu_count() or 1

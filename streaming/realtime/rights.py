@@ -8,18 +8,18 @@ CAP_IPC_LOCK, CAP_SYS_NICE = 14, 23
 
 
 def status(field: str) -> str:
-    """A field of the kernel's status of this thread: ``VmSize`` is ``583736 kB``. Empty if there is no such field."""
+    """Return a field of the kernel's status of this thread: ``VmSize`` is ``583736 kB``. Empty if there is none."""
     lines = STATUS.read_text().splitlines() if STATUS.exists() else []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(f"{field}:")), "")
 
 
 def is_capable(capability: int) -> bool:
-    """Whether this thread has a capability."""
+    """Return whether this thread has a capability."""
     return bool(int(status("CapEff") or "0", 16) >> capability & 1)
 
 
 def soft_limit(kind: str) -> float:
-    """The soft limit of a resource, infinity if there is none: ``RTPRIO``, ``NICE``, ``MEMLOCK``."""
+    """Return the soft limit of a resource, infinity if there is none: ``RTPRIO``, ``NICE``, ``MEMLOCK``."""
     import resource
 
     soft, _ = resource.getrlimit(getattr(resource, f"RLIMIT_{kind}"))
@@ -27,7 +27,7 @@ def soft_limit(kind: str) -> float:
 
 
 def limit_advice(item: str, value: str) -> str:
-    """Advice on how to raise a limit."""
+    """Return advice on how to raise a limit."""
     return (
         f"put '@audio - {item} {value}' into /etc/security/limits.d/audio.conf, this user into the group audio, and "
         f"log in again; for a service it is Limit{item.upper()}, for a container --ulimit {item}"

@@ -45,7 +45,7 @@ class Benchmark(Report):
     details: bool = False
 
     def sections(self) -> list[Section]:
-        """Percentiles, a histogram, and the profile."""
+        """Return percentiles, a histogram, and the profile."""
         total = self.total
         pairs = [("model", f"{self.opened.title}, {backend_text(self.program)}")]
         pairs += self.opened.pairs(self.program.model)
@@ -56,10 +56,15 @@ class Benchmark(Report):
         named = [(f"round {number}", latency) for number, latency in enumerate(self.rounds, 1)]
         rows = [_row(name, latency) for name, latency in (*named, ("all", total))]
         bins = total.histogram()
-        most = max((each.count for each in bins), default=1)
+        most = max((row.count for row in bins), default=1)
         bars = [
-            [duration(each.from_s), duration(each.to_s), str(each.count), "█" * -(-each.count * BAR // most)]
-            for each in bins
+            [
+                duration(row.from_s),
+                duration(row.to_s),
+                str(row.count),
+                "█" * -(-row.count * BAR // most),
+            ]
+            for row in bins
         ]
         profile: list[Section] = [
             Text(
@@ -77,7 +82,7 @@ class Benchmark(Report):
         ]
 
     def values(self) -> dict[str, Any]:
-        """The values of the report, for JSON."""
+        """Return the values of the report, for JSON."""
         return {
             **self.opened.as_dict(self.program.model),
             "backend": self.program.backend,
@@ -103,14 +108,14 @@ def measure_steps(
 ) -> Benchmark:
     """Time ``rounds`` rounds of ``steps`` steps, each on a new stream, then profile the steps."""
     deadline_s = opened.deadline_s(program.pulse)
-    each, total = [Latency(deadline_s) for _ in range(rounds)], Latency(deadline_s)
-    for number, latency in enumerate(each, 1):
+    by_round, total = [Latency(deadline_s) for _ in range(rounds)], Latency(deadline_s)
+    for number, latency in enumerate(by_round, 1):
         _measure(program, steps, latency)
         total.merge(latency)
         advance(number, rounds)
     state = _new_state(program, np.random.default_rng(0))
     profile = state.profile(PROFILE_STEPS) if isinstance(state, NativeState) else None
-    return Benchmark(opened, program, steps, tuple(each), total, profile, details)
+    return Benchmark(opened, program, steps, tuple(by_round), total, profile, details)
 
 
 def _measure(program: Program, steps: int, latency: Latency) -> None:

@@ -37,7 +37,7 @@ class CheckReport(Report):
         return sum(count for _, _, count in self.pulsed.buffers())
 
     def sections(self) -> list[Section]:
-        """Delays, receptive fields, the proof and its verdict."""
+        """Return delays, receptive fields, the proof and its verdict."""
         opened, pulsed = self.opened, self.pulsed
         pairs = [("model", opened.title), *opened.pairs(pulsed), *opened.delay_pairs(pulsed)]
         pairs += [
@@ -49,7 +49,7 @@ class CheckReport(Report):
         return [Pairs(pairs), *self.proof.verdict()]
 
     def values(self) -> dict[str, Any]:
-        """The values of the report, for JSON."""
+        """Return the values of the report, for JSON."""
         return {
             **self.opened.as_dict(self.pulsed),
             "receptive_fields": {
@@ -115,19 +115,19 @@ class StoredProof(Report):
         return UNPROVED if self.program.proof is None else self.program.proof.verdict
 
     def sections(self) -> list[Section]:
-        """The ports, the stated proof, and what only the model can show."""
+        """Return the ports, the stated proof, and what only the model can show."""
         program, model = self.program, self.program.model
         pairs = [("model", f"{self.opened.title}, {backend_text(program)}"), *self.opened.pairs(model)]
         pairs += self.opened.delay_pairs(model)
         pairs.append(("state", byte_size(program.state_bytes)))
-        pairs.append(("file", f"checksum right, {program.rows} rows that stay inside of their memory"))
+        pairs.append(("file", f"checksum right, {program.rows} rows that stay inside their memory"))
         pairs += [] if program.proof is None else program.proof.pairs()
         hint = "the file does not contain the model: to run the proof again, give pulse check the model"
         verdict = [Text(self.verdict, "bold green")] if self.outcome == "equal" else []
         return [Pairs(pairs), Text(hint), *verdict]
 
     def values(self) -> dict[str, Any]:
-        """The values of the report, for JSON."""
+        """Return the values of the report, for JSON."""
         return {
             **self.opened.as_dict(self.program.model),
             "rows": self.program.rows,

@@ -47,7 +47,7 @@ class Compilation(Report):
     special: Specialisation | None = None
 
     def sections(self) -> list[Section]:
-        """The written file, and the proof."""
+        """Return the written file, and the proof."""
         program, model = self.program, self.program.model
         pairs = [("model", f"{self.opened.title}, {backend_text(program)}"), *self.opened.pairs(model)]
         pairs += self.opened.delay_pairs(model)
@@ -63,7 +63,7 @@ class Compilation(Report):
         return [Pairs(pairs), *self.proof.verdict()]
 
     def values(self) -> dict[str, Any]:
-        """The values of the report, for JSON."""
+        """Return the values of the report, for JSON."""
         return {
             **self.opened.as_dict(self.program.model),
             "path": self.path,
@@ -119,14 +119,14 @@ def _prove(opened: OpenedModel, program: NativeProgram, choice: ProofChoice) -> 
     return compare(model, oracle, programs, *choice.streams, opened.model.original)
 
 
-def _note(proof: ProofReport, of: str, rounding: tuple[str, ...]) -> ProofNote:
+def _note(proof: ProofReport, subject: str, rounding: tuple[str, ...]) -> ProofNote:
     lengths, worst = proof.lengths, proof.worst
     return ProofNote(
         outcome=proof.outcome,
         verdict=proof.verdict,
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         version=__version__,
-        of=of,
+        of=subject,
         streams=len(proof.tried),
         shortest=lengths[0],
         longest=lengths[-1],

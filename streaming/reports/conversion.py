@@ -22,7 +22,7 @@ class ConversionReport(Report):
     written: Exported | None = None
 
     def sections(self) -> list[Section]:
-        """All sections; if a file was written, its summary in place of the tables."""
+        """Return all sections; if a file was written, its summary in place of the tables."""
         opened, pulsed = self.opened, self.pulsed
         pairs = [("model", opened.title), *opened.pairs(pulsed), *opened.delay_pairs(pulsed)]
         if self.written is not None:
@@ -40,7 +40,7 @@ class ConversionReport(Report):
         ]
 
     def values(self) -> dict[str, Any]:
-        """The values of the report, for JSON."""
+        """Return the values of the report, for JSON."""
         buffers = self.pulsed.buffers()
         return {
             **self.opened.as_dict(self.pulsed),

@@ -37,7 +37,7 @@ class Exported:
     proof: TimedProof | None
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Names and texts."""
+        """Return names and texts."""
         form = "NNEF" if self.opset is None else f"opset {self.opset}"
         description = f"{form}, {self.nodes} nodes, {self.states} states, {byte_size(self.nbytes)}"
         description = (
@@ -48,7 +48,7 @@ class Exported:
         return [("written", description), *proof]
 
     def as_dict(self) -> dict[str, Any]:
-        """The report, for JSON."""
+        """Return the report, for JSON."""
         return {
             "path": self.path,
             "opset": self.opset,
@@ -96,7 +96,7 @@ def prove_export(
 
 
 def is_nnef(path: Path) -> bool:
-    """Whether a name is one of NNEF, as a folder or an archive."""
+    """Return whether a name is one of NNEF, as a folder or an archive."""
     return path.name.lower().endswith((".nnef", *ARCHIVES))
 
 

@@ -44,13 +44,13 @@ class ExportedOffline(Report):
         return self.proof.divergence or f"equal in tract, at {len(self.proof.lengths)} lengths"
 
     def sections(self) -> list[Section]:
-        """Names and texts."""
+        """Return names and texts."""
         form = f"NNEF of the offline model, {self.nodes} nodes, {byte_size(self.nbytes)}"
         written = f"{self.path}: {form}" if self.path else f"nothing: {form}, {self.outcome}"
         return [Pairs([("model", self.title), ("written", written), ("proof", self.verdict)])]
 
     def values(self) -> dict[str, Any]:
-        """The values of the report, for JSON."""
+        """Return the values of the report, for JSON."""
         lengths = [] if self.proof is None else [*self.proof.lengths]
         return {
             "model": self.title,

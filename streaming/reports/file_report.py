@@ -69,7 +69,7 @@ class FileReport(Report):
         return self.compute_s / (self.result.frames / self.opened.rate_hz)
 
     def sections(self) -> list[Section]:
-        """The files, the delay, and the time of the pulses."""
+        """Return the files, the delay, and the time of the pulses."""
         model, result = self.program.model, self.result
         pairs = [("model", f"{self.opened.title}, {backend_text(self.program)}"), ("file", self._files())]
         pairs += [*self._source_pairs(), *self.opened.pairs(model)]
@@ -93,7 +93,7 @@ class FileReport(Report):
         return [Pairs(pairs)]
 
     def values(self) -> dict[str, Any]:
-        """The values of the report, for JSON."""
+        """Return the values of the report, for JSON."""
         result, files = self.result, self.result.written
         return {
             **self.opened.as_dict(self.program.model, map(self.program.model.port, self.outputs)),
@@ -129,13 +129,13 @@ class FileReport(Report):
             "inputs": [
                 {
                     "input": name,
-                    "source": each.reader.name,
-                    "rate_hz": each.reader.rate_hz,
-                    "channels": each.reader.channels,
+                    "source": sound.reader.name,
+                    "rate_hz": sound.reader.rate_hz,
+                    "channels": sound.reader.channels,
                     "channel": choice.index,
                 }
-                for each in self.sounds
-                for name, choice in each.channels.items()
+                for sound in self.sounds
+                for name, choice in sound.channels.items()
             ],
             "padded_s": self._padded_s(),
         }
@@ -161,9 +161,11 @@ class FileReport(Report):
         return f"{files}  ({self.duration_s:.2f} s, {reader.rate_hz} Hz, {choice}{encoding})"
 
     def _source_pairs(self) -> list[tuple[str, str]]:
-        """The source of each input, if there are several or one was padded."""
+        """Return the source of each input, if there are several or one was padded."""
         padded_s = self._padded_s()
-        rows = [(each.reader, name, choice) for each in self.sounds for name, choice in each.channels.items()]
+        rows = [
+            (sound.reader, name, choice) for sound in self.sounds for name, choice in sound.channels.items()
+        ]
         if len(rows) < 2 and not padded_s:
             return []
         lines: list[str] = []
@@ -189,7 +191,7 @@ class FileReport(Report):
 
 
 def builtin_snr_db(target: Path) -> tuple[float, float]:
-    """The signal-to-noise ratios of the built-in sound, in dB, before and after the model."""
+    """Return the signal-to-noise ratios of the built-in sound, in dB, before and after the model."""
     clean, noisy, after = (soundfile.read(path)[0] for path in (clean_path(), noisy_path(), target))
     before_db, after_db = (
         float(10 * np.log10(np.sum(clean**2) / np.sum((clean - sound) ** 2))) for sound in (noisy, after)

@@ -73,7 +73,7 @@ class OpenedModel:
         prepare: "Prepare | None" = None,
         activations: str | None = None,
     ) -> Program:
-        """A program of it in such pulses; one of a file is itself. Raises PulseError."""
+        """Return a program of it in such pulses; one of a file is itself. Raises PulseError."""
         if self.model.program is not None:
             return self.model.compile(
                 pulse,
@@ -94,18 +94,18 @@ class OpenedModel:
         return {"sample_rate": str(self.rate_hz)} if is_known else {}
 
     def deadline_s(self, pulse: int) -> float | None:
-        """The duration of a pulse in seconds; None if the rate is unknown."""
+        """Return the duration of a pulse in seconds; None if the rate is unknown."""
         return None if self.rate_hz is None else pulse / self.rate_hz
 
     def pairs(self, pulsed: Interface) -> list[tuple[str, str]]:
-        """The rate, the pulse, and what was detected."""
+        """Return the rate, the pulse, and what was detected."""
         rate = "not known; --rate gives it"
         if self.rate_hz is not None:
             rate = f"{self.rate_hz} Hz, {RATE_ORIGINS[self.rate_from or 'default']}"
-        return [("rate", rate), ("pulse", self._span(pulsed.pulse)), *self.model.detections()]
+        return [("rate", rate), ("pulse", self._span_text(pulsed.pulse)), *self.model.detections()]
 
     def delay_pairs(self, pulsed: Interface) -> list[tuple[str, str]]:
-        """The delay of every output."""
+        """Return the delay of every output."""
         return [
             (f"delay of {port.name}", self.delay_text(port, pulsed.pulse))
             for port in pulsed.outputs
@@ -113,7 +113,7 @@ class OpenedModel:
         ]
 
     def as_dict(self, pulsed: Interface, outputs: Iterable[Port] | None = None) -> dict[str, Any]:
-        """The model and its delays for JSON; of these outputs, or of all."""
+        """Return the model and its delays for JSON; of these outputs, or of all."""
         ports = pulsed.outputs if outputs is None else outputs
         return {
             "model": self.title,
@@ -127,16 +127,14 @@ class OpenedModel:
         }
 
     def delay_text(self, port: Port, pulse: int) -> str:
-        """The algorithmic delay of an output in frames of the symbol: its own, and until a pulse is full."""
+        """Return the algorithmic delay of an output in frames of the symbol: its own, and until a pulse is full."""
         seconds = float(port.delay / port.rate)
-        return (
-            f"{self._span(seconds + pulse - 1)}: {seconds:g} of the model + {pulse - 1} until a pulse is full"
-        )
+        return f"{self._span_text(seconds + pulse - 1)}: {seconds:g} of the model + {pulse - 1} until a pulse is full"
 
     def receptive_text(self, field: "Receptive") -> str:
-        """How many frames of the symbol an output frame depends on."""
-        span = "all frames so far" if field.frames is None else self._span(field.frames)
-        return f"{span}, {field.ahead} of them ahead{self._ms(field.ahead)}"
+        """Return how many frames of the symbol an output frame depends on."""
+        span = "all frames so far" if field.frames is None else self._span_text(field.frames)
+        return f"{span}, {field.ahead} of them ahead{self._milliseconds_text(field.ahead)}"
 
     def _delay(self, port: Port, pulse: int) -> dict[str, Any]:
         seconds = float(port.delay / port.rate)
@@ -149,20 +147,20 @@ class OpenedModel:
             "total_ms": self._milliseconds(total),
         }
 
-    def _span(self, frames: float) -> str:
+    def _span_text(self, frames: float) -> str:
         count = str(frames) if isinstance(frames, int) else f"{frames:g}"
-        return f"{count} frame{'' if frames == 1 else 's'}{self._ms(frames)}"
+        return f"{count} frame{'' if frames == 1 else 's'}{self._milliseconds_text(frames)}"
 
     def _milliseconds(self, frames: float) -> float | None:
         return None if self.rate_hz is None else frames / self.rate_hz * 1e3
 
-    def _ms(self, frames: float) -> str:
+    def _milliseconds_text(self, frames: float) -> str:
         milliseconds = self._milliseconds(frames)
         return "" if milliseconds is None else f" = {milliseconds:.2f} ms"
 
 
 def backend_text(program: Program) -> str:
-    """The backend, weights and activations if not f32, and threads if there are several."""
+    """Return the backend, weights and activations if not f32, and threads if there are several."""
     weights = "" if program.form == "f32" else f", weights of {program.form}"
     weights += "" if program.activations == "f32" else f", activations of {program.activations}"
     threads = "" if program.threads == 1 else f", {program.threads} threads"

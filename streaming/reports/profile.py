@@ -10,7 +10,7 @@ RATES = ("a step", "share", "weights", "state", "scratch", "multiply-adds", "GB/
 
 
 def profile_dict(profile: Profile | None) -> dict[str, Any]:
-    """Instructions, ops and nodes, most expensive first; the step, and the cost of profiling itself."""
+    """Return instructions, ops and nodes, most expensive first; the step, and the cost of profiling itself."""
     if profile is None:
         return {"profile": None}
     return {
@@ -34,7 +34,7 @@ def profile_dict(profile: Profile | None) -> dict[str, Any]:
 
 
 def profile_sections(profile: Profile, details: bool) -> list[Section]:
-    """The ops; where ``details`` is set, the nodes and all instructions too."""
+    """Return the ops; where ``details`` is set, the nodes and all instructions too."""
     part_counts = [row.parts for row in profile if row.parts > 1]
     parts = (
         f" {len(part_counts)} of {len(profile)} rows run in parts, on {max(part_counts)} threads."

@@ -31,16 +31,16 @@ class TimedProof:
     spent_s: float
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Names and texts."""
+        """Return names and texts."""
         backends = " and ".join(self.proof.backends)
         return [("proof", f"{backends}, {duration(self.spent_s)}"), *self.proof.pairs()]
 
     def verdict(self) -> list[Section]:
-        """The end of a report if all is proved; otherwise, the command fails with the verdict."""
+        """Return the end of a report if all is proved; otherwise, the command fails with the verdict."""
         return [Text(self.proof.verdict, "bold green")] if self.proof.outcome == "equal" else []
 
     def as_dict(self) -> dict[str, Any]:
-        """The proof and its time, for JSON."""
+        """Return the proof and its time, for JSON."""
         return {**self.proof.as_dict(), "spent_s": self.spent_s}
 
 

@@ -66,12 +66,12 @@ def export_triton(
 
 
 def model_name(title: str) -> str:
-    """The name of a model in a repository: its file's name, in characters that any file system accepts."""
+    """Return the name of a model in a repository: its file's name, in characters that any file system accepts."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "_", title).strip("._") or "model"
 
 
 def config_text(name: str, model: SequenceModel) -> str:
-    """The model's config.pbtxt: Triton's ModelConfig as text. Raises WriteError: a type that Triton does not have."""
+    """Return the model's config.pbtxt: Triton's ModelConfig as text. Raises WriteError: a type that Triton lacks."""
     fields = [
         f"name: {json.dumps(name)}",
         'platform: "onnxruntime_onnx"',

@@ -37,12 +37,12 @@ class Admission(NotCopyable):
         self.draining = False
 
     def knows_token(self, token: str | None) -> bool:
-        """Whether the server has this token, or none at all."""
+        """Return whether the server has this token, or none at all."""
         tokens = self._settings.tokens
         secret = (token or "").encode()
-        return not tokens or sum(hmac.compare_digest(secret, each.encode()) for each in tokens) > 0
+        return not tokens or sum(hmac.compare_digest(secret, known.encode()) for known in tokens) > 0
 
-    def enter(self, address: str) -> None:
+    def admit(self, address: str) -> None:
         """Count a connection from an address; call ``leave`` at its end."""
         if self.draining:
             raise ProtocolError("drain", "the server is about to end", "connect again in a while")
@@ -58,7 +58,7 @@ class Admission(NotCopyable):
             del self._addresses[address]
 
     def model(self, hello: Hello, token: str | None) -> HostedModel:
-        """The model that a client requests; ``token`` is from its headers."""
+        """Return the model that a client requests; ``token`` is from its headers."""
         if not self.knows_token(hello.token if token is None else token):
             raise ProtocolError(
                 "token", "the token is missing or wrong", "give the hello a token of the server"
@@ -89,7 +89,7 @@ class Admission(NotCopyable):
             )
         idle = [worker for worker in free if self.load(worker) + model.share <= MAX_PACKED_LOAD]
         best = idle[0] if idle else min(free, key=self.load)
-        if not any(each.streams for each in self._models.values()):
+        if not any(hosted.streams for hosted in self._models.values()):
             if model.median_share > 1:
                 raise ProtocolError(
                     "busy",
@@ -106,5 +106,5 @@ class Admission(NotCopyable):
         return best
 
     def load(self, worker: LaneWorker) -> float:
-        """The part of a worker's time that its streams use, by the p99 of their steps."""
+        """Return the part of a worker's time that its streams use, by the p99 of their steps."""
         return sum(model.load(worker) for model in self._models.values())

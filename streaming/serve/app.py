@@ -39,7 +39,7 @@ def make_app(service: Service) -> Starlette:
 
     def guard(answer: Callable[[], Response]) -> Callable[[Request], Response]:
         def respond(request: Request) -> Response:
-            if not _may(request, service):
+            if not _is_allowed(request, service):
                 return PlainTextResponse("this origin may not use the server\n", 403)
             if not service.admission.knows_token(_token(request)):
                 return PlainTextResponse(
@@ -54,7 +54,7 @@ def make_app(service: Service) -> Starlette:
         return JSONResponse({"status": "draining" if draining else "ok"}, 503 if draining else 200)
 
     async def stream(socket: WebSocket) -> None:
-        if not _may(socket, service):
+        if not _is_allowed(socket, service):
             await socket.close()
             return
         address = socket.client.host if socket.client else "unknown"
@@ -69,22 +69,25 @@ def make_app(service: Service) -> Starlette:
         return JSONResponse({"models": [model.as_dict() for model in service.models]}, headers=HEADERS)
 
     routes = [
-        Route("/", _file(PAGE / "index.html")),
+        Route("/", _file_endpoint(PAGE / "index.html")),
         *(
-            Route(f"/{path.name}", _file(path))
+            Route(f"/{path.name}", _file_endpoint(path))
             for path in sorted(PAGE.iterdir())
             if path.suffix in (".js", ".css")
         ),
-        Route("/example.flac", _file(noisy_path())),
+        Route("/example.flac", _file_endpoint(noisy_path())),
         Route("/v1/models", guard(models)),
         Route("/health", health),
         Route("/status", guard(lambda: HTMLResponse(status_page(service), headers=HEADERS))),
         Route("/status.json", guard(lambda: JSONResponse(status_dict(service), headers=HEADERS))),
         Route("/metrics", guard(lambda: Response(prometheus_text(service), media_type="text/plain"))),
         WebSocketRoute(PATH, stream),
-        *(Route(f"/{model.web}{SCRIPT}", _file(folder / SCRIPT)) for model, folder in _web_forms(service)),
         *(
-            Route(f"/{model.web}{MODULE}", guard(_sends(folder / MODULE)))
+            Route(f"/{model.web}{SCRIPT}", _file_endpoint(folder / SCRIPT))
+            for model, folder in _web_forms(service)
+        ),
+        *(
+            Route(f"/{model.web}{MODULE}", guard(_file_response(folder / MODULE)))
             for model, folder in _web_forms(service)
         ),
     ]
@@ -92,19 +95,19 @@ def make_app(service: Service) -> Starlette:
 
 
 def _web_forms(service: Service) -> list[tuple[HostedModel, Path]]:
-    """The models that browsers can run, with the folders of their WebAssembly modules."""
+    """Return the models that browsers can run, with the folders of their WebAssembly modules."""
     return [(model, model.settings.web) for model in service.models if model.settings.web]
 
 
-def _sends(path: Path) -> Callable[[], Response]:
+def _file_response(path: Path) -> Callable[[], Response]:
     return lambda: FileResponse(path, headers=HEADERS)
 
 
-def _file(path: Path) -> Callable[[Request], Response]:
+def _file_endpoint(path: Path) -> Callable[[Request], Response]:
     return lambda _: FileResponse(path, headers=HEADERS)
 
 
-def _may(connection: HTTPConnection, service: Service) -> bool:
+def _is_allowed(connection: HTTPConnection, service: Service) -> bool:
     headers = connection.headers
     return allows_origin(headers.get("origin"), headers.get("host", ""), service.settings.origins)
 

@@ -51,42 +51,45 @@ class Checkpoint:
     def as_bytes(self) -> bytes:
         """Encode the checkpoint as a file."""
         fields = {"model": self.model, "epoch": self.epoch, "received": self.received, "sent": self.sent}
-        outputs = b"".join(LENGTH.pack(len(each)) + each for each in self.outputs)
+        outputs = b"".join(LENGTH.pack(len(message)) + message for message in self.outputs)
         head = json.dumps({**fields, "sound": len(self.sound), "outputs": len(outputs)}).encode()
         return MAGIC + LENGTH.pack(len(head)) + head + self.sound + outputs + self.snapshot
 
     @classmethod
     def of_bytes(cls, data: bytes) -> "Checkpoint":
         """Decode a file. Raises InputError: it is not a checkpoint."""
-        at = len(MAGIC) + LENGTH.size
+        offset = len(MAGIC) + LENGTH.size
         try:
             if not data.startswith(MAGIC):
                 raise ValueError("another file")
             (size,) = LENGTH.unpack_from(data, len(MAGIC))
             if size > MAX_HEAD_LENGTH:
                 raise ValueError("too long a head")
-            head: dict[str, Any] = json.loads(data[at : at + size])
+            head: dict[str, Any] = json.loads(data[offset : offset + size])
             received, sent = tuple(map(int, head["received"])), tuple(map(int, head["sent"]))
             epoch, lengths = int(head["epoch"]), (int(head["sound"]), int(head["outputs"]))
-            begin = at + size + sum(lengths)
+            begin = offset + size + sum(lengths)
             if min(epoch, *received, *sent, *lengths) < 0 or begin > len(data):
                 raise ValueError("a number that cannot be")
-            at += size
-            sound, outputs = data[at : at + lengths[0]], tuple(_messages(data[at + lengths[0] : begin]))
+            offset += size
+            sound, outputs = (
+                data[offset : offset + lengths[0]],
+                tuple(_messages(data[offset + lengths[0] : begin])),
+            )
             return cls(str(head["model"]), epoch, received, sent, data[begin:], sound, outputs)
         except (ValueError, KeyError, TypeError, struct.error, RecursionError) as error:
             raise InputError(f"not a checkpoint of a stream: {error}") from None
 
 
 def _messages(data: bytes) -> Iterator[bytes]:
-    """The messages that lie in a row, each behind its length. Raises ValueError, struct.error."""
-    at = 0
-    while at < len(data):
-        (size,) = LENGTH.unpack_from(data, at)
-        at += LENGTH.size + size
-        if size < HEADER.size or at > len(data):
+    """Yield consecutive messages, each preceded by its length. Raises ValueError, struct.error."""
+    offset = 0
+    while offset < len(data):
+        (size,) = LENGTH.unpack_from(data, offset)
+        offset += LENGTH.size + size
+        if size < HEADER.size or offset > len(data):
             raise ValueError("a message that cannot be")
-        yield data[at - size : at]
+        yield data[offset - size : offset]
 
 
 class CheckpointFolder(NotCopyable):
@@ -168,7 +171,7 @@ class CheckpointFolder(NotCopyable):
         return count, failed
 
     def _files(self, name: str) -> list[Path]:
-        """The files of a stream, newest last."""
+        """Return the files of a stream, newest last."""
         if not CHECKPOINT_NAME.fullmatch(name):
             raise ProtocolError("resume", "no checkpoint has such a name", "begin a new stream")
         return sorted(self._path.glob(f"{name}-*{SUFFIX}"))

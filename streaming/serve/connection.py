@@ -42,8 +42,8 @@ DISCONNECT_ERRORS = (WebSocketDisconnect, WebSocketDisconnected)
 def flatten_errors(error: BaseException) -> Iterator[BaseException]:
     """Yield the errors in nested groups: reader and writer may both detect that a client is gone, or wrong."""
     if isinstance(error, BaseExceptionGroup):
-        for each in cast("BaseExceptionGroup[BaseException]", error).exceptions:
-            yield from flatten_errors(each)
+        for member in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from flatten_errors(member)
     else:
         yield error
 
@@ -73,7 +73,7 @@ class Connection(NotCopyable):
         self.id = uuid4().hex
         self.address = address
         self.stream: OpenStream | None = None
-        self.began = time.time()
+        self.began_s = time.time()
         self._socket, self._token = socket, token
         self._admission, self._limits, self._counts = admission, limits, counts
         self._placement = placement
@@ -84,7 +84,7 @@ class Connection(NotCopyable):
         self._outbox = Outbox(self._protocol, counts, self.end)
         self._pace = Pace(limits, None)
         self._last_message = time.monotonic()
-        self._is_held, self._held_until = False, 0.0
+        self._is_held = False
         self._failure: Exception | None = None
 
     async def run(self) -> str:
@@ -97,9 +97,10 @@ class Connection(NotCopyable):
                 reason = await self._serve()
         except Exception as error:
             errors = list(flatten_errors(error))
-            if not all(isinstance(each, (*DISCONNECT_ERRORS, ProtocolError)) for each in errors):
+            protocol_errors = [member for member in errors if isinstance(member, ProtocolError)]
+            if not all(isinstance(member, (*DISCONNECT_ERRORS, ProtocolError)) for member in errors):
                 raise
-            self._ending = next((each for each in errors if isinstance(each, ProtocolError)), None)
+            self._ending = protocol_errors[0] if protocol_errors else None
         if self._failure is not None:
             raise self._failure
         if self._ending is not None:
@@ -114,13 +115,13 @@ class Connection(NotCopyable):
             self._scope.cancel()
 
     def as_dict(self) -> dict[str, Any]:
-        """The connection as JSON, for the status."""
+        """Return the connection as JSON, for the status."""
         stream = self.stream
         return {
             "stream": self.id,
             "address": self.address,
             "model": None if stream is None else stream.model.name,
-            "seconds": round(time.time() - self.began, 1),
+            "seconds": round(time.time() - self.began_s, 1),
             "frames": None if stream is None else stream.received,
             "answer_us": None if stream is None else stream.times.as_dict()["answer_us"],
         }
@@ -130,7 +131,7 @@ class Connection(NotCopyable):
         if self._placement is not None and self.stream is not None:
             self._outbox.push({"type": "servers", **self._successors(self._placement)})
 
-    def check(self, now: float) -> None:
+    def end_if_idle_or_slow(self, now: float) -> None:
         """End the connection if the client is silent, or does not read."""
         limits = self._limits
         if self._outbox.full_s(now) > limits.slow_s:
@@ -145,7 +146,7 @@ class Connection(NotCopyable):
             )
 
     async def _serve(self) -> str:
-        self._admission.enter(self.address)
+        self._admission.admit(self.address)
         try:
             hello = await self._receive_hello()
             if hello is None:
@@ -167,7 +168,7 @@ class Connection(NotCopyable):
                     if self._saving is not None:
                         tasks.start_soon(self._saving.run, self.stream, self._outbox.push)
                     self._protocol.hand_over(self._receive, self._outbox.send_waiting)
-                    reason = await self._until_gone()
+                    reason = await self._wait_until_gone()
                     tasks.cancel_scope.cancel()
             finally:
                 with anyio.move_on_after(RELEASE_TIMEOUT_S, shield=True):
@@ -191,7 +192,7 @@ class Connection(NotCopyable):
         raise ProtocolError("hello", f"no hello within {self._limits.hello_s:g} s", "send it at once")
 
     async def _load(self, model: str, hello: Hello) -> Checkpoint | None:
-        """The checkpoint from which the stream continues. Raises ProtocolError."""
+        """Return the checkpoint from which the stream continues. Raises ProtocolError."""
         if self._saving is not None:
             return await self._saving.open(model, hello)
         if hello.resume is not None:
@@ -216,7 +217,7 @@ class Connection(NotCopyable):
     def _successors(self, placement: Placement) -> dict[str, Any]:
         return {"urls": list(placement.successors("" if self._saving is None else self._saving.name))}
 
-    async def _until_gone(self) -> str:
+    async def _wait_until_gone(self) -> str:
         """Wait until the client is gone; messages go to ``_receive`` meanwhile."""
         while (message := await self._socket.receive())["type"] != "websocket.disconnect":
             pass
@@ -228,18 +229,18 @@ class Connection(NotCopyable):
         if stream is None or self._ending is not None or self._failure is not None:
             return
         try:
-            now = self._last_message = time.monotonic()
-            self._pace.count_message(len(message), isinstance(message, str), now)
+            self._last_message = time.monotonic()
+            self._pace.count_message(len(message), isinstance(message, str))
             if isinstance(message, str):
                 self._handle_request(stream, read_message(message))
                 return
             frames = stream.accept(message)
             self._counts.frames_in += frames
-            hold_s = self._pace.hold_s(frames, now)
+            self._pace.count_frames(frames)
+            hold_s = self._pace.hold_s()
             if hold_s > 0:
                 self._counts.held_back += 1
-                self._held_until = now + hold_s
-                asyncio.get_running_loop().call_later(hold_s, self._read_again)
+                asyncio.get_running_loop().call_later(hold_s, self._end_hold)
             if stream.is_ahead() or hold_s > 0:
                 self._is_held = True
                 self._protocol.hold()
@@ -249,12 +250,20 @@ class Connection(NotCopyable):
             self._failure = error
             self._scope.cancel()
 
+    def _end_hold(self) -> None:
+        """Resume reading if the frames so far are paid for, else wait for the rest of their time."""
+        hold_s = self._pace.hold_s()
+        if hold_s > 0:
+            asyncio.get_running_loop().call_later(hold_s, self._end_hold)
+        else:
+            self._read_again()
+
     def _read_again(self) -> None:
         """Resume reading, if it is time and there is space."""
         if not self._is_held or self.stream is None or self._ending is not None:
             return
         try:
-            if self.stream.is_ahead() or time.monotonic() < self._held_until:
+            if self.stream.is_ahead() or self._pace.hold_s() > 0:
                 return
         except ProtocolError as error:
             self.end(error)

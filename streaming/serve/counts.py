@@ -34,9 +34,9 @@ class ServerCounts:
     ended: Counter[str] = field(default_factory=Counter[str])
 
     def by_name(self) -> dict[str, int]:
-        """The counts by their names, without ``ended``."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "ended"}
+        """Return the counts by their names, without ``ended``."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "ended"}
 
     def as_dict(self) -> dict[str, int]:
-        """All counts for JSON; those of ``ended`` as ``ended_…``."""
+        """Return all counts for JSON; those of ``ended`` as ``ended_…``."""
         return {**self.by_name(), **{f"ended_{reason}": self.ended[reason] for reason in sorted(self.ended)}}

@@ -17,7 +17,7 @@ from streaming.protocol.messages import Hello
 from streaming.protocol.ports import StreamPort
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lanes.group import MAX_LANES, LaneGroup
-from streaming.serve.lanes.stream import Answer, LaneStream, Saving
+from streaming.serve.lanes.stream import Answer, CheckpointSchedule, LaneStream
 from streaming.serve.lanes.worker import LaneWorker
 from streaming.serve.settings import ModelSettings
 from streaming.serve.sound_conversion import SoundConversion, SoundModel
@@ -110,13 +110,14 @@ class HostedModel(NotCopyable):
         return max(group.cost.median_s for _, group in self.groups) / self.pulse_s
 
     def load(self, worker: LaneWorker) -> float:
-        """The part of a worker's thread that the open streams use, by the p99 of steps."""
+        """Return the part of a worker's thread that the open streams use, by the p99 of steps."""
         return (
-            sum(group.open * group.cost.p99_s for each, group in self.groups if each is worker) / self.pulse_s
+            sum(group.open * group.cost.p99_s for owner, group in self.groups if owner is worker)
+            / self.pulse_s
         )
 
     def conversion(self, hello: Hello) -> SoundConversion:
-        """The conversion between the sound of a client and that of the model. Raises ProtocolError."""
+        """Return the conversion between the sound of a client and that of the model. Raises ProtocolError."""
         return SoundConversion(
             SoundModel(self.name, self.inputs, self.outputs, self.rate_hz, self.saves), hello
         )
@@ -131,12 +132,12 @@ class HostedModel(NotCopyable):
     ) -> LaneStream:
         """Open a stream in a free lane of a worker, which must have one. Raises ProtocolError: no such output."""
         outputs = self._requested_outputs(hello, conversion)
-        groups = [group for each, group in self.groups if each is worker and group.free]
-        group = max(groups, key=lambda each: each.open)
+        groups = [group for owner, group in self.groups if owner is worker and group.free]
+        group = max(groups, key=lambda group: group.open)
         lane = group.free.pop(0)
-        saving = Saving(self.name, self._save_pulses, resumed) if self._save_pulses else None
+        schedule = CheckpointSchedule(self.name, self._save_pulses, resumed) if self._save_pulses else None
         stream = LaneStream(
-            lane, group.sessions[lane], outputs, conversion, self._new_events(conversion), deliver, saving
+            lane, group.sessions[lane], outputs, conversion, self._new_events(conversion), deliver, schedule
         )
         worker.join(stream, group)
         if resumed is not None:
@@ -145,11 +146,11 @@ class HostedModel(NotCopyable):
         return stream
 
     def has_lane(self, worker: LaneWorker) -> bool:
-        """Whether a worker has a free lane."""
-        return any(group.free for each, group in self.groups if each is worker)
+        """Return whether a worker has a free lane."""
+        return any(group.free for owner, group in self.groups if owner is worker)
 
     def as_dict(self) -> dict[str, Any]:
-        """The model as JSON, for /v1/models."""
+        """Return the model as JSON, for /v1/models."""
         return {
             "name": self.name,
             "title": self.settings.title or self.program.model.title,
@@ -169,7 +170,7 @@ class HostedModel(NotCopyable):
         return f"web/{quote(self.name, safe='')}/" if self.settings.web else ""
 
     def event_dicts(self) -> list[dict[str, Any]]:
-        """The detectors, for JSON."""
+        """Return the detectors, for JSON."""
         return [{"output": name, "kind": choice.kind} for name, choice in self._choices.items()]
 
     def _requested_outputs(self, hello: Hello, conversion: SoundConversion) -> tuple[StreamPort, ...]:
@@ -202,7 +203,7 @@ class HostedModel(NotCopyable):
         )
 
     def _group_size(self) -> tuple[int, float, int]:
-        """How many lanes step together, how long a pulse waits for others, and the most pulses in a turn.
+        """Return how many lanes step together, how long a pulse waits for others, and the most pulses in a turn.
 
         All follow from measured times of steps.
         """
@@ -221,7 +222,7 @@ class HostedModel(NotCopyable):
         return count, gather_s, min(max(1, int(longest_s / step_s)), MAX_PULSES)
 
     def _step_s(self, count: int) -> float:
-        """The median processor time of a step of ``count`` lanes."""
+        """Return the median processor time of a step of ``count`` lanes."""
         lanes = self.program.spawn_many(count, self._constants)
         lanes.alone = self.saves
         feed = {
@@ -244,7 +245,7 @@ def _text(value: Any) -> str:
 
 
 def _constants(program: Program, settings: ModelSettings) -> dict[str, Array]:
-    """The inputs that do not stream. Raises InputError: some are missing, or there are too many."""
+    """Return the inputs that do not stream. Raises InputError: some are missing, or there are too many."""
     ports = {port.name: port for port in program.inputs if not port.streams}
     for name in settings.constants:
         if name not in ports:

@@ -66,15 +66,16 @@ class ServiceCollector(Collector):
 
 
 def prometheus_text(service: "Service") -> bytes:
-    """The text of /metrics."""
+    """Return the text of /metrics."""
     registry = CollectorRegistry()
     registry.register(ServiceCollector(service))
     return generate_latest(registry)
 
 
 def _buckets(latency: Latency) -> list[tuple[str, float]]:
-    classes = latency.classes()
+    bucket_counts = latency.bucket_counts()
     counts = [
-        (f"{bound:g}", float(sum(count for ns, count in classes if ns <= bound * 1e9))) for bound in BOUNDS_S
+        (f"{bound:g}", float(sum(count for ns, count in bucket_counts if ns <= bound * 1e9)))
+        for bound in BOUNDS_S
     ]
-    return [*counts, ("+Inf", float(sum(count for _, count in classes)))]
+    return [*counts, ("+Inf", float(sum(count for _, count in bucket_counts)))]

@@ -72,7 +72,7 @@ class OpenStream(NotCopyable):
         return self._stream.unsent_bytes < MAX_UNSENT_BYTES // 2
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields of ``ready`` that describe the stream."""
+        """Return the fields of ``ready`` that describe the stream."""
         model = self.model
         return {
             "model": model.name,
@@ -174,7 +174,10 @@ class OpenStream(NotCopyable):
         return [{"type": "ack", "epoch": self.epoch, "taken": self._saved, "safe": self._saved}]
 
     def is_ahead(self) -> bool:
-        """Whether an input is farther ahead of the steps than the window. Raises ProtocolError: it would remain so."""
+        """Return whether an input is ahead of the steps by more than the window.
+
+        Raises ProtocolError: it would remain so
+        """
         ahead = self._farthest()
         if ahead is not None and self._whole_pulses() <= self.pulses:
             raise ProtocolError(
@@ -208,7 +211,7 @@ class OpenStream(NotCopyable):
         self.wake()
 
     def _farthest(self) -> StreamPort | None:
-        """An input that is too far ahead."""
+        """Return an input that is too far ahead."""
         pulse = self.model.program.pulse
         for received, port in zip(self.received, self.model.inputs):
             per_pulse = self.model.frames[port.name]

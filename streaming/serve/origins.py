@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 
 def allows_origin(origin: str | None, host: str, allowed: Collection[str]) -> bool:
-    """Whether a request may come from an origin.
+    """Return whether a request may come from an origin.
 
     origin   the header Origin; None if there is none
     host     the header Host
@@ -20,11 +20,11 @@ def allows_origin(origin: str | None, host: str, allowed: Collection[str]) -> bo
         name, origin_host = urlsplit(origin).netloc, urlsplit(origin).hostname or ""
     except ValueError:
         return False
-    return name == host and _is_sure(origin_host)
+    return name == host and _cannot_be_redirected(origin_host)
 
 
-def _is_sure(name: str) -> bool:
-    """Whether a host is localhost or an IP address, which no other site can redirect."""
+def _cannot_be_redirected(name: str) -> bool:
+    """Return whether a host is localhost or an IP address, which no other site can redirect."""
     if name == "localhost":
         return True
     try:

@@ -33,7 +33,7 @@ class Outbox(NotCopyable):
         self._stalled = False
 
     def full_s(self, now: float) -> float:
-        """The seconds since the client has stopped reading; 0 while it reads."""
+        """Return the seconds since the client has stopped reading; 0 while it reads."""
         return 0.0 if self._full_since is None else now - self._full_since
 
     def send(self, messages: Sequence[OutgoingMessage], step: TurnTimes | None) -> None:

@@ -19,7 +19,7 @@ class Placement(Protocol):
         ...
 
     def successors(self, name: str) -> Sequence[str]:
-        """Addresses of servers that continue the stream if this one is lost, best first."""
+        """Return addresses of servers that continue the stream if this one is lost, best first."""
         ...
 
 

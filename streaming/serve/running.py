@@ -35,5 +35,5 @@ def run_server(settings: ServerSettings, programs: Sequence[HostedProgram], leve
 
 
 def loop_options() -> dict[str, bool]:
-    """The options of anyio for a server: the event loop of uvloop, if it is installed."""
+    """Return the options of anyio for a server: the event loop of uvloop, if it is installed."""
     return {"use_uvloop": find_spec("uvloop") is not None}

@@ -48,7 +48,7 @@ class Server(uvicorn.Server):
         await self.serve(sockets=[self._listening])
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first signal drains, the second one ends at once; neither is an error."""
+        """Drain at the first signal, end at once at the second; neither is an error."""
         self.force_exit = self.should_exit
         self.should_exit = True
 
@@ -74,7 +74,7 @@ def listen(host: str, port: int, slow_s: float) -> socket.socket:
 
 
 def url_of(listening: socket.socket, secure: bool) -> str:
-    """The URL of the server for a browser."""
+    """Return the URL of the server for a browser."""
     host, port = listening.getsockname()[:2]
     name = f"[{host}]" if ":" in host else host
     return f"http{'s' if secure else ''}://{name}:{port}"

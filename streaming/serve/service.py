@@ -62,18 +62,18 @@ class Service(NotCopyable):
             store = CheckpointFolder(settings.checkpoints, settings.keep_s)
         self.checkpoints, self.placement = store, placement
         save_s = None if store is None else settings.checkpoint_s
-        self.models = [HostedModel(*each, self.workers, save_s) for each in programs]
+        self.models = [HostedModel(*program, self.workers, save_s) for program in programs]
         self.admission = Admission(settings, self.models, self.workers)
         self.counts = ServerCounts()
         self.connections: set[Connection] = set()
-        self.began = time.time()
+        self.began_s = time.time()
         self._past = {model.name: StreamTimes() for model in self.models}
 
     @asynccontextmanager
     async def run(self) -> AsyncGenerator[None]:
         """Step streams while the context is open."""
         loop = asyncio.get_running_loop()
-        before = sys.getswitchinterval()
+        usual_interval_s = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_S)
         for worker in self.workers:
             worker.start()
@@ -88,7 +88,7 @@ class Service(NotCopyable):
             for worker in self.workers:
                 loop.remove_reader(worker.answered.to_read)
                 worker.stop()
-            sys.setswitchinterval(before)
+            sys.setswitchinterval(usual_interval_s)
 
     async def serve(self, socket: WebSocket, address: str, token: str | None) -> None:
         """Serve one client, until it is gone."""
@@ -120,7 +120,7 @@ class Service(NotCopyable):
                     "address": address,
                     "model": None if stream is None else stream.model.name,
                     "reason": reason,
-                    "seconds": round(time.time() - connection.began, 3),
+                    "seconds": round(time.time() - connection.began_s, 3),
                     "frames": None if stream is None else stream.received,
                 },
             )
@@ -174,7 +174,7 @@ class Service(NotCopyable):
             self.admission.loop_part = (busy_now - busy) / (now - wall)
             wall, busy = now, busy_now
             for connection in list(self.connections):
-                connection.check(now)
+                connection.end_if_idle_or_slow(now)
             if self.checkpoints is not None and now > sweep:
                 sweep = now + SWEEP_PERIOD_S
                 expired, failed = await anyio.to_thread.run_sync(self.checkpoints.sweep)

@@ -142,7 +142,7 @@ def read_toml(path: Path, parse: Callable[[dict[str, Any]], SettingsT]) -> Setti
 def read_table(table: Mapping[str, Any], folder: Path) -> ServerSettings:
     """Read settings from a table; paths are relative to the folder. Raises InputError, naming the key."""
     entries = dict(table)
-    models = tuple(_model(each, folder) for each in _tables(entries.pop("model", [{}]), "model"))
+    models = tuple(_model(table, folder) for table in _tables(entries.pop("model", [{}]), "model"))
     limits = fill(LimitSettings(), require_table(entries.pop("limits", {}), "limits"), "limits")
     for key in ("certificate", "key", "checkpoints"):
         if key in entries:
@@ -176,7 +176,7 @@ def fill(settings: SettingsT, table: Mapping[str, Any], what: str, others: Colle
 
     others  fields that are no keys of the table
     """
-    kinds = {each.name: each.type for each in fields(cast("Any", settings)) if each.name not in others}
+    kinds = {field.name: field.type for field in fields(cast("Any", settings)) if field.name not in others}
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in kinds:
@@ -187,7 +187,7 @@ def fill(settings: SettingsT, table: Mapping[str, Any], what: str, others: Colle
 
 def _value(key: str, value: Any, kind: Any) -> Any:
     if kind == tuple[str, ...]:
-        if not isinstance(value, list) or not all(isinstance(each, str) for each in cast("list[Any]", value)):
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in cast("list[Any]", value)):
             raise InputError(f"{key} = {value!r}: give a list of texts")
         return tuple(cast("list[str]", value))
     if kind in (int, int | None):
@@ -214,4 +214,4 @@ def require_table(value: Any, key: str) -> dict[str, Any]:
 def _tables(value: Any, key: str) -> list[dict[str, Any]]:
     if not isinstance(value, list):
         raise InputError(f"{key}: write [[{key}]]")
-    return [require_table(each, key) for each in cast("list[Any]", value)]
+    return [require_table(entry, key) for entry in cast("list[Any]", value)]

@@ -77,7 +77,7 @@ class SoundConversion(NotCopyable):
         return not self.inward
 
     def ready_frames(self, frames: int, name: str) -> int:
-        """The frames that the model gets from this many frames of an input."""
+        """Return the frames that the model gets from this many frames of an input."""
         if self.is_plain:
             return frames
         sound = self.inward[name]
@@ -88,7 +88,7 @@ class SoundConversion(NotCopyable):
         return frames if self.is_plain else frames * (self._model_hz or 1) // (self.client_hz or 1)
 
     def as_dict(self) -> dict[str, int]:
-        """The fields of ``ready``: the samples that a decoder must skip at the start."""
+        """Return the fields of ``ready``: the samples that a decoder must skip at the start."""
         return {"skip": SKIP_SAMPLES} if self.name == "opus" else {}
 
     def client_frames(self, frames: int) -> int:
@@ -103,31 +103,31 @@ class SoundConversion(NotCopyable):
         return frames
 
     def counted_in(self, received: Mapping[str, int]) -> list[int]:
-        """Frames of each input, at the client's rate."""
+        """Return frames of each input, at the client's rate."""
         if self.is_plain:
             return list(received.values())
         return [sound.received for sound in self.inward.values()]
 
     def counted_out(self, sent: Mapping[str, int]) -> list[int]:
-        """Frames of each streaming output, at the client's rate."""
+        """Return frames of each streaming output, at the client's rate."""
         return [self.outward[name].sent if name in self.outward else count for name, count in sent.items()]
 
     def reset(self) -> None:
-        """A new sound."""
-        for each in self._sounds:
-            each.reset()
+        """Begin a new sound."""
+        for sound in self._sounds:
+            sound.reset()
 
     def snapshot(self) -> bytes:
         """Return a snapshot of all resampled sounds; empty if there are none."""
-        return pack([], [each.snapshot() for each in self._sounds]) if self._sounds else b""
+        return pack([], [sound.snapshot() for sound in self._sounds]) if self._sounds else b""
 
     def restore(self, snapshot: bytes) -> None:
         """Restore a snapshot. Raises InputError: the stream had another rate."""
         chunks = unpack(snapshot)[1] if snapshot else []
         if len(chunks) != len(self._sounds):
             raise InputError("the stream had another rate; go on at the same one")
-        for each, chunk in zip(self._sounds, chunks):
-            each.restore(chunk)
+        for sound, chunk in zip(self._sounds, chunks):
+            sound.restore(chunk)
 
     @property
     def _sounds(self) -> list["InwardSound | OutwardSound"]:
@@ -150,10 +150,14 @@ class SoundConversion(NotCopyable):
         )
 
     def _latency(self, port: StreamPort, client_hz: int, model_hz: int) -> int:
-        """The delay of an output in frames of the client, without the encoder's."""
+        """Return the delay of an output in frames of the client, without the encoder's."""
         first = next(iter(self.inward.values()))
-        behind = resampler_delay(model_hz, client_hz)
-        return -(-(port.delay + behind) * client_hz // model_hz) + first.delay_frames + (behind > 0)
+        resampler_frames = resampler_delay(model_hz, client_hz)
+        return (
+            -(-(port.delay + resampler_frames) * client_hz // model_hz)
+            + first.delay_frames
+            + (resampler_frames > 0)
+        )
 
     def _require_sound(self, model: SoundModel) -> None:
         others = [port.name for port in model.inputs if not _is_sound(port, model.rate_hz)]
@@ -196,11 +200,11 @@ class InwardSound(NotCopyable):
         return self._resample(samples)
 
     def flush(self) -> Array:
-        """The rest."""
+        """Return the rest."""
         return self._resample(np.zeros(self.delay_frames, np.float32))
 
     def reset(self) -> None:
-        """A new sound."""
+        """Begin a new sound."""
         self.received = 0
         if self._resampler is not None:
             self._resampler.reset()
@@ -208,7 +212,7 @@ class InwardSound(NotCopyable):
             self._decoder = OpusDecoder(self._skip)
 
     def snapshot(self) -> bytes:
-        """This moment; not for Opus."""
+        """Return this moment; not for Opus."""
         assert self._resampler is not None
         return pack([self.received], [self._resampler.snapshot()])
 
@@ -272,7 +276,7 @@ class OutwardSound(NotCopyable):
         return rest if self._encoder is None else rest + self._number_packets(self._encoder.flush())
 
     def reset(self) -> None:
-        """A new sound."""
+        """Begin a new sound."""
         self.sent = self._coded_frames = 0
         if self._resampler is not None:
             self._resampler.reset()
@@ -280,7 +284,7 @@ class OutwardSound(NotCopyable):
             self._encoder = OpusEncoder()
 
     def snapshot(self) -> bytes:
-        """This moment; not for Opus."""
+        """Return this moment; not for Opus."""
         assert self._resampler is not None
         return pack([self.sent, self._coded_frames], [self._resampler.snapshot()])
 
@@ -305,12 +309,12 @@ class OutwardSound(NotCopyable):
 
 
 def _is_sound(port: StreamPort, rate_hz: int | None) -> bool:
-    """Whether a port is sound: one sample per period of the model's rate, unlike, say, a probability per pulse."""
+    """Return whether a port is sound: one sample per period of the model's rate, unlike a probability per pulse."""
     return port.kind == "sound" and port.rate == rate_hz
 
 
 def resampler_delay(rate_in_hz: int, rate_out_hz: int) -> int:
-    """The delay of a resampler in input frames."""
+    """Return the delay of a resampler in input frames."""
     resampler = _resampler(rate_in_hz, rate_out_hz)
     return 0 if resampler is None else resampler.delay_frames
 

@@ -17,10 +17,10 @@ th:first-child, td:first-child { text-align: left }
 
 
 def status_dict(service: "Service") -> dict[str, Any]:
-    """The status for JSON: models, threads, connections, counts."""
+    """Return the status for JSON: models, threads, connections, counts."""
     return {
         "draining": service.admission.draining,
-        "seconds": round(time.time() - service.began, 1),
+        "seconds": round(time.time() - service.began_s, 1),
         "loop": round(service.admission.loop_part, 4),
         "threads": [round(service.admission.load(worker), 4) for worker in service.workers],
         "budget": service.settings.budget,
@@ -40,7 +40,7 @@ def status_dict(service: "Service") -> dict[str, Any]:
 
 
 def status_page(service: "Service") -> str:
-    """The status as a page that reloads itself every two seconds."""
+    """Return the status as a page that reloads itself every two seconds."""
     status = status_dict(service)
     models = [
         [
@@ -53,8 +53,14 @@ def status_page(service: "Service") -> str:
     ]
     threads = [[f"thread {number}", f"{load:.0%}"] for number, load in enumerate(status["threads"])]
     streams = [
-        [each["stream"][:8], each["address"], each["model"] or "", f"{each['seconds']:.0f} s", *_answer(each)]
-        for each in status["connections"]
+        [
+            connection["stream"][:8],
+            connection["address"],
+            connection["model"] or "",
+            f"{connection['seconds']:.0f} s",
+            *_answer(connection),
+        ]
+        for connection in status["connections"]
     ]
     parts = [
         _table(["model", "streams", "a stream takes", "queue", "step", "answer"], models),
@@ -78,6 +84,6 @@ def _milliseconds(percentiles: dict[str, float]) -> str:
 
 
 def _table(heads: list[str], rows: list[list[str]]) -> str:
-    head = "".join(f"<th>{escape(each)}</th>" for each in heads)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(each)}</td>' for each in row)}</tr>" for row in rows)
+    head = "".join(f"<th>{escape(title)}</th>" for title in heads)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

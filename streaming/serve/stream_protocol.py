@@ -70,7 +70,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
                 self.queue.put_nowait(cast("Any", event))  # the end, which is the last event
                 break
             data = event.get("bytes")
-            self._give(event["text"] if data is None else data)
+            self._pass_on(event["text"] if data is None else data)
         if not self._held:
             self._pause_reading(False)
 
@@ -84,7 +84,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         """Read again, waiting messages first."""
         self._held = False
         while self._waiting and not self._held:
-            self._give(self._waiting.popleft())
+            self._pass_on(self._waiting.popleft())
         if not self._held:
             self._pause_reading(False)
 
@@ -119,20 +119,20 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             super().data_received(data)
             return
         data = self._rest + data if self._rest else data
-        begin, size = 0, len(data)
+        frame_start, size = 0, len(data)
         self._rest = b""
-        while begin < size and not self.transport.is_closing():
-            if size - begin < 2:
+        while frame_start < size and not self.transport.is_closing():
+            if size - frame_start < 2:
                 break
-            start, end = _places(data, begin)
-            if not data[begin + 1] & MASKED or end - start > self.config.ws_max_size:
-                super().data_received(data[begin:])  # an error, which closes the connection
+            start, end = _value_range(data, frame_start)
+            if not data[frame_start + 1] & MASKED or end - start > self.config.ws_max_size:
+                super().data_received(data[frame_start:])  # an error, which closes the connection
                 return
             if end > size:
                 break
-            self._frame(data, begin, start, end)
-            begin = end
-        self._rest = data[begin:]
+            self._handle_frame(data, frame_start, start, end)
+            frame_start = end
+        self._rest = data[frame_start:]
 
     def send_receive_event_to_app(self) -> None:
         """Handle a message from the parser."""
@@ -141,7 +141,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             return
         data, self.frames = b"".join(self.frames), []
         if self.curr_msg_data_type == "bytes":
-            self._give(data)
+            self._pass_on(data)
             return
         try:
             text = data.decode()
@@ -149,20 +149,20 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             self.conn.send_close(1007)
             self.handle_parser_exception()
             return
-        self._give(text)
+        self._pass_on(text)
 
-    def _frame(self, data: bytes, begin: int, start: int, end: int) -> None:
+    def _handle_frame(self, data: bytes, frame_start: int, start: int, end: int) -> None:
         """Handle a whole frame, whose values begin at ``start``."""
-        first = data[begin]
+        first = data[frame_start]
         if first == BINARY and self._take is not None and not self._in_fragments:
-            self._give(apply_mask(data[start:end], data[start - MASK_BYTES : start]))
+            self._pass_on(apply_mask(data[start:end], data[start - MASK_BYTES : start]))
             return
         opcode, is_last = first & 15, first & 0x80
         if opcode < CONTROL:
             self._in_fragments = not is_last
-        super().data_received(data[begin:end])
+        super().data_received(data[frame_start:end])
 
-    def _give(self, message: bytes | str) -> None:
+    def _pass_on(self, message: bytes | str) -> None:
         if self._held or self._take is None:
             self._waiting.append(message)
         else:
@@ -176,20 +176,20 @@ class StreamProtocol(WebSocketsSansIOProtocol):
 
 
 def protocol_of(socket: WebSocket) -> StreamProtocol:
-    """The protocol under a WebSocket that ``Server`` has accepted."""
+    """Return the protocol under a WebSocket that ``Server`` has accepted."""
     return socket.scope["extensions"][EXTENSION]
 
 
-def _places(data: bytes, begin: int) -> tuple[int, int]:
+def _value_range(data: bytes, frame_start: int) -> tuple[int, int]:
     """Return where the values of a frame start and end; both beyond the data if its head is incomplete."""
-    size = data[begin + 1] & 127
-    start = begin + 2
+    size = data[frame_start + 1] & 127
+    start = frame_start + 2
     if size == LONG:
         start += 2
-        size = int.from_bytes(data[begin + 2 : start], "big")
+        size = int.from_bytes(data[frame_start + 2 : start], "big")
     elif size == LONGER:
         start += 8
-        size = int.from_bytes(data[begin + 2 : start], "big") if len(data) >= start else 0
+        size = int.from_bytes(data[frame_start + 2 : start], "big") if len(data) >= start else 0
     start += MASK_BYTES
     return start, max(start, start + size)
 

@@ -22,7 +22,7 @@ logger = logging.getLogger("pulse.serve")
 class StreamSaving(NotCopyable):
     """Names, loads, saves and removes the checkpoints of one stream.
 
-    A checkpoint that cannot be saved does not end the stream: it goes on, and the next one is tried.
+    A checkpoint that cannot be saved does not end the stream: it continues, and the next one is tried.
 
     name       of the stream in the store; empty before ``open``
     placement  the placement of streams in a fleet

@@ -27,7 +27,7 @@ class StreamTimes:
             latency.merge(other.by_name[name])
 
     def as_dict(self) -> dict[str, Any]:
-        """Percentiles in microseconds: the fields of ``stats``."""
+        """Return percentiles in microseconds: the fields of ``stats``."""
         return {f"{name}_us": _percentiles(latency) for name, latency in self.by_name.items()}
 
 

@@ -18,7 +18,7 @@ class Unconfirmed:
     outputs before it. What was sent later may be lost with the connection, so the next checkpoint carries it.
 
     confirms  whether the client confirms checkpoints; if not, outputs since the previous checkpoint are kept
-    resumed   the checkpoint from which the stream goes on
+    resumed   the checkpoint from which the stream continues
     """
 
     def __init__(self, confirms: bool, resumed: Checkpoint | None = None) -> None:
@@ -44,7 +44,7 @@ class Unconfirmed:
             self._drop(self._dropped + 1)
 
     def complete(self, checkpoint: Checkpoint) -> Checkpoint:
-        """The checkpoint with the outputs that a client may lack."""
+        """Return the checkpoint with the outputs that a client may lack."""
         if not self._confirms and self._checkpoints:
             self._drop(self._checkpoints.pop()[1])
         self._checkpoints.append((checkpoint.received, self._dropped + len(self._messages)))
@@ -55,7 +55,7 @@ class Unconfirmed:
 
         saved  frames of each input in it: ``received`` of the checkpoint, ``safe`` in messages
         """
-        if epoch != self._epoch or all(each != saved for each, _ in self._checkpoints):
+        if epoch != self._epoch or all(frames != saved for frames, _ in self._checkpoints):
             return
         while self._checkpoints:
             confirmed, count = self._checkpoints.popleft()

@@ -30,7 +30,7 @@ class AlignedSounds:
 
     def __init__(self, sounds: Sequence[RoutedSound], rate_hz: int) -> None:
         self._rate_hz = rate_hz
-        self._tracks = [_Track(each, rate_hz) for each in sounds]
+        self._tracks = [_Track(sound, rate_hz) for sound in sounds]
         self.padded: dict[str, int] = {}
         """Input -> samples of silence after its sound, at the model's rate, for sounds that ended early."""
 
@@ -69,15 +69,15 @@ class AlignedSounds:
                 going.remove(track)
                 short_tracks.append(track)
             yield blocks
-            yield from self._silence(
-                short_tracks, min((each.made for each in going), default=self.samples_made)
+            yield from self._pad_with_silence(
+                short_tracks, min((track.made for track in going), default=self.samples_made)
             )
 
     def fill(self, samples: int) -> Iterator[dict[str, Samples]]:
         """Yield silence after all sounds until each has this many samples at the model's rate."""
-        yield from self._silence(self._tracks, samples)
+        yield from self._pad_with_silence(self._tracks, samples)
 
-    def _silence(self, tracks: Sequence["_Track"], until: int) -> Iterator[dict[str, Samples]]:
+    def _pad_with_silence(self, tracks: Sequence["_Track"], until: int) -> Iterator[dict[str, Samples]]:
         for track in tracks:
             while track.made < until:
                 count = min(until - track.made, max(int(BLOCK_S * self._rate_hz), 1))
@@ -91,7 +91,7 @@ class _Track:
 
     def __init__(self, routed: RoutedSound, rate_hz: int) -> None:
         self.reader, self.takes = routed.reader, routed.channels
-        self._widths = [each.streams(self.reader.channels) for each in self.takes.values()]
+        self._widths = [choice.streams(self.reader.channels) for choice in self.takes.values()]
         self._resampler = Resampler(self.reader.rate_hz, rate_hz, sum(self._widths))
         self._blocks = iter(self.reader)
         self.read = self.made = 0
@@ -107,7 +107,7 @@ class _Track:
         if block is None:
             return None
         self.read += len(block)
-        channels = [each.select(block) for each in self.takes.values()]
+        channels = [choice.select(block) for choice in self.takes.values()]
         return self._split(self._resampler.process(np.concatenate(channels, axis=1)))
 
     def end(self) -> dict[str, Samples]:

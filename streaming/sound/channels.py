@@ -32,7 +32,7 @@ class Channels:
         raise InputError(f"channel {text!r}: give mix, each or the number of a channel from 0")
 
     def streams(self, channels: int) -> int:
-        """The number of streams for a sound of that many channels. Raises InputError."""
+        """Return the number of streams for a sound of that many channels. Raises InputError."""
         if self.index is not None and self.index >= channels:
             raise InputError(
                 f"channel {self.index}: the sound has {channels} channel{'s' if channels > 1 else ''}, "

@@ -36,9 +36,9 @@ class Encoding:
             return np.frombuffer(data, f"<f{self.nbytes}").astype(np.float32)
         if self.nbytes == 1:
             return ((np.frombuffer(data, np.uint8).astype(np.float32) - 128) / 128).astype(np.float32)
-        wide = np.zeros((len(data) // self.nbytes, 4), np.uint8)
-        wide[:, 4 - self.nbytes :] = np.frombuffer(data, np.uint8).reshape(-1, self.nbytes)
-        return (wide.view("<i4")[:, 0] / float(1 << 31)).astype(np.float32)
+        padded = np.zeros((len(data) // self.nbytes, 4), np.uint8)
+        padded[:, 4 - self.nbytes :] = np.frombuffer(data, np.uint8).reshape(-1, self.nbytes)
+        return (padded.view("<i4")[:, 0] / float(1 << 31)).astype(np.float32)
 
     def encode(self, samples: Samples) -> bytes:
         """Encode samples, rounded to the nearest; integers are clipped beyond -1 to 1, and NaN becomes 0."""
@@ -49,8 +49,8 @@ class Encoding:
         numbers = np.nan_to_num(numbers)
         if self.nbytes == 1:
             return (numbers + 128).astype(np.uint8).tobytes()
-        wide: NDArray[np.uint8] = np.ascontiguousarray(numbers.astype("<i4")).view(np.uint8)
-        return wide.reshape(-1, 4)[:, : self.nbytes].tobytes()
+        padded: NDArray[np.uint8] = np.ascontiguousarray(numbers.astype("<i4")).view(np.uint8)
+        return padded.reshape(-1, 4)[:, : self.nbytes].tobytes()
 
 
 ENCODINGS = {

@@ -116,12 +116,12 @@ class AudioReader(SoundReader):
         try:
             block = np.asarray(self._file.read(size, dtype="float32", always_2d=True), np.float32)
         except soundfile.LibsndfileError as error:
-            self._refuse(start, _reason(error), error)
+            self._raise_damage(start, _reason(error), error)
         if len(block) < size:
-            self._refuse(start + len(block), "the samples end", None)
+            self._raise_damage(start + len(block), "the samples end", None)
         return block
 
-    def _refuse(self, sample: int, reason: str, cause: Exception | None) -> NoReturn:
+    def _raise_damage(self, sample: int, reason: str, cause: Exception | None) -> NoReturn:
         raise InputError(f"{self.path}: damaged at sample {sample} of {self.frames} ({reason})") from cause
 
 

@@ -64,8 +64,9 @@ class SoundFormat:
         return tuple(soundfile.available_subtypes(self.name))
 
     def suitable_encoding(self, source: str | None) -> str:
-        """The encoding that preserves all, or most, of the precision of a source's encoding; the usual one for a source
-        with lossy compression.
+        """Return the encoding that best preserves the precision of a source's encoding.
+
+        For a source with lossy compression, it is the usual one.
         """
         if source not in BITS and source not in FLOATING:
             return self.usual
@@ -83,7 +84,7 @@ class SoundFormat:
         return enough[0] if enough else max(ours, key=BITS.__getitem__, default=self.usual)
 
     def parse_encoding(self, name: str) -> str:
-        """The encoding of that name, libsndfile's or one of ``ENCODINGS``. Raises InputError."""
+        """Return the encoding of that name, libsndfile's or one of ``ENCODINGS``. Raises InputError."""
         encoding = ENCODINGS[name].subtype if name in ENCODINGS else name.upper()
         if encoding not in self.encodings:
             names = ", ".join(encoding.lower() for encoding in self.encodings)
@@ -92,24 +93,24 @@ class SoundFormat:
 
 
 @cache
-def _usual() -> dict[str, str]:
-    """Every format that can be written -> its usual encoding."""
+def _usual_encodings() -> dict[str, str]:
+    """Return every format that can be written -> its usual encoding."""
     names = soundfile.available_formats()
     return {name: soundfile.default_subtype(name) or "PCM_16" for name in names if name not in UNWRITABLE}
 
 
 def find_format(suffix: str) -> SoundFormat | None:
-    """The format of a suffix, with or without its dot; None if it is not one of sound."""
+    """Return the format of a suffix, with or without its dot; None if it is not one of sound."""
     word = suffix.removeprefix(".")
     name, encoding = SUFFIXES.get(word.lower(), (word.upper(), None))
-    usual = _usual().get(name)
+    usual = _usual_encodings().get(name)
     if usual is None or (encoding is not None and encoding not in soundfile.available_subtypes(name)):
         return None
     return SoundFormat(name, encoding or usual)
 
 
 def sound_format(path: Path) -> SoundFormat:
-    """The format of a file, by its suffix. Raises InputError."""
+    """Return the format of a file, by its suffix. Raises InputError."""
     known_format = find_format(path.suffix)
     if known_format is None:
         raise InputError(
@@ -119,7 +120,7 @@ def sound_format(path: Path) -> SoundFormat:
 
 
 def is_sound(path: Path) -> bool:
-    """Whether the suffix is one of sound."""
+    """Return whether the suffix is one of sound."""
     return find_format(path.suffix) is not None
 
 
@@ -139,7 +140,7 @@ def open_file(path: Path | int) -> soundfile.SoundFile:
 
 
 def holds_sound(path: Path) -> bool:
-    """Whether libsndfile finds sound in a file, whatever its name."""
+    """Return whether libsndfile finds sound in a file, whatever its name."""
     if not path.is_file():
         return False
     try:
@@ -150,12 +151,12 @@ def holds_sound(path: Path) -> bool:
 
 
 def common_suffixes() -> str:
-    """The suffixes that most people need, for messages."""
+    """Return the suffixes that most people need, for messages."""
     return ", ".join(f".{suffix}" for suffix in COMMON if find_format(suffix) is not None)
 
 
 def float_way(sound: SoundFormat) -> str:
-    """The hint for users about encodings that keep samples beyond -1..1."""
+    """Return the hint for users about encodings that keep samples beyond -1..1."""
     if "FLOAT" in sound.encodings:
         return f"{spell('encoding', 'float')} keeps them"
     return f"a .wav file with {spell('encoding', 'float')} keeps them"

@@ -24,11 +24,11 @@ class FrameFormat(Protocol):
     """A format of frames."""
 
     def head(self, frames: int) -> bytes:
-        """The head of a file of this many frames; its length does not depend on the number."""
+        """Return the head of a file of this many frames; its length does not depend on the number."""
         ...
 
     def body(self, frames: Array, number: int) -> bytes:
-        """The bytes of more frames; the first has this number."""
+        """Return the bytes of more frames; the first has this number."""
         ...
 
     def complete(self, part: PartialFile, frames: int) -> PartialFile:
@@ -49,11 +49,11 @@ class NpyFormat:
 
     def __init__(self, first: Array, axis: int | None) -> None:
         self._dtype, self._shape, self._axis = first.dtype, first.shape, axis
-        behind = 1 if axis is None else prod(self._shape[axis + 1 :])
-        before = 1 if axis is None else prod(self._shape[:axis])
-        self._before, self._behind = before, behind
-        self._fortran = before > 1 and behind <= 1
-        self._waits = before > 1 and behind > 1
+        inner = 1 if axis is None else prod(self._shape[axis + 1 :])
+        outer = 1 if axis is None else prod(self._shape[:axis])
+        self._outer, self._inner = outer, inner
+        self._fortran = outer > 1 and inner <= 1
+        self._waits = outer > 1 and inner > 1
         magic = np.lib.format.magic(1, 0)
         size = -(-(len(magic) + 2 + len(self._text(self._shape_of(MAX_FRAMES))) + 1) // ALIGN) * ALIGN
         self._start = magic + (size - len(magic) - 2).to_bytes(2, "little")
@@ -75,13 +75,13 @@ class NpyFormat:
             part.amend(self.head(frames))
             return part
         try:
-            whole = self._in_order(part, frames)
+            whole = self._reordered_file(part, frames)
         except InputError as error:
             raise self._keep(part, frames, error) from error
         part.discard()
         return whole
 
-    def _in_order(self, part: PartialFile, frames: int) -> PartialFile:
+    def _reordered_file(self, part: PartialFile, frames: int) -> PartialFile:
         whole = PartialFile(part.path)
         try:
             whole.amend(self.head(frames))
@@ -103,16 +103,16 @@ class NpyFormat:
 
     def _put_in_order(self, part: PartialFile, whole: PartialFile, frames: int) -> None:
         """Copy the frames in ``part``, in C order, into ``whole``."""
-        size, row_bytes = len(self.head(0)), self._behind * self._dtype.itemsize
-        step = max(MAX_PIECE_BYTES // (self._before * row_bytes), 1)
+        size, row_bytes = len(self.head(0)), self._inner * self._dtype.itemsize
+        step = max(MAX_PIECE_BYTES // (self._outer * row_bytes), 1)
         with part.place.open("rb") as waiting:
             waiting.seek(size)
             for first in range(0, frames, step):
                 piece = np.fromfile(
-                    waiting, self._dtype, min(step, frames - first) * self._before * self._behind
+                    waiting, self._dtype, min(step, frames - first) * self._outer * self._inner
                 )
-                rows = piece.reshape(-1, self._before, self._behind)
-                for row in range(self._before):
+                rows = piece.reshape(-1, self._outer, self._inner)
+                for row in range(self._outer):
                     whole.amend(rows[:, row].tobytes(), size + (row * frames + first) * row_bytes)
 
     def _shape_of(self, frames: int) -> tuple[int, ...]:

@@ -37,11 +37,11 @@ class Clipping:
         over = size > 1
         if over.any():
             counts, peaks = over.sum(axis=0).tolist(), np.where(over, size, 0).max(axis=0).tolist()
-            self.samples = [before + more for before, more in zip(self.samples, counts)]
+            self.samples = [total + count for total, count in zip(self.samples, counts)]
             self.peaks = [max(before, new) for before, new in zip(self.peaks, peaks)]
 
     def as_list(self) -> list[dict[str, Any]]:
-        """The clipped channels, for JSON; the peak is None if it is infinite."""
+        """Return the clipped channels, for JSON; the peak is None if it is infinite."""
         return [
             {"channel": channel, "samples": samples, "peak": peak if isfinite(peak) else None}
             for channel, (samples, peak) in enumerate(zip(self.samples, self.peaks))

@@ -85,24 +85,24 @@ def stream_sound(
     sounds: Sequence[RoutedSound],
     writes: Sequence[OutputRoute],
     rate_hz: int,
-    beside: Mapping[str, Array] | None = None,
+    other_inputs: Mapping[str, Array] | None = None,
     deadline_s: float | None = None,
     advance: Advance | None = None,
 ) -> FileRun:
     """Run sounds through a model; the result is aligned with the first one, at its rate.
 
-    sounds   the sources of the sound inputs
-    writes   targets of outputs: sound at the rate of the first input, or frames
-    rate_hz  the rate of the model; sounds are resampled to it, and written sound back
-    beside   arrays for the other inputs: all frames of those that stream, whole tensors of the others
-    Raises   InputError
+    sounds        the sources of the sound inputs
+    writes        targets of outputs: sound at the rate of the first input, or frames
+    rate_hz       the rate of the model; sounds are resampled to it, and written sound back
+    other_inputs  arrays: all frames of inputs that stream, whole tensors of the others
+    Raises        InputError
 
     All inputs end together: shorter ones are padded with zeros. Ready output is written before more is read, so a live
     source stays live.
     """
     start_s = time.perf_counter()
     latency = Latency(deadline_s)
-    tables, constants = _beside(program, sounds, beside or {})
+    tables, constants = _split_inputs(program, sounds, other_inputs or {})
     reader = sounds[0].reader
     streams = max(choice.streams(reader.channels) for choice in sounds[0].channels.values())
     for write in writes:
@@ -170,11 +170,11 @@ class _Feed:
         """Yield the ready frames of every stream for each pulse; the last are those of the flush."""
         yield from self._push({}, self._tables)
         for blocks in self._hearing:
-            yield from self._push(blocks, self._behind())
+            yield from self._push(blocks, self._missing_zeros())
             if advance is not None:
                 advance(self._hearing.samples, self._hearing.samples_expected)
         for blocks in self._hearing.fill(self._end()):
-            yield from self._push(blocks, self._behind())
+            yield from self._push(blocks, self._missing_zeros())
         self.padded |= self._hearing.padded
         yield [timed.session.flush() for timed in self._sessions]
 
@@ -197,7 +197,7 @@ class _Feed:
         return np.ascontiguousarray(samples).reshape(sizes)
 
     def _end(self) -> int:
-        """The samples of sound as long as the longest input."""
+        """Return the samples of sound as long as the longest input."""
         sound = next(port for port in self._ports.values() if port.is_sound)
         lasting = [
             ceil(array.shape[self._ports[name].axis or 0] * sound.rate / self._ports[name].rate)
@@ -205,8 +205,8 @@ class _Feed:
         ]
         return max([self._hearing.samples_made, *lasting])
 
-    def _behind(self) -> dict[str, Array]:
-        """Zeros to pad tables that are shorter than the sound so far."""
+    def _missing_zeros(self) -> dict[str, Array]:
+        """Return zeros to pad tables that are shorter than the sound so far."""
         sound = next(port for port in self._ports.values() if port.is_sound)
         symbols = int(self._hearing.samples_made / sound.rate)
         zeros: dict[str, Array] = {}
@@ -220,16 +220,16 @@ class _Feed:
         return zeros
 
 
-def _beside(
+def _split_inputs(
     program: Program, sounds: Sequence[RoutedSound], arrays: Mapping[str, Array]
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Split arrays into those of streaming inputs and others. Raises InputError: an input that gets nothing."""
-    sound_inputs = {name for each in sounds for name in each.channels}
+    sound_inputs = {name for sound in sounds for name in sound.channels}
     tables: dict[str, Array] = {}
     constants: dict[str, Array] = {}
     for port in program.inputs:
         if port.name in arrays:
-            (tables if port.streams else constants)[port.name] = _as(port, arrays[port.name])
+            (tables if port.streams else constants)[port.name] = _as_port_type(port, arrays[port.name])
         elif port.name not in sound_inputs:
             way = f"--in {port.name}={'SOURCE' if port.is_sound else 'FILE.npy'}"
             way += "" if port.streams else f", or --constant {port.name}=VALUE"
@@ -253,8 +253,8 @@ def stream_arrays(
     missing = ports.keys() - arrays.keys()
     if missing:
         raise InputError(f"no array for input {', '.join(sorted(missing))}; the file has {', '.join(arrays)}")
-    constants = {name: _as(port, arrays[name]) for name, port in ports.items() if not port.streams}
-    streaming = {name: _as(port, arrays[name]) for name, port in ports.items() if port.streams}
+    constants = {name: _as_port_type(port, arrays[name]) for name, port in ports.items() if not port.streams}
+    streaming = {name: _as_port_type(port, arrays[name]) for name, port in ports.items() if port.streams}
     latency = Latency(deadline_s)
     timer = _Timed(Session(program, constants), latency)
     timer.session.check(streaming)
@@ -287,11 +287,11 @@ def stream_arrays(
     )
 
 
-def _target(place: Path | Target) -> Target:
-    return place if isinstance(place, Target) else Target.of_frames(place)
+def _target(target: Path | Target) -> Target:
+    return target if isinstance(target, Target) else Target.of_frames(target)
 
 
-def _as(port: Port, array: Array) -> Array:
+def _as_port_type(port: Port, array: Array) -> Array:
     """Convert the array to the port's type, if both are floating."""
     floating = np.issubdtype(array.dtype, np.floating) and np.issubdtype(port.dtype, np.floating)
     return array.astype(port.dtype) if floating else array

@@ -36,7 +36,7 @@ def open_source(path: Path, raw: StreamFormat | None = None) -> SoundReader:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path can be read or written only once: ``-``, a pipe, a terminal or another device."""
+    """Return whether a path can be read or written only once: ``-``, a pipe, a terminal or another device."""
     if str(path) == "-" or str(path.parent) in DESCRIPTORS or str(path) in ("/dev/stdin", "/dev/stdout"):
         return True
     try:
@@ -47,7 +47,7 @@ def is_stream(path: Path) -> bool:
 
 
 def is_sound_source(path: Path) -> bool:
-    """Whether a path is sound rather than a model, by its kind, its suffix or its content."""
+    """Return whether a path is sound rather than a model, by its kind, its suffix or its content."""
     return is_stream(path) or is_sound(path) or holds_sound(path)
 
 

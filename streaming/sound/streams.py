@@ -31,7 +31,7 @@ class StreamReader(SoundReader):
         self.name = name
         self._file = _Descriptor(descriptor, "rb")
         try:
-            self._form = read_header(name, self._exactly) if form is None else form
+            self._form = read_header(name, self._read_exactly) if form is None else form
         except BaseException:
             self._file.close()
             raise
@@ -73,7 +73,7 @@ class StreamReader(SoundReader):
         """Close the descriptor."""
         self._file.close()
 
-    def _exactly(self, count: int) -> bytes:
+    def _read_exactly(self, count: int) -> bytes:
         """Read ``count`` bytes, or fewer at the end."""
         data = b""
         while len(data) < count and (piece := self._file.take(count - len(data))):
@@ -183,7 +183,7 @@ class _Descriptor(FileIO):
 
 
 def _position(descriptor: int) -> int | None:
-    """The position in a seekable file; None for a pipe, or a file open for appending."""
+    """Return the position in a seekable file; None for a pipe, or a file open for appending."""
     if sys.platform == "win32":
         return None
     import fcntl

@@ -168,7 +168,7 @@ class Target:
 
 
 def event_count(writer: "FramesFile | TableStream | EventsOutput") -> int | None:
-    """The number of events that a writer has found; None if it writes frames."""
+    """Return the number of events that a writer has found; None if it writes frames."""
     return None if isinstance(writer, FramesFile | TableStream) else writer.event_count
 
 

@@ -40,9 +40,9 @@ def decoder(kind: Any) -> Decoder:
         inner = decoder(arguments[0])
         return lambda value: None if value is None else inner(value)
     if origin is tuple:
-        return _sequence(arguments)
+        return _sequence_decoder(arguments)
     if origin is dict:
-        return _mapping(decoder(arguments[1]))
+        return _mapping_decoder(decoder(arguments[1]))
     raise TypeError(f"no decoder for {kind}")
 
 
@@ -58,11 +58,11 @@ def _record(kind: type) -> Decoder:
     ]
 
     def decode(value: Any) -> Any:
-        members = _of(dict, value, "an object")
+        members = _require_type(dict, value, "an object")
         fields: dict[str, Any] = {}
         for name, inner, required in parts:
             if name in members:
-                fields[name] = _inside(name, inner, members[name])
+                fields[name] = _decode_member(name, inner, members[name])
             elif required:
                 raise MisfitError(f"{name} is missing")
         return kind(**fields)
@@ -70,32 +70,35 @@ def _record(kind: type) -> Decoder:
     return decode
 
 
-def _sequence(arguments: tuple[Any, ...]) -> Decoder:
+def _sequence_decoder(arguments: tuple[Any, ...]) -> Decoder:
     if arguments[1:] == (Ellipsis,):
         inner = decoder(arguments[0])
         return lambda value: tuple(
-            _inside(str(index), inner, each) for index, each in enumerate(_of(list, value, "a list"))
+            _decode_member(str(index), inner, element)
+            for index, element in enumerate(_require_type(list, value, "a list"))
         )
-    each = [decoder(argument) for argument in arguments]
+    decoders = [decoder(argument) for argument in arguments]
 
     def decode(value: Any) -> Any:
-        values = _of(list, value, "a list")
-        if len(values) != len(each):
-            raise MisfitError(f"{len(values)} values in place of {len(each)}")
+        values = _require_type(list, value, "a list")
+        if len(values) != len(decoders):
+            raise MisfitError(f"{len(values)} values in place of {len(decoders)}")
         return tuple(
-            _inside(str(index), inner, element) for index, (inner, element) in enumerate(zip(each, values))
+            _decode_member(str(index), inner, element)
+            for index, (inner, element) in enumerate(zip(decoders, values))
         )
 
     return decode
 
 
-def _mapping(inner: Decoder) -> Decoder:
+def _mapping_decoder(inner: Decoder) -> Decoder:
     return lambda value: {
-        name: _inside(name, inner, each) for name, each in _of(dict, value, "an object").items()
+        name: _decode_member(name, inner, member)
+        for name, member in _require_type(dict, value, "an object").items()
     }
 
 
-def _inside(name: str, inner: Decoder, value: Any) -> Any:
+def _decode_member(name: str, inner: Decoder, value: Any) -> Any:
     try:
         return inner(value)
     except MisfitError as misfit:
@@ -103,19 +106,19 @@ def _inside(name: str, inner: Decoder, value: Any) -> Any:
         raise
 
 
-def _of(kind: type, value: Any, words: str) -> Any:
+def _require_type(kind: type, value: Any, words: str) -> Any:
     if not isinstance(value, kind):
         raise MisfitError(f"{_shorten(value)} is not {words}")
     return value
 
 
-def _whole(value: Any) -> int:
+def _decode_count(value: Any) -> int:
     if type(value) is not int or not 0 <= value < MAX_NUMBER:
         raise MisfitError(f"{_shorten(value)} is not a count")
     return value
 
 
-def _number(value: Any) -> float:
+def _decode_number(value: Any) -> float:
     if type(value) is int and -MAX_NUMBER <= value < MAX_NUMBER:
         return float(value)
     if type(value) is not float or not isfinite(value):
@@ -129,7 +132,7 @@ def _shorten(value: Any) -> str:
 
 
 _SIMPLE: dict[Any, Decoder] = {
-    int: _whole,
-    float: _number,
-    str: lambda value: _of(str, value, "a string"),
+    int: _decode_count,
+    float: _decode_number,
+    str: lambda value: _require_type(str, value, "a string"),
 }

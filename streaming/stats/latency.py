@@ -20,8 +20,8 @@ BUCKETS = 41 << FINE_BITS
 
 
 @record
-class Bin:
-    """A class of a histogram: the number of times from ``from_s`` to ``to_s`` seconds."""
+class BucketRange:
+    """A range of adjacent buckets: the number of times from ``from_s`` to ``to_s`` seconds."""
 
     from_s: float
     to_s: float
@@ -56,7 +56,7 @@ class LatencySummary:
         }
 
     def text(self) -> str:
-        """The percentiles in one line."""
+        """Return the percentiles in one line."""
         return ", ".join(f"{name} {duration(us / 1e6)}" for name, us in self.percentiles().items())
 
 
@@ -95,17 +95,17 @@ class Latency:
         return latency
 
     @classmethod
-    def of_classes(
+    def of_bucket_counts(
         cls,
-        classes: Iterable[tuple[int, int]],
+        bucket_counts: Iterable[tuple[int, int]],
         total_ns: int,
         max_ns: int,
         missed: int,
         deadline_s: float | None = None,
     ) -> "Latency":
-        """A latency of the counts of ``classes``, with its sum, maximum and misses."""
+        """Create a latency from the result of ``bucket_counts``, with its sum, maximum and misses."""
         counts = np.zeros(BUCKETS, np.int64)
-        for ns, count in classes:
+        for ns, count in bucket_counts:
             counts[bisect_left(_longest_ns(), ns)] += count
         return cls.of_counts(counts, total_ns, max_ns, missed, deadline_s)
 
@@ -123,8 +123,8 @@ class Latency:
         if shift <= 0:
             self.counts[ns if ns > 0 else 0] += times
         else:
-            place = (shift << FINE_BITS) + (ns >> shift)
-            self.counts[place if place < BUCKETS else BUCKETS - 1] += times
+            bucket = (shift << FINE_BITS) + (ns >> shift)
+            self.counts[bucket if bucket < BUCKETS else BUCKETS - 1] += times
         self.count += times
         self._total_ns += times * ns
         if ns > self._max_ns:
@@ -144,11 +144,11 @@ class Latency:
     def since(self, earlier: "Latency") -> "Latency":
         """Return the counts since ``earlier``, an earlier copy of this latency.
 
-        The longest is exact if it is the longest of all, else to 1.6 %.
+        The longest time is exact if it is the longest of all, else to 1.6 %.
         """
         counts = np.subtract(self.counts, earlier.counts)
         if counts.min() < 0:
-            raise ValueError("since: the other one has counted what this one has not")
+            raise ValueError("since: the other latency has counted times that this one has not")
         longest = 0
         if self._max_ns > earlier._max_ns:
             longest = self._max_ns
@@ -157,20 +157,20 @@ class Latency:
         total_ns, missed = self._total_ns - earlier._total_ns, self.missed - earlier.missed
         return Latency.of_counts(counts, total_ns, longest, missed, self.deadline_s)
 
-    def classes(self) -> list[tuple[int, int]]:
-        """The longest time (ns) and the count of each bucket that is not empty, in order."""
-        return [(_upper_ns(place), self.counts[place]) for place in np.flatnonzero(self.counts).tolist()]
+    def bucket_counts(self) -> list[tuple[int, int]]:
+        """Return the longest time (ns) and the count of each bucket that is not empty, in order."""
+        return [(_upper_ns(bucket), self.counts[bucket]) for bucket in np.flatnonzero(self.counts).tolist()]
 
     def percentile_s(self, percent: float) -> float:
-        """The smallest time that ``percent`` of all times did not exceed, in seconds; 0 if there are none."""
+        """Return the smallest time that ``percent`` of all times did not exceed, in seconds; 0 if there are none."""
         return self._percentiles_s([percent])[0]
 
     def _percentiles_s(self, percents: Sequence[float]) -> list[float]:
         if not self.count:
             return [0.0] * len(percents)
         ranks = [max(1, ceil(self.count * percent / 100 - 1e-9)) for percent in percents]
-        places = np.searchsorted(np.cumsum(self.counts), ranks)
-        return [min(_upper_ns(int(place)), self._max_ns) / 1e9 for place in places]
+        buckets = np.searchsorted(np.cumsum(self.counts), ranks)
+        return [min(_upper_ns(int(bucket)), self._max_ns) / 1e9 for bucket in buckets]
 
     @property
     def total_ns(self) -> int:
@@ -179,17 +179,17 @@ class Latency:
 
     @property
     def max_ns(self) -> int:
-        """The longest, in nanoseconds."""
+        """The longest time in nanoseconds."""
         return self._max_ns
 
     @property
     def max_s(self) -> float:
-        """The longest, in seconds."""
+        """The longest time in seconds."""
         return self._max_ns / 1e9
 
     @property
     def mean_s(self) -> float:
-        """The mean, in seconds."""
+        """The mean time in seconds."""
         return self._total_ns / self.count / 1e9 if self.count else 0.0
 
     def summary(self) -> LatencySummary:
@@ -210,38 +210,38 @@ class Latency:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The summary, for JSON."""
+        """Return the summary, for JSON."""
         return asdict(self.summary())
 
-    def histogram(self, rows: int = 16) -> list[Bin]:
-        """``rows`` classes of equal width on a log scale, over all times."""
+    def histogram(self, rows: int = 16) -> list[BucketRange]:
+        """Return the counts of all times in ``rows`` ranges of equal width on a log scale."""
         if not self.count:
             return []
-        places = [place for place, count in enumerate(self.counts) if count]
-        edges = np.geomspace(max(1, _lower_ns(places[0])), _upper_ns(places[-1]) + 2, rows + 1)
+        buckets = [bucket for bucket, count in enumerate(self.counts) if count]
+        edges = np.geomspace(max(1, _lower_ns(buckets[0])), _upper_ns(buckets[-1]) + 2, rows + 1)
         counts = [0] * rows
-        for place in places:
-            row = int(np.searchsorted(edges, _lower_ns(place), "right")) - 1
-            counts[min(max(row, 0), rows - 1)] += self.counts[place]
+        for bucket in buckets:
+            row = int(np.searchsorted(edges, _lower_ns(bucket), "right")) - 1
+            counts[min(max(row, 0), rows - 1)] += self.counts[bucket]
         return [
-            Bin(float(low) / 1e9, float(high) / 1e9, count)
+            BucketRange(float(low) / 1e9, float(high) / 1e9, count)
             for low, high, count in zip(edges, edges[1:], counts)
         ]
 
 
 @cache
 def _longest_ns() -> tuple[int, ...]:
-    """The largest time in each bucket but the last, which has no limit."""
+    """Return the largest time in each bucket but the last, which has no limit."""
     return tuple(_upper_ns(index) for index in range(BUCKETS - 1))
 
 
-def _lower_ns(place: int) -> int:
-    """The least time in a bucket."""
-    shift = max(0, (place >> FINE_BITS) - 1)
-    return (place - (shift << FINE_BITS)) << shift
+def _lower_ns(bucket: int) -> int:
+    """Return the least time in a bucket."""
+    shift = max(0, (bucket >> FINE_BITS) - 1)
+    return (bucket - (shift << FINE_BITS)) << shift
 
 
-def _upper_ns(place: int) -> int:
-    """The largest time in a bucket."""
-    shift = max(0, (place >> FINE_BITS) - 1)
-    return _lower_ns(place) + (1 << shift) - 1
+def _upper_ns(bucket: int) -> int:
+    """Return the largest time in a bucket."""
+    shift = max(0, (bucket >> FINE_BITS) - 1)
+    return _lower_ns(bucket) + (1 << shift) - 1

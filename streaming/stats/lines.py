@@ -67,7 +67,7 @@ class IntervalStatistics:
 
 @record
 class HistogramLine:
-    """A histogram: for each class that is not empty, its longest time (ns) and count, with other totals."""
+    """A histogram: for each bucket that is not empty (``classes``), its longest time (ns) and count; totals."""
 
     classes: tuple[tuple[int, int], ...]
     total_ns: int
@@ -76,11 +76,11 @@ class HistogramLine:
 
     @classmethod
     def of(cls, latency: Latency) -> "HistogramLine":
-        return cls(tuple(latency.classes()), latency.total_ns, latency.max_ns, latency.missed)
+        return cls(tuple(latency.bucket_counts()), latency.total_ns, latency.max_ns, latency.missed)
 
     def latency(self, deadline_s: float | None) -> Latency:
         """Convert back to a latency."""
-        return Latency.of_classes(self.classes, self.total_ns, self.max_ns, self.missed, deadline_s)
+        return Latency.of_bucket_counts(self.classes, self.total_ns, self.max_ns, self.missed, deadline_s)
 
 
 @record

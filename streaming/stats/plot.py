@@ -38,10 +38,10 @@ TITLE_SIZE, TITLE_MARGIN = 11, 0.01
 LABEL_SIZE, LABEL_GAP = 8, 0.015
 MIN_AXES_SHARE = 0.8
 """The least part of the picture's width for the axes."""
-MAX_CLASSES = 60
+MAX_BARS = 60
 """The most bars of a histogram."""
-MIN_CLASS_WIDTH = 0.05
-"""The least width of a class, as a logarithm: several buckets of a Latency, or classes would be empty in turn."""
+MIN_BAR_WIDTH = 0.05
+"""The least width of a bar, as a logarithm. It spans several buckets of a Latency, so that no bar is always empty."""
 DPI = 150
 
 
@@ -82,16 +82,16 @@ def picture(stats: Stats) -> "Figure":
     budget = figure.add_subplot(rows[3])
     columns = Columns.of(stats)
     unit, seconds = columns.unit
-    _times(times, columns, seconds, setup.deadline_s)
-    _events(events, columns, seconds)
+    _draw_times(times, columns, seconds, setup.deadline_s)
+    _draw_events(events, columns, seconds)
     events.set_xlabel(f"time since {stats.start_time:%Y-%m-%d %H:%M:%S}, {unit}", color=INK)
-    _histogram(histogram, stats)
-    _budget(budget, statistics.delay)
-    _title(figure, setup)
+    _draw_histogram(histogram, stats)
+    _draw_delay(budget, statistics.delay)
+    _draw_title(figure, setup)
     return figure
 
 
-def _title(figure: "Figure", setup: Setup) -> None:
+def _draw_title(figure: "Figure", setup: Setup) -> None:
     """Draw the title: the model, how it ran, and the devices, in as many lines as needed."""
     from streaming.stats.titles import fit_title
 
@@ -105,24 +105,24 @@ def _title(figure: "Figure", setup: Setup) -> None:
     )
 
 
-def _plain(axes: "Axes", title: str) -> None:
+def _style_axes(axes: "Axes", title: str) -> None:
     axes.set_title(title, loc="left", fontsize=10, color=INK)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(QUIET)
     axes.tick_params(colors=QUIET, labelcolor=INK, labelsize=9)
 
 
-def _times(axes: "Axes", columns: Columns, unit_s: float, deadline_s: float) -> None:
+def _draw_times(axes: "Axes", columns: Columns, unit_s: float, deadline_s: float) -> None:
     """Draw p50, p99 and the longest time of each interval, with the deadline."""
     what = "each interval" if columns.merged == 1 else f"{columns.merged} intervals: median p50, worst p99"
-    _plain(axes, f"From the arrival of a pulse until its output is ready: p50, p99 and max of {what}")
+    _style_axes(axes, f"From the arrival of a pulse until its output is ready: p50, p99 and max of {what}")
     edges = columns.edges_s / unit_s
     axes.stairs(columns.max_us / 1e3, edges, baseline=None, color=MAX, linewidth=1.0, label="max")
     axes.stairs(columns.p99_us / 1e3, edges, baseline=None, color=P99, linewidth=1.3, label="p99")
     axes.stairs(columns.p50_us / 1e3, edges, baseline=None, color=P50, linewidth=1.6, label="p50")
     axes.axhline(deadline_s * 1e3, color=LIMIT, linewidth=1.2, linestyle=(0, (5, 3)), label="deadline")
     axes.set_yscale("log")
-    _decades(axes.yaxis)
+    _set_decade_ticks(axes.yaxis)
     axes.set_ylabel("ms", color=INK)
     axes.grid(axis="y", color=GRID, linewidth=0.6)
     axes.set_axisbelow(True)
@@ -131,9 +131,9 @@ def _times(axes: "Axes", columns: Columns, unit_s: float, deadline_s: float) -> 
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), frameon=False, fontsize=9, labelcolor=INK)
 
 
-def _events(axes: "Axes", columns: Columns, unit_s: float) -> None:
+def _draw_events(axes: "Axes", columns: Columns, unit_s: float) -> None:
     """Draw a row for each group of problems, with marks where one occurred and the extent at the right."""
-    _plain(axes, "What went wrong")
+    _style_axes(axes, "What went wrong")
     axes.set_yticks(range(len(GROUPS)), GROUPS)
     axes.set_ylim(len(GROUPS) - 0.4, -0.6)
     begins, spans = columns.edges_s[:-1] / unit_s, np.diff(columns.edges_s) / unit_s
@@ -158,23 +158,21 @@ def _events(axes: "Axes", columns: Columns, unit_s: float) -> None:
     axes.spines["left"].set_visible(False)
 
 
-def _histogram(axes: "Axes", stats: Stats) -> None:
+def _draw_histogram(axes: "Axes", stats: Stats) -> None:
     """Draw a histogram of the durations of pulses, with logarithmic scales."""
     from matplotlib.ticker import NullLocator
 
     latency, deadline_ms = stats.times["total"], stats.header.setup.deadline_s * 1e3
-    _plain(axes, f"All {latency.count:,} pulses")
+    _style_axes(axes, f"All {latency.count:,} pulses")
     if not latency.count:
         axes.text(0.5, 0.5, "no pulse was computed", transform=axes.transAxes, ha="center", color=QUIET)
         axes.set_xticks([])
         axes.set_yticks([])
         return
     [whole] = latency.histogram(1)
-    bins = latency.histogram(
-        max(1, min(MAX_CLASSES, int(np.log(whole.to_s / whole.from_s) / MIN_CLASS_WIDTH)))
-    )
-    edges = np.array([bins[0].from_s, *(each.to_s for each in bins)]) * 1e3
-    counts = np.array([each.count for each in bins], float)
+    bins = latency.histogram(max(1, min(MAX_BARS, int(np.log(whole.to_s / whole.from_s) / MIN_BAR_WIDTH))))
+    edges = np.array([bins[0].from_s, *(bar.to_s for bar in bins)]) * 1e3
+    counts = np.array([bar.count for bar in bins], float)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.stairs(counts, edges, baseline=0.5, fill=True, color=P50, alpha=0.85)
@@ -183,8 +181,8 @@ def _histogram(axes: "Axes", stats: Stats) -> None:
     marks = [("deadline", deadline_ms, LIMIT)]
     marks += [(f"p{percent:g}", latency.percentile_s(percent) * 1e3, INK) for percent in (50, 99, 99.9)]
     marks.append(("max", latency.max_s * 1e3, INK))
-    _mark(axes, sorted(marks, key=lambda mark: mark[1]), edges)
-    _decades(axes.xaxis)
+    _draw_marks(axes, sorted(marks, key=lambda mark: mark[1]), edges)
+    _set_decade_ticks(axes.xaxis)
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.yaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("ms", color=INK)
@@ -193,16 +191,16 @@ def _histogram(axes: "Axes", stats: Stats) -> None:
     axes.set_axisbelow(True)
 
 
-def _mark(axes: "Axes", marks: Sequence[tuple[str, float, str]], edges: NDArray[np.float64]) -> None:
+def _draw_marks(axes: "Axes", marks: Sequence[tuple[str, float, str]], edges: NDArray[np.float64]) -> None:
     """Draw names and values of times above a histogram, each high enough not to overlap earlier ones."""
     low, high = min(edges[0], marks[0][1]) / 1.1, max(edges[-1], marks[-1][1]) * 1.1
     axes.set_xlim(low, high)
     ends: list[float] = []
     for name, ms, colour in marks:
-        place = float(np.log(ms / low) / np.log(high / low)) if ms > 0 else 0.0
+        start = float(np.log(ms / low) / np.log(high / low)) if ms > 0 else 0.0
         text = f"{name} {ms:.3g}"
-        level = next((level for level, end in enumerate(ends) if end < place), len(ends))
-        ends[level : level + 1] = [place + _width(text) + LABEL_GAP]
+        level = next((level for level, end in enumerate(ends) if end < start), len(ends))
+        ends[level : level + 1] = [start + _label_width(text) + LABEL_GAP]
         height = 0.9 - 0.1 * level
         axes.annotate(
             text,
@@ -217,28 +215,28 @@ def _mark(axes: "Axes", marks: Sequence[tuple[str, float, str]], edges: NDArray[
         axes.axvline(ms, ymin=0, ymax=height + 0.06, color=colour, linewidth=0.7, alpha=0.6)
 
 
-def _width(text: str) -> float:
+def _label_width(text: str) -> float:
     """Estimate the width of a label as a part of the axes' width, before the layout, rather too large."""
     from streaming.stats.titles import width_points
 
     return width_points(text, LABEL_SIZE) / (72 * WIDTH_INCHES * MIN_AXES_SHARE)
 
 
-def _budget(axes: "Axes", delay: DelayBreakdown) -> None:
+def _draw_delay(axes: "Axes", delay: DelayBreakdown) -> None:
     """Draw the stages of the end-to-end latency, one after another."""
-    _plain(axes, f"End-to-end latency: {1e3 * delay.total_s:.1f} ms")
-    begin = 0.0
+    _style_axes(axes, f"End-to-end latency: {1e3 * delay.total_s:.1f} ms")
+    left_ms = 0.0
     for (name, seconds), colour in zip(delay.stages, STAGES):
         if not seconds:
             continue
         ms = 1e3 * seconds
-        axes.barh(0, ms, left=begin, color=colour, edgecolor="white", linewidth=1, label=f"{name} {ms:.1f}")
-        begin += ms
+        axes.barh(0, ms, left=left_ms, color=colour, edgecolor="white", linewidth=1, label=f"{name} {ms:.1f}")
+        left_ms += ms
     axes.set_yticks([])
-    axes.set_xlim(0, begin or 1)
+    axes.set_xlim(0, left_ms or 1)
     axes.set_xlabel("ms", color=INK)
     axes.spines["left"].set_visible(False)
-    if begin:
+    if left_ms:
         axes.legend(
             loc="upper center",
             bbox_to_anchor=(0.5, -0.75),
@@ -249,7 +247,7 @@ def _budget(axes: "Axes", delay: DelayBreakdown) -> None:
         )
 
 
-def _decades(axis: "Axis") -> None:
+def _set_decade_ticks(axis: "Axis") -> None:
     """Put ticks at 1, 2, 5, 10, 20 ... on a logarithmic axis."""
     from matplotlib.ticker import LogLocator, NullLocator
 

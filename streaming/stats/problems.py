@@ -52,7 +52,7 @@ class Problem:
 
 
 def group_count(counters: Counters, name: str) -> int:
-    """The sum of a group of counters. It adds frames to pulses, so it only shows whether problems occurred."""
+    """Return the sum of a group of counters. It adds frames to pulses, so it only shows whether problems occurred."""
     return sum(getattr(counters, field) for field in GROUPS[name])
 
 
@@ -102,7 +102,7 @@ def _problems(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
             "lost",
             f"{counters.frames_lost:,} of {count_of(counters.frames_in, 'frame')} of the device did not fit "
             "into the buffer: the model stopped for longer than the buffer lasts",
-            _quiet(setup),
+            _quiet_remedy(setup),
         )
     if counters.xruns:
         yield _xruns(setup, statistics)
@@ -121,7 +121,7 @@ def _problems(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
 def _faults(count: int) -> Problem:
     return Problem(
         "model",
-        f"{count_of(count, 'model fault')}, values for which a node has no result: indices outside of their table, "
+        f"{count_of(count, 'model fault')}, values for which a node has no result: indices outside their table, "
         "integers divided by 0, or floats that an integer cannot hold",
         "the output there is meaningless; the notes name the nodes: limit what they read (Clip, Where)",
     )
@@ -142,8 +142,10 @@ def _lateness(setup: Setup, statistics: StatisticsSummary) -> tuple[str, str]:
             f"a larger {spell('pulse')} or {spell('weights', 'int8')} makes it cheaper",
         )
     if compute.max_us >= waiting.max_us:
-        return f"computing was held up, for {compute.max_us / 1e3:.2f} ms at most", _quiet(setup)
-    return f"a pulse waited for {waiting.max_us / 1e3:.2f} ms at most until it was computed", _quiet(setup)
+        return f"computing was held up, for {compute.max_us / 1e3:.2f} ms at most", _quiet_remedy(setup)
+    return f"a pulse waited for {waiting.max_us / 1e3:.2f} ms at most until it was computed", _quiet_remedy(
+        setup
+    )
 
 
 def _xruns(setup: Setup, statistics: StatisticsSummary) -> Problem:
@@ -173,8 +175,8 @@ def _xruns(setup: Setup, statistics: StatisticsSummary) -> Problem:
     return Problem("xrun", f"the audio system reports {flags}: {cause}", help)
 
 
-def _quiet(setup: Setup) -> str:
-    """The remedy if other work delays the engine."""
+def _quiet_remedy(setup: Setup) -> str:
+    """Return the remedy if other work delays the engine."""
     priority = next((setting for setting in setup.realtime_settings if setting.name == "priority"), None)
     if priority is None:
         return f"{spell('priority', 70)} keeps other programs from interrupting it; so does less other work"

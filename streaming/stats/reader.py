@@ -86,7 +86,7 @@ class _Reader:
         self.intervals: list[IntervalStatistics] = []
         self.since_start: Any = None
         self.summary: SummaryLine | None = None
-        self.classes: Counter[int] = Counter()
+        self.bucket_counts: Counter[int] = Counter()
         self.total_ns = self.max_ns = 0
         self.cut = False
 
@@ -94,27 +94,27 @@ class _Reader:
         lines = self.lines(file)
         header = self.header(next(lines, None))
         deadline_s = header.setup.deadline_s
-        place = 1
-        for place, line in lines:
+        number = 1
+        for number, line in lines:
             if self.summary is not None:
                 raise InputError(
-                    f"{self.path}, line {place}: follows the summary; give each run its own file"
+                    f"{self.path}, line {number}: follows the summary; give each run its own file"
                 )
             if line.get("line") == INTERVAL:
-                self.interval(place, line)
+                self.add_interval(number, line)
             elif line.get("line") == SUMMARY:
-                self.summary = self.decode(SummaryLine, line, place)
+                self.summary = self.decode(SummaryLine, line, number)
             else:
-                raise self.damage_error(place, "is neither an interval nor a summary")
+                raise self.damage_error(number, "is neither an interval nor a summary")
         if not self.intervals:
             raise InputError(f"{self.path}: holds no measurement; the run ended before its first interval")
         if self.summary is None:
-            return self.without_summary(header, place)
+            return self.stats_without_summary(header, number)
         missing = [name for name in TIMES if name not in self.summary.times]
         if missing:
-            raise self.damage_error(place, f"times.{missing[0]} is missing")
+            raise self.damage_error(number, f"times.{missing[0]} is missing")
         for counted in self.summary.times.values():
-            self.possible(counted, place)
+            self.require_possible(counted, number)
         times = {
             name: counted.latency(deadline_s if name == "total" else None)
             for name, counted in self.summary.times.items()
@@ -137,16 +137,16 @@ class _Reader:
                 self.advance(size, whole_size)
             whole = raw.endswith(b"\n")
             try:
-                values = json.loads(raw, parse_constant=_no_constant)
+                values = json.loads(raw, parse_constant=_refuse_constant)
             except (ValueError, RecursionError) as error:
                 if not whole and len(raw) < MAX_LINE_LENGTH and number > 1:
                     self.cut = True
                     return
                 if number == 1:
-                    raise self.foreign() from error
+                    raise self.foreign_error() from error
                 raise self.damage_error(number, f"is no JSON ({error})") from error
             if not isinstance(values, dict):
-                raise self.foreign() if number == 1 else self.damage_error(number, "is not an object")
+                raise self.foreign_error() if number == 1 else self.damage_error(number, "is not an object")
             yield number, values
 
     def header(self, first: tuple[int, dict[str, Any]] | None) -> StatsHeader:
@@ -154,7 +154,7 @@ class _Reader:
             raise InputError(f"{self.path}: is empty; {MADE_BY}")
         number, line = first
         if line.get("format") != LINES_FORMAT or line.get("line") != HEADER:
-            raise self.foreign()
+            raise self.foreign_error()
         if line.get("version") != LINES_VERSION:
             raise InputError(
                 f"{self.path}: is of version {line.get('version')!r} of the format, this one reads {LINES_VERSION}; "
@@ -172,7 +172,7 @@ class _Reader:
             raise self.damage_error(number, f"started: {error}") from error
         return header
 
-    def interval(self, number: int, line: dict[str, Any]) -> None:
+    def add_interval(self, number: int, line: dict[str, Any]) -> None:
         """Keep an interval, and add its histogram of ``total``."""
         interval = self.decode(IntervalStatistics, line.get("interval"), number)
         before_s = self.intervals[-1].at_s if self.intervals else 0.0
@@ -181,28 +181,28 @@ class _Reader:
         self.intervals.append(interval)
         self.since_start = line.get("since_start")
         times = self.decode(HistogramLine, line.get("times"), number)
-        self.possible(times, number)
+        self.require_possible(times, number)
         for ns, count in times.classes:
-            self.classes[ns] += count
+            self.bucket_counts[ns] += count
         self.total_ns += times.total_ns
         self.max_ns = max(self.max_ns, times.max_ns)
 
-    def possible(self, times: HistogramLine, number: int) -> None:
+    def require_possible(self, times: HistogramLine, number: int) -> None:
         """Refuse a histogram whose counts are too large to add."""
         if sum(count for _, count in times.classes) > MAX_COUNT:
             raise self.damage_error(number, "counts more than there can be")
 
-    def without_summary(self, header: StatsHeader, number: int) -> Stats:
+    def stats_without_summary(self, header: StatsHeader, number: int) -> Stats:
         """Return the statistics of a run whose file has no summary."""
         statistics = self.decode(StatisticsSummary, self.since_start, number)
         total = HistogramLine(
-            tuple(self.classes.items()), self.total_ns, self.max_ns, statistics.counters.missed
+            tuple(self.bucket_counts.items()), self.total_ns, self.max_ns, statistics.counters.missed
         )
         notes = tuple(note for interval in self.intervals for note in interval.events)
         where = "in the middle of a line" if self.cut else "without a summary"
         warnings.warn(
             PulseWarning(
-                f"{self.path}: ends {where}, at {statistics.elapsed_s:.1f} s; the run was killed or still goes on"
+                f"{self.path}: ends {where}, at {statistics.elapsed_s:.1f} s; the run was killed or still runs"
             ),
             stacklevel=4,
         )
@@ -223,9 +223,9 @@ class _Reader:
     def damage_error(self, number: int, what: str) -> InputError:
         return InputError(f"{self.path}, line {number}: {what}; the file is broken")
 
-    def foreign(self) -> InputError:
+    def foreign_error(self) -> InputError:
         return InputError(f"{self.path}: is not a file of statistics; {MADE_BY}")
 
 
-def _no_constant(name: str) -> float:
+def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number of JSON")

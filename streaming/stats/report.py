@@ -21,7 +21,7 @@ TIMES = {
     "total": "arrival -> output ready",
     "waiting": "arrival -> start of computing",
     "compute": "start -> end of computing",
-    "callback": "inside of a callback",
+    "callback": "inside a callback",
     "interval": "callback -> callback",
 }
 
@@ -46,7 +46,7 @@ class WorstInterval:
 
 
 def has_problem(interval: IntervalStatistics) -> bool:
-    """Whether an interval had any problem."""
+    """Return whether an interval had any problem."""
     return any(group_count(interval.new, name) for name in GROUPS)
 
 
@@ -80,7 +80,7 @@ class StatsReport(Report):
     stats: Stats
 
     def sections(self) -> list[Section]:
-        """The description of the run, all measured times, the end-to-end latency, and the worst intervals."""
+        """Return the description of the run, all measured times, the end-to-end latency, and the worst intervals."""
         stats = self.stats
         run = ("run", f"{stats.start_time:%Y-%m-%d %H:%M:%S}")
         return [
@@ -91,7 +91,7 @@ class StatsReport(Report):
         ]
 
     def values(self) -> dict[str, Any]:
-        """The values of the report, for JSON."""
+        """Return the values of the report, for JSON."""
         stats, header, statistics = self.stats, self.stats.header, self.stats.statistics
         return {
             "started": header.started,

@@ -27,7 +27,7 @@ class Counters:
     output_overflows    flags: it discarded output
     stalls              times that the device stopped calling
     reopened            times that the device was opened again
-    faults              values for which a node of the model had no result, such as an index outside of its table
+    faults              values for which a node of the model had no result, such as an index outside its table
     """
 
     callbacks: int = 0
@@ -54,11 +54,11 @@ class Counters:
 
     def since(self, earlier: "Counters") -> "Counters":
         """Return the difference from ``earlier``."""
-        return Counters(*(getattr(self, of.name) - getattr(earlier, of.name) for of in fields(self)))
+        return Counters(*(getattr(self, field.name) - getattr(earlier, field.name) for field in fields(self)))
 
-    def plus(self, other: "Counters") -> "Counters":
-        """Return the sum of both."""
-        return Counters(*(getattr(self, of.name) + getattr(other, of.name) for of in fields(self)))
+    def sum_with(self, other: "Counters") -> "Counters":
+        """Return the sum of these counters and others."""
+        return Counters(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
 
 @record
@@ -177,7 +177,7 @@ class LiveStatistics:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The summary as a dictionary, for JSON."""
+        """Return the summary as a dictionary, for JSON."""
         return asdict(self.summary())
 
 

@@ -24,7 +24,7 @@ class LiveReport(Report):
         return [Pairs(self.pairs())]
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Names and texts."""
+        """Return names and texts."""
         statistics, counters = self.statistics, self.statistics.counters
         ran = f"{span(statistics.elapsed_s)}, {counters.pulses:,} pulses in {counters.callbacks:,} callbacks"
         pairs = [*_setup_pairs(self.setup), ("ran", ran)]

@@ -23,7 +23,7 @@ class Ticks:
             raise InputError(f"an interval of {self.interval_s} s; give more than 0 seconds")
 
     def is_due(self, before_s: float, now_s: float) -> bool:
-        """Whether an interval ends after the first time and not after the second."""
+        """Return whether an interval ends after the first time and not after the second."""
         return self._number(now_s) > self._number(before_s)
 
     def _number(self, elapsed_s: float) -> int:

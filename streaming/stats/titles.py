@@ -31,14 +31,14 @@ def fit_title(parts: Sequence[str], width_points: float, size: float, weight: st
 
 
 def width_points(text: str, size: float) -> float:
-    """The width of a line of text."""
+    """Return the width of a line of text."""
     return _width(text, FontProperties(size=size))
 
 
 def one_line(text: str) -> str:
     """Remove what no font can show: line ends, and bytes of names that are not UTF-8."""
     encoded = text.encode("utf-8", "backslashreplace").decode()
-    return " ".join("".join(each if each.isprintable() else " " for each in encoded).split())
+    return " ".join("".join(character if character.isprintable() else " " for character in encoded).split())
 
 
 def _cut(lines: list[str], font: "_Font") -> list[str]:
@@ -70,11 +70,11 @@ class _Font:
         self._width = width_points
 
     def fits(self, text: str) -> bool:
-        """Whether the text fits on a line."""
+        """Return whether the text fits on a line."""
         return SPARE * _width(text, self._properties) <= self._width
 
     def count(self, text: str, end: str = "") -> int:
-        """The number of characters of a text that fit on a line, followed by ``end``."""
+        """Return the number of characters of a text that fit on a line, followed by ``end``."""
         return bisect_left(range(len(text)), True, key=lambda at: not self.fits(text[: at + 1] + end))
 
     def lines(self, text: str) -> Iterator[str]:

@@ -169,7 +169,7 @@ def _round(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, 9)
     if isinstance(value, dict):
-        return {name: _round(each) for name, each in cast("dict[str, Any]", value).items()}
+        return {name: _round(member) for name, member in cast("dict[str, Any]", value).items()}
     if isinstance(value, tuple):
-        return [_round(each) for each in cast("tuple[Any, ...]", value)]
+        return [_round(element) for element in cast("tuple[Any, ...]", value)]
     return value

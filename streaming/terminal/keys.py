@@ -19,7 +19,7 @@ def key_presses() -> Generator[Callable[[float], str]]:
     If stdin is not a POSIX terminal, no key can be pressed.
     """
     if os.name != "posix" or not sys.stdin.isatty():
-        yield _nobody
+        yield _read_nothing
         return
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
@@ -36,6 +36,6 @@ def key_presses() -> Generator[Callable[[float], str]]:
             termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 
-def _nobody(seconds: float) -> str:
+def _read_nothing(seconds: float) -> str:
     time.sleep(seconds)
     return ""

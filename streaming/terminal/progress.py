@@ -39,7 +39,7 @@ def progress(title: str, shown: bool = True) -> Generator[Callable[[int, int | N
 
 
 def _bar(title: str) -> "RichProgress | None":
-    """None if stderr is no terminal."""
+    """Return none if stderr is no terminal."""
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress
 

@@ -113,7 +113,7 @@ def test_an_error_of_the_model_ends_the_run(setup, devices, monkeypatch):
     monkeypatch.setattr(event_loop, "warm_up", lambda _: None)
     monkeypatch.setattr(event_loop, "push_block", raise_broken)
     with pytest.raises(InputError, match="broken"):
-        event_loop.in_the_loop(setup)
+        event_loop.run_loop(setup)
     assert not devices[0].thread.is_alive()
 
 

@@ -16,9 +16,9 @@ def portaudio_is_here() -> None:
 
 
 def test_each_copy_has_a_state_of_its_own() -> None:
-    first = PortAudioLibrary().again()
+    first = PortAudioLibrary().load_another_copy()
     assert b"PortAudio" in first.GetVersionText()
-    second, third = first.again(), first.again().again()
+    second, third = first.load_another_copy(), first.load_another_copy().load_another_copy()
     assert not (first.is_initialised or second.is_initialised or third.is_initialised)
     assert second.Initialize() == 0
     assert second.is_initialised and not first.is_initialised and not third.is_initialised

@@ -154,7 +154,7 @@ def test_flush_is_undone(backend, unit, step):
 
 @pytest.mark.parametrize("ahead", [0, 9, 61])
 def test_inputs_that_wait_for_each_other(ahead):
-    """One input is ahead, so that its buffer grows, moves on and empties inside of a push."""
+    """One input is ahead, so that its buffer grows, moves on and empties inside a push."""
     compiled = models.program(models.two_rate_model(), 2, "numba")
     rng = np.random.default_rng(0)
     fast = rng.standard_normal((1, 1, 400)).astype(np.float32)

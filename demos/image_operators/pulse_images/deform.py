@@ -60,7 +60,7 @@ class DeformConv(Op):
         return [y.astype(inputs[0].dtype)]
 
     def _columns(self, image: Array, moves: Array, mask: Array, sizes: tuple[int, int]) -> Array:
-        """The input of each tap at each output position, [C, KH, KW, UH, UW]."""
+        """Return the input of each tap at each output position, [C, KH, KW, UH, UW]."""
         taps = moves.shape[1:3]
         bases: list[Array] = [
             np.arange(taps[a])[:, None] * self.dilations[a]
@@ -68,12 +68,14 @@ class DeformConv(Op):
             - self.pads[a][0]
             for a in range(2)
         ]
-        each = image.shape[0] // self.offset_groups
+        channels = image.shape[0] // self.offset_groups
         parts: list[Array] = []
         for group in range(self.offset_groups):
             rows = bases[0][:, None, :, None] + moves[group, :, :, 0]
             columns = bases[1][None, :, None, :] + moves[group, :, :, 1]
-            parts.append(bilinear(image[group * each : (group + 1) * each], rows, columns) * mask[group])
+            parts.append(
+                bilinear(image[group * channels : (group + 1) * channels], rows, columns) * mask[group]
+            )
         return np.concatenate(parts)
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:

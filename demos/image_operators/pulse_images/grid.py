@@ -54,44 +54,44 @@ class GridSample(Op):
         return [np.array(y, np.float64).reshape(shape).astype(x.dtype)]
 
     def _places(self, points: Array, sizes: Sequence[int]) -> list[Array]:
-        """The pixel coordinate of each point, an array for each axis."""
+        """Return the pixel coordinate of each point, an array for each axis."""
         turned = np.moveaxis(points.astype(np.float64), -1, 0)[::-1]
         if self.corners:
             places = [(point + 1) / 2 * (size - 1) for point, size in zip(turned, sizes)]
         else:
             places = [((point + 1) * size - 1) / 2 for point, size in zip(turned, sizes)]
         if self.mode == "nearest":
-            places = [np.rint(place) for place in places]
+            places = [np.rint(position) for position in places]
         return (
             places if self.mode == "cubic" else [self._hold_inside(p, size) for p, size in zip(places, sizes)]
         )
 
-    def _hold_inside(self, place: Array, size: int) -> Array:
-        """A coordinate inside of the image, where the border says so."""
+    def _hold_inside(self, coordinate: Array, size: int) -> Array:
+        """Return a coordinate inside the image, where the border says so."""
         if self.border == "border":
-            return np.clip(place, 0, size - 1)
+            return np.clip(coordinate, 0, size - 1)
         if self.border == "zeros":
-            return place
+            return coordinate
         low, high = (0.0, size - 1.0) if self.corners else (-0.5, size - 0.5)
         if high == low:
-            return np.zeros_like(place)
-        turn = np.mod(place - low, 2 * (high - low))
+            return np.zeros_like(coordinate)
+        turn = np.mod(coordinate - low, 2 * (high - low))
         return np.clip(low + np.minimum(turn, 2 * (high - low) - turn), 0, size - 1)
 
     def _sample(self, image: Array, places: Sequence[Array]) -> Array:
         reach = {"nearest": (0, 1), "linear": (0, 2), "cubic": (-1, 3)}[self.mode]
-        floors = [np.floor(place) for place in places]
+        floors = [np.floor(position) for position in places]
         y = np.zeros((image.shape[0], *places[0].shape))
         for steps in itertools.product(range(*reach), repeat=len(places)):
             weight = np.ones(places[0].shape)
             index: list[Array] = []
-            for step, place, floor, size in zip(steps, places, floors, image.shape[1:]):
-                at = floor + step
-                weight = weight * self._weight(place - at)
-                at = self._hold_inside(at, size)
-                inside = (at >= 0) & (at < size)
+            for step, position, floor, size in zip(steps, places, floors, image.shape[1:]):
+                pixel = floor + step
+                weight = weight * self._weight(position - pixel)
+                pixel = self._hold_inside(pixel, size)
+                inside = (pixel >= 0) & (pixel < size)
                 weight = np.where(inside, weight, 0)
-                index.append(np.where(inside, at, 0).astype(np.int64))
+                index.append(np.where(inside, pixel, 0).astype(np.int64))
             y += weight * image[(slice(None), *index)]
         return y
 
@@ -102,8 +102,8 @@ class GridSample(Op):
         if self.mode == "linear":
             return 1 - away
         near = ((CUBIC + 2) * away - (CUBIC + 3)) * away**2 + 1
-        far = ((CUBIC * away - 5 * CUBIC) * away + 8 * CUBIC) * away - 4 * CUBIC
-        return np.where(away <= 1, near, far)
+        outer = ((CUBIC * away - 5 * CUBIC) * away + 8 * CUBIC) * away - 4 * CUBIC
+        return np.where(away <= 1, near, outer)
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         x_axis, point = axes
@@ -120,12 +120,12 @@ class GridSample(Op):
 
 
 def bilinear(image: Array, rows: Array, columns: Array) -> Array:
-    """Samples [C, points…] of an image [C, H, W] between its pixels, zeros outside."""
+    """Return samples [C, points…] of an image [C, H, W] between its pixels, zeros outside."""
     y = np.zeros((image.shape[0], *rows.shape))
     for down, right in itertools.product((0, 1), repeat=2):
         row, column = np.floor(rows) + down, np.floor(columns) + right
         weight = (1 - np.abs(rows - row)) * (1 - np.abs(columns - column))
         inside = (row >= 0) & (row < image.shape[1]) & (column >= 0) & (column < image.shape[2])
-        at = tuple(np.where(inside, place, 0).astype(np.int64) for place in (row, column))
-        y += np.where(inside, weight, 0) * image[:, at[0], at[1]]
+        pixel = tuple(np.where(inside, index, 0).astype(np.int64) for index in (row, column))
+        y += np.where(inside, weight, 0) * image[:, pixel[0], pixel[1]]
     return y

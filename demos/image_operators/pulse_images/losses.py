@@ -23,13 +23,13 @@ REDUCTIONS = ("none", "sum", "mean")
 
 @operator("NegativeLogLikelihoodLoss")
 def negative_log_likelihood_loss(node: NodeContext) -> OutletId:
-    """Minus the score of the right class, weighed by class; all of them, their sum or their mean."""
+    """Return minus the score of the right class, weighed by class; all of them, their sum or their mean."""
     return node.name_result(_loss(node, node.input(0)))
 
 
 @operator("SoftmaxCrossEntropyLoss")
 def softmax_cross_entropy_loss(node: NodeContext) -> list[OutletId]:
-    """The loss of the logarithm of the softmax over classes, and that logarithm."""
+    """Return the loss of the logarithm of the softmax over classes, and that logarithm."""
     names = [*node.outputs, ""][:2]
     scores = node.with_name(names[1]) if names[1] else replace(node, wire_name=f"{node.wire_name}.scores")
     logarithm = scores.wire(Softmax(1, True), [node.input(0)])
@@ -45,11 +45,13 @@ def _loss(node: NodeContext, scores: OutletId) -> OutletId:
     zero = node.scalar_constant(0, fact, "zero")
     chosen = node.wire(Elementwise("where"), [_hits(node, scores), scores, zero], "chosen")
     weighed = node.wire(Elementwise("mul"), [chosen, share], "weighed")
-    each = node.wire(Elementwise("neg"), [node.wire(Reduce("sum", (1,), False), [weighed], "each")], "loss")
+    by_frame = node.wire(
+        Elementwise("neg"), [node.wire(Reduce("sum", (1,), False), [weighed], "each")], "loss"
+    )
     if reduction == "none":
-        return each
+        return by_frame
     axes = tuple(range(fact.rank - 1))
-    total = node.wire(Reduce("sum", axes, False), [each], "total")
+    total = node.wire(Reduce("sum", axes, False), [by_frame], "total")
     if reduction == "sum":
         return total
     every = tuple(range(fact.rank))
@@ -73,7 +75,7 @@ def _hits(node: NodeContext, scores: OutletId) -> OutletId:
 
 
 def _in_range(node: NodeContext, target: OutletId, classes: int) -> tuple[OutletId, OutletId | None]:
-    """The classes, 0 for targets that are ignored, and which those are; others must be classes."""
+    """Return the classes, 0 for targets that are ignored, and which those are; others must be classes."""
     ignored = None
     if "ignore_index" in node.attributes:
         number = node.constant(np.array(node.integer("ignore_index")), "ignored")
@@ -84,7 +86,7 @@ def _in_range(node: NodeContext, target: OutletId, classes: int) -> tuple[Outlet
 
 
 def _shares(node: NodeContext, scores: OutletId) -> OutletId:
-    """The weight of the right class, zero elsewhere, [N, C, …]."""
+    """Return the weight of the right class, zero elsewhere, [N, C, …]."""
     fact = node.graph.fact(scores)
     share = node.cast(_hits(node, scores), fact.dtype, "shares")
     if not node.has(2):

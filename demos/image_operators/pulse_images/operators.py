@@ -30,7 +30,7 @@ BORDERS = ("zeros", "border", "reflection")
 
 @operator("GridSample")
 def grid_sample(node: NodeContext) -> OutletId:
-    """An image at the points of a grid."""
+    """Return an image at the points of a grid."""
     mode, border = node.text("mode", "linear"), node.text("padding_mode", "zeros")
     if mode not in MODES or border not in BORDERS:
         raise node.error(f"mode {mode!r} with padding_mode {border!r} is not covered")
@@ -40,7 +40,7 @@ def grid_sample(node: NodeContext) -> OutletId:
 
 @operator("AffineGrid")
 def affine_grid(node: NodeContext) -> OutletId:
-    """The points of an image of a given size, moved by a matrix for each batch."""
+    """Return the points of an image of a given size, moved by a matrix for each batch."""
     sizes = node.integers(1, "size")[2:]
     rank, corners = len(sizes), node.flag("align_corners")
     axes = [
@@ -57,7 +57,7 @@ def affine_grid(node: NodeContext) -> OutletId:
 
 @operator("MaxUnpool")
 def max_unpool(node: NodeContext) -> OutletId:
-    """Values written to the places that a pool found, zeros elsewhere."""
+    """Return values written to the places that a pool found, zeros elsewhere."""
     x = node.fact(0)
     rank = x.rank - 2
     image_ops = tuple(
@@ -85,7 +85,7 @@ def max_unpool(node: NodeContext) -> OutletId:
 
 @operator("RoiAlign")
 def roi_align(node: NodeContext) -> OutletId:
-    """Regions brought to one size; since opset 16 pixels lie half a pixel inside by default."""
+    """Return regions brought to one size; since opset 16 pixels lie half a pixel inside by default."""
     kind = node.text("mode", "avg")
     rule = node.text(
         "coordinate_transformation_mode", "half_pixel" if node.opset >= 16 else "output_half_pixel"
@@ -105,7 +105,7 @@ def roi_align(node: NodeContext) -> OutletId:
 
 @operator("DeformConv")
 def deform_conv(node: NodeContext) -> OutletId:
-    """A convolution with an offset for each tap."""
+    """Return a convolution with an offset for each tap."""
     if node.fact(0).rank != 4:
         raise node.error(f"{node.fact(0)} must have two spatial axes")
     (top, bottom), (left, right) = spatial_pads(node, 2)
@@ -125,5 +125,5 @@ def deform_conv(node: NodeContext) -> OutletId:
 
 @operator("Det")
 def det(node: NodeContext) -> OutletId:
-    """The determinant of each matrix."""
+    """Return the determinant of each matrix."""
     return node.wire(Det(), [node.input(0)])

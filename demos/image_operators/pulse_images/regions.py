@@ -76,7 +76,7 @@ class RoiAlign(Op):
 
 
 def _neighbours(places: Array, size: int) -> list[tuple[Array, Array]]:
-    """The two pixels next to each place, and their weights; none of a place more than one pixel outside."""
+    """Return the two pixels next to each place, and their weights; none of a place more than one pixel outside."""
     inside = (places >= -1) & (places <= size)
     clipped = np.clip(places, 0, size - 1)
     low = np.minimum(np.floor(clipped), size - 1).astype(np.int64)

@@ -33,7 +33,7 @@ from streaming.stats.summary import LiveReport
 from streaming.stats.writer import StatsWriter
 from streaming.terminal.keys import key_presses
 
-LOOK_S = 0.1
+POLL_S = 0.1
 """The seconds between two looks at keys, signals and the state of the run."""
 KEYS = {"m": "mute", "b": "bypass", "r": "reset", "q": "quit"}
 
@@ -74,7 +74,7 @@ def run_live(
             if target.streamed:
                 target = replace(target, descriptor=take_stdout(text=True))
             run.frames = files.enter_context(FramesWriter(target, port, opened.rate_hz, live))
-        statistics = run.until_it_ends(signals, files)
+        statistics = run.run_to_end(signals, files)
     report_options.print(LiveReport(live.setup, statistics.summary()))
     if host is not None and host.clipping is not None and host.clipping.total:
         print_warning(
@@ -94,7 +94,7 @@ class _LiveRun:
         self._recorder: Recorder | None = None
         self.frames: FramesWriter | None = None
 
-    def until_it_ends(self, signals: ExitStack, files: ExitStack) -> LiveStatistics:
+    def run_to_end(self, signals: ExitStack, files: ExitStack) -> LiveStatistics:
         """Open the device, run, and complete the files. Raises PulseError if the run does not start."""
         statistics: LiveStatistics | None = None
         try:
@@ -178,7 +178,7 @@ def follow(
                 frames.write()
             if seconds is not None and statistics.elapsed_s >= seconds:
                 return
-            match KEYS.get(pressed(LOOK_S)):
+            match KEYS.get(pressed(POLL_S)):
                 case "quit":
                     return
                 case "mute":

@@ -21,7 +21,7 @@ SILENT = "none"
 
 
 def live_plan(rate_hz: int, program: Program, request: RunRequest, options: LiveOptions) -> Plan:
-    """The devices, rates and channels of a run. By default, sound outputs are played. Raises InputError."""
+    """Return the devices, rates and channels of a run. By default, sound outputs are played. Raises InputError."""
     target = request.target
     if target is not None and options.speaker == SILENT:
         raise InputError(f"--speaker {SILENT}: {target} is for the played sound; leave out one of them")
@@ -42,7 +42,7 @@ def live_plan(rate_hz: int, program: Program, request: RunRequest, options: Live
 
 
 def _routes(program: Program, in_routes: Sequence[str], options: LiveOptions) -> tuple[Route, ...]:
-    """The sources of inputs: --mic is the first input, --far the second, --in any. Raises InputError."""
+    """Return the sources of inputs: --mic is the first input, --far the second, --in any. Raises InputError."""
     routes = parse_routes(in_routes, program)
     names = [port.name for port in live_inputs(program)]
     for number, (option, device) in enumerate((("--mic", options.microphone), ("--far", options.far))):
@@ -61,13 +61,13 @@ def _routes(program: Program, in_routes: Sequence[str], options: LiveOptions) ->
 
 
 def engine_config(options: LiveOptions, played: str | None, records: bool) -> EngineConfig:
-    """The settings of the engine."""
+    """Return the settings of the engine."""
     headroom_s = None if options.headroom is None else options.headroom / 1e3
     return EngineConfig(options.engine, options.policy, headroom_s, options.quality, played, records)
 
 
 def realtime(options: LiveOptions) -> Realtime:
-    """The real-time settings to request from the system."""
+    """Return the real-time settings to request from the system."""
     return Realtime(options.priority or None, options.lock_memory, options.cpu)
 
 
@@ -81,7 +81,7 @@ def _latency(text: str) -> str | float:
 
 
 def file_host(request: RunRequest) -> FileHost | None:
-    """A file in place of the devices, if one is given. Raises InputError."""
+    """Return a file in place of the devices, if one is given. Raises InputError."""
     if request.source is None and request.sound.subtype is not None:
         raise InputError("--subtype is for the file that is played to; give IN and OUT")
     if request.source is None:
@@ -90,7 +90,7 @@ def file_host(request: RunRequest) -> FileHost | None:
 
 
 def frames_target(options: LiveOptions, request: RunRequest) -> Target | None:
-    """The target of frames or events: standard output if no file is named; None: no target. Raises InputError."""
+    """Return the target of frames or events: standard output if no file is named; or None. Raises InputError."""
     if request.events is None:
         return None if options.frames is None else Target.of_frames(options.frames)
     name = "microphone" if request.source is None else request.source.stem
@@ -98,7 +98,7 @@ def frames_target(options: LiveOptions, request: RunRequest) -> Target | None:
 
 
 def frames_port(program: Program, request: RunRequest) -> Port:
-    """The output whose frames go to a file; for events, the first that is not sound as the input. Raises InputError."""
+    """Return the output whose frames go to a file; for events, the first that is not sound. Raises InputError."""
     if request.sound.output is not None:
         return find_output(program, request.sound.output)
     source = live_inputs(program)[0]

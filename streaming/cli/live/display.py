@@ -22,10 +22,10 @@ LOUD_DB, HOT_DB = -18.0, -3.0
 """Above these levels a meter is yellow, and red."""
 LABEL = 9
 """The columns before the values."""
-NARROWEST = 60
+MIN_COLUMNS = 60
 """In a narrower terminal the display is drawn for this many columns."""
-NOTES = 3
-"""The number of latest notes that are shown; all are in the report."""
+MAX_NOTES = 3
+"""Older notes are not shown; all are in the report."""
 
 
 @record
@@ -77,7 +77,7 @@ class _Display:
         statistics = self.scene.statistics
         if statistics is None:
             return
-        width = max(options.max_width, NARROWEST)
+        width = max(options.max_width, MIN_COLUMNS)
         yield self._title(statistics, width)
         yield from self._meters(width)
         grid = Table.grid(padding=(0, 1, 0, 0))
@@ -108,30 +108,34 @@ class _Display:
         sides = [(name, peaks) for name, peaks in meters if peaks]
         if not sides:
             return
-        each = (width - 2 * (len(sides) - 1)) // len(sides)
+        side_width = (width - 2 * (len(sides) - 1)) // len(sides)
         rows = [[Text(name, "dim") for name, _ in sides]]
         for index in range(min(MAX_METERS, max(len(peaks) for _, peaks in sides))):
-            rows.append([self._meter(peaks, index, each) for _, peaks in sides])
+            rows.append([self._draw_meter(peaks, index, side_width) for _, peaks in sides])
         if any(len(peaks) > MAX_METERS for _, peaks in sides):
-            rows.append([_others(peaks) for _, peaks in sides])
+            rows.append([_draw_others(peaks) for _, peaks in sides])
         for row in rows:
             line = Text(no_wrap=True)
             for index, cell in enumerate(row):
-                cell.truncate(each, overflow="ellipsis", pad=True)
+                cell.truncate(side_width, overflow="ellipsis", pad=True)
                 line.append_text(cell).append("  " if index + 1 < len(row) else "")
             yield line
 
-    def _meter(self, peaks: tuple[Peak, ...], place: int, width: int) -> "Text":
+    def _draw_meter(self, peaks: tuple[Peak, ...], index: int, width: int) -> "Text":
         from rich.text import Text
 
-        if place >= len(peaks):
+        if index >= len(peaks):
             return Text("")
-        peak = peaks[place]
-        name, number = f"{place + 1:>2} ", f" {decibels_text(peak.held_db)}"
+        peak = peaks[index]
+        name, number = f"{index + 1:>2} ", f" {decibels_text(peak.held_db)}"
         cells = width - len(name) - len(number)
         parts = len(self.signs.parts) - 1
-        level = round(_share(peak.now_db) * cells * parts)
-        peak_cell = min(cells - 1, int(_share(peak.held_db) * cells)) if _share(peak.held_db) > 0 else -1
+        level = round(_filled_share(peak.now_db) * cells * parts)
+        peak_cell = (
+            min(cells - 1, int(_filled_share(peak.held_db) * cells))
+            if _filled_share(peak.held_db) > 0
+            else -1
+        )
         meter = Text(name, "dim")
         for cell in range(cells):
             part = min(max(level - cell * parts, 0), parts)
@@ -163,7 +167,7 @@ class _Display:
                 keys.append(f"{control.key}", "bold").append(f" {control.name}")
                 keys.append(f" {self.signs.on}" if control.name in self.active else "", "bold").append("   ")
             rows.append(("keys", keys))
-        return rows + [("note", Text(note, "yellow")) for note in statistics.notes[-NOTES:]]
+        return rows + [("note", Text(note, "yellow")) for note in statistics.notes[-MAX_NOTES:]]
 
     def _sparkline(self, deadline_s: float, width: int) -> "Text":
         """Draw the p99 of each interval; the highest step is the deadline."""
@@ -202,7 +206,7 @@ def _problem_text(counters: Counters) -> "Text":
     )
 
 
-def _others(peaks: tuple[Peak, ...]) -> "Text":
+def _draw_others(peaks: tuple[Peak, ...]) -> "Text":
     from rich.text import Text
 
     others = peaks[MAX_METERS:]
@@ -212,8 +216,8 @@ def _others(peaks: tuple[Peak, ...]) -> "Text":
     return Text(f"   and {len(others)} more, the loudest {decibels_text(loudest).strip()}", "dim")
 
 
-def _share(db: float) -> float:
-    """The share of a meter that a level fills."""
+def _filled_share(db: float) -> float:
+    """Return the share of a meter that a level fills."""
     return 0.0 if isnan(db) else min(max(1 - db / METER_FLOOR_DB, 0.0), 1.0)
 
 

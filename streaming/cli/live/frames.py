@@ -15,7 +15,7 @@ class FramesWriter:
     """Writes the frames of one output of the first stream, or the events in them.
 
     rate_hz   frames of the model's symbol per second, such as the sample rate
-    problems  the errors so far, which ended the frames or prevented the file from being completed. The run goes on,
+    problems  the errors so far, which ended the frames or prevented the file from being completed. The run continues,
               and what was written so far is kept.
     Raises    InputError: a file that cannot be written
     """

@@ -21,7 +21,7 @@ class Peak:
     held_db: float
     since_s: float
 
-    def after(self, level: float, at_s: float) -> "Peak":
+    def next_peak(self, level: float, at_s: float) -> "Peak":
         """Return the peak after this level."""
         now_db = decibels(level)
         falls = at_s - self.since_s <= HOLD_S and not (now_db >= self.held_db or isnan(now_db))
@@ -32,29 +32,30 @@ class Peak:
 class Scene:
     """The data that the display shows.
 
-    statistics    the latest statistics
-    marked     the statistics at the ends of the last interval and the one before; None if there was none
-    p99_us     the p99 of the last intervals; NaN if no pulse was computed
+    statistics  the latest statistics
+    marked      the statistics at the end of the last interval; None before the first
+    previous    those at the end of the interval before; None if there was none
+    p99_us      the p99 of the last intervals; NaN if no pulse was computed
     """
 
     ticks: Ticks = field(default_factory=Ticks)
     statistics: LiveStatistics | None = None
     marked: LiveStatistics | None = None
-    before: LiveStatistics | None = None
+    previous: LiveStatistics | None = None
     p99_us: tuple[float, ...] = ()
     peaks_in: tuple[Peak, ...] = ()
     peaks_out: tuple[Peak, ...] = ()
 
-    def after(self, statistics: LiveStatistics) -> "Scene":
+    def next_scene(self, statistics: LiveStatistics) -> "Scene":
         """Return the scene after these statistics."""
-        at_s, marked, before, p99_us = statistics.elapsed_s, self.marked, self.before, self.p99_us
+        at_s, marked, previous, p99_us = statistics.elapsed_s, self.marked, self.previous, self.p99_us
         if self.ticks.is_due(0.0 if marked is None else marked.elapsed_s, at_s):
             total = statistics.total if marked is None else statistics.total.since(marked.total)
             p99_us = (*p99_us, 1e6 * total.percentile_s(99) if total.count else nan)[-REMEMBERED:]
-            marked, before = statistics, marked
-        peaks_in = _next(self.peaks_in, statistics.levels_in, at_s)
-        peaks_out = _next(self.peaks_out, statistics.levels_out, at_s)
-        return Scene(self.ticks, statistics, marked, before, p99_us, peaks_in, peaks_out)
+            marked, previous = statistics, marked
+        peaks_in = _update_peaks(self.peaks_in, statistics.levels_in, at_s)
+        peaks_out = _update_peaks(self.peaks_out, statistics.levels_out, at_s)
+        return Scene(self.ticks, statistics, marked, previous, p99_us, peaks_in, peaks_out)
 
 
 def decibels(level: float) -> float:
@@ -64,7 +65,7 @@ def decibels(level: float) -> float:
     return 20 * log10(level) if level > 0 else -inf
 
 
-def _next(peaks: tuple[Peak, ...], levels: tuple[float, ...], at_s: float) -> tuple[Peak, ...]:
+def _update_peaks(peaks: tuple[Peak, ...], levels: tuple[float, ...], at_s: float) -> tuple[Peak, ...]:
     if len(peaks) != len(levels):
         return tuple(Peak(decibels(level), decibels(level), at_s) for level in levels)
-    return tuple(peak.after(level, at_s) for peak, level in zip(peaks, levels))
+    return tuple(peak.next_peak(level, at_s) for peak, level in zip(peaks, levels))

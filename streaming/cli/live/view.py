@@ -63,7 +63,7 @@ class LiveView:
     def update(self, statistics: LiveStatistics, active: frozenset[str] = frozenset()) -> None:
         """Show statistics; ``active`` names the controls that are on."""
         marked = self.scene.marked
-        self.scene = self.scene.after(statistics)
+        self.scene = self.scene.next_scene(statistics)
         if self._live is not None:
             signs = ASCII if self._console.options.ascii_only else BLOCK_SIGNS
             self._live.update(render(self.setup, self.scene, self.controls, active, signs), refresh=True)
@@ -73,10 +73,10 @@ class LiveView:
 
 def plain_line(scene: Scene) -> str:
     """Return the last interval of a scene as one line."""
-    statistics, before = scene.marked, scene.before
+    statistics, previous = scene.marked, scene.previous
     assert statistics is not None
-    total = statistics.total if before is None else statistics.total.since(before.total)
-    new = statistics.counters if before is None else statistics.counters.since(before.counters)
+    total = statistics.total if previous is None else statistics.total.since(previous.total)
+    new = statistics.counters if previous is None else statistics.counters.since(previous.counters)
     limit = f"{1e3 * statistics.deadline_s:.2f} ms"
     parts = [
         clock(statistics.elapsed_s),
@@ -91,6 +91,6 @@ def plain_line(scene: Scene) -> str:
                 f"{name} {' '.join(decibels_text(peak.held_db).strip() for peak in peaks[:MAX_METERS])} dBFS"
             )
     parts.append(describe_counters(new))
-    shown_notes = () if before is None else before.notes
+    shown_notes = () if previous is None else previous.notes
     parts += [note for note in statistics.notes if note not in shown_notes]
     return "  ".join(filter(None, parts))

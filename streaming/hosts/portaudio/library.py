@@ -125,16 +125,16 @@ class PortAudioLibrary(NotCopyable):
         name = library_path() if name is None else name
         try:
             self._dll = ctypes.CDLL(name)
-            functions: dict[str, Any] = {of: getattr(self._dll, f"Pa_{of}") for of in _FUNCTIONS}
+            functions: dict[str, Any] = {name: getattr(self._dll, f"Pa_{name}") for name in _FUNCTIONS}
         except (OSError, AttributeError) as error:
             raise DeviceError(f"{name}: cannot be loaded as PortAudio ({error}); {INSTALL}") from error
-        for of, function in functions.items():
-            function.restype, function.argtypes = _FUNCTIONS[of]
+        for name, function in functions.items():
+            function.restype, function.argtypes = _FUNCTIONS[name]
         self._functions = functions
         self._origin: Path | None = None
 
     def __getattr__(self, name: str) -> Any:
-        """A function of PortAudio, its name without ``Pa_``."""
+        """Return a function of PortAudio, its name without ``Pa_``."""
         functions: dict[str, Any] = self.__dict__.get("_functions", {})
         if name not in functions:
             raise AttributeError(name)
@@ -145,7 +145,7 @@ class PortAudioLibrary(NotCopyable):
         """Whether anyone in this process has this copy initialised."""
         return self.GetDeviceCount() >= 0
 
-    def again(self) -> "PortAudioLibrary":
+    def load_another_copy(self) -> "PortAudioLibrary":
         """Load another copy, with separate state. Raises DeviceError."""
         try:
             origin = self._origin or _file_of(self._dll)
@@ -161,7 +161,7 @@ class PortAudioLibrary(NotCopyable):
 
 
 def library_path() -> str:
-    """The name or file of PortAudio, as sounddevice finds it. Raises DeviceError."""
+    """Return the name or file of PortAudio, as sounddevice finds it. Raises DeviceError."""
     for name in ("portaudio", "bin\\libportaudio-2.dll", "lib/libportaudio.dylib"):
         path = find_library(name)
         if path is not None:
@@ -174,10 +174,10 @@ def library_path() -> str:
 
 
 def _wheel_folders() -> list[Path]:
-    """The folders of PortAudio in the wheel of sounddevice, on systems where it brings one."""
+    """Return the folders of PortAudio in the wheel of sounddevice, on systems where it brings one."""
     spec = PathFinder.find_spec("_sounddevice_data")
-    places = [] if spec is None else spec.submodule_search_locations or []
-    return [Path(place) for place in places]
+    folders = [] if spec is None else spec.submodule_search_locations or []
+    return [Path(path) for path in folders]
 
 
 def _is_for_this_machine(name: str) -> bool:
@@ -188,23 +188,23 @@ def _is_for_this_machine(name: str) -> bool:
     return sys.platform == "win32" and name == f"libportaudio{kind}.dll"
 
 
-class _Place(ctypes.Structure):
+class _LibraryInfo(ctypes.Structure):
     """Dl_info of ``dladdr``."""
 
     _fields_ = (("file", c_char_p), ("base", c_void_p), ("symbol", c_char_p), ("address", c_void_p))
 
 
 def _file_of(dll: ctypes.CDLL) -> Path:
-    """The file that a library was loaded from."""
+    """Return the file that a library was loaded from."""
     if sys.platform == "win32":
         name = ctypes.create_unicode_buffer(1 << 15)
         ctypes.windll.kernel32.GetModuleFileNameW(c_void_p(dll._handle), name, len(name))
         return Path(name.value)
-    place, find = _Place(), ctypes.CDLL(None).dladdr
-    find.argtypes = (c_void_p, POINTER(_Place))
-    if not find(ctypes.cast(dll.Pa_Initialize, c_void_p), byref(place)):
+    info, find = _LibraryInfo(), ctypes.CDLL(None).dladdr
+    find.argtypes = (c_void_p, POINTER(_LibraryInfo))
+    if not find(ctypes.cast(dll.Pa_Initialize, c_void_p), byref(info)):
         raise OSError("the linker has no file for it")
-    return Path(os.fsdecode(place.file))
+    return Path(os.fsdecode(info.file))
 
 
 def _copy(source: Path) -> str:

@@ -36,7 +36,7 @@ class NativeStream(NotCopyable):
         self._spec = StreamSpec(
             sides, request.rate_hz, request.block_frames, stream_callback.address, self._gate.address
         )
-        self._on_jack = system.on_jack(self._spec)
+        self._on_jack = system.uses_jack(self._spec)
         self._finished_callback = request.finished
         self._started = self._stopping = self._finished = self.closed = False
         self._handle = system.open(self._spec)

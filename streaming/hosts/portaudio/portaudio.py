@@ -27,7 +27,7 @@ PortAudioStream: TypeAlias = "NativeStream | PythonStream"
 SEARCH_TIMEOUT_S = 8.0
 """The seconds that the search for devices may take."""
 REFRESH_TIMEOUT_S = 1.5
-"""A search for devices may take longer: it goes on, and the call says so."""
+"""A search for devices may take longer: it continues, and the call says so."""
 EXIT_TIMEOUT_S = 1.0
 """What PortAudio has not closed by then stays open."""
 
@@ -46,7 +46,7 @@ systems = Systems()
 
 
 def _system() -> AudioSystem:
-    """The system in use; a new one if it cannot be used. Raises DeviceError."""
+    """Return the system in use; a new one if it cannot be used. Raises DeviceError."""
     with systems.lock:
         current = systems.current
         if current is None or not current.is_usable:
@@ -64,7 +64,7 @@ def _replace_system(old: AudioSystem | None) -> AudioSystem:
     if old is None:
         library = PortAudioLibrary()
     else:
-        library = old.library if old.ended else old.library.again()
+        library = old.library if old.ended else old.library.load_another_copy()
         old.retired = True
         systems.retired = [system for system in (*systems.retired, old) if system.streams]
     systems.current = AudioSystem(library)
@@ -111,7 +111,7 @@ class PortAudio:
         self.native = is_callable() if native is None else native
 
     def devices(self) -> tuple[Device, ...]:
-        """All devices, as of the last search. Raises DeviceError."""
+        """Return all devices, as of the last search. Raises DeviceError."""
         if self.native:
             return _system().devices
         from streaming.hosts.portaudio.python_stream import devices
@@ -151,7 +151,7 @@ class PortAudio:
 
 
 def is_callable() -> bool:
-    """Whether the library is found; if not, a host raises when it is used."""
+    """Return whether the library is found; if not, a host raises when it is used."""
     if systems.current is not None:
         return True
     try:

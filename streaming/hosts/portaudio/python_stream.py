@@ -33,7 +33,7 @@ def sounddevice() -> Any:
 
 
 def devices() -> tuple[Device, ...]:
-    """All devices, as they were when sounddevice was imported. Raises DeviceError."""
+    """Return all devices, as they were when sounddevice was imported. Raises DeviceError."""
     package = sounddevice()
     apis = package.query_hostapis()
     default_in, default_out = package.default.device
@@ -81,11 +81,11 @@ class PythonStream(NotCopyable):
             raise DeviceError(f"{missing[0]}: unknown to sounddevice; restart this program")
         kinds: list[DeviceKind] = [side.kind for side in sides]
         if len(kinds) == 2:
-            kind, callback = package.RawStream, self._both
+            kind, callback = package.RawStream, self._process_both
         elif kinds == ["input"]:
-            kind, callback = package.RawInputStream, self._capture
+            kind, callback = package.RawInputStream, self._process_input
         else:
-            kind, callback = package.RawOutputStream, self._play
+            kind, callback = package.RawOutputStream, self._process_output
         values = [[there[side.device.title], side.channels, side.latency_s] for side in sides]
         device, channels, latency = values[0] if len(values) == 1 else zip(*values)
         self._stream = self._call_bounded(
@@ -101,22 +101,22 @@ class PythonStream(NotCopyable):
             ),
             "does not open",
         )
-        of = self._stream.latency
-        self.input_latency_s = of[0] if len(kinds) == 2 else of if kinds == ["input"] else 0.0
-        self.output_latency_s = of[1] if len(kinds) == 2 else of if kinds == ["output"] else 0.0
+        latency = self._stream.latency
+        self.input_latency_s = latency[0] if len(kinds) == 2 else latency if kinds == ["input"] else 0.0
+        self.output_latency_s = latency[1] if len(kinds) == 2 else latency if kinds == ["output"] else 0.0
         self.rate_hz: float = self._stream.samplerate
         self.block_frames = request.block_frames
 
-    def _both(self, source: Any, target: Any, frames: int, clock: Any, flags: Any) -> None:
-        self._pass(_address(source), _address(target), frames, clock, flags)
+    def _process_both(self, source: Any, target: Any, frames: int, clock: Any, flags: Any) -> None:
+        self._process(_address(source), _address(target), frames, clock, flags)
 
-    def _capture(self, source: Any, frames: int, clock: Any, flags: Any) -> None:
-        self._pass(_address(source), None, frames, clock, flags)
+    def _process_input(self, source: Any, frames: int, clock: Any, flags: Any) -> None:
+        self._process(_address(source), None, frames, clock, flags)
 
-    def _play(self, target: Any, frames: int, clock: Any, flags: Any) -> None:
-        self._pass(None, _address(target), frames, clock, flags)
+    def _process_output(self, target: Any, frames: int, clock: Any, flags: Any) -> None:
+        self._process(None, _address(target), frames, clock, flags)
 
-    def _pass(self, source: int | None, target: int | None, frames: int, clock: Any, flags: Any) -> None:
+    def _process(self, source: int | None, target: int | None, frames: int, clock: Any, flags: Any) -> None:
         times = np.array([clock.inputBufferAdcTime, clock.currentTime, clock.outputBufferDacTime])
         bits = sum(1 << bit for bit, name in enumerate(_FLAGS) if getattr(flags, name)) if flags else 0
         answer = self._function(source, target, frames, times.ctypes.data, bits, self._gate.address)

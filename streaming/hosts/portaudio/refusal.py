@@ -18,17 +18,17 @@ _REASONS = {
 
 
 def open_error(
-    sides: Sequence[StreamSide], rate_hz: int, code: int, text: str, works_at: Callable[[int], bool]
+    sides: Sequence[StreamSide], rate_hz: int, code: int, text: str, supports: Callable[[int], bool]
 ) -> DeviceError:
-    """The error of devices that do not open.
+    """Return the error of devices that do not open.
 
     code, text  PortAudio's error
-    works_at    whether they would open at another rate
+    supports    whether they would open at another rate
     """
     who = " and ".join(dict.fromkeys(side.device.title for side in sides))
     if code == c.INVALID_RATE:
         rates_hz = sorted({*COMMON_RATES_HZ, *(side.device.default_rate_hz for side in sides)})
-        rates = ", ".join(str(rate) for rate in rates_hz if works_at(rate))
+        rates = ", ".join(str(rate) for rate in rates_hz if supports(rate))
         help = (
             f"use one of {rates} Hz"
             if rates

@@ -17,7 +17,7 @@ class StreamSide:
     latency_s: float
 
     def parameters(self) -> c.StreamParameters:
-        """The parameters as PortAudio's structure."""
+        """Return the parameters as PortAudio's structure."""
         return c.StreamParameters(self.device.index, self.channels, c.FLOAT32, self.latency_s, None)
 
 

@@ -64,7 +64,7 @@ class AudioSystem(NotCopyable):
         return self._ready is not None and not self._ready.done()
 
     def wait(self, limit_s: float) -> bool:
-        """Whether it is ready within the limit. Raises DeviceError if it never will be."""
+        """Return whether it is ready within the limit. Raises DeviceError if it never will be."""
         with capture_alsa_messages():
             if self._ready is None:
                 self._ready = self._call.begin(self._initialise)
@@ -80,7 +80,7 @@ class AudioSystem(NotCopyable):
             self.gone = True
             raise DeviceError(f"PortAudio does not start: {self._text(code)}")
         apis = [
-            self.library.GetHostApiInfo(place).contents for place in range(self.library.GetHostApiCount())
+            self.library.GetHostApiInfo(index).contents for index in range(self.library.GetHostApiCount())
         ]
         self._jack = next((api for api in apis if api.kind == c.JACK), None)
         defaults = self.library.GetDefaultInputDevice(), self.library.GetDefaultOutputDevice()
@@ -104,8 +104,8 @@ class AudioSystem(NotCopyable):
             default_out=index == defaults[1],
         )
 
-    def on_jack(self, spec: StreamSpec) -> bool:
-        """Whether a stream belongs to JACK."""
+    def uses_jack(self, spec: StreamSpec) -> bool:
+        """Return whether a stream belongs to JACK."""
         if self._jack is None:
             return False
         name = self._jack.name.decode(errors="replace")
@@ -120,14 +120,14 @@ class AudioSystem(NotCopyable):
             code = self.library.OpenStream(byref(handle), *spec.parameters, float(spec.rate_hz), *where)
             return code, self._text(code)
 
-        def works_at(rate_hz: int) -> bool:
-            return self._call(lambda: self._works(spec, rate_hz), OPEN_TIMEOUT_S)
+        def supports(rate_hz: int) -> bool:
+            return self._call(lambda: self._supports_rate(spec, rate_hz), OPEN_TIMEOUT_S)
 
         with capture_alsa_messages() as reason:
             try:
                 code, text = self._call(try_open, OPEN_TIMEOUT_S)
                 if code < 0:
-                    raise open_error(spec.sides, spec.rate_hz, code, reason() or text, works_at)
+                    raise open_error(spec.sides, spec.rate_hz, code, reason() or text, supports)
             except TimeoutError:
                 titles = " and ".join(side.device.title for side in spec.sides)
                 raise DeviceError(
@@ -136,7 +136,7 @@ class AudioSystem(NotCopyable):
         self.streams += 1
         return handle
 
-    def _works(self, spec: StreamSpec, rate_hz: int) -> bool:
+    def _supports_rate(self, spec: StreamSpec, rate_hz: int) -> bool:
         return self.library.IsFormatSupported(*spec.parameters, float(rate_hz)) == 0
 
     def _text(self, code: int) -> str:
@@ -170,9 +170,9 @@ class AudioSystem(NotCopyable):
             return False
         return True
 
-    def close(self, handle: c_void_p, on_jack: bool, limit_s: float) -> bool:
+    def close(self, handle: c_void_p, uses_jack: bool, limit_s: float) -> bool:
         """Close a stream, if that is safe. Returns whether it is closed."""
-        if on_jack and not self._answers():
+        if uses_jack and not self._jack_responds():
             return False
         return self._is_done(lambda: self.library.CloseStream(handle), limit_s)
 
@@ -187,14 +187,14 @@ class AudioSystem(NotCopyable):
 
     def end(self, limit_s: float) -> None:
         """Release everything, if that is safe and possible within the limit."""
-        answers = self._answers()
+        answers = self._jack_responds()
         self.gone = True
         if answers and self._is_done(self.library.Terminate, limit_s):
             self._call.end()
             self.ended = not self.library.is_initialised
 
-    def _answers(self) -> bool:
-        """Whether the server of JACK, if there is one, still responds.
+    def _jack_responds(self) -> bool:
+        """Return whether the server of JACK, if there is one, still responds.
 
         PortAudio cannot be asked; but to register a port fails at once where the server has gone. To close anything
         then would wait for 10 minutes and end the process.
@@ -225,7 +225,7 @@ class AudioSystem(NotCopyable):
         return self.is_usable
 
     def _is_done(self, call: Callable[[], int], limit_s: float) -> bool:
-        """Whether a call of PortAudio succeeds within the limit."""
+        """Return whether a call of PortAudio succeeds within the limit."""
         try:
             return self._call(call, limit_s) >= 0
         except TimeoutError:

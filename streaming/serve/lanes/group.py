@@ -18,7 +18,7 @@ from streaming.stats.latency import Latency
 
 MAX_LANES = 128
 """The lanes of a group. Pulses arrive at any time: in a large group, enough arrive to share a step while one waits."""
-FULL = 16
+FULL_GROUP = 16
 """From this many streams on, a pulse waits the whole ``gather_s``; with fewer, it waits less."""
 TRIALS = 40
 """The number of steps that are measured before the first stream."""
@@ -61,10 +61,10 @@ class LaneGroup(NotCopyable):
         self.cost = StepCost(self._measure(count))
 
     def due_ns(self) -> int:
-        """The time at which to step the pulses that are ready."""
+        """Return the time at which to step the pulses that are ready."""
         if len(self.ready) >= self.open:
             return 0
-        wait_ns = self.gather_ns * min(self.open, FULL) // FULL
+        wait_ns = self.gather_ns * min(self.open, FULL_GROUP) // FULL_GROUP
         return min(stream.arrived_ns for stream in self.ready) + wait_ns
 
     def step(self) -> list[tuple[LaneStream, Answer]]:
@@ -73,8 +73,8 @@ class LaneGroup(NotCopyable):
         pulses = [min(stream.waiting_pulses, self._most_pulses) for stream in streams]
         for index, (stream, count) in enumerate(zip(streams, pulses)):
             inputs = stream.take_pulses(count)
-            for each in self._inputs:
-                each.put(index, inputs[each.name], count)
+            for lane_input in self._inputs:
+                lane_input.put(index, inputs[lane_input.name], count)
         started_ns = time.monotonic_ns()
         steps, failed = self._run_steps([stream.lane for stream in streams], pulses)
         ended_ns = time.monotonic_ns()
@@ -92,16 +92,18 @@ class LaneGroup(NotCopyable):
     def _run_steps(
         self, lanes: Sequence[int], pulses: Sequence[int]
     ) -> tuple[list[dict[str, Array]], dict[int, int]]:
-        """Return the results of each step, and the places of lanes that failed, with the pulses before the failure."""
+        """Return the results of each step, and index -> pulses before the failure, of lanes that failed."""
         steps: list[dict[str, Array]] = []
         failed: dict[int, int] = {}
         for number in range(pulses[0]):
-            count = sum(each > number for each in pulses)
+            count = sum(stream_pulses > number for stream_pulses in pulses)
             started_ns = time.thread_time_ns()
             try:
                 steps.append(self._run_lanes(lanes[:count], number, failed))
             except FaultError as error:
-                steps.append(_of_places(error.outputs, [p for p in range(count) if p not in failed], count))
+                steps.append(
+                    _spread(error.outputs, [index for index in range(count) if index not in failed], count)
+                )
                 failed.update((index, number) for index in range(count) if lanes[index] in error.lanes)
             self.cost.record(time.thread_time_ns() - started_ns, count)
         return steps, failed
@@ -110,10 +112,11 @@ class LaneGroup(NotCopyable):
         """Step the lanes that have not failed, with the pulse of this number."""
         count = len(lanes)
         if not failed:
-            return self._lanes.step({each.name: each.pulses[number, :count] for each in self._inputs}, lanes)
-        places = [place for place in range(count) if place not in failed]
-        feed = {each.name: each.pulses[number, places] for each in self._inputs}
-        return _of_places(self._lanes.step(feed, [lanes[place] for place in places]), places, count)
+            inputs = {lane_input.name: lane_input.pulses[number, :count] for lane_input in self._inputs}
+            return self._lanes.step(inputs, lanes)
+        indices = [index for index in range(count) if index not in failed]
+        inputs = {lane_input.name: lane_input.pulses[number, indices] for lane_input in self._inputs}
+        return _spread(self._lanes.step(inputs, [lanes[index] for index in indices]), indices, count)
 
     def _measure(self, count: int) -> list[int]:
         """Measure a lane's share in steps of all lanes, in nanoseconds of processor time."""
@@ -139,19 +142,19 @@ class _LaneInput:
         self._split = (*shape[:axis], -1, *shape[axis:])
         self._order = (axis, *range(axis), *range(axis + 1, len(self._split)))
 
-    def put(self, place: int, frames: Array, count: int) -> None:
-        """Write pulses of a stream, joined along the stream axis, to its place."""
+    def put(self, index: int, frames: Array, count: int) -> None:
+        """Write pulses of a stream, joined along the stream axis, at its index."""
         if count == 1:
-            self.pulses[0, place] = frames
+            self.pulses[0, index] = frames
         else:
-            self.pulses[:count, place] = frames.reshape(self._split).transpose(self._order)
+            self.pulses[:count, index] = frames.reshape(self._split).transpose(self._order)
 
 
-def _of_places(results: Mapping[str, Array], places: Sequence[int], count: int) -> dict[str, Array]:
-    """Spread the results of some places over all; the others are 0."""
+def _spread(results: Mapping[str, Array], indices: Sequence[int], count: int) -> dict[str, Array]:
+    """Put results at these indices of ``count``; the others are 0."""
     whole = {name: np.zeros((count, *array.shape[1:]), array.dtype) for name, array in results.items()}
     for name, array in results.items():
-        whole[name][places] = array
+        whole[name][indices] = array
     return whole
 
 
@@ -167,14 +170,14 @@ class StepCost:
         self._measured = Latency()
         for step_ns in measured_ns:
             self._measured.record_ns(step_ns)
-        self._recent, self._before = Latency(), Latency()
+        self._recent, self._previous = Latency(), Latency()
         self._until_ns = time.monotonic_ns() + int(RECENT_S * 1e9)
 
     def record(self, step_ns: int, lanes: int) -> None:
         """Record a step of this many lanes."""
         now_ns = time.monotonic_ns()
         if now_ns > self._until_ns:
-            self._recent, self._before = Latency(), self._recent
+            self._recent, self._previous = Latency(), self._recent
             self._until_ns = now_ns + int(RECENT_S * 1e9)
         self._recent.record_ns(step_ns // lanes)
 
@@ -190,6 +193,6 @@ class StepCost:
 
     def _recent_times(self) -> Latency:
         both = Latency()
-        both.merge(self._before)
+        both.merge(self._previous)
         both.merge(self._recent)
         return both if both.count >= TRIALS else self._measured

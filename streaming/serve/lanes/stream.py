@@ -1,7 +1,7 @@
 """LaneStream: the data shared by a connection and the worker that steps its lane."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 from pulse.errors import FaultError, InputError
@@ -9,12 +9,12 @@ from pulse.facts import Array
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
 from streaming.protocol.errors import ProtocolError
-from streaming.protocol.frames import EPOCH_MODULUS, FINAL, OUTPUT, Header, pack_frames
 from streaming.protocol.ports import StreamPort
 from streaming.serve.checkpoints import Checkpoint
+from streaming.serve.lanes.answer_messages import AnswerMessages
 from streaming.serve.lanes.session import LaneSession
 from streaming.serve.lanes.turn import TurnResults, TurnTimes
-from streaming.serve.sound_conversion import Coded, SoundConversion
+from streaming.serve.sound_conversion import SoundConversion
 from streaming.serve.stream_events import StreamEvents
 from streaming.serve.stream_times import StreamTimes
 
@@ -60,8 +60,8 @@ class Answer(NamedTuple):
 
 
 @record
-class Saving:
-    """When a stream makes checkpoints.
+class CheckpointSchedule:
+    """The schedule of a stream's checkpoints.
 
     model    the model's name in the server
     pulses   pulses between two checkpoints
@@ -81,7 +81,7 @@ class LaneStream(NotCopyable):
     conversion  the rate and the samples in which sound is sent
     events      the detectors of events in the outputs
     deliver     called in the event loop with each answer
-    saving      when checkpoints are made; None: never
+    schedule    when checkpoints are made; None: never
     """
 
     why_not = "it is a lane of a running server"
@@ -94,7 +94,7 @@ class LaneStream(NotCopyable):
         conversion: SoundConversion,
         events: StreamEvents,
         deliver: Callable[[Answer], None],
-        saving: Saving | None = None,
+        schedule: CheckpointSchedule | None = None,
     ) -> None:
         self.lane = lane
         self.inbox: deque[Block | Flush] = deque()
@@ -104,12 +104,10 @@ class LaneStream(NotCopyable):
         self.deliver = deliver
         self.times = StreamTimes()
         self._session, self._events = session, events
-        self._outputs, self._conversion, self._format = outputs, conversion, conversion.name
-        frames = {port.name: port.frames for port in session.program.outputs}
-        self._frames = [(port, frames[port.name]) for port in outputs]
+        self._conversion = conversion
+        self._messages = AnswerMessages(session.program, outputs, conversion)
         self._rest: deque[tuple[str, Array]] = deque()
-        self._saving = saving
-        self._epoch = 0
+        self._schedule = schedule
         self.arrived_ns = 0
         """Arrival time of the last sample of the waiting pulses."""
         self._finite_inputs = {
@@ -141,7 +139,7 @@ class LaneStream(NotCopyable):
                     return self._close()
         while self.inbox and not self.waiting_pulses:
             item = self.inbox.popleft()
-            if item.epoch != self._epoch or self._has_ended:
+            if item.epoch != self._messages.epoch or self._has_ended:
                 continue
             try:
                 if isinstance(item, Flush):
@@ -174,24 +172,29 @@ class LaneStream(NotCopyable):
         """Return the next complete pulses, joined; valid until the next call."""
         return self._session.take_pulses(pulses)
 
-    def answer_of(self, results: TurnResults, place: int, step: TurnTimes) -> Answer:
-        """Return the answer for the pulses taken and stepped, whose results are at a place among those of the turn."""
+    def answer_of(self, results: TurnResults, index: int, step: TurnTimes) -> Answer:
+        """Return the answer for the pulses taken and stepped, whose results are at an index of the turn."""
         session, pulses = self._session, step.pulses
         self.times.queue.record_ns(step.started_ns - step.arrived_ns, pulses)
         self.times.step.record_ns(step.ended_ns - step.started_ns, pulses)
-        before = session.pulses
+        pulses_before = session.pulses
         if self._is_plain and session.is_plain:
             session.count(pulses)
-            messages: tuple[OutgoingMessage, ...] = self._plain_messages(results, place, step)
+            messages: tuple[OutgoingMessage, ...] = self._messages.encode_plain(
+                results, index, step, session.frames_out
+            )
         else:
-            frames = session.outputs_of(results.of_place(place, pulses))
+            frames = session.outputs_of(results.of_stream(index, pulses))
             try:
                 events = self._events.push(frames)
             except InputError as error:
                 return self.fail(error)
-            messages = (*self._output_messages(frames, step), *self._event_messages(events))
-        every = 0 if self._saving is None else self._saving.pulses
-        saves = every > 0 and session.pulses // every > before // every and not self._input_ended
+            messages = (
+                *self._messages.encode_outputs(frames, step, session.frames_out),
+                *self._messages.encode_events(events),
+            )
+        period = 0 if self._schedule is None else self._schedule.pulses
+        saves = period > 0 and session.pulses // period > pulses_before // period and not self._input_ended
         return self._answer(messages, step, saves=saves)
 
     def fail(self, error: InputError) -> Answer:
@@ -204,44 +207,41 @@ class LaneStream(NotCopyable):
     def _flush(self) -> Answer:
         """Flush the stream and return the last answer. Raises InputError."""
         frames = self._session.flush()
-        finals = {port.name: port for port in self._outputs if port.kind == "final"}
-        streaming = {name: array for name, array in frames.items() if name not in finals}
-        messages: list[OutgoingMessage] = [*self._output_messages(streaming, None)]
-        for port in self._outputs:
-            if port.name in self._conversion.outward:
-                messages += self._coded_messages(port, self._conversion.outward[port.name].flush(), None)
-        messages += self._event_messages(self._events.push(streaming))
-        for name, port in finals.items():
-            value = frames[name]
-            count = 1 if port.axis is None else value.shape[port.axis]
-            header = Header(FINAL, port.number, self._epoch % EPOCH_MODULUS, count, 0)
-            messages.append(pack_frames(header, port.encode(value, self._format)))
-        received = self._conversion.counted_in(self._session.received_frames)
-        sent = self._conversion.counted_out(self._session.frames_out)
-        flushed = {"type": "flushed", "epoch": self._epoch, "received": received, "sent": sent}
-        return self._answer((*messages, *self._event_messages(self._events.flush()), flushed))
+        encoder, session = self._messages, self._session
+        streaming = {name: array for name, array in frames.items() if name not in encoder.final_names}
+        messages: list[OutgoingMessage] = [
+            *encoder.encode_outputs(streaming, None, session.frames_out),
+            *encoder.encode_rest(),
+            *encoder.encode_events(self._events.push(streaming)),
+            *encoder.encode_finals(frames),
+            *encoder.encode_events(self._events.flush()),
+        ]
+        received = self._conversion.counted_in(session.received_frames)
+        sent = self._conversion.counted_out(session.frames_out)
+        messages.append({"type": "flushed", "epoch": encoder.epoch, "received": received, "sent": sent})
+        return self._answer(tuple(messages))
 
     def _reset(self) -> Answer:
-        self._epoch += 1
+        self._messages.epoch += 1
         self._input_ended = False
         self._rest.clear()
         self._conversion.reset()
         self._session.reset()
         self._events.reset()
-        return self._answer(({"type": "reset", "epoch": self._epoch},), saves=True)
+        return self._answer(({"type": "reset", "epoch": self._messages.epoch},), saves=True)
 
     def _restore(self) -> Answer:
         """Continue from a checkpoint."""
-        assert self._saving is not None and self._saving.resumed is not None
-        checkpoint = self._saving.resumed
+        assert self._schedule is not None and self._schedule.resumed is not None
+        checkpoint = self._schedule.resumed
         try:
             self._session.restore(checkpoint.snapshot)
             self._conversion.restore(checkpoint.sound)
             if self._conversion.counted_in(self._session.received_frames) != list(checkpoint.received):
-                raise InputError("its numbers are not those of its snapshot")
+                raise InputError("its frame counts are not those of its snapshot")
         except InputError as error:
             return self._answer((), error=ProtocolError("resume", str(error), "begin a new stream"))
-        self._epoch = checkpoint.epoch
+        self._messages.epoch = checkpoint.epoch
         return self._answer((), saves=True)
 
     def _close(self) -> Answer:
@@ -249,43 +249,6 @@ class LaneStream(NotCopyable):
         self._has_ended = True
         self._session.reset()
         return self._answer((), closed=True)
-
-    def _plain_messages(self, results: TurnResults, place: int, step: TurnTimes) -> tuple[bytes, ...]:
-        """Return the messages of results that are sent without conversion."""
-        times, epoch, sent = _microseconds(step), self._epoch % EPOCH_MODULUS, self._session.frames_out
-        messages: list[bytes] = []
-        for port, frames in self._frames:
-            count = step.pulses * frames
-            header = Header(OUTPUT, port.number, epoch, count, sent[port.name] - count, *times)
-            messages.append(pack_frames(header, results.encode(place, step.pulses, port, self._format)))
-        return tuple(messages)
-
-    def _output_messages(self, frames: Mapping[str, Array], step: TurnTimes | None) -> list[bytes]:
-        queue_us, step_us = _microseconds(step)
-        messages: list[bytes] = []
-        for port in self._outputs:
-            array = frames.get(port.name)
-            if array is None or port.axis is None or not (count := array.shape[port.axis]):
-                continue
-            if port.name in self._conversion.outward:
-                messages += self._coded_messages(port, self._conversion.outward[port.name].push(array), step)
-                continue
-            first = self._session.frames_out[port.name] - count
-            header = Header(OUTPUT, port.number, self._epoch % EPOCH_MODULUS, count, first, queue_us, step_us)
-            messages.append(pack_frames(header, port.encode(array, self._format)))
-        return messages
-
-    def _coded_messages(
-        self, port: StreamPort, coded: Iterable[Coded], step: TurnTimes | None
-    ) -> list[bytes]:
-        epoch, times = self._epoch % EPOCH_MODULUS, _microseconds(step)
-        return [
-            pack_frames(Header(OUTPUT, port.number, epoch, count, first, *times), values)
-            for first, count, values in coded
-        ]
-
-    def _event_messages(self, events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [{**event, "epoch": self._epoch} for event in events]
 
     def _answer(
         self,
@@ -295,19 +258,12 @@ class LaneStream(NotCopyable):
         closed: bool = False,
         saves: bool = False,
     ) -> Answer:
-        checkpoint = self._checkpoint(self._saving.model) if saves and self._saving is not None else None
-        return Answer(messages, self._epoch, self._session.pulses, step, error, closed, checkpoint)
+        checkpoint = self._checkpoint(self._schedule.model) if saves and self._schedule is not None else None
+        return Answer(messages, self._messages.epoch, self._session.pulses, step, error, closed, checkpoint)
 
     def _checkpoint(self, model: str) -> Checkpoint:
         session = self._session
         snapshot = session.snapshot()
         received = tuple(self._conversion.counted_in(session.received_frames))
         sent = tuple(self._conversion.counted_out(session.frames_out))
-        return Checkpoint(model, self._epoch, received, sent, snapshot, self._conversion.snapshot())
-
-
-def _microseconds(step: TurnTimes | None) -> tuple[int, int]:
-    """How long pulses waited, and how long their steps took, in microseconds."""
-    if step is None:
-        return 0, 0
-    return (step.started_ns - step.arrived_ns) // 1000, (step.ended_ns - step.started_ns) // 1000
+        return Checkpoint(model, self._messages.epoch, received, sent, snapshot, self._conversion.snapshot())

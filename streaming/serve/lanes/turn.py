@@ -27,7 +27,7 @@ class TurnTimes(NamedTuple):
 class TurnResults:
     """The results of a turn, encoded for all lanes at once.
 
-    steps  the results of each step: output name -> [places, …]. A stream has the same place in all steps; streams with
+    steps  the results of each step: output name -> [streams, …]. A stream has the same index in all steps; streams with
            more pulses come first
     """
 
@@ -35,22 +35,22 @@ class TurnResults:
         self._steps = steps
         self._encoded: dict[tuple[int, int, str], list[bytes]] = {}
 
-    def of_place(self, place: int, pulses: int) -> list[dict[str, Array]]:
+    def of_stream(self, index: int, pulses: int) -> list[dict[str, Array]]:
         """Return the results of one stream, pulse by pulse."""
-        return [{name: array[place] for name, array in results.items()} for results in self._steps[:pulses]]
+        return [{name: array[index] for name, array in results.items()} for results in self._steps[:pulses]]
 
-    def encode(self, place: int, pulses: int, port: StreamPort, format: str) -> bytes:
+    def encode(self, index: int, pulses: int, port: StreamPort, format: str) -> bytes:
         """Encode the values of a stream's pulses in a format."""
         key = port.number, pulses, format
         payloads = self._encoded.get(key)
         if payloads is None:
             payloads = self._encoded[key] = port.encode_all(self._join_pulses(port, pulses), format)
-        return payloads[place]
+        return payloads[index]
 
     def _join_pulses(self, port: StreamPort, pulses: int) -> Array:
-        """Join the first pulses of all streams that have at least this number: [places, …]."""
+        """Join the first pulses of all streams that have at least this number: [streams, …]."""
         arrays = [results[port.name] for results in self._steps[:pulses]]
         if pulses == 1:
             return arrays[0]
-        places = len(arrays[-1])
-        return np.concatenate([array[:places] for array in arrays], (port.axis or 0) + 1)
+        streams = len(arrays[-1])
+        return np.concatenate([array[:streams] for array in arrays], (port.axis or 0) + 1)

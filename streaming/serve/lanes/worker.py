@@ -105,9 +105,9 @@ class LaneWorker(NotCopyable):
             time.sleep(max(0.0, (min(due) - time.monotonic_ns()) / 1e9))
         elif not active and not self._woken:
             self._is_asleep = True
-            goes_on = bool(self._woken) or self._wakeups.get()
+            continues = bool(self._woken) or self._wakeups.get()
             self._is_asleep = False
-            if not goes_on:
+            if not continues:
                 return False
         while not self._wakeups.empty():
             if not self._wakeups.get():
@@ -140,6 +140,6 @@ class LaneWorker(NotCopyable):
             logger.exception("a step of %s failed", group.program.model.title)
             group.ready = {}
             self._answers.extend(
-                (each, each.fail(InputError(f"the step failed: {error}"))) for each in streams
+                (stream, stream.fail(InputError(f"the step failed: {error}"))) for stream in streams
             )
-        return [each for each in streams if each.has_work or each.waiting_pulses]
+        return [stream for stream in streams if stream.has_work or stream.waiting_pulses]

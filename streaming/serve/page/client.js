@@ -224,7 +224,7 @@ export class PulseStream {
     return found.socket ? this._continueOver(found) : this._finish(found);
   }
 
-  /** A server that goes on; its successors in a fleet come first. */
+  /** A server that continues it; its successors in a fleet come first. */
   async _find() {
     const end = performance.now() + 1000 * this._patience;
     let last = null;
@@ -243,7 +243,7 @@ export class PulseStream {
         await new Promise((resolve) => setTimeout(resolve, 1000 * PAUSE_S));
       }
     }
-    const within = `no server goes on within ${this._patience} s`;
+    const within = `no server continues within ${this._patience} s`;
     throw new StreamError("resume", last ? `${within}: ${last.message}` : within, "begin a new stream");
   }
 

@@ -87,7 +87,7 @@ def test_all_is_kept_and_told(run, tmp_path, end):
 
 
 def signalled_after(monkeypatch, number, owner, name, when=lambda: True):
-    """Send a signal from inside of the caller."""
+    """Send a signal from inside the caller."""
     function = getattr(owner, name)
 
     def call_and_signal(*arguments):

@@ -211,7 +211,7 @@ async def test_closing_an_executor_ends_its_streams_with_an_error(backend):
                     await anyio.lowlevel.checkpoint()
             await anyio.sleep(0.02)
             assert executor.statistics().streams == 4
-    assert refusals == ["the executor has been closed; what was under way is counted as discarded"] * 4
+    assert refusals == ["the executor has been closed; pulses in flight are counted as discarded"] * 4
     statistics = executor.statistics()
     assert statistics.streams == statistics.frames_in_flight == 0
     assert_balanced(statistics)

@@ -34,7 +34,7 @@ SHAPES = {"filtered": (1, 0), "decimated": (1, 0, 2), "ending": (1, 0)}
 @settings(max_examples=12)
 @given(data=st.data())
 def test_any_split_gives_the_offline_frames(name, backend, loop, data):
-    """Drawn outside of the loop: what Hypothesis raises to stop would stay in a task, to be raised at any time."""
+    """Drawn outside the loop: what Hypothesis raises to stop would stay in a task, to be raised at any time."""
     program = cached_program(name, data.draw(st.sampled_from([3, 6, 12]), "pulse"), backend)
     length = data.draw(st.integers(3, 90), "length")
     cuts = data.draw(st.lists(st.integers(0, length), max_size=12), "cuts")

@@ -8,7 +8,7 @@ pytest.importorskip("uvicorn", reason="needs the extra serve")
 
 from pulse.errors import InputError
 from streaming.fleet.cluster import Lost
-from streaming.fleet.control import MISSES, RETRY_S, START_TIMEOUT_S, FleetControl
+from streaming.fleet.control import MAX_MISSES, RETRY_S, START_TIMEOUT_S, FleetControl
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.holder import HolderStatus
 from streaming.fleet.plan import ClusterNode
@@ -111,7 +111,7 @@ def test_a_lost_worker_is_replaced_and_all_are_told(cluster, control):
 def test_a_worker_that_does_not_answer_is_given_up_after_a_while(cluster, control):
     first, _ = live_workers(control)
     cluster.workers[first] = None
-    for second in range(MISSES - 1):
+    for second in range(MAX_MISSES - 1):
         control.reconcile(1.0 + second)
         assert first in phases(control)
     control.reconcile(9.0)

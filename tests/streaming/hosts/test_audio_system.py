@@ -27,7 +27,7 @@ class AnsweringLibrary:
 @pytest.mark.parametrize(("code", "is_closed"), [(0, True), (INTERNAL_ERROR, False)])
 def test_a_stream_that_the_library_does_not_close_is_not_closed(code: int, is_closed: bool) -> None:
     system = AudioSystem(cast(Any, AnsweringLibrary(code)))
-    assert system.close(c_void_p(), on_jack=False, limit_s=LIMIT_S) is is_closed
+    assert system.close(c_void_p(), uses_jack=False, limit_s=LIMIT_S) is is_closed
 
 
 def test_a_stream_that_has_ended_by_itself_is_stopped() -> None:

@@ -229,7 +229,7 @@ class RunSequence:
         self.reached["silent"] += statistics.counters.frames_silent > 0
         assert not run.run.watchdog.has_ended and not run.host.streams
         assert live_module.abandoned_pipelines == abandoned, (
-            "a device that hangs outside of the pipeline does not keep it"
+            "a device that hangs outside the pipeline does not keep it"
         )
         gc.collect()
         self.memory_mb.append(resident_mb())

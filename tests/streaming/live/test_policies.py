@@ -129,7 +129,7 @@ def test_sound_after_a_slow_second_has_the_reported_delay(policy):
 
 
 def test_a_callback_that_is_too_slow_plays_everything_late():
-    """The device cannot call while it is inside of a call; then it calls at once."""
+    """The device cannot call while it is inside a call; then it calls at once."""
     x = numbered_sound(100 * BLOCK)
     with runs(cached_program(), engine="callback", compute_s=0.025) as (host, live):
         played = host.run(x)

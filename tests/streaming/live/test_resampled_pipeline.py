@@ -107,5 +107,5 @@ def test_as_many_pulses_run_as_the_rates_say():
         pulses = live.statistics().counters.pulses
         frames_in = (
             44100 * 10 - pipeline.resamplers.inward[0].delay_frames
-        ) * 160 / 441 + pipeline.schedule.preroll
+        ) * 160 / 441 + pipeline.schedule.preroll_model_frames
         assert pulses == int(np.ceil(frames_in)) // 160

@@ -66,10 +66,10 @@ def test_with_resampling_the_delay_is_the_least_for_the_blocks(
     period = lcm(device_hz * pulse // gcd(device_hz * pulse, hz), block)
     period += ahead_in + (ahead_out + 2 * pulse) * device_hz // hz + 2 * block
     blocks = min(period // block, 3000)
-    least = needed_silence(timing, schedule.preroll, blocks)
-    assert schedule.frames - schedule.preroll_frames >= least
+    least = needed_silence(timing, schedule.preroll_model_frames, blocks)
+    assert schedule.frames - schedule.preroll_device_frames >= least
     if blocks == period // block:
-        assert schedule.frames - schedule.preroll_frames == least
+        assert schedule.frames - schedule.preroll_device_frames == least
     assert schedule.frames <= timing.schedule(None, True).frames - block
 
 
@@ -77,7 +77,7 @@ def test_the_delay_of_a_very_long_period_is_a_bound(monkeypatch):
     """It is no less than what is needed, and less than a pulse more."""
     timings = [Timing(pulse, 100, 16000, 44100, 44100, 88, 32) for pulse in (16, 99, 160)]
     exact = [timing.schedule(None, False).frames for timing in timings]
-    monkeypatch.setattr(schedule, "MAX_PERIOD", 0)
+    monkeypatch.setattr(schedule, "MAX_PERIOD_STEPS", 0)
     for timing, frames in zip(timings, exact):
         bound = timing.schedule(None, False).frames
         assert frames <= bound <= frames + timing.in_device_frames(timing.pulse_frames) + 2

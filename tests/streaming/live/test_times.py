@@ -42,7 +42,7 @@ def histogram_of(times_ns, deadline_s=None):
 
 
 def assert_equal_times(times, expected):
-    assert times.classes() == expected.classes()
+    assert times.bucket_counts() == expected.bucket_counts()
     assert (times.count, times.missed) == (expected.count, expected.missed)
     assert (times.total_ns, times.max_ns) == (expected.total_ns, expected.max_ns)
     assert times.summary() == expected.summary()
@@ -157,5 +157,5 @@ def test_statistics_change_no_counter():
     with runs(cached_program(), compute_s=0.003) as (host, live):
         host.run(noise(10 * BLOCK, 1))
         first, second = live.statistics(), live.statistics()
-    assert first.counters == second.counters and first.total.classes() == second.total.classes()
+    assert first.counters == second.counters and first.total.bucket_counts() == second.total.bucket_counts()
     assert second.load == 0.0 and second.elapsed_s == first.elapsed_s

@@ -243,8 +243,8 @@ def test_as_python_it_stays_in_its_memory():
     )
     fed = produced = 0
     while fed < len(x):
-        fed += resample.append(state, history, source + fed, 1, min(13, len(x) - fed))
-        produced += resample.outputs(state, history, table, target + produced, 1, 40)
+        fed += resample.append_samples(state, history, source + fed, 1, min(13, len(x) - fed))
+        produced += resample.write_outputs(state, history, table, target + produced, 1, 40)
     assert produced == len(expected)
     np.testing.assert_allclose(output, expected, atol=1e-6)
 
@@ -257,11 +257,11 @@ def test_frames_without_space_are_not_taken():
     history, table = (
         Pointer(memory.reshape(-1), 0) for memory in (resampler.history, resampler.filter.table)
     )
-    first = resample.append(state, history, Pointer(x, 0), 1, 1000)
+    first = resample.append_samples(state, history, Pointer(x, 0), 1, 1000)
     assert first == 50 + resampler.delay_frames + 1
-    assert resample.append(state, history, Pointer(x, 0), 1, 1) == 0
-    assert resample.outputs(state, history, table, target, 1, 1000) == 51
-    assert resample.append(state, history, Pointer(x, 0), 1, 1000) == 51
+    assert resample.append_samples(state, history, Pointer(x, 0), 1, 1) == 0
+    assert resample.write_outputs(state, history, table, target, 1, 1000) == 51
+    assert resample.append_samples(state, history, Pointer(x, 0), 1, 1000) == 51
 
 
 def test_tuning_has_a_limit_and_lasts():

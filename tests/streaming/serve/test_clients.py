@@ -1,4 +1,4 @@
-"""Clients of all kinds: over TLS, inside of an executor, with events, and by hand as docs/protocol.md says."""
+"""Clients of all kinds: over TLS, inside an executor, with events, and by hand as docs/protocol.md says."""
 
 import os
 import re

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,9 +20,26 @@ from streaming.serve.pace import Pace
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
 from tests.streaming.executor.streams import cached_program
+from tests.streaming.live.manual_device import wait_for
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.raw import raw, samples_of
 from tests.streaming.serve.servers import running_server
+
+
+class HeldClock:
+    """A clock that stands still.
+
+    now_s     its time in seconds
+    readings  how often it was read
+    """
+
+    def __init__(self, now_s=0.0):
+        self.now_s, self.readings = now_s, 0
+
+    def __call__(self):
+        self.readings += 1
+        return self.now_s
+
 
 HELLOS = {
     "not a hello": ({"type": "flush"}, "hello"),
@@ -197,22 +215,30 @@ def test_a_client_that_does_not_read_holds_back_only_itself():
 
 
 def test_messages_are_limited_in_each_second():
-    pace = Pace(LimitSettings(messages_per_s=3), None)
-    for now in (5.0, 5.1, 5.999, 6.0, 6.5, 6.9, 9.0):
-        pace.count_message(10, True, now)
-    for now in (9.2, 9.3):
-        pace.count_message(10, True, now)
+    clock = HeldClock()
+    pace = Pace(LimitSettings(messages_per_s=3), None, clock)
+    for clock.now_s in (5.0, 5.1, 5.999, 6.0, 6.5, 6.9, 9.0, 9.2, 9.3):
+        pace.count_message(10, True)
+    clock.now_s = 9.99
     with pytest.raises(ProtocolError, match="more than 3 messages in a second"):
-        pace.count_message(10, True, 9.99)
+        pace.count_message(10, True)
 
 
 def test_frames_are_held_back_as_long_as_they_last():
     """Up to the window at once; then a client waits until as much time has passed as its frames last."""
-    pace = Pace(LimitSettings(speed=2.0, window_s=0.25), 100.0)
-    assert [pace.hold_s(frames, 10.0) for frames in (50, 25, 25)] == pytest.approx([0.0, 0.125, 0.25])
-    assert pace.hold_s(0, 10.25) == pytest.approx(0.0)
-    assert pace.hold_s(100, 100.0) == pytest.approx(0.25), "time without frames saves no more than the window"
-    assert Pace(LimitSettings(speed=2.0), None).hold_s(1e9, 0.0) == 0.0
+    clock = HeldClock(10.0)
+    pace = Pace(LimitSettings(speed=2.0, window_s=0.25), 100.0, clock)
+    for frames, hold_s in ((50, 0.0), (25, 0.125), (25, 0.25)):
+        pace.count_frames(frames)
+        assert pace.hold_s() == pytest.approx(hold_s)
+    clock.now_s = 10.25
+    assert pace.hold_s() == pytest.approx(0.0)
+    clock.now_s = 100.0
+    pace.count_frames(100)
+    assert pace.hold_s() == pytest.approx(0.25), "time without frames saves no more than the window"
+    unlimited = Pace(LimitSettings(speed=2.0), None, clock)
+    unlimited.count_frames(1e9)
+    assert unlimited.hold_s() == 0.0
 
 
 def test_a_flood_of_messages_ends_the_stream():
@@ -225,14 +251,23 @@ def test_a_flood_of_messages_ends_the_stream():
         assert server.service.counts.ended["pace"] == 1
 
 
-def test_frames_that_are_too_fast_are_held_back():
+def test_frames_that_are_too_fast_are_held_back(monkeypatch):
+    """Until the clock of the server has advanced by the time that they last, the window aside."""
+    clock = HeldClock(10.0)
+    monkeypatch.setattr("streaming.serve.connection.Pace", partial(Pace, monotonic=clock))
     with limited_server(speed=1.0, window_s=0.2) as server, raw(server) as client:
         client.hello()
-        started = time.monotonic()
-        client.send_frames(np.zeros(100), 0)  # a second of sound
+        client.send_frames(np.zeros(22), 0)  # 0.22 s of sound
+        wait_for(lambda: server.service.counts.held_back)
+        client.send_frames(np.zeros(1), 22)
         client.send({"type": "flush"})
-        assert client.receive_until("flushed")[-1]["received"] == [100]
-        assert time.monotonic() - started > 0.79, "it took the sound faster than it may"
+        clock.now_s = 10.015
+        readings = clock.readings
+        wait_for(lambda: clock.readings >= readings + 2)  # the server has found twice that it is too early
+        (connection,) = server.service.connections
+        assert connection.stream.received == [22]
+        clock.now_s = 10.1
+        assert client.receive_until("flushed")[-1]["received"] == [23]
         assert server.service.counts.held_back == 1
 
 

@@ -42,8 +42,8 @@ SETUP = Setup(
 
 def copy(latency: Latency) -> Latency:
     """As it is now."""
-    return Latency.of_classes(
-        latency.classes(), latency.total_ns, latency.max_ns, latency.missed, latency.deadline_s
+    return Latency.of_bucket_counts(
+        latency.bucket_counts(), latency.total_ns, latency.max_ns, latency.missed, latency.deadline_s
     )
 
 
@@ -74,14 +74,14 @@ class Simulation:
                 for name, ms in self._times_ms(pulse, self.slow.get(second, 0.0)).items():
                     times[name].record_ns(int(ms * 1e6))
             if begins:
-                added = added.plus(Counters(**(events or {}).get(second, {})))
+                added = added.sum_with(Counters(**(events or {}).get(second, {})))
                 notes += (self.notes[second],) if second in self.notes else ()
             pulses = first + per
             regular = Counters(pulses, pulses, 480 * pulses, 0, 480 * pulses, missed=times["total"].missed)
             swell = [0.5 + 0.4 * sin(second / 3 + channel) for channel in range(self.channels)]
             yield LiveStatistics(
                 (number + 1) * each_s,
-                regular.plus(added),
+                regular.sum_with(added),
                 DELAY,
                 DEADLINE_S,
                 *(copy(times[name]) for name in TIMES),

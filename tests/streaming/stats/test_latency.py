@@ -86,21 +86,21 @@ def test_counts_of_other_buckets_are_refused():
 
 
 @given(TIMES_NS)
-def test_classes_hold_all_of_it(times):
+def test_bucket_counts_hold_all_times(times):
     latency = latency_of(times, 1e-3)
-    classes = latency.classes()
-    assert sum(count for _, count in classes) == len(times)
-    assert [ns for ns, _ in classes] == sorted({ns for ns, _ in classes})
-    again = Latency.of_classes(classes, latency.total_ns, latency.max_ns, latency.missed, 1e-3)
+    bucket_counts = latency.bucket_counts()
+    assert sum(count for _, count in bucket_counts) == len(times)
+    assert [ns for ns, _ in bucket_counts] == sorted({ns for ns, _ in bucket_counts})
+    again = Latency.of_bucket_counts(bucket_counts, latency.total_ns, latency.max_ns, latency.missed, 1e-3)
     assert again.as_dict() == latency.as_dict()
-    assert again.classes() == classes
+    assert again.bucket_counts() == bucket_counts
 
 
 @given(TIMES_NS, TIMES_NS)
 def test_since_has_later_times_only(first, later):
     whole, earlier, alone = latency_of(first + later, 1e-3), latency_of(first, 1e-3), latency_of(later, 1e-3)
     difference = whole.since(earlier)
-    assert difference.classes() == alone.classes()
+    assert difference.bucket_counts() == alone.bucket_counts()
     assert (difference.count, difference.missed, difference.total_ns) == (
         alone.count,
         alone.missed,
@@ -114,5 +114,5 @@ def test_since_has_later_times_only(first, later):
 def test_a_difference_without_new_times_is_empty():
     latency = latency_of([5, 9])
     assert latency.since(latency_of([5, 9])).as_dict() == latency_of([]).as_dict()
-    with pytest.raises(ValueError, match="has counted what this one has not"):
+    with pytest.raises(ValueError, match="has counted times that this one has not"):
         latency.since(latency_of([5, 10]))

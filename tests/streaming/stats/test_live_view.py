@@ -31,7 +31,7 @@ def series():
 def scene_of(series, interval_s=1.0):
     scene = Scene(Ticks(interval_s))
     for statistics in series:
-        scene = scene.after(statistics)
+        scene = scene.next_scene(statistics)
     return scene
 
 
@@ -103,11 +103,11 @@ def test_a_peak_is_held_and_then_falls():
         (1.2 + HOLD_S, 0.2, decibels(0.2)),
         (1.3 + HOLD_S, 0.0, decibels(0.2)),
     ):
-        peak = peak.after(level, at_s)
+        peak = peak.next_peak(level, at_s)
         assert peak.held_db == pytest.approx(held_db)
         assert peak.now_db == decibels(level)
-    assert isnan(Peak(0.0, 0.0, 0.0).after(nan, 0.1).held_db)
-    assert Peak(nan, nan, 0.0).after(0.1, 0.1 + HOLD_S).held_db == pytest.approx(-20)
+    assert isnan(Peak(0.0, 0.0, 0.0).next_peak(nan, 0.1).held_db)
+    assert Peak(nan, nan, 0.0).next_peak(0.1, 0.1 + HOLD_S).held_db == pytest.approx(-20)
 
 
 def test_latencies_stand_against_the_deadline(series):

@@ -107,7 +107,7 @@ def test_a_killed_run_is_reported(bad, tmp_path):
     assert "19.0 s, 1,900 pulses" in result.stdout
     assert "opened again after 1.3 s" in result.stdout
     assert result.stderr == (
-        f"warning: {path}: ends in the middle of a line, at 19.0 s; the run was killed or still goes on\n"
+        f"warning: {path}: ends in the middle of a line, at 19.0 s; the run was killed or still runs\n"
     )
 
 
@@ -191,7 +191,7 @@ NAMES = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_picture_holds_its_text(bad, good, tmp_path, name):
-    """All of it is inside of the picture, and no label is on another one."""
+    """All of it is inside the picture, and no label is on another one."""
     pytest.importorskip("matplotlib", reason="an extra: pip install 'pulse-stream[report]'")
     from matplotlib.text import Text
 

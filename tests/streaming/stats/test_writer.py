@@ -46,7 +46,7 @@ def test_written_statistics_are_read_back(path, series):
     for name in TIMES:
         expected = getattr(series[-1], name)
         assert stats.times[name].as_dict() == expected.as_dict()
-        assert stats.times[name].classes() == expected.classes()
+        assert stats.times[name].bucket_counts() == expected.bucket_counts()
 
 
 def test_intervals_add_up_to_the_whole(path, series):
@@ -54,7 +54,7 @@ def test_intervals_add_up_to_the_whole(path, series):
     assert [interval.at_s for interval in stats.intervals] == [1, 2, 3, 4, 5]
     whole = Counters()
     for interval in stats.intervals:
-        whole = whole.plus(interval.new)
+        whole = whole.sum_with(interval.new)
     assert whole == stats.statistics.counters
     assert [interval.total.count for interval in stats.intervals] == [100] * SECONDS
     assert [interval.new.frames_silent for interval in stats.intervals] == [0, 480, 0, 0, 0]
@@ -115,7 +115,7 @@ def test_every_line_is_there_at_once(tmp_path, series):
     for number, statistics in enumerate(series, 1):
         writer.update(statistics)
         with pytest.warns(
-            PulseWarning, match=f"without a summary, at {number}.0 s; the run was killed or still goes"
+            PulseWarning, match=f"without a summary, at {number}.0 s; the run was killed or still runs"
         ):
             stats = read_stats(path)
         assert not stats.complete

@@ -1,4 +1,4 @@
-"""Taps: read what went through a pipeline's rings, without disturbing it."""
+"""RingReader: reads the frames that pass through a ring of a pipeline, without disturbing it."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from streaming.native.control_block import ControlBlock
 from streaming.sound.channels import Samples
 
 
-class Tap(NotCopyable):
+class RingReader(NotCopyable):
     """Reads the frames written to a ring since the last call.
 
     ring      [frames, channels], a power of two of frames
@@ -31,8 +31,7 @@ class Tap(NotCopyable):
         written = max(self._read_written(), self._read)
         self._skip_to(written - len(self._ring) + self._margin)
         first, count, capacity = self._read, written - self._read, len(self._ring)
-        places = np.arange(first, first + count) & (capacity - 1)
-        frames = self._ring[places]
+        frames = self._ring[np.arange(first, first + count) & (capacity - 1)]
         self._read = written
         torn = self._read_written() - capacity + self._margin - first
         if torn > 0:
