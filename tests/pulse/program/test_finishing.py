@@ -1,4 +1,4 @@
-"""Elementwise ops behind a product run inside of it, and give what they gave outside."""
+"""Elementwise ops behind a product run inside it, and give what they gave outside."""
 
 from typing import Any
 

@@ -68,8 +68,8 @@ def test_every_op_without_a_kernel_is_named_at_once() -> None:
 def test_an_own_kernel_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Here one that gives its input on."""
 
-    def lower(cx: Lowering, node: object, op: Odd) -> list[Value]:
-        return [cx.value(node.inputs[0])]  # type: ignore[attr-defined]
+    def lower(lowering: Lowering, node: object, op: Odd) -> list[Value]:
+        return [lowering.value(node.inputs[0])]  # type: ignore[attr-defined]
 
     monkeypatch.setitem(LOWER, Odd, lower)
     builder = ModelBuilder(x="1,2,T")
@@ -211,8 +211,8 @@ def test_bodies_that_are_not_looked_at() -> None:
     graph = static_model(typed).graph
     scans = [each.id for each in graph.nodes if each.op.name == "Scan"]
     assert len(scans) == 1
-    assert len(lower_step(graph).builder.counted) == 1
-    assert not lower_step(graph, unchecked=scans).builder.counted
+    assert len(lower_step(graph).builder.fault_counters) == 1
+    assert not lower_step(graph, unchecked=scans).builder.fault_counters
 
 
 def test_numbers_around_a_product_of_tensors_cost_nothing() -> None:
