@@ -19,10 +19,10 @@ from pulse.errors import CompileError, PulseWarning
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.entries import ENTRIES
 from pulse.jit.registry import KERNELS
-from pulse.jit.storage.cache import cache_location, cannot_keep, warn_if_nothing_is_kept
+from pulse.jit.storage.cache import cache_location, storage_problem, warn_if_nothing_is_kept
 from pulse.program.compiler import Prepare
 from pulse.program.kernels import families as families
-from pulse.program.lowering import GROUP
+from pulse.program.lowering import ENTRY_POINT_GROUP
 from pulse.program.machine import team as team
 from pulse.program.machine.array_step import STEPPING
 from pulse.support.collector import collect_rarely
@@ -88,7 +88,7 @@ class WarmReport(Report):
 
 def kernel_names() -> list[str]:
     """Return all that is compiled: kernels, those of plugins too, and the machine's entry points."""
-    load_plugins(GROUP)
+    load_plugins(ENTRY_POINT_GROUP)
     return [*KERNELS, *ENTRIES]
 
 
@@ -247,7 +247,7 @@ def serve_requests() -> None:
     """Run the loop of a compiling process: module and name on stdin, a ``_Compiled`` or an error as JSON on stdout."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt ends it at once; the parent reports it
     warnings.simplefilter("ignore", PulseWarning)  # the parent looks at the same files
-    load_plugins(GROUP)
+    load_plugins(ENTRY_POINT_GROUP)
     collect_rarely()  # else a twelfth of the time of a compilation is a search for garbage
     answers, sys.stdout = sys.stdout, sys.stderr
     for request in sys.stdin:
@@ -268,7 +268,7 @@ def is_python() -> bool:
 def why_not_kept() -> str | None:
     """Return the reason why compiled functions would not be kept on the disk, or None."""
     folder = cache_location().folder
-    return cannot_keep(folder) if folder else "no folder"
+    return storage_problem(folder) if folder else "no folder"
 
 
 def _reason_not_kept(name: str, reason: str) -> str:

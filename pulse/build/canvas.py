@@ -62,7 +62,7 @@ class Canvas:
         self.scope = scope
 
     def add(self, name: str, op: ModelOp, inputs: Sequence[OutletId] = (), outputs: int = 1) -> OutletId:
-        """Append a node; its first outlet."""
+        """Append a node; return its first outlet."""
         return self.graph.add(name, op, inputs, [InferenceFact() for _ in range(outputs)])[0]
 
     def constant(self, name: str, value: Array) -> OutletId:
@@ -71,26 +71,26 @@ class Canvas:
         return self.graph.add(name, Constant(value), (), [fact])[0]
 
     def op(self, outlet: OutletId) -> ModelOp:
-        """The operator that makes a wire."""
+        """Return the operator that makes a wire."""
         return self.graph.node(outlet).op
 
     def label(self, node_id: int) -> str:
-        """A node as errors name it."""
+        """Return the name of a node in errors."""
         node = self.graph.nodes[node_id]
         return f"{node.name} ({node.op.name})"
 
     def source(self, node_id: int, place: int) -> OutletId | None:
-        """The wire at an input of an operator; None if it is omitted. Raises InputError: no such input."""
+        """Return the wire at an input of an operator; None if it is omitted. Raises InputError: no such input."""
         slot = self._slot(node_id, place)
         return None if slot is None else self.graph.nodes[node_id].inputs[slot]
 
     def places(self, node_id: int) -> int:
-        """How many inputs an operator has, omitted ones included."""
+        """Return the number of inputs an operator has, omitted ones included."""
         node = self.graph.nodes[node_id]
         return len(node.op.slots) if isinstance(node.op, OnnxOp) else len(node.inputs)
 
     def open_places(self, node_id: int) -> list[int]:
-        """The data inputs of an operator that neither a node nor a wire of the user feeds."""
+        """Return the data inputs of an operator that neither a node nor a wire of the user feeds."""
         sources = {place: self.source(node_id, place) for place in range(self.places(node_id))}
         ops = {place: self.op(outlet) for place, outlet in sources.items() if outlet is not None}
         return [place for place, op in ops.items() if isinstance(op, OpenInput) and not op.given]
@@ -140,7 +140,7 @@ class Canvas:
             self.graph.retire(old.node)
 
     def open_inputs(self, nodes: Iterable[int]) -> list[OutletId]:
-        """The wires from other nodes that these nodes read, except constants; each once, in the order of the nodes."""
+        """Return the wires from other nodes that these nodes read, each once, in their order; no constants."""
         inside = set(nodes)
         opens = dict[OutletId, None]()
         for node_id in sorted(inside):
@@ -150,7 +150,7 @@ class Canvas:
         return list(opens)
 
     def input_names(self, outlets: Iterable[OutletId]) -> dict[str, OutletId]:
-        """Wires as inputs of a model, by name; names given by the user take precedence."""
+        """Return wires as inputs of a model, by name; names given by the user take precedence."""
         inputs: dict[str, OutletId] = {}
         ranked = sorted(outlets, key=lambda outlet: not self._is_given(outlet))
         for outlet in ranked:
@@ -168,7 +168,7 @@ class Canvas:
         return not isinstance(op, OpenInput) or op.given
 
     def results(self, nodes: Iterable[int]) -> list[OutletId]:
-        """The wires that outside nodes read, and all wires of nodes without readers inside."""
+        """Return the wires that outside nodes read, and all wires of nodes without readers inside."""
         inside = set(nodes)
         results: list[OutletId] = []
         for node_id in sorted(inside):
@@ -187,7 +187,7 @@ class Canvas:
         views: Mapping[str, View],
         title: str,
     ) -> FileNetwork:
-        """A part of the graph as a separate network; the wires that it reads are its inputs.
+        """Return a part of the graph as a separate network; the wires that it reads are its inputs.
 
         shapes   shapes of inputs, by name; other inputs keep theirs
         views    views to keep, as far as their nodes are in the part
@@ -239,7 +239,7 @@ class Canvas:
 
 
 def _with_names(op: ModelOp, name: str) -> ModelOp:
-    """An operator whose outputs have names of their own: the node's, and with a number from the second on."""
+    """Return an operator whose outputs have names of their own: the node's, and with a number from the second on."""
     if not isinstance(op, OnnxOp):
         return op
     return replace(op, outputs=tuple(f"{name}.{slot}" if slot else name for slot in range(len(op.outputs))))

@@ -71,7 +71,7 @@ def _readers(canvas: Canvas, outlet: OutletId, inside: set[int], within: bool) -
 
 
 def float_type(name: str) -> DType:
-    """A type of floats by its short name. Raises InputError."""
+    """Return a type of floats by its short name. Raises InputError."""
     if name not in FLOATS:
         raise InputError(f"dtype {name!r}: choose one of {', '.join(FLOATS)}")
     return DTYPES[name]
@@ -168,7 +168,7 @@ def convert_layout(
 
 
 def _rank(canvas: Canvas, nodes: set[int]) -> int:
-    """The number of axes of the tensors of a part. Raises InputError."""
+    """Return the number of axes of the tensors of a part. Raises InputError."""
     ranks: set[int] = set()
     for node_id in sorted(nodes):
         op, where = canvas.graph.nodes[node_id].op, canvas.label(node_id)

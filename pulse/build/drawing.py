@@ -36,7 +36,7 @@ class Drawing:
         """The parts that become views of models, in the order in which they were named."""
 
     def named_views(self) -> dict[str, View]:
-        """The views of models, by name. Raises InputError: two with one name."""
+        """Return the views of models, by name. Raises InputError: two with one name."""
         views: dict[str, View] = {}
         for number, part in enumerate(self.kept):
             name = part.name or f"view {number}"
@@ -132,28 +132,28 @@ class Part:
     # borders
 
     def inputs(self) -> list[OutletId]:
-        """The wires from outside that it reads, each once, except constants."""
+        """Return the wires from outside that it reads, each once, except constants."""
         ends, inside = self.drawing.canvas.open_inputs(self.nodes), set(self.nodes)
         ends += [end for end in self.outputs() if end.node not in inside and end not in ends]
         first = [wire for wire in self._inputs or () if wire in ends]
         return [*first, *(wire for wire in ends if wire not in first)]
 
     def open_inputs(self) -> list[OutletId]:
-        """The inputs that no node feeds yet."""
+        """Return the inputs that no node feeds yet."""
         return [wire for wire in self.inputs() if is_open(self.drawing.canvas.op(wire))]
 
     def input_names(self) -> list[str]:
-        """The names of the model's inputs, in the order of ``inputs``."""
+        """Return the names of the model's inputs, in the order of ``inputs``."""
         wires = self.inputs()
         names = {outlet: name for name, outlet in self.drawing.canvas.input_names(wires).items()}
         return [names[outlet] for outlet in wires]
 
     def outputs(self) -> list[OutletId]:
-        """The wires that are its results."""
+        """Return the wires that are its results."""
         return self.drawing.canvas.results(self.nodes) if self._outputs is None else list(self._outputs)
 
     def network(self, shapes: Mapping[str, str], titles: Sequence[str] | None, title: str) -> FileNetwork:
-        """The part as a network of its own.
+        """Return the part as a network of its own.
 
         shapes  of inputs, by name
         titles  of the outputs

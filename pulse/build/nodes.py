@@ -29,7 +29,7 @@ class Node(Handle, Sketch):
 
     @classmethod
     def of(cls, drawing: Drawing, node_id: int) -> "Node":
-        """The one handle of a node."""
+        """Return the one handle of a node."""
         handle = drawing.handles.get(node_id)
         return handle if isinstance(handle, Node) else cls(drawing, node_id)
 
@@ -72,14 +72,14 @@ class Node(Handle, Sketch):
         return len(self._node.outputs)
 
     def category(self, in_: int) -> str:
-        """The kind of an input: ``data``, ``param`` (a constant), or ``optional`` (omitted). Raises InputError."""
+        """Return the kind of an input: ``data``, ``param`` (constant) or ``optional`` (omitted). Raises InputError."""
         source = self.drawing.canvas.source(self.id, in_)
         if source is None:
             return "optional"
         return "param" if isinstance(self.drawing.canvas.op(source), Constant) else "data"
 
     def inputs(self) -> "list[Connector | None]":
-        """The wire of each input; None if nothing feeds it."""
+        """Return the wire of each input; None if nothing feeds it."""
         canvas = self.drawing.canvas
         sources = (canvas.source(self.id, index) for index in range(canvas.places(self.id)))
         return [
@@ -90,17 +90,17 @@ class Node(Handle, Sketch):
         ]
 
     def parents(self) -> "list[Node]":
-        """The nodes that it reads, each once, in the order of the inputs; parameters included."""
+        """Return the nodes that it reads, each once, in the order of the inputs; parameters included."""
         return list(dict.fromkeys(wire.node for wire in self.inputs() if wire is not None))
 
     def parent(self, in_: int) -> "Node | None":
-        """The node that an input reads; None if nothing feeds it. Raises InputError: no such input."""
+        """Return the node that an input reads; None if nothing feeds it. Raises InputError: no such input."""
         self.drawing.canvas.source(self.id, in_)
         wire = self.inputs()[in_]
         return None if wire is None else wire.node
 
     def children(self, out: int | None = None) -> "list[Node]":
-        """The nodes that read it, or one of its outputs; each once."""
+        """Return the nodes that read it, or one of its outputs; each once."""
         outlets = self._node.outputs if out is None else [self._node.outputs[self._output(out)]]
         readers = (inlet.node for outlet in outlets for inlet in outlet.successors)
         return [Node.of(self.drawing, node_id) for node_id in dict.fromkeys(readers)]
@@ -172,7 +172,7 @@ class Connector(Sketch):
 
     @classmethod
     def of(cls, node: Node, slot: int = 0) -> "Connector":
-        """An output of a node."""
+        """Return an output of a node."""
         connector = cls.__new__(cls)
         connector.node, connector.slot = node, slot
         return connector
@@ -199,7 +199,7 @@ class Connector(Sketch):
         self.node.drawing.canvas.connect(self.outlet, other.id, in_)
 
     def graph(self, *others: "Connector") -> "GraphView":
-        """The view of all that this wire, and the others, are computed from; they are its outputs."""
+        """Return the view of all that this wire, and the others, are computed from; they are its outputs."""
         ends = (self, *others)
         for end in ends:
             require_connector(end).require_there()
@@ -230,7 +230,7 @@ class Connector(Sketch):
 
 
 def require_connector(value: object) -> Connector:
-    """The connector. Raises InputError: it is something else."""
+    """Return the connector. Raises InputError: it is something else."""
     if isinstance(value, Connector):
         return value
     raise InputError(f"nodes and views are called with connectors, not with {value!r}")
@@ -275,7 +275,7 @@ class GraphView(PartView):
 
     @classmethod
     def of(cls, model: Model) -> "GraphView":
-        """A model from a file as an editable graph; ``graph()`` returns the model."""
+        """Return a model from a file as an editable graph; ``graph()`` returns the model."""
         copy = model.graph.rebuilt()
         part = Part(Drawing(copy, model.scope), range(len(copy.nodes)), list(copy.inputs), list(copy.outputs))
         part.titles = list(copy.output_names)
@@ -307,7 +307,7 @@ class GraphView(PartView):
         return node in self.nodes
 
     def __getitem__(self, name: str) -> Node:
-        """A node by its name. Raises InputError."""
+        """Return a node by its name. Raises InputError."""
         for node in self.nodes:
             if node.name == name:
                 return node
@@ -316,35 +316,35 @@ class GraphView(PartView):
     # borders
 
     def inputs(self) -> list[Connector]:
-        """The wires that it reads and does not make, each once; constants left out."""
+        """Return the wires that it reads and does not make, each once; constants left out."""
         return self._connectors(self.part.inputs())
 
     def outputs(self) -> list[Connector]:
-        """The wires that are its results."""
+        """Return the wires that are its results."""
         return self._connectors(self.part.outputs())
 
     def input_nodes(self) -> list[Node]:
-        """The nodes that read no node of the view."""
+        """Return the nodes that read no node of the view."""
         inside = set(self.nodes)
         return [node for node in self.nodes if inside.isdisjoint(node.parents())]
 
     def output_nodes(self) -> list[Node]:
-        """The nodes that no node of the view reads."""
+        """Return the nodes that no node of the view reads."""
         inside = set(self.nodes)
         return [node for node in self.nodes if inside.isdisjoint(node.children())]
 
     def inner_nodes(self) -> list[Node]:
-        """The nodes that are neither input nodes nor output nodes."""
+        """Return the nodes that are neither input nodes nor output nodes."""
         border = {*self.input_nodes(), *self.output_nodes()}
         return [node for node in self.nodes if node not in border]
 
     def parameters(self) -> list[Node]:
-        """The constants that its nodes read, each once."""
+        """Return the constants that its nodes read, each once."""
         parents = dict.fromkeys(parent for node in self.nodes for parent in node.parents())
         return [node for node in parents if isinstance(node.op, Constant)]
 
     def match(self, query: str) -> "list[GraphView]":
-        """The parts of the view that fit a query, such as ``Conv->BatchNorm?->Relu``; see docs/aidge.md.
+        """Return the parts of the view that fit a query, such as ``Conv->BatchNorm?->Relu``; see docs/aidge.md.
 
         Raises InputError: not a query
         """
@@ -382,7 +382,7 @@ class GraphView(PartView):
         return ends[0] if len(ends) == 1 else tuple(ends)
 
     def open_inputs(self) -> list[Connector]:
-        """The inputs that no node feeds yet."""
+        """Return the inputs that no node feeds yet."""
         return self._connectors(self.part.open_inputs())
 
     def feed(self, place: Connector, source: Connector) -> None:

@@ -33,7 +33,7 @@ def make_node(
     domain: str = "",
     **attributes: Any,
 ) -> Node:
-    """A node of an operator, its data inputs open. Raises InputError: no such attribute, or value."""
+    """Return a node of an operator, its data inputs open. Raises InputError: no such attribute, or value."""
     node_name = name or kind.lower()
     onnx_attributes = check_attributes(domain, kind, attributes, f"{node_name} ({kind})")
     while places and places[-1] is None:
@@ -52,7 +52,7 @@ def make_node(
 
 
 def new_node(op: ModelOp, places: Sequence[OperatorInput], name: str, outputs: int = 1) -> Node:
-    """A node in a graph of its own: open inputs for data, constants for parameters."""
+    """Return a node in a graph of its own: open inputs for data, constants for parameters."""
     drawing = Drawing()
     canvas = drawing.canvas
     inputs = [
@@ -103,7 +103,7 @@ def GenericOperator(
 
 
 def Producer(value: Any, name: str = "producer") -> Node:
-    """A constant: its one output is ``value``; floats become f32. Raises InputError: not numbers."""
+    """Return a constant: its one output is ``value``; floats become f32. Raises InputError: not numbers."""
     array = np.asarray(value)
     if array.dtype == np.float64 and not isinstance(value, np.ndarray | np.generic):
         array = array.astype(np.float32)
@@ -197,7 +197,7 @@ def Function(
     outputs: int = 1,
     name: str = "function",
 ) -> Node:
-    """A function as an operator, in numpy: for the numpy backend, as it has no kernel.
+    """Return a function as an operator, in numpy: for the numpy backend, as it has no kernel.
 
     eval      arrays of the inputs -> the output, or a list of outputs; or a ``pulse.extend.Op``, which defines the rest
     facts     facts of the inputs -> facts of the outputs (``TypedFact``); as the first input by default

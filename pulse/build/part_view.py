@@ -29,7 +29,7 @@ class PartView(Sketch):
         return self.part.backend
 
     def uncovered_operators(self) -> list[str]:
-        """The operators that nothing can compute, by name."""
+        """Return the operators that nothing can compute, by name."""
         graph = self.part.drawing.canvas.graph
         ops = [graph.nodes[node_id].op for node_id in self.part.nodes]
         return sorted({op.name for op in ops if not op.is_covered})
@@ -40,7 +40,7 @@ class PartView(Sketch):
         outputs: Sequence[str] | None = None,
         title: str = "model",
     ) -> Model:
-        """The part as a model of its own, which ``pulse.load`` and all other calls take.
+        """Return the part as a model of its own, which ``pulse.load`` and all other calls take.
 
         inputs   name -> shape, such as ``{"x": "1,80,T"}``; the shape alone if there is one input. Others
                  are found from the weights, or were given with the Connector
@@ -58,7 +58,7 @@ class PartView(Sketch):
         return self.graph(inputs)
 
     def forward(self, feeds: Mapping[str, Array] | Array) -> dict[str, Array]:
-        """Compute its outputs in numpy from ``feeds``; nothing outside of the view is computed.
+        """Compute its outputs in numpy from ``feeds``; nothing outside the view is computed.
 
         feeds   input -> array; one array if there is one input
         Raises  InputError: another input, or arrays that do not fit

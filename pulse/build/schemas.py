@@ -18,7 +18,7 @@ _KINDS = defs.OpSchema.AttrType
 
 @cache
 def schema_of(domain: str, kind: str) -> "defs.OpSchema | None":
-    """The schema of an operator; None if ONNX has none."""
+    """Return the schema of an operator; None if ONNX has none."""
     try:
         return defs.get_schema(kind, OPSET if domain in ("", "ai.onnx") else 1, domain)
     except defs.SchemaError:
@@ -26,7 +26,7 @@ def schema_of(domain: str, kind: str) -> "defs.OpSchema | None":
 
 
 def most_inputs(domain: str, kind: str) -> int:
-    """How many inputs an operator may have, including omitted ones; 0: any number, or unknown."""
+    """Return the number of inputs an operator may have, including omitted ones; 0: any number, or unknown."""
     schema = schema_of(domain, kind)
     variadic = defs.OpSchema.FormalParameterOption.Variadic
     if schema is None or any(each.option == variadic for each in schema.inputs):
@@ -35,7 +35,7 @@ def most_inputs(domain: str, kind: str) -> int:
 
 
 def check_attributes(domain: str, kind: str, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The attributes in the types of the operator's schema; None means unset.
+    """Return the attributes in the types of the operator's schema; None means unset.
 
     For an operator that is not in ONNX, they do not change. Raises InputError
     """

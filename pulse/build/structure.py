@@ -9,7 +9,7 @@ from pulse.infer.network import Constant
 
 
 def view_of(part: Component) -> GraphView:
-    """A part as a view: a list is a sequence. Raises InputError: something else, or an empty list."""
+    """Return a part as a view: a list is a sequence. Raises InputError: something else, or an empty list."""
     if isinstance(part, GraphView):
         return part
     if isinstance(part, Node):
@@ -22,7 +22,7 @@ def view_of(part: Component) -> GraphView:
 
 
 def Sequential(parts: Sequence[Component], name: str = "") -> GraphView:
-    """Parts in a row: the outputs of each feed the open inputs of the next, in their order.
+    """Return parts in a row: the outputs of each feed the open inputs of the next, in their order.
 
     parts   nodes, views, lists (which are sequences)
     name    of the view
@@ -46,7 +46,7 @@ def Sequential(parts: Sequence[Component], name: str = "") -> GraphView:
 
 
 def Parallel(parts: Sequence[Component], name: str = "") -> GraphView:
-    """Parts side by side: all read the same inputs; the outputs are those of the parts, in their order.
+    """Return parts side by side: all read the same inputs; the outputs are those of the parts, in their order.
 
     parts   nodes, views, lists (which are sequences)
     name    of the view

@@ -14,7 +14,7 @@ F32 = np.dtype(np.float32)
 def parameter(
     name: str, value: object, shape: Sequence[int], inputs: int, seed: int, where: str
 ) -> tuple[str, Array]:
-    """A parameter: the given one, or uniform numbers between -1 and 1, divided by the root of ``inputs``.
+    """Return a parameter: the given one, or uniform numbers between -1 and 1, divided by the root of ``inputs``.
 
     inputs   the number of terms in each result
     Raises   InputError: of another shape, or not numbers
@@ -35,5 +35,5 @@ def parameter(
 
 
 def constant_parameter(name: str, value: object, size: int, fill: float, where: str) -> tuple[str, Array]:
-    """A parameter [size]: the given one, or a constant. Raises InputError."""
+    """Return a parameter [size]: the given one, or a constant. Raises InputError."""
     return parameter(name, np.full(size, fill, F32) if value is None else value, [size], 1, 0, where)

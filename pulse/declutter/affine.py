@@ -29,7 +29,7 @@ class Affine:
 
 
 def _affine(graph: TypedGraph, node: TypedNode, axis: int) -> Affine | None:
-    """The effect of a node on the channels along ``axis``, if it is a constant affine function that keeps the shape."""
+    """Return the effect of a node on the channels of ``axis`` if it is constant, affine and keeps the shape."""
     if not isinstance(node.op, Elementwise) or node.op.kind not in ("add", "sub", "mul", "div"):
         return None
     values = [known_value(graph, outlet) for outlet in node.inputs]
@@ -67,7 +67,7 @@ def _of_kind(kind: str, x: OutletId, value: Doubles, constant_first: bool) -> Af
 
 
 def _narrow(value: Doubles, dtype: DType) -> Array | None:
-    """The value in the type of the model, None if that overflows or loses small numbers."""
+    """Return the value in the type of the model, None if that overflows or loses small numbers."""
     with np.errstate(all="ignore"):
         narrow = value.astype(dtype)
     underflows = (value != 0) & (np.abs(narrow) < np.finfo(dtype).tiny)
@@ -75,7 +75,7 @@ def _narrow(value: Doubles, dtype: DType) -> Array | None:
 
 
 def _weights(graph: TypedGraph, node: TypedNode) -> tuple[Doubles, Doubles | None] | None:
-    """Weights and bias (None if there is none) of a node, if they are known and its own."""
+    """Return weights and bias (None if there is none) of a node, if they are known and its own."""
     w = known_value(graph, node.inputs[1])
     if w is None or not reads_alone(graph, node.inputs[1]):
         return None
@@ -88,7 +88,7 @@ def _weights(graph: TypedGraph, node: TypedNode) -> tuple[Doubles, Doubles | Non
 def _refill(
     graph: TypedGraph, node: TypedNode, old: OutletId, x: OutletId, w: Doubles, b: Doubles | None
 ) -> Patch | None:
-    """The patch that puts ``node`` with another input, weights and bias in the place of ``old``."""
+    """Return the patch that puts ``node`` with another input, weights and bias in the place of ``old``."""
     dtype = graph.fact(x).dtype
     weights = _narrow(w, dtype)
     bias = None if b is None else _narrow(b, dtype)
@@ -104,7 +104,7 @@ def _refill(
 
 
 def _scale_outputs(op: Conv | ConvTranspose, w: Doubles, scale: Doubles) -> Doubles:
-    """Weights whose output channels are multiplied."""
+    """Return weights whose output channels are multiplied."""
     if isinstance(op, Conv):
         return w * scale.reshape(-1, *(1,) * (w.ndim - 1))
     by_group = w.reshape(op.group, -1, *w.shape[1:])

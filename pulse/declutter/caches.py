@@ -37,7 +37,7 @@ def _read_what_was_written(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 def _first_index(graph: TypedGraph, outlet: OutletId) -> TDim | None:
-    """The first of indices that go up one by one."""
+    """Return the first of indices that go up one by one."""
     node = graph.node(outlet)
     while (node.op.keeps_order or isinstance(node.op, Cast)) and known_value(graph, outlet) is None:
         outlet = node.inputs[0]

@@ -21,7 +21,7 @@ class _ConstantIndex:
         self._keys: dict[int, Hashable] = {}
 
     def twins(self, graph: TypedGraph, node: TypedNode) -> list[int]:
-        """The constants with the content of ``node``, in the order of the nodes."""
+        """Return the constants with the content of ``node``, in the order of the nodes."""
         for other in graph.nodes[self._node_count :]:
             if isinstance(other.op, Const):
                 key = _content(other.op.value)
@@ -62,7 +62,7 @@ class _NodeIndex:
 
 
 def _computation(node: TypedNode) -> Hashable:
-    """A key that equal ops of equal inputs share."""
+    """Return the key that equal ops of equal inputs share."""
     try:
         return type(node.op), tuple(node.inputs), hash(node.op)
     except TypeError:  # an op that holds lists or arrays

@@ -24,7 +24,7 @@ DimBounds: TypeAlias = tuple[TDim, TDim]
 
 
 def uniform_value(graph: TypedGraph, outlet: OutletId) -> Array | None:
-    """The common value of all elements of a wire, as an array without axes; None if unknown."""
+    """Return the common value of all elements of a wire, as an array without axes; None if unknown."""
     functions: list[Op] = []
     node = graph.node(outlet)
     while known_value(graph, outlet) is None and (node.op.keeps_values or _maps_one(node.op)):
@@ -74,7 +74,7 @@ def _compare(left: DimBounds, right: DimBounds, strict: bool) -> bool | None:
 
 
 def _bounds(graph: TypedGraph, outlet: OutletId) -> DimBounds | None:
-    """The least and the largest of integers that are positions or lengths."""
+    """Return the least and the largest of integers that are positions or lengths."""
     node, fact = graph.node(outlet), graph.fact(outlet)
     while node.op.keeps_values or _keeps_integers(graph, node):
         if fact.value is not None:

@@ -41,7 +41,7 @@ DECLUTTER: tuple[Rewrite, ...] = (
 
 
 def declutter(model: N, rules: Sequence[Rewrite] = DECLUTTER, stop_after: int | None = None) -> N:
-    """An equivalent model with fewer nodes; the given model is not changed.
+    """Return an equivalent model with fewer nodes; the given model is not changed.
 
     stop_after  make at most this many rewrites, to find a wrong one
     """
@@ -51,7 +51,7 @@ def declutter(model: N, rules: Sequence[Rewrite] = DECLUTTER, stop_after: int | 
 def declutter_and_count(
     model: N, rules: Sequence[Rewrite] = DECLUTTER, stop_after: int | None = None
 ) -> tuple[N, Counter[str]]:
-    """The decluttered model, and how often each rule was applied."""
+    """Return the decluttered model, and how often each rule was applied."""
     applied: Counter[str] = Counter()
     lean = model.copy()
     with (

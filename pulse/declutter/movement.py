@@ -33,7 +33,7 @@ def _undo_regrouping(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 def _find_regrouped(graph: TypedGraph, node: TypedNode) -> list[OutletId]:
-    """The wires up the graph that hold the same elements in the same order."""
+    """Return the wires up the graph that hold the same elements in the same order."""
     inputs = list(node.inputs)
     while graph.node(inputs[-1]).op.keeps_order:
         inputs.append(graph.node(inputs[-1]).inputs[0])

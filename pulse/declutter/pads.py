@@ -19,7 +19,7 @@ from pulse.typed import TypedGraph
 
 
 def _pad_before(graph: TypedGraph, node: TypedNode, fill: float) -> tuple[TypedNode, Pads] | None:
-    """The pad that feeds only this node and its spatial pads, if they hold ``fill``."""
+    """Return the pad that feeds only this node and its spatial pads, if they hold ``fill``."""
     pad = graph.node(node.inputs[0])
     if not isinstance(pad.op, Pad) or pad.op.mode != "constant" or pad.op.fill != fill:
         return None
@@ -55,7 +55,7 @@ def _pad_into_max_pool(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 def _pad_later(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    """The padding of one axis after an op that does not change this axis."""
+    """Return the padding of one axis after an op that does not change this axis."""
     slots = [slot for slot, outlet in enumerate(node.inputs) if isinstance(graph.node(outlet).op, Pad)]
     if len(slots) != 1 or len(node.outputs) > 1:
         return None
@@ -84,7 +84,7 @@ def _pad_later(graph: TypedGraph, node: TypedNode) -> Patch | None:
 def _find_padded_op(
     graph: TypedGraph, node: TypedNode, pad: TypedNode, slot: int, axis: int
 ) -> tuple[Op, int] | None:
-    """The op before the padding, and its axis for the padded one; None if it changes this axis."""
+    """Return the op before the padding, and its axis for the padded one; None if it changes this axis."""
     fact, out = graph.fact(node.inputs[slot]), graph.fact(result(node))
     match node.op:
         case Transpose(perm):

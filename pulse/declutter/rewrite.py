@@ -26,7 +26,7 @@ class Rewrite:
 
 
 def result(node: TypedNode) -> OutletId:
-    """The first output of a node."""
+    """Return the first output of a node."""
     return OutletId(node.id)
 
 
@@ -36,6 +36,6 @@ def reads_alone(graph: TypedGraph, outlet: OutletId) -> bool:
 
 
 def bypass(graph: TypedGraph, node: TypedNode, outlet: OutletId) -> Patch | None:
-    """The patch that connects the readers of a node to ``outlet``, if its type and shape are the same."""
+    """Return the patch that connects the readers of a node to ``outlet``, if its type and shape are the same."""
     old = result(node)
     return bypass_wire(graph, old, outlet) if graph.fact(old).agrees(graph.fact(outlet)) else None

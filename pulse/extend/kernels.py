@@ -1,6 +1,6 @@
-"""The parts of an operator's kernel, for operators from outside of this package.
+"""The parts of an operator's kernel, for operators from outside this package.
 
-lowers, Lowering   how an op becomes rows: ``@lowers(MyOp)`` on a function ``(cx, node, op) -> [Value, …]``
+lowers, Lowering   how an op becomes rows: ``@lowers(MyOp)`` on a function ``(lowering, node, op) -> [Value, …]``
 Value              a tensor in memory: shape, strides, a buffer
 Instruction        what a row is: named fields, tensors that are read or written, and numbers
 kernel, device     a compiled function that runs a row, and helpers that it calls

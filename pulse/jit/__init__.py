@@ -56,7 +56,7 @@ An instruction is declared once, and its kernel is a plain Python function that 
   and multiply if that is enough.
 
 Test a kernel twice. As Python: ``axpy.python(row, regions)`` or ``machine.run_python(table, regions)`` with uint8
-numpy regions; access outside of a region, or beyond the declared count of an operand, raises IndexError, and a write to
+numpy regions; access outside a region, or beyond the declared count of an operand, raises IndexError, and a write to
 an operand that is only read raises ValueError. Compiled: ``machine.run(linked.ctypes.data, rows, bases.ctypes.data)``
 with ``linked = link(table)`` and ``bases`` the int64 addresses of the regions. ``TableBuilder`` makes tables.
 """

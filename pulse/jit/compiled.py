@@ -63,7 +63,7 @@ class CompiledFunction(NotCopyable, ABC):
     @property
     def is_kept(self) -> bool:
         """Whether the complete compiled form is on the disk."""
-        return self._find_carried() is not None or self.kept_code().read() is not None
+        return self._find_packaged() is not None or self.kept_code().read() is not None
 
     def prepare(self) -> None:
         """Load or compile the function. Raises CompileError."""
@@ -109,15 +109,15 @@ class CompiledFunction(NotCopyable, ABC):
 
         return KeptCode.of(self.name, cast(FunctionType, self.function), self.signature, self._python)
 
-    def _find_carried(self) -> int | None:
+    def _find_packaged(self) -> int | None:
         """Return the address in the machine code that comes with the package; None if it is not there."""
         index = library()
         return index and index.address(self.name, self.function.__module__)
 
     def _prepare(self) -> int:
-        if (carried := self._find_carried()) is not None:
+        if (packaged := self._find_packaged()) is not None:
             self.cached = True
-            return carried
+            return packaged
         from pulse.jit.linking import link
 
         disk = self.kept_code()

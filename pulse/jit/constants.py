@@ -12,7 +12,7 @@ ALIGNMENT = 64
 
 
 def constants_object(constants: Mapping[str, bytes]) -> bytes:
-    """Return an object file with these constants, each on a cache line; they are visible inside of one library."""
+    """Return an object file with these constants, each on a cache line; they are visible inside one library."""
     machine = target_machine()
     module = ir.Module("constants")
     module.triple, module.data_layout = processor().triple, str(machine.target_data)

@@ -12,12 +12,12 @@ from pulse.support.record import record
 
 @record
 class Processor:
-    """A processor in LLVM's terms: triple, name and features; ``carried``: the package has a library for it."""
+    """A processor in LLVM's terms: triple, name and features; ``is_packaged``: the package has a library for it."""
 
     triple: str
     name: str
     features: str
-    carried: bool = False
+    is_packaged: bool = False
 
 
 @cache
@@ -27,7 +27,7 @@ def processor() -> Processor:
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
         features = ",".join(f"+{feature}" for feature in level.features)
-        return Processor(level.triple, level.processor, features, carried=True)
+        return Processor(level.triple, level.processor, features, is_packaged=True)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return Processor(
@@ -61,7 +61,7 @@ def target_machine() -> Any:
     """Return LLVM's compiler for the processor, for code that is linked into this process or a library."""
     here = processor()
     target = llvm.Target.from_triple(here.triple)
-    if here.carried:
+    if here.is_packaged:
         return target.create_target_machine(
             cpu=here.name, features=here.features, opt=3, reloc="pic", codemodel="default"
         )

@@ -22,8 +22,9 @@ OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": FASTMATH}
 
 
 class Kernel(CompiledFunction):
-    """The kernel of an instruction: ``function`` is plain Python, ``address`` that of the compiled
-    ``void(int64* row, int64* bases)``.
+    """The kernel of an instruction.
+
+    ``function`` is plain Python, ``address`` that of the compiled ``void(int64* row, int64* bases)``.
     """
 
     def __init__(self, name: str, function: KernelFunction, number: int, form: Form = "f32") -> None:
@@ -56,17 +57,17 @@ KERNELS: dict[str, Kernel] = {}
 _by_number: list[Kernel] = []
 
 
-def _place(function: KernelFunction) -> str:
+def _qualified_name(function: KernelFunction) -> str:
     return f"{function.__module__}.{function.__qualname__}"
 
 
 def kernel(function: KernelFunction) -> Kernel:
-    """Declare a kernel; its name is the function's. Raises ValueError when another function has it."""
+    """Declare a kernel; its name is that of the function. Raises ValueError if another function has it."""
     return named_kernel(function.__name__)(function)
 
 
 def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
-    """Declare a kernel under a given name, for families made in a loop.
+    """Declare a kernel under a given name, for families of kernels that a loop makes.
 
     The type of its parameter is the instruction that it runs. If that has weights, each form gets a kernel.
     """
@@ -87,7 +88,7 @@ def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
 
 @cache
 def _instruction_of(function: KernelFunction) -> type[Instruction]:
-    """Return the type of its parameter. Raises TypeError if that is not an instruction."""
+    """Return the type of a kernel's parameter. Raises TypeError if that is not an instruction."""
     kind_or_none = next((kind for name, kind in get_type_hints(function).items() if name != "return"), None)
     if not (isinstance(kind_or_none, type) and issubclass(kind_or_none, Instruction)):
         raise TypeError(f"kernel {function.__name__}: its parameter must have an Instruction as its type")
@@ -96,14 +97,16 @@ def _instruction_of(function: KernelFunction) -> type[Instruction]:
 
 def _declare(name: str, function: KernelFunction, form: Form) -> Kernel:
     taken = KERNELS.get(name)
-    if taken and _place(taken.function) != _place(function):
-        raise ValueError(f"kernel {name}: the name is taken by {_place(taken.function)}; choose another")
+    if taken and _qualified_name(taken.function) != _qualified_name(function):
+        raise ValueError(
+            f"kernel {name}: the name is taken by {_qualified_name(taken.function)}; choose another"
+        )
     KERNELS[name] = declared = Kernel(name, function, len(_by_number), form)
     _by_number.append(declared)
     return declared
 
 
-def lanes_of(single: Kernel) -> Callable[[KernelFunction], Kernel]:
+def lanes_kernel(single: Kernel) -> Callable[[KernelFunction], Kernel]:
     """Declare the variant of a kernel that runs one row for several streams; see ``lanes``."""
 
     def declare(function: KernelFunction) -> Kernel:

@@ -26,8 +26,8 @@ class RowCut:
     scratch_bytes: int
 
     @property
-    def largest(self) -> float:
-        """The share of the largest part."""
+    def largest_share(self) -> float:
+        """The largest part of the count, as a fraction."""
         sizes = [last - first for first, last in zip(self.bounds, self.bounds[1:])]
         return max(sizes) / max(sum(sizes), 1)
 
@@ -41,7 +41,7 @@ class _Word:
 
 
 def best_cut(kernel: Kernel, words: Sequence[int], count: int) -> RowCut | None:
-    """Return the best cut into ``count`` parts: of similar size, with few elements that all read, or None."""
+    """Return the best cut into ``count`` parts, of similar size and with few shared elements; None if there is none."""
     row = kernel.instruction.from_words(words, 0, (), kernel.form)
     cuts: list[RowCut] = []
     for cut in row.cuts():
@@ -50,31 +50,31 @@ def best_cut(kernel: Kernel, words: Sequence[int], count: int) -> RowCut | None:
         if blocks < count:
             continue
         bounds = [cut.block * (blocks * part // count) for part in range(count)]
-        placed = _words(kernel, row)
-        scratch = [elements * placed[name].element for name, elements in cut.scratch.items()]
+        word_of = _words(kernel, row)
+        scratch = [elements * word_of[name].element for name, elements in cut.scratch.items()]
         cuts.append(RowCut(cut, (*bounds, total), sum(map(_align, scratch))))
-    return min(cuts, key=lambda each: (round(each.largest, 1), each.cut.shared), default=None)
+    return min(cuts, key=lambda each: (round(each.largest_share, 1), each.cut.shared), default=None)
 
 
-def cut_rows(kernel: Kernel, words: Sequence[int], parts: RowCut, scratch_at: int) -> list[list[int]]:
-    """Return the rows of the parts; ``scratch_at``: the byte of the arena at which their scratch memory begins."""
+def cut_rows(kernel: Kernel, words: Sequence[int], parts: RowCut, scratch_byte: int) -> list[list[int]]:
+    """Return the rows of the parts; ``scratch_byte``: the byte of the arena at which their scratch memory begins."""
     row = kernel.instruction.from_words(words, 0, (), kernel.form)
-    placed, cut = _words(kernel, row), parts.cut
+    word_of, cut = _words(kernel, row), parts.cut
     rows: list[list[int]] = []
     for number, (first, last) in enumerate(zip(parts.bounds, parts.bounds[1:])):
         part = [*words]
-        part[placed[cut.count].index] = last - first
+        part[word_of[cut.count].index] = last - first
         for name, step in cut.moves.items():
-            word = placed[name]
+            word = word_of[name]
             part[word.index] += first * step * word.element
         for name, value in cut.sets.items():
-            part[placed[name].index] = value
+            part[word_of[name].index] = value
         if number > 0:
-            at = scratch_at + (number - 1) * parts.scratch_bytes
+            byte = scratch_byte + (number - 1) * parts.scratch_bytes
             for name, elements in cut.scratch.items():
-                word = placed[name]
-                part[word.index] = ARENA << REGION_SHIFT | at
-                at += _align(elements * word.element)
+                word = word_of[name]
+                part[word.index] = ARENA << REGION_SHIFT | byte
+                byte += _align(elements * word.element)
         rows.append(part)
     return rows
 
@@ -88,19 +88,19 @@ def _words(kernel: Kernel, row: RowFields) -> dict[str, _Word]:
     return dict(_named_words(kernel, row, 0, ""))
 
 
-def _named_words(kernel: Kernel, group: RowFields, at: int, prefix: str) -> Iterator[tuple[str, _Word]]:
+def _named_words(kernel: Kernel, group: RowFields, start: int, prefix: str) -> Iterator[tuple[str, _Word]]:
     """Yield the words of a row by the names of their fields, those of groups prefixed with the name of the group."""
     for each in fields_of(type(group)).values():
-        place, name = at + each.at, prefix + each.name
-        place += sum(getattr(group, count) * size for count, size in each.behind)
+        index, name = start + each.word, prefix + each.name
+        index += sum(getattr(group, count) * size for count, size in each.groups_before)
         if each.kind == "group":
-            yield from _named_words(kernel, getattr(group, each.name), place, f"{name}.")
+            yield from _named_words(kernel, getattr(group, each.name), index, f"{name}.")
         elif each.kind == "groups":
             for i, part in enumerate(getattr(group, each.name)):
-                inside: Any = each.group
-                yield from _named_words(kernel, part, place + i * words_of(inside), f"{name}[{i}].")
+                inner: Any = each.group
+                yield from _named_words(kernel, part, index + i * words_of(inner), f"{name}[{i}].")
         else:
-            yield name, _Word(place, _element_bytes(kernel, each.kind, each.spec.element))
+            yield name, _Word(index, _element_bytes(kernel, each.kind, each.spec.element))
 
 
 def _element_bytes(kernel: Kernel, kind: str, element: str | None) -> int:

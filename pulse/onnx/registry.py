@@ -21,7 +21,7 @@ T = TypeVar("T", bound=Translator)
 DEFAULT_DOMAINS = ("", "ai.onnx")
 COVERING: dict[str, Callable[[str], bool]] = {}
 """Domains of other formats -> whether an operator of theirs is covered; the formats add themselves."""
-GROUP = "pulse.operators"
+ENTRY_POINT_GROUP = "pulse.operators"
 """The entry points of plugins, which register operators when imported."""
 
 TRANSLATORS: "Translators[NodeContext]" = Translators()
@@ -76,5 +76,5 @@ def _place(translator: Translator) -> tuple[str, str]:
 def translator_of(name: str) -> "Translator | None":
     """The function that wires an operator; plugins are loaded if no other entry has it. Raises LoadError."""
     if name not in GIVEN and name not in TRANSLATORS:
-        load_plugins(GROUP)
+        load_plugins(ENTRY_POINT_GROUP)
     return GIVEN.get(name) or TRANSLATORS.get(name)

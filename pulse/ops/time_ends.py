@@ -21,7 +21,7 @@ class FillEnds(Stateful):
     Output   y [..., keep + P, ...]: the last ``keep`` frames before the pulse too; index i of the concatenated
              pulses holds frame ``f = i - shift`` of the stream, where f is outside of it:
              mode constant: ``fill``, or row ``f + before`` of ``head``, or row ``f - length`` of ``tail``;
-             other modes: ``shown_frame``
+             other modes: ``padding_frame``
     """
 
     axis: int
@@ -59,7 +59,7 @@ class FillEnds(Stateful):
         if frame < 0 or frame >= length:
             if self.mode == "constant":
                 return self._constant(frame, length)
-            frame = shown_frame(frame, length, self.mode)
+            frame = padding_frame(frame, length, self.mode)
         at = frame + self.offset - base + self.overlap
         if not 0 <= at < x.shape[self.axis]:
             return 0.0
@@ -79,7 +79,7 @@ class FillEnds(Stateful):
         return f"axis {self.axis} {what} outside of {self.length} frames from {self.offset}"
 
 
-def shown_frame(frame: int, length: int, mode: PadMode) -> int:
+def padding_frame(frame: int, length: int, mode: PadMode) -> int:
     """The frame that padding repeats for an index outside of 0 .. length-1.
 
     The nearest one (edge), or the mirrored one, with the border frame twice (symmetric) or once (reflect).

@@ -15,7 +15,7 @@ from pulse.pulsify.network import PulsedNetwork
 
 BACKENDS = ("numba", "numpy")
 
-FURTHER: dict[str, Callable[[PulsedNetwork, str], Program]] = {}
+OTHER_BACKENDS: dict[str, Callable[[PulsedNetwork, str], Program]] = {}
 """Backend of another package -> function (model, form of the weights) -> program."""
 
 Prepare = Callable[[Sequence[str]], None]
@@ -35,7 +35,7 @@ def compile_model(
 
     backend   ``numba``: kernels over one arena, no GIL and no allocation in a step; ``numpy``: the reference. Views
               may set other backends, and kernels, for their nodes
-    fetches   more wires of the pulsed graph to keep, for inspection
+    fetches   other wires of the pulsed graph to keep, for inspection
     weights   the form in which they are stored: ``f32``; ``bf16`` or ``int8`` if they do not fit into the caches.
               Sums and all other tensors are f32; see ``pulse.program.weights``
     prepare   called with the names of all kernels that the program needs, before they are compiled or loaded one by
@@ -49,16 +49,20 @@ def compile_model(
     form, unrounded = check_activations(activations, weights), None
     if form is not None:
         model, unrounded = with_rounded_rows(model, form), model
-    backends = (*BACKENDS, *FURTHER)
+    backends = (*BACKENDS, *OTHER_BACKENDS)
     if backend not in backends:
         raise CompileError(f"no backend {backend!r}; choose {', '.join(backends[:-1])} or {backends[-1]}")
     is_mixed = any(view.backend not in ("", backend) or view.kernel for view in model.graph.views.values())
-    choice_of = choices(model, backend) if is_mixed or backend in FURTHER or _has_preferred(backend) else {}
-    if backend in FURTHER or any(choice.implementation.backend != backend for choice in choice_of.values()):
+    choice_of = (
+        choices(model, backend) if is_mixed or backend in OTHER_BACKENDS or _has_preferred(backend) else {}
+    )
+    if backend in OTHER_BACKENDS or any(
+        choice.implementation.backend != backend for choice in choice_of.values()
+    ):
 
         def compile_part(name: str, part: PulsedNetwork, computes: Mapping[int, OpFunction]) -> Program:
-            if name in FURTHER:
-                return FURTHER[name](part, weights)
+            if name in OTHER_BACKENDS:
+                return OTHER_BACKENDS[name](part, weights)
             return _compile(name, part, (), weights, prepare, computes, None)
 
         from pulse.program.backends.mixed import MixedProgram

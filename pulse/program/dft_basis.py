@@ -17,12 +17,12 @@ MIN_ELEMENTS = 2048
 """The fewest elements of a matrix for which a transform is faster than a product."""
 MAX_ERROR = 5e-7
 """The largest error of an element, relative to the factors of its row and column: a few rounding errors of f32."""
-PROBED = 4
-"""How many bins are compared before all the others."""
+PROBED_BINS = 4
+"""The number of bins that are compared before all others."""
 MIN_GAIN = 1.5
-"""A transform is used if the product takes at least this many times its work."""
+"""The least ratio of the work of the product to that of a transform for which the transform is used."""
 MAX_CACHED_RESULTS = 64
-"""How many results are cached."""
+"""The most results that are cached."""
 
 
 @record(eq=False)
@@ -53,8 +53,8 @@ class DftBasis:
     first: int = 0
     """The number k of the first bin."""
 
-    def split(self) -> tuple[int, int, float]:
-        """The N1 and N2 with the least work, and that work in vectors of 16."""
+    def best_factors(self) -> tuple[int, int, float]:
+        """Return the N1 and N2 with the least work, and that work in vectors of 16."""
         best = (1, self.length, float("inf"))
         for first in range(1, self.length + 1):
             if self.length % first == 0:
@@ -70,7 +70,7 @@ class DftBasis:
         return blocks * (inner * self.length + outer * rows * second)
 
     def matrix(self) -> Array:
-        """The matrix itself, f64 [rows, real parts of the bins, then imaginary ones]."""
+        """Return the matrix itself, f64 [rows, real parts of the bins, then imaginary ones]."""
         points, bins = self.points, self.bins
         rows = 1 + int(max(points.re.max(), 0 if points.im is None else points.im.max()))
         re, im = (slice(0, bins.count), slice(bins.count, None))
@@ -79,10 +79,10 @@ class DftBasis:
         cos, sin = np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)
         matrix = np.zeros((rows, bins.count * (1 if bins.im is None else 2)))
         nonzero = points.factors[0] != 0
-        places = points.re[nonzero]
-        matrix[places, re] = np.outer(points.factors[0], bins.factors[0])[nonzero] * cos[nonzero]
+        rows_re = points.re[nonzero]
+        matrix[rows_re, re] = np.outer(points.factors[0], bins.factors[0])[nonzero] * cos[nonzero]
         if bins.im is not None:
-            matrix[places, im] = np.outer(points.factors[0], bins.factors[1])[nonzero] * sin[nonzero]
+            matrix[rows_re, im] = np.outer(points.factors[0], bins.factors[1])[nonzero] * sin[nonzero]
         if points.im is not None:
             matrix[points.im, re] = -np.outer(points.factors[1], bins.factors[0]) * sin
             if bins.im is not None:
@@ -90,11 +90,11 @@ class DftBasis:
         return matrix
 
 
-_ANSWERS: "dict[tuple[tuple[int, ...], bytes], DftBasis | None]" = {}
+_CACHE: "dict[tuple[tuple[int, ...], bytes], DftBasis | None]" = {}
 
 
 def find_dft_basis(matrix: Array) -> DftBasis | None:
-    """The Fourier transform that a matrix computes, its parts in any order, windowed or not; None if it is not one.
+    """Return the Fourier transform that a matrix computes, its parts in any order, windowed or not, or None.
 
     Its rows may begin after the first point of the transform. The last results are cached, since the same matrices
     are examined several times.
@@ -103,22 +103,22 @@ def find_dft_basis(matrix: Array) -> DftBasis | None:
     if matrix.size < MIN_ELEMENTS or matrix.dtype != np.float32 or rows < 8 or columns < 8:
         return None
     key = matrix.shape, blake2b(matrix.tobytes()).digest()
-    if key in (answers := dict(_ANSWERS)):
-        return answers[key]
-    if len(_ANSWERS) >= MAX_CACHED_RESULTS:
-        _ANSWERS.clear()
-    basis = _ANSWERS[key] = _find(matrix)
+    if key in (cached := dict(_CACHE)):
+        return cached[key]
+    if len(_CACHE) >= MAX_CACHED_RESULTS:
+        _CACHE.clear()
+    basis = _CACHE[key] = _find(matrix)
     return basis
 
 
 def _find(matrix: Array) -> DftBasis | None:
     rows, columns = matrix.shape
-    wide = matrix.astype(np.float64)
-    bound = MAX_ERROR * float(np.abs(wide).max())
+    exact = matrix.astype(np.float64)
+    bound = MAX_ERROR * float(np.abs(exact).max())
     if not np.isfinite(bound):
         return None
-    basis = _search(wide, bound) or _late(wide, bound)
-    if basis is None or basis.split()[2] * MIN_GAIN > rows * -(-columns // LANES):
+    basis = _search(exact, bound) or _search_padded(exact, bound)
+    if basis is None or basis.best_factors()[2] * MIN_GAIN > rows * -(-columns // LANES):
         return None
     return basis
 
@@ -131,20 +131,20 @@ def _search(matrix: Array, bound: float) -> DftBasis | None:
             if points[1] is None and bins[1] is None:
                 continue
             for length in _lengths(len(points[0]), len(bins[0])):
-                begin = _begin(matrix, length, bins[0])
+                begin = _find_reference_bin(matrix, length, bins[0])
                 if begin is None:
                     continue
-                few = _fit(matrix, length, points, bins, begin, bound, slice(begin, begin + PROBED))
-                if not _within(few, matrix):
+                probe = _fit(matrix, length, points, bins, begin, bound, slice(begin, begin + PROBED_BINS))
+                if not _is_close(probe, matrix):
                     continue
                 basis = _fit(matrix, length, points, bins, begin, bound)
-                if _within(basis, matrix):
+                if _is_close(basis, matrix):
                     return basis
     return None
 
 
-def _late(matrix: Array, bound: float) -> DftBasis | None:
-    """A transform of real points whose first ones are missing: padded in front with points of weight 0."""
+def _search_padded(matrix: Array, bound: float) -> DftBasis | None:
+    """Return a transform of real points whose first ones are missing: padded with points of weight 0."""
     row = int((matrix**2).sum(axis=1).argmax())
     for bins in _layouts(matrix.shape[1]):
         if bins[1] is None:
@@ -161,14 +161,14 @@ def _late(matrix: Array, bound: float) -> DftBasis | None:
 
 
 def _missing_points(row_values: Array, row: int, re: Array, im: Array, length: int) -> set[int]:
-    """The possible numbers of points missing before a row, from the phase of its second bin with either sign."""
+    """Return the possible numbers of points missing before a row, from the phase of its second bin with either sign."""
     sign = -1.0 if row_values[re[0]] < 0 else 1.0
     turn = math.atan2(sign * float(row_values[im[1]]), sign * float(row_values[re[1]])) / (2 * math.pi)
-    places = (turn * length, -turn * length)
-    return {round(place % length) - row for place in places if abs(place - round(place)) < 1e-2}
+    points = (turn * length, -turn * length)
+    return {round(point % length) - row for point in points if abs(point - round(point)) < 1e-2}
 
 
-def _within(basis: DftBasis | None, matrix: Array) -> TypeGuard[DftBasis]:
+def _is_close(basis: DftBasis | None, matrix: Array) -> TypeGuard[DftBasis]:
     """Whether a transform equals the matrix in the columns of its bins.
 
     The error of each element is relative to the factors of its point and bin, so that a large row hides no other.
@@ -186,22 +186,22 @@ def _within(basis: DftBasis | None, matrix: Array) -> TypeGuard[DftBasis]:
 
 
 def _layouts(size: int) -> Iterator[tuple[Array, Array | None]]:
-    """The layouts: real points; real and imaginary parts alternating; all real parts, then all imaginary ones."""
-    every = np.arange(size)
-    yield every, None
+    """Yield the layouts: real points; alternating real and imaginary parts; real parts, then imaginary ones."""
+    indices = np.arange(size)
+    yield indices, None
     if size % 2 == 0:
-        yield every[::2], every[1::2]
-        yield every[: size // 2], every[size // 2 :]
+        yield indices[::2], indices[1::2]
+        yield indices[: size // 2], indices[size // 2 :]
 
 
 def _lengths(points: int, bins: int) -> list[int]:
-    """The transform lengths that fit this many points and bins."""
+    """Return the transform lengths that fit this many points and bins."""
     least = max(points, 2)
     lengths = {points, bins, 2 * (points - 1), 2 * (bins - 1), 1 << (least - 1).bit_length()}
     return sorted(length for length in lengths if length >= max(points, bins))
 
 
-def _begin(matrix: Array, length: int, columns: Array) -> int | None:
+def _find_reference_bin(matrix: Array, length: int, columns: Array) -> int | None:
     """Find a bin whose cosines are all 1 or -1, so that its column holds the factors of the rows: the first bin, or the
     middle one if a window cancels the first.
     """
@@ -223,14 +223,14 @@ def _fit(
     bound  how far the largest elements of a matrix may be from their transform
     Imaginary parts whose columns are zero get the factor 0, so that they stay zero despite rounding.
     """
-    every = np.arange(len(points[0]))
+    numbers_in = np.arange(len(points[0]))
     numbers = np.arange(len(bins[0]))[part]
     re, im = bins[0][part], None if bins[1] is None else bins[1][part]
-    into = matrix[points[0], bins[0][begin]] * np.cos(2 * np.pi * (every * begin % length / length))
+    into = matrix[points[0], bins[0][begin]] * np.cos(2 * np.pi * (numbers_in * begin % length / length))
     strength = float(into @ into)
     if strength == 0:
         return None
-    turns = np.outer(every, numbers) % length / length
+    turns = np.outer(numbers_in, numbers) % length / length
     wave = into[:, None] * np.cos(2 * np.pi * turns)
     power = (wave**2).sum(axis=0)
     if not power.all():
@@ -258,9 +258,9 @@ def _sign(expected: Array, actual: Array) -> float:
     return -1.0 if float((expected * actual).sum()) < 0 else 1.0
 
 
-def tables(basis: DftBasis) -> tuple[int, int, Array, Array, Array]:
-    """N1, N2 and the tables of the kernel: w1 [N1, 2, P], twiddles [N2, 2, P], w2 [N2, N2, 2], f32."""
-    first, second, _ = basis.split()
+def dft_tables(basis: DftBasis) -> tuple[int, int, Array, Array, Array]:
+    """Return N1, N2 and the tables of the kernel: w1 [N1, 2, P], twiddles [N2, 2, P], w2 [N2, N2, 2], f32."""
+    first, second, _ = basis.best_factors()
     columns = -(-first // LANES) * LANES
     k1 = np.arange(columns)
     inside = k1 < first

@@ -1,6 +1,6 @@
 """Convert the instructions of one stream for sixteen streams with interleaved memories."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -12,11 +12,11 @@ from pulse.program.kernels.copy import COPY_LOOPS, CopyRow
 from pulse.program.kernels.matmul_finish import BY_COLUMN, STEPS, Finish, FinishStep, GateFinish
 from pulse.program.kernels.matmul_windows import WindowFields
 from pulse.program.table.loops import Loops
-from pulse.program.table.memory import Buffer, Image, Region, Value
+from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strides
 from pulse.support.bounds import FAR_FRAMES
 
 WORD = 4
-"""The bytes of an interleaved unit."""
+"""The bytes of a word, of which there are sixteen side by side."""
 
 
 class NotInterleavedError(Exception):
@@ -24,14 +24,15 @@ class NotInterleavedError(Exception):
 
 
 def byte_of(value: Value) -> int:
-    """The first byte of a tensor in its region."""
+    """Return the first byte of a tensor in its region."""
     return value.buffer.offset + value.offset * value.dtype.itemsize
 
 
 class InterleavedLowering:
-    """The conversion of a program's instructions: the weights and tables that they share.
+    """The conversion of the instructions of a program, and the weights that all converted instructions share.
 
-    memory_of  the buffer of sixteen streams for one of a stream's state, if it is outside of their interleaved states
+    memory_of    the buffer of sixteen streams for one of a stream's state, if it is outside their interleaved states
+    steady_from  the pulses of a stream that must have passed
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class InterleavedLowering:
             raise NotInterleavedError(f"{instruction.kernel} has no form for several lanes") from None
         return interleave(self, instruction)
 
-    def constant(self, value: Any) -> Array:
+    def read_constant(self, value: Any) -> Array:
         """Return the elements of a tensor in the weights."""
         if value.buffer.region is not Region.WEIGHTS:
             raise NotInterleavedError("a table in memory")
@@ -67,7 +68,7 @@ class InterleavedLowering:
     def data(self, value: Any, offset: int = 0) -> Value:
         """Return a tensor of each stream, from element ``offset`` on, as words; constants are repeated."""
         buffer = value.buffer
-        inside = (value.offset + offset) * value.dtype.itemsize
+        byte = (value.offset + offset) * value.dtype.itemsize
         if buffer.region is Region.WEIGHTS:
             target = self._repeat(buffer)
         else:
@@ -75,9 +76,9 @@ class InterleavedLowering:
                 buffer.region, buffer.size * LANES, buffer.offset * LANES
             )
         words = target.size // WORD
-        if inside % WORD:
+        if byte % WORD:
             raise NotInterleavedError("elements of less than a word")
-        return Value(target, inside // WORD * LANES, (words,), (1,), np.dtype(np.float32))
+        return Value(target, byte // WORD * LANES, (words,), (1,), np.dtype(np.float32))
 
     def _repeat(self, buffer: Buffer) -> Buffer:
         if id(buffer) not in self._expanded:
@@ -85,16 +86,16 @@ class InterleavedLowering:
             self._expanded[id(buffer)] = self.image.add(np.repeat(raw.view(np.int32), LANES), shared=True)
         return self._expanded[id(buffer)]
 
-    def table(self, array: Array) -> Value:
+    def add_table(self, array: Array) -> Value:
         """Add an array that all streams share to the weights."""
         buffer = self.image.add(array, shared=True)
-        return Value(buffer, 0, array.shape, dense(array.shape), array.dtype)
+        return Value(buffer, 0, array.shape, dense_strides(array.shape, range(array.ndim)), array.dtype)
 
     def share(self, value: Any) -> Value:
         """Return a tensor in the weights unchanged: all streams share it."""
-        return self.table(np.ascontiguousarray(self.constant(value)))
+        return self.add_table(np.ascontiguousarray(self.read_constant(value)))
 
-    def whole(self, value: Any) -> Array:
+    def read_to_end(self, value: Any) -> Array:
         """Return all elements of the weights from the start of a tensor to the end of its buffer."""
         end = value.buffer.offset + value.buffer.size
         return self._weights[byte_of(value) : end].view(value.dtype)
@@ -104,24 +105,24 @@ class InterleavedLowering:
         self.steady_from = max(self.steady_from, -(-frames // max(frames_of_pulse, 1)))
 
     def require_endless(self, end: Any) -> None:
-        """Require that a wire's end is not known before the stream's."""
-        if end.buffer.region is Region.WEIGHTS and int(self.constant(end).ravel()[0]) < FAR_FRAMES:
+        """Require that the end of a wire is not known before the end of the stream."""
+        if end.buffer.region is Region.WEIGHTS and int(self.read_constant(end).ravel()[0]) < FAR_FRAMES:
             raise NotInterleavedError("a wire of constant length")
 
     def is_clock(self, clock: Any) -> bool:
-        """Whether a clock is the stream's. Raises NotInterleavedError if it is neither the stream's nor always 0."""
+        """Whether a clock is that of the stream. Raises NotInterleavedError if it is another one and not always 0."""
         if clock.buffer.region is Region.WEIGHTS:
-            if int(self.constant(clock).ravel()[0]):
+            if int(self.read_constant(clock).ravel()[0]):
                 raise NotInterleavedError("a clock that stands")
             return False
         if byte_of(clock) != byte_of(self._clock) or clock.buffer.region is not Region.STATE:
             raise NotInterleavedError("another clock")
         return True
 
-    def windows(self, row: WindowFields, stride: int = 1) -> dict[str, Any]:
-        """Return the fields that all window rows share; the tables count in steps of ``stride`` elements."""
+    def window_fields(self, row: WindowFields, stride: int = 1) -> dict[str, Any]:
+        """Return the fields that all window rows share; offsets are multiplied by ``stride``."""
         tables = {
-            name: self.table(self.constant(table) * stride)
+            name: self.add_table(self.read_constant(table) * stride)
             for name, table in (("rows_x", row.rows_x), ("rows_y", row.rows_y), ("taps", row.taps))
         }
         return {"x": self.data(row.x), "y": self.data(row.y), "M": row.M, "T": row.T, **tables}
@@ -129,22 +130,22 @@ class InterleavedLowering:
     def copy(self, source: Value, target: Value, loops: Loops) -> Iterator[Instruction]:
         """Copy words of sixteen streams; strides are in words of one stream."""
         sizes = (*loops.sizes, LANES)
-        strides = tuple((*(step * LANES for step in each), 1) for each in loops.strides)
+        strides = tuple((*(step * LANES for step in steps), 1) for steps in loops.strides)
         return self.copy_words(source, target, Loops(sizes, strides))
 
     def copy_words(self, source: Value, target: Value, loops: Loops) -> Iterator[Instruction]:
         """Copy words that are not interleaved."""
-        for (a, b), inner in loops.merge().longest_inside().inside(COPY_LOOPS):
+        for (a, b), inner in loops.merge().move_longest_inside().inner_loops(COPY_LOOPS):
             yield CopyRow(
-                src=further_on(source, a),
-                dst=further_on(target, b),
+                src=advance(source, a),
+                dst=advance(target, b),
                 size=WORD,
                 **number_fields("n", inner.sizes),
                 **number_fields("a", inner.strides[0]),
                 **number_fields("b", inner.strides[1]),
             )
 
-    def finish(self, finish: Finish) -> Finish:
+    def convert_finish(self, finish: Finish) -> Finish:
         """Return the interleaved form of the steps after a product."""
         steps = [self._step(step) for step in finish.steps]
         gates = [
@@ -169,16 +170,8 @@ class InterleavedLowering:
         )
 
 
-def dense(shape: Sequence[int]) -> tuple[int, ...]:
-    strides, step = [0] * len(shape), 1
-    for axis in reversed(range(len(shape))):
-        strides[axis] = step
-        step *= shape[axis]
-    return tuple(strides)
-
-
-def further_on(value: Value, words: int) -> Value:
-    """Return the same tensor, ``words`` words further on."""
+def advance(value: Value, words: int) -> Value:
+    """Return the same tensor, ``words`` words later in memory."""
     return Value(value.buffer, value.offset + words, value.shape, value.strides, value.dtype)
 
 

@@ -29,12 +29,12 @@ L = TypeVar("L", bound=Callable[..., list[Value]])
 
 LOWER: dict[type[Op], Lower] = {}
 """Class of ops -> its lowering; the files of ``pulse.program.lower`` fill it."""
-GROUP = "pulse.kernels"
-"""The entry points of plugins: importing them fills ``LOWER`` too."""
+ENTRY_POINT_GROUP = "pulse.kernels"
+"""The entry points of plugins whose import fills ``LOWER`` too."""
 
 
 def lowers(*kinds: type[Op]) -> Callable[[L], L]:
-    """Register a function as the lowering of some ops."""
+    """Register a function as the lowering of classes of ops."""
 
     def register(function: L) -> L:
         for kind in kinds:
@@ -58,7 +58,7 @@ class Lowering:
     values        outlet -> tensor
     pending       wires that are stored only if a reader needs them: outlet -> a function that stores the wire
     chained       the number of elementwise ops of a pending wire
-    places        memory of wires that is allocated before they are lowered: concatenations whose parts write into it
+    allocated     memory of wires that are not lowered yet: concatenations, into which their parts are written
     done          nodes that were lowered together with an earlier one
     """
 
@@ -79,7 +79,7 @@ class Lowering:
         self.values: dict[OutletId, Value] = {}
         self.pending: dict[OutletId, Callable[[], Value]] = {}
         self.chained: dict[OutletId, int] = {}
-        self.places: dict[OutletId, Value] = {}
+        self.allocated: dict[OutletId, Value] = {}
         self.done: set[int] = set()
         self._check_faults = check_faults
         self._wires: dict[Buffer, set[OutletId]] = {}
@@ -96,7 +96,7 @@ class Lowering:
             if self._check_faults is not None:
                 self._check_faults(self, node)
             if isinstance(node.op, Source):
-                results = [self.new(OutletId(node.id))]
+                results = [self.allocate_wire(OutletId(node.id))]
             else:
                 results = LOWER[type(node.op)](self, node, node.op)
             for slot, value in enumerate(results):
@@ -105,17 +105,18 @@ class Lowering:
                 if fact.value is not None:
                     let_pages_go(fact.value)
 
-    def inside(
-        self, body: PulsedGraph, places: Mapping[OutletId, Value], check_faults: FaultChecker | None
+    def lower_body(
+        self, body: PulsedGraph, inputs: Mapping[OutletId, Value], check_faults: FaultChecker | None
     ) -> list[Value]:
-        """Emit the nodes of a body whose inputs are at ``places``; return the tensors of its outputs.
+        """Emit the nodes of a body; return the tensors of its outputs.
 
+        inputs        input wire -> its tensor
         check_faults  checks each node for faults; None: no checks, here or in the bodies of the nodes
         """
         inner = Lowering(
             body, self.builder, form=self.form, check_faults=check_faults, unchecked=range(len(body.nodes))
         )
-        inner.values.update(places)
+        inner.values.update(inputs)
         inner.lower(body.order())
         return [inner.value(outlet) for outlet in body.outputs]
 
@@ -147,17 +148,17 @@ class Lowering:
         if outlet not in self.values:
             constant = self.fact(outlet).value
             assert constant is not None, f"{self.graph.label(outlet)} is not lowered yet"
-            self.values[outlet] = self.constant(constant)
+            self.values[outlet] = self.add_constant(constant)
         return self.values[outlet]
 
     def known_value(self, outlet: OutletId) -> Array | None:
         """Return the value of a constant wire; None if it is not constant."""
         return self.fact(outlet).value
 
-    def new(self, outlet: OutletId, order: Sequence[int] | None = None) -> Value:
-        """Allocate memory for a wire, its axes in an order (the stream outermost by default).
+    def allocate_wire(self, outlet: OutletId, order: Sequence[int] | None = None) -> Value:
+        """Allocate memory for a wire, with its axes in an order (the stream outermost by default).
 
-        If a delay reads the wire with its frames in that order, this is the delay's own memory, which saves a copy.
+        If a delay reads the wire in that order, return the memory of the delay, which saves a copy.
         """
         fact = self.fact(outlet)
         axes = self.stream_first(outlet) if order is None else list(order)
@@ -168,19 +169,19 @@ class Lowering:
                 and inlet.node not in self._memories
                 and _outermost(fact.sizes, axes, op.axis)
             ):
-                memory, history = self.memory(inlet.node, op, fact.sizes, axes, fact.dtype)
+                memory, history = self.delay_memory(inlet.node, op, fact.sizes, axes, fact.dtype)
                 return memory.part(op.axis, history, history + fact.sizes[op.axis])
-        return self.temporary(fact.sizes, fact.dtype, axes)
+        return self.allocate_temporary(fact.sizes, fact.dtype, axes)
 
     def stream_first(self, outlet: OutletId) -> list[int]:
-        """Return the axis order of a wire with the stream outermost."""
+        """Return the axis order of a wire with the stream axis outermost."""
         fact = self.fact(outlet)
         axes = list(range(fact.rank))
         if fact.stream is not None:
             axes.insert(0, axes.pop(fact.stream.axis))
         return axes
 
-    def memory(
+    def delay_memory(
         self, node_id: int, op: Delay, sizes: Sequence[int], order: Sequence[int], dtype: DType
     ) -> tuple[Value, int]:
         """Return the memory of a delay, history before the newest pulse, and the number of frames of history."""
@@ -188,14 +189,21 @@ class Lowering:
             history, pulse = op.delay + op.overlap, sizes[op.axis]
             shape = list(sizes)
             shape[op.axis] = history + pulse
-            begin = np.zeros(shape, dtype)
-            begin[(slice(None),) * op.axis + (slice(0, history),)] = op.initial
-            self._memories[node_id] = (self.allocate_state(begin, order), history)
+            initial = np.zeros(shape, dtype)
+            initial[(slice(None),) * op.axis + (slice(0, history),)] = op.initial
+            self._memories[node_id] = (self.allocate_state(initial, order), history)
         return self._memories[node_id]
 
     def is_read_later(self, outlet: OutletId) -> bool:
         """Whether a wire is read after the step: it is an output or kept."""
         return outlet in self.kept or self.graph.is_output(outlet)
+
+    def only_reader(self, outlet: OutletId) -> PulsedNode | None:
+        """Return the only node that reads a wire; None if several do, or it is read after the step."""
+        readers = self.graph.outlet(outlet).successors
+        if len(readers) != 1 or self.is_read_later(outlet):
+            return None
+        return self.graph.nodes[next(iter(readers)).node]
 
     # memory and registers
 
@@ -204,25 +212,27 @@ class Lowering:
         """The register that counts the pulses."""
         return self.builder.clock
 
-    def constant(self, array: Array, order: Sequence[int] | None = None) -> Value:
+    def add_constant(self, array: Array, order: Sequence[int] | None = None) -> Value:
         """Add a constant tensor to the weights, with its axes in an order."""
-        return self.builder.constant(array, order)
+        return self.builder.add_constant(array, order)
 
-    def table(self, offsets: Array | Sequence[int]) -> Value:
+    def add_table(self, offsets: Array | Sequence[int]) -> Value:
         """Add a table of element offsets to the weights."""
-        return self.builder.constant(np.asarray(offsets, np.int64))
+        return self.builder.add_constant(np.asarray(offsets, np.int64))
 
-    def temporary(self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None) -> Value:
+    def allocate_temporary(
+        self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None
+    ) -> Value:
         """Allocate a tensor in the arena, with its axes in an order."""
-        return self.builder.temporary(shape, dtype, order)
+        return self.builder.allocate_temporary(shape, dtype, order)
 
-    def allocate_state(self, begin: Array, order: Sequence[int]) -> Value:
+    def allocate_state(self, initial: Array, order: Sequence[int]) -> Value:
         """Allocate a tensor in the state, with its value before the first pulse."""
-        return self.builder.allocate_state(begin, order)
+        return self.builder.allocate_state(initial, order)
 
-    def end(self, length: TDim, before: int | None = None) -> Value:
-        """Return the register that holds a wire's length; see ``StepBuilder.end``."""
-        return self.builder.end(length, before)
+    def length_register(self, length: TDim, before: int | None = None) -> Value:
+        """Return the register that holds a wire's length; see ``StepBuilder.length_register``."""
+        return self.builder.length_register(length, before)
 
     # instructions
 
@@ -245,20 +255,20 @@ class Lowering:
 
     def order_axes(self, value: Value, order: Sequence[int]) -> Value:
         """Return the tensor contiguous in an axis order: itself or a copy."""
-        if value.dense(order):
+        if value.is_dense(order):
             return value
-        target = self.temporary(value.shape, value.dtype, order)
+        target = self.allocate_temporary(value.shape, value.dtype, order)
         self.copy(value, target)
         return target
 
-    def innermost(self, value: Value, axis: int) -> Value:
+    def make_innermost(self, value: Value, axis: int) -> Value:
         """Return the tensor with an axis contiguous: itself or a copy."""
         if value.strides[axis] == 1 or value.shape[axis] == 1:
             return value
         order = [other for other in value.order if other != axis]
         return self.order_axes(value, [*order, axis])
 
-    def floats(self, value: Value, what: str) -> Value:
+    def require_f32(self, value: Value, what: str) -> Value:
         """Return the value if it is f32. Raises CompileError."""
         if value.dtype != np.float32:
             raise CompileError(
@@ -270,7 +280,7 @@ class Lowering:
 
 def _require_lowerings(nodes: Sequence[PulsedNode]) -> None:
     if not all(map(_is_lowered, nodes)):
-        load_plugins(GROUP)
+        load_plugins(ENTRY_POINT_GROUP)
     missing = [f"{node.name} ({node.op.name})" for node in nodes if not _is_lowered(node)]
     if missing:
         raise CompileError(f"no kernel for {', '.join(missing)}; use {spell('backend', 'numpy')}")

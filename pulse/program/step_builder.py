@@ -19,8 +19,8 @@ class StepBuilder:
 
     Rows are in two lists: those of the step, and those that end it by shifting buffers by a pulse.
 
-    clock    the register that counts the pulses
-    counted  (node, op, check) -> counter of its faults
+    clock           the register that counts the pulses
+    fault_counters  (node, op, check) -> the counter of its faults
     """
 
     def __init__(self) -> None:
@@ -28,70 +28,72 @@ class StepBuilder:
         self.arena: list[Buffer] = []
         self.instructions: list[Emitted] = []
         self.endings: list[Emitted] = []
-        self.counted: dict[tuple[str, str, Check], Value] = {}
-        self._words: dict[str, Value] = {}
-        self._ends: dict[tuple[TDim, int], Value] = {}
+        self.fault_counters: dict[tuple[str, str, Check], Value] = {}
+        self._registers: dict[str, Value] = {}
+        self._length_registers: dict[tuple[TDim, int], Value] = {}
         clock = self.state.add(np.zeros(2, np.int64), shared=False)
         self.clock = Value(clock, 0, (2,), (1,), np.dtype(np.int64))
 
-    def constant(self, array: Array, order: Sequence[int] | None = None) -> Value:
-        """A tensor among the weights, with its axes in an order."""
+    def add_constant(self, array: Array, order: Sequence[int] | None = None) -> Value:
+        """Add a constant tensor to the weights, with its axes in an order."""
         axes = list(range(array.ndim)) if order is None else list(order)
         buffer = self.weights.add(array.transpose(axes), shared=True)
         return Value(buffer, 0, array.shape, dense_strides(array.shape, axes), array.dtype)
 
-    def temporary(self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None) -> Value:
+    def allocate_temporary(
+        self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None
+    ) -> Value:
         """Allocate a tensor in the arena, with its axes in an order."""
         axes = range(len(shape)) if order is None else order
         buffer = Buffer(Region.ARENA, prod(shape) * dtype.itemsize)
         self.arena.append(buffer)
         return Value(buffer, 0, tuple(shape), dense_strides(shape, axes), dtype)
 
-    def allocate_state(self, begin: Array, order: Sequence[int]) -> Value:
+    def allocate_state(self, initial: Array, order: Sequence[int]) -> Value:
         """Allocate a tensor in the state, with its value before the first pulse."""
-        buffer = self.state.add(begin.transpose(list(order)), shared=False)
-        return Value(buffer, 0, begin.shape, dense_strides(begin.shape, order), begin.dtype)
+        buffer = self.state.add(initial.transpose(list(order)), shared=False)
+        return Value(buffer, 0, initial.shape, dense_strides(initial.shape, order), initial.dtype)
 
-    def end(self, length: TDim, before: int | None = None) -> Value:
+    def length_register(self, length: TDim, before: int | None = None) -> Value:
         """Return the register of a wire's length; before the stream has ended, it holds the largest possible length.
 
         before  the value before the end, instead of the largest length
         """
         key = length, most_frames(length) if before is None else before
-        if key not in self._ends:
+        if key not in self._length_registers:
             buffer = self.state.add(np.array([key[1]], np.int64), shared=False)
-            self._ends[key] = Value(buffer, 0, (1,), (1,), np.dtype(np.int64))
-        return self._ends[key]
+            self._length_registers[key] = Value(buffer, 0, (1,), (1,), np.dtype(np.int64))
+        return self._length_registers[key]
 
     @property
-    def ends(self) -> list[tuple[TDim, Value]]:
-        """Every length that a row needs, and its register."""
-        return [(length, value) for (length, _), value in self._ends.items()]
+    def length_registers(self) -> list[tuple[TDim, Value]]:
+        """The lengths that rows need, and their registers."""
+        return [(length, value) for (length, _), value in self._length_registers.items()]
 
     @property
-    def last(self) -> Value:
+    def last_pulse(self) -> Value:
         """The register with the number of the last pulse; a huge number before the stream has ended."""
-        return self._word("last", FAR)
+        return self._register("last", FAR)
 
     @property
-    def total(self) -> Value:
+    def fault_total(self) -> Value:
         """The register that counts all faults."""
-        return self._word("faults", 0)
+        return self._register("faults", 0)
 
-    def word_of(self, name: str) -> Value | None:
+    def register_of(self, name: str) -> Value | None:
         """Return the register ``last`` or ``faults`` if some row uses it, else None."""
-        return self._words.get(name)
+        return self._registers.get(name)
 
-    def _word(self, name: str, begin: int) -> Value:
-        if name not in self._words:
-            self._words[name] = self.allocate_state(np.array([begin], np.int64), [0])
-        return self._words[name]
+    def _register(self, name: str, initial: int) -> Value:
+        if name not in self._registers:
+            self._registers[name] = self.allocate_state(np.array([initial], np.int64), [0])
+        return self._registers[name]
 
-    def counter(self, node: str, op: str, check: Check) -> Value:
+    def fault_counter(self, node: str, op: str, check: Check) -> Value:
         """Return the counter of a node's faults."""
-        if (node, op, check) not in self.counted:
-            self.counted[node, op, check] = self.allocate_state(np.zeros(1, np.int64), [0])
-        return self.counted[node, op, check]
+        if (node, op, check) not in self.fault_counters:
+            self.fault_counters[node, op, check] = self.allocate_state(np.zeros(1, np.int64), [0])
+        return self.fault_counters[node, op, check]
 
     def append(self, row: Emitted) -> None:
         """Add a row to the step; its operands stay alive until then."""

@@ -9,7 +9,7 @@ from pulse.errors import PulsifyError
 from pulse.facts import Array, DType, StreamFact
 from pulse.ops.clock import frames_at
 from pulse.ops.op import Ends
-from pulse.ops.time_ends import FillEnds, shown_frame
+from pulse.ops.time_ends import FillEnds, padding_frame
 from pulse.pulsify.lengths import lag
 from pulse.pulsify.wiring import Mirrored, StreamWire, Wiring, require_size
 
@@ -122,4 +122,4 @@ def look_back(name: str, ends: Ends) -> int:
 
 def mirrored_frame(ends: Ends, frame: int) -> int:
     """The frame of the stream that fills a frame before the first."""
-    return shown_frame(frame, 1, ends.mode)
+    return padding_frame(frame, 1, ends.mode)

@@ -8,7 +8,7 @@ from pulse.facts import TypedFact
 from pulse.onnx.write.registry import WRITERS
 from pulse.ops.op import Op
 from pulse.program.backends.implementations import Implementation, register
-from pulse.program.compiler import FURTHER
+from pulse.program.compiler import OTHER_BACKENDS
 from pulse.program.program import Program
 from pulse.pulsify.network import PulsedNetwork
 
@@ -36,4 +36,4 @@ def compile_for_runtime(model: PulsedNetwork, weights: str) -> Program:
 
 
 register(Implementation(NAME, "session", (Op,), refuses=_without_writer))
-FURTHER[NAME] = compile_for_runtime
+OTHER_BACKENDS[NAME] = compile_for_runtime

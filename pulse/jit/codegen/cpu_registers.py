@@ -17,7 +17,7 @@ ARM_FLUSH = 1 << 24  # FPCR: the same with one bit
 
 def _architecture(builder) -> str:
     here = processor()
-    name = (here.triple if here.carried else str(builder.module.triple)).split("-")[0]
+    name = (here.triple if here.is_packaged else str(builder.module.triple)).split("-")[0]
     return {"x86_64": "x86", "i386": "x86", "i686": "x86", "arm64": "aarch64"}.get(name, name)
 
 

@@ -28,7 +28,7 @@ ELEMENTS = {
 def layout_text(declared: type[Fields]) -> str:
     """Describe all fields, including those of groups."""
     return " ".join(
-        f"{each.name}:{each.kind}:{each.spec.element}@{each.at}{each.behind or ''}"
+        f"{each.name}:{each.kind}:{each.spec.element}@{each.word}{each.groups_before or ''}"
         + (f"({layout_text(each.group)})" if each.group else "")
         for each in fields_of(declared).values()
     )
@@ -102,9 +102,9 @@ def _field(context, builder, row, value, name):
     words, bases = _parts_of(builder, value)
     fields = fields_of(row.group)
     each, kind = fields[name], row.type_of(fields[name])
-    place = INT64(each.at)
-    for count, size in each.behind:
-        groups = word(builder, words, INT64(fields[count].at))
+    place = INT64(each.word)
+    for count, size in each.groups_before:
+        groups = word(builder, words, INT64(fields[count].word))
         place = builder.add(place, builder.mul(groups, INT64(size)))
     if each.kind in ("group", "groups"):
         return _row(context, builder, kind, builder.gep(words, [place], inbounds=True), bases)

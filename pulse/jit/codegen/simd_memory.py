@@ -133,14 +133,14 @@ def chunks(builder, p, i, step, n, width: int):
 
 
 def spread(builder, p, i, width: int):
-    """``width`` elements, each repeated until all lanes are full."""
+    """Return ``width`` elements, each repeated until all lanes are full."""
     few = builder.load(vector_pointer(builder, p, i, ir.VectorType(FLOAT32, width)), align=4)
     return builder.shuffle_vector(few, few, constant(INTS_LL, [i * width // LANES for i in range(LANES)]))
 
 
 @lowers(simd.vrepeat_twos, FLOATS, FLOAT_POINTER, types.int64)
 def _repeat_twos(builder, p, i):
-    """Two elements in turns: one load that repeats 64 bits."""
+    """Return two elements in turns: one load that repeats 64 bits."""
     few = builder.load(vector_pointer(builder, p, i, ir.VectorType(FLOAT32, 2)), align=4)
     return builder.shuffle_vector(few, few, constant(INTS_LL, [i % 2 for i in range(LANES)]))
 

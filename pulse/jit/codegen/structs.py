@@ -54,7 +54,7 @@ class _Fields(AttributeTemplate):
 
 def place_of(builder, struct: StructType, value, name: str):
     """Return the address of a field."""
-    return builder.gep(value, [INT64(fields_of(struct.kind)[name].at)], inbounds=True)
+    return builder.gep(value, [INT64(fields_of(struct.kind)[name].word)], inbounds=True)
 
 
 @lower_getattr_generic(StructType)

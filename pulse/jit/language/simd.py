@@ -78,7 +78,7 @@ def _ints(value: Vector) -> NDArray[np.int32]:
 
 
 def vload(p: Pointer, i: int) -> Vector:
-    """The 16 elements from ``p[i]`` as float32, whether they are f32, f16, bf16 or int8; any alignment."""
+    """Return the 16 elements from ``p[i]`` as float32, whether they are f32, f16, bf16 or int8; any alignment."""
     elements = p.elements[p.span(i, LANES)]
     if elements.dtype == np.uint16:
         return Vector((elements.astype(np.uint32) << 16).view(np.float32))
@@ -86,7 +86,7 @@ def vload(p: Pointer, i: int) -> Vector:
 
 
 def vload_first(p: Pointer, i: int) -> Vector:
-    """The first 16 of 32 packed elements from ``p[i]``; bf16 elements are ``in_pairs``."""
+    """Return the first 16 of 32 packed elements from ``p[i]``; bf16 elements are ``in_pairs``."""
     elements = p.elements[p.span(i, 2 * LANES)]
     if elements.dtype == np.uint16:
         return Vector((elements[::2].astype(np.uint32) << 16).view(np.float32))
@@ -94,7 +94,7 @@ def vload_first(p: Pointer, i: int) -> Vector:
 
 
 def vload_second(p: Pointer, i: int) -> Vector:
-    """The other 16 of the elements of ``vload_first``."""
+    """Return the other 16 of the elements of ``vload_first``."""
     elements = p.elements[p.span(i, 2 * LANES)]
     if elements.dtype == np.uint16:
         return Vector((elements[1::2].astype(np.uint32) << 16).view(np.float32))
@@ -119,7 +119,7 @@ def vstore(p: Pointer, i: int, v: Vector) -> None:
 
 
 def vload_part(p: Pointer, i: int, n: int) -> Vector:
-    """The first n elements from ``p[i]``, then zeros; touches no memory after them. All for n >= 16."""
+    """Return the first n elements from ``p[i]``, then zeros; touches no memory after them. All for n >= 16."""
     n = min(n, LANES)
     v = np.zeros(LANES, np.float32)
     v[:n] = p.elements[p.span(i, n)]
@@ -143,7 +143,7 @@ def vload_fours(p: Pointer, i: int, step: int, n: int) -> Vector:
 
 
 def vload_eights(p: Pointer, i: int, step: int, n: int) -> Vector:
-    """Two groups of 8 float32 elements, ``step`` apart, from ``p[i]``; after n groups, the last is repeated."""
+    """Return two groups of 8 float32 elements, ``step`` apart, from ``p[i]``; after n groups, the last is repeated."""
     return _chunks(p, i, step, n, 8)
 
 
@@ -170,12 +170,12 @@ def _store_chunks(p: Pointer, i: int, j: int, n: int, v: Vector, mask: int, widt
 
 
 def vspread_twos(p: Pointer, i: int) -> Vector:
-    """Each of 2 float32 elements from ``p[i]`` eight times."""
+    """Return each of 2 float32 elements from ``p[i]`` eight times."""
     return Vector(np.repeat(p.elements[p.span(i, 2)], LANES // 2))
 
 
 def vspread_fours(p: Pointer, i: int) -> Vector:
-    """Each of 4 float32 elements from ``p[i]`` four times."""
+    """Return each of 4 float32 elements from ``p[i]`` four times."""
     return Vector(np.repeat(p.elements[p.span(i, 4)], LANES // 4))
 
 
@@ -184,17 +184,17 @@ def _rotate(v: Value, width: int, by: int = 1) -> Vector:
 
 
 def vturn_by_two(v: Value) -> Vector:
-    """All lanes turned by two: lanes 2, 3 … 15, 0, 1."""
+    """Return all lanes turned by two: lanes 2, 3 … 15, 0, 1."""
     return _rotate(v, LANES, 2)
 
 
 def vturn_by_four(v: Value) -> Vector:
-    """All lanes turned by four: lanes 4, 5 … 15, 0 … 3."""
+    """Return all lanes turned by four: lanes 4, 5 … 15, 0 … 3."""
     return _rotate(v, LANES, 4)
 
 
 def vturn_by_eight(v: Value) -> Vector:
-    """The halves exchanged: lanes 8, 9 … 15, 0 … 7."""
+    """Return the halves exchanged: lanes 8, 9 … 15, 0 … 7."""
     return _rotate(v, LANES, 8)
 
 
@@ -209,28 +209,28 @@ def vturn_eights(v: Value) -> Vector:
 
 
 def vadd_pairs(a: Value, b: Value) -> Vector:
-    """Sums of neighbouring lanes: a0 + a1, a2 + a3 … a14 + a15, then b0 + b1 … b14 + b15."""
+    """Return sums of neighbouring lanes: a0 + a1, a2 + a3 … a14 + a15, then b0 + b1 … b14 + b15."""
     pairs = np.concatenate([_lanes(a), _lanes(b)])
     return Vector(pairs[::2] + pairs[1::2])
 
 
 def vevens(a: Value, b: Value) -> Vector:
-    """Every second lane: a0, a2 … a14, then b0, b2 … b14."""
+    """Return every second lane: a0, a2 … a14, then b0, b2 … b14."""
     return Vector(np.concatenate([_lanes(a), _lanes(b)])[::2])
 
 
 def vmix_first(a: Value, b: Value) -> Vector:
-    """The first eight lanes of both in turns: a0, b0, a1, b1 … a7, b7."""
+    """Return the first eight lanes of both in turns: a0, b0, a1, b1 … a7, b7."""
     return Vector(np.stack([_lanes(a), _lanes(b)], 1).ravel()[:LANES])
 
 
 def vmix_second(a: Value, b: Value) -> Vector:
-    """The other eight lanes of both in turns: a8, b8 … a15, b15."""
+    """Return the other eight lanes of both in turns: a8, b8 … a15, b15."""
     return Vector(np.stack([_lanes(a), _lanes(b)], 1).ravel()[LANES:])
 
 
 def vsplat(x: float) -> Vector:
-    """``x`` in every lane."""
+    """Return ``x`` in every lane."""
     return Vector(_lanes(x))
 
 
@@ -245,35 +245,35 @@ def vindex() -> Vector:
 
 
 def vfma(a: Value, b: Value, c: Value) -> Vector:
-    """``a * b + c``, rounded once."""
+    """Return ``a * b + c``, rounded once."""
     wide = _lanes(a).astype(np.float64) * _lanes(b) + _lanes(c)
     return Vector(wide.astype(np.float32))
 
 
 def vfma_half(a: Value, b: Value, c: Value) -> Vector:
-    """``vfma`` of the first eight lanes, in half a register; the others hold anything."""
+    """Return ``vfma`` of the first eight lanes, in half a register; the others hold anything."""
     half = vfma(a, b, c)
     half.values[LANES // 2 :] = np.nan
     return half
 
 
 def vmin(a: Value, b: Value) -> Vector:
-    """The smaller; NaN if either is NaN. A constant belongs second: it then costs one instruction."""
+    """Return the smaller; NaN if either is NaN. A constant belongs second: it then costs one instruction."""
     return Vector(np.minimum(_lanes(a), _lanes(b)))
 
 
 def vmax(a: Value, b: Value) -> Vector:
-    """The larger; NaN if either is NaN. A constant belongs second: it then costs one instruction."""
+    """Return the larger; NaN if either is NaN. A constant belongs second: it then costs one instruction."""
     return Vector(np.maximum(_lanes(a), _lanes(b)))
 
 
 def vabs(v: Value) -> Vector:
-    """The magnitude."""
+    """Return the magnitude."""
     return Vector(np.abs(_lanes(v)))
 
 
 def vsqrt(v: Value) -> Vector:
-    """The square root, correctly rounded."""
+    """Return the square root, correctly rounded."""
     return Vector(np.sqrt(_lanes(v)))
 
 
@@ -323,12 +323,12 @@ def vne(a: Value, b: Value) -> Vector:
 
 
 def vselect(mask: Vector, a: Value, b: Value) -> Vector:
-    """``a`` where the mask is true, else b."""
+    """Return ``a`` where the mask is true, else b."""
     return Vector(np.where(mask.values, _lanes(a), _lanes(b)))
 
 
 def vsum(v: Vector) -> np.float32:
-    """The sum of the lanes, added in pairs."""
+    """Return the sum of the lanes, added in pairs."""
     parts = _lanes(v)
     while len(parts) > 1:
         parts = parts[: len(parts) // 2] + parts[len(parts) // 2 :]
@@ -336,12 +336,12 @@ def vsum(v: Vector) -> np.float32:
 
 
 def vmin_across(v: Vector) -> np.float32:
-    """The smallest lane; NaN if one is NaN."""
+    """Return the smallest lane; NaN if one is NaN."""
     return _lanes(v).min()
 
 
 def vmax_across(v: Vector) -> np.float32:
-    """The largest lane; NaN if one is NaN."""
+    """Return the largest lane; NaN if one is NaN."""
     return _lanes(v).max()
 
 
@@ -356,7 +356,7 @@ def vtofloat(v: Vector) -> Vector:
 
 
 def vbits(v: Value) -> Vector:
-    """The bits of float lanes as int lanes."""
+    """Return the bits of float lanes as int lanes."""
     return Vector(_lanes(v).view(np.int32))
 
 
@@ -375,7 +375,7 @@ BIASED = 12583039.0
 
 
 def vproduct_biased(a: Value, b: Value) -> Vector:
-    """``a * b`` rounded to a whole number n, as ``BIASED + n``; any value if n is beyond 2**21, infinite or NaN.
+    """Return ``a * b`` rounded to a whole number n, as ``BIASED + n``; any value if n is beyond 2**21, infinite or NaN.
 
     b must not be 1: LLVM would then reorder the sum and leave out the rounding.
     """
@@ -393,10 +393,10 @@ def vexp2i(v: Value) -> Vector:
 
 
 def vexponent(v: Value) -> Vector:
-    """The exponent e of v = m * 2**e with 1 <= m < 2, for normal v; ignores the sign."""
+    """Return the exponent e of v = m * 2**e with 1 <= m < 2, for normal v; ignores the sign."""
     return vtofloat(((vbits(v) >> 23) & 255) - 127)
 
 
 def vmantissa(v: Value) -> Vector:
-    """The mantissa m of v = m * 2**e with 1 <= m < 2, for normal v; without the sign."""
+    """Return the mantissa m of v = m * 2**e with 1 <= m < 2, for normal v; without the sign."""
     return vfrombits((vbits(v) & 0x7FFFFF) | 0x3F800000)

@@ -81,7 +81,7 @@ class Struct(Fields):
 
     def address_of(self, name: str) -> int:
         """Return the address of a field. Raises KeyError if no field has that name."""
-        return self.address + WORD * fields_of(type(self))[name].at
+        return self.address + WORD * fields_of(type(self))[name].word
 
     def __getitem__(self, i: int) -> Self:
         return type(self)(self.words[i * words_of(type(self)) :])
@@ -91,9 +91,9 @@ class Struct(Fields):
         if each is None or each.kind not in ("number", "real"):
             raise AttributeError(f"{type(self).__name__} has no number {name!r}")
         if each.kind == "real":
-            self._reals[each.at] = value
+            self._reals[each.word] = value
         else:
-            self._numbers[each.at] = value
+            self._numbers[each.word] = value
 
 
 S = TypeVar("S", bound=Struct)
@@ -101,15 +101,15 @@ S = TypeVar("S", bound=Struct)
 
 def _getter(each: Field) -> Callable[[Any], Any]:
     """Return a function that reads a field of a struct."""
-    at, group = each.at, each.group
+    word, group = each.word, each.group
     if each.kind == "number":
-        return lambda struct: struct._numbers[at]
+        return lambda struct: struct._numbers[word]
     if each.kind == "real":
-        return lambda struct: struct._reals[at]
+        return lambda struct: struct._reals[word]
     if group is not None:
-        return lambda struct: group(struct.words[at : at + words_of(group)])
-    end = None if not each.spec.count else at + int(each.spec.count[0])
-    return lambda struct: struct.words[at:end]
+        return lambda struct: group(struct.words[word : word + words_of(group)])
+    end = None if not each.spec.count else word + int(each.spec.count[0])
+    return lambda struct: struct.words[word:end]
 
 
 def bytes_of(kind: type[Struct]) -> int:

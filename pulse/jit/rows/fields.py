@@ -43,7 +43,7 @@ def starts_line() -> Any:
 
 
 class Fields:
-    """A class whose annotations are fields."""
+    """The base of classes whose annotations are fields."""
 
     START: ClassVar[int] = 0
     """The first word."""
@@ -51,16 +51,17 @@ class Fields:
 
 @record
 class Field:
-    """A field; ``at`` is its first word.
+    """A field of a declaration.
 
-    behind  the fields with the numbers of groups before it, and the words of each group
-    group   for groups, the declaration of a group
+    word           its first word, without the groups before it
+    groups_before  for each field of groups before it: the field with their number, and the words of a group
+    group          for a group or groups: the declaration of a group
     """
 
     name: str
     spec: Spec
-    at: int
-    behind: tuple[tuple[str, int], ...] = ()
+    word: int
+    groups_before: tuple[tuple[str, int], ...] = ()
     group: Any = None
 
     @cached_property
@@ -97,7 +98,7 @@ def _spec(kind: Any, spec: "Spec | None") -> Spec:
     return Spec("group") if issubclass(kind, Fields) else Spec("number")
 
 
-def _up_to_line(words: int) -> int:
+def _round_up_to_line(words: int) -> int:
     return -(-words // LINE) * LINE
 
 
@@ -107,22 +108,22 @@ def layout_of(declared: type[Fields]) -> Layout:
     known_fields: dict[str, Field] = {}
     declared_fields = fields(declared)  # type: ignore[arg-type]
     kinds = annotations_of(declared, {declaration.name: declaration.type for declaration in declared_fields})
-    at, behind, has_lines = declared.START, (), False
+    word, groups_before, has_lines = declared.START, (), False
     for declaration in declared_fields:
         name, kind = declaration.name, kinds[declaration.name]
         spec = _spec(kind, declaration.metadata.get("spec"))
-        inside: Any = get_args(kind)[0] if spec.kind == "groups" else kind if spec.kind == "group" else None
-        if declaration.metadata.get("line") or (spec.kind == "group" and layout_of(inside).has_lines):
-            at, has_lines = _up_to_line(at), True
-        known_fields[name] = Field(name, spec, at, behind, inside)
+        group: Any = get_args(kind)[0] if spec.kind == "groups" else kind if spec.kind == "group" else None
+        if declaration.metadata.get("line") or (spec.kind == "group" and layout_of(group).has_lines):
+            word, has_lines = _round_up_to_line(word), True
+        known_fields[name] = Field(name, spec, word, groups_before, group)
         if spec.kind == "groups":
-            behind = (*behind, (str(spec.count[0]), words_of(inside)))
+            groups_before = (*groups_before, (str(spec.count[0]), words_of(group)))
         elif spec.kind == "numbers":
-            at += sum(count for count in spec.count if isinstance(count, int))
+            word += sum(count for count in spec.count if isinstance(count, int))
         else:
-            at += 1 if inside is None else words_of(inside)
-    words = at - declared.START
-    return Layout(known_fields, _up_to_line(words) if has_lines else words, has_lines)
+            word += 1 if group is None else words_of(group)
+    words = word - declared.START
+    return Layout(known_fields, _round_up_to_line(words) if has_lines else words, has_lines)
 
 
 @cache
@@ -132,5 +133,5 @@ def fields_of(declared: type[Fields]) -> dict[str, Field]:
 
 
 def words_of(declared: type[Fields]) -> int:
-    """Return how many words the fields take; see ``Layout``."""
+    """Return the number of words of the fields; see ``Layout``."""
     return layout_of(declared).words

@@ -13,12 +13,12 @@ A declaration is a class; its docstring says what the instruction does::
         def multiply_adds(self) -> int:
             return self.n
 
-The lowering makes an instance with keywords, with tensors as operands: ``cx.emit(Axpy(y=y, x=x, n=8, a=0.5))``. A
+The lowering makes an instance with keywords, with tensors as operands: ``lowering.emit(Axpy(y=y, x=x, n=8, a=0.5))``. A
 kernel gets a row, in which the operands are typed pointers: ``row.y[i] = …``. In compiled code, a field is a load from
 an offset that the compiler knows; ``codegen.row`` gives numba the same fields.
 
 In a row, a number or a real is one int64, an operand is ``region << 48 | byte offset``. A group of fields is stored
-inside of its row.
+inside its row.
 """
 
 import operator
@@ -87,7 +87,7 @@ class Operand:
 
 
 class OptionalOperand:
-    """A tensor in memory that may be missing if the kernel does not access it."""
+    """The type of an operand that may be missing if the kernel does not access it."""
 
     def __get__(self, instance: object, owner: Any) -> Pointer: ...
 
@@ -95,7 +95,7 @@ class OptionalOperand:
 
 
 class ScalesOperand:
-    """The scales of weights, which only int8 weights have."""
+    """The type of the scales of weights, which only int8 weights have."""
 
     def __get__(self, instance: object, owner: Any) -> Pointer | None: ...
 
@@ -127,15 +127,15 @@ def weight_scales() -> Any:
     return field(metadata={"spec": Spec("scales", "f32")})
 
 
-def many(count: str) -> Any:
-    """Declare groups; ``count`` is an earlier field with their number."""
+def repeated_group(count: str) -> Any:
+    """Declare a group that is repeated; ``count`` is an earlier field with the number of groups."""
     return field(metadata={"spec": Spec("groups", count=(count,))})
 
 
 @dataclass_transform(
     kw_only_default=True,
     frozen_default=True,
-    field_specifiers=(reads, writes, updates, packed_weights, weight_scales, many),
+    field_specifiers=(reads, writes, updates, packed_weights, weight_scales, repeated_group),
 )
 class RowFields(Fields):
     """Consecutive fields of a row."""
@@ -239,8 +239,8 @@ class RowFields(Fields):
             if each is None or "source" not in self.__dict__:
                 raise AttributeError(name)
             words, at, bases, form = self.__dict__["source"]
-            place = at + each.at + sum(getattr(self, count) * size for count, size in each.behind)
-            value = self.__dict__[name] = self._value(each, words, place, bases, form)
+            word = at + each.word + sum(getattr(self, count) * size for count, size in each.groups_before)
+            value = self.__dict__[name] = self._value(each, words, word, bases, form)
             return value
 
     def _value(self, each: Field, words: Row, at: int, bases: Bases, form: Form) -> Any:
@@ -326,7 +326,7 @@ class Instruction(RowFields):
 
 @cache
 def _fields_with_operands(group: type[RowFields]) -> tuple[Field, ...]:
-    """Return the fields that are operands or groups, which may have some."""
+    """Return the fields that are operands or groups, which may contain operands."""
     return tuple(each for each in fields_of(group).values() if each.kind not in ("number", "real"))
 
 
@@ -336,11 +336,12 @@ def number_fields(name: str, values: Sequence[int]) -> dict[str, Any]:
 
 
 def lanes_on(row: P, words: int) -> P:
-    """Return the same row over memories whose bases are this many words further on."""
+    """Return the same row over memories whose bases are this repeated_group words further on."""
     start, at, bases, form = row.__dict__["source"]
     return row.from_words(start, at, bases + words, form)
 
 
 def word_of_bases(row: RowFields, i: int) -> int:
+    """Return word i of the bases."""
     bases: Any = row.__dict__["source"][2]
     return bases[i]

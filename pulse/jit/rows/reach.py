@@ -1,4 +1,4 @@
-"""Check that the rows of an untrusted table stay inside of their memories.
+"""Check that the rows of an untrusted table stay inside their memories.
 
 An operand with a declared number of elements reaches that far. For others, ``Instruction.reaches`` computes the span
 from the numbers of the row::
@@ -53,7 +53,7 @@ class TableCheck:
         self._loops = 0
         self._reaches: list[tuple[Located, Span]] = []
 
-    def row(self, declared: type[Instruction], form: Form, words: Sequence[int]) -> CheckedRow:
+    def check_row(self, declared: type[Instruction], form: Form, words: Sequence[int]) -> CheckedRow:
         """Check a row: a list of words. Raises UnsafeRowError, IndexError."""
         self._reaches = []
         pointers: list[tuple[Field, Located]] = []
@@ -70,7 +70,7 @@ class TableCheck:
                 if id(pointer) in written:
                     self._note_written(pointer, span)
         for each, pointer in pointers:
-            if not pointer.covered:
+            if not pointer.is_checked:
                 raise UnsafeRowError(
                     f"it does not declare how far it reaches into {each.name}; see RowFields.reaches"
                 )
@@ -79,19 +79,19 @@ class TableCheck:
             raise UnsafeRowError("the rows take too long")
         return CheckedRow(row, self._reaches)
 
-    def writes(self, region: int, first: int, stop: int) -> None:
-        """Record that bytes of a memory are written from outside of the rows. Raises UnsafeRowError."""
+    def note_bytes_written(self, region: int, first: int, stop: int) -> None:
+        """Record that bytes of a memory are written from outside the rows. Raises UnsafeRowError."""
         if region == WEIGHTS:
             raise UnsafeRowError("the weights would be written")
         if not 0 <= first <= stop <= self._sizes[region]:
-            raise UnsafeRowError("bytes outside of the memory")
+            raise UnsafeRowError("bytes outside the memory")
         if region == STATE:
             self._written.append((first, stop))
 
-    def time(self, byte: int) -> None:
+    def note_time_word(self, byte: int) -> None:
         """Record that a word of the state holds a time. Raises UnsafeRowError."""
         if byte % 8 or not 0 <= byte <= self._state_bytes - 8:
-            raise UnsafeRowError("a word of time outside of the state")
+            raise UnsafeRowError("a word of time outside the state")
         self._times.add(byte)
 
     def finish(self) -> None:
@@ -112,53 +112,53 @@ class TableCheck:
         """Decode a group of a row from its first word on."""
         row = object.__new__(group)
         values = row.__dict__
-        skipped, count_before = at - group.START, len(operands)
+        start, count_before = at - group.START, len(operands)
         for each in fields_of(group).values():
-            place = skipped + each.at
-            for count, size in each.behind:
-                place += values[count] * size
+            word = start + each.word
+            for count, size in each.groups_before:
+                word += values[count] * size
             kind, name = each.kind, each.name
             if kind == "number":
-                values[name] = number = words[place]
+                values[name] = number = words[word]
                 if not -MAX_NUMBER <= number <= MAX_NUMBER and name not in group.DATA:
                     raise UnsafeRowError(f"{name} is {number}")
             elif kind == "real":
-                values[name] = real_at(words, place)
+                values[name] = real_at(words, word)
             elif each.group is not None:
-                values[name] = self._parts(each, values, place, words, form, operands)
+                values[name] = self._decode_groups(each, values, word, words, form, operands)
             elif kind == "scales" and form != "int8":
                 values[name] = None
             else:
-                values[name] = pointer = self._pointer(each, words[place], form)
+                values[name] = pointer = self._decode_pointer(each, words[word], form)
                 operands.append((each, pointer))
         for each, pointer in operands[count_before:]:
-            if each.spec.count and not pointer.covered:
+            if each.spec.count and not pointer.is_checked:
                 self._require_counted(each, pointer, row)
         return row
 
-    def _parts(
+    def _decode_groups(
         self,
         each: Field,
         values: dict[str, Any],
-        place: int,
+        word: int,
         words: Sequence[int],
         form: Form,
         operands: list[tuple[Field, Located]],
     ) -> Any:
         assert each.group is not None
         if each.kind == "group":
-            return self._decode(each.group, place, words, form, operands)
+            return self._decode(each.group, word, words, form, operands)
         count, size = values[str(each.spec.count[0])], words_of(each.group)
         if not 0 <= count * size <= len(words):
             raise UnsafeRowError(f"{count} of {each.name}")
-        return [self._decode(each.group, place + size * i, words, form, operands) for i in range(count)]
+        return [self._decode(each.group, word + size * i, words, form, operands) for i in range(count)]
 
-    def _pointer(self, each: Field, word: int, form: Form) -> Located:
+    def _decode_pointer(self, each: Field, word: int, form: Form) -> Located:
         element = FORMS[form] if each.kind == "weights" else each.spec.element or "u8"
         region, byte = word >> REGION_SHIFT, word & ((1 << REGION_SHIFT) - 1)
         if not 0 <= region < len(self._memories):
             raise UnsafeRowError(f"{each.name}: no memory {region}")
-        elements = self._as(region, element)
+        elements = self._elements_of(region, element)
         size = elements.itemsize
         if byte % size:
             raise UnsafeRowError(f"{each.name}: byte {byte} is not aligned to {size}")
@@ -166,7 +166,7 @@ class TableCheck:
             raise UnsafeRowError(f"{each.name}: the weights would be written")
         return Located(elements, byte // size, region)
 
-    def _as(self, region: int, element: str) -> NDArray[Any]:
+    def _elements_of(self, region: int, element: str) -> NDArray[Any]:
         key = region, element
         if key not in self._typed:
             memory, dtype = self._memories[region], np.dtype(DTYPES[element])  # type: ignore[index]
@@ -206,7 +206,7 @@ class TableCheck:
 
     def _require_inside(self, pointer: Pointer, span: Span) -> None:
         assert isinstance(pointer, Located)
-        pointer.covered = True
+        pointer.is_checked = True
         self._reaches.append((pointer, span))
         first, last = pointer.start + span.low, pointer.start + span.last
         if not span.empty and not (first >= 0 and last < len(pointer.elements)):
@@ -222,11 +222,11 @@ class TableCheck:
 
 def _words_in(row: RowFields) -> int:
     """Return the number of words of a decoded row."""
-    alone, holding = _own_words(type(row))
+    count, holding = _own_words(type(row))
     for each in holding:
         value = row.__dict__[each.name]
-        alone += _words_in(value) if each.kind == "group" else sum(map(_words_in, value))
-    return alone
+        count += _words_in(value) if each.kind == "group" else sum(map(_words_in, value))
+    return count
 
 
 @cache

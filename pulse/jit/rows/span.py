@@ -15,7 +15,7 @@ SIZES = (1, 2, 4, 8)
 class Span:
     """Elements relative to a pointer: from ``low`` to ``last``, none if ``empty``.
 
-    loops   how many accesses a kernel makes
+    loops   the number of accesses that a kernel makes
     """
 
     __slots__ = ("empty", "last", "loops", "low")
@@ -38,21 +38,25 @@ NOTHING = Span(0, 0, 1, True)
 
 
 class UnsafeRowError(ValueError):
-    """Raised if a row reaches outside of its memories, or may do so."""
+    """Raised if a row reaches outside its memories, or may do so."""
 
 
 class Located(Pointer):
-    """A pointer of a row that is checked; ``region`` is the memory that it points to."""
+    """A pointer of a row that is checked.
 
-    __slots__ = ("covered", "region")
+    region      the memory that it points to
+    is_checked  whether the row has declared how far it reaches, or moved it
+    """
+
+    __slots__ = ("is_checked", "region")
 
     def __init__(self, elements: NDArray[Any], start: int, region: int) -> None:
         super().__init__(elements, start)
         self.region = region
-        self.covered = False
+        self.is_checked = False
 
     def __add__(self, count: int) -> "Located":
-        self.covered = True
+        self.is_checked = True
         return Located(self.elements, self.start + count, self.region)
 
 
@@ -62,8 +66,8 @@ def run(count: int, step: int = 1) -> Span:
         if count < 0:
             raise UnsafeRowError(f"a count of {count}")
         return NOTHING
-    far = (count - 1) * step
-    return Span(0, far, count) if far >= 0 else Span(far, 0, count)
+    last = (count - 1) * step
+    return Span(0, last, count) if last >= 0 else Span(last, 0, count)
 
 
 def table(pointer: Pointer, count: int) -> Span:
@@ -71,7 +75,7 @@ def table(pointer: Pointer, count: int) -> Span:
     assert isinstance(pointer, Located)
     if count < 0 or pointer.region != WEIGHTS:
         raise UnsafeRowError("a table of offsets that rows may change")
-    pointer.covered = True
+    pointer.is_checked = True
     if count == 0:
         return NOTHING
     if pointer.start < 0 or pointer.start + count > len(pointer.elements):

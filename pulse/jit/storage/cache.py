@@ -84,7 +84,7 @@ def is_shared() -> bool:
     return os.environ.get("PULSE_CACHE_SHARED", "") not in ("", "0")
 
 
-def distrust(status: os.stat_result) -> str | None:
+def distrust_reason(status: os.stat_result) -> str | None:
     """Return why a file or folder that others can change is not read; None if they cannot."""
     if os.name != "posix" or is_shared():
         return None
@@ -95,7 +95,7 @@ def distrust(status: os.stat_result) -> str | None:
     return None
 
 
-def cannot_keep(folder: Path) -> str | None:
+def storage_problem(folder: Path) -> str | None:
     """Return why no further kernel can be stored in the folder, or None; tries a temporary file of ``PROBE_BYTES``."""
     try:
         make_folder(folder)
@@ -138,7 +138,7 @@ def _reason_unusable(folder: Path) -> str | None:
     """Return why a folder cannot be used and what to do, or None; a missing folder is made."""
     try:
         make_folder(folder)
-        reason = distrust(folder.lstat()) or distrust(folder.stat())
+        reason = distrust_reason(folder.lstat()) or distrust_reason(folder.stat())
     except OSError as error:
         return f"{folder}: {error.strerror or error}; set PULSE_CACHE to a folder that can be written"
     if reason is None:

@@ -23,15 +23,17 @@ def _update(digest: Any, *parts: object) -> None:
 
 
 @functools.cache
-def links(name: str) -> frozenset[str]:
+def linked_modules(name: str) -> frozenset[str]:
     """Return the modules of pulse, and of the module's own package, that its globals come from."""
     packages = ("pulse.", f"{name.partition('.')[0]}.")
     values = vars(sys.modules[name]).values()
-    homes = {value.__name__ if isinstance(value, types.ModuleType) else _home(value) for value in values}
-    return frozenset(home for home in homes if home.startswith(packages) and home in sys.modules)
+    names = {
+        value.__name__ if isinstance(value, types.ModuleType) else _module_name(value) for value in values
+    }
+    return frozenset(name for name in names if name.startswith(packages) and name in sys.modules)
 
 
-def _home(value: object) -> str:
+def _module_name(value: object) -> str:
     return str(getattr(value, "__module__", ""))
 
 
@@ -50,10 +52,10 @@ def sources_hash(name: str) -> str:
     package.
     """
     modules: set[str] = set()
-    ahead = {name} & sys.modules.keys()
-    while ahead:
-        modules |= ahead
-        ahead = {link for module in ahead for link in links(module)} - modules
+    waiting = {name} & sys.modules.keys()
+    while waiting:
+        modules |= waiting
+        waiting = {linked for module in waiting for linked in linked_modules(module)} - modules
     digest = hashlib.sha256(language_hash().encode())
     for module in sorted(modules):
         path = Path(getattr(sys.modules[module], "__file__", None) or "")

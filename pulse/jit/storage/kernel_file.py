@@ -13,7 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from pulse.jit.storage.cache import distrust, is_shared, make_folder
+from pulse.jit.storage.cache import distrust_reason, is_shared, make_folder
 from pulse.support.record import record
 
 KIND = b"pulse kernel "
@@ -21,8 +21,8 @@ MAGIC = KIND + b"1\n"
 CHECKSUM_BYTES, LENGTH_BYTES = 32, 4
 MAX_BYTES = 1 << 24
 """The most bytes of a file; the largest kernels have 70 KB."""
-READING = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
-WRITING = sum(getattr(os, name, 0) for name in ("O_WRONLY", "O_BINARY", "O_CREAT", "O_EXCL"))
+READ_FLAGS = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
+WRITE_FLAGS = sum(getattr(os, name, 0) for name in ("O_WRONLY", "O_BINARY", "O_CREAT", "O_EXCL"))
 
 
 @record
@@ -50,7 +50,7 @@ def read(path: Path, versions: dict[str, Any], function: dict[str, str]) -> Nati
     Raises    DamagedError: the file has other content, or others may have written it
     """
     try:
-        data = _bytes(path)
+        data = _read_bytes(path)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -65,7 +65,7 @@ def write(path: Path, code: NativeCode, versions: dict[str, Any], function: dict
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     mode = 0o666 if is_shared() else 0o600
     try:
-        with open(unfinished, "wb", opener=lambda name, _: os.open(name, WRITING, mode)) as file:
+        with open(unfinished, "wb", opener=lambda name, _: os.open(name, WRITE_FLAGS, mode)) as file:
             file.write(data)
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -75,13 +75,13 @@ def write(path: Path, code: NativeCode, versions: dict[str, Any], function: dict
         raise
 
 
-def _bytes(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     """Read the content once, if it is a file, not too large and trusted. Raises OSError and DamagedError."""
-    with open(path, "rb", opener=lambda name, _: os.open(name, READING)) as file:
+    with open(path, "rb", opener=lambda name, _: os.open(name, READ_FLAGS)) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise DamagedError("not a file")
-        if reason := distrust(status):
+        if reason := distrust_reason(status):
             raise DamagedError(reason)
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:

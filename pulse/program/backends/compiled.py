@@ -57,7 +57,7 @@ class CompiledProgram(Program):
         return state
 
     def node(self, name: str) -> "PlacedNode":
-        """A node of the pulsed graph with its implementation. Raises PulseError if there is none."""
+        """Return a node of the pulsed graph with its implementation. Raises PulseError if there is none."""
         for node in self.network.graph.nodes:
             if node.name == name and node.id in self.choices:
                 return PlacedNode(name, node.op, self.choices[node.id])

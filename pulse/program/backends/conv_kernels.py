@@ -38,7 +38,7 @@ def _groups(op: Conv, x: Array, w: Array) -> tuple[Array, Array]:
 
 
 def _counts(op: Conv, x: Array, w: Array) -> list[int]:
-    """The number of output frames along each spatial axis."""
+    """Return the number of output frames along each spatial axis."""
     spans = [(size - 1) * dilation + 1 for size, dilation in zip(w.shape[2:], op.dilations)]
     return [max(0, (size - span) // stride + 1) for size, span, stride in zip(x.shape[2:], spans, op.strides)]
 
@@ -51,7 +51,7 @@ def convolve_directly(op: Conv, inputs: Sequence[Array]) -> list[Array]:
     by_group, kernels = _groups(op, x, w)
     y = np.zeros((len(x), op.group, kernels.shape[1], *counts), x.dtype)
     for tap in product(*map(range, w.shape[2:])):
-        starts = [at * dilation for at, dilation in zip(tap, op.dilations)]
+        starts = [index * dilation for index, dilation in zip(tap, op.dilations)]
         taps = tuple(
             slice(start, start + (count - 1) * stride + 1 if count else start, stride)
             for start, count, stride in zip(starts, counts, op.strides)
@@ -65,7 +65,7 @@ def convolve_directly(op: Conv, inputs: Sequence[Array]) -> list[Array]:
 def convolve_by_transforms(op: Conv, inputs: Sequence[Array]) -> list[Array]:
     """Multiply Fourier transforms in f64.
 
-    Frames that are not finite or outside of the stream are convolved directly: a transform would spread them.
+    Frames that are not finite or outside the stream are convolved directly: a transform would spread them.
     """
     x, w = _pad(op, inputs[0]), inputs[1]
     counts = _counts(op, x, w)
@@ -77,9 +77,9 @@ def convolve_by_transforms(op: Conv, inputs: Sequence[Array]) -> list[Array]:
     spread = np.zeros((*kernels.shape[:3], *spans))
     spread[(Ellipsis, *(slice(None, None, dilation) for dilation in op.dilations))] = kernels
     sizes = x.shape[2:]
-    ahead = np.fft.rfftn(by_group, sizes, axes)
-    behind = np.conj(np.fft.rfftn(spread, sizes, axes))
-    y = np.fft.irfftn(np.einsum("ngc...,goc...->ngo...", ahead, behind), sizes, axes)
+    transformed = np.fft.rfftn(by_group, sizes, axes)
+    conjugate = np.conj(np.fft.rfftn(spread, sizes, axes))
+    y = np.fft.irfftn(np.einsum("ngc...,goc...->ngo...", transformed, conjugate), sizes, axes)
     positions = tuple(slice(0, (count - 1) * stride + 1, stride) for count, stride in zip(counts, op.strides))
     y = y[(slice(None), slice(None), slice(None), *positions)]
     return _finish(op, y.reshape(len(x), -1, *counts), inputs)
@@ -87,5 +87,5 @@ def convolve_by_transforms(op: Conv, inputs: Sequence[Array]) -> list[Array]:
 
 @implements(Conv, kernel="im2col", priority=-3, dtypes=FLOATS, refuses=_pads_vary)
 def convolve_by_windows(op: Conv, inputs: Sequence[Array]) -> list[Array]:
-    """Multiply the kernels with a matrix of all windows, as the op's own definition does."""
+    """Multiply the kernels by a matrix of all windows, as the op's own definition does."""
     return op.eval(inputs, {})

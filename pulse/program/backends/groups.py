@@ -42,7 +42,7 @@ class Transfer:
 
 
 def choices(network: PulsedNetwork, backend: str) -> dict[int, ImplementationChoice]:
-    """The implementation of each node: the one that its view sets, else the default backend's.
+    """Return the implementation of each node: the one that its view sets, else the default backend's.
 
     A view's kernel applies to those of its nodes that have a kernel of that name; there must be at least one.
     Raises CompileError, with the candidates: no implementation fits
@@ -54,7 +54,7 @@ def choices(network: PulsedNetwork, backend: str) -> dict[int, ImplementationCho
         view_backend = view.backend or backend
         backends |= dict.fromkeys(view.nodes, view_backend)
         if view.kernel:
-            choices_by_node |= _with_kernel(network, sorted(view.nodes), view_backend, view.kernel)
+            choices_by_node |= _choose_kernel(network, sorted(view.nodes), view_backend, view.kernel)
     for node in graph.nodes:
         if node.outputs and node.id not in choices_by_node and not isinstance(node.op, Source | Const):
             facts = graph.input_facts(node)
@@ -62,10 +62,10 @@ def choices(network: PulsedNetwork, backend: str) -> dict[int, ImplementationCho
     return choices_by_node
 
 
-def _with_kernel(
+def _choose_kernel(
     network: PulsedNetwork, nodes: Iterable[int], backend: str, kernel: str
 ) -> dict[int, ImplementationChoice]:
-    """The nodes that a kernel of this name can compute. Raises CompileError if there is none."""
+    """Choose a kernel of this name for the nodes that it can compute. Raises CompileError if there is none."""
     graph = network.graph
     choices_by_node: dict[int, ImplementationChoice] = {}
     errors: list[CompileError] = []
@@ -96,7 +96,7 @@ def split(
     read_outside = {*network.targets, *network.checks, *read_outside}
     order = [node_id for node_id in graph.order(list(read_outside)) if node_id in choice_of]
     groups = _group_nodes(graph, order, lambda node_id: choice_of[node_id].implementation.backend)
-    return [_part(network, backend, nodes, read_outside) for backend, nodes in groups]
+    return [_extract_group(network, backend, nodes, read_outside) for backend, nodes in groups]
 
 
 def _group_nodes(
@@ -122,7 +122,7 @@ def _group_nodes(
     return groups
 
 
-def _part(
+def _extract_group(
     network: PulsedNetwork, backend: str, nodes: Sequence[int], read_outside: set[OutletId]
 ) -> BackendGroup:
     graph, part = network.graph, PulsedGraph()
@@ -142,13 +142,13 @@ def _part(
                 part.inputs.append(copies[outlet])
                 reads[name] = outlet
                 ports.append(_port(name, fact))
-    places: dict[int, int] = {}
+    node_ids: dict[int, int] = {}
     for node_id in nodes:
         node = graph.nodes[node_id]
         outlets = part.add(
             node.name, node.op, [copies[o] for o in node.inputs], [o.fact for o in node.outputs]
         )
-        places[node_id] = outlets[0].node
+        node_ids[node_id] = outlets[0].node
         copies |= {OutletId(node_id, slot): outlet for slot, outlet in enumerate(outlets)}
     outgoing = [
         outlet
@@ -170,7 +170,7 @@ def _part(
         awaited=(),
         checks=tuple(copies[outlet] for outlet in network.checks if outlet.node in inside),
     )
-    return BackendGroup(backend, result, reads, gives, places)
+    return BackendGroup(backend, result, reads, gives, node_ids)
 
 
 def _port(name: str, fact: PulsedFact) -> Port:

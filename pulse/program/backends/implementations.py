@@ -13,7 +13,7 @@ from pulse.ops.op import Op
 from pulse.support.plugins import load_plugins
 from pulse.support.record import record
 
-GROUP = "pulse.implementations"
+ENTRY_POINT_GROUP = "pulse.implementations"
 """The entry points of plugins; importing their modules registers implementations."""
 
 OpFunction: TypeAlias = Callable[[Op, Sequence[Array]], Sequence[Array]]
@@ -23,7 +23,7 @@ Refuse: TypeAlias = Callable[[Op, Sequence[TypedFact]], str]
 C = TypeVar("C", bound=Callable[..., Sequence[Array]])
 
 
-def fits_all(op: Op, facts: Sequence[TypedFact]) -> str:
+def refuse_nothing(op: Op, facts: Sequence[TypedFact]) -> str:
     """Refuse nothing."""
     return ""
 
@@ -32,7 +32,7 @@ def fits_all(op: Op, facts: Sequence[TypedFact]) -> str:
 class Implementation:
     """One way to compute some ops.
 
-    backend   what runs it: ``numba``, ``numpy``, ``onnxruntime``
+    backend   the name of the backend that runs it: ``numba``, ``numpy``, ``onnxruntime``
     kernel    the algorithm, such as ``fft``; ``reference`` is the op's own ``eval``
     ops       the classes of ops that it computes
     priority  the fitting implementation with the highest one is chosen
@@ -46,13 +46,13 @@ class Implementation:
     kernel: str
     ops: tuple[type[Op], ...]
     priority: int = 0
-    refuses: Refuse = fits_all
+    refuses: Refuse = refuse_nothing
     compute: OpFunction | None = None
     dtypes: tuple[str, ...] = ()
     layout: str = "NCHW"
 
     def reason_against(self, op: Op, facts: Sequence[TypedFact]) -> str:
-        """Why it does not fit; empty if it does."""
+        """Return why it does not fit; empty if it does."""
         if not isinstance(op, self.ops):
             return f"is not for {op.name}"
         other = sorted({dtype_name(fact.dtype) for fact in facts} - set(self.dtypes))
@@ -112,7 +112,7 @@ def implements(
     kernel: str,
     priority: int = 0,
     dtypes: Iterable[str] = (),
-    refuses: Refuse = fits_all,
+    refuses: Refuse = refuse_nothing,
 ) -> Callable[[C], C]:
     """Register a function ``(op, inputs) -> outputs`` as an implementation of the numpy backend.
 
@@ -138,15 +138,15 @@ def choose(
     facts   the facts of its inputs
     Raises  CompileError, with the candidates: none fits
     """
-    load_plugins(GROUP)
-    against = {each: _against(each, op, facts, backend, kernel) for each in REGISTRY}
+    load_plugins(ENTRY_POINT_GROUP)
+    reasons = {each: _reason_against(each, op, facts, backend, kernel) for each in REGISTRY}
     fitting = sorted(
-        (each for each, reason in against.items() if not reason), key=lambda each: -each.priority
+        (each for each, reason in reasons.items() if not reason), key=lambda each: -each.priority
     )
     if not fitting:
         request = " ".join(part for part in (backend, kernel) if part) or "any backend"
         candidates = "; ".join(
-            f"{each}: {reason}" for each, reason in against.items() if isinstance(op, each.ops)
+            f"{each}: {reason}" for each, reason in reasons.items() if isinstance(op, each.ops)
         )
         raise CompileError(
             f"{name} ({op.name}): no implementation for {request}; the candidates are {candidates or 'none'}"
@@ -166,16 +166,18 @@ def choose(
 
 def has_preferred() -> bool:
     """Whether some implementation is chosen over the reference by default."""
-    load_plugins(GROUP)
+    load_plugins(ENTRY_POINT_GROUP)
     return any(each.compute is not None and each.priority > 0 for each in REGISTRY)
 
 
-def _against(each: Implementation, op: Op, facts: Sequence[TypedFact], backend: str, kernel: str) -> str:
-    if backend and each.backend != backend:
-        return f"its backend is {each.backend}"
-    if kernel and each.kernel != kernel:
-        return f"its kernel is {each.kernel}"
-    return each.reason_against(op, facts)
+def _reason_against(
+    implementation: Implementation, op: Op, facts: Sequence[TypedFact], backend: str, kernel: str
+) -> str:
+    if backend and implementation.backend != backend:
+        return f"its backend is {implementation.backend}"
+    if kernel and implementation.kernel != kernel:
+        return f"its kernel is {implementation.kernel}"
+    return implementation.reason_against(op, facts)
 
 
 register(Implementation("numpy", "reference", (Op,)))

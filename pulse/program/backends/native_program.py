@@ -18,7 +18,7 @@ from pulse.program.file.program_file import encode_program, write_file
 from pulse.program.file.proof_note import ProofNote
 from pulse.program.kernels.time import TickRow
 from pulse.program.lower import families as families
-from pulse.program.lowering import GROUP, LOWER
+from pulse.program.lowering import ENTRY_POINT_GROUP, LOWER
 from pulse.program.native.streams import NativeStreams
 from pulse.program.step import lower_step
 from pulse.program.table.copies import copies
@@ -59,23 +59,23 @@ class NativeProgram(NativeStreams, CompiledProgram):
         )
         builder = step.builder
         self.arena_bytes = max(builder.plan(), 64)
-        self.weights = builder.weights.image()
+        self.weights = builder.weights.assemble()
         self.weights.flags.writeable = False
         if self.weights.size >= LARGE:
             let_heap_go()
-        self.initial = builder.state.image()
+        self.initial = builder.state.assemble()
         self.instructions = (
             *builder.instructions,
             *builder.endings,
             Emitted(TickRow(clock=builder.clock), "", "clock"),
         )
         self.ends = tuple(
-            (length, value.buffer.offset) for length, value in builder.ends if not length.is_const
+            (length, value.buffer.offset) for length, value in builder.length_registers if not length.is_const
         )
-        self.counters = tuple((site, value.buffer.offset) for site, value in builder.counted.items())
+        self.counters = tuple((site, value.buffer.offset) for site, value in builder.fault_counters.items())
         self.total_at, self.last_at = (
             None if word is None else word.buffer.offset
-            for word in (builder.word_of("faults"), builder.word_of("last"))
+            for word in (builder.register_of("faults"), builder.register_of("last"))
         )
         graph = model.graph
         self.received = tuple(
@@ -135,7 +135,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         write_file(self.to_bytes(proof, **metadata), path)
 
     def to_bytes(self, proof: ProofNote | None = None, **metadata: str) -> bytes:
-        """The bytes of the file that ``save`` writes. Raises WriteError."""
+        """Return the bytes of the file that ``save`` writes. Raises WriteError."""
         model = self.network
         chunks = None if model.chunks is None else json_value(model.chunks)
         sizes = tuple(("size", f"{name} = {size}") for name, size in model.sizes.items())
@@ -169,7 +169,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
 def has_kernel(op: Op) -> bool:
     """Whether an op has a lowering, plugins included."""
     if type(op) not in LOWER:
-        load_plugins(GROUP)
+        load_plugins(ENTRY_POINT_GROUP)
     return type(op) in LOWER
 
 

@@ -44,7 +44,7 @@ class Container:
     header: dict[str, Any]
 
     def section(self, name: str) -> Array:
-        """The bytes of a section, not copied. Raises LoadError."""
+        """Return the bytes of a section, not copied. Raises LoadError."""
         places = self.header.get("sections")
         place: Any = cast(dict[str, Any], places).get(name) if isinstance(places, dict) else None
         if not (isinstance(place, list) and len(cast(list[Any], place)) == 2):
@@ -52,7 +52,7 @@ class Container:
         start, size = cast(list[Any], place)
         whole = type(start) is int and type(size) is int and start % ALIGNMENT == 0
         if not whole or not FIXED_BYTES <= start <= start + size <= len(self.content):
-            raise LoadError(f"{self.name}: section {name} is outside of the file; compile the model again")
+            raise LoadError(f"{self.name}: section {name} is outside the file; compile the model again")
         return self.content[start : start + size]
 
 
@@ -71,7 +71,7 @@ def is_program_file(path: "Path") -> bool:
 
 
 def encode(header: Mapping[str, Any], sections: Mapping[str, Array]) -> bytes:
-    """The bytes of a file."""
+    """Return the bytes of a file."""
     places = {name: [0, 0] for name in sections}
     text, end, length = b"", 0, -1
     while len(text) != length:  # larger offsets may have more digits, which changes the length of the text

@@ -19,33 +19,33 @@ class JsonObject:
     values: dict[str, Any]
 
     def text(self, key: str, most: int = 1 << 16) -> str:
-        """A string of at most this many characters."""
+        """Return a string of at most this many characters."""
         value = self.values.get(key)
         if not isinstance(value, str) or len(value) > most:
             raise self._error(key)
         return value
 
     def number(self, key: str, low: int = 0, high: int = 1 << 47) -> int:
-        """A whole number from low to high."""
+        """Return a whole number from low to high."""
         return self._number(key, self.values.get(key), low, high)
 
     def optional_number(self, key: str, low: int = 0, high: int = 1 << 47) -> int | None:
-        """A whole number from low to high, or null."""
+        """Return a whole number from low to high, or null."""
         return None if self.values.get(key) is None else self.number(key, low, high)
 
     def numbers(self, key: str, low: int = 0, high: int = 1 << 47) -> tuple[int, ...]:
-        """A list of whole numbers."""
+        """Return a list of whole numbers."""
         return tuple(self._number(key, value, low, high) for value in self._list(key))
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of strings."""
+        """Return a list of strings."""
         values = self._list(key)
         if not all(isinstance(value, str) for value in values):
             raise self._error(key)
         return tuple(values)
 
     def real(self, key: str) -> float:
-        """A number that is finite and not negative."""
+        """Return a number that is finite and not negative."""
         value = self.values.get(key)
         if type(value) not in (int, float) or not 0 <= cast(float, value) < float("inf"):
             raise self._error(key)
@@ -62,15 +62,15 @@ class JsonObject:
         return self._record(key, self.values.get(key))
 
     def optional_record(self, key: str) -> "JsonObject | None":
-        """An object, or null."""
+        """Return an object, or null."""
         return None if self.values.get(key) is None else self.record(key)
 
     def records(self, key: str) -> Iterator["JsonObject"]:
-        """A list of objects."""
+        """Return a list of objects."""
         return (self._record(key, value) for value in self._list(key))
 
     def mapping(self, key: str, kind: type) -> dict[str, Any]:
-        """An object whose values all have the given type."""
+        """Return an object whose values all have the given type."""
         values = self.record(key).values
         if not all(type(value) is kind for value in values.values()):
             raise self._error(key)

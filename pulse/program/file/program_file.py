@@ -35,12 +35,12 @@ def encode_program(
     chunks: Any = None,
     detected: tuple[tuple[str, str], ...] = (),
 ) -> bytes:
-    """The content of its file.
+    """Return the content of its file.
 
     metadata          metadata of the model's file, such as ``sample_rate``; long texts are omitted
     proof             the result of a proof; None: nothing has been proved
     chunks, detected  how a chunk model is called, for reports
-    Raises            WriteError: inner wires are fetched, or a row may reach outside of its memory
+    Raises            WriteError: inner wires are fetched, or a row may reach outside its memory
     """
     if program.fetched:
         raise WriteError(
@@ -104,15 +104,15 @@ def write_file(content: bytes, path: "str | PathLike[str]") -> None:
 
 
 def layout(kernel: Kernel) -> str:
-    """A checksum of the layout of a kernel's rows, which differs between incompatible versions."""
+    """Return a checksum of the layout of a kernel's rows, which differs between incompatible versions."""
     return blake2b(repr(_fields(kernel.instruction)).encode(), digest_size=8).hexdigest()
 
 
 def _fields(group: type[RowFields]) -> list[Any]:
     return [
-        (each.name, each.spec.kind, each.spec.element, each.spec.written, each.spec.count, each.at)
+        (each.name, each.spec.kind, each.spec.element, each.spec.written, each.spec.count, each.word)
         if each.group is None
-        else (each.name, each.spec.kind, each.spec.count, each.at, _fields(each.group))
+        else (each.name, each.spec.kind, each.spec.count, each.word, _fields(each.group))
         for each in fields_of(group).values()
     ]
 

@@ -17,7 +17,7 @@ WORD = 8
 def require_safe(program: NativeExecutable) -> None:
     """Check every memory access of a program from the numbers in its rows, without running it.
 
-    Raises LoadError naming a row that may reach outside of the weights, the state or the scratch memory, write to
+    Raises LoadError naming a row that may reach outside the weights, the state or the scratch memory, write to
     weights or to words of the clock, or run for minutes.
     """
     if program.arena_bytes > MAX_SCRATCH:
@@ -30,21 +30,21 @@ def require_safe(program: NativeExecutable) -> None:
         row = words[start : start + words[start + 1]]
         kernel = kernel_of(row[0])
         try:
-            check.row(kernel.instruction, kernel.form, row)
+            check.check_row(kernel.instruction, kernel.form, row)
         except (UnsafeRowError, IndexError, ArithmeticError) as error:
             raise LoadError(f"row {number} ({kernel.name}) is refused: {error}") from None
     try:
-        _check_around(program, check)
+        _check_python_accesses(program, check)
         check.finish()
     except UnsafeRowError as error:
         raise LoadError(f"it is refused: {error}") from None
 
 
-def _check_around(program: NativeExecutable, check: TableCheck) -> None:
+def _check_python_accesses(program: NativeExecutable, check: TableCheck) -> None:
     """Check the accesses of Python before and after the rows. Raises UnsafeRowError."""
     for name, place in program.received:
         if 0 not in place.shape:
-            check.writes(place.region, *_bytes(name, place))
+            check.note_bytes_written(place.region, *_bytes(name, place))
     sizes = {
         Region.WEIGHTS: program.weights.size,
         Region.STATE: program.initial.size,
@@ -55,17 +55,17 @@ def _check_around(program: NativeExecutable, check: TableCheck) -> None:
             0 not in place.shape
             and not 0 <= _bytes(name, place)[0] < _bytes(name, place)[1] <= sizes[place.region]
         ):
-            raise UnsafeRowError(f"output {name} is outside of its memory")
+            raise UnsafeRowError(f"output {name} is outside its memory")
     for byte in (*(byte for _, byte in program.ends), program.last_at):
         if byte is not None:
-            check.time(byte)
+            check.note_time_word(byte)
     for byte in (*(byte for _, byte in program.counters), program.total_at):
         if byte is not None:
-            check.writes(Region.STATE, byte, byte + WORD)
+            check.note_bytes_written(Region.STATE, byte, byte + WORD)
 
 
 def _bytes(name: str, place: Place) -> tuple[int, int]:
-    """The first byte of a tensor and the one after its last."""
+    """Return the first byte of a tensor and the one after its last."""
     span = run(1)
     for size, step in zip(place.shape, place.strides):
         span += run(size, step)

@@ -36,7 +36,7 @@ class StoredInterface:
     chunks: Any
 
     def port(self, name: str) -> Port:
-        """An input or output by its name. Raises PulsifyError."""
+        """Return an input or output by its name. Raises PulsifyError."""
         return find_port(self, name)
 
     def waits(self) -> tuple[AwaitedWire, ...]:
@@ -123,7 +123,7 @@ class _Reading:
     pulse: int
 
     def port(self, record: JsonObject, is_input: bool) -> Port:
-        """An input or output."""
+        """Return an input or output."""
         name, shape = record.text("name"), record.numbers("shape", 0, 1 << 31)
         dtype = DTYPES.get(record.text("dtype", MAX_LETTERS))
         axis = record.optional_number("axis", 0, len(shape) - 1)
@@ -145,14 +145,14 @@ class _Reading:
         return port
 
     def read_awaited(self, record: JsonObject) -> AwaitedWire:
-        """A wire that an output waits for."""
+        """Return a wire that an output waits for."""
         frames, length = record.number("frames", 1, MAX_RATE), self.length(record)
         offset = record.number("offset", -FAR_FRAMES, FAR_FRAMES)
         self._check_bound(length, Fraction(frames, self.pulse), frames, max(offset, 0))
         return AwaitedWire(frames, offset, length)
 
     def length(self, record: JsonObject) -> TDim:
-        """A length of this symbol alone that fits into an int64 for every stream."""
+        """Return a length of this symbol alone that fits into an int64 for every stream."""
         length = self.scope.parse(record.text("length", MAX_LETTERS))
         if not length.symbols <= {self.symbol}:
             raise LoadError(f"{self.name}: the length {length} does not depend on {self.symbol} alone")

@@ -33,17 +33,17 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run, table
-from pulse.program.kernels.norm import exp_below, lanes_below, larger, largest_of_heads
+from pulse.program.kernels.norm import exp_below, largest_of_heads, mask_of_lanes_below, maximum
 from pulse.program.kernels.vmath import INFINITY
 
 HEADS = (1, 2, 4)
-"""Of a group: one, or as many as fill a vector."""
+"""The numbers of heads in a group: one, or as many as fill a vector."""
 PAGE = 1024
-"""Numbers of a page of memory; more than four keys that lie whole pages apart are in each other's way in the cache."""
+"""The numbers in a page of memory; more than four keys that are whole pages apart evict each other from the cache."""
 MAX_HEAD_GROUPS = 64
 """The most groups of heads that are computed together."""
 BLOCK = LANES
-"""Frames whose keys, or values, are read of one group of heads before the next."""
+"""The frames whose keys or values are read for one group of heads before the next group."""
 
 
 @device
@@ -63,7 +63,7 @@ def put_scores(sums: Vector, scale: Any, bias: Pointer, s: Pointer, count: int, 
     """Set ``s = scale * sums + bias``, the first ``count`` lanes; return the larger of them and of top."""
     v = vfma(sums, scale, vload_part(bias, 0, count))
     vstore_part(s, 0, count, v)
-    return larger(vselect(lanes_below(count), v, -INFINITY), top)
+    return maximum(vselect(mask_of_lanes_below(count), v, -INFINITY), top)
 
 
 @device
@@ -105,7 +105,7 @@ def sixteen_sums(q: Pointer, keys: Pointer, step: int, depth: int) -> Vector:
 
 
 @device
-def one_head_scores(
+def put_head_scores(
     q: Pointer, keys: Pointer, step: int, frames: int, depth: int, scale: Any, bias: Pointer, s: Pointer
 ) -> Vector:
     """Set ``s[c] = scale * sum_d q[d] keys[c*step + d] + bias[c]``, c < frames; return the largest of each lane."""
@@ -123,13 +123,13 @@ def one_head_scores(
 
 
 @device
-def exponentials(s: Pointer, count: int, top: Vector, heads: int) -> Vector:
+def exponentiate(s: Pointer, count: int, top: Vector, heads: int) -> Vector:
     """Set ``s = exp(s - top)``, top the largest of each lane; return the sums of the heads, 0 where all are -inf."""
     total, top = vzero(), largest_of_heads(top, heads)
     shift = vselect(veq(top, -INFINITY), 0.0, top)
     for c in range(0, count, LANES):
         rest = count - c
-        e = vselect(lanes_below(rest), exp_below(vload_part(s, c, rest) - shift), vzero())
+        e = vselect(mask_of_lanes_below(rest), exp_below(vload_part(s, c, rest) - shift), vzero())
         total += e
         vstore_part(s, c, rest, e)
     return sum_of_heads(total, heads)
@@ -142,7 +142,7 @@ def mean_of(sums: Vector, divisor: Vector, empty: Any) -> Vector:
 
 
 @device
-def one_head_means(
+def put_head_means(
     s: Pointer, v: Pointer, step: int, frames: int, width: int, divisor: Vector, empty: Any, y: Pointer
 ) -> None:
     """Set ``y[e] = sum_c s[c] v[c*step + e] / divisor``, e < width; ``empty`` where the divisor is 0."""
@@ -204,7 +204,7 @@ def products_of_four(x: Vector, keys: Pointer, step: int, last: int) -> Vector:
 
 
 @device
-def heads_scores(
+def put_scores_of_heads(
     heads: int,
     q: Pointer,
     keys: Pointer,
@@ -230,8 +230,11 @@ def heads_scores(
     return top
 
 
-def sums_of_heads(heads: int, spread: Callable[[Pointer, int], Vector]) -> Callable[..., Vector]:
-    """Return what adds ``sum_c s[c] v[c*step]`` of heads that fill a vector; ``spread`` repeats a number of each."""
+def make_head_sums(heads: int, spread: Callable[[Pointer, int], Vector]) -> Callable[..., Vector]:
+    """Make the function that adds ``sum_c s[c] v[c*step]`` of heads that fill a vector.
+
+    ``spread`` repeats a number of each head.
+    """
 
     @device
     def sums(s: Pointer, v: Pointer, step: int, frames: int, total: Vector) -> Vector:
@@ -252,7 +255,7 @@ def sums_of_heads(heads: int, spread: Callable[[Pointer, int], Vector]) -> Calla
     return sums
 
 
-two_heads_sums, four_heads_sums = sums_of_heads(2, vspread_twos), sums_of_heads(4, vspread_fours)
+two_heads_sums, four_heads_sums = make_head_sums(2, vspread_twos), make_head_sums(4, vspread_fours)
 
 
 @device
@@ -271,7 +274,7 @@ class BandAttentionRow(Instruction):
     """``y[r] = sum_c softmax_c(scale * q[r].k[r + c] + bias[i mod C, c]) v[r + c]``, c < W, of M groups of heads.
 
     Row r is frame ``i = clock*P + r - offset`` of a stream of ``end`` frames, and column r + c is frame
-    ``i + c - back``. Columns outside of the stream are not read; rows outside of it become zeros.
+    ``i + c - back``. Columns outside the stream are not read; rows outside it become zeros.
     Groups begin at ``at``, rows are ``step`` apart; the elements of a row without columns become ``empty``.
 
     heads  1; or 2 or 4 that fill a vector: their channels, ``depth`` of each, are neighbours in q, k, v and y, and
@@ -334,7 +337,7 @@ class BandAttentionRow(Instruction):
 
 @device
 def seen_frames(i: int, back: int, band: int, length: int) -> tuple[int, int]:
-    """Return the first column that frame i sees, and how many; none outside of the stream."""
+    """Return the first column that frame i sees, and how many; none outside the stream."""
     low = max(0, back - i)
     frames = max(0, min(band, length - i + back) - low)
     if i < 0 or i >= length:
@@ -360,9 +363,9 @@ def attend_by_group(row: BandAttentionRow) -> None:
                 continue
             table, query = bias + (at_bias[m] + (i % period) * band + low), q + (at_q[m] + r * step_q)
             keys, values = k + (at_k[m] + (r + low) * step_k), v + (at_v[m] + (r + low) * step_v)
-            top = one_head_scores(query, keys, step_k, frames, depth, scale, table, s)
-            total = exponentials(s, frames, top, 1)
-            one_head_means(s, values, step_v, frames, width, total, empty, target)
+            top = put_head_scores(query, keys, step_k, frames, depth, scale, table, s)
+            total = exponentiate(s, frames, top, 1)
+            put_head_means(s, values, step_v, frames, width, total, empty, target)
 
 
 @device
@@ -391,11 +394,11 @@ def attend_by_row(row: BandAttentionRow) -> None:
                 table, s, top = bias + (at_bias[begin + m] + column), scratch + m * size, vsplat(-INFINITY)
                 if c > 0:
                     top = vload(tops, m * size)
-                top = heads_scores(heads, query, keys, step_k, count, scale, table, s + c * heads, top)
+                top = put_scores_of_heads(heads, query, keys, step_k, count, scale, table, s + c * heads, top)
                 vstore(tops, m * size, top)
         for m in range(groups if frames > 0 else 0):
             top = vload(tops, m * size)
-            vstore(tops, m * size, exponentials(scratch + m * size, frames * heads, top, heads))
+            vstore(tops, m * size, exponentiate(scratch + m * size, frames * heads, top, heads))
         for c in range(0, frames, BLOCK):
             count, row_v = min(BLOCK, frames - c), (r + low + c) * step_v
             for m in range(groups):

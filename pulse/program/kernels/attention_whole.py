@@ -24,15 +24,15 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
-from pulse.program.kernels.norm import exp_below, larger
+from pulse.program.kernels.norm import exp_below, maximum
 from pulse.program.kernels.vmath import INFINITY
 
 KEYS = 8
-"""Keys whose products with sixteen queries are summed together; queries whose means are."""
+"""The keys whose products with sixteen queries are summed together; also the queries whose means are."""
 
 
 def scratch_size(batches: int, queries: int, keys: int) -> int:
-    """Return the numbers of scratch memory: scores and divisors of a block, or the scores of all batches."""
+    """Return the numbers in scratch memory: scores and divisors of a block, or the scores of all batches."""
     return max(batches * queries * keys, LANES * (keys + KEYS + 1))
 
 
@@ -131,9 +131,9 @@ def put_scores(
         vstore(s, 5 * LANES, a5)
         vstore(s, 6 * LANES, a6)
         vstore(s, 7 * LANES, a7)
-        low = larger(larger(a0, a1), larger(a2, a3))
-        high = larger(larger(a4, a5), larger(a6, a7))
-        top = larger(larger(low, high), top)
+        low = maximum(maximum(a0, a1), maximum(a2, a3))
+        high = maximum(maximum(a4, a5), maximum(a6, a7))
+        top = maximum(maximum(low, high), top)
     return top
 
 

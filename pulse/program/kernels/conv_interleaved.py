@@ -30,10 +30,10 @@ class InterleavedDepthwiseRow(DepthwiseFields):
 
 
 @device
-def four_channels(
+def sum_four_channels(
     x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer, taps: Pointer, T: int, w: Pointer, C: int, bias: Pointer,
     y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, rest: int,
-    bends: int, slopes: Pointer,
+    has_prelu: int, slopes: Pointer,
 ) -> None:  # fmt: skip
     """Sum the windows of four rows for four channels, of which ``rest`` exist; the last one stands for the others."""
     i, j, k = min(1, rest - 1), min(2, rest - 1), min(3, rest - 1)
@@ -61,10 +61,10 @@ def four_channels(
             vfma(vload(x0, s), v, d0), vfma(vload(x1, s), v, d1), vfma(vload(x2, s), v, d2), vfma(vload(x3, s), v, d3)
         )  # fmt: skip
         w = w + C
-    store_columns(y0, rest, bends, slopes, a0, b0, c0, d0)
-    store_columns(y1, rest, bends, slopes, a1, b1, c1, d1)
-    store_columns(y2, rest, bends, slopes, a2, b2, c2, d2)
-    store_columns(y3, rest, bends, slopes, a3, b3, c3, d3)
+    store_columns(y0, rest, has_prelu, slopes, a0, b0, c0, d0)
+    store_columns(y1, rest, has_prelu, slopes, a1, b1, c1, d1)
+    store_columns(y2, rest, has_prelu, slopes, a2, b2, c2, d2)
+    store_columns(y3, rest, has_prelu, slopes, a3, b3, c3, d3)
 
 
 @kernel
@@ -72,17 +72,17 @@ def interleaved_depthwise(row: InterleavedDepthwiseRow) -> None:
     """Compute four rows at a time, four channels of each."""
     x, weights, bias, y = row.x, row.W, row.bias, row.y
     M, rows_x, rows_y, T, taps, C = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.C
-    bends, steps = begins_with_prelu(row.finish), row.finish.steps
-    slopes = steps[0].operand if bends else bias
+    has_prelu, steps = begins_with_prelu(row.finish), row.finish.steps
+    slopes = steps[0].operand if has_prelu else bias
     for m in range(0, M, 4):
         m1, m2, m3 = min(m + 1, M - 1), min(m + 2, M - 1), min(m + 3, M - 1)  # repeat the last row
         x0, x1, x2, x3 = rows_x[m] * LANES, rows_x[m1] * LANES, rows_x[m2] * LANES, rows_x[m3] * LANES
         y0, y1, y2, y3 = rows_y[m] * LANES, rows_y[m1] * LANES, rows_y[m2] * LANES, rows_y[m3] * LANES
         for c in range(0, C, 4):
             p, q = x + c * LANES, y + c * LANES
-            four_channels(
+            sum_four_channels(
                 p + x0, p + x1, p + x2, p + x3, taps, T, weights + c, C, bias + c,
                 q + y0, q + y1, q + y2, q + y3, C - c,
-                bends, slopes + c,
+                has_prelu, slopes + c,
             )  # fmt: skip
-        finish_rows(row.finish, y, rows_y, m, min(m + 4, M), C, bends)
+        finish_rows(row.finish, y, rows_y, m, min(m + 4, M), C, has_prelu)

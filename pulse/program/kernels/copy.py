@@ -105,8 +105,8 @@ def transpose(src: Pointer, dst: Pointer, rows: int, columns: int, a: int, b: in
 
 
 @device
-def mix_runs(src: Pointer, dst: Pointer, count: int, step: int) -> None:
-    """``dst[2*j + i] = src[i*step + j]``, i < 2, j < count, of f32 pointers."""
+def interleave_runs(src: Pointer, dst: Pointer, count: int, step: int) -> None:
+    """Return ``dst[2*j + i] = src[i*step + j]``, i < 2, j < count, of f32 pointers."""
     j, other = 0, src + step
     while j + LANES <= count:
         a, b = vload(src, j), vload(other, j)
@@ -148,7 +148,7 @@ def copy_plane(
         if a0 == 1 and b1 == 1 and rows >= TILE and columns >= TILE:
             transpose(as_f32(src), as_f32(dst), rows, columns, a1, b0)
         elif rows == 2 and a1 == 1 and b1 == 2 and b0 == 1:
-            mix_runs(as_f32(src), as_f32(dst), columns, a0)
+            interleave_runs(as_f32(src), as_f32(dst), columns, a0)
         elif a1 == 0 and b1 == 1:
             repeat_rows(as_f32(src), as_f32(dst), rows, columns, a0, b0)
         else:

@@ -12,7 +12,7 @@ from pulse.program.kernels.time import stream_span
 
 
 class CumSumRow(Instruction):
-    """``y[t] = x[0] + … + x[t]`` for M columns, or without x[t] itself; frames outside of the stream become zeros.
+    """``y[t] = x[0] + … + x[t]`` for M columns, or without x[t] itself; frames outside the stream become zeros.
 
     Frame j, of ``end`` frames, is at index j + offset of the concatenated pulses. The running totals are f64 for floats
     and int64 for integers; they start at zero if the clock is 0 and ``reload`` is set. Columns begin at ``columns``;

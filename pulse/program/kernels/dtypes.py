@@ -1,4 +1,4 @@
-"""The codes of element types, in the rows of kernels that take several."""
+"""The codes of element types, in the rows of kernels that take several types."""
 
 import numpy as np
 

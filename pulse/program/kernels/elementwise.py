@@ -19,7 +19,7 @@ from pulse.jit.language.simd import (
 from pulse.jit.language.stack import stack_f32, stack_f64, stack_i64, stack_pointers
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
-from pulse.jit.rows.instruction import Instruction, Operand, RowFields, many, reads, writes
+from pulse.jit.rows.instruction import Instruction, Operand, RowFields, reads, repeated_group, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.program.kernels.dtypes import BOOL, F32, F64, I8, I16, I32, I64, width_of
@@ -31,7 +31,7 @@ CHAIN_LOOPS = 4
 """The loops of a chain."""
 INPUTS, REGISTERS = 8, 16
 BLOCK = 256  # the elements of a register
-SLOT = BLOCK + LANES  # rows are stored in whole vectors: up to 15 lanes too many
+SLOT = BLOCK + LANES  # rows are stored in whole vectors: up to 15 lanes too repeated_group
 BLOCK64 = 64
 SLOTS, SLOTS64, TWICE_INPUTS = (INPUTS + REGISTERS) * SLOT, REGISTERS * BLOCK64, 2 * INPUTS
 
@@ -78,9 +78,9 @@ class Chain32Row(Instruction):
     s3: int
     input_count: int
     op_count: int
-    inputs: Sequence[ChainInput] = many("input_count")
+    inputs: Sequence[ChainInput] = repeated_group("input_count")
     output: ChainOutput
-    ops: Sequence[MicroOp] = many("op_count")
+    ops: Sequence[MicroOp] = repeated_group("op_count")
 
     def work(self) -> int:
         return 8 * (1 + self.op_count) * self.s0 * self.s1 * self.s2 * self.s3
@@ -104,7 +104,7 @@ class Chain32Row(Instruction):
         return frozenset(op.code for op in self.ops)
 
     def block(self, loop: int) -> int:
-        """Return how many iterations of a loop are computed together."""
+        """Return how repeated_group iterations of a loop are computed together."""
         return BLOCK if loop == 3 else max(BLOCK // max(self.s3, 1), 1) if loop == 2 else 1
 
     def width(self, part: ChainInput) -> int:
@@ -240,13 +240,13 @@ def store_block(part: ChainOutput, start: int, rows: int, columns: int, r: Point
 
 
 @device
-def offset(part: ChainInput, i0: int, i1: int, i2: int, i3: int) -> int:
+def element_index(part: ChainInput, i0: int, i1: int, i2: int, i3: int) -> int:
     """Return the index of a tensor's element at a position of the four loops."""
     return i0 * part.step0 + i1 * part.step1 + i2 * part.step2 + i3 * part.step3
 
 
 @device
-def in_order(part: ChainInput, rows: int, columns: int) -> bool:
+def is_contiguous(part: ChainInput, rows: int, columns: int) -> bool:
     """Whether ``rows`` times ``columns`` elements of a tensor are f32 and contiguous."""
     return part.step3 == 1 and (rows == 1 or part.step2 == columns) and part.dtype == F32
 
@@ -265,9 +265,11 @@ def chain(row: Chain32Row) -> None:
     inputs, output, ops = row.inputs, row.output, row.ops
     fresh = True
     tall = BLOCK // s3 if s2 > 1 and 0 < s3 < BLOCK else 1
-    wide = max(BLOCK, s3) if op_count == 1 and s3 & (LANES - 1) == 0 and in_order(output, 1, s3) else BLOCK
+    wide = (
+        max(BLOCK, s3) if op_count == 1 and s3 & (LANES - 1) == 0 and is_contiguous(output, 1, s3) else BLOCK
+    )
     for k in range(input_count):
-        wide = wide if in_order(inputs[k], 1, s3) else BLOCK
+        wide = wide if is_contiguous(inputs[k], 1, s3) else BLOCK
     for i0 in range(s0):
         for i1 in range(s1):
             for i2 in range(0, s2, tall):
@@ -278,10 +280,10 @@ def chain(row: Chain32Row) -> None:
                     whole = count & (LANES - 1) == 0
                     for k in range(input_count):
                         part = inputs[k]
-                        start = offset(part, i0, i1, i2, i3)
+                        start = element_index(part, i0, i1, i2, i3)
                         if fresh:
                             loaded[k] = -1
-                        if whole and in_order(part, rows, columns):
+                        if whole and is_contiguous(part, rows, columns):
                             registers[k] = as_f32(part.tensor) + start
                             continue
                         slot = slots + k * SLOT
@@ -290,8 +292,8 @@ def chain(row: Chain32Row) -> None:
                             loaded[k], loaded[INPUTS + k] = start, count
                             load_block(part, start, rows, columns, slot)
                     fresh = False
-                    start = offset(output, i0, i1, i2, i3)
-                    direct = op_count > 0 and whole and in_order(output, rows, columns)
+                    start = element_index(output, i0, i1, i2, i3)
+                    direct = op_count > 0 and whole and is_contiguous(output, rows, columns)
                     result = registers[0]
                     for j in range(op_count):
                         op = ops[j]
@@ -401,11 +403,11 @@ def chain64(row: Chain64Row) -> None:
             count = min(BLOCK64, s3 - i3)
             for k in range(row.input_count):
                 part = inputs[k]
-                load64(part, offset(part, i0, i1, i2, i3), part.step3, count, slots + k * BLOCK64)
+                load64(part, element_index(part, i0, i1, i2, i3), part.step3, count, slots + k * BLOCK64)
             result = slots
             for j in range(row.op_count):
                 op = ops[j]
                 result = slots + op.target * BLOCK64
                 a, b, c = slots + op.a * BLOCK64, slots + op.b * BLOCK64, slots + op.c * BLOCK64
                 apply_float64(op.code, result, a, b, c, count, op.p, op.q)
-            store64(output, offset(output, i0, i1, i2, i3), output.step3, count, result)
+            store64(output, element_index(output, i0, i1, i2, i3), output.step3, count, result)

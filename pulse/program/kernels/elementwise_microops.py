@@ -75,7 +75,7 @@ def either(a: Vector, b: Vector) -> Vector:
 
 @device
 def vgelu(x: Vector, tanh_form: float) -> Vector:
-    """``x * Phi(x)``, or its approximation by tanh."""
+    """Return ``x * Phi(x)``, or its approximation by tanh."""
     if tanh_form != 0:
         return 0.5 * x * (vtanh(SQRT_TWO_OVER_PI * vfma(x * x * x, 0.044715, x)) + 1.0)
     return 0.5 * x * (verf(x * SQRT_HALF) + 1.0)
@@ -83,20 +83,20 @@ def vgelu(x: Vector, tanh_form: float) -> Vector:
 
 @device
 def gelu64(x: float, tanh_form: float) -> float:
-    """``x * Phi(x)``, or its approximation by tanh."""
+    """Return ``x * Phi(x)``, or its approximation by tanh."""
     if tanh_form != 0:
         return 0.5 * x * (1 + np.tanh(SQRT_TWO_OVER_PI * (x + 0.044715 * x * x * x)))
     return 0.5 * x * (1 + math.erf(x * SQRT_HALF))
 
 
 @device
-def smaller(a: float, b: float) -> float:
+def minimum(a: float, b: float) -> float:
     """Return the minimum; NaN if either is NaN."""
     return a if a < b or a != a else b
 
 
 @device
-def larger(a: float, b: float) -> float:
+def maximum(a: float, b: float) -> float:
     """Return the maximum; NaN if either is NaN."""
     return a if a > b or a != a else b
 
@@ -180,7 +180,7 @@ def floor_mod(x: float, y: float) -> float:
 @device
 def softplus64(x: float) -> float:
     """log(1 + e**x)."""
-    return np.log1p(np.exp(-abs(x))) + larger(x, 0.0)
+    return np.log1p(np.exp(-abs(x))) + maximum(x, 0.0)
 
 
 @device
@@ -192,7 +192,7 @@ def sigmoid64(x: float) -> float:
 @device
 def clip01(x: float) -> float:
     """Limit ``x`` to 0 … 1."""
-    return smaller(larger(x, 0.0), 1.0)
+    return minimum(maximum(x, 0.0), 1.0)
 
 
 @device
@@ -216,7 +216,7 @@ def shift_right(x: float, bits: float) -> float:
 @device
 def expm1_negative(x: float) -> float:
     """e**x - 1 where x < 0, else 0."""
-    return np.expm1(smaller(x, 0.0))
+    return np.expm1(minimum(x, 0.0))
 
 
 MICRO_OPS: dict[str, tuple[Microoperation | None, Microoperation]] = {
@@ -228,8 +228,8 @@ MICRO_OPS: dict[str, tuple[Microoperation | None, Microoperation]] = {
     "pow": (lambda a, b: vpow(a, b), lambda a, b: power(a, b)),
     "mod": (None, lambda a, b: floor_mod(a, b)),
     "fmod": (None, lambda a, b: fmod64(a, b)),
-    "min": (lambda a, b: vmin(a, b), lambda a, b: smaller(a, b)),
-    "max": (lambda a, b: vmax(a, b), lambda a, b: larger(a, b)),
+    "min": (lambda a, b: vmin(a, b), lambda a, b: minimum(a, b)),
+    "max": (lambda a, b: vmax(a, b), lambda a, b: maximum(a, b)),
     "prelu": (lambda a, b: vselect(vlt(a, 0.0), a * b, a), lambda a, b: a * b if a < 0 else a),
     "abs": (lambda a: vabs(a), lambda a: abs(a)),
     "neg": (lambda a: -a, lambda a: -a),
@@ -253,7 +253,7 @@ MICRO_OPS: dict[str, tuple[Microoperation | None, Microoperation]] = {
     "acosh": (lambda a: vacosh(a), lambda a: np.arccosh(a)),
     "atanh": (lambda a: vatanh(a), lambda a: np.arctanh(a)),
     "erf": (lambda a: verf(a), lambda a: math.erf(a)),
-    "relu": (lambda a: vmax(a, 0.0), lambda a: larger(a, 0.0)),
+    "relu": (lambda a: vmax(a, 0.0), lambda a: maximum(a, 0.0)),
     "leaky_relu": (lambda a, p: vselect(vlt(a, 0.0), a * p, a), lambda a, p: a * p if a < 0 else a),
     "thresholded_relu": (lambda a, p: vselect(vgt(a, p), a, vsplat(0.0)), lambda a, p: a if a > p else 0.0),
     "elu": (
@@ -262,7 +262,7 @@ MICRO_OPS: dict[str, tuple[Microoperation | None, Microoperation]] = {
     ),
     "celu": (
         lambda a, p: vmax(a, 0.0) + vmin(vexpm1(vmin(a, 0.0) / p) * p, 0.0),
-        lambda a, p: larger(a, 0.0) + smaller(0.0, p * np.expm1(smaller(a, 0.0) / p)),
+        lambda a, p: maximum(a, 0.0) + minimum(0.0, p * np.expm1(minimum(a, 0.0) / p)),
     ),
     "selu": (
         lambda a, p, q: vselect(vgt(a, 0.0), a, vexpm1_negative(a) * p) * q,
@@ -311,8 +311,8 @@ MICRO_OPS: dict[str, tuple[Microoperation | None, Microoperation]] = {
     "addc": (lambda a, p: a + p, lambda a, p: a + p),
     "mulc": (lambda a, p: a * p, lambda a, p: a * p),
     "rsubc": (lambda a, p: p - a, lambda a, p: p - a),
-    "maxc": (lambda a, p: vmax(a, p), lambda a, p: larger(a, p)),
-    "minc": (lambda a, p: vmin(a, p), lambda a, p: smaller(a, p)),
+    "maxc": (lambda a, p: vmax(a, p), lambda a, p: maximum(a, p)),
+    "minc": (lambda a, p: vmin(a, p), lambda a, p: minimum(a, p)),
     "powc": (lambda a, p: vpowc(a, p), lambda a, p: power(a, p)),
     "affine": (lambda a, p, q: vfma(a, p, q), lambda a, p, q: a * p + q),
 }

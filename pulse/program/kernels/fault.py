@@ -15,8 +15,8 @@ BETWEEN, WITHIN, NONZERO = range(3)
 
 
 @device
-def reals_outside(p: Pointer, count: int, step: int, above: float, below: float) -> int:
-    """Return how many of ``p[i*step]``, i < count, are not between two numbers; NaN never is."""
+def count_reals_outside(p: Pointer, count: int, step: int, above: float, below: float) -> int:
+    """Return how many of ``p[i*step]``, i < count, are not between two numbers; NaN always counts."""
     faults = 0
     if step == 1:
         for i in range(count):
@@ -28,8 +28,8 @@ def reals_outside(p: Pointer, count: int, step: int, above: float, below: float)
 
 
 @device
-def integers_outside(p: Pointer, count: int, step: int, low: int, high: int) -> int:
-    """Return the number of integers outside of low … high."""
+def count_integers_outside(p: Pointer, count: int, step: int, low: int, high: int) -> int:
+    """Return how many are outside low … high."""
     faults = 0
     if step == 1:
         for i in range(count):
@@ -41,8 +41,8 @@ def integers_outside(p: Pointer, count: int, step: int, low: int, high: int) -> 
 
 
 @device
-def zeros(p: Pointer, count: int, step: int) -> int:
-    """Return the number of zeros."""
+def count_zeros(p: Pointer, count: int, step: int) -> int:
+    """Return how many of ``p[i*step]`` are zero."""
     faults = 0
     if step == 1:
         for i in range(count):
@@ -54,8 +54,8 @@ def zeros(p: Pointer, count: int, step: int) -> int:
 
 
 @device
-def bytes_outside(p: Pointer, count: int, step: int, low: int, high: int) -> int:
-    """Return the number of signed bytes outside of low … high."""
+def count_bytes_outside(p: Pointer, count: int, step: int, low: int, high: int) -> int:
+    """Return how many signed bytes are outside low … high."""
     faults = 0
     for i in range(count):
         value = int(p[i * step])
@@ -68,7 +68,7 @@ class CountFaultsRow(Instruction):
     """Add to ``own`` and ``total`` how many elements x[f, i0, i1, i2] of frames of the stream have no result.
 
     Frame f < F belongs to the stream if ``begin <= clock*P + shift + f < end``, from ``clock >= gate`` on.
-    Mode 0 (reals) counts those not between ``above`` and ``below``, both excluded; 1 (integers): those outside of
+    Mode 0 (reals) counts those not between ``above`` and ``below``, both excluded; 1 (integers): those outside
     low … high; 2 (integers): zeros. Frames are ``step`` elements apart, each has ``s`` elements with strides ``t``.
     """
 
@@ -103,32 +103,32 @@ class CountFaultsRow(Instruction):
 
 
 @device
-def run_outside(row: CountFaultsRow, start: int, count: int, step: int) -> int:
+def count_run_faults(row: CountFaultsRow, start: int, count: int, step: int) -> int:
     """Return the number of faults in one run of the operand."""
     x, dtype, mode, low, high = row.x, row.dtype, row.mode, row.low, row.high
     faults = 0
     if dtype == F32:
-        faults = reals_outside(as_f32(x) + start, count, step, row.above, row.below)
+        faults = count_reals_outside(as_f32(x) + start, count, step, row.above, row.below)
     elif dtype == F64:
-        faults = reals_outside(as_f64(x) + start, count, step, row.above, row.below)
+        faults = count_reals_outside(as_f64(x) + start, count, step, row.above, row.below)
     elif dtype == I64 and mode == NONZERO:
-        faults = zeros(as_i64(x) + start, count, step)
+        faults = count_zeros(as_i64(x) + start, count, step)
     elif dtype == I64:
-        faults = integers_outside(as_i64(x) + start, count, step, low, high)
+        faults = count_integers_outside(as_i64(x) + start, count, step, low, high)
     elif dtype == I32 and mode == NONZERO:
-        faults = zeros(as_i32(x) + start, count, step)
+        faults = count_zeros(as_i32(x) + start, count, step)
     elif dtype == I32:
-        faults = integers_outside(as_i32(x) + start, count, step, low, high)
+        faults = count_integers_outside(as_i32(x) + start, count, step, low, high)
     elif dtype == I16 and mode == NONZERO:
-        faults = zeros(as_i16(x) + start, count, step)
+        faults = count_zeros(as_i16(x) + start, count, step)
     elif dtype == I16:
-        faults = integers_outside(as_i16(x) + start, count, step, low, high)
+        faults = count_integers_outside(as_i16(x) + start, count, step, low, high)
     elif mode == NONZERO:
-        faults = zeros(x + start, count, step)
+        faults = count_zeros(x + start, count, step)
     elif dtype == U8:
-        faults = integers_outside(x + start, count, step, low, high)
+        faults = count_integers_outside(x + start, count, step, low, high)
     else:
-        faults = bytes_outside(x + start, count, step, low, high)
+        faults = count_bytes_outside(x + start, count, step, low, high)
     return faults
 
 
@@ -156,7 +156,7 @@ def count_faults(row: CountFaultsRow) -> None:
         for i1 in range(row.s1):
             for i2 in range(outer):
                 place = at + i0 * row.t0 + i1 * row.t1 + i2 * inner
-                faults += run_outside(row, place, count, step)
+                faults += count_run_faults(row, place, count, step)
     if faults > 0:
         node_count, total = row.own, row.total
         node_count[0] = node_count[0] + faults

@@ -14,10 +14,10 @@ from pulse.jit.rows.span import Reach, run, table
 
 
 @device
-def one_row_columns(
+def multiply_row_by_columns(
     p: Pointer, q: Pointer, z: Pointer, K: int, rest: int, ak: int, bk: int, scale: Any
 ) -> None:
-    """Multiply one row with 16 columns, of which ``rest`` are loaded and stored."""
+    """Multiply one row by 16 columns, of which ``rest`` are loaded and stored."""
     sum0, sum1, sum2, sum3 = vzero(), vzero(), vzero(), vzero()
     k = 0
     while k + 4 <= K:
@@ -34,7 +34,7 @@ def one_row_columns(
 
 
 @device
-def columns_product(
+def multiply_columns(
     a: Pointer, b: Pointer, y: Pointer, M: int, K: int, N: int, am: int, ak: int, bk: int, ym: int, scale: Any
 ) -> None:
     """Multiply matrices whose columns are contiguous in b and y: vectors over n, four rows at a time."""
@@ -57,12 +57,12 @@ def columns_product(
             vstore_part(z, m3 * ym, rest, sum3 * scale)
             m += 4
         if m < M:
-            one_row_columns(a + m * am, b + n, z + m * ym, K, rest, ak, bk, scale)
+            multiply_row_by_columns(a + m * am, b + n, z + m * ym, K, rest, ak, bk, scale)
         n += LANES
 
 
 @device
-def depth_product(
+def multiply_depth(
     a: Pointer, b: Pointer, y: Pointer, M: int, K: int, N: int, am: int, bn: int, ym: int, yn: int, scale: Any
 ) -> None:
     """Multiply matrices whose terms are contiguous in a and b: vectors over k, four columns at a time."""
@@ -141,9 +141,9 @@ def matmul(row: MatmulRow) -> None:
     for batch in range(row.B):
         a, b, y = left + batch_a[batch], right + batch_b[batch], result + batch_y[batch]
         if bn == 1 and yn == 1:
-            columns_product(a, b, y, M, K, N, am, ak, bk, ym, scale)
+            multiply_columns(a, b, y, M, K, N, am, ak, bk, ym, scale)
         elif ak == 1 and bk == 1:
-            depth_product(a, b, y, M, K, N, am, bn, ym, yn, scale)
+            multiply_depth(a, b, y, M, K, N, am, bn, ym, yn, scale)
         else:
             for m in range(M):
                 for n in range(N):

@@ -114,7 +114,7 @@ def first_sum(bias: Pointer, y: Pointer, rest: int, adds: int) -> Vector:
 
 
 @device
-def put(
+def store_sum_of_words(
     total: Vector, unit: float, scales: Scales, bias: Pointer, y: Pointer, n: int, N: int, adds: int
 ) -> None:
     """Store the columns from n."""
@@ -124,10 +124,10 @@ def put(
 
 
 @device
-def one_row_codes(
+def multiply_row_of_codes(
     row: CodedRow, words: int, w: Pointer, scales: Scales, bias: Pointer, y: Pointer, N: int, adds: int
 ) -> None:
-    """Multiply one coded row with one tap; ``adds`` as in ``first_sum``.
+    """Multiply one coded row by one tap; ``adds`` as in ``first_sum``.
 
     A column of a whole panel has one sum; the last ones have four, each with every fourth word.
     """
@@ -146,10 +146,10 @@ def one_row_codes(
                 dot_words(d, vload_words(w, 48), x[k], scales),
             )
             w = w + PANEL
-        put(a, unit, scales, bias, y, n, N, adds)
-        put(b, unit, scales, bias, y, n + 16, N, adds)
-        put(c, unit, scales, bias, y, n + 32, N, adds)
-        put(d, unit, scales, bias, y, n + 48, N, adds)
+        store_sum_of_words(a, unit, scales, bias, y, n, N, adds)
+        store_sum_of_words(b, unit, scales, bias, y, n + 16, N, adds)
+        store_sum_of_words(c, unit, scales, bias, y, n + 32, N, adds)
+        store_sum_of_words(d, unit, scales, bias, y, n + 48, N, adds)
         n += PANEL
     while n < N:
         a, b = vtoint(vzero()) + start, vtoint(vzero())
@@ -170,16 +170,16 @@ def one_row_codes(
             a = dot_words(a, vload_words(w, 0), x[k], scales)
             w = w + LANES
             k += 1
-        put(add_totals(a, b, c, d, scales), unit, scales, bias, y, n, N, adds)
+        store_sum_of_words(add_totals(a, b, c, d, scales), unit, scales, bias, y, n, N, adds)
         n += LANES
 
 
 @device
-def two_blocks_of_four(
+def multiply_two_blocks(
     p: CodedRow, q: CodedRow, r: CodedRow, s: CodedRow, words: int, w: Pointer,
     scales: Scales, bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, n: int, N: int, adds: int,
 ) -> None:  # fmt: skip
-    """Multiply four coded rows with the 32 columns from n of a panel."""
+    """Multiply four coded rows by the 32 columns from n of a panel."""
     x0, x1, x2, x3 = p[0], q[0], r[0], s[0]
     zero = vtoint(vzero())
     a0, a1, a2, a3 = zero + p[2], zero + q[2], zero + r[2], zero + s[2]
@@ -191,22 +191,22 @@ def two_blocks_of_four(
         a2, b2 = dot_words(a2, u, x2[k], scales), dot_words(b2, v, x2[k], scales)
         a3, b3 = dot_words(a3, u, x3[k], scales), dot_words(b3, v, x3[k], scales)
         w = w + PANEL
-    put(a0, p[1], scales, bias, y0, n, N, adds)
-    put(b0, p[1], scales, bias, y0, n + 16, N, adds)
-    put(a1, q[1], scales, bias, y1, n, N, adds)
-    put(b1, q[1], scales, bias, y1, n + 16, N, adds)
-    put(a2, r[1], scales, bias, y2, n, N, adds)
-    put(b2, r[1], scales, bias, y2, n + 16, N, adds)
-    put(a3, s[1], scales, bias, y3, n, N, adds)
-    put(b3, s[1], scales, bias, y3, n + 16, N, adds)
+    store_sum_of_words(a0, p[1], scales, bias, y0, n, N, adds)
+    store_sum_of_words(b0, p[1], scales, bias, y0, n + 16, N, adds)
+    store_sum_of_words(a1, q[1], scales, bias, y1, n, N, adds)
+    store_sum_of_words(b1, q[1], scales, bias, y1, n + 16, N, adds)
+    store_sum_of_words(a2, r[1], scales, bias, y2, n, N, adds)
+    store_sum_of_words(b2, r[1], scales, bias, y2, n + 16, N, adds)
+    store_sum_of_words(a3, s[1], scales, bias, y3, n, N, adds)
+    store_sum_of_words(b3, s[1], scales, bias, y3, n + 16, N, adds)
 
 
 @device
-def one_block_of_four(
+def multiply_block(
     p: CodedRow, q: CodedRow, r: CodedRow, s: CodedRow, words: int, w: Pointer,
     scales: Scales, bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, n: int, N: int, adds: int,
 ) -> None:  # fmt: skip
-    """Multiply four coded rows with the last 16 columns or less, in the order of ``one_row_codes``."""
+    """Multiply four coded rows by the last 16 columns or less, in the order of ``multiply_row_of_codes``."""
     x0, x1, x2, x3 = p[0], q[0], r[0], s[0]
     zero, k = vtoint(vzero()), 0
     a0, a1, a2, a3 = zero + p[2], zero + q[2], zero + r[2], zero + s[2]
@@ -232,25 +232,25 @@ def one_block_of_four(
         a2, a3 = dot_words(a2, u, x2[k], scales), dot_words(a3, u, x3[k], scales)
         w = w + LANES
         k += 1
-    put(add_totals(a0, b0, c0, d0, scales), p[1], scales, bias, y0, n, N, adds)
-    put(add_totals(a1, b1, c1, d1, scales), q[1], scales, bias, y1, n, N, adds)
-    put(add_totals(a2, b2, c2, d2, scales), r[1], scales, bias, y2, n, N, adds)
-    put(add_totals(a3, b3, c3, d3, scales), s[1], scales, bias, y3, n, N, adds)
+    store_sum_of_words(add_totals(a0, b0, c0, d0, scales), p[1], scales, bias, y0, n, N, adds)
+    store_sum_of_words(add_totals(a1, b1, c1, d1, scales), q[1], scales, bias, y1, n, N, adds)
+    store_sum_of_words(add_totals(a2, b2, c2, d2, scales), r[1], scales, bias, y2, n, N, adds)
+    store_sum_of_words(add_totals(a3, b3, c3, d3, scales), s[1], scales, bias, y3, n, N, adds)
 
 
 @device
-def four_rows_codes(
+def multiply_four_rows_of_codes(
     p: CodedRow, q: CodedRow, r: CodedRow, s: CodedRow, words: int, w: Pointer,
     scales: Scales, bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, N: int, adds: int,
 ) -> None:  # fmt: skip
-    """Multiply four coded rows with one tap."""
+    """Multiply four coded rows by one tap."""
     n, whole = 0, N & -PANEL
     while n < whole:
         here = w + (n & -PANEL) * words + (n & (PANEL - 1))
-        two_blocks_of_four(p, q, r, s, words, here, scales, bias, y0, y1, y2, y3, n, N, adds)
+        multiply_two_blocks(p, q, r, s, words, here, scales, bias, y0, y1, y2, y3, n, N, adds)
         n += 2 * LANES
     while n < N:
-        one_block_of_four(p, q, r, s, words, w + n * words, scales, bias, y0, y1, y2, y3, n, N, adds)
+        multiply_block(p, q, r, s, words, w + n * words, scales, bias, y0, y1, y2, y3, n, N, adds)
         n += LANES
 
 
@@ -287,7 +287,7 @@ class ProductOfCodesRow(ProductFields):
 
 
 @device
-def one_row_of_codes(row: ProductOfCodesRow, x: Pointer, y: Pointer, memory: Pointer) -> None:
+def compute_row_of_codes(row: ProductOfCodesRow, x: Pointer, y: Pointer, memory: Pointer) -> None:
     """Compute one row, tap by tap."""
     T, taps, K, N, bias, scales, weights = row.T, row.taps, row.K, row.N, row.bias, row.scales, as_i32(row.W)
     words = words_of(K, scales)
@@ -295,11 +295,11 @@ def one_row_of_codes(row: ProductOfCodesRow, x: Pointer, y: Pointer, memory: Poi
     for t in range(T):
         adds = 1 if t > 0 else 2 * row.accumulate
         coded = encode_row(x + taps[t], K, scales, memory)
-        one_row_codes(coded, words, weights + t * size, scales, bias, y, N, adds)
+        multiply_row_of_codes(coded, words, weights + t * size, scales, bias, y, N, adds)
 
 
 @device
-def four_rows_of_codes(
+def compute_four_rows_of_codes(
     row: ProductOfCodesRow, x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer,
     y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, memory: Pointer,
 ) -> None:  # fmt: skip
@@ -312,7 +312,9 @@ def four_rows_of_codes(
         p, q = encode_row(x0 + tap, K, scales, memory), encode_row(x1 + tap, K, scales, memory + ROW_FLOATS)
         r = encode_row(x2 + tap, K, scales, memory + 2 * ROW_FLOATS)
         s = encode_row(x3 + tap, K, scales, memory + 3 * ROW_FLOATS)
-        four_rows_codes(p, q, r, s, words, weights + t * size, scales, bias, y0, y1, y2, y3, N, adds)
+        multiply_four_rows_of_codes(
+            p, q, r, s, words, weights + t * size, scales, bias, y0, y1, y2, y3, N, adds
+        )
 
 
 @kernel
@@ -323,9 +325,9 @@ def product_of_codes(row: ProductOfCodesRow) -> None:
     while m + ROWS <= M:
         x0, x1, x2, x3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m + 2], x + rows_x[m + 3]
         y0, y1, y2, y3 = y + rows_y[m], y + rows_y[m + 1], y + rows_y[m + 2], y + rows_y[m + 3]
-        four_rows_of_codes(row, x0, x1, x2, x3, y0, y1, y2, y3, memory)
+        compute_four_rows_of_codes(row, x0, x1, x2, x3, y0, y1, y2, y3, memory)
         m += ROWS
     while m < M:
-        one_row_of_codes(row, x + rows_x[m], y + rows_y[m], memory)
+        compute_row_of_codes(row, x + rows_x[m], y + rows_y[m], memory)
         m += 1
     finish(row.finish, y, rows_y, M, row.N)

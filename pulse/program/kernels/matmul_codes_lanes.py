@@ -2,19 +2,19 @@
 
 from pulse.jit.lanes import lane, lane_count
 from pulse.jit.language.stack import stack_f32
-from pulse.jit.registry import lanes_of
+from pulse.jit.registry import lanes_kernel
 from pulse.program.kernels.matmul_codes import (
     CODE_MEMORY,
     ROWS,
     ProductOfCodesRow,
-    four_rows_of_codes,
-    one_row_of_codes,
+    compute_four_rows_of_codes,
+    compute_row_of_codes,
     product_of_codes,
 )
 from pulse.program.kernels.matmul_finish import finish
 
 
-@lanes_of(product_of_codes)
+@lanes_kernel(product_of_codes)
 def product_of_codes_lanes(row: ProductOfCodesRow) -> None:
     """Compute row by row, four lanes at a time."""
     M, rows_x, rows_y, memory, L = row.M, row.rows_x, row.rows_y, stack_f32(CODE_MEMORY), lane_count(row)
@@ -22,13 +22,13 @@ def product_of_codes_lanes(row: ProductOfCodesRow) -> None:
         at_x, at_y, l = rows_x[m], rows_y[m], 0
         while l + ROWS <= L:
             a, b, c, d = lane(row, l), lane(row, l + 1), lane(row, l + 2), lane(row, l + 3)
-            four_rows_of_codes(
+            compute_four_rows_of_codes(
                 row, a.x + at_x, b.x + at_x, c.x + at_x, d.x + at_x,
                 a.y + at_y, b.y + at_y, c.y + at_y, d.y + at_y, memory,
             )  # fmt: skip
             l += ROWS
         while l < L:
-            one_row_of_codes(row, lane(row, l).x + at_x, lane(row, l).y + at_y, memory)
+            compute_row_of_codes(row, lane(row, l).x + at_x, lane(row, l).y + at_y, memory)
             l += 1
     for l in range(L):
         finish(lane(row, l).finish, lane(row, l).y, rows_y, M, row.N)

@@ -41,13 +41,14 @@ from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.matmul_scales import Scales
 
 Digits: TypeAlias = tuple[Pointer, float, int]
-"""The digits of a row: words of four elements, their unit (0: no digits), and 128 times the sum of the highest ones."""
+"""The digits of a row: words of four elements, their unit (0: no digits), 128 times the sum of the highest digits."""
 
 Sums: TypeAlias = tuple[Vector, Vector, Vector, Vector, Vector]
 """The sums of 16 columns: one in int32 for each digit, the lowest first; one in f32 for elements without digits."""
 
-MAX_ROW = 4096  # the most elements of a row
-DIGITS = MAX_ROW + 4 * LANES  # f32 elements of the memory for four digits of each
+MAX_DIGIT_ROW = 4096
+"""The most elements of a row with digits."""
+DIGITS = MAX_DIGIT_ROW + 4 * LANES  # f32 elements of the scratch memory for four digits of each
 PLANE = DIGITS // 4  # words from one digit of four elements to the next
 SIGNS = -(1 << 31) + (1 << 23) + (1 << 15) + (1 << 7)  # the sign bits of four bytes
 MIN_MAGNITUDE = 2.0**-96
@@ -55,34 +56,36 @@ MAX_MAGNITUDE = 2.0**127
 
 
 @device
-def digits_of(x: Pointer, K: int, scales: Scales, memory: Pointer) -> Digits:
-    """Write the digits of a row of K elements, except the last K % 4, to ``memory`` (``DIGITS`` elements of f32)."""
+def write_digits_of_row(x: Pointer, K: int, scales: Scales, scratch: Pointer) -> Digits:
+    """Write the digits of a row of K elements, except the last K % 4, to ``scratch`` (``DIGITS`` elements of f32)."""
     if scales is None:
-        return as_i32(memory), 0.0, 0
-    largest = largest_of(x, K) if has_byte_dots() and K <= MAX_ROW else 2 * MAX_MAGNITUDE
-    return split(x, K, 0, unit_of(largest), memory)
+        return as_i32(scratch), 0.0, 0
+    largest = largest_magnitude(x, K) if has_byte_dots() and K <= MAX_DIGIT_ROW else 2 * MAX_MAGNITUDE
+    return write_digits(x, K, 0, unit_of(largest), scratch)
 
 
 @device
-def digits_of_taps(x: Pointer, taps: Pointer, T: int, K: int, scales: Scales, memory: Pointer) -> Digits:
+def write_digits_of_taps(
+    x: Pointer, taps: Pointer, T: int, K: int, scales: Scales, scratch: Pointer
+) -> Digits:
     """Write the digits of T pieces of a row, one after another."""
     if scales is None:
-        return as_i32(memory), 0.0, 0
+        return as_i32(scratch), 0.0, 0
     largest = 2 * MAX_MAGNITUDE
-    if has_byte_dots() and T * K <= MAX_ROW:
+    if has_byte_dots() and T * K <= MAX_DIGIT_ROW:
         largest = 0.0
         for t in range(T):
-            largest = max(largest, largest_of(x + taps[t], K))
+            largest = max(largest, largest_magnitude(x + taps[t], K))
     unit, highest = unit_of(largest), 0
     if unit > 0:
         for t in range(T):
-            piece = split(x + taps[t], K, t * (K >> 2), unit, memory)
-            highest += piece[2]
-    return as_i32(memory), unit, highest
+            _, _, highest_of_tap = write_digits(x + taps[t], K, t * (K >> 2), unit, scratch)
+            highest += highest_of_tap
+    return as_i32(scratch), unit, highest
 
 
 @device
-def largest_of(x: Pointer, K: int) -> float:
+def largest_magnitude(x: Pointer, K: int) -> float:
     """Return the largest magnitude of the elements that have digits; infinity if one is NaN."""
     most, k, end = vzero(), 0, K & -4
     while k < end:
@@ -103,21 +106,21 @@ def unit_of(largest: float) -> float:
 
 
 @device
-def split(x: Pointer, K: int, at: int, unit: float, memory: Pointer) -> Digits:
-    """Write the digits of K elements to the words from ``at``, padded with zeros."""
-    places, k, end = as_u8(memory) + 4 * at, 0, K & -4
+def write_digits(x: Pointer, K: int, word: int, unit: float, scratch: Pointer) -> Digits:
+    """Write the digits of K elements from a word of ``scratch`` on, padded with zeros."""
+    target, k, end = as_u8(scratch) + 4 * word, 0, K & -4
     highest = vtoint(vzero())
     if unit > 0:
         factor = vsplat(1.0 / unit)
         while k < end:
             number = vtoint(vround(vload_part(x, k, end - k) * factor))
-            vstore_bytes(places, k, number)
-            vstore_bytes(places, k + 4 * PLANE, number >> 8)
-            vstore_bytes(places, k + 8 * PLANE, number >> 16)
-            vstore_bytes(places, k + 12 * PLANE, number >> 24)
+            vstore_bytes(target, k, number)
+            vstore_bytes(target, k + 4 * PLANE, number >> 8)
+            vstore_bytes(target, k + 8 * PLANE, number >> 16)
+            vstore_bytes(target, k + 12 * PLANE, number >> 24)
             highest = highest + (number >> 24)
             k += LANES
-    return as_i32(memory), unit, int(vsum(vtofloat(highest))) * 128
+    return as_i32(scratch), unit, int(vsum(vtofloat(highest))) * 128
 
 
 @device
@@ -133,49 +136,52 @@ def add_products(sums: Sums, words: Pointer, codes: Vector) -> Sums:
 
     The highest digits are signed, so they are multiplied with codes + 128.
     """
-    a, b, c, d, more = sums
+    a, b, c, d, rest = sums
     a, b = vdot_bytes(a, words[0], codes), vdot_bytes(b, words[PLANE], codes)
     c, d = vdot_bytes(c, words[2 * PLANE], codes), vdot_bytes(d, codes ^ SIGNS, words[3 * PLANE])
-    return a, b, c, d, more
+    return a, b, c, d, rest
 
 
 @device
-def with_element(sums: Sums, element: float, w: Pointer, i: int) -> Sums:
+def add_element(sums: Sums, element: float, w: Pointer, i: int) -> Sums:
     """Add one element without digits, times the 16 weights from i, to the sums."""
-    a, b, c, d, more = sums
-    return a, b, c, d, vfma(element, vload(w, i), more)
+    a, b, c, d, rest = sums
+    return a, b, c, d, vfma(element, vload(w, i), rest)
 
 
 @device
 def value_of(sums: Sums, digits: Digits) -> Vector:
     """Return the value of sums, before the scales of the columns."""
-    a, b, c, d, more = sums
-    total = vfma(vtofloat(d - digits[2]), 256.0, vtofloat(c))
+    a, b, c, d, rest = sums
+    _, unit, highest = digits
+    total = vfma(vtofloat(d - highest), 256.0, vtofloat(c))
     total = vfma(vfma(total, 256.0, vtofloat(b)), 256.0, vtofloat(a))
-    return vfma(total, digits[1], more)
+    return vfma(total, unit, rest)
 
 
 @device
-def with_one(a: Sums, words: Pointer, h: Pointer, w: Pointer, K: int) -> Sums:
+def add_row(a: Sums, words: Pointer, h: Pointer, w: Pointer, K: int) -> Sums:
     """Add ``sum_k h[k] * w[k]`` to the sums, w [K, 16]; ``words`` are the digits of h."""
     for k in range(K >> 2):
         a = add_products(a, words + k, columns_of_one(w, 0))
         w = w + 4 * LANES
     for k in range(K & -4, K):
-        a = with_element(a, h[k], w, 0)
+        a = add_element(a, h[k], w, 0)
         w = w + LANES
     return a
 
 
 @device
-def with_two(a: Sums, b: Sums, words: Pointer, h: Pointer, w: Pointer, K: int) -> tuple[Sums, Sums]:
-    """As ``with_one`` for two blocks of columns, w [K, 2, 16]."""
+def add_row_of_two_blocks(
+    a: Sums, b: Sums, words: Pointer, h: Pointer, w: Pointer, K: int
+) -> tuple[Sums, Sums]:
+    """As ``add_row`` for two blocks of columns, w [K, 2, 16]."""
     for k in range(K >> 2):
         u, v = columns_of_two(w, 0)
         a, b = add_products(a, words + k, u), add_products(b, words + k, v)
         w = w + 8 * LANES
     for k in range(K & -4, K):
-        a, b = with_element(a, h[k], w, 0), with_element(b, h[k], w, 16)
+        a, b = add_element(a, h[k], w, 0), add_element(b, h[k], w, 16)
         w = w + 2 * LANES
     return a, b
 
@@ -183,14 +189,15 @@ def with_two(a: Sums, b: Sums, words: Pointer, h: Pointer, w: Pointer, K: int) -
 @device
 def sum_three_blocks(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Vector, Vector, Vector]:
     """Return ``sum_k h[k] * w[k]`` for three blocks of columns, w [K, 3, 16]."""
-    a, b, c, words = no_sums(), no_sums(), no_sums(), digits[0]
+    words, _, _ = digits
+    a, b, c = no_sums(), no_sums(), no_sums()
     for k in range(K >> 2):
         u, v, x = columns_of_three(w, 0)
         a, b, c = add_products(a, words + k, u), add_products(b, words + k, v), add_products(c, words + k, x)
         w = w + 12 * LANES
     for k in range(K & -4, K):
-        a, b = with_element(a, h[k], w, 0), with_element(b, h[k], w, 16)
-        c = with_element(c, h[k], w, 32)
+        a, b = add_element(a, h[k], w, 0), add_element(b, h[k], w, 16)
+        c = add_element(c, h[k], w, 32)
         w = w + 3 * LANES
     return value_of(a, digits), value_of(b, digits), value_of(c, digits)
 
@@ -198,15 +205,16 @@ def sum_three_blocks(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Ve
 @device
 def sum_four_blocks(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Vector, Vector, Vector, Vector]:
     """Return ``sum_k h[k] * w[k]`` for four blocks of columns, w [K, 4, 16]."""
-    a, b, c, d, words = no_sums(), no_sums(), no_sums(), no_sums(), digits[0]
+    words, _, _ = digits
+    a, b, c, d = no_sums(), no_sums(), no_sums(), no_sums()
     for k in range(K >> 2):
         u, v, x, y = columns_of_four(w, 0)
         a, b = add_products(a, words + k, u), add_products(b, words + k, v)
         c, d = add_products(c, words + k, x), add_products(d, words + k, y)
         w = w + 16 * LANES
     for k in range(K & -4, K):
-        a, b = with_element(a, h[k], w, 0), with_element(b, h[k], w, 16)
-        c, d = with_element(c, h[k], w, 32), with_element(d, h[k], w, 48)
+        a, b = add_element(a, h[k], w, 0), add_element(b, h[k], w, 16)
+        c, d = add_element(c, h[k], w, 32), add_element(d, h[k], w, 48)
         w = w + 4 * LANES
     return value_of(a, digits), value_of(b, digits), value_of(c, digits), value_of(d, digits)
 
@@ -214,18 +222,20 @@ def sum_four_blocks(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Vec
 @device
 def sum_taps(digits: Digits, x: Pointer, taps: Pointer, T: int, K: int, w: Pointer) -> Vector:
     """Return ``sum_tk x[taps[t] + k] * w[t * K + k]``, w [T * K, 16]."""
+    words, _, _ = digits
     a = no_sums()
     for t in range(T):
-        a = with_one(a, digits[0] + t * (K >> 2), x + taps[t], w + t * K * LANES, K)
+        a = add_row(a, words + t * (K >> 2), x + taps[t], w + t * K * LANES, K)
     return value_of(a, digits)
 
 
 @device
-def sum_taps_wide(
+def sum_taps_of_two_blocks(
     digits: Digits, x: Pointer, taps: Pointer, T: int, K: int, w: Pointer
 ) -> tuple[Vector, Vector]:
     """As ``sum_taps`` for two blocks of columns, w [T * K, 2, 16]."""
+    words, _, _ = digits
     a, b = no_sums(), no_sums()
     for t in range(T):
-        a, b = with_two(a, b, digits[0] + t * (K >> 2), x + taps[t], w + t * K * 2 * LANES, K)
+        a, b = add_row_of_two_blocks(a, b, words + t * (K >> 2), x + taps[t], w + t * K * 2 * LANES, K)
     return value_of(a, digits), value_of(b, digits)

@@ -16,7 +16,7 @@ from pulse.jit.language.simd import (
     vstore_part,
 )
 from pulse.jit.registry import device
-from pulse.jit.rows.instruction import Operand, OptionalOperand, RowFields, many, reads, writes
+from pulse.jit.rows.instruction import Operand, OptionalOperand, RowFields, reads, repeated_group, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, run, table
 from pulse.program.kernels.vmath import vexpm1_negative, vsigmoid, vtanh
@@ -75,8 +75,8 @@ class Finish(RowFields):
     flat: bool
     gate_count: int
     step_count: int
-    gates: Sequence[GateFinish] = many("gate_count")
-    steps: Sequence[FinishStep] = many("step_count")
+    gates: Sequence[GateFinish] = repeated_group("gate_count")
+    steps: Sequence[FinishStep] = repeated_group("step_count")
 
     def row_moves(self) -> dict[str, int]:
         """Return ``Cut.moves`` for a product's rows."""
@@ -120,13 +120,13 @@ def scale_negative(v: Vector, factor: Vector | float) -> Vector:
 
 @device
 def elu(v: Vector, p: float) -> Vector:
-    """The ELU with the parameter p."""
+    """Return the ELU with the parameter p."""
     return vselect(vlt(v, 0.0), vexpm1_negative(v) * p, v)
 
 
 @device
 def swish(v: Vector, p: float) -> Vector:
-    """The Swish with the parameter p."""
+    """Return the Swish with the parameter p."""
     return v * vsigmoid(v * p)
 
 
@@ -188,7 +188,7 @@ def apply_to_two(u: Vector, v: Vector, step: FinishStep, m: int, n: int) -> tupl
 
 
 @device
-def gate_half(v: Vector, function: int) -> Vector:
+def apply_gate_function(v: Vector, function: int) -> Vector:
     """Apply the function of one half of a gate."""
     if function == 1:
         return vtanh(v)
@@ -198,14 +198,16 @@ def gate_half(v: Vector, function: int) -> Vector:
 
 
 @device
-def gate_rows(gate: GateFinish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
+def combine_gates(gate: GateFinish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
     """Combine the two halves of each row to a row of half the width."""
     left, right, z, rows_z, half = gate.left, gate.right, gate.gated, gate.rows, N // 2
     for m in range(M):
         v, target = y + rows_y[m], z + rows_z[m]
         for n in range(0, half, LANES):
             low, high = vload_part(v, n, half - n), vload_part(v, half + n, half - n)
-            vstore_part(target, n, half - n, gate_half(low, left) * gate_half(high, right))
+            vstore_part(
+                target, n, half - n, apply_gate_function(low, left) * apply_gate_function(high, right)
+            )
 
 
 @device
@@ -213,7 +215,7 @@ def finish(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
     """Apply the steps or the gate to M rows of N columns."""
     count, steps = row.step_count, row.steps
     if row.gate_count > 0:
-        gate_rows(row.gates[0], y, rows_y, M, N)
+        combine_gates(row.gates[0], y, rows_y, M, N)
         return
     if count == 0:
         return

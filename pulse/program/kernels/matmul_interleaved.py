@@ -42,7 +42,7 @@ from pulse.program.kernels.matmul_finish import (
     Finish,
     FinishStep,
     GateFinish,
-    gate_half,
+    apply_gate_function,
 )
 from pulse.program.kernels.matmul_product_blocks import panel_width
 from pulse.program.kernels.matmul_windows import ProductFields
@@ -60,10 +60,10 @@ def interleaved_weights(packed: NDArray[np.float32], rows: int, columns: int) ->
         panel = packed[first * rows : (first + width) * rows].reshape(rows, width)
         matrix[:, first : first + width] = panel[:, : columns - first]
         first += width
-    return tile(matrix)
+    return pack_tiles(matrix)
 
 
-def tile(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+def pack_tiles(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     """Pack weights [rows, columns] as [ceil(columns / 4), rows, 4], padded by zeros."""
     rows, columns = matrix.shape
     tiles = -(-columns // COLUMNS)
@@ -75,7 +75,7 @@ def tile(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
 def few_weights(packed: NDArray[np.float32], width: int, columns: int) -> NDArray[np.float32]:
     """Repack the weights of ``pack_few`` as ``interleaved_weights`` does; up to 8 columns."""
     matrix = packed.reshape(-1, width, LANES // width).transpose(0, 2, 1).reshape(-1, width)[:, :columns]
-    return tile(matrix)
+    return pack_tiles(matrix)
 
 
 class InterleavedProductRow(ProductFields):
@@ -131,19 +131,19 @@ def first_sums(
 
 
 @device
-def bend(v: Vector, slope: float) -> Vector:
+def scale_negative(v: Vector, slope: float) -> Vector:
     """Multiply what is less than 0 by a slope."""
     return vselect(vlt(v, 0.0), v * vsplat(slope), v)
 
 
 @device
 def store_columns(
-    y: Pointer, rest: int, bends: int, slopes: Pointer, a: Vector, b: Vector, c: Vector, d: Vector
+    y: Pointer, rest: int, has_prelu: int, slopes: Pointer, a: Vector, b: Vector, c: Vector, d: Vector
 ) -> None:
-    """Store four columns, of which ``rest`` exist; if ``bends``, after the PReLU with their slopes."""
-    if bends:
-        a, b = bend(a, slopes[0]), bend(b, slopes[min(1, rest - 1)])
-        c, d = bend(c, slopes[min(2, rest - 1)]), bend(d, slopes[min(3, rest - 1)])
+    """Store four columns, of which ``rest`` exist; if ``has_prelu``, after the PReLU with their slopes."""
+    if has_prelu:
+        a, b = scale_negative(a, slopes[0]), scale_negative(b, slopes[min(1, rest - 1)])
+        c, d = scale_negative(c, slopes[min(2, rest - 1)]), scale_negative(d, slopes[min(3, rest - 1)])
     vstore(y, 0, a)
     if rest >= COLUMNS:
         vstore(y, LANES, b)
@@ -157,9 +157,9 @@ def store_columns(
 
 
 @device
-def four_rows(
+def multiply_four_rows(
     x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer,
-    y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, rest: int, accumulate: int, bends: int, slopes: Pointer,
+    y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, rest: int, accumulate: int, has_prelu: int, slopes: Pointer,
 ) -> None:  # fmt: skip
     """Compute four rows of four columns."""
     a0, b0, c0, d0 = first_sums(bias, y0, rest, accumulate)
@@ -181,16 +181,16 @@ def four_rows(
             v = vsplat(w[3])
             d0, d1, d2, d3 = vfma(q, v, d0), vfma(r, v, d1), vfma(s, v, d2), vfma(u, v, d3)
             w = w + COLUMNS
-    store_columns(y0, rest, bends, slopes, a0, b0, c0, d0)
-    store_columns(y1, rest, bends, slopes, a1, b1, c1, d1)
-    store_columns(y2, rest, bends, slopes, a2, b2, c2, d2)
-    store_columns(y3, rest, bends, slopes, a3, b3, c3, d3)
+    store_columns(y0, rest, has_prelu, slopes, a0, b0, c0, d0)
+    store_columns(y1, rest, has_prelu, slopes, a1, b1, c1, d1)
+    store_columns(y2, rest, has_prelu, slopes, a2, b2, c2, d2)
+    store_columns(y3, rest, has_prelu, slopes, a3, b3, c3, d3)
 
 
 @device
-def two_rows(
+def multiply_two_rows(
     x0: Pointer, x1: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer,
-    y0: Pointer, y1: Pointer, rest: int, accumulate: int, bends: int, slopes: Pointer,
+    y0: Pointer, y1: Pointer, rest: int, accumulate: int, has_prelu: int, slopes: Pointer,
 ) -> None:  # fmt: skip
     """Compute two rows of four columns."""
     a0, b0, c0, d0 = first_sums(bias, y0, rest, accumulate)
@@ -204,19 +204,19 @@ def two_rows(
             a0, b0, c0, d0 = vfma(q, e, a0), vfma(q, f, b0), vfma(q, g, c0), vfma(q, h, d0)
             a1, b1, c1, d1 = vfma(r, e, a1), vfma(r, f, b1), vfma(r, g, c1), vfma(r, h, d1)
             w = w + COLUMNS
-    store_columns(y0, rest, bends, slopes, a0, b0, c0, d0)
-    store_columns(y1, rest, bends, slopes, a1, b1, c1, d1)
+    store_columns(y0, rest, has_prelu, slopes, a0, b0, c0, d0)
+    store_columns(y1, rest, has_prelu, slopes, a1, b1, c1, d1)
 
 
 @device
-def one_row(
-    x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, far: int, bias: Pointer, y: Pointer, rest: int,
-    accumulate: int, bends: int, slopes: Pointer,
+def multiply_row_by_two_tiles(
+    x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, second_tile: int, bias: Pointer, y: Pointer, rest: int,
+    accumulate: int, has_prelu: int, slopes: Pointer,
 ) -> None:  # fmt: skip
-    """Compute one row of two tiles of columns; the weights of the second are ``far`` further on."""
+    """Compute one row of two tiles of columns; the second tile begins ``second_tile`` elements after the first."""
     a0, b0, c0, d0 = first_sums(bias, y, rest, accumulate)
     a1, b1, c1, d1 = first_sums(bias + COLUMNS, y + COLUMNS * LANES, rest - COLUMNS, accumulate)
-    z = w + far
+    z = w + second_tile
     for t in range(T):
         p = x + taps[t] * LANES
         for k in range(K):
@@ -224,8 +224,8 @@ def one_row(
             a0, b0, c0, d0 = vfma(q, w[0], a0), vfma(q, w[1], b0), vfma(q, w[2], c0), vfma(q, w[3], d0)
             a1, b1, c1, d1 = vfma(q, z[0], a1), vfma(q, z[1], b1), vfma(q, z[2], c1), vfma(q, z[3], d1)
             w, z = w + COLUMNS, z + COLUMNS
-    store_columns(y, rest, bends, slopes, a0, b0, c0, d0)
-    store_columns(y + COLUMNS * LANES, rest - COLUMNS, bends, slopes + COLUMNS, a1, b1, c1, d1)
+    store_columns(y, rest, has_prelu, slopes, a0, b0, c0, d0)
+    store_columns(y + COLUMNS * LANES, rest - COLUMNS, has_prelu, slopes + COLUMNS, a1, b1, c1, d1)
 
 
 @device
@@ -248,7 +248,7 @@ def apply_step(v: Vector, code: int, p: float) -> Vector:
 
 
 @device
-def step_rows(step: FinishStep, y: Pointer, rows_y: Pointer, first: int, last: int, N: int) -> None:
+def apply_step_to_rows(step: FinishStep, y: Pointer, rows_y: Pointer, first: int, last: int, N: int) -> None:
     """Apply one step to the rows from ``first`` up to ``last``."""
     code, p = step.code, step.parameter
     for m in range(first, last):
@@ -272,13 +272,17 @@ def step_rows(step: FinishStep, y: Pointer, rows_y: Pointer, first: int, last: i
 
 
 @device
-def gate_vectors(gate: GateFinish, y: Pointer, rows_y: Pointer, first: int, last: int, N: int) -> None:
+def combine_gates(gate: GateFinish, y: Pointer, rows_y: Pointer, first: int, last: int, N: int) -> None:
     """Combine the two halves of each row to a row of half the width."""
     left, right, z, rows_z, half = gate.left, gate.right, gate.gated, gate.rows, N // 2 * LANES
     for m in range(first, last):
         v, target = y + rows_y[m] * LANES, z + rows_z[m] * LANES
         for n in range(0, half, LANES):
-            vstore(target, n, gate_half(vload(v, n), left) * gate_half(vload(v, half + n), right))
+            vstore(
+                target,
+                n,
+                apply_gate_function(vload(v, n), left) * apply_gate_function(vload(v, half + n), right),
+            )
 
 
 @device
@@ -296,9 +300,9 @@ def finish_rows(row: Finish, y: Pointer, rows_y: Pointer, first: int, last: int,
     gates: Any = row.gates
     steps: Any = row.steps
     if row.gate_count > 0:
-        gate_vectors(gates[0], y, rows_y, first, last, N)
+        combine_gates(gates[0], y, rows_y, first, last, N)
     for i in range(done, row.step_count):
-        step_rows(steps[i], y, rows_y, first, last, N)
+        apply_step_to_rows(steps[i], y, rows_y, first, last, N)
 
 
 @kernel
@@ -306,8 +310,8 @@ def interleaved_product(row: InterleavedProductRow) -> None:
     """Compute four rows at a time, four columns of each; at the end two rows, and eight columns of a single row."""
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
     weights, bias, x, y, accumulate = row.W, row.bias, row.x, row.y, row.accumulate
-    bends, steps, far, m = begins_with_prelu(row.finish), row.finish.steps, COLUMNS * T * K, 0
-    all_slopes = steps[0].operand if bends else bias
+    has_prelu, steps, second_tile, m = begins_with_prelu(row.finish), row.finish.steps, COLUMNS * T * K, 0
+    all_slopes = steps[0].operand if has_prelu else bias
     while m < M:
         count = 4 if M - m >= 4 else 2 if M - m >= 2 else 1
         m1, m2, m3 = min(m + 1, M - 1), min(m + 2, M - 1), min(m + 3, M - 1)
@@ -317,16 +321,20 @@ def interleaved_product(row: InterleavedProductRow) -> None:
         while n < N:
             w, b, rest, q, slopes = weights + n * T * K, bias + n, N - n, y + n * LANES, all_slopes + n
             if count == 4:
-                four_rows(
+                multiply_four_rows(
                     x + x0, x + x1, x + x2, x + x3, taps, T, K, w, b, q + y0, q + y1, q + y2, q + y3, rest, accumulate,
-                    bends, slopes,
+                    has_prelu, slopes,
                 )  # fmt: skip
                 n += COLUMNS
             elif count == 1 and rest > COLUMNS:
-                one_row(x + x0, taps, T, K, w, far, b, q + y0, rest, accumulate, bends, slopes)
+                multiply_row_by_two_tiles(
+                    x + x0, taps, T, K, w, second_tile, b, q + y0, rest, accumulate, has_prelu, slopes
+                )
                 n += 2 * COLUMNS
             else:  # a single row is computed twice
-                two_rows(x + x0, x + x1, taps, T, K, w, b, q + y0, q + y1, rest, accumulate, bends, slopes)
+                multiply_two_rows(
+                    x + x0, x + x1, taps, T, K, w, b, q + y0, q + y1, rest, accumulate, has_prelu, slopes
+                )
                 n += COLUMNS
-        finish_rows(row.finish, y, rows_y, m, m + count, N, bends)
+        finish_rows(row.finish, y, rows_y, m, m + count, N, has_prelu)
         m += count

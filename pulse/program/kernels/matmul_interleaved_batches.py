@@ -28,12 +28,12 @@ class InterleavedMatmulRow(MatmulRow):
 
 
 @device
-def sixteen_products(
+def multiply_four_by_four(
     a: Pointer, b: Pointer, y: Pointer, K: int, ak: int, bk: int,
     a1: int, a2: int, a3: int, b1: int, b2: int, b3: int, y1: int, y2: int, y3: int, z1: int, z2: int, z3: int,
     scale: Any,
 ) -> None:  # fmt: skip
-    """Multiply four rows of a with four columns of b, and the products by a scale; all strides in floats."""
+    """Multiply four rows of a by four columns of b, and the products by a scale; all strides in floats."""
     c00, c01, c02, c03 = vzero(), vzero(), vzero(), vzero()
     c10, c11, c12, c13 = vzero(), vzero(), vzero(), vzero()
     c20, c21, c22, c23 = vzero(), vzero(), vzero(), vzero()
@@ -94,7 +94,7 @@ def interleaved_matmul(row: InterleavedMatmulRow) -> None:
             m1, m2, m3 = min(1, M - 1 - m), min(2, M - 1 - m), min(3, M - 1 - m)
             for n in range(0, N, 4):
                 n1, n2, n3 = min(1, N - 1 - n), min(2, N - 1 - n), min(3, N - 1 - n)
-                sixteen_products(
+                multiply_four_by_four(
                     a + m * am, b + n * bn, y + (m * ym + n * yn), K, ak, bk,
                     m1 * am, m2 * am, m3 * am, n1 * bn, n2 * bn, n3 * bn,
                     m1 * ym, m2 * ym, m3 * ym, n1 * yn, n2 * yn, n3 * yn, scale,

@@ -14,24 +14,24 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run
-from pulse.program.kernels.matmul_digits import DIGITS, digits_of_taps, sum_taps, sum_taps_wide
+from pulse.program.kernels.matmul_digits import DIGITS, sum_taps, sum_taps_of_two_blocks, write_digits_of_taps
 from pulse.program.kernels.matmul_finish import Finish, finish
 from pulse.program.kernels.matmul_product_blocks import (
     HALF,
     PANEL,
-    four_rows_narrow,
-    four_rows_wide,
     initial_sum,
-    one_row_narrow,
-    one_row_wide,
+    multiply_four_rows_narrow,
+    multiply_four_rows_wide,
+    multiply_row_narrow,
+    multiply_row_wide,
+    multiply_two_rows_wide,
     panel_width,
-    two_rows_wide,
 )
 from pulse.program.kernels.matmul_product_eight import (
-    eight_rows_narrow,
-    eight_rows_of_8,
-    eight_rows_of_24,
-    eight_rows_wide,
+    multiply_eight_rows_by_8,
+    multiply_eight_rows_by_24,
+    multiply_eight_rows_narrow,
+    multiply_eight_rows_wide,
 )
 from pulse.program.kernels.matmul_scales import Scales, end_sum, offset_scales
 from pulse.program.kernels.matmul_windows import ProductFields
@@ -40,7 +40,7 @@ ROWS = 8  # the most rows of a block
 
 
 @device
-def digit_row(
+def multiply_digit_row(
     x: Pointer,
     taps: Pointer,
     T: int,
@@ -51,50 +51,51 @@ def digit_row(
     y: Pointer,
     N: int,
     accumulate: int,
-    memory: Pointer,
+    digit_scratch: Pointer,
 ) -> None:
-    """Multiply one row with all panels, by its digits if it has some."""
-    digits, n = digits_of_taps(x, taps, T, K, scales, memory), 0
+    """Multiply one row by all panels, by its digits if it has some."""
+    digits, n = write_digits_of_taps(x, taps, T, K, scales, digit_scratch), 0
+    _, unit, _ = digits
     while n < N:
         w, b, s, here, rest = weights + n * T * K, bias + n, offset_scales(scales, n), y + n, N - n
-        if digits[1] > 0:
+        if unit > 0:
             first = initial_sum(vload_part(b, 0, rest), here, rest, accumulate)
             if panel_width(rest) > LANES:
                 more = rest - LANES
                 second = initial_sum(vload_part(b + LANES, 0, more), here + LANES, more, accumulate)
-                low, high = sum_taps_wide(digits, x, taps, T, K, w)
+                low, high = sum_taps_of_two_blocks(digits, x, taps, T, K, w)
                 vstore_part(here, 0, rest, end_sum(low, first, s, 0, rest))
                 vstore_part(here + LANES, 0, more, end_sum(high, second, s, LANES, more))
             else:
                 low = sum_taps(digits, x, taps, T, K, w)
                 vstore_part(here, 0, rest, end_sum(low, first, s, 0, rest))
         elif panel_width(rest) > LANES:
-            one_row_wide(x, taps, T, K, w, b, s, here, rest, accumulate)
+            multiply_row_wide(x, taps, T, K, w, b, s, here, rest, accumulate)
         else:
-            one_row_narrow(x, taps, T, K, w, b, s, here, rest, accumulate)
+            multiply_row_narrow(x, taps, T, K, w, b, s, here, rest, accumulate)
         n += panel_width(rest)
 
 
 @device
-def digit_rows(row: "ProductRow", scales: Scales) -> int:
-    """Multiply one or two rows with all int8 panels by digits, if that is faster; return the number of columns done."""
+def multiply_digit_rows(row: "ProductRow", scales: Scales) -> int:
+    """Multiply one or two rows by all int8 panels by digits, if that is faster; return the number of columns done."""
     if scales is None:
         return 0
     M, N, x, y, rows_x, rows_y = row.M, row.N, row.x, row.y, row.rows_x, row.rows_y
     if not has_byte_dots() or M > 2:
         return 0
-    memory = stack_f32(DIGITS)
+    digit_scratch = stack_f32(DIGITS)
     for m in range(M):
-        digit_row(
+        multiply_digit_row(
             x + rows_x[m], row.taps, row.T, row.K, row.W, row.bias, scales,
-            y + rows_y[m], N, row.accumulate, memory,
+            y + rows_y[m], N, row.accumulate, digit_scratch,
         )  # fmt: skip
     return N
 
 
 @device
-def one_row_panels(row: "ProductRow", scales: Scales) -> int:
-    """Multiply a single row with the whole panels; return the number of columns done.
+def multiply_row_by_panels(row: "ProductRow", scales: Scales) -> int:
+    """Multiply a single row by the whole panels; return the number of columns done.
 
     This is a separate loop because all stores are whole vectors and its pointers stay in registers.
     """
@@ -103,7 +104,7 @@ def one_row_panels(row: "ProductRow", scales: Scales) -> int:
     T, taps, K, N, accumulate, size = row.T, row.taps, row.K, row.N, row.accumulate, row.T * row.K * PANEL
     x, w, bias, y, n = row.x + row.rows_x[0], row.W, row.bias, row.y + row.rows_y[0], 0
     while n + PANEL <= N:
-        one_row_wide(x, taps, T, K, w, bias, scales, y, PANEL, accumulate)
+        multiply_row_wide(x, taps, T, K, w, bias, scales, y, PANEL, accumulate)
         w, bias, scales, y = w + size, bias + PANEL, offset_scales(scales, PANEL), y + PANEL
         n += PANEL
     return n
@@ -148,22 +149,24 @@ def product(row: ProductRow) -> None:
     x, weights, bias, y, scales = row.x, row.W, row.bias, row.y, row.scales
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
     accumulate = row.accumulate
-    n = digit_rows(row, scales)
+    n = multiply_digit_rows(row, scales)
     if n == 0:
-        n = one_row_panels(row, scales)
+        n = multiply_row_by_panels(row, scales)
     while n < N:
         w, s, rest, m = weights + n * T * K, offset_scales(scales, n), N - n, 0
         width = panel_width(rest)
         while m + 8 <= M and width == LANES and (EIGHT or rest <= HALF):
             own_x, own_y = rows_x + m, rows_y + m
             if EIGHT and rest > HALF:
-                eight_rows_narrow(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate)
+                multiply_eight_rows_narrow(
+                    x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate
+                )
             else:
-                eight_rows_of_8(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate)
+                multiply_eight_rows_by_8(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate)
             m += 8
         while EIGHT and m + 8 <= M and LANES < rest <= LANES + HALF:
             own_x, own_y = rows_x + m, rows_y + m
-            eight_rows_of_24(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate, M)
+            multiply_eight_rows_by_24(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate, M)
             m += 8
         while EIGHT and m + 8 <= M and width > LANES:
             x0, x1, x2, x3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m + 2], x + rows_x[m + 3]
@@ -171,7 +174,7 @@ def product(row: ProductRow) -> None:
             own_y, z = rows_y + m, y + n
             y0, y1, y2, y3 = z + own_y[0], z + own_y[1], z + own_y[2], z + own_y[3]
             y4, y5, y6, y7 = z + own_y[4], z + own_y[5], z + own_y[6], z + own_y[7]
-            eight_rows_wide(
+            multiply_eight_rows_wide(
                 x0, x1, x2, x3, x4, x5, x6, x7, taps, T, K, w, bias + n, s,
                 y0, y1, y2, y3, y4, y5, y6, y7, rest, accumulate,
             )  # fmt: skip
@@ -182,20 +185,24 @@ def product(row: ProductRow) -> None:
             y0, y1, y2, y3 = y + rows_y[m], y + rows_y[m + 1], y + rows_y[m + 2], y + rows_y[last]
             y0, y1, y2, y3 = y0 + n, y1 + n, y2 + n, y3 + n
             if width > LANES:
-                four_rows_wide(x0, x1, x2, x3, taps, T, K, w, bias + n, s, y0, y1, y2, y3, rest, accumulate)
+                multiply_four_rows_wide(
+                    x0, x1, x2, x3, taps, T, K, w, bias + n, s, y0, y1, y2, y3, rest, accumulate
+                )
             else:
-                four_rows_narrow(x0, x1, x2, x3, taps, T, K, w, bias + n, s, y0, y1, y2, y3, rest, accumulate)
+                multiply_four_rows_narrow(
+                    x0, x1, x2, x3, taps, T, K, w, bias + n, s, y0, y1, y2, y3, rest, accumulate
+                )
             m += 4
         if m + 2 == M and width > LANES:
             x0, x1, y0, y1 = x + rows_x[m], x + rows_x[m + 1], y + rows_y[m] + n, y + rows_y[m + 1] + n
-            two_rows_wide(x0, x1, taps, T, K, w, bias + n, s, y0, y1, rest, accumulate)
+            multiply_two_rows_wide(x0, x1, taps, T, K, w, bias + n, s, y0, y1, rest, accumulate)
             m += 2
         while m < M:
             x0, y0 = x + rows_x[m], y + rows_y[m] + n
             if width > LANES:
-                one_row_wide(x0, taps, T, K, w, bias + n, s, y0, rest, accumulate)
+                multiply_row_wide(x0, taps, T, K, w, bias + n, s, y0, rest, accumulate)
             else:
-                one_row_narrow(x0, taps, T, K, w, bias + n, s, y0, rest, accumulate)
+                multiply_row_narrow(x0, taps, T, K, w, bias + n, s, y0, rest, accumulate)
             m += 1
         n += width
     finish(row.finish, y, rows_y, M, N)

@@ -28,7 +28,7 @@ HALF, PANEL = LANES // 2, 2 * LANES
 
 @device
 def panel_width(columns: int) -> int:
-    """The width of the next panel of packed weights: 32, or 16 if that is enough."""
+    """Return the width of the next panel of packed weights: 32, or 16 if that is enough."""
     return PANEL if columns > LANES else LANES
 
 
@@ -71,7 +71,7 @@ def store_columns(y: Pointer, rest: int, v: Vector) -> None:
 
 
 @device
-def one_row_wide(
+def multiply_row_wide(
     x: Pointer,
     taps: Pointer,
     T: int,
@@ -83,7 +83,7 @@ def one_row_wide(
     rest: int,
     accumulate: int,
 ) -> None:
-    """Multiply one row with a panel of 32 columns, of which ``rest`` are stored."""
+    """Multiply one row by a panel of 32 columns, of which ``rest`` are stored."""
     first0 = initial_sum(vload(bias, 0), y, LANES, accumulate)
     first1 = initial_sum(vload_part(bias + LANES, 0, rest - LANES), y + LANES, rest - LANES, accumulate)
     low, high = begin_sum(first0, scales), begin_sum(first1, scales)
@@ -111,7 +111,7 @@ def one_row_wide(
 
 
 @device
-def one_row_narrow(
+def multiply_row_narrow(
     x: Pointer,
     taps: Pointer,
     T: int,
@@ -123,7 +123,7 @@ def one_row_narrow(
     rest: int,
     accumulate: int,
 ) -> None:
-    """Multiply one row with a panel of 16 columns, of which ``rest`` are stored."""
+    """Multiply one row by a panel of 16 columns, of which ``rest`` are stored."""
     first = initial_sum(vload_part(bias, 0, rest), y, rest, accumulate)
     sum0 = begin_sum(first, scales)
     sum1, sum2, sum3 = vzero(), vzero(), vzero()
@@ -146,7 +146,7 @@ def one_row_narrow(
 
 
 @device
-def two_rows_wide(
+def multiply_two_rows_wide(
     x0: Pointer,
     x1: Pointer,
     taps: Pointer,
@@ -160,7 +160,7 @@ def two_rows_wide(
     rest: int,
     accumulate: int,
 ) -> None:
-    """Multiply two rows with a panel of 32 columns, of which ``rest`` are stored."""
+    """Multiply two rows by a panel of 32 columns, of which ``rest`` are stored."""
     low, high, more = vload(bias, 0), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
     left0, right0 = initial_sum(low, y0, LANES, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
     left1, right1 = initial_sum(low, y1, LANES, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
@@ -193,7 +193,7 @@ def two_rows_wide(
 
 
 @device
-def four_rows_wide(
+def multiply_four_rows_wide(
     x0: Pointer,
     x1: Pointer,
     x2: Pointer,
@@ -211,7 +211,7 @@ def four_rows_wide(
     rest: int,
     accumulate: int,
 ) -> None:
-    """Multiply four rows with a panel of 32 columns, of which ``rest`` are stored."""
+    """Multiply four rows by a panel of 32 columns, of which ``rest`` are stored."""
     low, high, more = vload(bias, 0), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
     left0, right0 = initial_sum(low, y0, LANES, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
     left1, right1 = initial_sum(low, y1, LANES, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
@@ -243,7 +243,7 @@ def four_rows_wide(
 
 
 @device
-def four_rows_narrow(
+def multiply_four_rows_narrow(
     x0: Pointer,
     x1: Pointer,
     x2: Pointer,
@@ -261,7 +261,7 @@ def four_rows_narrow(
     rest: int,
     accumulate: int,
 ) -> None:
-    """Multiply four rows with a panel of 16 columns, of which ``rest`` are stored."""
+    """Multiply four rows by a panel of 16 columns, of which ``rest`` are stored."""
     b = vload_part(bias, 0, rest)
     first0, first1 = initial_sum(b, y0, rest, accumulate), initial_sum(b, y1, rest, accumulate)
     first2, first3 = initial_sum(b, y2, rest, accumulate), initial_sum(b, y3, rest, accumulate)

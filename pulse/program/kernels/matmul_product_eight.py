@@ -36,13 +36,13 @@ def store_wide(
 
 
 @device
-def eight_rows_wide(
+def multiply_eight_rows_wide(
     x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer, x4: Pointer, x5: Pointer, x6: Pointer, x7: Pointer,
     taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, scales: Scales,
     y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, y4: Pointer, y5: Pointer, y6: Pointer, y7: Pointer,
     rest: int, accumulate: int,
 ) -> None:  # fmt: skip
-    """Multiply eight rows with a panel of 32 columns, of which ``rest`` are stored; needs 32 registers."""
+    """Multiply eight rows by a panel of 32 columns, of which ``rest`` are stored; needs 32 registers."""
     low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
     left0, right0 = initial_sum(low, y0, rest, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
     left1, right1 = initial_sum(low, y1, rest, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
@@ -111,11 +111,11 @@ def second_and_first_half(a: Vector, b: Vector) -> Vector:
 
 
 @device
-def eight_rows_of_24(
+def multiply_eight_rows_by_24(
     x: Pointer, rows_x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, scales: Scales,
     y: Pointer, rows_y: Pointer, rest: int, accumulate: int, M: int,
 ) -> None:  # fmt: skip
-    """Multiply eight rows with a panel of up to 24 columns: two rows share three registers.
+    """Multiply eight rows by a panel of up to 24 columns: two rows share three registers.
 
     M is at least 8. The compiler does not know this, so it selects by a mask, which any port can do; it would make
     permutations of a constant mask, and those take turns with the products.
@@ -175,7 +175,7 @@ def store_sum(y: Pointer, rest: int, total: Vector, bias: Vector, scales: Scales
 
 
 @device
-def eight_rows_narrow(
+def multiply_eight_rows_narrow(
     x: Pointer,
     rows_x: Pointer,
     taps: Pointer,
@@ -189,7 +189,7 @@ def eight_rows_narrow(
     rest: int,
     accumulate: int,
 ) -> None:
-    """Multiply eight rows with a panel of 16 columns: enough independent sums to keep the adders busy."""
+    """Multiply eight rows by a panel of 16 columns: enough independent sums to keep the adders busy."""
     b = vload_part(bias, 0, rest)
     first = begin_sum(b, scales)
     sum0, sum1, sum2, sum3 = first, first, first, first
@@ -216,7 +216,7 @@ def eight_rows_narrow(
 
 
 @device
-def eight_rows_of_8(
+def multiply_eight_rows_by_8(
     x: Pointer,
     rows_x: Pointer,
     taps: Pointer,
@@ -230,7 +230,7 @@ def eight_rows_of_8(
     rest: int,
     accumulate: int,
 ) -> None:
-    """Multiply eight rows with a panel of up to 8 columns.
+    """Multiply eight rows by a panel of up to 8 columns.
 
     A register has two inputs of a row for each column, in neighbouring lanes; the last of an odd number of inputs is
     multiplied alone.

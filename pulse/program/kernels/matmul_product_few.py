@@ -39,7 +39,7 @@ ROWS = 8
 """The rows of a block."""
 MAX_SUMS = ROWS * WIDTHS[-1]
 SECOND_CALL, SECOND_ROW = 100, 10
-"""What a second product costs beside its products, by itself and for each row, in vectors that are multiplied."""
+"""The overhead of a second product, per call and per row, in multiplied vectors."""
 
 
 def pack_few(w: NDArray[Any], width: int) -> NDArray[Any]:
@@ -56,7 +56,7 @@ def pack_few(w: NDArray[Any], width: int) -> NDArray[Any]:
 def few_columns(M: int, T: int, K: int, N: int) -> tuple[int, int] | None:
     """Return the vector width, and how many of the K inputs of a tap, ``product_few`` should take.
 
-    ``product`` adds the other inputs. None if ``product`` alone has less work, in vectors that are multiplied.
+    ``product`` adds the other inputs. Return None if ``product`` alone multiplies fewer vectors.
     """
     least, best = M * T * K, None
     for width in WIDTHS:
@@ -94,7 +94,7 @@ class ProductFewRow(PackedProductFields):
         yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.N)
 
 
-def block_of(inputs: int, load: Callable[[Pointer, int], Vector]) -> Callable[..., None]:
+def make_block(inputs: int, load: Callable[[Pointer, int], Vector]) -> Callable[..., None]:
     """Make the function that sums eight rows, with this many inputs in a vector; ``load`` repeats them."""
 
     @device
@@ -167,9 +167,9 @@ def all_inputs(p: Pointer, k: int) -> Vector:
 
 
 four_columns, two_columns, one_column = (
-    block_of(4, four_inputs),
-    block_of(8, eight_inputs),
-    block_of(16, all_inputs),
+    make_block(4, four_inputs),
+    make_block(8, eight_inputs),
+    make_block(16, all_inputs),
 )
 
 

@@ -2,34 +2,34 @@
 
 from pulse.jit.lanes import EIGHT, lane, lane_count
 from pulse.jit.language.simd import LANES
-from pulse.jit.registry import device, lanes_of
+from pulse.jit.registry import device, lanes_kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.matmul_finish import finish
 from pulse.program.kernels.matmul_product import ProductRow, product
 from pulse.program.kernels.matmul_product_blocks import (
-    four_rows_narrow,
-    four_rows_wide,
-    one_row_narrow,
-    one_row_wide,
+    multiply_four_rows_narrow,
+    multiply_four_rows_wide,
+    multiply_row_narrow,
+    multiply_row_wide,
     panel_width,
 )
-from pulse.program.kernels.matmul_product_eight import eight_rows_wide
+from pulse.program.kernels.matmul_product_eight import multiply_eight_rows_wide
 from pulse.program.kernels.matmul_scales import offset_scales
 
 
 @device
 def lane_x(row: ProductRow, l: int, offset: int) -> Pointer:
-    """Where a row of lane l is in x; past the last lane, that of the last one."""
+    """Return the address of a row of x in lane l; past the last lane, of the last one."""
     return lane(row, min(l, lane_count(row) - 1)).x + offset
 
 
 @device
 def lane_y(row: ProductRow, l: int, offset: int) -> Pointer:
-    """Where a row of lane l is in y; past the last lane, that of the last one."""
+    """Return the address of a row of y in lane l; past the last lane, of the last one."""
     return lane(row, min(l, lane_count(row) - 1)).y + offset
 
 
-@lanes_of(product)
+@lanes_kernel(product)
 def product_lanes(row: ProductRow) -> None:
     """Compute panel by panel, row by row, eight or four lanes at a time."""
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
@@ -49,7 +49,7 @@ def product_lanes(row: ProductRow) -> None:
                 y2, y3 = lane_y(row, l + 2, at_y), lane_y(row, l + 3, at_y)
                 y4, y5 = lane_y(row, l + 4, at_y), lane_y(row, l + 5, at_y)
                 y6, y7 = lane_y(row, l + 6, at_y), lane_y(row, l + 7, at_y)
-                eight_rows_wide(
+                multiply_eight_rows_wide(
                     x0, x1, x2, x3, x4, x5, x6, x7, taps, T, K, w, b, s,
                     y0, y1, y2, y3, y4, y5, y6, y7, rest, accumulate,
                 )  # fmt: skip
@@ -60,16 +60,20 @@ def product_lanes(row: ProductRow) -> None:
                 y0, y1 = lane_y(row, l, at_y), lane_y(row, l + 1, at_y)
                 y2, y3 = lane_y(row, l + 2, at_y), lane_y(row, l + 3, at_y)
                 if width > LANES:
-                    four_rows_wide(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
+                    multiply_four_rows_wide(
+                        x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate
+                    )
                 else:
-                    four_rows_narrow(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
+                    multiply_four_rows_narrow(
+                        x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate
+                    )
                 l += 4
             if l < L:
                 x0, y0 = lane_x(row, l, at_x), lane_y(row, l, at_y)
                 if width > LANES:
-                    one_row_wide(x0, taps, T, K, w, b, s, y0, rest, accumulate)
+                    multiply_row_wide(x0, taps, T, K, w, b, s, y0, rest, accumulate)
                 else:
-                    one_row_narrow(x0, taps, T, K, w, b, s, y0, rest, accumulate)
+                    multiply_row_narrow(x0, taps, T, K, w, b, s, y0, rest, accumulate)
         n += width
     for l in range(L):
         finish(lane(row, l).finish, lane(row, l).y, rows_y, M, N)

@@ -40,7 +40,7 @@ ONE: Any = np.float32(1)
 
 
 @device
-def lanes_below(count: int) -> Any:
+def mask_of_lanes_below(count: int) -> Any:
     """Return the mask of the lanes below ``count``."""
     return vlt(vindex(), vsplat(count))
 
@@ -55,7 +55,7 @@ def exp_below(v: Any) -> Any:
 
 
 @device
-def larger(a: Vector, b: Vector) -> Vector:
+def maximum(a: Vector, b: Vector) -> Vector:
     """Return the larger of each lane; b if a is NaN."""
     return vselect(vgt(a, b), a, b)
 
@@ -63,12 +63,12 @@ def larger(a: Vector, b: Vector) -> Vector:
 @device
 def largest_of_heads(v: Vector, heads: int) -> Vector:
     """Return the largest lane of each head; lane i belongs to head ``i mod heads``."""
-    v = larger(vturn_by_eight(v), v)
-    v = larger(vturn_by_four(v), v)
+    v = maximum(vturn_by_eight(v), v)
+    v = maximum(vturn_by_four(v), v)
     if heads <= 2:
-        v = larger(vturn_by_two(v), v)
+        v = maximum(vturn_by_two(v), v)
     if heads == 1:
-        v = larger(vturn_eights(v), v)
+        v = maximum(vturn_eights(v), v)
     return v
 
 
@@ -110,14 +110,14 @@ def softmax_rows(row: SoftmaxRow) -> None:
         return
     full = (count - 1) // LANES * LANES
     rest = count - full
-    in_row = lanes_below(rest)
+    in_row = mask_of_lanes_below(rest)
     for m in range(rows):
         source, target = x + rows_x[m], y + rows_y[m]
         tail = vselect(in_row, vload_part(source, full, rest), -INFINITY)
         largest = tail
         for i in range(0, full, LANES):
             v = vload(source, i)
-            largest = larger(v, largest)
+            largest = maximum(v, largest)
         top = largest_of_heads(largest, 1)
         tail = tail - top
         powers = vselect(in_row, exp_below(tail), vzero())
@@ -158,7 +158,7 @@ def layernorm_rows(row: LayerNormRow) -> None:
     size = np.float32(count)
     full = (count - 1) // LANES * LANES
     rest = count - full
-    in_row = lanes_below(rest)
+    in_row = mask_of_lanes_below(rest)
     for m in range(rows):
         source, target = x + rows_x[m], y + rows_y[m]
         tail = vload_part(source, full, rest)

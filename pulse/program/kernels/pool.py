@@ -25,7 +25,7 @@ from pulse.program.kernels.matmul_windows import WindowFields
 from pulse.program.kernels.reduce import INFINITY, MAX, MIN, SQUARES, SUM, Combine
 
 
-def pooling_loops(combine: Combine, neutral: Any, join: Combine) -> Callable[..., None]:
+def make_pooling_loops(combine: Combine, neutral: Any, join: Combine) -> Callable[..., None]:
     """Make the loops of ``pool`` for one kind; ``join`` combines the results of some of the taps."""
     many = 4 * LANES
 
@@ -79,15 +79,15 @@ def pooling_loops(combine: Combine, neutral: Any, join: Combine) -> Callable[...
 
 @device
 def add_square(total: Vector, v: Vector) -> Vector:
-    """``total + v * v``."""
+    """Return ``total + v * v``."""
     return vfma(v, v, total)
 
 
-pool_sum = pooling_loops(add, np.float32(0), add)
-pool_squares = pooling_loops(add_square, np.float32(0), add)
-pool_max = pooling_loops(vmax, -INFINITY, vmax)
-pool_min = pooling_loops(vmin, INFINITY, vmin)
-pool_prod = pooling_loops(mul, np.float32(1), mul)
+pool_sum = make_pooling_loops(add, np.float32(0), add)
+pool_squares = make_pooling_loops(add_square, np.float32(0), add)
+pool_max = make_pooling_loops(vmax, -INFINITY, vmax)
+pool_min = make_pooling_loops(vmin, INFINITY, vmin)
+pool_prod = make_pooling_loops(mul, np.float32(1), mul)
 
 
 class PoolRow(WindowFields):

@@ -35,7 +35,7 @@ CodedRow: TypeAlias = tuple[Pointer, float, int]
 or bf16 in pairs."""
 
 ROW_FLOATS = MAX_ROW // 2 + LANES
-"""The f32 elements of the memory for a row."""
+"""The f32 elements of the scratch for a row."""
 
 
 @device
@@ -57,37 +57,37 @@ def unit_of_row(x: Pointer, K: int) -> tuple[float, float]:
 
 
 @device
-def encode_row(x: Pointer, K: int, scales: Scales, memory: Pointer) -> CodedRow:
-    """Write K elements, padded by zeros, to the memory (``ROW_FLOATS``): codes for weights with scales, else bf16."""
+def encode_row(x: Pointer, K: int, scales: Scales, scratch: Pointer) -> CodedRow:
+    """Write K elements, padded by zeros, to the scratch (``ROW_FLOATS``): codes for weights with scales, else bf16."""
     if scales is None:
-        return halves_of_row(x, K, memory)
-    return codes_of_row(x, K, memory)
+        return write_halves(x, K, scratch)
+    return write_codes(x, K, scratch)
 
 
 @device
-def halves_of_row(x: Pointer, K: int, memory: Pointer) -> CodedRow:
-    """Write the nearest bf16."""
-    places = as_u16(memory)
+def write_halves(x: Pointer, K: int, scratch: Pointer) -> CodedRow:
+    """Write K elements as the nearest bf16."""
+    target = as_u16(scratch)
     for k in range(0, K, LANES):
-        vstore_halves(places, k, vload_part(x, k, K - k))
-    return as_i32(memory), 1.0, 0
+        vstore_halves(target, k, vload_part(x, k, K - k))
+    return as_i32(scratch), 1.0, 0
 
 
 @device
-def codes_of_row(x: Pointer, K: int, memory: Pointer) -> CodedRow:
-    """Write codes; zeros for a row without codes."""
-    places, total, k = as_u8(memory), vtoint(vzero()), 0
+def write_codes(x: Pointer, K: int, scratch: Pointer) -> CodedRow:
+    """Write K elements as int8 codes; zeros for a row without codes."""
+    target, total, k = as_u8(scratch), vtoint(vzero()), 0
     unit, factor = unit_of_row(x, K)
     if factor > 0.0:
         while k < K:
             codes = vtoint(vround(vload_part(x, k, K - k) * vsplat(factor)))
-            vstore_bytes(places, k, codes)
+            vstore_bytes(target, k, codes)
             total = total + codes
             k += LANES
     while k < K:
-        vstore_bytes(places, k, total)
+        vstore_bytes(target, k, total)
         k += LANES
-    return as_i32(memory), unit, int(vsum(vtofloat(total))) * -ZERO_CODE
+    return as_i32(scratch), unit, int(vsum(vtofloat(total))) * -ZERO_CODE
 
 
 class QuantizeRow(Instruction):
@@ -117,15 +117,15 @@ class QuantizeRow(Instruction):
 @kernel
 def round_row(row: QuantizeRow) -> None:
     """Compute row by row."""
-    x, y, rows_x, rows_y, K, memory = row.x, row.y, row.rows_x, row.rows_y, row.K, as_u16(stack_f32(LANES))
+    x, y, rows_x, rows_y, K, scratch = row.x, row.y, row.rows_x, row.rows_y, row.K, as_u16(stack_f32(LANES))
     for m in range(row.M):
         source, target = x + rows_x[m], y + rows_y[m]
         unit, factor = (1.0, 1.0) if row.halves else unit_of_row(source, K)
         for k in range(0, K, LANES):
             values = vload_part(source, k, K - k)
             if row.halves:
-                vstore_halves(memory, 0, values)
-                vstore_part(target, k, K - k, vload(memory, 0))
+                vstore_halves(scratch, 0, values)
+                vstore_part(target, k, K - k, vload(scratch, 0))
             else:
                 codes = vround(values * vsplat(factor))
                 vstore_part(target, k, K - k, (codes if factor > 0.0 else vzero()) * vsplat(unit))

@@ -19,13 +19,13 @@ from pulse.jit.rows.instruction import (
 )
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, require, run
-from pulse.program.kernels.matmul_digits import DIGITS, digits_of
+from pulse.program.kernels.matmul_digits import DIGITS, write_digits_of_row
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
-from pulse.program.kernels.recurrent_gates import Function, activate, one_sum, packed_gates_size
+from pulse.program.kernels.recurrent_gates import ActivationParameters, activate, one_sum, packed_gates_size
 from pulse.program.kernels.time import stream_span
 
 
-class ActivationWords(RowFields):
+class ActivationFields(RowFields):
     """An activation; its code is from ``recurrent_gates.ACTIVATIONS``."""
 
     code: int
@@ -36,11 +36,11 @@ class ActivationWords(RowFields):
 class RecurrentFields(Instruction):
     """The frames of a layer, and its state.
 
-    Frames of y are ``frame`` elements apart, its rows ``step``, those of h0 ``step_h0``.
+    Frames of y are ``step_frame`` elements apart, rows of a frame ``step_row``, rows of h0 ``step_h0_row``.
 
-    Frame j, of ``end`` frames, is at index j + offset of the concatenated pulses. Frames outside of the stream give
-    zeros and keep the state. If the clock is 0 and ``reload`` is set, the state is loaded from h0 first; so with a
-    constant clock of 0 every run is a separate sequence. A clip of 0 means no clip.
+    Frame j of ``end`` frames is at index j + offset of the concatenated pulses. Frames outside the stream give zeros
+    and keep the state. If the clock is 0 and ``reload`` is set, the state is loaded from h0 first; so with a constant
+    clock of 0 every run is a separate sequence. A clip of 0 means no clip.
     """
 
     y: Operand = writes("f32")
@@ -52,22 +52,22 @@ class RecurrentFields(Instruction):
     T: int
     B: int
     H: int
-    step_h0: int
-    frame: int
-    step: int
+    step_h0_row: int
+    step_frame: int
+    step_row: int
     reload: bool
     clip: float
 
     def reaches(self) -> Iterator[Reach]:
         require(min(self.T, self.B, self.H) >= 0, "sizes below 0")
-        yield self.y, run(self.T, self.frame) + run(self.B, self.step) + run(self.H)
-        yield self.h0, run(self.B, self.step_h0) + run(self.H) if self.reload else NOTHING
+        yield self.y, run(self.T, self.step_frame) + run(self.B, self.step_row) + run(self.H)
+        yield self.h0, run(self.B, self.step_h0_row) + run(self.H) if self.reload else NOTHING
 
 
 class RecurrentLayerFields(RecurrentFields):
     """One layer, and its projected frames.
 
-    x are the frames times the input weights, plus all biases outside of gate products: [T, B, G*H], dense.
+    x are the frames times the input weights, plus all biases outside gate products: [T, B, G*H], dense.
     """
 
     gates: ClassVar[int]
@@ -98,7 +98,7 @@ class RnnRow(RecurrentFloatFields):
     """``y[t] = f(x[t] + y[t-1] @ W)``."""
 
     gates = packed = 1
-    f: ActivationWords
+    f: ActivationFields
     scales: ScalesOperand = weight_scales()
 
     def reaches(self) -> Iterator[Reach]:
@@ -107,7 +107,7 @@ class RnnRow(RecurrentFloatFields):
 
 
 @device
-def load_activation(words: ActivationWords) -> Function:
+def load_activation(words: ActivationFields) -> ActivationParameters:
     """Load the code and the parameters of an activation from its row."""
     return words.code, words.alpha, words.beta
 
@@ -120,7 +120,7 @@ def copy_row(target: Pointer, source: Pointer, count: int) -> None:
 
 
 @device
-def take_rows(target: Pointer, source: Pointer, rows: int, count: int, step: int) -> None:
+def copy_state_rows(target: Pointer, source: Pointer, rows: int, count: int, step: int) -> None:
     """Copy rows of ``count`` elements, ``step`` apart in the source and dense in the target."""
     for b in range(rows):
         copy_row(target + b * count, source + b * step, count)
@@ -136,32 +136,32 @@ def clear_frames(y: Pointer, first: int, last: int, rows: int, count: int, frame
 
 
 @device
-def valid_frames(row: RecurrentFields) -> tuple[int, int]:
-    """Prepare h and the frames outside of the stream; return the range of the frames inside of it."""
-    T, B, H, y, frame, step = row.T, row.B, row.H, row.y, row.frame, row.step
+def prepare_frames(row: RecurrentFields) -> tuple[int, int]:
+    """Load h if a sequence begins, clear the frames outside the stream; return the range of the frames inside it."""
+    T, B, H, y, frame, step = row.T, row.B, row.H, row.y, row.step_frame, row.step_row
     start, stop = stream_span(row.clock, row.end, row.offset, T)
     if row.reload and row.clock[0] == 0:
-        take_rows(row.h, row.h0, B, H, row.step_h0)
+        copy_state_rows(row.h, row.h0, B, H, row.step_h0_row)
     clear_frames(y, 0, start, B, H, frame, step)
     clear_frames(y, stop, T, B, H, frame, step)
     return start, stop
 
 
 @device
-def keep_state(row: RecurrentFields, reverse: int, start: int, stop: int) -> None:
-    """Keep the last frame as the state, if there is one inside of the stream."""
+def store_state(row: RecurrentFields, reverse: int, start: int, stop: int) -> None:
+    """Keep the last frame as the state, if the stream has one in this pulse."""
     if start < stop:
-        last = row.y + (row.T - stop if reverse else stop - 1) * row.frame
-        take_rows(row.h, last, row.B, row.H, row.step)
+        last = row.y + (row.T - stop if reverse else stop - 1) * row.step_frame
+        copy_state_rows(row.h, last, row.B, row.H, row.step_row)
 
 
 @device
-def rnn_row(
+def rnn_frame(
     x: Pointer, old: Pointer, w: Pointer, scales: Scales, y: Pointer, H: int,
-    f: Function, clip: float, memory: Pointer,
+    f: ActivationParameters, clip: float, digit_scratch: Pointer,
 ) -> None:  # fmt: skip
     """Compute one frame of one sequence."""
-    digits = digits_of(old, H, scales, memory)
+    digits = write_digits_of_row(old, H, scales, digit_scratch)
     for n in range(0, H, LANES):
         rest = H - n
         v = vload_part(x, n, rest) + one_sum(old, w + n * H, H, offset_scales(scales, n), digits)
@@ -172,13 +172,21 @@ def rnn_row(
 def rnn(row: RnnRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, y, h, f = row.x, row.W, row.scales, row.y, row.h, load_activation(row.f)
-    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
-    start, stop = valid_frames(row)
-    back, memory = frame if reverse else -frame, stack_f32(DIGITS)
+    T, B, H, frame, step, reverse, clip = (
+        row.T,
+        row.B,
+        row.H,
+        row.step_frame,
+        row.step_row,
+        row.reverse,
+        row.clip,
+    )
+    start, stop = prepare_frames(row)
+    back, digit_scratch = frame if reverse else -frame, stack_f32(DIGITS)
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
         for b in range(B):
             new = y + (t * frame + b * step)
             old = new + back if i > start else h + b * H
-            rnn_row(x + (t * B + b) * H, old, w, scales, new, H, f, clip, memory)
-    keep_state(row, reverse, start, stop)
+            rnn_frame(x + (t * B + b) * H, old, w, scales, new, H, f, clip, digit_scratch)
+    store_state(row, reverse, start, stop)

@@ -14,18 +14,18 @@ from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, r
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.quantize_rows import MAX_ROW
-from pulse.program.kernels.matmul_codes import one_row_codes, packed_codes_size, words_of
+from pulse.program.kernels.matmul_codes import multiply_row_of_codes, packed_codes_size, words_of
 from pulse.program.kernels.matmul_scales import Scales
 from pulse.program.kernels.quantize_rows import ROW_FLOATS, encode_row
 from pulse.program.kernels.recurrent import (
-    ActivationWords,
+    ActivationFields,
     RecurrentLayerFields,
-    keep_state,
     load_activation,
-    valid_frames,
+    prepare_frames,
+    store_state,
 )
 from pulse.program.kernels.recurrent_gates import activate, finish_gru, finish_gru_reset, finish_lstm
-from pulse.program.kernels.recurrent_lstm import LstmFields, take_cell
+from pulse.program.kernels.recurrent_lstm import LstmFields, load_cell
 
 
 class RecurrentCodesFields(RecurrentLayerFields):
@@ -52,15 +52,15 @@ class RnnOfCodesRow(RecurrentCodesFields):
     """``y[t] = f(x[t] + y[t-1] @ W)``."""
 
     gates = packed = 1
-    f: ActivationWords
+    f: ActivationFields
 
 
 class GruOfCodesRow(RecurrentCodesFields):
     """A GRU whose reset gate multiplies the recurrent product; see ``GruRow``."""
 
     gates = packed = 3
-    f: ActivationWords
-    g: ActivationWords
+    f: ActivationFields
+    g: ActivationFields
     bias: Operand = reads("f32", "H")
 
 
@@ -68,8 +68,8 @@ class GruResetOfCodesRow(RecurrentCodesFields):
     """A GRU whose reset gate multiplies the state, which becomes codes afterwards; see ``GruResetRow``."""
 
     gates, packed = 3, 2
-    f: ActivationWords
-    g: ActivationWords
+    f: ActivationFields
+    g: ActivationFields
     last: Operand = packed_weights()
     last_scales: ScalesOperand = weight_scales()
     scratch: Operand = updates("f32", 2, "H")
@@ -86,11 +86,18 @@ class LstmOfCodesRow(LstmFields, RecurrentCodesFields):
 
 @device
 def sum_codes(
-    h: Pointer, w: Pointer, scales: Scales, zeros: Pointer, sums: Pointer, H: int, N: int, memory: Pointer
+    h: Pointer,
+    w: Pointer,
+    scales: Scales,
+    zeros: Pointer,
+    sums: Pointer,
+    H: int,
+    N: int,
+    code_scratch: Pointer,
 ) -> None:
     """Compute ``sums[n] = sum_k c[k] * unit * w[k, n] * scales[n]``, n < N, from the codes of a state."""
-    coded = encode_row(h, H, scales, memory)
-    one_row_codes(coded, words_of(H, scales), as_i32(w), scales, zeros, sums, N, 0)
+    coded = encode_row(h, H, scales, code_scratch)
+    multiply_row_of_codes(coded, words_of(H, scales), as_i32(w), scales, zeros, sums, N, 0)
 
 
 @kernel
@@ -98,18 +105,26 @@ def rnn_of_codes(row: RnnOfCodesRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
     f = load_activation(row.f)
-    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
-    start, stop = valid_frames(row)
-    back, memory = frame if reverse else -frame, stack_f32(ROW_FLOATS)
+    T, B, H, frame, step, reverse, clip = (
+        row.T,
+        row.B,
+        row.H,
+        row.step_frame,
+        row.step_row,
+        row.reverse,
+        row.clip,
+    )
+    start, stop = prepare_frames(row)
+    back, code_scratch = frame if reverse else -frame, stack_f32(ROW_FLOATS)
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
         for b in range(B):
             new, x_t = y + (t * frame + b * step), x + (t * B + b) * H
-            sum_codes(new + back if i > start else h + b * H, w, scales, zeros, sums, H, H, memory)
+            sum_codes(new + back if i > start else h + b * H, w, scales, zeros, sums, H, H, code_scratch)
             for n in range(0, H, LANES):
                 v = vload_part(x_t, n, H - n) + vload_part(sums, n, H - n)
                 vstore_part(new, n, H - n, activate(v, f, clip))
-    keep_state(row, reverse, start, stop)
+    store_state(row, reverse, start, stop)
 
 
 @kernel
@@ -117,21 +132,29 @@ def gru_of_codes(row: GruOfCodesRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
     bias, f, g = row.bias, load_activation(row.f), load_activation(row.g)
-    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
-    start, stop = valid_frames(row)
-    back, memory = frame if reverse else -frame, stack_f32(ROW_FLOATS)
+    T, B, H, frame, step, reverse, clip = (
+        row.T,
+        row.B,
+        row.H,
+        row.step_frame,
+        row.step_row,
+        row.reverse,
+        row.clip,
+    )
+    start, stop = prepare_frames(row)
+    back, code_scratch = frame if reverse else -frame, stack_f32(ROW_FLOATS)
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
         for b in range(B):
             new, x_t = y + (t * frame + b * step), x + (t * B + b) * 3 * H
             old = new + back if i > start else h + b * H
-            sum_codes(old, w, scales, zeros, sums, H, 3 * H, memory)
+            sum_codes(old, w, scales, zeros, sums, H, 3 * H, code_scratch)
             for n in range(0, H, LANES):
                 rest = H - n
                 z, r = vload_part(sums, n, rest), vload_part(sums, H + n, rest)
                 candidate = vload_part(sums, 2 * H + n, rest)
                 finish_gru(x_t, old, bias, new, n, H, z, r, candidate, f, g, clip)
-    keep_state(row, reverse, start, stop)
+    store_state(row, reverse, start, stop)
 
 
 @kernel
@@ -140,15 +163,23 @@ def gru_reset_of_codes(row: GruResetOfCodesRow) -> None:
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
     last, last_scales, scratch = row.last, row.last_scales, row.scratch
     f, g = load_activation(row.f), load_activation(row.g)
-    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
-    start, stop = valid_frames(row)
-    back, memory = frame if reverse else -frame, stack_f32(ROW_FLOATS)
+    T, B, H, frame, step, reverse, clip = (
+        row.T,
+        row.B,
+        row.H,
+        row.step_frame,
+        row.step_row,
+        row.reverse,
+        row.clip,
+    )
+    start, stop = prepare_frames(row)
+    back, code_scratch = frame if reverse else -frame, stack_f32(ROW_FLOATS)
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
         for b in range(B):
             new, x_t = y + (t * frame + b * step), x + (t * B + b) * 3 * H
             old, z, q = new + back if i > start else h + b * H, scratch, scratch + H
-            sum_codes(old, w, scales, zeros, sums, H, 2 * H, memory)
+            sum_codes(old, w, scales, zeros, sums, H, 2 * H, code_scratch)
             for n in range(0, H, LANES):
                 rest = H - n
                 vstore_part(
@@ -156,10 +187,10 @@ def gru_reset_of_codes(row: GruResetOfCodesRow) -> None:
                 )
                 r = activate(vload_part(x_t, H + n, rest) + vload_part(sums, H + n, rest), f, clip)
                 vstore_part(q, n, rest, r * vload_part(old, n, rest))
-            sum_codes(q, last, last_scales, zeros, sums, H, H, memory)
+            sum_codes(q, last, last_scales, zeros, sums, H, H, code_scratch)
             for n in range(0, H, LANES):
                 finish_gru_reset(x_t + 2 * H, old, z, new, n, H - n, vload_part(sums, n, H - n), g, clip)
-    keep_state(row, reverse, start, stop)
+    store_state(row, reverse, start, stop)
 
 
 @kernel
@@ -168,15 +199,23 @@ def lstm_of_codes(row: LstmOfCodesRow) -> None:
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
     c, peepholes, couples = row.c, row.peepholes, row.couples
     f, g, out = load_activation(row.f), load_activation(row.g), load_activation(row.out)
-    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
-    take_cell(row)
-    start, stop = valid_frames(row)
-    back, memory = frame if reverse else -frame, stack_f32(ROW_FLOATS)
+    T, B, H, frame, step, reverse, clip = (
+        row.T,
+        row.B,
+        row.H,
+        row.step_frame,
+        row.step_row,
+        row.reverse,
+        row.clip,
+    )
+    load_cell(row)
+    start, stop = prepare_frames(row)
+    back, code_scratch = frame if reverse else -frame, stack_f32(ROW_FLOATS)
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
         for b in range(B):
             new, x_t = y + (t * frame + b * step), x + (t * B + b) * 4 * H
-            sum_codes(new + back if i > start else h + b * H, w, scales, zeros, sums, H, 4 * H, memory)
+            sum_codes(new + back if i > start else h + b * H, w, scales, zeros, sums, H, 4 * H, code_scratch)
             for n in range(0, H, LANES):
                 rest = H - n
                 input_gate, o = vload_part(sums, n, rest), vload_part(sums, H + n, rest)
@@ -185,4 +224,4 @@ def lstm_of_codes(row: LstmOfCodesRow) -> None:
                     x_t, c + b * H, peepholes, new, n, H, couples, input_gate, o, forget, candidate,
                     f, g, out, clip,
                 )  # fmt: skip
-    keep_state(row, reverse, start, stop)
+    store_state(row, reverse, start, stop)

@@ -1,4 +1,4 @@
-"""The gates of recurrent cells: packed weights, recurrent sums, and from these 16 units of a state at a time."""
+"""The gates of recurrent cells: packed weights, recurrent sums, and the next state, 16 units at a time."""
 
 from typing import Any, TypeAlias
 
@@ -27,24 +27,26 @@ from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.matmul_digits import (
     Digits,
+    add_row,
+    add_row_of_two_blocks,
     no_sums,
     sum_four_blocks,
     sum_three_blocks,
     value_of,
-    with_one,
-    with_two,
 )
 from pulse.program.kernels.matmul_scales import Scales, apply_scales
 from pulse.program.kernels.vmath import vsigmoid, vtanh
 
-Function: TypeAlias = tuple[int, float, float]
+ActivationParameters: TypeAlias = tuple[int, float, float]
 """The code, alpha and beta of an activation."""
-NAMES = ("sigmoid", "tanh", "relu", "affine", "hard_sigmoid", "leaky_relu")
-ACTIVATIONS = {name: code for code, name in enumerate(NAMES)}
-SIGMOID, TANH, RELU, AFFINE, HARD_SIGMOID, LEAKY_RELU = range(len(NAMES))
-GROUP = 4  # the states that share one reading of the weights
+ACTIVATION_NAMES = ("sigmoid", "tanh", "relu", "affine", "hard_sigmoid", "leaky_relu")
+ACTIVATIONS = {name: code for code, name in enumerate(ACTIVATION_NAMES)}
+SIGMOID, TANH, RELU, AFFINE, HARD_SIGMOID, LEAKY_RELU = range(len(ACTIVATION_NAMES))
+STATES_PER_GROUP = 4
+"""The states that share one reading of the weights."""
 PAIR = 2 * LANES
-SUMS = 4 * GROUP * LANES  # floats: up to four gates of four states
+SUM_FLOATS = 4 * STATES_PER_GROUP * LANES
+"""The floats that hold the sums of up to four gates of a group of states."""
 
 
 def pack_gates(r: NDArray[Any], hidden: int) -> NDArray[Any]:
@@ -68,7 +70,7 @@ def packed_gates_size(hidden: int, depth: int, gates: int) -> int:
 
 
 @device
-def activate(v: Vector, function: Function, clip: float) -> Vector:
+def activate(v: Vector, function: ActivationParameters, clip: float) -> Vector:
     """Apply an activation after limiting its input to -clip … clip."""
     code, alpha, beta = function
     if clip > 0:
@@ -180,8 +182,9 @@ def one_sum(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) -> V
     """Return ``sum_k h[k] * w[k]``, w [K, 16]; by the digits of h if it has some."""
     if scales is None:
         return one_float_sum(h, w, K, scales)
-    if digits[1] > 0:
-        return apply_scales(value_of(with_one(no_sums(), digits[0], h, w, K), digits), scales, 0)
+    words, unit, _ = digits
+    if unit > 0:
+        return apply_scales(value_of(add_row(no_sums(), words, h, w, K), digits), scales, 0)
     return one_float_sum(h, w, K, scales)
 
 
@@ -190,8 +193,9 @@ def two_sums(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) -> 
     """As ``one_sum`` for two gates, w [K, 2, 16]."""
     if scales is None:
         return two_float_sums(h, w, K, scales)
-    if digits[1] > 0:
-        a, b = with_two(no_sums(), no_sums(), digits[0], h, w, K)
+    words, unit, _ = digits
+    if unit > 0:
+        a, b = add_row_of_two_blocks(no_sums(), no_sums(), words, h, w, K)
         return apply_scales(value_of(a, digits), scales, 0), apply_scales(value_of(b, digits), scales, 16)
     return two_float_sums(h, w, K, scales)
 
@@ -203,7 +207,8 @@ def three_sums(
     """As ``one_sum`` for three gates, w [K, 3, 16]."""
     if scales is None:
         return three_float_sums(h, w, K, scales)
-    if digits[1] > 0:
+    _, unit, _ = digits
+    if unit > 0:
         a, b, c = sum_three_blocks(digits, h, w, K)
         return apply_scales(a, scales, 0), apply_scales(b, scales, 16), apply_scales(c, scales, 32)
     return three_float_sums(h, w, K, scales)
@@ -216,7 +221,8 @@ def four_sums(
     """As ``one_sum`` for four gates, w [K, 4, 16]."""
     if scales is None:
         return four_float_sums(h, w, K, scales)
-    if digits[1] > 0:
+    _, unit, _ = digits
+    if unit > 0:
         a, b, c, d = sum_four_blocks(digits, h, w, K)
         return (
             apply_scales(a, scales, 0),
@@ -230,7 +236,7 @@ def four_sums(
 @device
 def finish_gru(
     x: Pointer, old: Pointer, bias: Pointer, y: Pointer, n: int, H: int,
-    z: Vector, r: Vector, candidate: Vector, f: Function, g: Function, clip: float,
+    z: Vector, r: Vector, candidate: Vector, f: ActivationParameters, g: ActivationParameters, clip: float,
 ) -> None:  # fmt: skip
     """Compute the units n … n + 15 from the recurrent sums of the three gates."""
     rest = H - n
@@ -244,7 +250,7 @@ def finish_gru(
 @device
 def finish_gru_reset(
     x: Pointer, old: Pointer, z: Pointer, y: Pointer, n: int, rest: int,
-    candidate: Vector, g: Function, clip: float,
+    candidate: Vector, g: ActivationParameters, clip: float,
 ) -> None:  # fmt: skip
     """Compute the units n … n + 15 from the product of the reset state; x belongs to the last gate."""
     candidate = activate(vload_part(x, n, rest) + candidate, g, clip)
@@ -255,7 +261,7 @@ def finish_gru_reset(
 def finish_lstm(
     x: Pointer, c: Pointer, peepholes: Pointer, y: Pointer, n: int, H: int, couples: int,
     i: Vector, o: Vector, forget: Vector, candidate: Vector,
-    f: Function, g: Function, out: Function, clip: float,
+    f: ActivationParameters, g: ActivationParameters, out: ActivationParameters, clip: float,
 ) -> None:  # fmt: skip
     """Compute the units n … n + 15 from the recurrent sums of the four gates; replace c."""
     rest = H - n
@@ -287,10 +293,10 @@ def three_sums_of_four(
         a2, b2, c2 = vfma(r, u, a2), vfma(r, v, b2), vfma(r, x, c2)
         a3, b3, c3 = vfma(s, u, a3), vfma(s, v, b3), vfma(s, x, c3)
         w = w + 3 * LANES
-    store_three(sums, a0, b0, c0, scales)
-    store_three(sums + 64, a1, b1, c1, scales)
-    store_three(sums + 128, a2, b2, c2, scales)
-    store_three(sums + 192, a3, b3, c3, scales)
+    store_three_sums(sums, a0, b0, c0, scales)
+    store_three_sums(sums + 64, a1, b1, c1, scales)
+    store_three_sums(sums + 128, a2, b2, c2, scales)
+    store_three_sums(sums + 192, a3, b3, c3, scales)
 
 
 @device
@@ -308,18 +314,18 @@ def four_sums_of_four(
         a2, b2, c2, d2 = vfma(r, u, a2), vfma(r, v, b2), vfma(r, x, c2), vfma(r, y, d2)
         a3, b3, c3, d3 = vfma(s, u, a3), vfma(s, v, b3), vfma(s, x, c3), vfma(s, y, d3)
         w = w + 4 * LANES
-    store_three(sums, a0, b0, c0, scales)
+    store_three_sums(sums, a0, b0, c0, scales)
     vstore(sums, 48, apply_scales(d0, scales, 48))
-    store_three(sums + 64, a1, b1, c1, scales)
+    store_three_sums(sums + 64, a1, b1, c1, scales)
     vstore(sums, 112, apply_scales(d1, scales, 48))
-    store_three(sums + 128, a2, b2, c2, scales)
+    store_three_sums(sums + 128, a2, b2, c2, scales)
     vstore(sums, 176, apply_scales(d2, scales, 48))
-    store_three(sums + 192, a3, b3, c3, scales)
+    store_three_sums(sums + 192, a3, b3, c3, scales)
     vstore(sums, 240, apply_scales(d3, scales, 48))
 
 
 @device
-def store_three(sums: Pointer, a: Vector, b: Vector, c: Vector, scales: Scales) -> None:
+def store_three_sums(sums: Pointer, a: Vector, b: Vector, c: Vector, scales: Scales) -> None:
     """Store one row of sums."""
     vstore(sums, 0, apply_scales(a, scales, 0))
     vstore(sums, 16, apply_scales(b, scales, 16))

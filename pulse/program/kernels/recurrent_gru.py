@@ -8,19 +8,19 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run
-from pulse.program.kernels.matmul_digits import DIGITS, digits_of
+from pulse.program.kernels.matmul_digits import DIGITS, write_digits_of_row
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
 from pulse.program.kernels.recurrent import (
-    ActivationWords,
+    ActivationFields,
     RecurrentFloatFields,
-    keep_state,
     load_activation,
-    valid_frames,
+    prepare_frames,
+    store_state,
 )
 from pulse.program.kernels.recurrent_gates import (
-    GROUP,
-    SUMS,
-    Function,
+    STATES_PER_GROUP,
+    SUM_FLOATS,
+    ActivationParameters,
     activate,
     finish_gru,
     finish_gru_reset,
@@ -33,22 +33,22 @@ from pulse.program.kernels.recurrent_gates import (
 
 
 @device
-def gru_row(
+def gru_frame(
     x: Pointer, old: Pointer, w: Pointer, scales: Scales, bias: Pointer, y: Pointer, H: int,
-    f: Function, g: Function, clip: float, memory: Pointer,
+    f: ActivationParameters, g: ActivationParameters, clip: float, digit_scratch: Pointer,
 ) -> None:  # fmt: skip
     """Compute one frame of one sequence, with the reset gate after the product."""
-    digits = digits_of(old, H, scales, memory)
+    digits = write_digits_of_row(old, H, scales, digit_scratch)
     for n in range(0, H, LANES):
         z, r, candidate = three_sums(old, w + 3 * n * H, H, offset_scales(scales, 3 * n), digits)
         finish_gru(x, old, bias, y, n, H, z, r, candidate, f, g, clip)
 
 
 @device
-def gru_rows(
+def gru_frame_of_group(
     x: Pointer, old: Pointer, w: Pointer, scales: Scales, bias: Pointer, y: Pointer, H: int,
     rows: int, old_step: int, step: int, sums: Pointer,
-    f: Function, g: Function, clip: float,
+    f: ActivationParameters, g: ActivationParameters, clip: float,
 ) -> None:  # fmt: skip
     """Compute one frame of two to four sequences, which share one reading of the weights."""
     h2, h3 = old + min(2, rows - 1) * old_step, old + min(3, rows - 1) * old_step
@@ -69,8 +69,8 @@ class GruRow(RecurrentFloatFields):
     """
 
     gates = packed = 3
-    f: ActivationWords
-    g: ActivationWords
+    f: ActivationFields
+    g: ActivationFields
     bias: Operand = reads("f32", "H")
     scales: ScalesOperand = weight_scales()
 
@@ -82,21 +82,29 @@ class GruRow(RecurrentFloatFields):
 @kernel
 def gru(row: GruRow) -> None:
     """Compute all frames of one stream."""
-    x, w, scales, y, h, bias, sums = row.x, row.W, row.scales, row.y, row.h, row.bias, stack_f32(SUMS)
+    x, w, scales, y, h, bias, sums = row.x, row.W, row.scales, row.y, row.h, row.bias, stack_f32(SUM_FLOATS)
     f, g = load_activation(row.f), load_activation(row.g)
-    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
-    start, stop = valid_frames(row)
-    back, memory = frame if reverse else -frame, stack_f32(DIGITS)
+    T, B, H, frame, step, reverse, clip = (
+        row.T,
+        row.B,
+        row.H,
+        row.step_frame,
+        row.step_row,
+        row.reverse,
+        row.clip,
+    )
+    start, stop = prepare_frames(row)
+    back, digit_scratch = frame if reverse else -frame, stack_f32(DIGITS)
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
-        for b in range(0, B, GROUP):
-            new, x_t, rows = y + (t * frame + b * step), x + (t * B + b) * 3 * H, min(GROUP, B - b)
+        for b in range(0, B, STATES_PER_GROUP):
+            new, x_t, rows = y + (t * frame + b * step), x + (t * B + b) * 3 * H, min(STATES_PER_GROUP, B - b)
             old, old_step = (new + back, step) if i > start else (h + b * H, H)
             if rows > 1:
-                gru_rows(x_t, old, w, scales, bias, new, H, rows, old_step, step, sums, f, g, clip)
+                gru_frame_of_group(x_t, old, w, scales, bias, new, H, rows, old_step, step, sums, f, g, clip)
             else:
-                gru_row(x_t, old, w, scales, bias, new, H, f, g, clip, memory)
-    keep_state(row, reverse, start, stop)
+                gru_frame(x_t, old, w, scales, bias, new, H, f, g, clip, digit_scratch)
+    store_state(row, reverse, start, stop)
 
 
 class GruResetRow(RecurrentFloatFields):
@@ -107,8 +115,8 @@ class GruResetRow(RecurrentFloatFields):
     """
 
     gates, packed = 3, 2
-    f: ActivationWords
-    g: ActivationWords
+    f: ActivationFields
+    g: ActivationFields
     last: Operand = packed_weights()
     scratch: Operand = updates("f32", 2, "H")
     scales: ScalesOperand = weight_scales()
@@ -122,13 +130,13 @@ class GruResetRow(RecurrentFloatFields):
 
 
 @device
-def gru_reset_row(
+def gru_reset_frame(
     x: Pointer, old: Pointer, w: Pointer, scales: Scales, last: Pointer, last_scales: Scales,
     y: Pointer, z: Pointer, q: Pointer, H: int,
-    f: Function, g: Function, clip: float, memory: Pointer,
+    f: ActivationParameters, g: ActivationParameters, clip: float, digit_scratch: Pointer,
 ) -> None:  # fmt: skip
     """Compute one frame of one sequence, with the reset gate before the product; z and q are scratch [H]."""
-    digits = digits_of(old, H, scales, memory)
+    digits = write_digits_of_row(old, H, scales, digit_scratch)
     for n in range(0, H, LANES):
         rest = H - n
         update, r = two_sums(old, w + 2 * n * H, H, offset_scales(scales, 2 * n), digits)
@@ -136,7 +144,7 @@ def gru_reset_row(
         r = activate(vload_part(x, H + n, rest) + r, f, clip)
         vstore_part(z, n, rest, update)
         vstore_part(q, n, rest, r * vload_part(old, n, rest))
-    digits = digits_of(q, H, last_scales, memory)
+    digits = write_digits_of_row(q, H, last_scales, digit_scratch)
     for n in range(0, H, LANES):
         rest = H - n
         candidate = one_sum(q, last + n * H, H, offset_scales(last_scales, n), digits)
@@ -148,16 +156,24 @@ def gru_reset(row: GruResetRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, y, h, scratch = row.x, row.W, row.scales, row.y, row.h, row.scratch
     last, last_scales, f, g = row.last, row.last_scales, load_activation(row.f), load_activation(row.g)
-    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
-    start, stop = valid_frames(row)
-    back, memory = frame if reverse else -frame, stack_f32(DIGITS)
+    T, B, H, frame, step, reverse, clip = (
+        row.T,
+        row.B,
+        row.H,
+        row.step_frame,
+        row.step_row,
+        row.reverse,
+        row.clip,
+    )
+    start, stop = prepare_frames(row)
+    back, digit_scratch = frame if reverse else -frame, stack_f32(DIGITS)
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
         for b in range(B):
             new = y + (t * frame + b * step)
             old = new + back if i > start else h + b * H
-            gru_reset_row(
+            gru_reset_frame(
                 x + (t * B + b) * 3 * H, old, w, scales, last, last_scales, new, scratch, scratch + H, H,
-                f, g, clip, memory,
+                f, g, clip, digit_scratch,
             )  # fmt: skip
-    keep_state(row, reverse, start, stop)
+    store_state(row, reverse, start, stop)

@@ -28,8 +28,8 @@ from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_cells import GATE_COUNTS
-from pulse.program.kernels.recurrent import ActivationWords, RecurrentFields, load_activation, valid_frames
-from pulse.program.kernels.recurrent_gates import SIGMOID, TANH, Function, activate
+from pulse.program.kernels.recurrent import ActivationFields, RecurrentFields, load_activation, prepare_frames
+from pulse.program.kernels.recurrent_gates import SIGMOID, TANH, ActivationParameters, activate
 
 GATES = GATE_COUNTS["gru"]
 STRIDE = GATES * LANES
@@ -55,7 +55,7 @@ def pack_small(matrices: list[NDArray[Any]], width: int) -> NDArray[np.float32]:
 class SmallGruFields(RecurrentFields):
     """Several GRUs as ``GruRow``, each in its own lanes: ``z r = f(...); c = g(x + r * (h @ W + bias))``.
 
-    x are the frames times the input weights of each GRU, with the biases outside of gate products: [T, B, 3 * width],
+    x are the frames times the input weights of each GRU, with the biases outside gate products: [T, B, 3 * width],
     dense, those of the next GRU ``step_x`` further on. Their state is one vector, H is 16, and W is from
     ``pack_small``. GRU i runs backwards if bit i of ``backwards`` is set: its x begins with the last frame. Lanes of y
     after the last GRU are undefined.
@@ -69,8 +69,8 @@ class SmallGruFields(RecurrentFields):
     backwards: int
     W: Operand = reads("f32")
     bias: Operand = reads("f32", LANES)
-    f: ActivationWords
-    g: ActivationWords
+    f: ActivationFields
+    g: ActivationFields
 
     def multiply_adds(self) -> int:
         return GATES * self.T * self.B * self.count * self.width * self.width
@@ -78,7 +78,7 @@ class SmallGruFields(RecurrentFields):
     def reaches(self) -> Iterator[Reach]:
         require(self.H == LANES and 0 < self.count <= LANES // self.width, "more GRUs than a vector holds")
         yield from super().reaches()
-        yield self.y, run(self.T, self.frame) + run(self.B * LANES)
+        yield self.y, run(self.T, self.step_frame) + run(self.B * LANES)
         yield self.x, run(self.count, self.step_x) + run(self.T * self.B * GATES * self.width)
         yield self.W, run(self.width * STRIDE)
 
@@ -96,7 +96,7 @@ class GruEightsRow(SmallGruFields):
 
 
 @device
-def two_turns_of_four(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) -> tuple[Vector, ...]:
+def sum_four_units(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) -> tuple[Vector, ...]:
     """Return the sums of three gates over the four units of each GRU, added to z, r and c."""
     z1, r1, c1 = vzero(), vzero(), vzero()
     for turn in range(0, 4, 2):
@@ -109,8 +109,8 @@ def two_turns_of_four(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) ->
 
 
 @device
-def two_turns_of_eight(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) -> tuple[Vector, ...]:
-    """As ``two_turns_of_four`` over eight units."""
+def sum_eight_units(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) -> tuple[Vector, ...]:
+    """As ``sum_four_units`` over eight units."""
     z1, r1, c1 = vzero(), vzero(), vzero()
     for turn in range(0, 8, 2):
         p = w + turn * STRIDE
@@ -123,7 +123,7 @@ def two_turns_of_eight(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) -
 
 @device
 def tanh_fraction(x: Vector, limit: float, square: float, scale: float) -> tuple[Vector, Vector]:
-    """Two numbers whose product is ``scale * x * tanh(u) / u``, u = sqrt(square) * x, |x| <= limit; 5 ulp.
+    """Return two numbers whose product is ``scale * x * tanh(u) / u``, u = sqrt(square) * x, |x| <= limit; 5 ulp.
 
     The second one is a quotient, which takes longest: what follows is multiplied by the first one meanwhile. ``limit``
     is 8.5 / sqrt(square); beyond it, it is x. It may be beyond 1 by 1.2e-7.
@@ -142,7 +142,7 @@ def tanh_fraction(x: Vector, limit: float, square: float, scale: float) -> tuple
 
 
 @device
-def usual_state(v: Vector, z: Vector, r: Vector, c: Vector, x: Vector) -> Vector:
+def sigmoid_tanh_state(v: Vector, z: Vector, r: Vector, c: Vector, x: Vector) -> Vector:
     """Return the state of the next frame with sigmoid and tanh; as few operations as possible follow one another."""
     r_factor, r_quotient = tanh_fraction(r, 17.0, 0.25, 0.25)
     z_factor, z_quotient = tanh_fraction(z, 17.0, 0.25, 0.25)
@@ -154,11 +154,18 @@ def usual_state(v: Vector, z: Vector, r: Vector, c: Vector, x: Vector) -> Vector
 
 @device
 def next_state(
-    v: Vector, z: Vector, r: Vector, c: Vector, x: Vector, f: Function, g: Function, clip: float
+    v: Vector,
+    z: Vector,
+    r: Vector,
+    c: Vector,
+    x: Vector,
+    f: ActivationParameters,
+    g: ActivationParameters,
+    clip: float,
 ) -> Vector:
     """Return the state of the next frame."""
     if f[0] == SIGMOID and g[0] == TANH and clip == 0.0:
-        return usual_state(v, z, r, c, x)
+        return sigmoid_tanh_state(v, z, r, c, x)
     candidate = activate(vfma(activate(r, f, clip), c, x), g, clip)
     return vfma(activate(z, f, clip), v - candidate, candidate)
 
@@ -170,19 +177,19 @@ def gru_fours(row: GruFoursRow) -> None:
     T, B, frame, count, step, mask, clip = (
         row.T,
         row.B,
-        row.frame,
+        row.step_frame,
         row.count,
         row.step_x,
         row.backwards,
         row.clip,
     )
     bias = vload(row.bias, 0)
-    start, stop = valid_frames(row)
+    start, stop = prepare_frames(row)
     for b in range(B):
-        v, p, q = vload(h, b * LANES), x + (start * B + b) * 12, y + b * row.step
+        v, p, q = vload(h, b * LANES), x + (start * B + b) * 12, y + b * row.step_row
         for t in range(start, stop):
             z, r = vload_fours(p, 0, step, count), vload_fours(p, 4, step, count)
-            z, r, c = two_turns_of_four(v, w, z, r, bias)
+            z, r, c = sum_four_units(v, w, z, r, bias)
             v = next_state(v, z, r, c, vload_fours(p, 8, step, count), f, g, clip)
             if mask == 0:
                 vstore(q, t * frame, v)
@@ -199,19 +206,19 @@ def gru_eights(row: GruEightsRow) -> None:
     T, B, frame, count, step, mask, clip = (
         row.T,
         row.B,
-        row.frame,
+        row.step_frame,
         row.count,
         row.step_x,
         row.backwards,
         row.clip,
     )
     bias = vload(row.bias, 0)
-    start, stop = valid_frames(row)
+    start, stop = prepare_frames(row)
     for b in range(B):
-        v, p, q = vload(h, b * LANES), x + (start * B + b) * 24, y + b * row.step
+        v, p, q = vload(h, b * LANES), x + (start * B + b) * 24, y + b * row.step_row
         for t in range(start, stop):
             z, r = vload_eights(p, 0, step, count), vload_eights(p, 8, step, count)
-            z, r, c = two_turns_of_eight(v, w, z, r, bias)
+            z, r, c = sum_eight_units(v, w, z, r, bias)
             v = next_state(v, z, r, c, vload_eights(p, 16, step, count), f, g, clip)
             if mask == 0:
                 vstore(q, t * frame, v)

@@ -12,9 +12,9 @@ from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, wri
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_cells import GATE_COUNTS
-from pulse.program.kernels.recurrent import ActivationWords, load_activation
-from pulse.program.kernels.recurrent_gates import SIGMOID, TANH, Function, activate
-from pulse.program.kernels.recurrent_gru_small import usual_state
+from pulse.program.kernels.recurrent import ActivationFields, load_activation
+from pulse.program.kernels.recurrent_gates import SIGMOID, TANH, ActivationParameters, activate
+from pulse.program.kernels.recurrent_gru_small import sigmoid_tanh_state
 
 GATES = GATE_COUNTS["gru"]
 
@@ -41,10 +41,10 @@ class InterleavedGruRow(Instruction):
     """``z r = f(...); c = g(x + r * (h @ W + bias)); y = (1 - z) * c + z * h``: ``count`` GRUs for sixteen streams.
 
     All T frames of a pulse are frames of the stream. x are the frames times the input weights, with the biases outside
-    of gate products: [T, B, 3 * units], dense, those of the next GRU ``step_x`` further on. W is [count, units, units,
-    3], ``bias`` [count, units]. The states of the GRUs are contiguous, in rows of ``H`` of h; frames of y are ``frame``
-    elements apart, its rows ``step``. GRU i runs backwards if bit i of ``backwards`` is set: its x begins with the last
-    frame.
+    gate products: [T, B, 3 * units], dense, those of the next GRU ``step_x`` further on. W is [count, units, units, 3],
+    ``bias`` [count, units]. The states of the GRUs are contiguous, in rows of ``H`` of h. Frames of y are
+    ``step_frame`` elements apart, rows of a frame ``step_row``. GRU i runs backwards if bit i of ``backwards`` is set:
+    its x begins with the last frame.
     """
 
     y: Operand = writes("f32")
@@ -59,11 +59,11 @@ class InterleavedGruRow(Instruction):
     T: int
     B: int
     H: int
-    frame: int
-    step: int
+    step_frame: int
+    step_row: int
     clip: float
-    f: ActivationWords
-    g: ActivationWords
+    f: ActivationFields
+    g: ActivationFields
 
     def multiply_adds(self) -> int:
         return LANES * GATES * self.T * self.B * self.count * self.units * self.units
@@ -71,7 +71,7 @@ class InterleavedGruRow(Instruction):
     def reaches(self) -> Iterator[Reach]:
         require(min(self.T, self.B, self.count, self.units) >= 0, "sizes below 0")
         units = run(self.count * self.units)
-        yield self.y, (run(self.T, self.frame) + run(self.B, self.step) + units) * LANES
+        yield self.y, (run(self.T, self.step_frame) + run(self.B, self.step_row) + units) * LANES
         yield self.h, (run(self.B, self.H) + units) * LANES
         frames = run(self.T * self.B * GATES * self.units)
         yield self.x, (run(self.count, self.step_x) + frames) * LANES
@@ -94,21 +94,23 @@ def gate_sums(
 
 
 @device
-def four_units(x: Pointer, old: Pointer, w: Pointer, bias: Pointer, new: Pointer, u: int, units: int) -> None:
+def compute_four_units(
+    x: Pointer, old: Pointer, w: Pointer, bias: Pointer, new: Pointer, u: int, units: int
+) -> None:
     """Compute the units u … u + 3 of one GRU with sigmoid and tanh; the activations of all are independent."""
     z0, r0, c0, z1, r1, c1 = gate_sums(x, old, w, bias, u, u + 1, units)
     z2, r2, c2, z3, r3, c3 = gate_sums(x, old, w, bias, u + 2, u + 3, units)
     x_c, h, y = x + (2 * units + u) * LANES, old + u * LANES, new + u * LANES
-    vstore(y, 0, usual_state(vload(h, 0), z0, r0, c0, vload(x_c, 0)))
-    vstore(y, LANES, usual_state(vload(h, LANES), z1, r1, c1, vload(x_c, LANES)))
-    vstore(y, 2 * LANES, usual_state(vload(h, 2 * LANES), z2, r2, c2, vload(x_c, 2 * LANES)))
-    vstore(y, 3 * LANES, usual_state(vload(h, 3 * LANES), z3, r3, c3, vload(x_c, 3 * LANES)))
+    vstore(y, 0, sigmoid_tanh_state(vload(h, 0), z0, r0, c0, vload(x_c, 0)))
+    vstore(y, LANES, sigmoid_tanh_state(vload(h, LANES), z1, r1, c1, vload(x_c, LANES)))
+    vstore(y, 2 * LANES, sigmoid_tanh_state(vload(h, 2 * LANES), z2, r2, c2, vload(x_c, 2 * LANES)))
+    vstore(y, 3 * LANES, sigmoid_tanh_state(vload(h, 3 * LANES), z3, r3, c3, vload(x_c, 3 * LANES)))
 
 
 @device
-def two_units(
+def compute_two_units(
     x: Pointer, old: Pointer, w: Pointer, bias: Pointer, new: Pointer, u: int, units: int,
-    f: Function, g: Function, clip: float,
+    f: ActivationParameters, g: ActivationParameters, clip: float,
 ) -> None:  # fmt: skip
     """Compute the units u and u + 1 of one GRU; the last one twice if u is the last."""
     other = min(u + 1, units - 1)
@@ -127,7 +129,7 @@ def interleaved_gru(row: InterleavedGruRow) -> None:
     y, h, x, w, bias = row.y, row.h, row.x, row.W, row.bias
     f, g = load_activation(row.f), load_activation(row.g)
     T, B, H, units, count, step_x = row.T, row.B, row.H, row.units, row.count, row.step_x
-    frame, step, clip, backwards = row.frame * LANES, row.step, row.clip, row.backwards
+    frame, step, clip, backwards = row.step_frame * LANES, row.step_row, row.clip, row.backwards
     fours = units // 4 * 4 if f[0] == SIGMOID and g[0] == TANH and clip <= 0 else 0
     for b in range(B):
         state, rows = h + b * H * LANES, y + b * step * LANES
@@ -139,9 +141,9 @@ def interleaved_gru(row: InterleavedGruRow) -> None:
                 p = q + (frame if turned else -frame) if t > 0 else state + i * units * LANES
                 v, c = w + i * units * units * GATES, bias + i * units
                 for u in range(0, fours, 4):
-                    four_units(begin, p, v, c, q, u, units)
+                    compute_four_units(begin, p, v, c, q, u, units)
                 for u in range(fours, units, 2):
-                    two_units(begin, p, v, c, q, u, units, f, g, clip)
+                    compute_two_units(begin, p, v, c, q, u, units, f, g, clip)
         for n in range(count * units if T > 0 else 0):
             last = 0 if backwards >> (n // units) & 1 else T - 1
             vstore(state, n * LANES, vload(rows, last * frame + n * LANES))

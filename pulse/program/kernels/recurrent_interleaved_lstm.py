@@ -12,8 +12,8 @@ from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, wri
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_cells import GATE_COUNTS
-from pulse.program.kernels.recurrent import ActivationWords, load_activation
-from pulse.program.kernels.recurrent_gates import Function, activate
+from pulse.program.kernels.recurrent import ActivationFields, load_activation
+from pulse.program.kernels.recurrent_gates import ActivationParameters, activate
 
 GATES = GATE_COUNTS["lstm"]
 
@@ -29,8 +29,8 @@ class InterleavedLstmRow(Instruction):
     """``i o k = f(...); c = k * c + i * g(...); y = o * out(c)`` for sixteen streams, with peepholes [3, H] from c.
 
     All T frames of a pulse are frames of the stream. x are the frames times the input weights, plus the biases:
-    [T, B, 4 * H], dense. c and h are [B, H], dense. Frames of y are ``frame`` elements apart, its rows ``step``.
-    ``couples``: k = 1 - i.
+    [T, B, 4 * H], dense. c and h are [B, H], dense. Frames of y are ``step_frame`` elements apart, rows of a frame
+    ``step_row``. ``couples``: k = 1 - i.
     """
 
     y: Operand = writes("f32")
@@ -42,20 +42,20 @@ class InterleavedLstmRow(Instruction):
     T: int
     B: int
     H: int
-    frame: int
-    step: int
+    step_frame: int
+    step_row: int
     couples: bool
     clip: float
-    f: ActivationWords
-    g: ActivationWords
-    out: ActivationWords
+    f: ActivationFields
+    g: ActivationFields
+    out: ActivationFields
 
     def multiply_adds(self) -> int:
         return LANES * GATES * self.T * self.B * self.H * self.H
 
     def reaches(self) -> Iterator[Reach]:
         require(min(self.T, self.B, self.H) >= 0, "sizes below 0")
-        yield self.y, (run(self.T, self.frame) + run(self.B, self.step) + run(self.H)) * LANES
+        yield self.y, (run(self.T, self.step_frame) + run(self.B, self.step_row) + run(self.H)) * LANES
         yield self.h, run(self.B * self.H) * LANES
         yield self.c, run(self.B * self.H) * LANES
         yield self.x, run(self.T * self.B * GATES * self.H) * LANES
@@ -65,7 +65,7 @@ class InterleavedLstmRow(Instruction):
 def finish_unit(
     x: Pointer, c: Pointer, peepholes: Pointer, new: Pointer, u: int, H: int, couples: int,
     i: Vector, o: Vector, forget: Vector, candidate: Vector,
-    f: Function, g: Function, out: Function, clip: float,
+    f: ActivationParameters, g: ActivationParameters, out: ActivationParameters, clip: float,
 ) -> None:  # fmt: skip
     """Compute unit u from its recurrent sums; replace its c."""
     cell = vload(c, u * LANES)
@@ -80,9 +80,9 @@ def finish_unit(
 
 
 @device
-def lstm_units(
+def compute_lstm_units(
     x: Pointer, old: Pointer, w: Pointer, c: Pointer, peepholes: Pointer, new: Pointer, u: int, H: int, couples: int,
-    f: Function, g: Function, out: Function, clip: float,
+    f: ActivationParameters, g: ActivationParameters, out: ActivationParameters, clip: float,
 ) -> None:  # fmt: skip
     """Compute the units u and u + 1, if u is not the last."""
     other = min(u + 1, H - 1)
@@ -104,14 +104,22 @@ def interleaved_lstm(row: InterleavedLstmRow) -> None:
     """Compute sequence by sequence, frame by frame."""
     y, h, c, x, w, peepholes = row.y, row.h, row.c, row.x, row.W, row.peepholes
     f, g, out = load_activation(row.f), load_activation(row.g), load_activation(row.out)
-    T, B, H, frame, step, couples, clip = row.T, row.B, row.H, row.frame, row.step, row.couples, row.clip
+    T, B, H, frame, step, couples, clip = (
+        row.T,
+        row.B,
+        row.H,
+        row.step_frame,
+        row.step_row,
+        row.couples,
+        row.clip,
+    )
     for b in range(B):
         first, cells = h + b * H * LANES, c + b * H * LANES
         old, new = first, y + b * step * LANES
         for t in range(T):
             begin = x + (t * B + b) * GATES * H * LANES
             for u in range(0, H, 2):
-                lstm_units(begin, old, w, cells, peepholes, new, u, H, couples, f, g, out, clip)
+                compute_lstm_units(begin, old, w, cells, peepholes, new, u, H, couples, f, g, out, clip)
             old, new = new, new + frame * LANES
         for n in range(0, H * LANES if T > 0 else 0, LANES):
             vstore(first, n, vload(old, n))

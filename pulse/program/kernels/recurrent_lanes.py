@@ -1,43 +1,50 @@
 """Recurrent layers for several streams: 16 units of four streams at a time, so that four share one read of the weights.
 
-Frames outside of one stream but inside of another are skipped for the former.
+A frame outside one stream but inside another is skipped for the former.
 """
 
 from pulse.jit.lanes import CHUNK, EIGHT, lane, lane_count
 from pulse.jit.language.simd import LANES, vfma, vload, vload_first, vload_second, vsplat, vzero
 from pulse.jit.language.stack import stack_f32, stack_i64
-from pulse.jit.registry import device, lanes_of
+from pulse.jit.registry import device, lanes_kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
-from pulse.program.kernels.recurrent import RecurrentFloatFields, load_activation, take_rows, valid_frames
+from pulse.program.kernels.recurrent import (
+    RecurrentFloatFields,
+    copy_state_rows,
+    load_activation,
+    prepare_frames,
+)
 from pulse.program.kernels.recurrent_gates import (
-    GROUP,
-    SUMS,
+    STATES_PER_GROUP,
+    SUM_FLOATS,
     finish_gru,
     finish_lstm,
     four_sums_of_four,
-    store_three,
+    store_three_sums,
     three_sums_of_four,
 )
 from pulse.program.kernels.recurrent_gru import GruRow, gru
 from pulse.program.kernels.recurrent_lstm import LstmRow, lstm
 
-SUMS_OF_EIGHT = 2 * SUMS
-LANE_WORDS = 3 * CHUNK  # each lane's first frame, the frame after its last one; then the lanes of one frame
+SUM_FLOATS_OF_EIGHT = 2 * SUM_FLOATS
+LANE_WORDS = (
+    3 * CHUNK
+)  # the first frame of each lane, the frame after its last one; then the lanes that have a frame
 
 
 @device
-def lanes_valid_frames(row: RecurrentFloatFields, count: int, lanes: Pointer) -> None:
-    """Run ``valid_frames`` for each lane l: write its first frame to ``lanes[l]``, its stop to ``lanes[CHUNK + l]``."""
+def prepare_lane_frames(row: RecurrentFloatFields, count: int, lanes: Pointer) -> None:
+    """Run ``prepare_frames`` for each lane l; write its range of frames to ``lanes[l]`` and ``lanes[CHUNK + l]``."""
     for l in range(count):
-        start, stop = valid_frames(lane(row, l))
+        start, stop = prepare_frames(lane(row, l))
         lanes[l] = start
         lanes[CHUNK + l] = stop
 
 
 @device
-def lanes_with_frame(lanes: Pointer, count: int, frame: int) -> int:
-    """Return how many lanes have this frame; write their numbers to ``lanes[2 * CHUNK + i]``."""
+def find_lanes_with_frame(lanes: Pointer, count: int, frame: int) -> int:
+    """Write the numbers of the lanes that have this frame to ``lanes[2 * CHUNK + i]``; return their count."""
     number = 0
     for l in range(count):
         if lanes[l] <= frame < lanes[CHUNK + l]:
@@ -64,15 +71,15 @@ def state_of(
 
 
 @device
-def store_states(row: RecurrentFloatFields, count: int, lanes: Pointer) -> None:
+def store_lane_states(row: RecurrentFloatFields, count: int, lanes: Pointer) -> None:
     """Copy the last output of each lane to its h."""
-    T, B, H, frame, step = row.T, row.B, row.H, row.frame, row.step
+    T, B, H, frame, step = row.T, row.B, row.H, row.step_frame, row.step_row
     for l in range(count):
         start, stop = lanes[l], lanes[CHUNK + l]
         if start < stop:
             last = T - stop if row.reverse else stop - 1
             stream = lane(row, l)
-            take_rows(stream.h, stream.y + last * frame, B, H, step)
+            copy_state_rows(stream.h, stream.y + last * frame, B, H, step)
 
 
 @device
@@ -108,35 +115,43 @@ def three_sums_of_eight(
         p = vsplat(h7[k])
         a7, b7, c7 = vfma(p, u, a7), vfma(p, v, b7), vfma(p, x, c7)
         w = w + 3 * LANES
-    store_three(sums, a0, b0, c0, scales)
-    store_three(sums + 64, a1, b1, c1, scales)
-    store_three(sums + 128, a2, b2, c2, scales)
-    store_three(sums + 192, a3, b3, c3, scales)
-    store_three(sums + 256, a4, b4, c4, scales)
-    store_three(sums + 320, a5, b5, c5, scales)
-    store_three(sums + 384, a6, b6, c6, scales)
-    store_three(sums + 448, a7, b7, c7, scales)
+    store_three_sums(sums, a0, b0, c0, scales)
+    store_three_sums(sums + 64, a1, b1, c1, scales)
+    store_three_sums(sums + 128, a2, b2, c2, scales)
+    store_three_sums(sums + 192, a3, b3, c3, scales)
+    store_three_sums(sums + 256, a4, b4, c4, scales)
+    store_three_sums(sums + 320, a5, b5, c5, scales)
+    store_three_sums(sums + 384, a6, b6, c6, scales)
+    store_three_sums(sums + 448, a7, b7, c7, scales)
 
 
-@lanes_of(gru)
+@lanes_kernel(gru)
 def gru_lanes(row: GruRow) -> None:
     """Compute all frames of several streams."""
     lanes, sums, w, scales, bias = (
         stack_i64(LANE_WORDS),
-        stack_f32(SUMS_OF_EIGHT),
+        stack_f32(SUM_FLOATS_OF_EIGHT),
         row.W,
         row.scales,
         row.bias,
     )
     f, g = load_activation(row.f), load_activation(row.g)
-    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
+    T, B, H, frame, step, reverse, clip = (
+        row.T,
+        row.B,
+        row.H,
+        row.step_frame,
+        row.step_row,
+        row.reverse,
+        row.clip,
+    )
     back = frame if reverse else -frame
     left, group = lane_count(row), row
     while left > 0:
         count = min(left, CHUNK)
-        lanes_valid_frames(group, count, lanes)
+        prepare_lane_frames(group, count, lanes)
         for i in range(T):
-            t, active = T - 1 - i if reverse else i, lanes_with_frame(lanes, count, i)
+            t, active = T - 1 - i if reverse else i, find_lanes_with_frame(lanes, count, i)
             for n in range(0, H, LANES):
                 s = offset_scales(scales, 3 * n)
                 for b in range(B):
@@ -147,16 +162,16 @@ def gru_lanes(row: GruRow) -> None:
                         h1 = state_of(group, lanes, active, first + 1, i, new, back, b * H)
                         h2 = state_of(group, lanes, active, first + 2, i, new, back, b * H)
                         h3 = state_of(group, lanes, active, first + 3, i, new, back, b * H)
-                        if EIGHT and first + GROUP < active:
+                        if EIGHT and first + STATES_PER_GROUP < active:
                             h4 = state_of(group, lanes, active, first + 4, i, new, back, b * H)
                             h5 = state_of(group, lanes, active, first + 5, i, new, back, b * H)
                             h6 = state_of(group, lanes, active, first + 6, i, new, back, b * H)
                             h7 = state_of(group, lanes, active, first + 7, i, new, back, b * H)
                             three_sums_of_eight(h0, h1, h2, h3, h4, h5, h6, h7, w + 3 * n * H, H, s, sums)
-                            behind = min(first + 2 * GROUP, active)
+                            behind = min(first + 2 * STATES_PER_GROUP, active)
                         else:
                             three_sums_of_four(h0, h1, h2, h3, w + 3 * n * H, H, s, sums)
-                            behind = min(first + GROUP, active)
+                            behind = min(first + STATES_PER_GROUP, active)
                         for j in range(behind - first):
                             stream = lane(group, nth_lane(lanes, active, first + j))
                             x, y = stream.x + at_x, stream.y + new
@@ -168,15 +183,15 @@ def gru_lanes(row: GruRow) -> None:
                                 f, g, clip,
                             )  # fmt: skip
                         first = behind
-        store_states(group, count, lanes)
+        store_lane_states(group, count, lanes)
         left -= count
         group = lane(group, count)
 
 
-@lanes_of(lstm)
+@lanes_kernel(lstm)
 def lstm_lanes(row: LstmRow) -> None:
     """Compute all frames of several streams."""
-    lanes, sums, w, scales = stack_i64(LANE_WORDS), stack_f32(SUMS), row.W, row.scales
+    lanes, sums, w, scales = stack_i64(LANE_WORDS), stack_f32(SUM_FLOATS), row.W, row.scales
     f, g, out, peepholes = (
         load_activation(row.f),
         load_activation(row.g),
@@ -184,7 +199,15 @@ def lstm_lanes(row: LstmRow) -> None:
         row.peepholes,
     )
     couples = row.couples
-    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
+    T, B, H, frame, step, reverse, clip = (
+        row.T,
+        row.B,
+        row.H,
+        row.step_frame,
+        row.step_row,
+        row.reverse,
+        row.clip,
+    )
     back = frame if reverse else -frame
     left, group = lane_count(row), row
     while left > 0:
@@ -192,21 +215,21 @@ def lstm_lanes(row: LstmRow) -> None:
         for l in range(count):
             stream = lane(group, l)
             if stream.reload and stream.clock[0] == 0:
-                take_rows(stream.c, stream.c0, B, H, stream.step_c0)
-        lanes_valid_frames(group, count, lanes)
+                copy_state_rows(stream.c, stream.c0, B, H, stream.step_c0_row)
+        prepare_lane_frames(group, count, lanes)
         for i in range(T):
-            t, active = T - 1 - i if reverse else i, lanes_with_frame(lanes, count, i)
+            t, active = T - 1 - i if reverse else i, find_lanes_with_frame(lanes, count, i)
             for n in range(0, H, LANES):
                 s = offset_scales(scales, 4 * n)
                 for b in range(B):
                     new, at_x = t * frame + b * step, (t * B + b) * 4 * H
-                    for first in range(0, active, GROUP):
+                    for first in range(0, active, STATES_PER_GROUP):
                         h0 = state_of(group, lanes, active, first, i, new, back, b * H)
                         h1 = state_of(group, lanes, active, first + 1, i, new, back, b * H)
                         h2 = state_of(group, lanes, active, first + 2, i, new, back, b * H)
                         h3 = state_of(group, lanes, active, first + 3, i, new, back, b * H)
                         four_sums_of_four(h0, h1, h2, h3, w + 4 * n * H, H, s, sums)
-                        for j in range(min(GROUP, active - first)):
+                        for j in range(min(STATES_PER_GROUP, active - first)):
                             stream = lane(group, nth_lane(lanes, active, first + j))
                             x, y = stream.x + at_x, stream.y + new
                             input_gate, o = vload(sums, 64 * j), vload(sums, 64 * j + 16)
@@ -215,6 +238,6 @@ def lstm_lanes(row: LstmRow) -> None:
                                 x, stream.c + b * H, peepholes, y, n, H, couples, input_gate, o, forget, candidate,
                                 f, g, out, clip,
                             )  # fmt: skip
-        store_states(group, count, lanes)
+        store_lane_states(group, count, lanes)
         left -= count
         group = lane(group, count)

@@ -8,21 +8,21 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, ScalesOperand, reads, updates, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, run
-from pulse.program.kernels.matmul_digits import DIGITS, digits_of
+from pulse.program.kernels.matmul_digits import DIGITS, write_digits_of_row
 from pulse.program.kernels.matmul_scales import Scales, offset_scales
 from pulse.program.kernels.recurrent import (
-    ActivationWords,
+    ActivationFields,
     RecurrentFloatFields,
     RecurrentLayerFields,
-    keep_state,
+    copy_state_rows,
     load_activation,
-    take_rows,
-    valid_frames,
+    prepare_frames,
+    store_state,
 )
 from pulse.program.kernels.recurrent_gates import (
-    GROUP,
-    SUMS,
-    Function,
+    STATES_PER_GROUP,
+    SUM_FLOATS,
+    ActivationParameters,
     finish_lstm,
     four_sums,
     four_sums_of_four,
@@ -31,13 +31,13 @@ from pulse.program.kernels.recurrent_gates import (
 
 
 @device
-def lstm_row(
+def lstm_frame(
     x: Pointer, old: Pointer, w: Pointer, scales: Scales, c: Pointer, peepholes: Pointer, y: Pointer,
     H: int, couples: int,
-    f: Function, g: Function, out: Function, clip: float, memory: Pointer,
+    f: ActivationParameters, g: ActivationParameters, out: ActivationParameters, clip: float, digit_scratch: Pointer,
 ) -> None:  # fmt: skip
     """Compute one frame of one sequence; replace c."""
-    digits = digits_of(old, H, scales, memory)
+    digits = write_digits_of_row(old, H, scales, digit_scratch)
     for n in range(0, H, LANES):
         i, o, forget, candidate = four_sums(old, w + 4 * n * H, H, offset_scales(scales, 4 * n), digits)
         finish_lstm(
@@ -47,10 +47,10 @@ def lstm_row(
 
 
 @device
-def lstm_rows(
+def lstm_frame_of_group(
     x: Pointer, old: Pointer, w: Pointer, scales: Scales, c: Pointer, peepholes: Pointer, y: Pointer,
     H: int, couples: int, rows: int, old_step: int, step: int, sums: Pointer,
-    f: Function, g: Function, out: Function, clip: float,
+    f: ActivationParameters, g: ActivationParameters, out: ActivationParameters, clip: float,
 ) -> None:  # fmt: skip
     """Compute one frame of two to four sequences, which share one reading of the weights; c is replaced."""
     h2, h3 = old + min(2, rows - 1) * old_step, old + min(3, rows - 1) * old_step
@@ -68,22 +68,22 @@ def lstm_rows(
 class LstmFields(RecurrentLayerFields):
     """``i o forget = f(...); c = forget * c + i * g(...); y = o * out(c)``, the gates with peepholes [3, H] from c.
 
-    c is [B, H], dense; rows of c0 are ``step_c0`` apart. ``couples``: forget = 1 - i.
+    c is [B, H], dense; rows of c0 are ``step_c0_row`` apart. ``couples``: forget = 1 - i.
     """
 
     gates = packed = 4
-    f: ActivationWords
-    g: ActivationWords
-    out: ActivationWords
+    f: ActivationFields
+    g: ActivationFields
+    out: ActivationFields
     c: Operand = updates("f32", "B", "H")
     c0: Operand = reads("f32", rarely=True)
-    step_c0: int
+    step_c0_row: int
     peepholes: Operand = reads("f32", 3, "H")
     couples: bool
 
     def reaches(self) -> Iterator[Reach]:
         yield from super().reaches()
-        yield self.c0, run(self.B, self.step_c0) + run(self.H) if self.reload else NOTHING
+        yield self.c0, run(self.B, self.step_c0_row) + run(self.H) if self.reload else NOTHING
 
 
 class LstmRow(LstmFields, RecurrentFloatFields):
@@ -97,10 +97,10 @@ class LstmRow(LstmFields, RecurrentFloatFields):
 
 
 @device
-def take_cell(row: LstmFields) -> None:
+def load_cell(row: LstmFields) -> None:
     """Load the state of the cell, if a sequence begins."""
     if row.reload and row.clock[0] == 0:
-        take_rows(row.c, row.c0, row.B, row.H, row.step_c0)
+        copy_state_rows(row.c, row.c0, row.B, row.H, row.step_c0_row)
 
 
 @kernel
@@ -108,23 +108,31 @@ def lstm(row: LstmRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, y, h, c, peepholes = row.x, row.W, row.scales, row.y, row.h, row.c, row.peepholes
     f, g, out, couples = load_activation(row.f), load_activation(row.g), load_activation(row.out), row.couples
-    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
-    take_cell(row)
-    start, stop = valid_frames(row)
-    back, sums, memory = frame if reverse else -frame, stack_f32(SUMS), stack_f32(DIGITS)
+    T, B, H, frame, step, reverse, clip = (
+        row.T,
+        row.B,
+        row.H,
+        row.step_frame,
+        row.step_row,
+        row.reverse,
+        row.clip,
+    )
+    load_cell(row)
+    start, stop = prepare_frames(row)
+    back, sums, digit_scratch = frame if reverse else -frame, stack_f32(SUM_FLOATS), stack_f32(DIGITS)
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
-        for b in range(0, B, GROUP):
-            new, x_t, rows = y + (t * frame + b * step), x + (t * B + b) * 4 * H, min(GROUP, B - b)
+        for b in range(0, B, STATES_PER_GROUP):
+            new, x_t, rows = y + (t * frame + b * step), x + (t * B + b) * 4 * H, min(STATES_PER_GROUP, B - b)
             old, old_step = (new + back, step) if i > start else (h + b * H, H)
             if rows > 1:
-                lstm_rows(
+                lstm_frame_of_group(
                     x_t, old, w, scales, c + b * H, peepholes, new, H, couples, rows, old_step, step, sums,
                     f, g, out, clip,
                 )  # fmt: skip
             else:
-                lstm_row(
+                lstm_frame(
                     x_t, old, w, scales, c + b * H, peepholes, new, H, couples,
-                    f, g, out, clip, memory,
+                    f, g, out, clip, digit_scratch,
                 )  # fmt: skip
-    keep_state(row, reverse, start, stop)
+    store_state(row, reverse, start, stop)

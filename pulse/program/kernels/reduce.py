@@ -37,18 +37,18 @@ def add(a: Any, b: Any) -> Any:
 
 
 @device
-def larger(a: Any, b: Any) -> Any:
+def maximum(a: Any, b: Any) -> Any:
     """Return the larger of two numbers; NaN if either is NaN."""
     return b if b > a or b != b else a
 
 
 @device
-def smaller(a: Any, b: Any) -> Any:
+def minimum(a: Any, b: Any) -> Any:
     """Return the smaller of two numbers; NaN if either is NaN."""
     return b if b < a or b != b else a
 
 
-def reduction(
+def make_reduction(
     combine: Combine, combine_lanes: Combine, across: Callable[[Any], Any], neutral: Any
 ) -> Reduced:
     """Make the reduction of ``count`` elements that are ``stride`` apart, for one kind."""
@@ -83,9 +83,9 @@ def reduction(
     return reduce
 
 
-reduced_sum = reduction(add, add, vsum, np.float32(0))
-reduced_max = reduction(larger, vmax, vmax_across, -INFINITY)
-reduced_min = reduction(smaller, vmin, vmin_across, INFINITY)
+reduced_sum = make_reduction(add, add, vsum, np.float32(0))
+reduced_max = make_reduction(maximum, vmax, vmax_across, -INFINITY)
+reduced_min = make_reduction(minimum, vmin, vmin_across, INFINITY)
 
 
 @device
@@ -142,7 +142,7 @@ def reduce_rows(row: ReduceRow) -> None:
 
 
 @device
-def place_of(x: Pointer, count: int, stride: int, value: Any, last: int) -> int:
+def index_of(x: Pointer, count: int, stride: int, value: Any, last: int) -> int:
     """Return the first or last index of a value (NaN matches any NaN); 0 without elements."""
     for k in range(count):
         i = count - 1 - k if last else k
@@ -170,4 +170,4 @@ def arg_rows(row: ArgRow) -> None:
     for m in range(rows):
         p = x + rows_x[m]
         best = reduced_max(p, count, stride) if kind == MAX else reduced_min(p, count, stride)
-        y[rows_y[m]] = place_of(p, count, stride, best, last)
+        y[rows_y[m]] = index_of(p, count, stride, best, last)

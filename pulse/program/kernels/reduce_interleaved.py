@@ -31,7 +31,7 @@ def combine(a: Vector, b: Vector, kind: int) -> Vector:
 
 
 @device
-def neutral(kind: int) -> Vector:
+def neutral_element(kind: int) -> Vector:
     """Return the neutral element of a kind."""
     if kind == SUM:
         return vsplat(0.0)
@@ -45,7 +45,7 @@ def neutral(kind: int) -> Vector:
 @device
 def reduce_vectors(x: Pointer, count: int, step: int, kind: int) -> Vector:
     """Reduce ``count`` vectors that are ``step`` floats apart, in four independent chains."""
-    a, b, c, d = neutral(kind), neutral(kind), neutral(kind), neutral(kind)
+    a, b, c, d = neutral_element(kind), neutral_element(kind), neutral_element(kind), neutral_element(kind)
     for _ in range(count // 4):
         a, b = combine(a, vload(x, 0), kind), combine(b, vload(x + step, 0), kind)
         x = x + 2 * step

@@ -1,4 +1,4 @@
-"""Write rows to places that are computed at run time."""
+"""Write rows to indices that are computed at run time."""
 
 from collections.abc import Iterator
 

@@ -50,7 +50,7 @@ def top_rows(row: TopRow) -> None:
     if count <= 0:
         return
     for m in range(rows):
-        source, best, places = x + rows_x[m], values + rows_y[m], indices + rows_y[m]
+        source, best, best_indices = x + rows_x[m], values + rows_y[m], indices + rows_y[m]
         for r in range(size):
             v = source[r * stride]
             if r >= count and not goes_before(v, best[(count - 1) * step], largest):
@@ -58,7 +58,7 @@ def top_rows(row: TopRow) -> None:
             j = min(r, count - 1)
             while j > 0 and goes_before(v, best[(j - 1) * step], largest):
                 best[j * step] = best[(j - 1) * step]
-                places[j * step] = places[(j - 1) * step]
+                best_indices[j * step] = best_indices[(j - 1) * step]
                 j -= 1
             best[j * step] = v
-            places[j * step] = r
+            best_indices[j * step] = r

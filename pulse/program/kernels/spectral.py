@@ -36,15 +36,15 @@ from pulse.program.kernels.matmul_finish import Finish, finish
 
 @device
 def gather_points(
-    target: Pointer, source: Pointer, places: Pointer, scales: Pointer, count: int, first: int, size: int
+    target: Pointer, source: Pointer, offsets: Pointer, scales: Pointer, count: int, first: int, size: int
 ) -> None:
-    """Set ``target[n] = source[places[n]] * scales[n]``, and zeros from ``count`` up to ``size``.
+    """Set ``target[n] = source[offsets[n]] * scales[n]``, and zeros from ``count`` up to ``size``.
 
     If ``first`` is not negative, the points before it are zeros, and those from it on are neighbours.
     """
     n = 0
     if first >= 0:
-        neighbours = source + places[first]
+        neighbours = source + offsets[first]
         while n < first:
             vstore_part(target, n, first - n, vzero())
             n += LANES
@@ -55,7 +55,7 @@ def gather_points(
             n += LANES
     else:
         for at in range(count):
-            target[at] = source[places[at]] * scales[at]
+            target[at] = source[offsets[at]] * scales[at]
     n = count
     while n < size:
         vstore_part(target, n, size - n, vzero())
@@ -95,7 +95,7 @@ def fold_rows(x: Pointer, rows: int, size: int) -> None:
 
 
 @device
-def twiddle(
+def apply_twiddles(
     a_re: Pointer, a_im: Pointer, twiddles: Pointer, n2: int, P: int, block: int, re: Vector, im: Vector
 ) -> None:
     """Compute 16 elements of A: their sums times the twiddle factors."""
@@ -105,7 +105,7 @@ def twiddle(
 
 
 @device
-def first_round_real(
+def compute_first_round_real(
     re: Pointer, a_re: Pointer, a_im: Pointer, w: Pointer, twiddles: Pointer, N1: int, N2: int, P: int
 ) -> None:
     """Compute A from N folded real points, four n2 at a time; w and twiddles [.., 2, P]: real and imaginary part."""
@@ -130,15 +130,15 @@ def first_round_real(
                 w_re, at = vload(w, 2 * P * half + block), half * N2
                 re0, re1 = vfma(vsplat(re[at + n]), w_re, re0), vfma(vsplat(re[at + n1]), w_re, re1)
                 re2, re3 = vfma(vsplat(re[at + n2]), w_re, re2), vfma(vsplat(re[at + n3]), w_re, re3)
-            twiddle(a_re, a_im, twiddles, n, P, block, re0, im0)
-            twiddle(a_re, a_im, twiddles, n1, P, block, re1, im1)
-            twiddle(a_re, a_im, twiddles, n2, P, block, re2, im2)
-            twiddle(a_re, a_im, twiddles, n3, P, block, re3, im3)
+            apply_twiddles(a_re, a_im, twiddles, n, P, block, re0, im0)
+            apply_twiddles(a_re, a_im, twiddles, n1, P, block, re1, im1)
+            apply_twiddles(a_re, a_im, twiddles, n2, P, block, re2, im2)
+            apply_twiddles(a_re, a_im, twiddles, n3, P, block, re3, im3)
             n += 4
 
 
 @device
-def first_round(
+def compute_first_round(
     re: Pointer, im: Pointer, a_re: Pointer, a_im: Pointer, w: Pointer, twiddles: Pointer, N1: int, N2: int, P: int
 ) -> None:  # fmt: skip
     """Compute A from folded complex points, two n2 at a time."""
@@ -163,13 +163,13 @@ def first_round(
                 w_re, at = vload(w, 2 * P * half + block), half * N2
                 re0, im0 = vfma(vsplat(re[at + n]), w_re, re0), vfma(vsplat(im[at + n]), w_re, im0)
                 re1, im1 = vfma(vsplat(re[at + m]), w_re, re1), vfma(vsplat(im[at + m]), w_re, im1)
-            twiddle(a_re, a_im, twiddles, n, P, block, re0 - less0, im0 + more0)
-            twiddle(a_re, a_im, twiddles, m, P, block, re1 - less1, im1 + more1)
+            apply_twiddles(a_re, a_im, twiddles, n, P, block, re0 - less0, im0 + more0)
+            apply_twiddles(a_re, a_im, twiddles, m, P, block, re1 - less1, im1 + more1)
             n += 2
 
 
 @device
-def second_round_real(
+def compute_second_round_real(
     a_re: Pointer, a_im: Pointer, x_re: Pointer, w: Pointer, K2: int, N2: int, P: int
 ) -> None:
     """Compute the real parts of X for the bins below K2*N1 from a folded A; w [N2, N2, 2]: factors of each k2 and n2.
@@ -205,10 +205,10 @@ def second_round_real(
 
 
 @device
-def second_round(
+def compute_second_round(
     a_re: Pointer, a_im: Pointer, x_re: Pointer, x_im: Pointer, w: Pointer, K2: int, N2: int, P: int
 ) -> None:
-    """As ``second_round_real``, with the imaginary parts too."""
+    """As ``compute_second_round_real``, with the imaginary parts too."""
     pairs, half = (N2 + 1) // 2 - 1, N2 // 2
     top = min(K2, half + 1)
     for block in range(0, P, LANES):
@@ -250,21 +250,21 @@ def second_round(
 
 @device
 def scatter_bins(
-    target: Pointer, source: Pointer, places: Pointer, scales: Pointer, count: int, N1: int, P: int, near: int
+    target: Pointer, source: Pointer, offsets: Pointer, scales: Pointer, count: int, N1: int, P: int, near: int
 ) -> None:  # fmt: skip
-    """Set ``target[places[k]] = X[k] * scales[k]``; X [.., P] has N1 bins in a row; ``near``: places are neighbours."""
+    """Set ``target[offsets[k]] = X[k] * scales[k]``; X [.., P] has N1 bins in a row; ``near``: bins are neighbours."""
     first, row = 0, source
     while first < count:
         bins = min(N1, count - first)
         if near:
-            y, k = target + (places[0] + first), 0
+            y, k = target + (offsets[0] + first), 0
             while k < bins:
                 x = vload_part(row, k, bins - k)
                 vstore_part(y, k, bins - k, x * vload_part(scales, first + k, bins - k))
                 k += LANES
         else:
             for k in range(first, first + bins):
-                target[places[k]] = row[k - first] * scales[k]
+                target[offsets[k]] = row[k - first] * scales[k]
         first, row = first + N1, row + P
 
 
@@ -287,20 +287,21 @@ def scatter_pairs(
         first, row = first + N1, row + P
 
 
-def points(places: Pointer, count: int, near: int) -> Span:
-    """Return the places of points or bins; if ``near`` is not -1, they are neighbours from that one on."""
+def span_of_points(offsets: Pointer, count: int, near: int) -> Span:
+    """Return the span of the offsets of points or bins; if ``near`` is not -1, they are neighbours from that one on."""
     if near < 0:
-        return table(places, count)
-    require(near < count, "neighbours behind the last point")
-    return table(places + near, 1) + run(count - near)
+        return table(offsets, count)
+    require(near < count, "neighbours after the last point")
+    return table(offsets + near, 1) + run(count - near)
 
 
 class FourierRow(Instruction):
     """``X[k] = sum_n x[n] e(n*k / N)`` of M rows; then the steps of ``finish``.
 
     Inputs and outputs are anywhere, each with factors for its real and imaginary part: R nonzero points are read
-    ``from`` places, K bins are written ``to`` places. P is N1 rounded up to 16. From point ``near_re`` on, the places
-    of real parts are neighbours, and the points before it are zeros (-1: they are not); ``next_re``: those of bins are.
+    from offsets ``from_…``, K bins are written to offsets ``to_…``. P is N1 rounded up to 16. From point ``near_re``
+    on, the offsets of real parts are neighbours, and the points before it are zeros (-1: they are not); ``next_re``:
+    those of bins are neighbours.
     ``from_pairs``, ``to_pairs``: points or bins are adjacent pairs, each a real and an imaginary part.
     """
 
@@ -358,16 +359,16 @@ class FourierRow(Instruction):
             require(self.has_im and R > 0, "pairs of points that are not complex")
             yield self.x, rows_x + table(self.from_re, 1) + run(2 * R)
         else:
-            yield self.x, rows_x + points(self.from_re, R, self.near_re)
+            yield self.x, rows_x + span_of_points(self.from_re, R, self.near_re)
             if self.has_im:
-                yield self.x, rows_x + points(self.from_im, R, self.near_im)
+                yield self.x, rows_x + span_of_points(self.from_im, R, self.near_im)
         if self.to_pairs:
             require(self.wants_im and K > 0, "pairs of bins that are not complex")
             yield self.y, rows_y + table(self.to_re, 1) + run(2 * K)
         else:
-            yield self.y, rows_y + points(self.to_re, K, 0 if self.next_re else -1)
+            yield self.y, rows_y + span_of_points(self.to_re, K, 0 if self.next_re else -1)
             if self.wants_im:
-                yield self.y, rows_y + points(self.to_im, K, 0 if self.next_im else -1)
+                yield self.y, rows_y + span_of_points(self.to_im, K, 0 if self.next_im else -1)
         yield self.from_im, NOTHING
         yield self.to_im, NOTHING
         yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.columns)
@@ -383,20 +384,20 @@ def transform_points(row: FourierRow, N1: int, N2: int, P: int) -> None:
     fold_rows(re, N1, N2)
     if row.has_im:
         fold_rows(im, N1, N2)
-        first_round(re, im, a_re, a_im, w1, twiddles, N1, N2, P)
+        compute_first_round(re, im, a_re, a_im, w1, twiddles, N1, N2, P)
     else:
-        first_round_real(re, a_re, a_im, w1, twiddles, N1, N2, P)
+        compute_first_round_real(re, a_re, a_im, w1, twiddles, N1, N2, P)
     fold_rows(a_re, N2, P)
     fold_rows(a_im, N2, P)
     if row.wants_im:
-        second_round(a_re, a_im, x_re, x_im, w2, K2, N2, P)
+        compute_second_round(a_re, a_im, x_re, x_im, w2, K2, N2, P)
     else:
-        second_round_real(a_re, a_im, x_re, w2, K2, N2, P)
+        compute_second_round_real(a_re, a_im, x_re, w2, K2, N2, P)
 
 
 @device
 def write_bins(row: FourierRow, target: Pointer, x_re: Pointer, x_im: Pointer, N1: int, P: int) -> None:
-    """Write the bins of one row to their places."""
+    """Write the bins of one row to the target."""
     factors, to_re, K, wants_im = row.factors, row.to_re, row.K, row.wants_im
     if row.to_pairs:
         scatter_pairs(target + to_re[0], x_re, x_im, factors, K, N1, P)

@@ -18,18 +18,18 @@ from pulse.program.kernels.matmul_finish import Finish
 from pulse.program.kernels.matmul_interleaved import finish_rows, interleaved_reaches
 
 PLANES = 6
-"""Tables of all points: real and imaginary parts of the points, of the first round's bins, of the second round's."""
+"""Scratch tables of all points: real and imaginary parts of the points, the first round's bins, the second round's."""
 
 
 def angles_last(factors: NDArray[Any], count: int) -> NDArray[np.float32]:
-    """Factors [rows, 2, P], of which ``count`` columns exist, as [rows, count, 2]."""
+    """Return factors [rows, 2, P], of which ``count`` columns exist, as [rows, count, 2]."""
     return np.ascontiguousarray(factors[:, :, :count].transpose(0, 2, 1), np.float32)
 
 
 class InterleavedFourierRow(Instruction):
     """``X[k] = sum_n x[n] e(n*k / N)``, N = N1 * N2, for M rows of sixteen streams; then the steps of ``finish``.
 
-    R points are read ``from`` places, K bins are written ``to`` places, each with factors for both its parts.
+    R points are read from offsets ``from_…``, K bins are written to offsets ``to_…``, each with factors for both parts.
     """
 
     x: Operand = reads("f32")
@@ -80,20 +80,20 @@ class InterleavedFourierRow(Instruction):
 
 @device
 def gather_vectors(
-    target: Pointer, source: Pointer, places: Pointer, scales: Pointer, count: int, size: int
+    target: Pointer, source: Pointer, offsets: Pointer, scales: Pointer, count: int, size: int
 ) -> None:
-    """Set ``target[n] = source[places[n]] * scales[n]``, and zeros from ``count`` up to ``size``."""
+    """Set ``target[n] = source[offsets[n]] * scales[n]``, and zeros from ``count`` up to ``size``."""
     for n in range(count):
-        vstore(target, n * LANES, vload(source, places[n] * LANES) * vsplat(scales[n]))
+        vstore(target, n * LANES, vload(source, offsets[n] * LANES) * vsplat(scales[n]))
     for n in range(count, size):
         vstore(target, n * LANES, vzero())
 
 
 @device
-def scatter_vectors(target: Pointer, source: Pointer, places: Pointer, scales: Pointer, count: int) -> None:
-    """Set ``target[places[k]] = source[k] * scales[k]``."""
+def scatter_vectors(target: Pointer, source: Pointer, offsets: Pointer, scales: Pointer, count: int) -> None:
+    """Set ``target[offsets[k]] = source[k] * scales[k]``."""
     for k in range(count):
-        vstore(target, places[k] * LANES, vload(source, k * LANES) * vsplat(scales[k]))
+        vstore(target, offsets[k] * LANES, vload(source, k * LANES) * vsplat(scales[k]))
 
 
 @device
@@ -108,7 +108,7 @@ def fold_pairs(x: Pointer, rows: int, columns: int) -> None:
 
 
 @device
-def twiddle_all(re: Pointer, im: Pointer, twiddles: Pointer, count: int) -> None:
+def apply_all_twiddles(re: Pointer, im: Pointer, twiddles: Pointer, count: int) -> None:
     """Multiply each point by its factor."""
     for n in range(count):
         a, b, c, s = vload(re, n * LANES), vload(im, n * LANES), twiddles[2 * n], twiddles[2 * n + 1]
@@ -159,7 +159,7 @@ def store_bin(
 
 
 @device
-def bins_of_columns(
+def compute_bins_of_columns(
     re: Pointer, im: Pointer, has_im: int, wants_im: int, rows: int, columns: int, w: Pointer, bins: int,
     y_re: Pointer, y_im: Pointer, bin_step: int, column_step: int,
 ) -> None:  # fmt: skip
@@ -216,11 +216,11 @@ def interleaved_fourier(row: InterleavedFourierRow) -> None:
         if has_im:
             gather_vectors(im, x + rows_x[m] * LANES, from_im, scales + R, R, N)
             fold_pairs(im, N1, N2)
-        bins_of_columns(re, im, has_im, 1, N1, N2, w1, N1, a_re, a_im, 1, N1)
-        twiddle_all(a_re, a_im, twiddles, N)
+        compute_bins_of_columns(re, im, has_im, 1, N1, N2, w1, N1, a_re, a_im, 1, N1)
+        apply_all_twiddles(a_re, a_im, twiddles, N)
         fold_pairs(a_re, N2, N1)
         fold_pairs(a_im, N2, N1)
-        bins_of_columns(a_re, a_im, 1, wants_im, N2, N1, w2, (K + N1 - 1) // N1, x_re, x_im, N1, 1)
+        compute_bins_of_columns(a_re, a_im, 1, wants_im, N2, N1, w2, (K + N1 - 1) // N1, x_re, x_im, N1, 1)
         scatter_vectors(y + rows_y[m] * LANES, x_re, to_re, factors, K)
         if wants_im:
             scatter_vectors(y + rows_y[m] * LANES, x_im, to_im, factors + K, K)

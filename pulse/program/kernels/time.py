@@ -30,8 +30,8 @@ def copy_frames(dst: Pointer, src: Pointer, frames: int, frame: int, dst_step: i
 
 
 @device
-def shown_frame(frame: int, length: int, mode: int) -> int:
-    """Return the frame that edge, reflect or symmetric padding puts in place of one outside of 0 .. length-1."""
+def padding_frame(frame: int, length: int, mode: int) -> int:
+    """Return the frame that edge, reflect or symmetric padding puts in place of one outside 0 .. length-1."""
     if mode == EDGE:
         return min(max(frame, 0), length - 1)
     twice = 1 if mode == SYMMETRIC else 0
@@ -49,7 +49,7 @@ def stream_span(clock: Pointer, end: Pointer, offset: int, frames: int) -> tuple
 
 
 class FillEndsRow(Instruction):
-    """Replace frames outside of the stream: y[i] is frame f = clock*P - keep - shift + i, for i < P + keep.
+    """Replace frames outside the stream: y[i] is frame f = clock*P - keep - shift + i, for i < P + keep.
 
     Inside of the stream, y[i] = x[i - keep - shift + offset + overlap]. Outside, mode 0 (constant): row f + head
     frames of head, or row f - end of tail, or the fill if the table is empty; mode 1 (edge): the first or
@@ -145,7 +145,7 @@ def fill_ends(row: FillEndsRow) -> None:
             else:
                 move_bytes(target, tail + at * frame, frame)
         else:
-            at = shown_frame(f, length, mode) + offset - base + overlap
+            at = padding_frame(f, length, mode) + offset - base + overlap
             if at < 0 or at >= overlap + pulse:
                 fill_bytes(target, 0, frame)
             else:

@@ -16,7 +16,7 @@ from pulse.jit.language.simd import (
 )
 from pulse.jit.registry import device, exact
 from pulse.program.kernels.vmath import INFINITY, LN2, LN2_HIGH, LN2_LOW, LOG2_E, TINY, exp_fraction, vlog
-from pulse.program.kernels.vmath_trigonometry import with_sign
+from pulse.program.kernels.vmath_trigonometry import copy_sign
 
 LARGE = 1e9
 """From here on, adding or subtracting 1 under a square root changes nothing."""
@@ -40,7 +40,7 @@ def vsinh(x: Vector) -> Vector:
     p = vfma(p, square, 0.0083333496)
     p = vfma(p, square, 0.166666672)
     half = half_exp(size)
-    return vselect(vgt(size, 1.0), with_sign(half - 0.25 / half, x), vfma(p * square, x, x))
+    return vselect(vgt(size, 1.0), copy_sign(half - 0.25 / half, x), vfma(p * square, x, x))
 
 
 @device
@@ -66,7 +66,7 @@ def vasinh(x: Vector) -> Vector:
     square = size * size
     inner = vlog1p(size + square / (vsqrt(square + 1.0) + 1.0))
     y = vselect(vgt(size, LARGE), vlog(size) + LN2, inner)
-    return with_sign(y, x)
+    return copy_sign(y, x)
 
 
 @exact
@@ -87,4 +87,4 @@ def vatanh(x: Vector) -> Vector:
     """The inverse hyperbolic tangent; 2.7 ulp. -1 and 1 are infinite, beyond them it is NaN."""
     size = vabs(x)
     y = vlog1p((size + size) / (1.0 - size)) * 0.5
-    return with_sign(y, x)
+    return copy_sign(y, x)

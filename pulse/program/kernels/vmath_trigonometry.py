@@ -27,7 +27,7 @@ def vtan(x: Vector) -> Vector:
 
 
 @device
-def with_sign(size: Vector, x: Vector) -> Vector:
+def copy_sign(size: Vector, x: Vector) -> Vector:
     """``size``, which is not negative, with the sign of x, also of -0.0."""
     return vfrombits(vbits(size) | (vbits(x) & SIGN))
 
@@ -47,7 +47,7 @@ def vatan(x: Vector) -> Vector:
     p = vfma(p, square, 0.199984714)
     p = vfma(p, square, -0.333333164)
     rest = vfma(p * square, z, turn * HALF_PI_LOW)
-    return with_sign(vfma(turn, HALF_PI, z + rest), x)
+    return copy_sign(vfma(turn, HALF_PI, z + rest), x)
 
 
 @device
@@ -68,7 +68,7 @@ def vasin(x: Vector) -> Vector:
     z = vselect(outer, vsqrt(vfma(size, -0.5, 0.5)), size)
     y = vfma(asin_part(z), z, z)
     y = vselect(outer, vfma(y, -2.0, HALF_PI_LOW) + HALF_PI, y)
-    return with_sign(y, x)
+    return copy_sign(y, x)
 
 
 @exact

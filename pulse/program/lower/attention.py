@@ -15,33 +15,33 @@ from pulse.program.table.memory import Value
 
 
 @lowers(BandedAttentionStream)
-def lower_banded_attention(cx: Lowering, node: PulsedNode, op: BandedAttentionStream) -> list[Value]:
-    """Lower to one instruction; the channels of q, k, v and y are contiguous."""
+def lower_banded_attention(lowering: Lowering, node: PulsedNode, op: BandedAttentionStream) -> list[Value]:
+    """Emit one instruction; the channels of q, k, v and y are contiguous."""
     outlet = OutletId(node.id)
-    reads = [cx.floats(cx.value(source), "attention") for source in node.inputs]
-    q, k, v = (cx.innermost(x, len(x.shape) - 1) for x in reads)
+    reads = [lowering.require_f32(lowering.value(source), "attention") for source in node.inputs]
+    q, k, v = (lowering.make_innermost(x, len(x.shape) - 1) for x in reads)
     band = op.op
-    y = cx.new(outlet)
+    y = lowering.allocate_wire(outlet)
     batch = y.shape[:-2]
-    heads = heads_of_groups((q, k, v, y), batch)
+    heads = heads_per_group((q, k, v, y), batch)
     groups = math.prod(batch) // heads
-    at_q, at_k, at_v, at_y = (cx.table(batch_offsets(x, batch)[::heads]) for x in (q, k, v, y))
-    biases, at_bias = biases_of_groups(band.bias, batch, heads)
-    cx.emit(
+    at_q, at_k, at_v, at_y = (lowering.add_table(batch_offsets(x, batch)[::heads]) for x in (q, k, v, y))
+    biases, at_bias = group_biases(band.bias, batch, heads)
+    lowering.emit(
         BandAttentionRow(
             q=q,
             k=k,
             v=v,
-            bias=cx.constant(biases),
+            bias=lowering.add_constant(biases),
             y=y,
-            scratch=cx.temporary((scratch_size(groups, heads, band.width),), q.dtype),
-            clock=cx.clock,
-            end=cx.end(op.length),
+            scratch=lowering.allocate_temporary((scratch_size(groups, heads, band.width),), q.dtype),
+            clock=lowering.clock,
+            end=lowering.length_register(op.length),
             M=groups,
             at_q=at_q,
             at_k=at_k,
             at_v=at_v,
-            at_bias=cx.table(at_bias),
+            at_bias=lowering.add_table(at_bias),
             at_y=at_y,
             P=q.shape[-2],
             step_q=q.strides[-2],
@@ -69,7 +69,7 @@ def batch_offsets(value: Value, batch: Sequence[int]) -> Array:
     return np.ascontiguousarray(np.broadcast_to(offsets, batch)).ravel()
 
 
-def heads_of_groups(values: Sequence[Value], batch: Sequence[int]) -> int:
+def heads_per_group(values: Sequence[Value], batch: Sequence[int]) -> int:
     """Return how many matrices of neighbouring batches fill a vector, if all values have them side by side; else 1."""
     channels = values[0].shape[-1]
     if channels < 1 or LANES % channels or any(value.shape[-1] != channels for value in values):
@@ -81,7 +81,7 @@ def heads_of_groups(values: Sequence[Value], batch: Sequence[int]) -> int:
     return heads if all((np.diff(offsets) == channels).all() for offsets in groups) else 1
 
 
-def biases_of_groups(bias: Array, batch: Sequence[int], heads: int) -> tuple[Array, Array]:
+def group_biases(bias: Array, batch: Sequence[int], heads: int) -> tuple[Array, Array]:
     """Return the different tables of biases, [tables, C, W, heads], and the offset of each group's."""
     tables, (period, width) = bias.shape[:-2], bias.shape[-2:]
     numbers = np.arange(math.prod(tables)).reshape(tables)

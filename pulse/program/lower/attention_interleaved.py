@@ -12,18 +12,18 @@ from pulse.program.kernels.norm_interleaved import InterleavedSoftmaxRow
 
 
 @interleaves(WholeAttentionRow)
-def interleave_attention(cx: InterleavedLowering, row: WholeAttentionRow) -> Iterator[Instruction]:
+def interleave_attention(lowering: InterleavedLowering, row: WholeAttentionRow) -> Iterator[Instruction]:
     """Emit the product of queries and keys, the softmax, and the product with the values; the scores are in scratch."""
-    scores, rows = cx.data(row.scratch), row.B * row.M
-    starts = cx.table(np.arange(row.B, dtype=np.int64) * (row.M * row.N))
-    of_rows = cx.table(np.arange(rows, dtype=np.int64) * row.N)
+    scores, rows = lowering.data(row.scratch), row.B * row.M
+    starts = lowering.add_table(np.arange(row.B, dtype=np.int64) * (row.M * row.N))
+    row_offsets = lowering.add_table(np.arange(rows, dtype=np.int64) * row.N)
     yield InterleavedMatmulRow(
-        a=cx.data(row.q),
-        b=cx.data(row.k),
+        a=lowering.data(row.q),
+        b=lowering.data(row.k),
         y=scores,
         B=row.B,
-        batch_a=cx.share(row.batch_q),
-        batch_b=cx.share(row.batch_k),
+        batch_a=lowering.share(row.batch_q),
+        batch_b=lowering.share(row.batch_k),
         batch_y=starts,
         M=row.M,
         K=row.K,
@@ -37,16 +37,16 @@ def interleave_attention(cx: InterleavedLowering, row: WholeAttentionRow) -> Ite
         scale=row.scale,
     )
     yield InterleavedSoftmaxRow(
-        x=scores, y=scores, M=rows, rows_x=of_rows, rows_y=of_rows, R=row.N, log=False
+        x=scores, y=scores, M=rows, rows_x=row_offsets, rows_y=row_offsets, R=row.N, log=False
     )
     yield InterleavedMatmulRow(
         a=scores,
-        b=cx.data(row.v),
-        y=cx.data(row.y),
+        b=lowering.data(row.v),
+        y=lowering.data(row.y),
         B=row.B,
         batch_a=starts,
-        batch_b=cx.share(row.batch_v),
-        batch_y=cx.share(row.batch_y),
+        batch_b=lowering.share(row.batch_v),
+        batch_y=lowering.share(row.batch_y),
         M=row.M,
         K=row.N,
         N=row.D,

@@ -1,4 +1,4 @@
-"""Attention of every row to all rows at hand: a product, a softmax and a product become one instruction."""
+"""Attention of every row to all rows: a product, a softmax and a product become one instruction."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from pulse.program.table.memory import Value
 from pulse.support.record import record
 
 MIN_QUERIES = 8
-"""The fewest queries, and keys, for which sixteen queries side by side save time."""
+"""The fewest queries and keys for which sixteen queries side by side save time."""
 
 
 @record
@@ -26,7 +26,7 @@ class AttentionNodes:
 
     scores   the product of queries and keys
     scaled   the wire that the softmax reads
-    scale    what the product is multiplied by
+    scale    the number that multiplies the product
     product  the product with the values
     """
 
@@ -36,21 +36,21 @@ class AttentionNodes:
     product: PulsedNode
 
 
-def attention_of(cx: Lowering, scores: PulsedNode) -> AttentionNodes | None:
+def attention_of(lowering: Lowering, scores: PulsedNode) -> AttentionNodes | None:
     """Return the attention that begins with a product of two tensors; None if there is none."""
     scaled, scale = OutletId(scores.id), 1.0
-    reader = _only_reader(cx, scaled)
-    factor = None if reader is None else scale_of(cx, reader)
+    reader = lowering.only_reader(scaled)
+    factor = None if reader is None else scale_of(lowering, reader)
     if reader is not None and factor is not None:
         scaled, scale = OutletId(reader.id), factor[1]
-        reader = _only_reader(cx, scaled)
+        reader = lowering.only_reader(scaled)
     if reader is None or not isinstance(reader.op, Softmax):
         return None
-    sizes, rank = cx.fact(scaled).sizes, cx.fact(scaled).rank
-    product = _only_reader(cx, OutletId(reader.id))
+    sizes, rank = lowering.fact(scaled).sizes, lowering.fact(scaled).rank
+    product = lowering.only_reader(OutletId(reader.id))
     if product is None or not isinstance(product.op, MatMul) or product.inputs[0] != OutletId(reader.id):
         return None
-    facts = [cx.fact(wire) for wire in (*scores.inputs, *product.inputs)]
+    facts = [lowering.fact(wire) for wire in (*scores.inputs, *product.inputs)]
     is_plain = reader.op.axis == rank - 1 and not reader.op.log
     return (
         AttentionNodes(scores, scaled, scale, product)
@@ -60,33 +60,26 @@ def attention_of(cx: Lowering, scores: PulsedNode) -> AttentionNodes | None:
         and packed_operand(facts[2:]) is None
         and product.inputs[1] != product.inputs[0]
         and min(sizes[-2:]) >= MIN_QUERIES
-        and sizes[:-2] == cx.fact(OutletId(product.id)).sizes[:-2]
+        and sizes[:-2] == lowering.fact(OutletId(product.id)).sizes[:-2]
         else None
     )
 
 
-def _only_reader(cx: Lowering, outlet: OutletId) -> PulsedNode | None:
-    readers = cx.graph.outlet(outlet).successors
-    if len(readers) != 1 or cx.is_read_later(outlet):
-        return None
-    return cx.graph.nodes[next(iter(readers)).node]
-
-
-def emit_attention(cx: Lowering, q: Value, k: Value, v: Value, outlet: OutletId, scale: float) -> Value:
-    """Emit the instruction. q [B..., M, K], k [B..., K, N], v [B..., N, D]: B... broadcast; the result is outlet."""
-    q, v = cx.innermost(q, len(q.shape) - 2), cx.innermost(v, len(v.shape) - 1)
-    y = cx.new(outlet, _order(cx, outlet))
+def emit_attention(lowering: Lowering, q: Value, k: Value, v: Value, outlet: OutletId, scale: float) -> Value:
+    """Emit the instruction for q [B..., M, K], k [B..., K, N] and v [B..., N, D]; the axes B... broadcast."""
+    q, v = lowering.make_innermost(q, len(q.shape) - 2), lowering.make_innermost(v, len(v.shape) - 1)
+    y = lowering.allocate_wire(outlet, _axis_order(lowering, outlet))
     batch = y.shape[:-2]
-    batch_q, batch_k, batch_v, batch_y = (cx.table(batch_offsets(x, batch)) for x in (q, k, v, y))
+    batch_q, batch_k, batch_v, batch_y = (lowering.add_table(batch_offsets(x, batch)) for x in (q, k, v, y))
     count, (queries, depth), keys = math.prod(batch), q.shape[-2:], k.shape[-1]
     size = scratch_size(count, queries, keys)
-    cx.emit(
+    lowering.emit(
         WholeAttentionRow(
             q=q,
             k=k,
             v=v,
             y=y,
-            scratch=cx.temporary((size,), y.dtype),
+            scratch=lowering.allocate_temporary((size,), y.dtype),
             B=count,
             batch_q=batch_q,
             batch_k=batch_k,
@@ -104,15 +97,15 @@ def emit_attention(cx: Lowering, q: Value, k: Value, v: Value, outlet: OutletId,
             scale=scale,
         )
     )
-    cx.set_value(outlet, y)
+    lowering.set_value(outlet, y)
     return y
 
 
-def _order(cx: Lowering, outlet: OutletId) -> Sequence[int]:
+def _axis_order(lowering: Lowering, outlet: OutletId) -> Sequence[int]:
     """Return the axis order of the result: that of the transpose that reads it, if rows stay contiguous."""
-    reader = _only_reader(cx, outlet)
-    last = cx.fact(outlet).rank - 1
-    first = cx.stream_first(outlet)
+    reader = lowering.only_reader(outlet)
+    last = lowering.fact(outlet).rank - 1
+    first = lowering.stream_first(outlet)
     if reader is not None and isinstance(reader.op, Transpose) and reader.op.perm[last] == last:
         first = [first[0], *(axis for axis in reader.op.perm if axis != first[0])]
     return [*(axis for axis in first if axis != last), last]

@@ -8,13 +8,13 @@ from pulse.ops.conv import Conv, is_depthwise
 from pulse.program.table.memory import Value
 from pulse.support.record import record
 
-WORTH = 512
-"""The elements of a padded copy that cost as much as another instruction, if this has no more weights than these."""
+INSTRUCTION_COST = 512
+"""The elements of a padded copy that cost as much as another instruction with no more weights than these."""
 
 
 @record
 class Piece:
-    """Outputs ``start … stop - 1`` along an axis, which have the same taps; ``before``: zeros in front of the axis."""
+    """Outputs ``start … stop - 1`` along an axis, which have the same taps; ``before``: the zeros before the axis."""
 
     axis: int
     start: int
@@ -41,8 +41,10 @@ def pieces_at_ends(
             pieces[-1] = Piece(axis, pieces[-1].start, u + 1, before, taps)
         else:
             pieces.append(Piece(axis, u, u + 1, before, taps))
-    each = 1 if is_depthwise(op, kernel) else op.group
-    weights = int(np.prod(kernel)) // (each * kernel[axis])
+    products = 1 if is_depthwise(op, kernel) else op.group
+    weights = int(np.prod(kernel)) // (products * kernel[axis])
     largest = max(pieces, key=lambda piece: piece.stop - piece.start, default=None)
-    further = sum(max(WORTH, weights * len(piece.taps)) for piece in pieces if piece is not largest)
-    return pieces if x.size >= each * further and all(piece.taps for piece in pieces) else None
+    further = sum(
+        max(INSTRUCTION_COST, weights * len(piece.taps)) for piece in pieces if piece is not largest
+    )
+    return pieces if x.size >= products * further and all(piece.taps for piece in pieces) else None

@@ -9,9 +9,13 @@ from pulse.program.kernels.conv_interleaved import InterleavedDepthwiseRow
 
 
 @interleaves(DepthwiseRow)
-def interleave_depthwise(cx: InterleavedLowering, row: DepthwiseRow) -> Iterator[Instruction]:
+def interleave_depthwise(lowering: InterleavedLowering, row: DepthwiseRow) -> Iterator[Instruction]:
     """Sum vectors that hold one element of each stream."""
-    weights, bias = cx.share(row.W), cx.share(row.bias)
+    weights, bias = lowering.share(row.W), lowering.share(row.bias)
     yield InterleavedDepthwiseRow(
-        **cx.windows(row), W=weights, bias=bias, C=row.C, finish=cx.finish(row.finish)
+        **lowering.window_fields(row),
+        W=weights,
+        bias=bias,
+        C=row.C,
+        finish=lowering.convert_finish(row.finish),
     )

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -14,7 +15,13 @@ from pulse.ops.conv import Conv, ConvTranspose, is_depthwise
 from pulse.ops.time import Delay
 from pulse.program.lower.conv import convolution_input, convolve, emit_depthwise, last_order, pad
 from pulse.program.lower.matmul_finishing import Finishing, find_finishing
-from pulse.program.lower.matmul_product import bias_of, emit_product, grid_offsets, stored_of
+from pulse.program.lower.matmul_product import (
+    WindowProduct,
+    bias_of,
+    emit_product,
+    grid_offsets,
+    stored_of,
+)
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
@@ -36,7 +43,7 @@ class _Transposed:
     split: SplitChannels | None
     y: Value
     border: Sequence[int]
-    after: Finishing
+    finishing: Finishing
 
     @property
     def axes(self) -> list[int]:
@@ -52,8 +59,8 @@ class _Transposed:
     def offsets(self, firsts: Sequence[Sequence[int]]) -> Array:
         """Return the offsets of the taps, from the first positions along all spatial axes."""
         steps = self.x.strides[2:]
-        every = (sum(f * step for f, step in zip(first, steps)) for first in itertools.product(*firsts))
-        return np.array(list(every), np.int64)
+        offsets = [sum(f * step for f, step in zip(first, steps)) for first in itertools.product(*firsts)]
+        return np.array(offsets, np.int64)
 
     def spread(self, taps: Array, matrix: Array) -> tuple[Array, Array]:
         """Spread taps and weights over the pieces of the channels."""
@@ -61,35 +68,41 @@ class _Transposed:
 
 
 @lowers(ConvTranspose)
-def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> list[Value]:
-    """Lower to one product if the outputs are neighbours in memory, else to one for each phase."""
-    stored = stored_of(cx, node, 1, "its kernel")
+def lower_conv_transpose(lowering: Lowering, node: PulsedNode, op: ConvTranspose) -> list[Value]:
+    """Emit one product if the outputs are adjacent in memory, else one for each phase."""
+    stored = stored_of(lowering, node, 1, "its kernel")
     kernel = stored.codes.shape
     outlet = OutletId(node.id)
-    bias = bias_of(cx, node, kernel[1] * op.group)
-    forward = _forward(op, cx.fact(node.inputs[0]).sizes, cx.fact(outlet).sizes, kernel)
+    bias = bias_of(lowering, node, kernel[1] * op.group)
+    forward = _equivalent_convolution(
+        op, lowering.fact(node.inputs[0]).sizes, lowering.fact(outlet).sizes, kernel
+    )
     if forward is not None:
         flipped = np.flip(stored.codes, tuple(range(2, len(kernel))))
-        return convolve(cx, node, forward, Stored(flipped, None, None), bias)
-    stream, sizes = cx.fact(outlet).stream, list(cx.fact(outlet).sizes)
+        return convolve(lowering, node, forward, Stored(flipped, None, None), bias)
+    stream, sizes = lowering.fact(outlet).stream, list(lowering.fact(outlet).sizes)
     order = last_order(len(sizes), None if stream is None else stream.axis)
-    op, shift = _align_outputs(cx, outlet, op, sizes, order)
-    from_sizes = cx.fact(node.inputs[0]).sizes
+    op, shift = _align_outputs(lowering, outlet, op, sizes, order)
+    from_sizes = lowering.fact(node.inputs[0]).sizes
     reach = [_reach(op, i, kernel[i + 2], from_sizes[i + 2], sizes[i + 2]) for i in range(len(op.strides))]
-    split = split_channels(cx, node.inputs[0]) if op.group == 1 and not np.any(reach) else None
-    x = convolution_input(cx, node.inputs[0], split, order[0])
-    x = pad(cx, x, [(0, 0), (0, 0), *reach], order)
+    split = split_channels(lowering, node.inputs[0]) if op.group == 1 and not np.any(reach) else None
+    x = convolution_input(lowering, node.inputs[0], split, order[0])
+    x = pad(lowering, x, [(0, 0), (0, 0), *reach], order)
     grouped_axis, order_y = _find_grouped_axis(op, sizes, order), order
     if grouped_axis is None:
         order_y = last_order(len(sizes), None)  # move a batch axis between the outputs outermost
         grouped_axis = _find_grouped_axis(op, sizes, order_y)
         order_y = order if grouped_axis is None else order_y
     columns = sizes[1] if is_depthwise(op, kernel) else kernel[1]
-    after = Finishing(outlet, 1, sizes[1])
+    finishing = Finishing(outlet, 1, sizes[1])
     if (grouped_axis is not None and shift is None) or columns >= MIN_FINISHED_COLUMNS:
-        after = find_finishing(cx, outlet, 1, gates=False)
-    y = after.place(cx, sizes, order_y) if shift is None else cx.temporary(sizes, x.dtype, order_y)
-    bias = bias if after.bias is None else bias + after.bias
+        finishing = find_finishing(lowering, outlet, 1, gates=False)
+    y = (
+        finishing.allocate(lowering, sizes, order_y)
+        if shift is None
+        else lowering.allocate_temporary(sizes, x.dtype, order_y)
+    )
+    bias = bias if finishing.bias is None else bias + finishing.bias
     whole = _Transposed(
         op=op,
         stored=stored,
@@ -98,33 +111,35 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
         split=split,
         y=y,
         border=[before for before, _ in reach],
-        after=after,
+        finishing=finishing,
     )
-    if grouped_axis is not None and all(_are_adjacent(value, grouped_axis) for value in _tensors(y, after)):
-        _neighbours_at_once(cx, whole, grouped_axis)
+    if grouped_axis is not None and all(
+        _are_adjacent(value, grouped_axis) for value in _tensors(y, finishing)
+    ):
+        _emit_stride_groups(lowering, whole, grouped_axis)
     else:
         for phase in itertools.product(*(range(stride) for stride in op.strides)):
-            _one_phase(cx, whole, phase, [0] * len(phase))
+            _emit_phase(lowering, whole, phase, [0] * len(phase))
     if shift is not None:
         axis, first = shift
-        y = y.part(axis, first, first + cx.fact(outlet).sizes[axis])
-    after.set_value(cx, y)
+        y = y.part(axis, first, first + lowering.fact(outlet).sizes[axis])
+    finishing.set_value(lowering, y)
     return [y]
 
 
 def _align_outputs(
-    cx: Lowering, outlet: OutletId, op: ConvTranspose, sizes: list[int], order: Sequence[int]
+    lowering: Lowering, outlet: OutletId, op: ConvTranspose, sizes: list[int], order: Sequence[int]
 ) -> tuple[ConvTranspose, tuple[int, int] | None]:
     """Let the outputs of an input begin at a multiple of the stride, if one product can then compute them all.
 
-    Some outputs are added in front of the axis and behind it; ``sizes`` becomes that of the result with these. Return
-    the op that computes it, the axis and the number of outputs in front; None instead if nothing changes.
+    Some outputs are added before and after the others; ``sizes`` becomes the shape of the result with these. Return the
+    op that computes it, and the axis and the number of outputs added before; None in place of these if nothing changes.
     """
     unpadded = replace(op, pads=tuple((TDim.of(0), TDim.of(0)) for _ in op.pads))
     axis, channels = _find_grouped_axis(unpadded, sizes, order), sizes[1]
-    if axis is None or channels >= MIN_FINISHED_COLUMNS or cx.is_read_later(outlet):
+    if axis is None or channels >= MIN_FINISHED_COLUMNS or lowering.is_read_later(outlet):
         return op, None
-    readers = [cx.graph.nodes[inlet.node].op for inlet in cx.graph.outlet(outlet).successors]
+    readers = [lowering.graph.nodes[inlet.node].op for inlet in lowering.graph.outlet(outlet).successors]
     i = axis - 2
     stride, before = op.strides[i], int(op.pads[i][0])
     shift = before % stride
@@ -132,13 +147,13 @@ def _align_outputs(
         return op, None
     sizes[axis] = -(-(shift + sizes[axis]) // stride) * stride
     pads = tuple(
-        (TDim.of(before - shift), after) if each == i else (start, after)
-        for each, (start, after) in enumerate(op.pads)
+        (TDim.of(before - shift), end) if other == i else (start, end)
+        for other, (start, end) in enumerate(op.pads)
     )
     return replace(op, pads=pads), (axis, shift)
 
 
-def _forward(
+def _equivalent_convolution(
     op: ConvTranspose, from_sizes: Sequence[int], sizes: Sequence[int], kernel: Sequence[int]
 ) -> Conv | None:
     """Return the equivalent convolution with the flipped kernel, if the op is depthwise and without strides."""
@@ -164,65 +179,90 @@ def _reach(op: ConvTranspose, i: int, kernel: int, frames: int, outputs: int) ->
     return max(0, -first), max(0, last - (frames - 1))
 
 
-def _one_phase(cx: Lowering, of: _Transposed, phase: Sequence[int], begin: Sequence[int]) -> None:
-    """Emit the outputs ``u = phase + stride*q`` from q = begin on: inputs ``(u + before - k*dilation) / stride``."""
-    op, x, y, stored = of.op, of.x, of.y, of.stored
-    kernel, own_x = stored.codes.shape, x
-    phase_taps: list[list[int]] = []
-    firsts: list[list[int]] = []
-    counts: list[int] = []
-    for i, (first, stride) in enumerate(zip(phase, op.strides)):
-        at = [first + int(op.pads[i][0]) - k * op.dilations[i] for k in range(kernel[i + 2])]
-        phase_taps.append([k for k, position in enumerate(at) if position % stride == 0][::-1])
-        firsts.append(of.firsts(i + 2, first, phase_taps[-1]))
-        counts.append(len(range(first + stride * begin[i], y.shape[i + 2], stride)))
-        own_x = own_x.part(i + 2, begin[i], x.shape[i + 2])
-    if not all(counts):
-        return
-    rows_x = grid_offsets([x.strides[0], *x.strides[2:]], [x.shape[0], *counts]) + (own_x.offset - x.offset)
-    taps = of.offsets(firsts)
+@record
+class _PhaseRows:
+    """The outputs ``u = phase + stride*q`` of a transposed convolution, from q = begin on, along all spatial axes.
 
-    def rows(value: Value) -> Array:
+    taps      the positions of the kernel that they read, along each axis
+    x         [M], the element of the input at which the window of each output begins
+    x_taps    [T], the offset of each tap
+    """
+
+    phase: Sequence[int]
+    begin: Sequence[int]
+    taps: Sequence[Sequence[int]]
+    x: Array
+    x_taps: Array
+
+    def offsets(self, whole: _Transposed, value: Value) -> Array:
+        """Return the offset of each output in a tensor with the axes of the result."""
         part = value
-        for i, (first, stride) in enumerate(zip(phase, op.strides)):
-            part = part.part(i + 2, first + stride * begin[i], part.shape[i + 2], stride)
-        return part.offsets(of.axes) + (part.offset - value.offset)
+        for i, (first, stride) in enumerate(zip(self.phase, whole.op.strides)):
+            part = part.part(i + 2, first + stride * self.begin[i], part.shape[i + 2], stride)
+        return part.offsets(whole.axes) + (part.offset - value.offset)
 
-    phase_weights = stored.codes[(slice(None), slice(None), *np.ix_(*phase_taps))]
-    if is_depthwise(op, kernel):
-        table = phase_weights.reshape(op.group, -1).T
-        emit_depthwise(
-            cx=cx,
-            x=x,
-            rows_x=rows_x,
-            taps=taps,
-            table=table,
-            bias=of.bias,
-            y=y,
-            rows_y=rows(y),
-            finish=of.after.steps_on(cx, y, rows),
-        )
+
+def _phase_rows(whole: _Transposed, phase: Sequence[int], begin: Sequence[int]) -> _PhaseRows | None:
+    """Return the outputs of a phase, with inputs ``(u + before - k*dilation) / stride``; None if there are none."""
+    op, x, kernel = whole.op, whole.x, whole.stored.codes.shape
+    x_part, taps, firsts, counts = x, list[list[int]](), list[list[int]](), list[int]()
+    for i, (first, stride) in enumerate(zip(phase, op.strides)):
+        positions = [first + int(op.pads[i][0]) - k * op.dilations[i] for k in range(kernel[i + 2])]
+        taps.append([k for k, position in enumerate(positions) if position % stride == 0][::-1])
+        firsts.append(whole.firsts(i + 2, first, taps[-1]))
+        counts.append(len(range(first + stride * begin[i], whole.y.shape[i + 2], stride)))
+        x_part = x_part.part(i + 2, begin[i], x.shape[i + 2])
+    if not all(counts):
+        return None
+    rows_x = grid_offsets([x.strides[0], *x.strides[2:]], [x.shape[0], *counts]) + (x_part.offset - x.offset)
+    return _PhaseRows(phase, begin, taps, rows_x, whole.offsets(firsts))
+
+
+def _emit_phase(lowering: Lowering, whole: _Transposed, phase: Sequence[int], begin: Sequence[int]) -> None:
+    """Emit the outputs of a phase of the strides, from output ``begin`` of the phase on."""
+    rows = _phase_rows(whole, phase, begin)
+    if rows is None:
         return
-    per_in, per_out = kernel[0] // op.group, kernel[1]
-    for group in range(op.group):
-        channels_out = slice(group * per_out, (group + 1) * per_out)
-        part = phase_weights[group * per_in : (group + 1) * per_in]
+    codes = whole.stored.codes
+    weights = codes[(slice(None), slice(None), *np.ix_(*rows.taps))]
+    if not is_depthwise(whole.op, codes.shape):
+        _emit_phase_products(lowering, whole, rows, weights)
+        return
+    window = WindowProduct(
+        x=whole.x,
+        rows_x=rows.x,
+        taps=rows.x_taps,
+        matrix=weights.reshape(whole.op.group, -1).T,
+        bias=whole.bias,
+        y=whole.y,
+        rows_y=rows.offsets(whole, whole.y),
+        finish=whole.finishing.steps_on(lowering, whole.y, partial(rows.offsets, whole)),
+    )
+    emit_depthwise(lowering, window)
+
+
+def _emit_phase_products(lowering: Lowering, whole: _Transposed, rows: _PhaseRows, weights: Array) -> None:
+    """Emit one product for each group of channels."""
+    x, y, group_count = whole.x, whole.y, whole.op.group
+    per_in, per_out = weights.shape[0] // group_count, weights.shape[1]
+    for group in range(group_count):
+        channels = slice(group * per_out, (group + 1) * per_out)
+        part = weights[group * per_in : (group + 1) * per_in]
         matrix = part.reshape(per_in, per_out, -1).transpose(2, 0, 1).reshape(-1, per_out)
-        inside = x if op.group == 1 else x.part(1, group * per_in, (group + 1) * per_in)
-        outside = y.part(1, channels_out.start, channels_out.stop)
-        places, matrix = of.spread(taps, matrix)
-        emit_product(
-            cx=cx,
-            x=inside,
-            rows_x=rows_x,
-            taps=places,
+        y_group = y.part(1, channels.start, channels.stop)
+        taps, matrix = whole.spread(rows.x_taps, matrix)
+        product = WindowProduct(
+            x=x if group_count == 1 else x.part(1, group * per_in, (group + 1) * per_in),
+            rows_x=rows.x,
+            taps=taps,
             matrix=matrix,
-            bias=of.bias[channels_out],
-            y=outside,
-            rows_y=rows(outside),
-            scales=stored.scales_of(channels_out.start, per_out),
-            finish=of.after.steps_on(cx, outside, rows, channels_out),
+            bias=whole.bias[channels],
+            y=y_group,
+            rows_y=rows.offsets(whole, y_group),
+            scales=whole.stored.scales_of(channels.start, per_out),
+            finish=whole.finishing.steps_on(lowering, y_group, partial(rows.offsets, whole), channels),
         )
+        emit_product(lowering, product)
 
 
 def _find_grouped_axis(op: ConvTranspose, sizes: Sequence[int], order: Sequence[int]) -> int | None:
@@ -237,9 +277,9 @@ def _find_grouped_axis(op: ConvTranspose, sizes: Sequence[int], order: Sequence[
     return i + 2 if whole and all(sizes[axis] == 1 for axis in inner) else None
 
 
-def _tensors(y: Value, after: Finishing) -> list[Value]:
+def _tensors(y: Value, finishing: Finishing) -> list[Value]:
     """Return the result and the tensors that the following steps add."""
-    return [y, *(step.operand for step in after.steps if isinstance(step.operand, Value))]
+    return [y, *(step.operand for step in finishing.steps if isinstance(step.operand, Value))]
 
 
 def _are_adjacent(value: Value, axis: int) -> bool:
@@ -248,50 +288,53 @@ def _are_adjacent(value: Value, axis: int) -> bool:
     return value.strides[axis] == channels and (value.strides[1] == 1 or channels == 1)
 
 
-def _neighbours_at_once(cx: Lowering, of: _Transposed, axis: int) -> None:
+def _emit_stride_groups(lowering: Lowering, whole: _Transposed, axis: int) -> None:
     """Emit one product for the ``stride`` outputs of each input; phases compute the remaining ones at the end."""
-    op, stored, x, i = of.op, of.stored, of.x, axis - 2
-    stride, channels = op.strides[i], of.y.shape[1]
-    kernel = stored.codes.shape
+    op, x, i = whole.op, whole.x, axis - 2
+    stride, kernel = op.strides[i], whole.stored.codes.shape
+    firsts = [whole.firsts(other, 0, range(kernel[other])[::-1]) for other in range(2, len(kernel))]
     taps = -(-kernel[axis] // stride)
-    full = np.zeros([*kernel[:axis], taps * stride, *kernel[axis + 1 :]], stored.codes.dtype)
-    full[(slice(None),) * axis + (slice(kernel[axis]),)] = stored.codes
-    groups = full.reshape(*kernel[:axis], taps, stride, *kernel[axis + 1 :])
-    groups = np.flip(groups, tuple(each for each in range(2, groups.ndim) if each != axis + 1))
-    matrix = np.moveaxis(groups, (0, axis + 1, 1), (-3, -2, -1)).reshape(-1, stride * channels)
-    firsts = [of.firsts(each, 0, range(kernel[each])[::-1]) for each in range(2, len(kernel))]
-    firsts[i] = of.firsts(axis, 0, range(0, taps * stride, stride)[::-1])
-    y = _in_groups(of.y, axis, stride)
-    rows_x = grid_offsets([x.strides[0], *x.strides[2:]], [x.shape[0], *y.shape[2:]])
-    bias, scales = np.tile(of.bias, stride), stored.scales_of()
-    scales = None if scales is None else np.tile(scales, stride)
-    steps = [replace(step, operand=_of_groups(step.operand, axis, stride)) for step in of.after.steps]
-    after = replace(of.after, channels=stride * channels, steps=steps)
+    firsts[i] = whole.firsts(axis, 0, range(0, taps * stride, stride)[::-1])
+    taps_x, matrix = whole.spread(whole.offsets(firsts), _stride_group_weights(whole, axis, taps))
+    y, scales = _view_groups(whole.y, axis, stride), whole.stored.scales_of()
+    steps = [
+        replace(step, operand=_group_operand(step.operand, axis, stride)) for step in whole.finishing.steps
+    ]
+    finishing = replace(whole.finishing, channels=stride * whole.y.shape[1], steps=steps)
 
     def rows(value: Value) -> Array:
-        return value.offsets(of.axes)
+        return value.offsets(whole.axes)
 
-    finish = after.steps_on(cx, y, rows)
-    places, matrix = of.spread(of.offsets(firsts), matrix)
-    emit_product(
-        cx=cx,
+    product = WindowProduct(
         x=x,
-        rows_x=rows_x,
-        taps=places,
+        rows_x=grid_offsets([x.strides[0], *x.strides[2:]], [x.shape[0], *y.shape[2:]]),
+        taps=taps_x,
         matrix=matrix,
-        bias=bias,
+        bias=np.tile(whole.bias, stride),
         y=y,
         rows_y=rows(y),
-        scales=scales,
-        finish=finish,
+        scales=None if scales is None else np.tile(scales, stride),
+        finish=finishing.steps_on(lowering, y, rows),
     )
-    for phase in range(of.y.shape[axis] % stride):
-        at, begin = [0] * len(op.strides), [0] * len(op.strides)
-        at[i], begin[i] = phase, of.y.shape[axis] // stride
-        _one_phase(cx, of, at, begin)
+    emit_product(lowering, product)
+    for phase in range(whole.y.shape[axis] % stride):
+        phases, begin = [0] * len(op.strides), [0] * len(op.strides)
+        phases[i], begin[i] = phase, whole.y.shape[axis] // stride
+        _emit_phase(lowering, whole, phases, begin)
 
 
-def _in_groups(value: Value, axis: int, stride: int) -> Value:
+def _stride_group_weights(whole: _Transposed, axis: int, taps: int) -> Array:
+    """Return the weights [taps * channels in, stride * channels out] of groups of ``stride`` outputs."""
+    stride, codes = whole.op.strides[axis - 2], whole.stored.codes
+    kernel = codes.shape
+    full = np.zeros([*kernel[:axis], taps * stride, *kernel[axis + 1 :]], codes.dtype)
+    full[(slice(None),) * axis + (slice(kernel[axis]),)] = codes
+    groups = full.reshape(*kernel[:axis], taps, stride, *kernel[axis + 1 :])
+    groups = np.flip(groups, tuple(other for other in range(2, groups.ndim) if other != axis + 1))
+    return np.moveaxis(groups, (0, axis + 1, 1), (-3, -2, -1)).reshape(-1, stride * kernel[1])
+
+
+def _view_groups(value: Value, axis: int, stride: int) -> Value:
     """View groups of ``stride`` neighbours along an axis as channels."""
     shape, strides = list(value.shape), list(value.strides)
     shape[1], shape[axis] = stride * shape[1], shape[axis] // stride
@@ -299,8 +342,8 @@ def _in_groups(value: Value, axis: int, stride: int) -> Value:
     return value.view(shape, strides)
 
 
-def _of_groups(operand: Value | Array | None, axis: int, stride: int) -> Value | Array | None:
+def _group_operand(operand: Value | Array | None, axis: int, stride: int) -> Value | Array | None:
     """Return the operand of a step for groups of neighbours."""
     if isinstance(operand, Value):
-        return _in_groups(operand, axis, stride)
+        return _view_groups(operand, axis, stride)
     return None if operand is None else np.tile(operand, stride)

@@ -10,7 +10,7 @@ from pulse.program.table.loops import Loops
 
 
 @interleaves(CopyRow)
-def interleave_copy(cx: InterleavedLowering, row: CopyRow) -> Iterator[Instruction]:
+def interleave_copy(lowering: InterleavedLowering, row: CopyRow) -> Iterator[Instruction]:
     """Add a loop over the streams."""
     if row.size % WORD:
         raise NotInterleavedError("elements of less than a word")
@@ -19,29 +19,29 @@ def interleave_copy(cx: InterleavedLowering, row: CopyRow) -> Iterator[Instructi
     a = (row.a0, row.a1, row.a2, row.a3, row.a4, row.a5)
     b = (row.b0, row.b1, row.b2, row.b3, row.b4, row.b5)
     strides = tuple((*(step * words for step in each), 1) for each in (a, b))
-    return cx.copy(cx.data(row.src), cx.data(row.dst), Loops(sizes, strides))
+    return lowering.copy(lowering.data(row.src), lowering.data(row.dst), Loops(sizes, strides))
 
 
 @interleaves(FillRow)
-def interleave_fill(cx: InterleavedLowering, row: FillRow) -> Iterator[Instruction]:
+def interleave_fill(lowering: InterleavedLowering, row: FillRow) -> Iterator[Instruction]:
     """Fill sixteen times as many words."""
     if row.size != WORD and (row.bits or row.size % WORD):
         raise NotInterleavedError("elements of another size than a word")
     count = row.count * row.size // WORD * LANES
-    yield FillRow(dst=cx.data(row.dst), size=WORD, count=count, bits=row.bits)
+    yield FillRow(dst=lowering.data(row.dst), size=WORD, count=count, bits=row.bits)
 
 
 @interleaves(MoveRow)
-def interleave_move(cx: InterleavedLowering, row: MoveRow) -> Iterator[Instruction]:
+def interleave_move(lowering: InterleavedLowering, row: MoveRow) -> Iterator[Instruction]:
     """Move sixteen times as many bytes."""
     if row.bytes % WORD:
         raise NotInterleavedError("elements of less than a word")
-    yield MoveRow(dst=cx.data(row.dst), src=cx.data(row.src), bytes=row.bytes * LANES)
+    yield MoveRow(dst=lowering.data(row.dst), src=lowering.data(row.src), bytes=row.bytes * LANES)
 
 
 @interleaves(PairedCopyRow)
-def interleave_pairs(cx: InterleavedLowering, row: PairedCopyRow) -> Iterator[Instruction]:
+def interleave_pairs(lowering: InterleavedLowering, row: PairedCopyRow) -> Iterator[Instruction]:
     """Copy the words of one tensor, then those of the other."""
     for index, (source, step) in enumerate(((row.src0, row.step0), (row.src1, row.step1))):
         loops = Loops((row.rows, row.columns), ((step, 1), (row.step, 2)))
-        yield from cx.copy(cx.data(source), cx.data(row.dst, index), loops)
+        yield from lowering.copy(lowering.data(source), lowering.data(row.dst, index), loops)

@@ -12,37 +12,45 @@ from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 from pulse.support.wording import spell
 
-SUMMED = "f32", "f64", "i64", "i32"
+SUM_DTYPES = "f32", "f64", "i64", "i32"
 
 
 @lowers(CumSum)
-def lower_cumsum(cx: Lowering, node: PulsedNode, op: CumSum) -> list[Value]:
-    """Lower sums that restart in every pulse."""
-    sizes = list(cx.fact(node.inputs[0]).sizes)
+def lower_cumsum(lowering: Lowering, node: PulsedNode, op: CumSum) -> list[Value]:
+    """Emit sums that restart in every pulse."""
+    sizes = list(lowering.fact(node.inputs[0]).sizes)
     sizes[op.axis] = 1
-    sums = cx.temporary(sizes, sum_dtype(cx.fact(node.inputs[0]).dtype))
-    return _lower_sums(cx, node, op, sums, restart_each_pulse(cx))
+    sums = lowering.allocate_temporary(sizes, sum_dtype(lowering.fact(node.inputs[0]).dtype))
+    return _emit_sums(lowering, node, op, sums, restart_each_pulse(lowering))
 
 
 @lowers(CumSumStream)
-def lower_cumsum_stream(cx: Lowering, node: PulsedNode, op: CumSumStream) -> list[Value]:
-    """Lower sums that continue from pulse to pulse."""
+def lower_cumsum_stream(lowering: Lowering, node: PulsedNode, op: CumSumStream) -> list[Value]:
+    """Emit sums that continue from pulse to pulse."""
     (first,) = op.begin()
-    wide = first.astype(sum_dtype(op.dtype))
-    sums = cx.allocate_state(wide, range(wide.ndim))
-    return _lower_sums(cx, node, op.op, sums, StateTiming(cx.clock, cx.end(op.length), op.offset, False))
+    initial = first.astype(sum_dtype(op.dtype))
+    sums = lowering.allocate_state(initial, range(initial.ndim))
+    return _emit_sums(
+        lowering,
+        node,
+        op.op,
+        sums,
+        StateTiming(lowering.clock, lowering.length_register(op.length), op.offset, False),
+    )
 
 
-def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: StateTiming) -> list[Value]:
+def _emit_sums(
+    lowering: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: StateTiming
+) -> list[Value]:
     """Emit the sums of all columns, which are contiguous in memory; return the total too if it is an output."""
-    x = cx.value(node.inputs[0])
-    if dtype_name(x.dtype) not in SUMMED:
+    x = lowering.value(node.inputs[0])
+    if dtype_name(x.dtype) not in SUM_DTYPES:
         raise CompileError(
             f"{node.name}: no kernel for sums of {dtype_name(x.dtype)}; use {spell('backend', 'numpy')}"
         )
-    y = cx.new(OutletId(node.id))
+    y = lowering.allocate_wire(OutletId(node.id))
     others = [axis for axis in range(len(x.shape)) if axis != op.axis]
-    cx.emit(
+    lowering.emit(
         kernels.CumSumRow(
             x=x,
             y=y,
@@ -50,8 +58,8 @@ def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: 
             dtype=CODES[x.dtype],
             T=x.shape[op.axis],
             M=sums.size,
-            columns_x=cx.table(x.offsets(others)),
-            columns_y=cx.table(y.offsets(others)),
+            columns_x=lowering.add_table(x.offsets(others)),
+            columns_y=lowering.add_table(y.offsets(others)),
             step_x=x.strides[op.axis],
             step_y=y.strides[op.axis],
             exclusive=op.exclusive,
@@ -63,12 +71,12 @@ def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: 
         )
     )
     total = OutletId(node.id, 1)
-    if not cx.graph.outlet(total).successors and not cx.is_read_later(total):
+    if not lowering.graph.outlet(total).successors and not lowering.is_read_later(total):
         return [y]
-    whole = cx.new(total)
+    whole = lowering.allocate_wire(total)
     columns = sums.reshape(whole.shape)
     assert columns is not None
     chain = Chain()
     chain.load(columns)
-    store_chain(cx, chain, whole)
+    store_chain(lowering, chain, whole)
     return [y, whole]

@@ -30,7 +30,7 @@ from pulse.program.table.memory import Value
 from pulse.support.wording import spell
 
 MAX_INPUTS = 8
-"""The operands of a chain; more are folded in several ones."""
+"""The most operands of a chain; more are folded by several chains."""
 
 MAX_REGISTERS = 16
 
@@ -47,7 +47,12 @@ _SIMD = {np.dtype(np.float32), np.dtype(np.bool_)}
 
 
 class Chain:
-    """Micro-operations on registers."""
+    """A chain of micro-operations on registers.
+
+    inputs  the tensors in the registers 0, 1 …
+    ops     the micro-operations
+    free    registers that hold no result
+    """
 
     def __init__(self) -> None:
         self.inputs: list[Value] = []
@@ -79,18 +84,18 @@ class Chain:
         return self.apply(kind, registers, params)
 
 
-def store_chain(cx: Lowering, chain: Chain, target: Value) -> None:
+def store_chain(lowering: Lowering, chain: Chain, target: Value) -> None:
     """Emit a chain whose last result goes to a tensor."""
     shape = target.shape
     inputs = [broadcast(value, shape) for value in chain.inputs]
     order = target.order
     loops = Loops.over(shape, [target.strides, *(v.strides for v in inputs)], order)
     if len(loops.sizes) > CHAIN_LOOPS:
-        inputs = [cx.order_axes(value, order) for value in inputs]
+        inputs = [lowering.order_axes(value, order) for value in inputs]
         loops = Loops.over(shape, [target.strides, *(v.strides for v in inputs)], order)
     if len(loops.sizes) > CHAIN_LOOPS:
         raise CompileError(
-            f"{cx.node} ({cx.op}): elementwise over {len(loops.sizes)} separate axes is not supported"
+            f"{lowering.node} ({lowering.op}): elementwise over {len(loops.sizes)} separate axes is not supported"
         )
     loops = loops.pad(CHAIN_LOOPS)
     target_strides, *strides = loops.strides
@@ -98,12 +103,12 @@ def store_chain(cx: Lowering, chain: Chain, target: Value) -> None:
     def step_fields(value: Value, steps: Sequence[int]) -> dict[str, Any]:
         return {
             "tensor": value,
-            "dtype": code_of(cx, value.dtype),
+            "dtype": code_of(lowering, value.dtype),
             **number_fields("step", steps),
         }
 
     kind = Chain32Row if {value.dtype for value in (*inputs, target)} <= _SIMD else Chain64Row
-    cx.emit(
+    lowering.emit(
         kind(
             **number_fields("s", loops.sizes),
             input_count=len(inputs),
@@ -115,14 +120,16 @@ def store_chain(cx: Lowering, chain: Chain, target: Value) -> None:
     )
 
 
-def code_of(cx: Lowering, dtype: DType) -> int:
+def code_of(lowering: Lowering, dtype: DType) -> int:
     """Return the kernel's code for a type. Raises CompileError if it has none."""
     if dtype not in CODES:
         name = dtype_name(dtype)
         why = (
             f", as kernels compute floats in f32, though weights may be {name}" if dtype == np.float16 else ""
         )
-        raise CompileError(f"{cx.node} ({cx.op}): no kernel for {name}{why}; use {spell('backend', 'numpy')}")
+        raise CompileError(
+            f"{lowering.node} ({lowering.op}): no kernel for {name}{why}; use {spell('backend', 'numpy')}"
+        )
     return CODES[dtype]
 
 
@@ -133,9 +140,9 @@ def broadcast(value: Value, shape: Sequence[int]) -> Value:
     return value.view(shape, strides)
 
 
-def result_order(cx: Lowering, outlet: OutletId, inputs: Sequence[Value]) -> list[int]:
+def result_order(lowering: Lowering, outlet: OutletId, inputs: Sequence[Value]) -> list[int]:
     """Return the axis order of the largest input, so that loops run through memory in order."""
-    sizes = cx.fact(outlet).sizes
+    sizes = lowering.fact(outlet).sizes
     for value in inputs:
         if (
             value.shape == sizes
@@ -143,15 +150,15 @@ def result_order(cx: Lowering, outlet: OutletId, inputs: Sequence[Value]) -> lis
             and all(value.strides[a] for a, n in enumerate(sizes) if n > 1)
         ):
             return list(value.order)
-    return cx.stream_first(outlet)
+    return lowering.stream_first(outlet)
 
 
 @lowers(Elementwise, Cast)
-def lower_elementwise(cx: Lowering, node: PulsedNode, op: Elementwise | Cast) -> list[Value]:
+def lower_elementwise(lowering: Lowering, node: PulsedNode, op: Elementwise | Cast) -> list[Value]:
     """Leave the function pending if its reader can include it in its own chain, else emit it now."""
     outlet = OutletId(node.id)
     for slot, source in enumerate(node.inputs):
-        constant = cx.known_value(source)
+        constant = lowering.known_value(source)
         if (
             constant is not None
             and constant.dtype.kind in "iu"
@@ -162,22 +169,28 @@ def lower_elementwise(cx: Lowering, node: PulsedNode, op: Elementwise | Cast) ->
                 f"{node.name} ({node.op.name}): input {slot} holds integers beyond 2**53; "
                 f"use {spell('backend', 'numpy')}"
             )
-    cx.chained[outlet] = 1 + sum(cx.chained[child] for child in set(node.inputs) if child in cx.pending)
-    merges = cx.chained[outlet] < MAX_CHAINED_FUNCTIONS and _is_mergeable(cx, outlet)
-    if merges or _scales_a_product(cx, node) or _is_summed_square(cx, node):
-        cx.pending[outlet] = lambda: _store(cx, outlet)
+    lowering.chained[outlet] = 1 + sum(
+        lowering.chained[child] for child in set(node.inputs) if child in lowering.pending
+    )
+    merges = lowering.chained[outlet] < MAX_CHAINED_FUNCTIONS and _is_mergeable(lowering, outlet)
+    if merges or _scales_a_product(lowering, node) or _is_summed_square(lowering, node):
+        lowering.pending[outlet] = lambda: _store(lowering, outlet)
         return []
-    return [_store(cx, outlet)]
+    return [_store(lowering, outlet)]
 
 
-def scale_of(cx: Lowering, node: PulsedNode) -> tuple[int, float] | None:
+def scale_of(lowering: Lowering, node: PulsedNode) -> tuple[int, float] | None:
     """Return the slot of the tensor that a node multiplies by a number, and the number; None for other nodes."""
     op = node.op
     if not isinstance(op, Elementwise) or op.kind not in ("mul", "div") or len(node.inputs) != 2:
         return None
     for slot in (0, 1) if op.kind == "mul" else (0,):
-        fact, constant = cx.fact(node.inputs[slot]), cx.known_value(node.inputs[1 - slot])
-        if fact.value is None and fact.sizes == cx.fact(OutletId(node.id)).sizes and fact.dtype == np.float32:
+        fact, constant = lowering.fact(node.inputs[slot]), lowering.known_value(node.inputs[1 - slot])
+        if (
+            fact.value is None
+            and fact.sizes == lowering.fact(OutletId(node.id)).sizes
+            and fact.dtype == np.float32
+        ):
             number = one_number(constant)
             if number is not None and np.isfinite(number) and number != 0:
                 return slot, number if op.kind == "mul" else 1 / number
@@ -193,47 +206,45 @@ def one_number(constant: Array | None) -> float | None:
     )
 
 
-def _scales_a_product(cx: Lowering, node: PulsedNode) -> bool:
-    """Return whether a product of two tensors is the only reader of a tensor times a number: it can multiply itself."""
+def _scales_a_product(lowering: Lowering, node: PulsedNode) -> bool:
+    """Whether the only reader of a tensor times a number is a product of two tensors, which can multiply by it."""
     outlet = OutletId(node.id)
-    readers = cx.graph.outlet(outlet).successors
-    if len(readers) != 1 or cx.is_read_later(outlet) or scale_of(cx, node) is None:
+    reader = lowering.only_reader(outlet)
+    if reader is None or scale_of(lowering, node) is None:
         return False
-    reader = cx.graph.nodes[next(iter(readers)).node]
-    return isinstance(reader.op, MatMul) and packed_operand(list(map(cx.fact, reader.inputs))) is None
+    return isinstance(reader.op, MatMul) and packed_operand(list(map(lowering.fact, reader.inputs))) is None
 
 
-def _is_summed_square(cx: Lowering, node: PulsedNode) -> bool:
-    """Return whether a sum or a mean is the only reader of a tensor's squares: it can square the entries itself."""
+def _is_summed_square(lowering: Lowering, node: PulsedNode) -> bool:
+    """Whether the only reader of the squares of a tensor is a sum or a mean, which can square the entries."""
     outlet = OutletId(node.id)
-    readers = cx.graph.outlet(outlet).successors
-    if len(readers) != 1 or cx.is_read_later(outlet) or _exponent(cx, node) != 2.0:
+    reader = lowering.only_reader(outlet)
+    if reader is None or _exponent(lowering, node) != 2.0:
         return False
-    reader = cx.graph.nodes[next(iter(readers)).node].op
     keeps_axes = (
-        cx.fact(node.inputs[0]).sizes == cx.fact(outlet).sizes
+        lowering.fact(node.inputs[0]).sizes == lowering.fact(outlet).sizes
     )  # an exponent [1, 1] may add some in front
-    return keeps_axes and isinstance(reader, Reduce) and reader.kind in SUMS
+    return keeps_axes and isinstance(reader.op, Reduce) and reader.op.kind in SUMS
 
 
-def _store(cx: Lowering, outlet: OutletId) -> Value:
-    node = cx.graph.node(outlet)
+def _store(lowering: Lowering, outlet: OutletId) -> Value:
+    node = lowering.graph.node(outlet)
     if len(node.inputs) > MAX_INPUTS:
-        return _store_in_parts(cx, outlet)
+        return _store_in_parts(lowering, outlet)
     chain = Chain()
-    _expand(cx, chain, node, free_inputs=MAX_INPUTS - len(node.inputs))
-    target = cx.new(outlet, result_order(cx, outlet, chain.inputs))
-    store_chain(cx, chain, target)
+    _expand(lowering, chain, node, free_inputs=MAX_INPUTS - len(node.inputs))
+    target = lowering.allocate_wire(outlet, result_order(lowering, outlet, chain.inputs))
+    store_chain(lowering, chain, target)
     return target
 
 
-def _store_in_parts(cx: Lowering, outlet: OutletId) -> Value:
-    """Fold more operands than a chain has, in their order: each chain goes on with the result of the one before."""
-    node = cx.graph.node(outlet)
+def _store_in_parts(lowering: Lowering, outlet: OutletId) -> Value:
+    """Fold more operands than a chain takes, in order: each chain continues with the result of the previous one."""
+    node = lowering.graph.node(outlet)
     op = node.op
     assert isinstance(op, Elementwise)
-    values = [cx.value(each) for each in node.inputs]
-    target = cx.new(outlet, result_order(cx, outlet, values))
+    values = [lowering.value(source) for source in node.inputs]
+    target = lowering.allocate_wire(outlet, result_order(lowering, outlet, values))
     bounds = [0, *range(MAX_INPUTS, len(values), MAX_INPUTS - 1), len(values)]
     for start, stop in pairwise(bounds):
         chain = Chain()
@@ -242,21 +253,21 @@ def _store_in_parts(cx: Lowering, outlet: OutletId) -> Value:
         result = chain.fold("sum" if op.kind == "mean" else op.kind, registers, op.params)
         if op.kind == "mean" and stop == len(values):
             chain.apply("mulc", (result,), (1 / len(values),))
-        store_chain(cx, chain, target)
+        store_chain(lowering, chain, target)
     return target
 
 
-def _expand(cx: Lowering, chain: Chain, node: PulsedNode, free_inputs: int) -> int:
+def _expand(lowering: Lowering, chain: Chain, node: PulsedNode, free_inputs: int) -> int:
     registers: list[int] = []
-    exponent = _exponent(cx, node)
+    exponent = _exponent(lowering, node)
     for outlet in node.inputs if exponent is None else node.inputs[:1]:
-        child = cx.graph.node(outlet)
-        if outlet in cx.pending and len(child.inputs) - 1 <= free_inputs and len(chain.free) > 2:
+        child = lowering.graph.node(outlet)
+        if outlet in lowering.pending and len(child.inputs) - 1 <= free_inputs and len(chain.free) > 2:
             free_inputs -= len(child.inputs) - 1
-            del cx.pending[outlet]
-            registers.append(_expand(cx, chain, child, free_inputs))
+            del lowering.pending[outlet]
+            registers.append(_expand(lowering, chain, child, free_inputs))
         else:
-            registers.append(chain.load(cx.value(outlet)))
+            registers.append(chain.load(lowering.value(outlet)))
     op = node.op
     if isinstance(op, Cast):
         return registers[0]
@@ -266,47 +277,44 @@ def _expand(cx: Lowering, chain: Chain, node: PulsedNode, free_inputs: int) -> i
     return chain.fold(op.kind, registers, op.params)
 
 
-def _exponent(cx: Lowering, node: PulsedNode) -> float | None:
+def _exponent(lowering: Lowering, node: PulsedNode) -> float | None:
     """Return the constant exponent of a power of an f32 tensor if f32 holds it exactly, else None."""
     if not isinstance(node.op, Elementwise) or node.op.kind != "pow":
         return None
-    constant = cx.known_value(node.inputs[1])
-    if constant is None or constant.size != 1 or cx.fact(node.inputs[0]).dtype != np.float32:
+    constant = lowering.known_value(node.inputs[1])
+    if constant is None or constant.size != 1 or lowering.fact(node.inputs[0]).dtype != np.float32:
         return None
     exponent = float(constant.ravel()[0])
     return exponent if float(np.float32(exponent)) == exponent else None
 
 
-def _is_mergeable(cx: Lowering, outlet: OutletId) -> bool:
+def _is_mergeable(lowering: Lowering, outlet: OutletId) -> bool:
     """Whether the only reader is an elementwise op of the same shape, with all types supported by the vector kernel."""
-    graph = cx.graph
-    node = graph.node(outlet)
-    readers = graph.outlet(outlet).successors
-    if len(readers) != 1 or cx.is_read_later(outlet):
+    node, reader = lowering.graph.node(outlet), lowering.only_reader(outlet)
+    if reader is None:
         return False
-    reader = graph.nodes[next(iter(readers)).node]
     wires = [outlet, *node.inputs, *reader.inputs, OutletId(reader.id)]
-    cast = isinstance(node.op, Cast) and cx.fact(node.inputs[0]).dtype != np.bool_
+    cast = isinstance(node.op, Cast) and lowering.fact(node.inputs[0]).dtype != np.bool_
     return (
         not cast
         and isinstance(reader.op, Elementwise)
-        and cx.fact(OutletId(reader.id)).sizes == cx.fact(outlet).sizes
-        and all(cx.fact(wire).dtype in _SIMD for wire in wires)
+        and lowering.fact(OutletId(reader.id)).sizes == lowering.fact(outlet).sizes
+        and all(lowering.fact(wire).dtype in _SIMD for wire in wires)
     )
 
 
 @lowers(Within)
-def lower_within(cx: Lowering, node: PulsedNode, op: Within) -> list[Value]:
+def lower_within(lowering: Lowering, node: PulsedNode, op: Within) -> list[Value]:
     """Return the tensor itself; a separate row counts faults."""
-    return [cx.value(node.inputs[0])]
+    return [lowering.value(node.inputs[0])]
 
 
-def emit_chain(cx: Lowering, value: Value, *steps: tuple[str, float]) -> Value:
+def emit_chain(lowering: Lowering, value: Value, *steps: tuple[str, float]) -> Value:
     """Emit elementwise functions of one tensor, each with one parameter."""
     chain = Chain()
     register = chain.load(value)
     for name, param in steps:
         register = chain.apply(name, (register,), (param,))
-    target = cx.temporary(value.shape, value.dtype, value.order)
-    store_chain(cx, chain, target)
+    target = lowering.allocate_temporary(value.shape, value.dtype, value.order)
+    store_chain(lowering, chain, target)
     return target

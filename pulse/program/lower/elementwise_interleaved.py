@@ -5,7 +5,7 @@ from typing import Any
 
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction, number_fields
-from pulse.program.interleaving import InterleavedLowering, NotInterleavedError, further_on, interleaves
+from pulse.program.interleaving import InterleavedLowering, NotInterleavedError, advance, interleaves
 from pulse.program.kernels.dtypes import F32
 from pulse.program.kernels.elementwise import CHAIN_LOOPS, Chain32Row, ChainInput, ChainOutput
 from pulse.program.table.loops import Loops
@@ -13,7 +13,7 @@ from pulse.program.table.memory import Region, Value
 
 
 @interleaves(Chain32Row)
-def interleave_chain(cx: InterleavedLowering, row: Chain32Row) -> Iterator[Instruction]:
+def interleave_chain(lowering: InterleavedLowering, row: Chain32Row) -> Iterator[Instruction]:
     """Add a loop over the streams."""
     parts: list[ChainInput] = [*row.inputs, row.output]
     if any(part.dtype != F32 for part in parts):
@@ -24,15 +24,15 @@ def interleave_chain(cx: InterleavedLowering, row: Chain32Row) -> Iterator[Instr
         tensor: Any = part.tensor
         steps = (part.step0, part.step1, part.step2, part.step3)
         if tensor.buffer.region is Region.WEIGHTS:
-            tensors.append(cx.table(cx.whole(tensor)))
+            tensors.append(lowering.add_table(lowering.read_to_end(tensor)))
             strides.append((*steps, 0))
         else:
-            tensors.append(cx.data(tensor))
+            tensors.append(lowering.data(tensor))
             strides.append((*(step * LANES for step in steps), 1))
     loops = Loops((row.s0, row.s1, row.s2, row.s3, LANES), tuple(strides))
-    for offsets, inner in loops.merge().longest_inside().inside(CHAIN_LOOPS):
+    for offsets, inner in loops.merge().move_longest_inside().inner_loops(CHAIN_LOOPS):
         operand_fields: list[dict[str, Any]] = [
-            {"tensor": further_on(tensor, offset), "dtype": F32, **number_fields("step", steps)}
+            {"tensor": advance(tensor, offset), "dtype": F32, **number_fields("step", steps)}
             for tensor, offset, steps in zip(tensors, offsets, inner.strides)
         ]
         yield Chain32Row(

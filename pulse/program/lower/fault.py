@@ -17,11 +17,11 @@ from pulse.support.bounds import FAR
 from pulse.support.record import record
 
 MAX_LOOPS = 3
-"""The loops of a check; a tensor with more separate axes is refused."""
+"""The most loops of a check; a tensor with more separate axes is refused."""
 
 
 @record
-class Valid:
+class CheckedFrames:
     """The frames f of a tensor that are checked: ``begin <= clock*pulse + shift + f < end``, from clock ``gate`` on.
 
     axis    the axis of the frames; None: the whole tensor is one frame
@@ -35,34 +35,44 @@ class Valid:
     gate: Value
 
 
-def always_valid(cx: Lowering) -> Valid:
-    """Return a ``Valid`` that checks the whole tensor in every pulse."""
-    return Valid(None, 0, 0, cx.table([0]), cx.table([FAR]), cx.table([0]))
+def frames_of_every_pulse(lowering: Lowering) -> CheckedFrames:
+    """Return the frames for a check of the whole tensor in every pulse."""
+    return CheckedFrames(
+        None, 0, 0, lowering.add_table([0]), lowering.add_table([FAR]), lowering.add_table([0])
+    )
 
 
 @lowers(CountFaults)
-def lower_count_faults(cx: Lowering, node: PulsedNode, op: CountFaults) -> list[Value]:
+def lower_count_faults(lowering: Lowering, node: PulsedNode, op: CountFaults) -> list[Value]:
     """Return the counter as the output."""
-    x = cx.value(node.inputs[0])
-    frames = always_valid(cx)
+    x = lowering.value(node.inputs[0])
+    frames = frames_of_every_pulse(lowering)
     if op.when == "frames" and op.axis is not None:
-        end = cx.end(op.length)
-        frames = Valid(op.axis, x.shape[op.axis], -op.offset, cx.table([op.first]), end, frames.gate)
+        end = lowering.length_register(op.length)
+        frames = CheckedFrames(
+            op.axis, x.shape[op.axis], -op.offset, lowering.add_table([op.first]), end, frames.gate
+        )
     elif op.when == "end":
-        begin = frames.begin if op.axis is None else cx.end(TDim.of(x.shape[op.axis]) - op.length)
-        frames = Valid(op.axis, 0, 0, begin, frames.end, cx.builder.last)
-    return [count_faults(cx, x, op.check, op.node, op.op, frames)]
+        begin = (
+            frames.begin
+            if op.axis is None
+            else lowering.length_register(TDim.of(x.shape[op.axis]) - op.length)
+        )
+        frames = CheckedFrames(op.axis, 0, 0, begin, frames.end, lowering.builder.last_pulse)
+    return [count_faults(lowering, x, op.check, op.node, op.op, frames)]
 
 
-def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str, frames: Valid) -> Value:
+def count_faults(
+    lowering: Lowering, operand: Value, check: Check, node: str, op: str, frames: CheckedFrames
+) -> Value:
     """Emit the row that counts an operand's faults; return the counter, one for each node and check."""
-    node_count, total = cx.builder.counter(node, op, check), cx.builder.total
-    whole = operand
+    node_count, total = lowering.builder.fault_counter(node, op, check), lowering.builder.fault_total
+    checked = operand
     if check.column is not None:
-        whole = whole.part(len(whole.shape) - 1, check.column, check.column + 1)
+        checked = checked.part(len(checked.shape) - 1, check.column, check.column + 1)
     axis = frames.axis
-    count, step = (1, 0) if axis is None else (whole.shape[axis], whole.strides[axis])
-    x = whole if axis is None else whole.part(axis, 0, 1)
+    count, step = (1, 0) if axis is None else (checked.shape[axis], checked.strides[axis])
+    x = checked if axis is None else checked.part(axis, 0, 1)
     loops = Loops.over(x.shape, [x.strides], x.order).pad(MAX_LOOPS)
     if len(loops.sizes) > MAX_LOOPS:
         raise CompileError(f"{node} ({op}): a check over {len(loops.sizes)} separate axes is not supported")
@@ -70,12 +80,12 @@ def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str,
         return node_count
     reals = np.issubdtype(x.dtype, np.floating)
     above, below = check.bounds() if reals else (0.0, 0.0)
-    cx.emit(
+    lowering.emit(
         fault.CountFaultsRow(
-            x=whole,
+            x=checked,
             own=node_count,
             total=total,
-            clock=cx.clock,
+            clock=lowering.clock,
             gate=frames.gate,
             begin=frames.begin,
             end=frames.end,
@@ -85,7 +95,7 @@ def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str,
             step=step,
             **number_fields("s", loops.sizes),
             **number_fields("t", loops.strides[0]),
-            dtype=code_of(cx, x.dtype),
+            dtype=code_of(lowering, x.dtype),
             mode=BETWEEN if reals else NONZERO if check.nonzero else WITHIN,
             above=above,
             below=below,
@@ -96,7 +106,7 @@ def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str,
     return node_count
 
 
-def fault_checker(frames: Valid) -> FaultChecker:
+def make_fault_checker(frames: CheckedFrames) -> FaultChecker:
     """Return a function that emits the fault counters of each node in a body that runs for these frames."""
 
     def check_faults(inner: Lowering, node: PulsedNode) -> None:

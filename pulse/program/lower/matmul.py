@@ -14,7 +14,7 @@ from pulse.program.kernels.matmul import MatmulRow
 from pulse.program.lower.attention_whole import attention_of, emit_attention
 from pulse.program.lower.elementwise import scale_of
 from pulse.program.lower.matmul_finishing import find_finishing
-from pulse.program.lower.matmul_product import emit_product, grid_offsets, stored_of
+from pulse.program.lower.matmul_product import WindowProduct, emit_product, grid_offsets, stored_of
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
@@ -25,27 +25,37 @@ MIN_COPIED_ROWS = 8
 
 
 @lowers(MatMul)
-def lower_matmul(cx: Lowering, node: PulsedNode, op: MatMul) -> list[Value]:
+def lower_matmul(lowering: Lowering, node: PulsedNode, op: MatMul) -> list[Value]:
     """Pack a constant matrix on either side; otherwise emit a batched product of two tensors."""
     outlet = OutletId(node.id)
-    facts = [cx.fact(operand) for operand in node.inputs]
+    facts = [lowering.fact(operand) for operand in node.inputs]
     side = packed_operand(facts)
     if side is None:
-        product = _lower_batches(cx, node, outlet)
+        product = _lower_batches(lowering, node, outlet)
         return [] if product is None else [product]
-    stored = stored_of(cx, node, side, "its matrix")
-    source = unrounded_rows(cx, node.inputs[1 - side])
-    x = cx.floats(cx.value(source or node.inputs[1 - side]), "a matrix product")
+    stored = stored_of(lowering, node, side, "its matrix")
+    source = unrounded_rows(lowering, node.inputs[1 - side])
+    x = lowering.require_f32(lowering.value(source or node.inputs[1 - side]), "a matrix product")
     if side == 1:
-        return [_rows_product(cx, outlet, cx.innermost(x, facts[0].rank - 1), stored, source is not None)]
-    return [_columns_product(cx, outlet, cx.innermost(x, facts[1].rank - 2), stored, source is not None)]
+        return [
+            _multiply_rows(
+                lowering, outlet, lowering.make_innermost(x, facts[0].rank - 1), stored, source is not None
+            )
+        ]
+    return [
+        _multiply_columns(
+            lowering, outlet, lowering.make_innermost(x, facts[1].rank - 2), stored, source is not None
+        )
+    ]
 
 
-def _rows_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored, rounds_rows: bool) -> Value:
+def _multiply_rows(
+    lowering: Lowering, outlet: OutletId, x: Value, stored: Stored, rounds_rows: bool
+) -> Value:
     """Compute y[..., n] = sum_k x[..., k] matrix[k, n]."""
     last = len(x.shape) - 1
-    return _matrix_product(
-        cx=cx,
+    return _emit_matrix_product(
+        lowering=lowering,
         outlet=outlet,
         x=x,
         matrix=stored.codes,
@@ -56,12 +66,14 @@ def _rows_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored, roun
     )
 
 
-def _columns_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored, rounds_rows: bool) -> Value:
+def _multiply_columns(
+    lowering: Lowering, outlet: OutletId, x: Value, stored: Stored, rounds_rows: bool
+) -> Value:
     """Compute y[..., m, n] = sum_k matrix[m, k] x[..., k, n]; the rows of the product are the columns n."""
     rank = len(x.shape)
     rows = [*range(rank - 2), rank - 1]
-    return _matrix_product(
-        cx=cx,
+    return _emit_matrix_product(
+        lowering=lowering,
         outlet=outlet,
         x=x,
         matrix=stored.codes.T,
@@ -72,8 +84,8 @@ def _columns_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored, r
     )
 
 
-def _matrix_product(
-    cx: Lowering,
+def _emit_matrix_product(
+    lowering: Lowering,
     outlet: OutletId,
     x: Value,
     matrix: Array,
@@ -83,75 +95,76 @@ def _matrix_product(
     rounds_rows: bool,
 ) -> Value:
     """Multiply the axis ``columns`` of x by a matrix, at every position of the axes ``rows``."""
-    after = find_finishing(cx, outlet, columns, gates=True)
+    finishing = find_finishing(lowering, outlet, columns, gates=True)
     order = [axis for axis in x.order if axis != columns] + [columns]
-    y = after.place(cx, cx.fact(outlet).sizes, order)
-    bias = np.zeros(matrix.shape[1], np.float32) if after.bias is None else after.bias
+    y = finishing.allocate(lowering, lowering.fact(outlet).sizes, order)
+    bias = np.zeros(matrix.shape[1], np.float32) if finishing.bias is None else finishing.bias
 
     def rows_of(value: Value) -> Array:
         return value.offsets(rows)
 
-    finish = after.steps_on(cx, y, rows_of)
-    tap = np.zeros(1, np.int64)
-    emit_product(
-        cx=cx,
+    product = WindowProduct(
         x=x,
         rows_x=rows_of(x),
-        taps=tap,
+        taps=np.zeros(1, np.int64),
         matrix=matrix,
         bias=bias,
         y=y,
         rows_y=rows_of(y),
         scales=scales,
-        finish=finish,
+        finish=finishing.steps_on(lowering, y, rows_of),
         rounds_rows=rounds_rows,
     )
-    after.set_value(cx, y)
+    emit_product(lowering, product)
+    finishing.set_value(lowering, y)
     return y
 
 
-def _lower_batches(cx: Lowering, node: PulsedNode, outlet: OutletId) -> Value | None:
+def _lower_batches(lowering: Lowering, node: PulsedNode, outlet: OutletId) -> Value | None:
     """Multiply two tensors; the scores of an attention wait for the product with the values."""
-    attention = attention_of(cx, node)
+    attention = attention_of(lowering, node)
     if attention is not None:
         scaled, scale = attention.scaled, attention.scale
-        cx.done.add(scaled.node)
-        cx.pending[scaled] = lambda: _multiply(cx, node, scaled, scale)
+        lowering.done.add(scaled.node)
+        lowering.pending[scaled] = lambda: _multiply(lowering, node, scaled, scale)
         return None
-    softmax = cx.graph.node(node.inputs[0])
-    if isinstance(softmax.op, Softmax) and node.inputs[0] in cx.pending:
-        return _attend(cx, node, softmax)
-    outlet, scale = with_scale(cx, outlet)
-    return _multiply(cx, node, outlet, scale)
+    softmax = lowering.graph.node(node.inputs[0])
+    if isinstance(softmax.op, Softmax) and node.inputs[0] in lowering.pending:
+        return _attend(lowering, node, softmax)
+    outlet, scale = take_result_scale(lowering, outlet)
+    return _multiply(lowering, node, outlet, scale)
 
 
-def _attend(cx: Lowering, node: PulsedNode, softmax: PulsedNode) -> Value:
+def _attend(lowering: Lowering, node: PulsedNode, softmax: PulsedNode) -> Value:
     """Emit the scores that wait for a product, their softmax and the product as one instruction."""
     (scaled,) = softmax.inputs
-    del cx.pending[scaled], cx.pending[OutletId(softmax.id)]
-    scores, scale = cx.graph.node(scaled), 1.0
-    factor = scale_of(cx, scores)
+    del lowering.pending[scaled], lowering.pending[OutletId(softmax.id)]
+    scores, scale = lowering.graph.node(scaled), 1.0
+    factor = scale_of(lowering, scores)
     if factor is not None:
-        scores, scale = cx.graph.node(scores.inputs[factor[0]]), factor[1]
-    (left, scale_q), (right, scale_k) = (without_scale(cx, operand) for operand in scores.inputs)
-    q, k, v = (cx.floats(cx.value(operand), "attention") for operand in (left, right, node.inputs[1]))
-    return emit_attention(cx, q, k, v, OutletId(node.id), scale * scale_q * scale_k)
+        scores, scale = lowering.graph.node(scores.inputs[factor[0]]), factor[1]
+    (left, scale_q), (right, scale_k) = (take_operand_scale(lowering, operand) for operand in scores.inputs)
+    q, k, v = (
+        lowering.require_f32(lowering.value(operand), "attention")
+        for operand in (left, right, node.inputs[1])
+    )
+    return emit_attention(lowering, q, k, v, OutletId(node.id), scale * scale_q * scale_k)
 
 
-def _multiply(cx: Lowering, node: PulsedNode, outlet: OutletId, scale: float) -> Value:
+def _multiply(lowering: Lowering, node: PulsedNode, outlet: OutletId, scale: float) -> Value:
     """Emit the batched product of two tensors times a scale, as the wire ``outlet``."""
-    (first, scale_a), (second, scale_b) = (without_scale(cx, operand) for operand in node.inputs)
-    a, b = (cx.floats(cx.value(operand), "a matrix product") for operand in (first, second))
+    (first, scale_a), (second, scale_b) = (take_operand_scale(lowering, operand) for operand in node.inputs)
+    a, b = (lowering.require_f32(lowering.value(operand), "a matrix product") for operand in (first, second))
     a = a.view((1, *a.shape), (0, *a.strides)) if len(a.shape) == 1 else a
     b = b.view((*b.shape, 1), (*b.strides, 0)) if len(b.shape) == 1 else b
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
-    target = cx.new(outlet, None)
+    target = lowering.allocate_wire(outlet, None)
     y = target
-    if len(cx.fact(node.inputs[0]).shape) == 1:
+    if len(lowering.fact(node.inputs[0]).shape) == 1:
         y = y.view((*y.shape[:-1], 1, y.shape[-1]), (*y.strides[:-1], 0, y.strides[-1])) if y.shape else y
-        y = y if len(cx.fact(node.inputs[1]).shape) > 1 else target.view((1, 1), (0, 0))
-    elif len(cx.fact(node.inputs[1]).shape) == 1:
+        y = y if len(lowering.fact(node.inputs[1]).shape) > 1 else target.view((1, 1), (0, 0))
+    elif len(lowering.fact(node.inputs[1]).shape) == 1:
         y = y.view((*y.shape, 1), (*y.strides, 0))
     if (
         m >= MIN_COPIED_ROWS
@@ -160,12 +173,12 @@ def _multiply(cx: Lowering, node: PulsedNode, outlet: OutletId, scale: float) ->
         and y.strides[-1] == 1
         and b.strides[-1] != 1
     ):
-        b = cx.innermost(b, len(b.shape) - 1)  # sums of few terms do not fill a vector
-    batch_a, batch_b, batch_y = (cx.table(_batch_offsets(value, batch)) for value in (a, b, y))
+        b = lowering.make_innermost(b, len(b.shape) - 1)  # sums of few terms do not fill a vector
+    batch_a, batch_b, batch_y = (lowering.add_table(_batch_offsets(value, batch)) for value in (a, b, y))
     am, ak = a.strides[-2:]
     bk, bn = b.strides[-2:]
     ym, yn = y.strides[-2:]
-    cx.emit(
+    lowering.emit(
         MatmulRow(
             a=a,
             b=b,
@@ -186,31 +199,28 @@ def _multiply(cx: Lowering, node: PulsedNode, outlet: OutletId, scale: float) ->
             scale=scale * scale_a * scale_b,
         )
     )
-    cx.set_value(outlet, target)
+    lowering.set_value(outlet, target)
     return target
 
 
-def without_scale(cx: Lowering, outlet: OutletId) -> tuple[OutletId, float]:
-    """Return the wire that is multiplied by a number to make an operand that waits for its product, and the number."""
-    node = cx.graph.node(outlet)
-    scale = scale_of(cx, node) if outlet in cx.pending else None
+def take_operand_scale(lowering: Lowering, outlet: OutletId) -> tuple[OutletId, float]:
+    """Return the wire and the number whose product is a pending operand, which is then no longer pending."""
+    node = lowering.graph.node(outlet)
+    scale = scale_of(lowering, node) if outlet in lowering.pending else None
     if scale is None:
         return outlet, 1.0
-    del cx.pending[outlet]
+    del lowering.pending[outlet]
     slot, number = scale
     return node.inputs[slot], number
 
 
-def with_scale(cx: Lowering, outlet: OutletId) -> tuple[OutletId, float]:
-    """Return the wire of the product times a number, if only that is read, and the number; its node is then done."""
-    readers = cx.graph.outlet(outlet).successors
-    if len(readers) != 1 or cx.is_read_later(outlet):
+def take_result_scale(lowering: Lowering, outlet: OutletId) -> tuple[OutletId, float]:
+    """Return the wire of a product times a number if it is all that is read, and the number; its node is then done."""
+    reader = lowering.only_reader(outlet)
+    scale = None if reader is None else scale_of(lowering, reader)
+    if reader is None or scale is None:
         return outlet, 1.0
-    reader = cx.graph.nodes[next(iter(readers)).node]
-    scale = scale_of(cx, reader)
-    if scale is None:
-        return outlet, 1.0
-    cx.done.add(reader.id)
+    lowering.done.add(reader.id)
     return OutletId(reader.id), scale[1]
 
 

@@ -47,22 +47,22 @@ class Finishing:
     gate: tuple[int, int] | None = None
     gated: Value | None = None
 
-    def place(self, cx: Lowering, shape: Sequence[int], order: Sequence[int]) -> Value:
+    def allocate(self, lowering: Lowering, shape: Sequence[int], order: Sequence[int]) -> Value:
         """Allocate the product's own rows: the wire's memory, or scratch if a gate follows."""
         if self.gate is None:
-            return allocate_part(cx, self.outlet, order)
-        self.gated = cx.new(self.outlet, order)
-        return cx.temporary(shape, self.gated.dtype, order)
+            return allocate_part(lowering, self.outlet, order)
+        self.gated = lowering.allocate_wire(self.outlet, order)
+        return lowering.allocate_temporary(shape, self.gated.dtype, order)
 
     def steps_on(
-        self, cx: Lowering, y: Value, rows: Callable[[Value], Array], channels: slice = slice(None)
+        self, lowering: Lowering, y: Value, rows: Callable[[Value], Array], channels: slice = slice(None)
     ) -> finish.Finish:
         """Return the steps for the channels in y; ``rows`` gives the row offsets of a tensor with the result's axes."""
         if self.gate is not None:
             assert self.gated is not None
             left, right = self.gate
             gate = finish.GateFinish(
-                left=left, right=right, gated=self.gated, rows=cx.table(rows(self.gated))
+                left=left, right=right, gated=self.gated, rows=lowering.add_table(rows(self.gated))
             )
             return replace(finish.NO_FINISH, gate_count=1, gates=[gate])
         first, last, _ = channels.indices(self.channels)
@@ -74,18 +74,18 @@ class Finishing:
             if isinstance(step.operand, Value):
                 operand = step.operand.part(self.axis, first, last)
                 flat &= _have_no_gaps(rows(operand), last - first)
-                offsets = cx.table(rows(operand))
+                offsets = lowering.add_table(rows(operand))
             elif step.operand is not None:
-                operand = cx.constant(np.ascontiguousarray(step.operand[channels]))
+                operand = lowering.add_constant(np.ascontiguousarray(step.operand[channels]))
             code = finish.STEPS.index(step.kind)
             steps.append(
                 finish.FinishStep(code=code, parameter=step.parameter, operand=operand, rows=offsets)
             )
         return replace(finish.NO_FINISH, flat=flat, step_count=len(steps), steps=steps)
 
-    def set_value(self, cx: Lowering, y: Value) -> None:
+    def set_value(self, lowering: Lowering, y: Value) -> None:
         """Set the tensor of the wire."""
-        cx.set_value(self.outlet, y if self.gated is None else self.gated)
+        lowering.set_value(self.outlet, y if self.gated is None else self.gated)
 
 
 def _have_no_gaps(offsets: Array, size: int) -> bool:
@@ -93,62 +93,63 @@ def _have_no_gaps(offsets: Array, size: int) -> bool:
     return bool((np.diff(offsets) == size).all())
 
 
-def find_finishing(cx: Lowering, outlet: OutletId, axis: int, gates: bool) -> Finishing:
+def find_finishing(lowering: Lowering, outlet: OutletId, axis: int, gates: bool) -> Finishing:
     """Find the following steps that a product can include; mark their nodes as done.
 
     axis   the axis of the channels, which are the columns of the product
     gates  whether all channels are columns of one product
     """
-    finishing = Finishing(outlet, axis, cx.fact(outlet).sizes[axis])
+    finishing = Finishing(outlet, axis, lowering.fact(outlet).sizes[axis])
     while len(finishing.steps) < MAX_STEPS:
-        if _take_swish(cx, finishing):
+        if _take_swish(lowering, finishing):
             continue
-        reader = _only_reader(cx, finishing.outlet)
-        if reader is None or not _take_step(cx, finishing, reader):
+        reader = _only_elementwise_reader(lowering, finishing.outlet)
+        if reader is None or not _take_step(lowering, finishing, reader):
             break
-        cx.done.add(reader.id)
+        lowering.done.add(reader.id)
         finishing.outlet = OutletId(reader.id)
     if gates and not finishing.steps and finishing.outlet == outlet:
-        _find_gate(cx, finishing)
+        _find_gate(lowering, finishing)
     return finishing
 
 
-def _only_reader(cx: Lowering, outlet: OutletId) -> PulsedNode | None:
+def _only_elementwise_reader(lowering: Lowering, outlet: OutletId) -> PulsedNode | None:
     """Return the only node that reads a wire, if it is elementwise, f32 and of the same shape."""
-    graph = cx.graph
-    readers = graph.outlet(outlet).successors
-    if len(readers) != 1 or cx.is_read_later(outlet):
+    node = lowering.only_reader(outlet)
+    if node is None or not isinstance(node.op, Elementwise):
         return None
-    node = graph.nodes[next(iter(readers)).node]
-    fact = cx.fact(OutletId(node.id)) if node.outputs else None
-    same = fact is not None and fact.sizes == cx.fact(outlet).sizes and fact.dtype == np.float32
-    return node if same and isinstance(node.op, Elementwise) else None
+    fact = lowering.fact(OutletId(node.id))
+    return node if fact.sizes == lowering.fact(outlet).sizes and fact.dtype == np.float32 else None
 
 
-def _take_swish(cx: Lowering, finishing: Finishing) -> bool:
+def _take_swish(lowering: Lowering, finishing: Finishing) -> bool:
     """Include ``v * sigmoid(v)``, which is two nodes, if it follows; return whether it does."""
-    graph, outlet = cx.graph, finishing.outlet
+    graph, outlet = lowering.graph, finishing.outlet
     readers = [graph.nodes[inlet.node] for inlet in graph.outlet(outlet).successors]
-    if len(readers) != 2 or cx.is_read_later(outlet):
+    if len(readers) != 2 or lowering.is_read_later(outlet):
         return False
     for sigmoid, product in (readers, readers[::-1]):
         at = OutletId(sigmoid.id)
-        if _is(sigmoid, "sigmoid") and _is(product, "mul") and set(product.inputs) == {outlet, at}:
-            if _only_reader(cx, at) is not product or cx.fact(at).dtype != np.float32:
+        if (
+            _is_elementwise(sigmoid, "sigmoid")
+            and _is_elementwise(product, "mul")
+            and set(product.inputs) == {outlet, at}
+        ):
+            if _only_elementwise_reader(lowering, at) is not product or lowering.fact(at).dtype != np.float32:
                 return False
-            cx.done.update((sigmoid.id, product.id))
+            lowering.done.update((sigmoid.id, product.id))
             finishing.steps.append(FusedStep("swish", 1.0))
             finishing.outlet = OutletId(product.id)
             return True
     return False
 
 
-def _is(node: PulsedNode, kind: str) -> bool:
+def _is_elementwise(node: PulsedNode, kind: str) -> bool:
     """Whether a node is the elementwise function ``kind``."""
     return isinstance(node.op, Elementwise) and node.op.kind == kind
 
 
-def _take_step(cx: Lowering, finishing: Finishing, node: PulsedNode) -> bool:
+def _take_step(lowering: Lowering, finishing: Finishing, node: PulsedNode) -> bool:
     op = node.op
     assert isinstance(op, Elementwise)
     if op.kind in ("relu", "tanh", "sigmoid"):
@@ -161,33 +162,38 @@ def _take_step(cx: Lowering, finishing: Finishing, node: PulsedNode) -> bool:
         return False
     slot = node.inputs.index(finishing.outlet)
     other = node.inputs[1 - slot]
-    each = _of_channels(cx.known_value(other), finishing, len(cx.fact(finishing.outlet).sizes))
+    each = _channel_operand(
+        lowering.known_value(other), finishing, len(lowering.fact(finishing.outlet).sizes)
+    )
     if each is not None and (op.kind == "mul_round" or (op.kind == "prelu" and slot == 0)):
         finishing.steps.append(FusedStep(op.kind, 0.0, each))
         return True
-    limit = one_number(cx.known_value(other)) if op.kind in ("max", "min") else None
+    limit = one_number(lowering.known_value(other)) if op.kind in ("max", "min") else None
     if limit is not None:
         finishing.steps.append(FusedStep(op.kind, limit))
         return True
-    if op.kind != "add" or cx.fact(other).dtype != np.float32:
+    if op.kind != "add" or lowering.fact(other).dtype != np.float32:
         return False
     if each is not None:
         if any(step.kind != "add" for step in finishing.steps):
             return False
         finishing.bias = each if finishing.bias is None else finishing.bias + each
         return True
-    if cx.known_value(other) is not None or cx.fact(other).sizes != cx.fact(finishing.outlet).sizes:
+    if (
+        lowering.known_value(other) is not None
+        or lowering.fact(other).sizes != lowering.fact(finishing.outlet).sizes
+    ):
         return False
-    if other not in cx.values:
+    if other not in lowering.values:
         return False
-    value = cx.values[other]
+    value = lowering.values[other]
     if value.strides[finishing.axis] != 1 and value.shape[finishing.axis] != 1:
         return False
     finishing.steps.append(FusedStep("add", 0.0, value))
     return True
 
 
-def _of_channels(constant: Array | None, finishing: Finishing, rank: int) -> Array | None:
+def _channel_operand(constant: Array | None, finishing: Finishing, rank: int) -> Array | None:
     """Return a constant with one number for each channel, or one for all; None for anything else."""
     if constant is None or constant.dtype != np.float32 or constant.ndim > rank:
         return None
@@ -201,11 +207,11 @@ def _of_channels(constant: Array | None, finishing: Finishing, rank: int) -> Arr
     )
 
 
-def _find_gate(cx: Lowering, finishing: Finishing) -> None:
+def _find_gate(lowering: Lowering, finishing: Finishing) -> None:
     """Find a gate: the product of the two halves of the channels, perhaps after a function of each."""
-    graph, outlet = cx.graph, finishing.outlet
+    graph, outlet = lowering.graph, finishing.outlet
     readers = [graph.nodes[inlet.node] for inlet in graph.outlet(outlet).successors]
-    if len(readers) != 2 or cx.is_read_later(outlet) or finishing.channels % 2:
+    if len(readers) != 2 or lowering.is_read_later(outlet) or finishing.channels % 2:
         return
     half, sides = finishing.channels // 2, [(-1, -1, -1)] * 2
     nodes: list[int] = []
@@ -218,20 +224,20 @@ def _find_gate(cx: Lowering, finishing: Finishing) -> None:
             or op.start not in (0, half)
         ):
             return
-        if cx.fact(OutletId(node.id)).sizes[finishing.axis] != half:
+        if lowering.fact(OutletId(node.id)).sizes[finishing.axis] != half:
             return
         at, function = OutletId(node.id), 0
         nodes.append(node.id)
-        reader = _only_reader(cx, at)
+        reader = _only_elementwise_reader(lowering, at)
         if reader is not None and isinstance(reader.op, Elementwise) and reader.op.kind in finish.GATES:
             at, function = OutletId(reader.id), finish.GATES.index(reader.op.kind)
             nodes.append(reader.id)
-            reader = _only_reader(cx, at)
+            reader = _only_elementwise_reader(lowering, at)
         if reader is None or not isinstance(reader.op, Elementwise) or reader.op.kind != "mul":
             return
         sides[0 if op.start == 0 else 1] = (reader.id, function, at.node)
     (left, f, a), (right, g, b) = sides
     if left != right or left < 0 or len(graph.nodes[left].inputs) != 2 or a == b:
         return
-    cx.done.update((*nodes, left))
+    lowering.done.update((*nodes, left))
     finishing.gate, finishing.outlet = (f, g), OutletId(left)

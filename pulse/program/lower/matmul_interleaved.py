@@ -20,46 +20,46 @@ from pulse.program.kernels.matmul_product_few import ProductFewRow
 
 
 @interleaves(ProductRow)
-def interleave_product(cx: InterleavedLowering, row: ProductRow) -> Iterator[Instruction]:
+def interleave_product(lowering: InterleavedLowering, row: ProductRow) -> Iterator[Instruction]:
     """Emit tiles of four columns."""
-    yield _sums(cx, row, lambda packed: interleaved_weights(packed, row.T * row.K, row.N))
+    yield _product_row(lowering, row, lambda packed: interleaved_weights(packed, row.T * row.K, row.N))
 
 
 @interleaves(ProductFewRow)
-def interleave_product_few(cx: InterleavedLowering, row: ProductFewRow) -> Iterator[Instruction]:
+def interleave_product_few(lowering: InterleavedLowering, row: ProductFewRow) -> Iterator[Instruction]:
     """Emit tiles of four columns, from weights in another order."""
-    yield _sums(cx, row, lambda packed: few_weights(packed, row.width, row.N))
+    yield _product_row(lowering, row, lambda packed: few_weights(packed, row.width, row.N))
 
 
-def _sums(
-    cx: InterleavedLowering, row: ProductRow | ProductFewRow, unpack: Callable[[Array], Array]
+def _product_row(
+    lowering: InterleavedLowering, row: ProductRow | ProductFewRow, unpack: Callable[[Array], Array]
 ) -> Instruction:
     if row.form != "f32":
         raise NotInterleavedError("weights that are not f32")
     padded = np.zeros(-(-row.N // COLUMNS) * COLUMNS, np.float32)
-    padded[: row.N] = cx.constant(row.bias).ravel()[: row.N]
+    padded[: row.N] = lowering.read_constant(row.bias).ravel()[: row.N]
     return InterleavedProductRow(
-        **cx.windows(row),
+        **lowering.window_fields(row),
         K=row.K,
         N=row.N,
         accumulate=row.accumulate,
-        W=cx.table(unpack(cx.constant(row.W).ravel())),
-        bias=cx.table(padded),
-        finish=cx.finish(row.finish),
+        W=lowering.add_table(unpack(lowering.read_constant(row.W).ravel())),
+        bias=lowering.add_table(padded),
+        finish=lowering.convert_finish(row.finish),
     )
 
 
 @interleaves(MatmulRow)
-def interleave_matmul(cx: InterleavedLowering, row: MatmulRow) -> Iterator[Instruction]:
+def interleave_matmul(lowering: InterleavedLowering, row: MatmulRow) -> Iterator[Instruction]:
     """Emit the batched product of two interleaved operands."""
     yield InterleavedMatmulRow(
-        a=cx.data(row.a),
-        b=cx.data(row.b),
-        y=cx.data(row.y),
+        a=lowering.data(row.a),
+        b=lowering.data(row.b),
+        y=lowering.data(row.y),
         B=row.B,
-        batch_a=cx.share(row.batch_a),
-        batch_b=cx.share(row.batch_b),
-        batch_y=cx.share(row.batch_y),
+        batch_a=lowering.share(row.batch_a),
+        batch_b=lowering.share(row.batch_b),
+        batch_y=lowering.share(row.batch_y),
         M=row.M,
         K=row.K,
         N=row.N,

@@ -12,26 +12,26 @@ from pulse.program.table.memory import Value
 
 
 @lowers(Softmax)
-def lower_softmax(cx: Lowering, node: PulsedNode, op: Softmax) -> list[Value]:
+def lower_softmax(lowering: Lowering, node: PulsedNode, op: Softmax) -> list[Value]:
     """Emit one row for each position of the other axes; the softmax of scores that wait for a product waits too."""
-    if node.inputs[0] in cx.pending:
-        cx.pending[OutletId(node.id)] = lambda: _softmax(cx, node, op)
+    if node.inputs[0] in lowering.pending:
+        lowering.pending[OutletId(node.id)] = lambda: _softmax(lowering, node, op)
         return []
-    return [_softmax(cx, node, op)]
+    return [_softmax(lowering, node, op)]
 
 
-def _softmax(cx: Lowering, node: PulsedNode, op: Softmax) -> Value:
-    x = cx.innermost(cx.floats(cx.value(node.inputs[0]), "a softmax"), op.axis)
+def _softmax(lowering: Lowering, node: PulsedNode, op: Softmax) -> Value:
+    x = lowering.make_innermost(lowering.require_f32(lowering.value(node.inputs[0]), "a softmax"), op.axis)
     order = [*(axis for axis in x.order if axis != op.axis), op.axis]
-    y = cx.new(OutletId(node.id), order)
+    y = lowering.allocate_wire(OutletId(node.id), order)
     rows = [axis for axis in range(len(x.shape)) if axis != op.axis]
-    cx.emit(
+    lowering.emit(
         SoftmaxRow(
             x=x,
             y=y,
             M=y.size // max(1, x.shape[op.axis]),
-            rows_x=cx.table(x.offsets(rows)),
-            rows_y=cx.table(y.offsets(rows)),
+            rows_x=lowering.add_table(x.offsets(rows)),
+            rows_y=lowering.add_table(y.offsets(rows)),
             R=x.shape[op.axis],
             log=op.log,
         )
@@ -40,30 +40,30 @@ def _softmax(cx: Lowering, node: PulsedNode, op: Softmax) -> Value:
 
 
 @lowers(LayerNorm)
-def lower_layer_norm(cx: Lowering, node: PulsedNode, op: LayerNorm) -> list[Value]:
+def lower_layer_norm(lowering: Lowering, node: PulsedNode, op: LayerNorm) -> list[Value]:
     """Emit one row for each position of the leading axes; scale and bias have a row's shape."""
-    x = cx.floats(cx.value(node.inputs[0]), "a layer normalisation")
+    x = lowering.require_f32(lowering.value(node.inputs[0]), "a layer normalisation")
     rank = len(x.shape)
     lead, inner = list(range(op.axis)), list(range(op.axis, rank))
     order = [*(axis for axis in x.order if axis in lead), *inner]
-    x = x if _dense_tail(x, inner) else cx.order_axes(x, order)
-    y = cx.new(OutletId(node.id), order)
+    x = x if _dense_tail(x, inner) else lowering.order_axes(x, order)
+    y = lowering.allocate_wire(OutletId(node.id), order)
     shape = x.shape[op.axis :]
     parts = [np.ones(shape, np.float32), np.zeros(shape, np.float32)]
     scale, bias = (
-        cx.order_axes(_broadcast_parameter(cx, node, slot + 1, part), range(len(shape)))
+        lowering.order_axes(_broadcast_parameter(lowering, node, slot + 1, part), range(len(shape)))
         for slot, part in enumerate(parts)
     )
     size = int(np.prod(shape, dtype=np.int64))
-    cx.emit(
+    lowering.emit(
         LayerNormRow(
             x=x,
             scale=scale,
             bias=bias,
             y=y,
             M=y.size // max(1, size),
-            rows_x=cx.table(x.offsets(lead)),
-            rows_y=cx.table(y.offsets(lead)),
+            rows_x=lowering.add_table(x.offsets(lead)),
+            rows_y=lowering.add_table(y.offsets(lead)),
             R=size,
             eps=op.epsilon,
         )
@@ -81,11 +81,11 @@ def _dense_tail(x: Value, axes: list[int]) -> bool:
     return True
 
 
-def _broadcast_parameter(cx: Lowering, node: PulsedNode, slot: int, neutral: Array) -> Value:
+def _broadcast_parameter(lowering: Lowering, node: PulsedNode, slot: int, neutral: Array) -> Value:
     """Broadcast scale or bias to all normalised axes."""
     if slot >= len(node.inputs):
-        return cx.constant(neutral)
-    constant = cx.known_value(node.inputs[slot])
+        return lowering.add_constant(neutral)
+    constant = lowering.known_value(node.inputs[slot])
     if constant is not None:
-        return cx.constant(np.ascontiguousarray(np.broadcast_to(constant, neutral.shape)))
-    return broadcast(cx.floats(cx.value(node.inputs[slot]), "a scale"), neutral.shape)
+        return lowering.add_constant(np.ascontiguousarray(np.broadcast_to(constant, neutral.shape)))
+    return broadcast(lowering.require_f32(lowering.value(node.inputs[slot]), "a scale"), neutral.shape)

@@ -9,30 +9,30 @@ from pulse.program.kernels.norm_interleaved import InterleavedLayerNormRow, Inte
 
 
 @interleaves(LayerNormRow)
-def interleave_layernorm(cx: InterleavedLowering, row: LayerNormRow) -> Iterator[Instruction]:
+def interleave_layernorm(lowering: InterleavedLowering, row: LayerNormRow) -> Iterator[Instruction]:
     """Normalise the rows of all streams at once."""
     yield InterleavedLayerNormRow(
-        x=cx.data(row.x),
-        scale=cx.share(row.scale),
-        bias=cx.share(row.bias),
-        y=cx.data(row.y),
+        x=lowering.data(row.x),
+        scale=lowering.share(row.scale),
+        bias=lowering.share(row.bias),
+        y=lowering.data(row.y),
         M=row.M,
-        rows_x=cx.share(row.rows_x),
-        rows_y=cx.share(row.rows_y),
+        rows_x=lowering.share(row.rows_x),
+        rows_y=lowering.share(row.rows_y),
         R=row.R,
         eps=row.eps,
     )
 
 
 @interleaves(SoftmaxRow)
-def interleave_softmax(cx: InterleavedLowering, row: SoftmaxRow) -> Iterator[Instruction]:
+def interleave_softmax(lowering: InterleavedLowering, row: SoftmaxRow) -> Iterator[Instruction]:
     """Compute the softmax of the rows of all streams at once."""
     yield InterleavedSoftmaxRow(
-        x=cx.data(row.x),
-        y=cx.data(row.y),
+        x=lowering.data(row.x),
+        y=lowering.data(row.y),
         M=row.M,
-        rows_x=cx.share(row.rows_x),
-        rows_y=cx.share(row.rows_y),
+        rows_x=lowering.share(row.rows_x),
+        rows_y=lowering.share(row.rows_y),
         R=row.R,
         log=row.log,
     )

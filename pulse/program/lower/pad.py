@@ -8,7 +8,7 @@ from pulse.errors import CompileError
 from pulse.graph import OutletId
 from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
-from pulse.ops.time_ends import shown_frame
+from pulse.ops.time_ends import padding_frame
 from pulse.program.kernels.copy import FillRow
 from pulse.program.lower.concat import allocate_like
 from pulse.program.lowering import Lowering, PulsedNode, lowers
@@ -16,55 +16,57 @@ from pulse.program.table.memory import Value
 
 
 @lowers(Pad)
-def lower_pad(cx: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
+def lower_pad(lowering: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
     """Fill a tensor and copy the input into it; copy mirrored and edge frames run by run."""
-    x = cx.value(node.inputs[0])
-    target = allocate_like(cx, OutletId(node.id), x)
+    x = lowering.value(node.inputs[0])
+    target = allocate_like(lowering, OutletId(node.id), x)
     amounts = [(int(before), int(after)) for before, after in op.pads]
     inner = target
     for axis, (before, _) in enumerate(amounts):
         inner = inner.part(axis, before, before + x.shape[axis])
     if op.mode == "constant":
         bits = int(np.array([op.fill]).astype(x.dtype).view(f"u{x.dtype.itemsize}")[0])
-        cx.emit(FillRow(dst=_all_of(target), size=x.dtype.itemsize, count=target.size, bits=bits))
-    cx.copy(x, inner)
+        lowering.emit(
+            FillRow(dst=_require_contiguous(target), size=x.dtype.itemsize, count=target.size, bits=bits)
+        )
+    lowering.copy(x, inner)
     if op.mode == "constant":
         return [target]
     view = inner
     for axis, (before, after) in enumerate(amounts):
-        view = _grow(cx, target, view, axis, before, after, op.mode)
+        view = _extend_axis(lowering, target, view, axis, before, after, op.mode)
     return [target]
 
 
-def _all_of(value: Value) -> Value:
-    if value.dense(value.order):
+def _require_contiguous(value: Value) -> Value:
+    if value.is_dense(value.order):
         return value
     raise CompileError("a padded tensor must be contiguous in memory")
 
 
-def _grow(
-    cx: Lowering, whole: Value, view: Value, axis: int, before: int, after: int, mode: PadMode
+def _extend_axis(
+    lowering: Lowering, whole: Value, view: Value, axis: int, before: int, after: int, mode: PadMode
 ) -> Value:
     """Extend one axis of the finished part outwards, by copying runs of its own frames."""
     size, step = view.shape[axis], whole.strides[axis]
     for frames in (range(-before, 0), range(size, size + after)):
-        for first, sources in runs([shown_frame(frame, size, mode) for frame in frames]):
+        for first, sources in equally_spaced_runs([padding_frame(frame, size, mode) for frame in frames]):
             stride = sources[1] - sources[0] if len(sources) > 1 else 1
             origin = _frames_of(view, axis, sources[0], len(sources), step * stride, step)
-            cx.copy(origin, _frames_of(view, axis, frames[first], len(sources), step, step))
+            lowering.copy(origin, _frames_of(view, axis, frames[first], len(sources), step, step))
     shape = list(view.shape)
     shape[axis] = before + size + after
     return view.view(shape, view.strides, -before * step)
 
 
 def _frames_of(view: Value, axis: int, first: int, count: int, stride: int, step: int) -> Value:
-    """Return ``count`` frames from ``first``, which may be outside of the view, ``stride`` elements apart."""
+    """Return ``count`` frames from ``first``, which may be outside the view, ``stride`` elements apart."""
     shape, strides = list(view.shape), list(view.strides)
     shape[axis], strides[axis] = count, stride
     return view.view(shape, strides, first * step)
 
 
-def runs(numbers: Sequence[int]) -> list[tuple[int, list[int]]]:
+def equally_spaced_runs(numbers: Sequence[int]) -> list[tuple[int, list[int]]]:
     """Return the runs of equally spaced numbers in order, each with the index of its first one."""
     result: list[tuple[int, list[int]]] = []
     for index, number in enumerate(numbers):

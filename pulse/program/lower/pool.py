@@ -13,17 +13,17 @@ from pulse.program.table.memory import Value
 
 
 @lowers(Pool)
-def lower_pool(cx: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
-    """Lower a pool: its rows are the output positions, each over the channels if they are innermost."""
+def lower_pool(lowering: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
+    """Emit a pool: its rows are the output positions, each over the channels if they are innermost."""
     outlet = OutletId(node.id)
-    x = cx.floats(cx.value(node.inputs[0]), "a pool")
+    x = lowering.require_f32(lowering.value(node.inputs[0]), "a pool")
     rank = len(op.kernel)
     fill = -np.inf if op.kind == "max" else 0.0
-    x = _add_borders(cx, x, op, fill)
+    x = _add_borders(lowering, x, op, fill)
     if op.kind == "lp":
-        x = emit_chain(cx, x, ("abs", 0.0), ("powc", float(op.p)))
+        x = emit_chain(lowering, x, ("abs", 0.0), ("powc", float(op.p)))
     order = list(x.order)
-    y = cx.new(outlet, order)
+    y = lowering.allocate_wire(outlet, order)
     run_axis = next(
         (axis for axis in (0, 1) if x.strides[axis] == 1 and y.strides[axis] == 1 and x.shape[axis] > 1), None
     )
@@ -35,49 +35,51 @@ def lower_pool(cx: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
     taps = x.view(op.kernel, [d * n for d, n in zip(op.dilations, x.strides[2:])])
     rows = list(range(len(outer) + rank))
     scale = 1 / float(np.prod(op.kernel)) if op.kind == "average" and not op.counts_position else 1.0
-    cx.emit(
+    lowering.emit(
         PoolRow(
             x=x,
             y=y,
             M=int(np.prod(rows_in.shape)),
-            rows_x=cx.table(rows_in.offsets(rows)),
-            rows_y=cx.table(y.offsets([*outer, *range(2, 2 + rank)])),
+            rows_x=lowering.add_table(rows_in.offsets(rows)),
+            rows_y=lowering.add_table(y.offsets([*outer, *range(2, 2 + rank)])),
             T=int(np.prod(op.kernel)),
-            taps=cx.table(taps.offsets(range(rank))),
+            taps=lowering.add_table(taps.offsets(range(rank))),
             C=1 if run_axis is None else x.shape[run_axis],
             kind=MAX if op.kind == "max" else SUM,
             scale=scale,
         )
     )
-    return [_finish(cx, op, y, x)]
+    return [_emit_last_step(lowering, op, y, x)]
 
 
-def _add_borders(cx: Lowering, x: Value, op: Pool, fill: float) -> Value:
+def _add_borders(lowering: Lowering, x: Value, op: Pool, fill: float) -> Value:
     """Pad the axes of the input that do not stream."""
     amounts = [(0, 0), (0, 0), *((int(before), int(after)) for before, after in op.pads)]
     if all(pair == (0, 0) for pair in amounts):
         return x
     order = list(x.order)
-    target = cx.temporary([b + n + a for n, (b, a) in zip(x.shape, amounts)], x.dtype, order)
+    target = lowering.allocate_temporary([b + n + a for n, (b, a) in zip(x.shape, amounts)], x.dtype, order)
     bits = int(np.array([fill], np.float32).view(np.uint32)[0])
-    cx.emit(FillRow(dst=target, size=target.dtype.itemsize, count=target.size, bits=bits))
+    lowering.emit(FillRow(dst=target, size=target.dtype.itemsize, count=target.size, bits=bits))
     inner = target
     for axis, (before, _) in enumerate(amounts):
         inner = inner.part(axis, before, before + x.shape[axis])
-    cx.copy(x, inner)
+    lowering.copy(x, inner)
     return target
 
 
-def _finish(cx: Lowering, op: Pool, y: Value, x: Value) -> Value:
+def _emit_last_step(lowering: Lowering, op: Pool, y: Value, x: Value) -> Value:
     """Divide by counts that depend on the position, or take the root of an Lp pool."""
     if op.kind == "lp":
         chain = Chain()
         chain.apply("powc", (chain.load(y),), (1.0 / op.p,))
-        store_chain(cx, chain, y)
+        store_chain(lowering, chain, y)
     if op.counts_position:
-        inside = [n - int(b) - int(a) for n, (b, a) in zip(x.shape[2:], op.pads)]
-        divisor = op.divisor(np.ones((1, 1, *inside), np.float32), {})
+        sizes = [n - int(b) - int(a) for n, (b, a) in zip(x.shape[2:], op.pads)]
+        divisor = op.divisor(np.ones((1, 1, *sizes), np.float32), {})
         chain = Chain()
-        chain.apply("div", (chain.load(y), chain.load(cx.constant(np.asarray(divisor, np.float32)))))
-        store_chain(cx, chain, y)
+        chain.apply(
+            "div", (chain.load(y), chain.load(lowering.add_constant(np.asarray(divisor, np.float32))))
+        )
+        store_chain(lowering, chain, y)
     return y

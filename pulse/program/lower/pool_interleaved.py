@@ -9,6 +9,6 @@ from pulse.program.kernels.pool import PoolRow
 
 
 @interleaves(PoolRow)
-def interleave_pool(cx: InterleavedLowering, row: PoolRow) -> Iterator[Instruction]:
+def interleave_pool(lowering: InterleavedLowering, row: PoolRow) -> Iterator[Instruction]:
     """Emit the same pool with rows that are sixteen times as long."""
-    yield PoolRow(**cx.windows(row, LANES), C=row.C * LANES, kind=row.kind, scale=row.scale)
+    yield PoolRow(**lowering.window_fields(row, LANES), C=row.C * LANES, kind=row.kind, scale=row.scale)

@@ -9,15 +9,15 @@ from pulse.program.table.memory import Value
 
 
 @lowers(CodeTable)
-def lower_code_table(cx: Lowering, node: PulsedNode, op: CodeTable) -> list[Value]:
+def lower_code_table(lowering: Lowering, node: PulsedNode, op: CodeTable) -> list[Value]:
     """Look up the elements in their order in memory."""
     outlet = OutletId(node.id)
-    x, table = cx.value(node.inputs[0]), cx.value(node.inputs[1])
-    order = result_order(cx, outlet, [x])
-    x = cx.order_axes(x, order)
-    y = cx.temporary(x.shape, x.dtype, order)
+    x, table = lowering.value(node.inputs[0]), lowering.value(node.inputs[1])
+    order = result_order(lowering, outlet, [x])
+    x = lowering.order_axes(x, order)
+    y = lowering.allocate_temporary(x.shape, x.dtype, order)
     row = LookUpCodesRow(
-        x=x, table=cx.order_axes(table, [0]), y=y, count=y.size, first=op.first, size=table.size
+        x=x, table=lowering.order_axes(table, [0]), y=y, count=y.size, first=op.first, size=table.size
     )
-    cx.emit(row)
+    lowering.emit(row)
     return [y]

@@ -8,23 +8,25 @@ from pulse.program.table.memory import Value
 
 
 @lowers(RoundRows)
-def lower_round_rows(cx: Lowering, node: PulsedNode, op: RoundRows) -> list[Value]:
+def lower_round_rows(lowering: Lowering, node: PulsedNode, op: RoundRows) -> list[Value]:
     """Leave the wire pending until a reader needs the rounded values rather than codes."""
     outlet = OutletId(node.id)
-    cx.pending[outlet] = lambda: _store(cx, outlet, op)
+    lowering.pending[outlet] = lambda: _emit_rounding(lowering, outlet, op)
     return []
 
 
-def unrounded_rows(cx: Lowering, outlet: OutletId) -> OutletId | None:
+def unrounded_rows(lowering: Lowering, outlet: OutletId) -> OutletId | None:
     """Return the wire whose rows this wire has rounded; None if it is not a wire of rounded rows."""
-    node = cx.graph.node(outlet)
+    node = lowering.graph.node(outlet)
     return node.inputs[0] if isinstance(node.op, RoundRows) else None
 
 
-def _store(cx: Lowering, outlet: OutletId, op: RoundRows) -> Value:
-    x = cx.innermost(cx.floats(cx.value(cx.graph.node(outlet).inputs[0]), "rows"), op.axis)
+def _emit_rounding(lowering: Lowering, outlet: OutletId, op: RoundRows) -> Value:
+    x = lowering.make_innermost(
+        lowering.require_f32(lowering.value(lowering.graph.node(outlet).inputs[0]), "rows"), op.axis
+    )
     order = [*(axis for axis in x.order if axis != op.axis), op.axis]
-    y = cx.temporary(x.shape, x.dtype, order)
+    y = lowering.allocate_temporary(x.shape, x.dtype, order)
     others, size = [axis for axis in range(len(x.shape)) if axis != op.axis], x.shape[op.axis] // op.groups
     for group in range(op.groups):
         part, target = (value.part(op.axis, group * size, (group + 1) * size) for value in (x, y))
@@ -33,10 +35,10 @@ def _store(cx: Lowering, outlet: OutletId, op: RoundRows) -> Value:
             x=part,
             y=target,
             M=len(rows_x),
-            rows_x=cx.table(rows_x),
-            rows_y=cx.table(rows_y),
+            rows_x=lowering.add_table(rows_x),
+            rows_y=lowering.add_table(rows_y),
             K=size,
             halves=op.form == "bf16",
         )
-        cx.emit(row)
+        lowering.emit(row)
     return y

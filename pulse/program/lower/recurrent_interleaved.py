@@ -16,34 +16,38 @@ from pulse.program.kernels.recurrent_lstm import LstmRow
 from pulse.program.table.loops import Loops
 
 
-def _from_the_state(cx: InterleavedLowering, row: RecurrentFields) -> Iterator[Instruction]:
+def _begin_layer(lowering: InterleavedLowering, row: RecurrentFields) -> Iterator[Instruction]:
     """Require the frames before the stream to have passed; load the state of a sequence that restarts."""
-    if cx.is_clock(row.clock):
-        cx.require_endless(row.end)
-        cx.require_past(row.offset, row.T)
+    if lowering.is_clock(row.clock):
+        lowering.require_endless(row.end)
+        lowering.require_past(row.offset, row.T)
         return
-    if row.offset or int(cx.constant(row.end).ravel()[0]) < row.T:
+    if row.offset or int(lowering.read_constant(row.end).ravel()[0]) < row.T:
         raise NotInterleavedError("a sequence that is not whole")
     if row.reload:
-        yield from cx.copy(cx.data(row.h0), cx.data(row.h), _rows(row, row.step_h0))
+        yield from lowering.copy(
+            lowering.data(row.h0), lowering.data(row.h), _state_loops(row, row.step_h0_row)
+        )
 
 
-def _rows(row: RecurrentFields, step: int) -> Loops:
+def _state_loops(row: RecurrentFields, step: int) -> Loops:
     """Return the loops over the rows of an initial state and of the state."""
     return Loops((row.B, row.H), ((step, 1), (row.H, 1)))
 
 
-def _recurrence(
-    cx: InterleavedLowering, row: GruRow | SmallGruFields, weights: Array, step_x: int, backwards: int
+def _emit_recurrence(
+    lowering: InterleavedLowering, row: GruRow | SmallGruFields, weights: Array, step_x: int, backwards: int
 ) -> Iterator[Instruction]:
-    yield from _from_the_state(cx, row)
+    yield from _begin_layer(lowering, row)
     count, units = weights.shape[:2]
     yield InterleavedGruRow(
-        y=cx.data(row.y),
-        h=cx.data(row.h),
-        x=cx.data(row.x),
-        W=cx.table(weights),
-        bias=cx.table(np.ascontiguousarray(cx.constant(row.bias).ravel()[: count * units])),
+        y=lowering.data(row.y),
+        h=lowering.data(row.h),
+        x=lowering.data(row.x),
+        W=lowering.add_table(weights),
+        bias=lowering.add_table(
+            np.ascontiguousarray(lowering.read_constant(row.bias).ravel()[: count * units])
+        ),
         count=count,
         step_x=step_x,
         backwards=backwards,
@@ -51,8 +55,8 @@ def _recurrence(
         T=row.T,
         B=row.B,
         H=row.H,
-        frame=row.frame,
-        step=row.step,
+        step_frame=row.step_frame,
+        step_row=row.step_row,
         clip=row.clip,
         f=row.f,
         g=row.g,
@@ -60,40 +64,42 @@ def _recurrence(
 
 
 @interleaves(GruRow)
-def interleave_gru(cx: InterleavedLowering, row: GruRow) -> Iterator[Instruction]:
+def interleave_gru(lowering: InterleavedLowering, row: GruRow) -> Iterator[Instruction]:
     """Compute unit by unit; a vector holds one unit of all streams."""
     if row.form != "f32" or row.reverse:
         raise NotInterleavedError("a layer backwards in time, or weights that are not f32")
-    return _recurrence(cx, row, gates_by_unit(cx.constant(row.W).ravel(), row.H), 0, 0)
+    return _emit_recurrence(lowering, row, gates_by_unit(lowering.read_constant(row.W).ravel(), row.H), 0, 0)
 
 
 @interleaves(GruFoursRow, GruEightsRow)
-def interleave_small_grus(cx: InterleavedLowering, row: SmallGruFields) -> Iterator[Instruction]:
+def interleave_small_grus(lowering: InterleavedLowering, row: SmallGruFields) -> Iterator[Instruction]:
     """Compute the frames of all GRUs in turn, unit by unit: few units would wait for their previous frame."""
-    weights = small_gates_by_unit(cx.constant(row.W).ravel(), row.width)[: row.count]
-    return _recurrence(cx, row, np.ascontiguousarray(weights), row.step_x, row.backwards)
+    weights = small_gates_by_unit(lowering.read_constant(row.W).ravel(), row.width)[: row.count]
+    return _emit_recurrence(lowering, row, np.ascontiguousarray(weights), row.step_x, row.backwards)
 
 
 @interleaves(LstmRow)
-def interleave_lstm(cx: InterleavedLowering, row: LstmRow) -> Iterator[Instruction]:
+def interleave_lstm(lowering: InterleavedLowering, row: LstmRow) -> Iterator[Instruction]:
     """Compute unit by unit; a vector holds one unit of all streams."""
     if row.form != "f32" or row.reverse:
         raise NotInterleavedError("a layer backwards in time, or weights that are not f32")
-    yield from _from_the_state(cx, row)
-    if row.reload and not cx.is_clock(row.clock):
-        yield from cx.copy(cx.data(row.c0), cx.data(row.c), _rows(row, row.step_c0))
+    yield from _begin_layer(lowering, row)
+    if row.reload and not lowering.is_clock(row.clock):
+        yield from lowering.copy(
+            lowering.data(row.c0), lowering.data(row.c), _state_loops(row, row.step_c0_row)
+        )
     yield InterleavedLstmRow(
-        y=cx.data(row.y),
-        h=cx.data(row.h),
-        c=cx.data(row.c),
-        x=cx.data(row.x),
-        W=cx.table(four_gates_by_unit(cx.constant(row.W).ravel(), row.H)),
-        peepholes=cx.share(row.peepholes),
+        y=lowering.data(row.y),
+        h=lowering.data(row.h),
+        c=lowering.data(row.c),
+        x=lowering.data(row.x),
+        W=lowering.add_table(four_gates_by_unit(lowering.read_constant(row.W).ravel(), row.H)),
+        peepholes=lowering.share(row.peepholes),
         T=row.T,
         B=row.B,
         H=row.H,
-        frame=row.frame,
-        step=row.step,
+        step_frame=row.step_frame,
+        step_row=row.step_row,
         couples=row.couples,
         clip=row.clip,
         f=row.f,

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Iterator, Sequence
 
 from pulse.graph import OutletId
+from pulse.jit.language.simd import LANES
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS
 from pulse.program.lowering import PulsedNode
@@ -13,16 +14,18 @@ MAX_SMALL_UNITS = 8
 
 
 def width_of(hidden: int) -> int:
-    """The vector lanes that a small layer takes."""
+    """Return the elements of a vector that a small layer takes."""
     return 4 if hidden <= 4 else 8
 
 
-def side_by_side(graph: PulsedGraph, order: Sequence[int]) -> tuple[list[int], dict[int, tuple[int, ...]]]:
-    """Return an order in which layers that run side by side are adjacent, and their groups: first node -> all nodes."""
+def arrange_siblings(
+    graph: PulsedGraph, order: Sequence[int]
+) -> tuple[list[int], dict[int, tuple[int, ...]]]:
+    """Return an order in which layers of a group are adjacent, and the groups: first node -> all nodes."""
     arranged = list(order)
     groups = [group for group in _groups(graph, order) if len(group) > 1]
     for group in groups:
-        arranged = _gather(graph, arranged, set(group))
+        arranged = _make_adjacent(graph, arranged, set(group))
     indices = {node_id: index for index, node_id in enumerate(arranged)}
     siblings: dict[int, tuple[int, ...]] = {}
     for group in groups:
@@ -34,19 +37,19 @@ def side_by_side(graph: PulsedGraph, order: Sequence[int]) -> tuple[list[int], d
 
 def _groups(graph: PulsedGraph, order: Sequence[int]) -> Iterator[list[int]]:
     """Yield groups of layers of one kind that do not depend on each other."""
-    waits: dict[int, set[int]] = {}
+    dependencies: dict[int, set[int]] = {}
     """Node -> the small layers on which it depends."""
     open_groups: dict[Hashable, list[list[int]]] = {}
     for node_id in order:
         node = graph.nodes[node_id]
-        before = set[int]().union(*(waits[outlet.node] for outlet in node.inputs))
-        kind = _kind(graph, node)
-        waits[node_id] = before if kind is None else before | {node_id}
-        if kind is None:
+        before = set[int]().union(*(dependencies[outlet.node] for outlet in node.inputs))
+        key = _sibling_key(graph, node)
+        dependencies[node_id] = before if key is None else before | {node_id}
+        if key is None:
             continue
-        groups = open_groups.setdefault(kind, [])
-        most = 16 // width_of(graph.fact(OutletId(node_id)).sizes[2])
-        fitting = (group for group in groups if len(group) < most and before.isdisjoint(group))
+        groups = open_groups.setdefault(key, [])
+        max_size = LANES // width_of(graph.fact(OutletId(node_id)).sizes[2])
+        fitting = (group for group in groups if len(group) < max_size and before.isdisjoint(group))
         group = next(fitting, None)
         if group is None:
             groups.append([node_id])
@@ -56,8 +59,8 @@ def _groups(graph: PulsedGraph, order: Sequence[int]) -> Iterator[list[int]]:
         yield from groups
 
 
-def _kind(graph: PulsedGraph, node: PulsedNode) -> Hashable | None:
-    """The key that layers must share to run side by side; None for layers that cannot."""
+def _sibling_key(graph: PulsedGraph, node: PulsedNode) -> Hashable | None:
+    """Return the key that layers of a group share; None for a node that cannot be in a group."""
     if not isinstance(node.op, Recurrent | RecurrentStream):
         return None
     op = node.op if isinstance(node.op, Recurrent) else node.op.op
@@ -78,20 +81,20 @@ def _kind(graph: PulsedGraph, node: PulsedNode) -> Hashable | None:
     return None if has_output or not supported or not constant else (cell, sizes, timing)
 
 
-def _gather(graph: PulsedGraph, order: Sequence[int], group: set[int]) -> list[int]:
-    """Reorder so that a group runs together, after all its inputs; readers in between move after it."""
-    places = [place for place, node_id in enumerate(order) if node_id in group]
-    first, behind = places[0], places[-1] + 1
-    late = set(group)
-    early: list[int] = []
-    later: list[int] = []
-    for node_id in order[first:behind]:
+def _make_adjacent(graph: PulsedGraph, order: Sequence[int], group: set[int]) -> list[int]:
+    """Make a group adjacent in an order, after all its inputs; its readers in between move after it."""
+    indices = [index for index, node_id in enumerate(order) if node_id in group]
+    first, end = indices[0], indices[-1] + 1
+    depends_on_group = set(group)
+    before: list[int] = []
+    after: list[int] = []
+    for node_id in order[first:end]:
         if node_id in group:
             continue
-        if any(outlet.node in late for outlet in graph.nodes[node_id].inputs):
-            late.add(node_id)
-            later.append(node_id)
+        if any(outlet.node in depends_on_group for outlet in graph.nodes[node_id].inputs):
+            depends_on_group.add(node_id)
+            after.append(node_id)
         else:
-            early.append(node_id)
-    members = [order[place] for place in places]
-    return [*order[:first], *early, *members, *later, *order[behind:]]
+            before.append(node_id)
+    members = [order[index] for index in indices]
+    return [*order[:first], *before, *members, *after, *order[end:]]

@@ -1,4 +1,4 @@
-"""What recurrent layers share: their states before the first pulse, their biases, the first fields of their rows."""
+"""The common parts of recurrent layers: states before the first pulse, biases, the first fields of rows."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.recurrent_cells import Activation, Cell
-from pulse.program.kernels.recurrent import ActivationWords
+from pulse.program.kernels.recurrent import ActivationFields
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS
 from pulse.program.lower.stream_state import StateTiming
 from pulse.program.lowering import Lowering, PulsedNode
@@ -16,21 +16,21 @@ from pulse.program.table.memory import Value
 from pulse.support.wording import spell
 
 
-def stream_start(cx: Lowering, node: PulsedNode, op: RecurrentStream) -> tuple[list[Array], bool]:
+def initial_states(lowering: Lowering, node: PulsedNode, op: RecurrentStream) -> tuple[list[Array], bool]:
     """Return the states before the first pulse, and whether the first pulse loads them from an input instead."""
     slots = [op.op.optional_slot(name) for name in ("h", "c")[: op.op.cell.states]]
-    constants = [None if slot is None else cx.known_value(node.inputs[slot]) for slot in slots]
+    constants = [None if slot is None else lowering.known_value(node.inputs[slot]) for slot in slots]
     reload = op.past is None and any(
         slot is not None and value is None for slot, value in zip(slots, constants)
     )
-    begin = op.begin()
+    initial = op.begin()
     if op.past is None:
-        begin = [zeros if value is None else zeros + value for zeros, value in zip(begin, constants)]
-    return [np.ascontiguousarray(first) for first in begin], reload
+        initial = [zeros if value is None else zeros + value for zeros, value in zip(initial, constants)]
+    return [np.ascontiguousarray(state) for state in initial], reload
 
 
 def split_bias(cell: Cell, b: Array) -> tuple[Array, Array]:
-    """Split ONNX's biases [2*G*H] into those that the projection adds [G*H] and those inside of the recurrent product.
+    """Split ONNX's biases [2*G*H] into those that the projection adds [G*H] and those inside the recurrent product.
 
     The second is [H] for a GRU whose reset gate multiplies that product, since it multiplies this bias too; else [0].
     """
@@ -38,15 +38,15 @@ def split_bias(cell: Cell, b: Array) -> tuple[Array, Array]:
     input_bias, recurrent_bias = b[:half], b[half:]
     if not cell.resets_product:
         return input_bias + recurrent_bias, b[:0]
-    outside = half // 3 * 2
-    projected = np.concatenate([input_bias[:outside] + recurrent_bias[:outside], input_bias[outside:]])
-    return projected, np.ascontiguousarray(recurrent_bias[outside:])
+    gates = half // 3 * 2
+    projected = np.concatenate([input_bias[:gates] + recurrent_bias[:gates], input_bias[gates:]])
+    return projected, np.ascontiguousarray(recurrent_bias[gates:])
 
 
 def frame_fields(
     node: PulsedNode, op: Recurrent, y: Value, h: Value, start: tuple[Value, int], times: StateTiming
 ) -> dict[str, Any]:
-    """The fields of ``RecurrentFields``, and the activations of the cell.
+    """Return the fields of ``RecurrentFields``, and the activations of the cell.
 
     start   an initial state, and its row stride in elements
     Raises  CompileError: an activation without a kernel
@@ -63,19 +63,19 @@ def frame_fields(
         "T": frames,
         "B": batch,
         "H": hidden,
-        "step_h0": start[1],
-        "frame": y.strides[0],
-        "step": y.strides[1],
+        "step_h0_row": start[1],
+        "step_frame": y.strides[0],
+        "step_row": y.strides[1],
         "reload": times.reload,
         "clip": op.cell.clip or 0.0,
         **dict(zip(("f", "g", "out"), functions)),
     }
 
 
-def _activation(node: PulsedNode, function: Activation) -> ActivationWords:
+def _activation(node: PulsedNode, function: Activation) -> ActivationFields:
     if function.name not in ACTIVATIONS:
         raise CompileError(
             f"{node.name}: no kernel for the activation {function}; use {spell('backend', 'numpy')}"
         )
     code = ACTIVATIONS[function.name]
-    return ActivationWords(code=code, alpha=function.alpha, beta=function.beta)
+    return ActivationFields(code=code, alpha=function.alpha, beta=function.beta)

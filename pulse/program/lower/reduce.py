@@ -33,40 +33,40 @@ MAX_UNROLLED_ROW = 4
 
 
 @lowers(Reduce)
-def lower_reduce(cx: Lowering, node: PulsedNode, op: Reduce) -> list[Value]:
+def lower_reduce(lowering: Lowering, node: PulsedNode, op: Reduce) -> list[Value]:
     """Emit a function before, the sum, maximum, minimum or product, and a function after."""
     outlet = OutletId(node.id)
     source, squares = node.inputs[0], op.kind in SQUARED
-    if source in cx.pending and op.kind in SUMS:
-        del cx.pending[source]
-        source, squares = cx.graph.node(source).inputs[0], True
-    x = cx.floats(cx.value(source), "a reduction")
+    if source in lowering.pending and op.kind in SUMS:
+        del lowering.pending[source]
+        source, squares = lowering.graph.node(source).inputs[0], True
+    x = lowering.require_f32(lowering.value(source), "a reduction")
     largest = None
     if op.kind == "log_sum_exp":
-        largest = _reduce(cx, x, op.axes, MAX, None)
+        largest = _reduce(lowering, x, op.axes, MAX, None)
         chain = Chain()
         safe = chain.apply("where_finite", (chain.load(_reshape(largest, op.axes, keepdims=True)),))
         chain.apply("exp", (chain.apply("sub", (chain.load(x), safe)),))
-        x = _store(cx, chain, x)
+        x = _store(lowering, chain, x)
     elif op.kind in BEFORE:
-        x = emit_chain(cx, x, BEFORE[op.kind])
+        x = emit_chain(lowering, x, BEFORE[op.kind])
     count = int(np.prod([x.shape[axis] for axis in op.axes], dtype=np.int64))
     scale = 1 / count if op.kind == "mean" and count else 1.0
     plain = op.kind not in AFTER
     kind = SQUARES if squares else KINDS.get(op.kind, SUM)
-    y = _reduce(cx, x, op.axes, kind, (outlet, op.keepdims) if plain else None, scale)
+    y = _reduce(lowering, x, op.axes, kind, (outlet, op.keepdims) if plain else None, scale)
     if not plain:
         chain = Chain()
         result = chain.apply(AFTER[op.kind], (chain.load(y),))
         if largest is not None:
             chain.apply("add", (result, chain.apply("where_finite", (chain.load(largest),))))
-        y = _store(cx, chain, y)
+        y = _store(lowering, chain, y)
     return [y if plain else _reshape(y, op.axes, op.keepdims)]
 
 
-def _store(cx: Lowering, chain: Chain, model: Value) -> Value:
-    target = cx.temporary(model.shape, model.dtype, model.order)
-    store_chain(cx, chain, target)
+def _store(lowering: Lowering, chain: Chain, like: Value) -> Value:
+    target = lowering.allocate_temporary(like.shape, like.dtype, like.order)
+    store_chain(lowering, chain, target)
     return target
 
 
@@ -82,7 +82,7 @@ def _reshape(y: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
 
 
 def _reduce(
-    cx: Lowering,
+    lowering: Lowering,
     x: Value,
     axes: tuple[int, ...],
     kind: int,
@@ -94,11 +94,11 @@ def _reduce(
     shape = [x.shape[axis] for axis in kept_axes]
     order = [kept_axes.index(axis) for axis in x.order if axis in kept_axes]
     if wire is None:
-        result = y = cx.temporary(shape, x.dtype, order)
+        result = y = lowering.allocate_temporary(shape, x.dtype, order)
     else:
         outlet, keepdims = wire
         full = [*(a for a in x.order if a in kept_axes), *axes] if keepdims else order
-        result = cx.new(outlet, full)
+        result = lowering.allocate_wire(outlet, full)
         y = result.view(shape, [result.strides[a] for a in kept_axes]) if keepdims else result
     inner = [
         axis
@@ -108,15 +108,15 @@ def _reduce(
     if inner:
         run = inner[0]
         rows = [axis for axis in kept_axes if axis != run]
-        cx.emit(
+        lowering.emit(
             PoolRow(
                 x=x,
                 y=y,
                 M=int(np.prod([x.shape[a] for a in rows], dtype=np.int64)),
-                rows_x=cx.table(x.offsets(rows)),
-                rows_y=cx.table(y.offsets([kept_axes.index(a) for a in rows])),
+                rows_x=lowering.add_table(x.offsets(rows)),
+                rows_y=lowering.add_table(y.offsets([kept_axes.index(a) for a in rows])),
                 T=int(np.prod([x.shape[a] for a in axes], dtype=np.int64)),
-                taps=cx.table(x.offsets(axes)),
+                taps=lowering.add_table(x.offsets(axes)),
                 C=x.shape[run],
                 kind=kind,
                 scale=scale,
@@ -124,19 +124,19 @@ def _reduce(
         )
         return result
     if kind == SQUARES:
-        x, kind = emit_chain(cx, x, ("square", 0.0)), SUM
-    source, step, count = _one_axis(cx, x, axes)
+        x, kind = emit_chain(lowering, x, ("square", 0.0)), SUM
+    source, step, count = _one_axis(lowering, x, axes)
     if 1 < count <= MAX_UNROLLED_ROW:
         steps = [source.strides[axis] for axis in kept_axes]
-        _combine(cx, [source.view(shape, steps, k * step) for k in range(count)], kind, scale, y)
+        _combine(lowering, [source.view(shape, steps, k * step) for k in range(count)], kind, scale, y)
         return result
-    cx.emit(
+    lowering.emit(
         kernels.ReduceRow(
             x=source,
             y=y,
             M=y.size,
-            rows_x=cx.table(source.offsets(kept_axes)),
-            rows_y=cx.table(y.offsets(range(len(kept_axes)))),
+            rows_x=lowering.add_table(source.offsets(kept_axes)),
+            rows_y=lowering.add_table(y.offsets(range(len(kept_axes)))),
             R=count,
             stride=step,
             kind=kind,
@@ -146,7 +146,7 @@ def _reduce(
     return result
 
 
-def _combine(cx: Lowering, parts: Sequence[Value], kind: int, scale: float, y: Value) -> None:
+def _combine(lowering: Lowering, parts: Sequence[Value], kind: int, scale: float, y: Value) -> None:
     """Emit a reduction of a few tensors as a chain, whose vectors hold elements of many rows."""
     chain = Chain()
     total, *others = [chain.load(part) for part in parts]
@@ -154,38 +154,38 @@ def _combine(cx: Lowering, parts: Sequence[Value], kind: int, scale: float, y: V
         total = chain.apply(ELEMENTWISE[kind], (total, other))
     if scale != 1.0:
         chain.apply("mulc", (total,), (scale,))
-    store_chain(cx, chain, y)
+    store_chain(lowering, chain, y)
 
 
-def _one_axis(cx: Lowering, x: Value, axes: tuple[int, ...]) -> tuple[Value, int, int]:
+def _one_axis(lowering: Lowering, x: Value, axes: tuple[int, ...]) -> tuple[Value, int, int]:
     """Return the tensor, and stride and length of its reduced axes as one; copy it if they cannot be merged."""
     long = [axis for axis in x.order if axis in axes and x.shape[axis] != 1]
     is_one_axis = all(x.strides[a] == x.strides[b] * x.shape[b] for a, b in pairwise(long))
     if not is_one_axis:
-        x = cx.order_axes(
+        x = lowering.order_axes(
             x, [*(axis for axis in x.order if axis not in axes), *long, *(a for a in axes if a not in long)]
         )
-        return _one_axis(cx, x, axes)
+        return _one_axis(lowering, x, axes)
     count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
     return x, x.strides[long[-1]] if long else 1, count
 
 
 @lowers(ArgReduce)
-def lower_arg_reduce(cx: Lowering, node: PulsedNode, op: ArgReduce) -> list[Value]:
+def lower_arg_reduce(lowering: Lowering, node: PulsedNode, op: ArgReduce) -> list[Value]:
     """Emit the index of the largest or smallest entry of each row."""
-    x = cx.floats(cx.value(node.inputs[0]), "a search")
-    y = cx.new(OutletId(node.id))
+    x = lowering.require_f32(lowering.value(node.inputs[0]), "a search")
+    y = lowering.allocate_wire(OutletId(node.id))
     kept_axes = [axis for axis in range(len(x.shape)) if axis != op.axis]
     axes = kept_axes if op.keepdims else list(range(len(kept_axes)))
     if y.dtype != np.int64:
         raise CompileError(f"{node.name}: indices must be i64")
-    cx.emit(
+    lowering.emit(
         kernels.ArgRow(
             x=x,
             y=y,
             M=y.size,
-            rows_x=cx.table(x.offsets(kept_axes)),
-            rows_y=cx.table(y.offsets(axes)),
+            rows_x=lowering.add_table(x.offsets(kept_axes)),
+            rows_y=lowering.add_table(y.offsets(axes)),
             R=x.shape[op.axis],
             stride=x.strides[op.axis],
             kind=MAX if op.kind == "max" else MIN,

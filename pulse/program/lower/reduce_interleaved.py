@@ -9,14 +9,14 @@ from pulse.program.kernels.reduce_interleaved import InterleavedReduceRow
 
 
 @interleaves(ReduceRow)
-def interleave_reduce_rows(cx: InterleavedLowering, row: ReduceRow) -> Iterator[Instruction]:
+def interleave_reduce_rows(lowering: InterleavedLowering, row: ReduceRow) -> Iterator[Instruction]:
     """Reduce the rows of all streams at once."""
     yield InterleavedReduceRow(
-        x=cx.data(row.x),
-        y=cx.data(row.y),
+        x=lowering.data(row.x),
+        y=lowering.data(row.y),
         M=row.M,
-        rows_x=cx.share(row.rows_x),
-        rows_y=cx.share(row.rows_y),
+        rows_x=lowering.share(row.rows_x),
+        rows_y=lowering.share(row.rows_y),
         R=row.R,
         stride=row.stride,
         kind=row.kind,

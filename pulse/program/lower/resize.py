@@ -11,29 +11,31 @@ from pulse.program.table.memory import Value
 
 
 @lowers(Polyphase)
-def lower_polyphase(cx: Lowering, node: PulsedNode, op: Polyphase) -> list[Value]:
+def lower_polyphase(lowering: Lowering, node: PulsedNode, op: Polyphase) -> list[Value]:
     """Emit one instruction for each phase, over all groups at once; more for a sum of many frames."""
-    x = cx.value(node.inputs[0])
-    y = allocate_like(cx, OutletId(node.id), x)
+    x = lowering.value(node.inputs[0])
+    y = allocate_like(lowering, OutletId(node.id), x)
     phases = len(op.taps)
     reach = (y.shape[op.axis] // phases - 1) * op.stride + 1
     for phase, taps in enumerate(op.taps):
         target = y.part(op.axis, phase, y.shape[op.axis], phases)
         views = [x.part(op.axis, k, k + reach, op.stride) for k, _ in taps]
         if len(taps) == 1:
-            cx.copy(views[0], target)
+            lowering.copy(views[0], target)
             continue
         weighted = list(zip(views, (weight for _, weight in taps)))
         for start in range(0, len(weighted), MAX_INPUTS - 1):
-            _add(cx, weighted[start : start + MAX_INPUTS - 1], target, start > 0)
+            _emit_sum(lowering, weighted[start : start + MAX_INPUTS - 1], target, start > 0)
     return [y]
 
 
-def _add(cx: Lowering, weighted: Sequence[tuple[Value, float]], target: Value, more: bool) -> None:
-    """Write a weighted sum to the output; with ``more``, add it to the values there."""
+def _emit_sum(
+    lowering: Lowering, weighted: Sequence[tuple[Value, float]], target: Value, accumulate: bool
+) -> None:
+    """Write a weighted sum to the output; with ``accumulate``, add it to the values there."""
     chain = Chain()
-    total = chain.load(target) if more else None
+    total = chain.load(target) if accumulate else None
     for view, weight in weighted:
         share = chain.apply("mulc", (chain.load(view),), (weight,))
         total = share if total is None else chain.apply("add", (total, share))
-    store_chain(cx, chain, target)
+    store_chain(lowering, chain, target)

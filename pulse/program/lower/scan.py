@@ -6,7 +6,7 @@ from pulse.errors import CompileError, PulsifyError
 from pulse.graph import OutletId
 from pulse.ops.scan import Scan, ScanStream
 from pulse.program.kernels.scan import KeepFrameRow
-from pulse.program.lower.fault import Valid, always_valid, fault_checker
+from pulse.program.lower.fault import CheckedFrames, frames_of_every_pulse, make_fault_checker
 from pulse.program.lowering import FaultChecker, Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 from pulse.pulsify.constant import transfer_constants
@@ -18,53 +18,65 @@ MAX_INSTRUCTIONS = 4096
 
 
 @lowers(Scan)
-def lower_scan(cx: Lowering, node: PulsedNode, op: Scan) -> list[Value]:
-    """Lower a scan over all frames of a pulse; its states stay in the memory of the body's results."""
-    frames = _Frames(cx, node, op)
-    check_faults = cx.body_checker(node, lambda: fault_checker(always_valid(cx)))
+def lower_scan(lowering: Lowering, node: PulsedNode, op: Scan) -> list[Value]:
+    """Emit the body for all frames of a pulse; the states stay in the memory of its results."""
+    frames = _Frames(lowering, node, op)
+    check_faults = lowering.body_checker(node, lambda: make_fault_checker(frames_of_every_pulse(lowering)))
     states = frames.initial
     for number in range(frames.count):
-        states = frames.run(number, states, check_faults)
+        states = frames.emit(number, states, check_faults)
     return [*frames.gathered, *states]
 
 
 @lowers(ScanStream)
-def lower_scan_stream(cx: Lowering, node: PulsedNode, op: ScanStream) -> list[Value]:
-    """Lower a streaming scan. Its states are memory and also outputs; only frames of the stream replace them."""
-    frames = _Frames(cx, node, op.op)
+def lower_scan_stream(lowering: Lowering, node: PulsedNode, op: ScanStream) -> list[Value]:
+    """Emit a streaming scan. Its states are memory and also outputs; only frames of the stream replace them."""
+    frames = _Frames(lowering, node, op.op)
     first = len(op.op.scanned)
     states: list[Value] = []
     for outlet, start, zeros in zip(node.inputs[first:], frames.initial, op.begin()):
-        constant = cx.known_value(outlet) if op.reload else None
-        state = cx.allocate_state(zeros if constant is None else constant, range(zeros.ndim))
+        constant = lowering.known_value(outlet) if op.reload else None
+        state = lowering.allocate_state(zeros if constant is None else constant, range(zeros.ndim))
         states.append(state)
         if op.reload and constant is None:
-            _keep(cx, cx.order_axes(start, range(zeros.ndim)), state, cx.table([1]), 1, 0, 0)
-    end = cx.end(op.length)
-    first, gate = cx.table([0]), cx.table([0])
+            _emit_keep(
+                lowering,
+                lowering.order_axes(start, range(zeros.ndim)),
+                state,
+                lowering.add_table([1]),
+                1,
+                0,
+                0,
+            )
+    end = lowering.length_register(op.length)
+    first, gate = lowering.add_table([0]), lowering.add_table([0])
     for number in range(frames.count):
-        check_faults = fault_checker(Valid(None, frames.count, number - op.offset, first, end, gate))
-        fresh = [_apart(cx, value, states) for value in frames.run(number, states, check_faults)]
+        check_faults = make_fault_checker(
+            CheckedFrames(None, frames.count, number - op.offset, first, end, gate)
+        )
+        fresh = [_keep_apart(lowering, value, states) for value in frames.emit(number, states, check_faults)]
         for value, state in zip(fresh, states):
-            _keep(cx, value, state, end, frames.count, number, op.offset)
+            _emit_keep(lowering, value, state, end, frames.count, number, op.offset)
     return [*frames.gathered, *states]
 
 
-def _keep(cx: Lowering, new: Value, state: Value, end: Value, pulse: int, number: int, offset: int) -> None:
+def _emit_keep(
+    lowering: Lowering, new: Value, state: Value, end: Value, pulse: int, number: int, offset: int
+) -> None:
     size = state.size * state.dtype.itemsize
-    clock = cx.clock
-    cx.emit(
+    clock = lowering.clock
+    lowering.emit(
         KeepFrameRow(new=new, state=state, clock=clock, end=end, P=pulse, i=number, offset=offset, bytes=size)
     )
 
 
-def _apart(cx: Lowering, new: Value, states: Sequence[Value]) -> Value:
-    """Return a new state in row-major order, outside of the memories that are about to be replaced."""
+def _keep_apart(lowering: Lowering, new: Value, states: Sequence[Value]) -> Value:
+    """Return a new state in row-major order, outside the memories that are about to be replaced."""
     order = range(len(new.shape))
     if all(new.buffer is not state.buffer for state in states):
-        return cx.order_axes(new, order)
-    target = cx.temporary(new.shape, new.dtype, order)
-    cx.copy(new, target)
+        return lowering.order_axes(new, order)
+    target = lowering.allocate_temporary(new.shape, new.dtype, order)
+    lowering.copy(new, target)
     return target
 
 
@@ -76,26 +88,26 @@ class _Frames:
     gathered  the node's outputs that collect frames
     """
 
-    def __init__(self, cx: Lowering, node: PulsedNode, op: Scan) -> None:
+    def __init__(self, lowering: Lowering, node: PulsedNode, op: Scan) -> None:
         first, last = len(op.scanned), len(op.scanned) + len(op.states)
-        inputs = [cx.value(outlet) for outlet in node.inputs]
-        self._cx, self._node, self._op = cx, node, op
-        self._body, self._places = _pulsify_body(node, op)
+        inputs = [lowering.value(outlet) for outlet in node.inputs]
+        self._lowering, self._node, self._op = lowering, node, op
+        self._body, self._inputs = _pulsify_body(node, op)
         self._x, self.initial, self._captured = inputs[:first], inputs[first:last], inputs[last:]
         self.count = inputs[0].shape[op.scanned[0].axis]
-        self.gathered = [cx.new(OutletId(node.id, slot)) for slot in range(len(op.gathered))]
-        self._emitted = len(cx.builder.instructions)
+        self.gathered = [lowering.allocate_wire(OutletId(node.id, slot)) for slot in range(len(op.gathered))]
+        self._emitted = len(lowering.builder.instructions)
 
-    def run(self, number: int, states: Sequence[Value], check_faults: FaultChecker | None) -> list[Value]:
+    def emit(self, number: int, states: Sequence[Value], check_faults: FaultChecker | None) -> list[Value]:
         """Emit one frame, in the order of the run; return the states after it."""
-        cx, op = self._cx, self._op
-        around = zip((*op.states, *op.captured), (*states, *self._captured))
-        places = {self._places[name]: value for name, value in (*around, *self._frame_inputs(number))}
-        results = cx.inside(self._body, places, check_faults)
+        lowering, op = self._lowering, self._op
+        others = zip((*op.states, *op.captured), (*states, *self._captured))
+        inputs = {self._inputs[name]: value for name, value in (*others, *self._frame_inputs(number))}
+        results = lowering.lower_body(self._body, inputs, check_faults)
         for value, y, course in zip(results[len(states) :], self.gathered, op.gathered):
-            at = self.count - 1 - number if course.backward else number
-            cx.copy(value, _frame(y, course.axis, at))
-        if len(cx.builder.instructions) - self._emitted > MAX_INSTRUCTIONS:
+            position = self.count - 1 - number if course.backward else number
+            lowering.copy(value, _frame(y, course.axis, position))
+        if len(lowering.builder.instructions) - self._emitted > MAX_INSTRUCTIONS:
             raise CompileError(
                 f"{self._node.name}: its body for {self.count} frames is more than {MAX_INSTRUCTIONS} "
                 f"instructions; take fewer frames, or use {spell('backend', 'numpy')}"

@@ -13,26 +13,26 @@ from pulse.support.bounds import FAR_FRAMES
 
 
 @interleaves(KeepFrameRow)
-def interleave_keep_frame(cx: InterleavedLowering, row: KeepFrameRow) -> Iterator[Instruction]:
+def interleave_keep_frame(lowering: InterleavedLowering, row: KeepFrameRow) -> Iterator[Instruction]:
     """Emit a copy, since streams are in their middle; nothing if only the first frames of a stream are kept."""
     if row.bytes % WORD:
         raise NotInterleavedError("elements of less than a word")
-    first, last = row.offset - row.i, _last(cx, row)
-    if not cx.is_clock(row.clock):
-        if not first <= 0 < last:
+    first, end = row.offset - row.i, _clock_at_end(lowering, row)
+    if not lowering.is_clock(row.clock):
+        if not first <= 0 < end:
             return
-    elif last < FAR_FRAMES:
-        cx.require_past(last, row.P)
+    elif end < FAR_FRAMES:
+        lowering.require_past(end, row.P)
         return
     else:
-        cx.require_past(first, row.P)
-    yield MoveRow(dst=cx.data(row.state), src=cx.data(row.new), bytes=row.bytes * LANES)
+        lowering.require_past(first, row.P)
+    yield MoveRow(dst=lowering.data(row.state), src=lowering.data(row.new), bytes=row.bytes * LANES)
 
 
-def _last(cx: InterleavedLowering, row: KeepFrameRow) -> int:
+def _clock_at_end(lowering: InterleavedLowering, row: KeepFrameRow) -> int:
     """Return the value of ``clock*P`` from which on the frame is after the wire's end; FAR_FRAMES if it never is."""
     end: Any = row.end
     if end.buffer.region is not Region.WEIGHTS:
         return FAR_FRAMES
-    frames = int(cx.constant(end).ravel()[0])
+    frames = int(lowering.read_constant(end).ravel()[0])
     return FAR_FRAMES if frames >= FAR_FRAMES else frames + row.offset - row.i

@@ -1,4 +1,4 @@
-"""Scatters: entries are written to computed places of a flat tensor, in one pass."""
+"""Scatters: entries are written to computed indices of a flat tensor, in one pass."""
 
 import math
 
@@ -6,40 +6,44 @@ from pulse.errors import CompileError
 from pulse.graph import OutletId
 from pulse.ops.scatter import ScatterElements, ScatterND
 from pulse.program.kernels.scatter import ScatterRow
-from pulse.program.lower.gather import element_places, row_places
+from pulse.program.lower.gather import element_indices, row_indices
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 from pulse.support.wording import spell
 
 
 @lowers(ScatterElements)
-def lower_scatter_elements(cx: Lowering, node: PulsedNode, op: ScatterElements) -> list[Value]:
+def lower_scatter_elements(lowering: Lowering, node: PulsedNode, op: ScatterElements) -> list[Value]:
     """Copy the input, then write single elements."""
-    x, indices, updates = (cx.value(outlet) for outlet in node.inputs)
-    return [_write(cx, node, x, element_places(cx, x.shape, indices, op.axis), updates, 1, op.reduction)]
+    x, indices, updates = (lowering.value(outlet) for outlet in node.inputs)
+    return [
+        _write(
+            lowering, node, x, element_indices(lowering, x.shape, indices, op.axis), updates, 1, op.reduction
+        )
+    ]
 
 
 @lowers(ScatterND)
-def lower_scatter_nd(cx: Lowering, node: PulsedNode, op: ScatterND) -> list[Value]:
+def lower_scatter_nd(lowering: Lowering, node: PulsedNode, op: ScatterND) -> list[Value]:
     """Copy the input, then write rows, which consist of the axes after the indexed ones."""
-    x, indices, updates = (cx.value(outlet) for outlet in node.inputs)
+    x, indices, updates = (lowering.value(outlet) for outlet in node.inputs)
     run = math.prod(x.shape[indices.shape[-1] :])
-    return [_write(cx, node, x, row_places(cx, x.shape, indices, 0), updates, run, op.reduction)]
+    return [_write(lowering, node, x, row_indices(lowering, x.shape, indices, 0), updates, run, op.reduction)]
 
 
 def _write(
-    cx: Lowering, node: PulsedNode, x: Value, places: Value, updates: Value, run: int, reduction: str
+    lowering: Lowering, node: PulsedNode, x: Value, indices: Value, updates: Value, run: int, reduction: str
 ) -> Value:
     if reduction != "none":
         raise CompileError(
             f"{node.name}: no kernel for the reduction {reduction}; use {spell('backend', 'numpy')}"
         )
-    y = cx.new(OutletId(node.id), range(len(x.shape)))
-    if not y.dense(range(len(x.shape))):
-        y = cx.temporary(x.shape, x.dtype)
-    cx.copy(x, y)
-    updates = cx.order_axes(updates, range(len(updates.shape)))
+    y = lowering.allocate_wire(OutletId(node.id), range(len(x.shape)))
+    if not y.is_dense(range(len(x.shape))):
+        y = lowering.allocate_temporary(x.shape, x.dtype)
+    lowering.copy(x, y)
+    updates = lowering.order_axes(updates, range(len(updates.shape)))
     rows = x.size // run if run else 0
-    size, count = run * x.dtype.itemsize, places.size
-    cx.emit(ScatterRow(dst=y, indices=places, src=updates, size=size, count=count, rows=rows))
+    size, count = run * x.dtype.itemsize, indices.size
+    lowering.emit(ScatterRow(dst=y, indices=indices, src=updates, size=size, count=count, rows=rows))
     return y

@@ -11,48 +11,48 @@ from pulse.program.table.memory import Value
 
 
 @lowers(Transpose)
-def lower_transpose(cx: Lowering, node: PulsedNode, op: Transpose) -> list[Value]:
-    """A view."""
-    return [cx.value(node.inputs[0]).transpose(op.perm)]
+def lower_transpose(lowering: Lowering, node: PulsedNode, op: Transpose) -> list[Value]:
+    """Return a view."""
+    return [lowering.value(node.inputs[0]).transpose(op.perm)]
 
 
 @lowers(AddAxis, RemoveAxis, Reshape)
-def lower_reshape(cx: Lowering, node: PulsedNode, op: AddAxis | RemoveAxis | Reshape) -> list[Value]:
+def lower_reshape(lowering: Lowering, node: PulsedNode, op: AddAxis | RemoveAxis | Reshape) -> list[Value]:
     """Return a view if the strides allow it, else a copy with the axis order of the input."""
     outlet = OutletId(node.id)
-    x, shape = cx.value(node.inputs[0]), cx.fact(outlet).sizes
+    x, shape = lowering.value(node.inputs[0]), lowering.fact(outlet).sizes
     view = x.reshape(shape)
     if view is not None:
         return [view]
-    if _read_by_convolutions(cx, outlet):
-        cx.pending[outlet] = lambda: _copy(cx, outlet, x)
+    if _read_by_convolutions(lowering, outlet):
+        lowering.pending[outlet] = lambda: _copy(lowering, outlet, x)
         return []
-    return [_copy(cx, outlet, x)]
+    return [_copy(lowering, outlet, x)]
 
 
-def _copy(cx: Lowering, outlet: OutletId, x: Value) -> Value:
-    shape = cx.fact(outlet).sizes
-    target = cx.new(outlet, _order_of(cx, outlet, x))
+def _copy(lowering: Lowering, outlet: OutletId, x: Value) -> Value:
+    shape = lowering.fact(outlet).sizes
+    target = lowering.allocate_wire(outlet, _order_of(lowering, outlet, x))
     inside = target.reshape(x.shape)
     if inside is None:
-        target = cx.new(outlet, range(len(shape)))
+        target = lowering.allocate_wire(outlet, range(len(shape)))
         inside = target.reshape(x.shape)
         assert inside is not None
-    cx.copy(x, inside)
+    lowering.copy(x, inside)
     return target
 
 
-def _read_by_convolutions(cx: Lowering, outlet: OutletId) -> bool:
+def _read_by_convolutions(lowering: Lowering, outlet: OutletId) -> bool:
     """Whether only convolutions read the wire; they may need no copy, see ``shape_split``."""
-    graph = cx.graph
+    graph = lowering.graph
     readers = [(graph.nodes[inlet.node].op, inlet.slot) for inlet in graph.outlet(outlet).successors]
-    mine = all(isinstance(op, Conv | ConvTranspose) and slot == 0 for op, slot in readers)
-    return mine and bool(readers) and not cx.is_read_later(outlet)
+    are_convolutions = all(isinstance(op, Conv | ConvTranspose) and slot == 0 for op, slot in readers)
+    return are_convolutions and bool(readers) and not lowering.is_read_later(outlet)
 
 
-def _order_of(cx: Lowering, outlet: OutletId, x: Value) -> list[int]:
+def _order_of(lowering: Lowering, outlet: OutletId, x: Value) -> list[int]:
     """Return the axis order of a reshaped wire: the stream, then the axes by smallest stride in x, largest first."""
-    fact = cx.fact(outlet)
+    fact = lowering.fact(outlet)
     nearest = [0] * fact.rank
     for here, from_axes in matching_axes(list(fact.sizes), list(x.shape)):
         steps = [abs(x.strides[axis]) for axis in from_axes if x.shape[axis] > 1]
@@ -83,20 +83,20 @@ def matching_axes(left: list[int], right: list[int]) -> Iterator[tuple[list[int]
 
 
 @lowers(Expand)
-def lower_expand(cx: Lowering, node: PulsedNode, op: Expand) -> list[Value]:
+def lower_expand(lowering: Lowering, node: PulsedNode, op: Expand) -> list[Value]:
     """Return a view with strides of zero."""
-    return [broadcast(cx.value(node.inputs[0]), cx.fact(OutletId(node.id)).sizes)]
+    return [broadcast(lowering.value(node.inputs[0]), lowering.fact(OutletId(node.id)).sizes)]
 
 
 @lowers(Tile)
-def lower_tile(cx: Lowering, node: PulsedNode, op: Tile) -> list[Value]:
+def lower_tile(lowering: Lowering, node: PulsedNode, op: Tile) -> list[Value]:
     """Repeat the input by copies."""
-    x = cx.value(node.inputs[0])
+    x = lowering.value(node.inputs[0])
     outlet = OutletId(node.id)
-    target = cx.new(outlet)
+    target = lowering.allocate_wire(outlet)
     repeats = [int(times) for times in op.repeats]
     shape = [n for times, size in zip(repeats, x.shape) for n in (times, size)]
     inside = [n for size, step in zip(x.shape, target.strides) for n in (step * size, step)]
     outside = [n for step in x.strides for n in (0, step)]
-    cx.copy(x.view(shape, outside), target.view(shape, inside))
+    lowering.copy(x.view(shape, outside), target.view(shape, inside))
     return [target]

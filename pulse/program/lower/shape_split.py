@@ -29,11 +29,11 @@ class SplitChannels:
         return np.add.outer(self.offsets, taps).ravel(), rows.swapaxes(0, 1).reshape(matrix.shape)
 
 
-def split_channels(cx: Lowering, outlet: OutletId) -> SplitChannels | None:
-    """Return the channels of a reshaped wire at their places in the reshape's input, so that no copy is needed."""
-    if outlet not in cx.pending:
+def split_channels(lowering: Lowering, outlet: OutletId) -> SplitChannels | None:
+    """Return the channels of a reshaped wire where they are in the input of the reshape, so that no copy is needed."""
+    if outlet not in lowering.pending:
         return None
-    x, shape = cx.value(cx.graph.node(outlet).inputs[0]), cx.fact(outlet).sizes
+    x, shape = lowering.value(lowering.graph.node(outlet).inputs[0]), lowering.fact(outlet).sizes
     groups = list(matching_axes(list(shape), list(x.shape)))
     strides, channels = list(dense_strides(shape, range(len(shape)))), list[int]()
     for here, there in groups:

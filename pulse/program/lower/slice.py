@@ -8,35 +8,35 @@ from pulse.program.table.memory import Value
 
 
 @lowers(Slice)
-def lower_slice(cx: Lowering, node: PulsedNode, op: Slice) -> list[Value]:
+def lower_slice(lowering: Lowering, node: PulsedNode, op: Slice) -> list[Value]:
     """Return a view, also for negative steps."""
-    x = cx.value(node.inputs[0])
-    size = cx.fact(OutletId(node.id)).sizes[op.axis]
+    x = lowering.value(node.inputs[0])
+    size = lowering.fact(OutletId(node.id)).sizes[op.axis]
     shape, strides = list(x.shape), list(x.strides)
     shape[op.axis], strides[op.axis] = size, strides[op.axis] * op.step
     start = int(op.start) * x.strides[op.axis]
     backwards = x.view(shape, strides, start)
-    return [backwards if op.step > 0 else _forwards(cx, OutletId(node.id), backwards)]
+    return [backwards if op.step > 0 else _copy_forwards(lowering, OutletId(node.id), backwards)]
 
 
-def _forwards(cx: Lowering, outlet: OutletId, view: Value) -> Value:
+def _copy_forwards(lowering: Lowering, outlet: OutletId, view: Value) -> Value:
     """Copy a view with negative strides, since views of it need positive ones."""
-    target = cx.new(outlet)
-    cx.copy(view, target)
+    target = lowering.allocate_wire(outlet)
+    lowering.copy(view, target)
     return target
 
 
 @lowers(Decimate)
-def lower_decimate(cx: Lowering, node: PulsedNode, op: Decimate) -> list[Value]:
-    """A view."""
-    x = cx.value(node.inputs[0])
+def lower_decimate(lowering: Lowering, node: PulsedNode, op: Decimate) -> list[Value]:
+    """Return a view."""
+    x = lowering.value(node.inputs[0])
     return [x.part(op.axis, op.first, x.shape[op.axis], op.step)]
 
 
 @lowers(Frames)
-def lower_frames(cx: Lowering, node: PulsedNode, op: Frames) -> list[Value]:
+def lower_frames(lowering: Lowering, node: PulsedNode, op: Frames) -> list[Value]:
     """Return a view in which frames overlap."""
-    x = cx.value(node.inputs[0])
+    x = lowering.value(node.inputs[0])
     step = x.strides[op.axis]
     strides = [*x.strides[: op.axis], op.hop * step, *x.strides[op.axis :]]
-    return [x.view(cx.fact(OutletId(node.id)).sizes, strides)]
+    return [x.view(lowering.fact(OutletId(node.id)).sizes, strides)]

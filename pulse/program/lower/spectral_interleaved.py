@@ -13,39 +13,41 @@ from pulse.program.kernels.spectral_interleaved import InterleavedFourierRow, an
 
 
 @interleaves(FourierRow)
-def interleave_fourier(cx: InterleavedLowering, row: FourierRow) -> Iterator[Instruction]:
+def interleave_fourier(lowering: InterleavedLowering, row: FourierRow) -> Iterator[Instruction]:
     """Emit the same two rounds, with vectors over the streams."""
-    w1, twiddles = cx.constant(row.w1), cx.constant(row.twiddles)
-    scales = cx.constant(row.scales)
+    w1, twiddles = lowering.read_constant(row.w1), lowering.read_constant(row.twiddles)
+    scales = lowering.read_constant(row.scales)
     yield InterleavedFourierRow(
-        x=cx.data(row.x),
-        y=cx.data(row.y),
-        scratch=cx.data(row.scratch),
+        x=lowering.data(row.x),
+        y=lowering.data(row.y),
+        scratch=lowering.data(row.scratch),
         M=row.M,
-        rows_x=cx.share(row.rows_x),
-        rows_y=cx.share(row.rows_y),
+        rows_x=lowering.share(row.rows_x),
+        rows_y=lowering.share(row.rows_y),
         R=row.R,
         N1=row.N1,
         N2=row.N2,
-        w1=cx.table(angles_last(w1, row.N1)),
-        twiddles=cx.table(angles_last(twiddles, row.N1)),
-        w2=cx.share(row.w2),
-        from_re=cx.table(_points(cx, row.from_re, scales[0])),
-        from_im=cx.table(_points(cx, row.from_im, scales[1])) if row.has_im else cx.share(row.from_im),
-        scales=cx.share(row.scales),
+        w1=lowering.add_table(angles_last(w1, row.N1)),
+        twiddles=lowering.add_table(angles_last(twiddles, row.N1)),
+        w2=lowering.share(row.w2),
+        from_re=lowering.add_table(_point_offsets(lowering, row.from_re, scales[0])),
+        from_im=lowering.add_table(_point_offsets(lowering, row.from_im, scales[1]))
+        if row.has_im
+        else lowering.share(row.from_im),
+        scales=lowering.share(row.scales),
         K=row.K,
-        to_re=cx.share(row.to_re),
-        to_im=cx.share(row.to_im),
-        factors=cx.share(row.factors),
+        to_re=lowering.share(row.to_re),
+        to_im=lowering.share(row.to_im),
+        factors=lowering.share(row.factors),
         has_im=row.has_im,
         wants_im=row.wants_im,
         columns=row.columns,
-        finish=cx.finish(row.finish),
+        finish=lowering.convert_finish(row.finish),
     )
 
 
-def _points(cx: InterleavedLowering, places: Any, scales: Array) -> Array:
-    """Return the places of the points; those with factor 0 get the place of another point, so that all are in x."""
-    offsets = cx.constant(places).ravel()
-    counting = scales != 0
-    return np.where(counting, offsets, offsets[counting.argmax()])
+def _point_offsets(lowering: InterleavedLowering, table: Any, scales: Array) -> Array:
+    """Return the offsets of the points; those with factor 0 get the offset of another point, so that all are in x."""
+    offsets = lowering.read_constant(table).ravel()
+    is_used = scales != 0
+    return np.where(is_used, offsets, offsets[is_used.argmax()])

@@ -21,7 +21,7 @@ class StateTiming:
     reload: bool
 
 
-def restart_each_pulse(cx: Lowering) -> StateTiming:
+def restart_each_pulse(lowering: Lowering) -> StateTiming:
     """Return a timing in which every pulse is the first one of an endless stream."""
-    zero, far = (cx.table([moment]) for moment in (0, FAR))
-    return StateTiming(zero, far, 0, True)
+    clock, end = (lowering.add_table([value]) for value in (0, FAR))
+    return StateTiming(clock, end, 0, True)

@@ -18,13 +18,13 @@ from pulse.support.bounds import FAR_END
 from pulse.support.wording import spell
 
 
-def outermost(cx: Lowering, value: Value, axis: int) -> Value:
+def make_outermost(lowering: Lowering, value: Value, axis: int) -> Value:
     """Return the tensor with contiguous frames and their axis outermost: itself or a copy."""
     order = [axis, *(other for other in value.order if other != axis)]
     inner = value.part(axis, 0, 1)
-    if inner.dense(order) and (value.shape[axis] == 1 or value.strides[axis] >= inner.size):
+    if inner.is_dense(order) and (value.shape[axis] == 1 or value.strides[axis] >= inner.size):
         return value
-    return cx.order_axes(value, order)
+    return lowering.order_axes(value, order)
 
 
 def frame_order(value: Value, axis: int) -> list[int]:
@@ -33,41 +33,41 @@ def frame_order(value: Value, axis: int) -> list[int]:
 
 
 @lowers(Delay)
-def lower_delay(cx: Lowering, node: PulsedNode, op: Delay) -> list[Value]:
-    """Lower a delay. Its history and newest pulse are contiguous; the step reads a window, then moves all back."""
-    x = cx.value(node.inputs[0])
+def lower_delay(lowering: Lowering, node: PulsedNode, op: Delay) -> list[Value]:
+    """Emit a delay. Its history and newest pulse are contiguous; the step reads a window, then moves all back."""
+    x = lowering.value(node.inputs[0])
     order = frame_order(x, op.axis)
     if any(step == 0 and size != 1 for size, step in zip(x.shape, x.strides)):
-        order = cx.stream_first(node.inputs[0])
-    memory, history = cx.memory(node.id, op, x.shape, order, x.dtype)
+        order = lowering.stream_first(node.inputs[0])
+    memory, history = lowering.delay_memory(node.id, op, x.shape, order, x.dtype)
     pulse = x.shape[op.axis]
     newest = memory.part(op.axis, history, history + pulse)
     if not (x.buffer is newest.buffer and x.offset == newest.offset and x.strides == newest.strides):
-        cx.copy(x, newest)
+        lowering.copy(x, newest)
     frame = memory.size // memory.shape[op.axis] * x.dtype.itemsize
     tail = memory.part(op.axis, pulse, pulse + history)
     if history:
-        cx.emit_ending(MoveRow(dst=memory, src=tail, bytes=history * frame))
+        lowering.emit_ending(MoveRow(dst=memory, src=tail, bytes=history * frame))
     return [memory.part(op.axis, 0, pulse + op.overlap)]
 
 
 @lowers(FillEnds)
-def lower_fill_ends(cx: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]:
-    """Lower filled ends; in place if nothing else reads the input."""
+def lower_fill_ends(lowering: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]:
+    """Fill the ends, in place if nothing else reads the input."""
     outlet = OutletId(node.id)
-    x = outermost(cx, cx.value(node.inputs[0]), op.axis)
-    pulse = cx.fact(outlet).sizes[op.axis] - op.keep
+    x = make_outermost(lowering, lowering.value(node.inputs[0]), op.axis)
+    pulse = lowering.fact(outlet).sizes[op.axis] - op.keep
     run = x.size // max(1, x.shape[op.axis])
     order = frame_order(x, op.axis)
-    y = x if _may_overwrite(cx, node, op, x) else cx.new(outlet, order)
-    head, head_frames = _frames(cx, op.head, op.axis, order)
-    tail, tail_frames = _frames(cx, op.tail, op.axis, order)
-    cx.emit(
+    y = x if _may_overwrite(lowering, node, op, x) else lowering.allocate_wire(outlet, order)
+    head, head_frames = _frames(lowering, op.head, op.axis, order)
+    tail, tail_frames = _frames(lowering, op.tail, op.axis, order)
+    lowering.emit(
         kernels.FillEndsRow(
             x=x,
             y=y,
-            clock=cx.clock,
-            end=cx.end(op.length),
+            clock=lowering.clock,
+            end=lowering.length_register(op.length),
             P=pulse,
             overlap=op.overlap,
             offset=op.offset,
@@ -93,44 +93,44 @@ def _frame_step(value: Value, axis: int, run: int) -> int:
     return value.strides[axis] if value.shape[axis] > 1 else run
 
 
-def _frames(cx: Lowering, table: Array | None, axis: int, order: list[int]) -> tuple[Value, int]:
+def _frames(lowering: Lowering, table: Array | None, axis: int, order: list[int]) -> tuple[Value, int]:
     if table is None:
-        return cx.constant(np.zeros(1, np.float32)), 0
-    return cx.constant(np.ascontiguousarray(table), order), table.shape[axis]
+        return lowering.add_constant(np.zeros(1, np.float32)), 0
+    return lowering.add_constant(np.ascontiguousarray(table), order), table.shape[axis]
 
 
-def _may_overwrite(cx: Lowering, node: PulsedNode, op: FillEnds, x: Value) -> bool:
+def _may_overwrite(lowering: Lowering, node: PulsedNode, op: FillEnds, x: Value) -> bool:
     """Whether the input is a temporary that only this op reads, and not a view."""
-    graph = cx.graph
+    graph = lowering.graph
     (outlet,) = node.inputs
-    kept = cx.is_read_later(outlet) or outlet in graph.inputs
-    alone = len(graph.outlet(outlet).successors) == 1 and x.size * x.dtype.itemsize == x.buffer.size
+    kept = lowering.is_read_later(outlet) or outlet in graph.inputs
+    has_one_reader = len(graph.outlet(outlet).successors) == 1 and x.size * x.dtype.itemsize == x.buffer.size
     return (
         op.mode == "constant"
         and op.offset == op.shift
         and op.overlap == 0
-        and alone
+        and has_one_reader
         and not kept
         and x.buffer.region is Region.ARENA
-        and (cx.owns(outlet, x))
+        and (lowering.owns(outlet, x))
     )
 
 
 @lowers(LastFrames)
-def lower_last_frames(cx: Lowering, node: PulsedNode, op: LastFrames) -> list[Value]:
+def lower_last_frames(lowering: Lowering, node: PulsedNode, op: LastFrames) -> list[Value]:
     """Return the memory itself as the output."""
-    x = outermost(cx, cx.value(node.inputs[0]), op.axis)
+    x = make_outermost(lowering, lowering.value(node.inputs[0]), op.axis)
     order = frame_order(x, op.axis)
     shape = list(x.shape)
     shape[op.axis] = op.frames
-    memory = cx.allocate_state(np.zeros(shape, x.dtype), order)
+    memory = lowering.allocate_state(np.zeros(shape, x.dtype), order)
     run = x.size // max(1, x.shape[op.axis])
-    cx.emit(
+    lowering.emit(
         kernels.LastFramesRow(
             x=x,
             memory=memory,
-            clock=cx.clock,
-            end=cx.end(op.length),
+            clock=lowering.clock,
+            end=lowering.length_register(op.length),
             P=x.shape[op.axis],
             offset=op.offset,
             F=op.frames,
@@ -143,17 +143,17 @@ def lower_last_frames(cx: Lowering, node: PulsedNode, op: LastFrames) -> list[Va
 
 
 @lowers(Positions)
-def lower_positions(cx: Lowering, node: PulsedNode, op: Positions) -> list[Value]:
+def lower_positions(lowering: Lowering, node: PulsedNode, op: Positions) -> list[Value]:
     """Emit a ramp from the clock."""
-    y = cx.new(OutletId(node.id))
+    y = lowering.allocate_wire(OutletId(node.id))
     integer = np.issubdtype(op.dtype, np.integer)
-    cx.emit(
+    lowering.emit(
         kernels.PositionsRow(
             y=y,
-            clock=cx.clock,
+            clock=lowering.clock,
             P=op.frames,
             offset=op.offset,
-            dtype=code_of(cx, op.dtype),
+            dtype=code_of(lowering, op.dtype),
             real_start=float(op.start),
             real_step=float(op.step_size),
             start=int(op.start) if integer else 0,
@@ -164,25 +164,25 @@ def lower_positions(cx: Lowering, node: PulsedNode, op: Positions) -> list[Value
 
 
 @lowers(StreamEnd)
-def lower_stream_end(cx: Lowering, node: PulsedNode, op: StreamEnd) -> list[Value]:
+def lower_stream_end(lowering: Lowering, node: PulsedNode, op: StreamEnd) -> list[Value]:
     """Return the register itself."""
-    return [cx.end(op.frames, before=FAR_END).view((), ())]
+    return [lowering.length_register(op.frames, before=FAR_END).view((), ())]
 
 
 @lowers(TableRows)
-def lower_table_rows(cx: Lowering, node: PulsedNode, op: TableRows) -> list[Value]:
+def lower_table_rows(lowering: Lowering, node: PulsedNode, op: TableRows) -> list[Value]:
     """Read rows of a table that is stored with its stream axis outermost."""
-    table = cx.known_value(node.inputs[0])
+    table = lowering.known_value(node.inputs[0])
     if table is None:
         raise CompileError(f"{node.name}: the table must be constant; use {spell('backend', 'numpy')}")
     order = [op.axis, *(axis for axis in range(table.ndim) if axis != op.axis)]
-    y = cx.new(OutletId(node.id), order)
+    y = lowering.allocate_wire(OutletId(node.id), order)
     run = table.size // max(1, table.shape[op.axis])
-    cx.emit(
+    lowering.emit(
         kernels.TableLookupRow(
-            table=cx.constant(table, order),
+            table=lowering.add_constant(table, order),
             y=y,
-            clock=cx.clock,
+            clock=lowering.clock,
             P=op.frames,
             offset=op.offset,
             start=op.start,

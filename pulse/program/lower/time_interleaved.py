@@ -4,18 +4,18 @@ from collections.abc import Iterable
 
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaving import WORD, InterleavedLowering, NotInterleavedError, further_on, interleaves
+from pulse.program.interleaving import WORD, InterleavedLowering, NotInterleavedError, advance, interleaves
 from pulse.program.kernels.time import FillEndsRow
 from pulse.program.table.loops import Loops
 
 
 @interleaves(FillEndsRow)
-def interleave_fill_ends(cx: InterleavedLowering, row: FillEndsRow) -> Iterable[Instruction]:
+def interleave_fill_ends(lowering: InterleavedLowering, row: FillEndsRow) -> Iterable[Instruction]:
     """Emit only the copy: in the middle of a stream no frames need filling."""
-    if not cx.is_clock(row.clock):
+    if not lowering.is_clock(row.clock):
         raise NotInterleavedError("ends of every pulse")
-    cx.require_endless(row.end)
-    cx.require_past(row.shift + row.keep, row.P)
+    lowering.require_endless(row.end)
+    lowering.require_past(row.shift + row.keep, row.P)
     overlap = row.overlap - row.keep
     ahead = row.offset + overlap - row.shift
     if row.in_place and ahead == 0:
@@ -25,5 +25,5 @@ def interleave_fill_ends(cx: InterleavedLowering, row: FillEndsRow) -> Iterable[
     words = row.size // WORD
     sizes = (row.P + row.keep, row.run * words)
     strides = ((row.step_x * words, 1), (row.step_y * words, 1))
-    source = further_on(cx.data(row.x), ahead * row.step_x * words * LANES)
-    return cx.copy(source, cx.data(row.y), Loops(sizes, strides))
+    source = advance(lowering.data(row.x), ahead * row.step_x * words * LANES)
+    return lowering.copy(source, lowering.data(row.y), Loops(sizes, strides))

@@ -50,7 +50,7 @@ class ArrayCall(Struct):
     inputs: int
     forms: int
     """Address of the forms."""
-    given: int
+    object_addresses: int
     """Address of an array with the addresses of this call's arrays."""
     save: int
     """Address of the functions that release the GIL and acquire it again."""
@@ -133,9 +133,9 @@ def _nan_count(data: int, size: int, count: int) -> int:
 @entry("machine.step_arrays", 4, gives_int=True, keeps_gil=True, objects=(1, 2))
 def _step_arrays(address: int, first: int, second: int, refuses_nan: int) -> int:
     step = array_call_at(address)
-    addresses, forms = words_at(step.given), forms_at(step.forms)
+    addresses, forms = words_at(step.object_addresses), forms_at(step.forms)
     if first != step.nothing:
-        pair = pair_at(step.given)
+        pair = pair_at(step.object_addresses)
         pair.source, pair.target = first, second
     header = step.header
     for number in range(step.arrays):
@@ -200,27 +200,27 @@ class ArrayStep(NotCopyable):
         slots, inputs = (*packed.inputs, *packed.outputs), len(packed.inputs)
         dtypes = [np.dtype(slot.dtype.type) for slot in slots]
         shapes = np.array([size for slot in slots for size in slot.shape] or [0], np.int64)
-        forms, at = ArrayForm.new(len(slots)), shapes.ctypes.data
+        forms, shape_address = ArrayForm.new(len(slots)), shapes.ctypes.data
         for number, (slot, dtype) in enumerate(zip(slots, dtypes)):
             form = forms[number]
-            form.dtype, form.axes, form.shape = id(dtype), len(slot.shape), at
+            form.dtype, form.axes, form.shape = id(dtype), len(slot.shape), shape_address
             form.flags = READ if number < inputs else WRITTEN
             form.elements, form.floats = prod(slot.shape), dtype.itemsize if dtype.kind == "f" else 0
-            at += 8 * len(slot.shape)
+            shape_address += 8 * len(slot.shape)
         object_addresses = np.zeros(len(slots), np.int64)
         call, interpreter = ArrayCall.new(), addresses()
         call.call, call.arrays, call.inputs = packed.call.address, len(slots), inputs
-        call.forms, call.given = forms.address, object_addresses.ctypes.data
+        call.forms, call.object_addresses = forms.address, object_addresses.ctypes.data
         call.save, call.restore = interpreter["PyEval_SaveThread"], interpreter["PyEval_RestoreThread"]
         call.header, call.kind, call.nothing = HEADER, id(np.ndarray), id(None)
         self._kept = packed, dtypes, shapes, forms, call
-        self._given = object_addresses.data
+        self._object_addresses = object_addresses.data
         self._inputs = [slot.name for slot in packed.inputs]
         self._outputs = [
             (slot.name, slot.shape, dtype) for slot, dtype in zip(slots[inputs:], dtypes[inputs:])
         ]
         self._names = [slot.name for slot in packed.outputs]
-        self.alone = (self._inputs[0], *self._outputs[0]) if (inputs, len(slots)) == (1, 2) else None
+        self.single_pair = (self._inputs[0], *self._outputs[0]) if (inputs, len(slots)) == (1, 2) else None
         """Name of the input, and name, shape and dtype of the output, if there is one of each; else None."""
         self.address = call.address
         self.run = STEP_ARRAYS.call
@@ -237,14 +237,14 @@ class ArrayStep(NotCopyable):
         inputs, results = _objects(feed, self._inputs), _objects(outputs, self._names)
         if inputs is None or results is None:
             return None
-        alive, addresses = [*inputs, *results], self._given
-        for number, each in enumerate(alive):
-            addresses[number] = id(each)
+        alive, addresses = [*inputs, *results], self._object_addresses
+        for number, argument in enumerate(alive):
+            addresses[number] = id(argument)
         return alive, cast("dict[str, Array]", dict(zip(self._names, results)))
 
 
 def _objects(argument: object, names: Sequence[str]) -> Sequence[object] | None:
-    """The objects under exactly these names; None if the names differ."""
+    """Return the objects under exactly these names; None if the names differ."""
     if type(argument) is not dict:
         return (argument,) if len(names) == 1 else None
     named = cast("dict[str, object]", argument)

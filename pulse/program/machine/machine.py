@@ -32,7 +32,7 @@ WebAssembly checks this type at each call, and has pointers of 32 bits.
 
 @device
 def run_rows(table_address, rows, bases_address):
-    """``run`` for compiled callers."""
+    """Do ``run`` in compiled code."""
     address, mode = table_address, flush_denormals()
     for _ in range(rows):
         row = row_at(address)
@@ -107,7 +107,7 @@ RUN: Entry = _run
 
 
 def runner() -> Callable[[int, int, int], None]:
-    """The compiled form of ``run``, for callers that save the lookup at each call."""
+    """Return the compiled form of ``run``, for callers that save the lookup at each call."""
     return RUN.call
 
 
@@ -117,12 +117,12 @@ def run(table_address: int, rows: int, bases_address: int) -> None:
 
 
 def run_profiled(table_address: int, rows: int, bases_address: int, ticks_address: int) -> None:
-    """``run``, adding the ticks that each row took to ``ticks[row]``, int64."""
+    """Do ``run``, and add the ticks that each row took to ``ticks[row]``, int64."""
     _run_profiled.call(table_address, rows, bases_address, ticks_address)
 
 
 def run_timed(table_address: int, rows: int, bases_address: int) -> int:
-    """``run``, returning the ticks that it took."""
+    """Do ``run``; return the ticks that it took."""
     return _run_timed.call(table_address, rows, bases_address)
 
 

@@ -78,7 +78,7 @@ call_at, boxes_at, axes_at, count_at = (
     struct_at(AxisStride),
     struct_at(Count),
 )
-FLOAT = 4
+FLOAT_BYTES = 4
 
 
 @record
@@ -91,7 +91,7 @@ class Slot:
     dtype: "np.dtype[np.generic]"
 
     def view(self, memory: Array) -> Array:
-        """The tensor in the bytes of a packed pulse."""
+        """Return the tensor in the bytes of a packed pulse."""
         size = prod(self.shape) * self.dtype.itemsize
         return memory[self.offset : self.offset + size].view(self.dtype).reshape(self.shape)
 
@@ -130,7 +130,7 @@ def pack(
 ) -> Packed:
     """Pack a call of the machine: (table, rows, bases).
 
-    values   the constants' values, copied in each pulse, since scratch memory may overlap their places
+    values   the constants' values, copied in each pulse, since scratch memory may overlap them
     faults   the address of the ``Count`` of values without a result
     """
     slots_in, input_bytes = _slots(inputs)
@@ -186,9 +186,9 @@ def _copy_runs(
     target: Pointer, target_step: int, source: Pointer, source_step: int, run: int, count: int
 ) -> None:
     """Copy ``count`` runs of bytes between u8 pointers, ``target_step`` and ``source_step`` bytes apart."""
-    if run == FLOAT:
+    if run == FLOAT_BYTES:
         for i in range(count):
-            move_bytes(target + i * target_step, source + i * source_step, FLOAT)
+            move_bytes(target + i * target_step, source + i * source_step, FLOAT_BYTES)
     else:
         for i in range(count):
             move_bytes(target + i * target_step, source + i * source_step, run)
@@ -200,15 +200,15 @@ def copy_box(box: Box, packed: Pointer, inward: bool) -> None:
     place, run, count, step = bytes_at(box.place), box.run, box.count, box.step
     packed, axes = packed + box.offset, axes_at(box.first_axis)
     for group in range(box.groups):
-        left, far = group, 0
+        left, offset = group, 0
         for number in range(box.axes):
             axis = axes[number]
-            far += left % axis.size * axis.step
+            offset += left % axis.size * axis.step
             left //= axis.size
         if inward:
-            _copy_runs(place + far, step, packed, run, run, count)
+            _copy_runs(place + offset, step, packed, run, run, count)
         else:
-            _copy_runs(packed, run, place + far, step, run, count)
+            _copy_runs(packed, run, place + offset, step, run, count)
         packed = packed + run * count
 
 
@@ -220,7 +220,7 @@ def _copy_boxes(boxes: Box, count: int, packed: int, inward: bool) -> None:
 
 @device
 def fault_count(call: MachineCall) -> int:
-    """Return how many values of the stream had no result."""
+    """Return the number of values of the stream that had no result."""
     faults = 0
     if call.faults != 0:
         faults = count_at(call.faults).count

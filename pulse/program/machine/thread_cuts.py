@@ -28,11 +28,11 @@ class ThreadCuts:
 
     @property
     def count(self) -> int:
-        """How many rows are cut."""
+        """The number of rows that are cut."""
         return sum(parts is not None for parts in self.rows)
 
     def counts(self) -> tuple[int, ...]:
-        """The number of parts of each row."""
+        """Return the number of parts of each row."""
         return tuple(1 if parts is None else len(parts.bounds) - 1 for parts in self.rows)
 
 
@@ -58,14 +58,14 @@ def _parts_of_row(row: list[int], threads: int) -> RowCut | None:
 
 
 def link_parts(table: RowTable, thread_cuts: ThreadCuts, team: Team, arena_bytes: int) -> RowTable:
-    """``link``, with rows in parts, whose scratch memory follows the arena. Raises CompileError."""
+    """Link a table with rows in parts, whose scratch memory follows the arena. Raises CompileError."""
     linked, linked_words = link(table).tolist(), list[int]()
-    scratch_at = align(arena_bytes)
+    scratch_byte = align(arena_bytes)
     for start, parts in zip(row_starts(table), thread_cuts.rows):
         row = linked[start : start + linked[start + 1]]
         if parts is not None:
             kernel = kernel_of(int(table[start]))
-            words = [word for part in cut_rows(kernel, row, parts, scratch_at) for word in part]
+            words = [word for part in cut_rows(kernel, row, parts, scratch_byte) for word in part]
             count = len(parts.bounds) - 1
             head = [RUN_PARTS.address, HEAD_WORDS + len(words), team.address, count, len(row)]
             row = [*head, *words]

@@ -98,7 +98,7 @@ class NativeExecutable(Executable):
         return cut_for_threads(self.unlinked, self.threads)
 
     def stream_table(self) -> "tuple[NDArray[np.int64], Team | None]":
-        """The table for each step of a stream, and the team that runs its rows in parts; keep both alive.
+        """Return the table for each step of a stream, and the team that runs its rows in parts; keep both alive.
 
         Raises CompileError; PulseError if this system does not support teams
         """
@@ -169,7 +169,7 @@ class NativeState(State):
         self._inputs = [(name, place.view(regions[place.region])) for name, place in program.received]
         self._outputs = [(name, place.view(regions[place.region])) for name, place in program.sent]
         self._fetched = [place.view(regions[place.region]) for place in program.fetched]
-        self._alone = self._only_pair()
+        self._single_pair = self._find_single_pair()
         """Input and output with their names, if the program has one of each and fetches nothing; else None."""
         self._ends = [
             (length, self._memory[offset : offset + 8].view(np.int64)) for length, offset in program.ends
@@ -191,14 +191,14 @@ class NativeState(State):
     def _clear(self) -> None:
         self.memory[:] = self._program.initial
 
-    def _only_pair(self) -> tuple[str, Array, str, Array] | None:
+    def _find_single_pair(self) -> tuple[str, Array, str, Array] | None:
         if (len(self._inputs), len(self._outputs), len(self._fetched)) != (1, 1, 0) or self.constants:
             return None
         return (*self._inputs[0], *self._outputs[0])
 
     def _run(self, feed: Feed) -> dict[str, Array]:
-        if self._alone is not None:
-            name, place, to, result = self._alone
+        if self._single_pair is not None:
+            name, place, to, result = self._single_pair
             place[...] = feed[name]
             self.changing = True
             self._run_machine(*self.call)

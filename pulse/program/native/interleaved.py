@@ -20,9 +20,8 @@ from pulse.program.interleaving import (
     WORD,
     InterleavedLowering,
     NotInterleavedError,
+    advance,
     byte_of,
-    dense,
-    further_on,
 )
 from pulse.program.kernels.copy import CopyRow, FillRow
 from pulse.program.kernels.time import TickRow
@@ -39,10 +38,10 @@ from pulse.program.lower import scan_interleaved as scan_interleaved
 from pulse.program.lower import spectral_interleaved as spectral_interleaved
 from pulse.program.lower import time_interleaved as time_interleaved
 from pulse.program.native.executable import NativeExecutable
-from pulse.program.native.sliding_windows import SlidingWindows, slide
+from pulse.program.native.sliding_windows import SlidingWindows, find_sliding_windows
 from pulse.program.table.emitted import Emitted
 from pulse.program.table.loops import Loops
-from pulse.program.table.memory import Buffer, Region, Value, align
+from pulse.program.table.memory import Buffer, Region, Value, align, dense_strides
 from pulse.program.table.place import Place
 from pulse.support.record import record
 
@@ -55,7 +54,7 @@ class Interleaved:
     """The interleaved instructions, their weights, and the pulse from which on they are valid.
 
     steady_from  the pulses of a stream after which they are valid
-    clock_at     the byte offset of the pulse counter in a stream's state, which the instructions do not change
+    clock_byte     the byte offset of the pulse counter in a stream's state, which the instructions do not change
     inputs       for each input the byte offset in the arena of the sixteen streams' tensors, one after another
     outputs      the same for the outputs
     sliding      the delays that are not in the interleaved state while the streams step
@@ -64,7 +63,7 @@ class Interleaved:
     rows: tuple[Emitted, ...]
     weights: Array
     steady_from: int
-    clock_at: int
+    clock_byte: int
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     arena_bytes: int
@@ -74,42 +73,44 @@ class Interleaved:
 class Exchange:
     """Memory after the interleaved arena, for contiguous tensors of each of sixteen streams."""
 
-    def __init__(self, cx: InterleavedLowering, arena_bytes: int) -> None:
-        self._cx = cx
+    def __init__(self, lowering: InterleavedLowering, arena_bytes: int) -> None:
+        self._lowering = lowering
         self.end = align(arena_bytes * LANES)
 
     def add(self, place: Place, incoming: bool) -> tuple[int, list[Instruction]]:
-        """Allocate a tensor; return its offset and the copies to the interleaved memory or back."""
+        """Allocate a tensor; return its byte offset and the copies to the interleaved memory or back."""
         if place.region is Region.WEIGHTS or place.dtype.itemsize != WORD:
             raise NotInterleavedError("an input or output of another size than a word, or constant")
         size = prod(place.shape)
-        at = self._allocate(size)
-        outside = _words(Region.ARENA, at, size * LANES)
-        inner = _words(place.region, place.offset * LANES, size * LANES)
+        byte = self._allocate(size)
+        separate = _words(Region.ARENA, byte, size * LANES)
+        interleaved = _words(place.region, place.offset * LANES, size * LANES)
         steps = tuple(step // WORD * LANES for step in place.strides)
-        alone = dense(place.shape)
+        dense = dense_strides(place.shape, range(len(place.shape)))
         if incoming:
-            loops = Loops((*place.shape, LANES), ((*alone, size), (*steps, 1)))
-            return at, list(self._cx.copy_words(outside, inner, loops))
+            loops = Loops((*place.shape, LANES), ((*dense, size), (*steps, 1)))
+            return byte, list(self._lowering.copy_words(separate, interleaved, loops))
         copies: list[Instruction] = []
-        beside = tuple(step * LANES for step in alone)
-        if len(Loops(place.shape, (steps, beside)).merge().sizes) > 1:  # first in the order of the tensor
+        ordered_steps = tuple(step * LANES for step in dense)
+        if (
+            len(Loops(place.shape, (steps, ordered_steps)).merge().sizes) > 1
+        ):  # first in the order of the tensor
             ordered = _words(Region.ARENA, self._allocate(size), size * LANES)
-            loops = Loops((*place.shape, LANES), ((*steps, 1), (*beside, 1)))
-            copies += self._cx.copy_words(inner, ordered, loops)
-            inner, steps = ordered, beside
-        loops = Loops((LANES, *place.shape), ((1, *steps), (size, *alone)))
-        return at, [*copies, *self._cx.copy_words(inner, outside, loops)]
+            loops = Loops((*place.shape, LANES), ((*steps, 1), (*ordered_steps, 1)))
+            copies += self._lowering.copy_words(interleaved, ordered, loops)
+            interleaved, steps = ordered, ordered_steps
+        loops = Loops((LANES, *place.shape), ((1, *steps), (size, *dense)))
+        return byte, [*copies, *self._lowering.copy_words(interleaved, separate, loops)]
 
     def _allocate(self, size: int) -> int:
         """Return the offset of new memory for a tensor of ``size`` words."""
-        at, self.end = self.end, self.end + align(size * WORD * LANES)
-        return at
+        byte, self.end = self.end, self.end + align(size * WORD * LANES)
+        return byte
 
 
-def _words(region: Region, at: int, count: int) -> Value:
+def _words(region: Region, byte: int, count: int) -> Value:
     """Return a tensor of words from a byte on."""
-    return Value(Buffer(region, count * WORD, at), 0, (count,), (1,), np.dtype(np.float32))
+    return Value(Buffer(region, count * WORD, byte), 0, (count,), (1,), np.dtype(np.float32))
 
 
 def interleave(program: NativeExecutable) -> Interleaved:
@@ -125,50 +126,50 @@ def interleave(program: NativeExecutable) -> Interleaved:
         raise NotInterleavedError(f"it has {len(ticks)} clocks")
     (tick,) = ticks
     clock: Any = tick.clock
-    sliding = slide(rows, [place for _, place in (*program.received, *program.sent)])
-    cx = InterleavedLowering(program.weights, clock, sliding.place_of)
-    exchange = Exchange(cx, program.arena_bytes)
+    sliding = find_sliding_windows(rows, [place for _, place in (*program.received, *program.sent)])
+    lowering = InterleavedLowering(program.weights, clock, sliding.buffer_for)
+    exchange = Exchange(lowering, program.arena_bytes)
     entries = [exchange.add(place, True) for _, place in program.received]
     middle = [
         Emitted(instruction, row.node, row.op)
-        for row in with_gaps_only(rows)
+        for row in trim_fills(rows)
         if row.instruction is not tick and row.instruction not in sliding.moves
-        for instruction in _convert(cx, row)
+        for instruction in _convert(lowering, row)
     ]
     exits = [exchange.add(place, False) for _, place in program.sent]
     begin = [Emitted(copy, "", "input") for _, copies in entries for copy in copies]
     end = [Emitted(copy, "", "output") for _, copies in exits for copy in copies]
     return Interleaved(
         rows=(*begin, *middle, *end),
-        weights=cx.image.image(),
-        steady_from=cx.steady_from,
-        clock_at=byte_of(clock),
-        inputs=tuple(at for at, _ in entries),
-        outputs=tuple(at for at, _ in exits),
+        weights=lowering.image.assemble(),
+        steady_from=lowering.steady_from,
+        clock_byte=byte_of(clock),
+        inputs=tuple(byte for byte, _ in entries),
+        outputs=tuple(byte for byte, _ in exits),
         arena_bytes=exchange.end,
         sliding=sliding,
     )
 
 
-def _convert(cx: InterleavedLowering, row: Emitted) -> Iterable[Instruction]:
+def _convert(lowering: InterleavedLowering, row: Emitted) -> Iterable[Instruction]:
     """Return the interleaved instructions for one row. Raises NotInterleavedError, which names the node."""
     try:
-        return tuple(cx.convert(row.instruction))
+        return tuple(lowering.convert(row.instruction))
     except NotInterleavedError as error:
         raise NotInterleavedError(f"{row.node or row.kernel}: {error}") from None
 
 
-def with_gaps_only(rows: Sequence[Emitted]) -> Iterator[Emitted]:
-    """Reduce each fill to the runs that the next copy does not write, if they are few."""
-    for row, behind in zip(rows, (*rows[1:], None)):
-        fill, copy = row.instruction, None if behind is None else behind.instruction
+def trim_fills(rows: Sequence[Emitted]) -> Iterator[Emitted]:
+    """Reduce each fill to the runs that the next copy does not write, if these are few."""
+    for row, next_row in zip(rows, (*rows[1:], None)):
+        fill, copy = row.instruction, None if next_row is None else next_row.instruction
         if not isinstance(fill, FillRow) or not isinstance(copy, CopyRow):
             yield row
             continue
         target: Any = fill.dst
         gaps = gaps_of(fill, copy)
         for start, stop in gaps if len(gaps) <= MAX_GAPS else [(0, fill.count)]:
-            part = further_on(target, start)
+            part = advance(target, start)
             yield Emitted(
                 FillRow(dst=part, size=fill.size, count=stop - start, bits=fill.bits), row.node, row.op
             )
@@ -183,12 +184,12 @@ def gaps_of(fill: FillRow, copy: CopyRow) -> list[tuple[int, int]]:
         return [(0, fill.count)]
     sizes = (copy.n0, copy.n1, copy.n2, copy.n3, copy.n4, copy.n5)
     strides = (copy.b0, copy.b1, copy.b2, copy.b3, copy.b4, copy.b5)
-    places = np.array([target.offset - first.offset])
+    offsets = np.array([target.offset - first.offset])
     for size, stride in zip(sizes, strides):
-        places = (places[:, None] + np.arange(size) * stride).ravel()
+        offsets = (offsets[:, None] + np.arange(size) * stride).ravel()
     empty = np.ones(fill.count + 2, np.bool_)
     empty[[0, -1]] = False
-    inside = places[(places >= 0) & (places < fill.count)]
-    empty[inside + 1] = False
+    written = offsets[(offsets >= 0) & (offsets < fill.count)]
+    empty[written + 1] = False
     edges = np.flatnonzero(empty[1:] != empty[:-1])
     return list(zip(edges[::2].tolist(), edges[1::2].tolist()))

@@ -26,7 +26,7 @@ class BlockLanes:
     """A block in a call: its number, and the indices of its lanes in the arrays of the call."""
 
     block: int
-    at: "slice | NDArray[np.int64]"
+    indices: "slice | NDArray[np.int64]"
 
 
 @record(eq=False)
@@ -38,14 +38,15 @@ class CallBlocks:
 
     @classmethod
     def of(cls, blocks: Iterable[BlockLanes], count: int) -> "CallBlocks":
-        found_blocks, without_block = tuple(blocks), np.ones(count, np.bool_)
-        for part in found_blocks:
-            without_block[part.at] = False
-        return cls(found_blocks, np.flatnonzero(without_block))
+        """Return the blocks of a call with ``count`` lanes."""
+        call_blocks, has_no_block = tuple(blocks), np.ones(count, np.bool_)
+        for block in call_blocks:
+            has_no_block[block.indices] = False
+        return cls(call_blocks, np.flatnonzero(has_no_block))
 
 
 def fills_blocks(program: NativeExecutable, count: int) -> bool:
-    """Return whether this many lanes fill a block, on this processor and without checks of faults."""
+    """Whether this many lanes fill a block, on this processor and without checks of faults."""
     return count >= LANES and EIGHT and program.total_at is None
 
 
@@ -59,10 +60,10 @@ class LaneBlocks:
         self, program: NativeExecutable, interleaved: Interleaved, memory: Array, constants: Feed
     ) -> None:
         self.steady_from = interleaved.steady_from
-        self._clock_at = interleaved.clock_at
+        self._clock_byte = interleaved.clock_byte
         self._memory = memory = memory[:, : program.initial.size]
         count = len(memory) // LANES
-        self._inside: list[bool] = [False] * count
+        self._is_interleaved: list[bool] = [False] * count
         """For each block, whether its streams are in the interleaved memory."""
         self._excluded: set[int] = set()
         self._steps = [0] * count
@@ -84,39 +85,39 @@ class LaneBlocks:
         self._constants = constants
         self._last_blocks: tuple[LaneSelection, CallBlocks] | None = None
 
-    def parts(self, selection: LaneSelection) -> CallBlocks:
+    def find_blocks(self, selection: LaneSelection) -> CallBlocks:
         """Return the blocks whose lanes all step in this call and are all in the middle of their streams."""
         if self._last_blocks is None or self._last_blocks[0] is not selection:
             self._last_blocks = (
                 selection,
-                CallBlocks.of(self._whole(selection.numbers), len(selection.numbers)),
+                CallBlocks.of(self._whole_blocks(selection.numbers), len(selection.numbers)),
             )
-        parts, steady_from = self._last_blocks[1], self.steady_from
+        call_blocks, steady_from = self._last_blocks[1], self.steady_from
         if not [clock for clock in selection.clocks if clock.pulse < steady_from]:
-            return parts
+            return call_blocks
         pulses = np.array([clock.pulse for clock in selection.clocks])
-        steady = [part for part in parts.blocks if pulses[part.at].min() >= steady_from]
+        steady = [part for part in call_blocks.blocks if pulses[part.indices].min() >= steady_from]
         return CallBlocks.of(steady, len(pulses))
 
-    def _whole(self, numbers: Sequence[int]) -> Iterator[BlockLanes]:
-        at = {number: index for index, number in enumerate(numbers)}
-        for block in range(len(self._inside)):
-            places = [at.get(number, -1) for number in range(block * LANES, (block + 1) * LANES)]
-            if -1 in places or block in self._excluded:
+    def _whole_blocks(self, numbers: Sequence[int]) -> Iterator[BlockLanes]:
+        index_of = {number: index for index, number in enumerate(numbers)}
+        for block in range(len(self._is_interleaved)):
+            indices = [index_of.get(number, -1) for number in range(block * LANES, (block + 1) * LANES)]
+            if -1 in indices or block in self._excluded:
                 continue
-            run = slice(places[0], places[0] + LANES)
-            in_order = places == list(range(run.start, run.stop))
-            yield BlockLanes(block, run if in_order else np.array(places, np.int64))
+            run = slice(indices[0], indices[0] + LANES)
+            is_run = indices == list(range(run.start, run.stop))
+            yield BlockLanes(block, run if is_run else np.array(indices, np.int64))
 
     def step(self, part: BlockLanes, feed: Feed, outputs: dict[str, Array]) -> None:
         """Step a block; the arrays are those of all lanes of the call."""
         self._interleave(part.block)
         for name, array in self._inputs:
             values = feed.get(name)
-            array[...] = self._constants[name] if values is None else values[part.at]
+            array[...] = self._constants[name] if values is None else values[part.indices]
         self._run_block(part.block)
         for name, array in self._outputs:
-            outputs[name][part.at] = array
+            outputs[name][part.indices] = array
 
     def _run_block(self, number: int) -> None:
         """Run the instructions on a block's memory, and let its windows advance."""
@@ -128,15 +129,15 @@ class LaneBlocks:
         self._steps[number] += 1
         self._positions[number] = position = (position + 1) % POSITIONS
         if position == 0:
-            sliding.return_to_front(windows)
+            sliding.move_to_front(windows)
 
     def _ports_of_block(
-        self, ports: Sequence[tuple[str, Place]], at: Sequence[int]
+        self, ports: Sequence[tuple[str, Place]], offsets: Sequence[int]
     ) -> list[tuple[str, Array]]:
         """Return the inputs or outputs of a block with their names, [16, …]."""
         return [
-            (name, np.ndarray((LANES, *place.shape), place.dtype, self._arena.data, begin))
-            for (name, place), begin in zip(ports, at)
+            (name, np.ndarray((LANES, *place.shape), place.dtype, self._arena.data, offset))
+            for (name, place), offset in zip(ports, offsets)
         ]
 
     def _lanes_of(self, block: int) -> Array:
@@ -145,7 +146,7 @@ class LaneBlocks:
 
     def _interleave(self, number: int) -> None:
         """Interleave the streams of a block, if they are not interleaved yet."""
-        if self._inside[number]:
+        if self._is_interleaved[number]:
             return
         block = self._blocks[number]
         if block is None:
@@ -153,23 +154,23 @@ class LaneBlocks:
             self._addresses[number] = block.ctypes.data
         state, windows = block[: self._state_bytes], block[self._state_bytes :]
         state.view(np.int32).reshape(-1, LANES)[...] = self._lanes_of(number).T
-        self._sliding.enter(state, windows)
+        self._sliding.copy_in(state, windows)
         self._steps[number] = self._positions[number] = 0
-        self._inside[number] = True
+        self._is_interleaved[number] = True
 
     def separate(self, lane: int) -> None:
         """Move the streams of a lane's block back to the memories of the lanes."""
         number = lane // LANES
-        if number >= len(self._inside) or not self._inside[number]:
+        if number >= len(self._is_interleaved) or not self._is_interleaved[number]:
             return
         block = self._blocks[number]
         assert block is not None, "an interleaved block has memory"
         state, windows = block[: self._state_bytes], block[self._state_bytes :]
-        self._sliding.leave(state, windows, self._positions[number])
+        self._sliding.copy_out(state, windows, self._positions[number])
         self._lanes_of(number)[...] = state.view(np.int32).reshape(-1, LANES).T
         rows = self._memory[number * LANES : (number + 1) * LANES]
-        rows[:, self._clock_at : self._clock_at + 8].view(np.int64)[...] += self._steps[number]
-        self._inside[number] = False
+        rows[:, self._clock_byte : self._clock_byte + 8].view(np.int64)[...] += self._steps[number]
+        self._is_interleaved[number] = False
 
     def exclude(self, lane: int) -> None:
         """Never interleave the block of a lane again, since other code writes to its memory."""

@@ -24,7 +24,7 @@ from pulse.program.table.place import Place
 from pulse.program.table.table import link_lanes
 from pulse.support.record import record
 
-CACHE = 1 << 20
+CACHE_BYTES = 1 << 20
 """The bytes of states and arenas that a core's cache holds, in addition to some weights, while a group runs."""
 MIN_GROUP_LANES = 8
 """The fewest lanes of a group, if enough lanes exist: the most whose sums a kernel keeps in registers."""
@@ -37,15 +37,15 @@ class Tensors:
 
     name: str
     array: Array
-    of_all: bool
+    of_all_lanes: bool
 
     def read(self, lanes: NDArray[np.int64]) -> Array:
         """Return a copy of the values of a group's lanes."""
-        return self.array[lanes] if self.of_all else self.array[: len(lanes)].copy()
+        return self.array[lanes] if self.of_all_lanes else self.array[: len(lanes)].copy()
 
     def write(self, lanes: NDArray[np.int64], values: Array) -> None:
         """Set the values of a group's lanes."""
-        if self.of_all:
+        if self.of_all_lanes:
             self.array[lanes] = values
         else:
             self.array[: len(lanes)] = values
@@ -65,37 +65,37 @@ class LaneState(NativeState):
         """Set the blocks that may hold the stream."""
         self._blocks = blocks
 
-    def _take_out(self) -> None:
+    def _separate(self) -> None:
         if self._blocks is not None:
             self._blocks.separate(self._number)
 
     @property
     def memory(self) -> Array:
         """The stream's whole memory as bytes; writes take effect until the lanes step."""
-        self._take_out()
+        self._separate()
         return super().memory
 
     def try_step(
         self, feed: Feed | Array, outputs: Feed | Array | None = None, refuses_nan: bool = False
     ) -> dict[str, Array] | None:
-        """``State.try_step``; the stream is taken out of its block first."""
-        self._take_out()
+        """Separate the stream from its block, then do ``State.try_step``."""
+        self._separate()
         return super().try_step(feed, outputs, refuses_nan)
 
     def _run(self, feed: Feed) -> dict[str, Array]:
-        self._take_out()
+        self._separate()
         return super()._run(feed)
 
     def _run_into(self, feed: Feed, outputs: dict[str, Array]) -> dict[str, Array]:
-        self._take_out()
+        self._separate()
         return super()._run_into(feed, outputs)
 
     def _set_end(self) -> None:
-        self._take_out()
+        self._separate()
         super()._set_end()
 
     def run_machine(self) -> None:
-        self._take_out()
+        self._separate()
         super().run_machine()
 
     def pack(self) -> Packed:
@@ -120,8 +120,8 @@ class NativeLanes(Lanes):
     ) -> None:
         lane_bytes = program.initial.size + program.arena_bytes
         self._group = group_size(lane_count(count), lane_bytes, program.weights.size)
-        self._memory, memories = _side_by_side(count, program.initial.size)
-        self._arena, arenas = _side_by_side(self._group, program.arena_bytes)
+        self._memory, memories = _allocate_memories(count, program.initial.size)
+        self._arena, arenas = _allocate_memories(self._group, program.arena_bytes)
         states = [
             LaneState(program, constants, memory, arenas[0], number) for number, memory in enumerate(memories)
         ]
@@ -137,16 +137,16 @@ class NativeLanes(Lanes):
         self._inputs = [self._tensors(name, place) for name, place in program.received]
         self._outputs = [self._tensors(name, place) for name, place in program.sent]
         self._constants = self[0].constants
-        self._states_at = np.array([memory.ctypes.data for memory in memories], np.int64)
+        self._state_addresses = np.array([memory.ctypes.data for memory in memories], np.int64)
         self._bases = np.zeros((self._group, LANE_WORDS), np.int64)
         self._bases[:, Region.WEIGHTS] = program.weights.ctypes.data
         self._bases[:, Region.ARENA] = [arena.ctypes.data for arena in arenas]
-        self._based: NDArray[np.int64] | None = None
+        self._lanes_of_bases: NDArray[np.int64] | None = None
         """The group whose bases are set; the bases are reused by calls for the same lanes."""
         table, segments, count_of_segments = link_lanes(program.unlinked)
         self._tables = program.table, table, segments
         self._call_one = (program.table.ctypes.data, program.rows)
-        self._bases_at = [row.ctypes.data for row in self._bases]
+        self._base_addresses = [row.ctypes.data for row in self._bases]
         self._call_group = (table.ctypes.data, segments.address, count_of_segments, self._bases.ctypes.data)
         self._run_one, self._run_group = machine.runner(), machine.lanes_runner()
 
@@ -166,18 +166,18 @@ class NativeLanes(Lanes):
         if place.region is Region.WEIGHTS:
             value = place.view(self._weights)
             return Tensors(name, np.broadcast_to(value, (self._group, *value.shape)), False)
-        of_all = place.region is Region.STATE
-        memory = self._memory if of_all else self._arena
+        of_all_lanes = place.region is Region.STATE
+        memory = self._memory if of_all_lanes else self._arena
         if 0 in place.shape:
-            return Tensors(name, np.empty((len(memory), *place.shape), place.dtype), of_all)
+            return Tensors(name, np.empty((len(memory), *place.shape), place.dtype), of_all_lanes)
         strides = (memory.strides[0], *place.strides)
         shape = (len(memory), *place.shape)
-        return Tensors(name, np.ndarray(shape, place.dtype, memory.data, place.offset, strides), of_all)
+        return Tensors(name, np.ndarray(shape, place.dtype, memory.data, place.offset, strides), of_all_lanes)
 
     def _run(self, feed: dict[str, Array], selection: LaneSelection) -> dict[str, Array]:
         self._stepping = selection
         blocks = None if self.alone else self._blocks
-        parts = None if blocks is None else blocks.parts(selection)
+        parts = None if blocks is None else blocks.find_blocks(selection)
         if blocks is None or parts is None or not parts.blocks:
             results = self._step_groups(feed, selection.index)
         else:
@@ -223,16 +223,16 @@ class NativeLanes(Lanes):
         for places in self._inputs:
             array = feed.get(places.name)
             places.write(lanes, self._constants[places.name] if array is None else array)
-        if lanes is not self._based:
-            self._based = None
-            self._bases[: len(lanes), Region.STATE] = self._states_at[lanes]
+        if lanes is not self._lanes_of_bases:
+            self._lanes_of_bases = None
+            self._bases[: len(lanes), Region.STATE] = self._state_addresses[lanes]
             self._bases[0, COUNT] = self._shared_lanes(len(lanes))
-            self._based = lanes
+            self._lanes_of_bases = lanes
         shared = self._shared_lanes(len(lanes))
         if shared:
             self._run_group(*self._call_group)
         for index in range(shared, len(lanes)):
-            self._run_one(*self._call_one, self._bases_at[index])
+            self._run_one(*self._call_one, self._base_addresses[index])
         return {places.name: places.read(lanes) for places in self._outputs}
 
     def _shared_lanes(self, count: int) -> int:
@@ -254,12 +254,12 @@ def group_size(count: int, lane_bytes: int, weights: int) -> int:
     group's memory must stay in the cache, or cost no more than the weights. All groups but the last have equal size, in
     whole blocks.
     """
-    most = max(MIN_GROUP_LANES, max(CACHE, weights) // lane_bytes)
-    even = -(-count // -(-count // most))
+    largest = max(MIN_GROUP_LANES, max(CACHE_BYTES, weights) // lane_bytes)
+    even = -(-count // -(-count // largest))
     return min(count, -(-even // BLOCK) * BLOCK)
 
 
-def _side_by_side(count: int, size: int) -> tuple[Array, list[Array]]:
+def _allocate_memories(count: int, size: int) -> tuple[Array, list[Array]]:
     """Return zeroed memories that begin at different offsets within a page, so that they use different cache sets."""
     step = align(size)
     step += ALIGNMENT if step // ALIGNMENT % 2 == 0 else 0

@@ -20,7 +20,7 @@ from pulse.program.table.place import Place
 from pulse.support.record import record
 
 POSITIONS = 4
-"""The pulses between two moves of the histories. More of them need more memory: a pulse of each delay."""
+"""The pulses between two moves of the histories. Each further one needs memory for a pulse of each delay."""
 MIN_HISTORY = 2
 """The pulses of history from which on a window slides; a shorter one costs less to move than fresh memory."""
 
@@ -29,23 +29,23 @@ MIN_HISTORY = 2
 class SlidingWindow:
     """The window of a delay.
 
-    start  its first byte in the state of a stream
-    size   its bytes in the state of a stream
-    at     the first byte of its memory for sixteen streams, among those of all windows
+    start   its first byte in the state of a stream
+    size    its bytes in the state of a stream
+    offset  the first byte of its memory for sixteen streams, in the memory of all windows
     """
 
     start: int
     size: int
-    at: int
+    offset: int
 
 
 @record
 class SlidingWindows:
     """The windows that advance by the same number of bytes at each pulse.
 
-    shift  these bytes, of sixteen streams
+    shift  the bytes by which the windows advance, of sixteen streams
     moves  the instructions that moved the histories of one stream
-    bytes  of the memory of all windows
+    bytes  the size of the memory of all windows
     """
 
     windows: tuple[SlidingWindow, ...] = ()
@@ -53,45 +53,46 @@ class SlidingWindows:
     moves: tuple[Instruction, ...] = ()
     bytes: int = 0
 
-    def place_of(self, buffer: Buffer) -> Buffer | None:
+    def buffer_for(self, buffer: Buffer) -> Buffer | None:
         """Return the memory that a delay's buffer has for sixteen streams; None if its window does not slide."""
         for window in self.windows:
             if buffer.region is Region.STATE and buffer.offset == window.start:
-                return Buffer(Region.WINDOWS, window.size * LANES, window.at)
+                return Buffer(Region.WINDOWS, window.size * LANES, window.offset)
         return None
 
-    def enter(self, state: Array, memory: Array) -> None:
+    def copy_in(self, state: Array, memory: Array) -> None:
         """Copy the windows from the interleaved state to the front of their memory."""
         for window in self.windows:
             size, begin = window.size * LANES, window.start * LANES
-            memory[window.at : window.at + size] = state[begin : begin + size]
+            memory[window.offset : window.offset + size] = state[begin : begin + size]
 
-    def leave(self, state: Array, memory: Array, position: int) -> None:
-        """Copy the windows back, which have advanced ``position`` times."""
+    def copy_out(self, state: Array, memory: Array, position: int) -> None:
+        """Copy the windows, which have advanced ``position`` times, back to the interleaved state."""
         for window in self.windows:
-            size, begin, at = window.size * LANES, window.start * LANES, window.at + position * self.shift
-            state[begin : begin + size] = memory[at : at + size]
+            size, begin = window.size * LANES, window.start * LANES
+            offset = window.offset + position * self.shift
+            state[begin : begin + size] = memory[offset : offset + size]
 
-    def return_to_front(self, memory: int) -> None:
-        """Move all histories to the front, after ``POSITIONS`` pulses; the address of the memory."""
+    def move_to_front(self, address: int) -> None:
+        """Move all histories to the front, after ``POSITIONS`` pulses; ``address`` is that of the memory."""
         for window in self.windows:
-            front = memory + window.at
+            front = address + window.offset
             ctypes.memmove(front, front + POSITIONS * self.shift, window.size * LANES - self.shift)
 
 
-def slide(rows: Sequence[Emitted], ports: Iterable[Place]) -> SlidingWindows:
+def find_sliding_windows(rows: Sequence[Emitted], ports: Iterable[Place]) -> SlidingWindows:
     """Return the windows that can slide, of the shift for which most bytes would be moved.
 
     ports  the inputs and outputs, which are never in a window that slides
     """
-    used = [place.offset for place in ports if place.region is Region.STATE]
+    port_offsets = [place.offset for place in ports if place.region is Region.STATE]
     by_shift: dict[int, list[tuple[MoveRow, Buffer]]] = {}
     for move, buffer, shift in _moves(rows):
-        if not any(buffer.offset <= at < buffer.offset + buffer.size for at in used):
+        if not any(buffer.offset <= offset < buffer.offset + buffer.size for offset in port_offsets):
             by_shift.setdefault(shift, []).append((move, buffer))
     if not by_shift:
         return SlidingWindows()
-    shift = max(by_shift, key=lambda each: sum(move.bytes for move, _ in by_shift[each]))
+    shift = max(by_shift, key=lambda shift: sum(move.bytes for move, _ in by_shift[shift]))
     windows: list[SlidingWindow] = []
     end = 0
     for _, buffer in by_shift[shift]:
@@ -101,7 +102,7 @@ def slide(rows: Sequence[Emitted], ports: Iterable[Place]) -> SlidingWindows:
 
 
 def _moves(rows: Sequence[Emitted]) -> Iterator[tuple[MoveRow, Buffer, int]]:
-    """Yield the moves of long histories to the front of a delay that no later instruction touches, and the shift."""
+    """Yield the moves of long histories to the front of delays that no later row touches: row, buffer, shift."""
     later: set[int] = set()
     for row in reversed(rows):
         move = row.instruction

@@ -23,7 +23,7 @@ from pulse.support.wording import spell
 MIN_GAIN = 1.1
 """The least speed-up of a step for which special rows are worth their memory, unless the caller says otherwise."""
 MIN_KERNEL_GAIN = 1.02
-"""A kernel stays as it is if its rows would not get this many times as fast."""
+"""The least speed-up of the rows of a kernel for which they are specialised."""
 MIN_SHARE = 0.01
 """The least share of the time of a step for which the rows of a kernel are specialised."""
 
@@ -80,10 +80,10 @@ def specialise(
         raise InputError(
             f"{spell('min_gain', min_gain)}: the least speed-up of a step is a number from 1, such as 1.05"
         )
-    least = MIN_GAIN if min_gain is None else min_gain
+    required_gain = MIN_GAIN if min_gain is None else min_gain
     begin_s = time.thread_time()
     trial, generic = SpecialTrial(program), link(program.unlinked)
-    hot = _hot_rows(program, trial, generic)
+    hot = _find_hot_rows(program, trial, generic)
     special, nbytes = generic.copy(), 0
     batches = ((rows.kernel, rows.applied_rows, batch) for rows in hot for batch in rows.batches())
     for kernel, applied, batch in batches:
@@ -93,7 +93,7 @@ def specialise(
         assert functions is not None
         nbytes += functions.nbytes
         put(special, batch, functions)
-    _take_back_slow_rows(trial, generic, special, hot)
+    _restore_slow_rows(trial, generic, special, hot)
     changed = np.flatnonzero(special != generic)
     before_s, after_s = trial.step_seconds([generic, special])
     if not changed.size:
@@ -101,12 +101,14 @@ def specialise(
     reason = ""
     if not trial.agree(generic, special):
         reason = "they do not give the same bits"
-    elif before_s < least * after_s:
-        reason = f"a step is {before_s / after_s:.2f} times as fast; less than {least} is not worth it"
+    elif before_s < required_gain * after_s:
+        reason = (
+            f"a step is {before_s / after_s:.2f} times as fast; less than {required_gain} is not worth it"
+        )
     used = tuple(
         rows.kernel.name
         for rows in hot
-        if any(start in changed for at in rows.starts.values() for start in at)
+        if any(start in changed for starts in rows.starts.values() for start in starts)
     )
     if not reason:
         program.special_kernels = used
@@ -125,7 +127,7 @@ def specialise(
     )
 
 
-def _hot_rows(program: NativeExecutable, trial: SpecialTrial, generic: RowTable) -> list[KernelRows]:
+def _find_hot_rows(program: NativeExecutable, trial: SpecialTrial, generic: RowTable) -> list[KernelRows]:
     """Return the rows of kernels that take at least ``MIN_SHARE`` of a step, the slowest kernel first."""
     (ticks,) = trial.row_ticks([generic])
     timed = [
@@ -135,7 +137,7 @@ def _hot_rows(program: NativeExecutable, trial: SpecialTrial, generic: RowTable)
     return sorted((rows for rows in timed if rows.share >= MIN_SHARE), key=lambda rows: -rows.share)
 
 
-def _take_back_slow_rows(
+def _restore_slow_rows(
     trial: SpecialTrial, generic: RowTable, special: RowTable, hot: Sequence[KernelRows]
 ) -> None:
     """Restore the generic rows of kernels that gain nothing."""

@@ -59,20 +59,20 @@ class SpecialTrial:
 
     def row_ticks(self, tables: Sequence[RowTable]) -> list[NDArray[np.int64]]:
         """Measure the ticks of each row for each table: the minimum over steps in turns, to exclude other work."""
-        least = [np.full(self.rows, np.iinfo(np.int64).max) for _ in tables]
+        minimum = [np.full(self.rows, np.iinfo(np.int64).max) for _ in tables]
         for _ in range(STEPS):
             for number, table in enumerate(tables):
                 ticks = np.zeros(self.rows, np.int64)
                 machine.run_profiled(table.ctypes.data, self.rows, self._bases.ctypes.data, ticks.ctypes.data)
-                least[number] = np.minimum(least[number], ticks)
-        return least
+                minimum[number] = np.minimum(minimum[number], ticks)
+        return minimum
 
     def step_seconds(self, tables: Sequence[RowTable]) -> list[float]:
         """Measure the seconds of a step for each table: the minimum over steps in turns."""
-        least = [np.inf] * len(tables)
+        minimum = [np.inf] * len(tables)
         for _ in range(STEPS):
             for number, table in enumerate(tables):
                 call = table.ctypes.data, self.rows, self._bases.ctypes.data
                 machine.run(*call)
-                least[number] = min(least[number], machine.run_timed(*call) / machine.ticks_per_second())
-        return least
+                minimum[number] = min(minimum[number], machine.run_timed(*call) / machine.ticks_per_second())
+        return minimum

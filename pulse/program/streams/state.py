@@ -104,7 +104,7 @@ class State(ABC):
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """The faults of the stream: values for which a node has no result, such as an index outside of its table."""
+        """The faults of the stream: values for which a node has no result, such as an index outside its table."""
         return tuple(check.fault(node, op, count) for (node, op, check), count in self._counts() if count)
 
     @abstractmethod
@@ -178,13 +178,13 @@ class State(ABC):
         call, clock = self._array_step, self.clock
         if call is None or self.changing or self._failed or clock.end is not None:
             return None
-        if call.alone is None:
+        if call.single_pair is None:
             taken = call.take(feed, outputs)
             if taken is None:
                 return None
             first, second, results = None, None, taken[1]  # ``taken`` holds the arrays until the call has run
         else:
-            input_name, name, shape, dtype = call.alone
+            input_name, name, shape, dtype = call.single_pair
             first = feed if type(feed) is np.ndarray else _only(feed, input_name)
             if outputs is None:
                 second = np.empty(shape, dtype)
@@ -371,7 +371,7 @@ class State(ABC):
     def _require_whole(self) -> None:
         if self.changing:
             raise InputError(
-                f"an exception has left the stream inside of pulse {self.clock.pulse}: begin a new one with reset(), "
+                f"an exception has left the stream inside pulse {self.clock.pulse}: begin a new one with reset(), "
                 "or restore() a snapshot"
             )
 

@@ -11,9 +11,9 @@ REASONS = {
     "Pad": "a border is put around it",
     "Tile": "it is repeated",
     "Gather": "positions are picked",
-    "Reshape": "its axes do not lie one behind the other",
-    "Delay": "its frames do not come in the order of the buffer",
-    "output": "it would be overwritten: it lies in the state",
+    "Reshape": "its axes are not adjacent in memory",
+    "Delay": "its frames are not in the order of the buffer",
+    "output": "it would be overwritten: it is in the state",
     "register": "it is the next value of a state",
 }
 INNERMOST = "the axis that is summed over is not innermost, or needs a border"

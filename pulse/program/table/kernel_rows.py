@@ -48,7 +48,7 @@ class KernelRows:
         """Yield the rows that are compiled together."""
         words = list(self.starts)
         for first in range(0, len(words), BATCH):
-            yield {each: self.starts[each] for each in words[first : first + BATCH]}
+            yield {row: self.starts[row] for row in words[first : first + BATCH]}
 
 
 def rows_by_kernel(table: RowTable) -> list[KernelRows]:

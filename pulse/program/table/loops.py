@@ -16,7 +16,7 @@ class Loops:
     @classmethod
     def over(cls, shape: Sequence[int], strides: Iterable[Sequence[int]], order: Sequence[int]) -> "Loops":
         """Return as few loops as possible over the axes of tensors, in ``order`` from the outermost."""
-        columns = (tuple(each[axis] for axis in order) for each in strides)
+        columns = (tuple(steps[axis] for axis in order) for steps in strides)
         return cls(tuple(shape[axis] for axis in order), tuple(columns)).merge()
 
     def merge(self) -> "Loops":
@@ -39,7 +39,7 @@ class Loops:
                 tensor_strides.append(step)
         return Loops(tuple(sizes), tuple(map(tuple, strides)))
 
-    def longest_inside(self) -> "Loops":
+    def move_longest_inside(self) -> "Loops":
         """Move the longest of the outer loops next to the innermost one, which stays."""
         outer = len(self.sizes) - 1
         if outer < 2:
@@ -54,12 +54,12 @@ class Loops:
         missing = max(0, count - len(self.sizes))
         return Loops((1,) * missing + self.sizes, tuple((0,) * missing + each for each in self.strides))
 
-    def inside(self, most: int) -> "Iterator[tuple[tuple[int, ...], Loops]]":
+    def inner_loops(self, count: int) -> "Iterator[tuple[tuple[int, ...], Loops]]":
         """Yield the innermost loops for each iteration of the others, with the offset of each tensor.
 
-        There are exactly ``most`` inner loops, padded by outer ones of size 1.
+        There are exactly ``count`` inner loops, padded by outer ones of size 1.
         """
-        outer = max(0, len(self.sizes) - most)
-        inner = Loops(self.sizes[outer:], tuple(each[outer:] for each in self.strides)).pad(most)
-        for place in product(*map(range, self.sizes[:outer])):
-            yield tuple(sum(i * step for i, step in zip(place, each)) for each in self.strides), inner
+        outer = max(0, len(self.sizes) - count)
+        inner = Loops(self.sizes[outer:], tuple(each[outer:] for each in self.strides)).pad(count)
+        for indices in product(*map(range, self.sizes[:outer])):
+            yield tuple(sum(i * step for i, step in zip(indices, each)) for each in self.strides), inner

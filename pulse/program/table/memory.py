@@ -1,4 +1,4 @@
-"""The memories: weights (shared by all streams), state (of one stream), arena (scratch of a step)."""
+"""The memories of a program: weights (shared by all streams), state (of one stream), arena (scratch of a step)."""
 
 import mmap
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class Region(IntEnum):
 
 @record(eq=False, frozen=False)
 class Buffer:
-    """A run of bytes in one region; its place in the arena is set when all instructions are known."""
+    """A run of bytes in one region; its offset in the arena is set when all instructions are known."""
 
     region: Region
     size: int
@@ -68,7 +68,7 @@ class Value:
             )
         )
 
-    def dense(self, order: Sequence[int]) -> bool:
+    def is_dense(self, order: Sequence[int]) -> bool:
         """Whether the elements are contiguous with the axes in this order; ignores axes of size one."""
         step = 1
         for axis in reversed(order):
@@ -80,7 +80,7 @@ class Value:
         return True
 
     def view(self, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> "Value":
-        """Return another shape over the same buffer, starting ``offset`` elements further on."""
+        """Return another shape of the same buffer, which starts ``offset`` elements later."""
         return Value(self.buffer, self.offset + offset, tuple(shape), tuple(strides), self.dtype)
 
     def transpose(self, perm: Sequence[int]) -> "Value":
@@ -151,7 +151,7 @@ class Image:
             self._known[key] = buffer
         return buffer
 
-    def image(self) -> Array:
+    def assemble(self) -> Array:
         """Return all bytes at an aligned address. Call it only once: it releases the runs one by one."""
         image = aligned_bytes(max(self.size, ALIGNMENT))
         start = 0

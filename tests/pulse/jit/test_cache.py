@@ -379,7 +379,7 @@ def test_sources_hash_covers_the_sources_of_kernels(monkeypatch, tmp_path):
     """What a kernel's module uses, and every file of the language: what functions mean to numba stands beside it."""
     from pulse.program.kernels import recurrent_gru
 
-    assert fingerprint.links(recurrent_gru.__name__) >= {
+    assert fingerprint.linked_modules(recurrent_gru.__name__) >= {
         "pulse.program.kernels.recurrent_gates",
         "pulse.program.kernels.recurrent",
     }

@@ -14,9 +14,9 @@ from pulse.jit.rows.instruction import (
     OptionalOperand,
     RowFields,
     ScalesOperand,
-    many,
     packed_weights,
     reads,
+    repeated_group,
     updates,
     weight_scales,
     writes,
@@ -40,7 +40,7 @@ class Sums(Instruction):
     n: int
     count: int
     x: Operand = reads("f32", "n")
-    pairs: Sequence[SumFields] = many("count")
+    pairs: Sequence[SumFields] = repeated_group("count")
     y: Operand = updates("f32", "count")
     base: float
     last: SumFields
@@ -181,4 +181,4 @@ def test_the_type_includes_the_layout() -> None:
 
     assert str(RowType(declare("a", "b"))) == str(RowType(declare("a", "b")))
     assert str(RowType(declare("a", "b"))) != str(RowType(declare("b", "a")))
-    assert [each.at for each in fields_of(declare("a", "b")).values()] == [2, 3]
+    assert [each.word for each in fields_of(declare("a", "b")).values()] == [2, 3]

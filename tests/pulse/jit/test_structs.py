@@ -36,13 +36,13 @@ class Shared(Struct):
 shared_at, side_at = struct_at(Shared), struct_at(Side)
 
 
-def places(kind: type[Struct]) -> dict[str, int]:
-    return {name: each.at for name, each in fields_of(kind).items()}
+def words(kind: type[Struct]) -> dict[str, int]:
+    return {name: each.word for name, each in fields_of(kind).items()}
 
 
 def test_fields_lie_in_order_and_lines_begin_where_it_is_said() -> None:
-    assert places(Side) == {"calls": 0, "seconds": 1} and words_of(Side) == LINE
-    assert places(Shared) == {
+    assert words(Side) == {"calls": 0, "seconds": 1} and words_of(Side) == LINE
+    assert words(Shared) == {
         "first": 0,
         "part": 1,
         "few": 2,

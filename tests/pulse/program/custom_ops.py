@@ -1,4 +1,4 @@
-"""Operations from outside of the package: one with its own kernel, one that fails."""
+"""Operations from outside the package: one with its own kernel, one that fails."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,12 +62,12 @@ def tests_doubled(row: Doubling) -> None:
 
 
 @lowers(Doubled)
-def lower_doubled(cx: Lowering, node: PulsedNode, op: Doubled) -> list[Value]:
+def lower_doubled(lowering: Lowering, node: PulsedNode, op: Doubled) -> list[Value]:
     """One row."""
-    x = cx.value(node.inputs[0])
-    x = cx.order_axes(x, x.order)
-    y = cx.temporary(x.shape, x.dtype, x.order)
-    cx.emit(Doubling(y=y, x=x, n=x.size))
+    x = lowering.value(node.inputs[0])
+    x = lowering.order_axes(x, x.order)
+    y = lowering.allocate_temporary(x.shape, x.dtype, x.order)
+    lowering.emit(Doubling(y=y, x=x, n=x.size))
     return [y]
 
 

@@ -44,7 +44,7 @@ def transform() -> TypedModel:
 
 
 def foreign() -> TypedModel:
-    """An operation from outside of the package, after a filter."""
+    """An operation from outside the package, after a filter."""
     builder = ModelBuilder(x="1,2,T")
     return builder.model(builder.add("doubled", Doubled(), builder.conv(builder["x"], 3, (2, 0))))
 

@@ -5,9 +5,9 @@ import pytest
 
 import pulse
 from pulse.ops.spectral import dft_matrix
-from pulse.program.dft_basis import find_dft_basis, tables
+from pulse.program.dft_basis import dft_tables, find_dft_basis
 from pulse.program.kernels.spectral import FourierRow
-from pulse.program.lower.matmul_product import are_pairs, neighbours_from
+from pulse.program.lower.matmul_product import are_pairs, find_contiguous_start
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.dft_matrices import arrange_parts
 from tests.pulse.program.kernels.groups import finish_of
@@ -123,7 +123,7 @@ def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool,
     x = floats("x", rows * (matrix.shape[0] + gap))
     y = floats("y", rows * (matrix.shape[1] + gap))
     rows_x, rows_y = (np.arange(rows) * (size + gap) for size in matrix.shape)
-    first, second, w1, turns, w2 = tables(dft)
+    first, second, w1, turns, w2 = dft_tables(dft)
     points, kept_bins = dft.points, dft.bins
     none = np.zeros(1, np.int64)
     from_im = none if points.im is None else points.im
@@ -151,10 +151,10 @@ def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool,
         factors=kept_bins.factors.astype(np.float32),
         has_im=points.im is not None,
         wants_im=True,
-        near_re=neighbours_from(points.re, points.factors[0]),
-        near_im=neighbours_from(from_im, points.factors[0]),
-        next_re=neighbours_from(kept_bins.re, np.ones(1)) == 0,
-        next_im=neighbours_from(to_im, np.ones(1)) == 0,
+        near_re=find_contiguous_start(points.re, points.factors[0]),
+        near_im=find_contiguous_start(from_im, points.factors[0]),
+        next_re=find_contiguous_start(kept_bins.re, np.ones(1)) == 0,
+        next_im=find_contiguous_start(to_im, np.ones(1)) == 0,
         from_pairs=pairs and are_pairs(points.re, points.im),
         to_pairs=pairs and are_pairs(kept_bins.re, kept_bins.im),
         columns=matrix.shape[1],

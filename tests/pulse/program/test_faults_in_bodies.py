@@ -1,4 +1,4 @@
-"""Values without a result inside of scans, and in models of chunks."""
+"""Values without a result inside scans, and in models of chunks."""
 
 import numpy as np
 import pytest

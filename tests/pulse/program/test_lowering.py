@@ -68,8 +68,8 @@ def test_all_ops_without_a_kernel_are_named_at_once() -> None:
 def test_a_lowering_of_an_own_op_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """This one returns its input."""
 
-    def lower(cx: Lowering, node: object, op: Odd) -> list[Value]:
-        return [cx.value(node.inputs[0])]  # type: ignore[attr-defined]
+    def lower(lowering: Lowering, node: object, op: Odd) -> list[Value]:
+        return [lowering.value(node.inputs[0])]  # type: ignore[attr-defined]
 
     monkeypatch.setitem(LOWER, Odd, lower)
     builder = ModelBuilder(x="1,2,T")
@@ -209,8 +209,8 @@ def test_bodies_in_unchecked_scans_are_not_checked_either() -> None:
     graph = static_model(typed).graph
     scans = [scan.id for scan in graph.nodes if scan.op.name == "Scan"]
     assert len(scans) == 1
-    assert len(lower_step(graph).builder.counted) == 1
-    assert not lower_step(graph, unchecked=scans).builder.counted
+    assert len(lower_step(graph).builder.fault_counters) == 1
+    assert not lower_step(graph, unchecked=scans).builder.fault_counters
 
 
 def test_factors_of_a_product_of_tensors_join_its_instruction() -> None:

@@ -68,7 +68,7 @@ STACKS = ("conv", "matmul", "GRU", "GRU_reset", "LSTM", "RNN")
 
 
 def recurrence() -> onnx.ModelProto:
-    """``h = tanh(h @ w + x)`` as a Scan; a scan inside of it multiplies with the same matrix once more."""
+    """``h = tanh(h @ w + x)`` as a Scan; a scan inside it multiplies with the same matrix once more."""
 
     def info(*names: str) -> list[onnx.ValueInfoProto]:
         return [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [64]) for name in names]

@@ -139,8 +139,8 @@ def test_a_lowering_that_is_wrong_is_the_backend_s_fault(monkeypatch: pytest.Mon
     """Numpy agrees, numba does not, from the first row of the table that is misplaced."""
     from pulse.ops.time_position import Positions
 
-    def late(cx: Lowering, node: PulsedNode, op: Positions) -> list[Value]:
-        return time_lowering.lower_positions(cx, node, replace(op, offset=op.offset + 1))
+    def late(lowering: Lowering, node: PulsedNode, op: Positions) -> list[Value]:
+        return time_lowering.lower_positions(lowering, node, replace(op, offset=op.offset + 1))
 
     monkeypatch.setitem(lowering.LOWER, Positions, late)
     builder = ModelBuilder(x="1,2,T")
@@ -162,8 +162,8 @@ def test_a_kernel_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fill that is written as another number: the first frame after the end."""
     plain: Callable[..., list[Value]] = time_lowering.lower_fill_ends
 
-    def other(cx: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]:
-        return plain(cx, node, replace(op, fill=op.fill + 1.0))
+    def other(lowering: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]:
+        return plain(lowering, node, replace(op, fill=op.fill + 1.0))
 
     monkeypatch.setitem(lowering.LOWER, FillEnds, other)
     divergence = verify(small(), 4, lengths=[2, 9]).divergence

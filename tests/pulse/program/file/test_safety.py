@@ -70,7 +70,7 @@ def run_limited(program_run: NativeProgram, feeds: dict[str, Array], ran: Counte
     for start in row_starts(program_run.unlinked):
         words = program_run.unlinked[start : start + int(program_run.unlinked[start + 1])].tolist()
         kernel = kernel_of(words[0])
-        row = limited_row(check.row(kernel.instruction, kernel.form, words), memories)
+        row = limited_row(check.check_row(kernel.instruction, kernel.form, words), memories)
         with np.errstate(all="ignore"):
             kernel.function(row)
         ran[kernel.name] += 1
@@ -140,7 +140,7 @@ class Silent(Instruction):
 def test_an_operand_without_a_number_of_elements_is_refused() -> None:
     check = TableCheck(np.zeros(64, np.uint8), np.zeros(64, np.uint8), 64)
     with pytest.raises(ValueError, match="it does not declare how far it reaches into y"):
-        check.row(Silent, "f32", [0, 4, operand(ARENA, 0), 3])
+        check.check_row(Silent, "f32", [0, 4, operand(ARENA, 0), 3])
 
 
 def words_of(native: NativeProgram, kernel: str) -> tuple[int, list[int]]:
@@ -176,7 +176,7 @@ def test_rows_that_reach_outside_are_refused(kernel: str, field: str, value: int
     words[at] = value
     check = TableCheck(native.weights, native.initial, native.arena_bytes)
     with pytest.raises(ValueError, match=message):
-        check.row(declared, "f32", words)
+        check.check_row(declared, "f32", words)
 
 
 def named_fields(declared: type[RowFields]) -> list[tuple[str, Any]]:

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 
 from pulse.program.kernels.matmul_finish import STEPS, Finish, FinishStep, GateFinish
-from pulse.program.kernels.recurrent import ActivationWords
+from pulse.program.kernels.recurrent import ActivationFields
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS
 from tests.pulse.program.kernels.rows import Array
 
 
-def activation(name: str, alpha: float = 0.0, beta: float = 0.0) -> ActivationWords:
-    return ActivationWords(code=ACTIVATIONS[name], alpha=alpha, beta=beta)
+def activation(name: str, alpha: float = 0.0, beta: float = 0.0) -> ActivationFields:
+    return ActivationFields(code=ACTIVATIONS[name], alpha=alpha, beta=beta)
 
 
 def finish_step(name: str, operand: Array, rows: Array, parameter: float = 0.0) -> FinishStep:

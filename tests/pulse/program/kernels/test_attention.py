@@ -1,4 +1,4 @@
-"""Banded attention against its op, as plain Python and compiled; nothing outside of the stream is read."""
+"""Banded attention against its op, as plain Python and compiled; nothing outside the stream is read."""
 
 from collections.abc import Mapping
 from typing import Any

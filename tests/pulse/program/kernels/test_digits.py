@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pulse.program.kernels.matmul_digits import MAX_ROW
+from pulse.program.kernels.matmul_digits import MAX_DIGIT_ROW
 from pulse.program.kernels.matmul_product import ProductRow
 from pulse.program.kernels.matmul_product_blocks import pack_product
 from tests.pulse.program.kernels.groups import finish_of
@@ -66,7 +66,7 @@ def test_sums_of_very_small_and_large_rows_are_accurate(scale: float) -> None:
 
 
 def test_rows_longer_than_the_memory_of_digits_are_accurate() -> None:
-    for K in (MAX_ROW, MAX_ROW + 4):
+    for K in (MAX_DIGIT_ROW, MAX_DIGIT_ROW + 4):
         x, w = floats(1, K), codes(K, 33)
         (y,) = outputs(x, [0], K, w, python=False)
         np.testing.assert_allclose(y, x.astype(np.float64) @ w, rtol=0, atol=0.2)

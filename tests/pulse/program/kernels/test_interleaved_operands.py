@@ -7,7 +7,7 @@ import pytest
 
 from pulse.jit.language.simd import LANES
 from pulse.ops.spectral import dft_matrix
-from pulse.program.dft_basis import find_dft_basis, tables
+from pulse.program.dft_basis import dft_tables, find_dft_basis
 from pulse.program.kernels.matmul import MatmulRow
 from pulse.program.kernels.matmul_finish import GATES, Finish, GateFinish
 from pulse.program.kernels.matmul_interleaved import COLUMNS, InterleavedProductRow, interleaved_weights
@@ -23,7 +23,7 @@ from pulse.program.kernels.reduce import MAX, MIN, PROD, SUM, ReduceRow
 from pulse.program.kernels.reduce_interleaved import InterleavedReduceRow
 from pulse.program.kernels.spectral import FourierRow
 from pulse.program.kernels.spectral_interleaved import InterleavedFourierRow, angles_last
-from pulse.program.lower.matmul_product import are_pairs, neighbours_from
+from pulse.program.lower.matmul_product import are_pairs, find_contiguous_start
 from pulse.support.bounds import FAR
 from tests.pulse.program.dft_matrices import arrange_parts
 from tests.pulse.program.kernels.groups import activation, finish_of
@@ -130,7 +130,7 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
     bins = length // 2 + 1 if one_sided else length
     dft = find_dft_basis(arrange_parts(dft_matrix(length, parts, length, bins, False), "turns", "turns"))
     assert dft is not None and dft.bins.im is not None
-    first, second, w1, twiddles, w2 = tables(dft)
+    first, second, w1, twiddles, w2 = dft_tables(dft)
     points, kept_bins, M = dft.points, dft.bins, 2
     reach, width = parts * length, 2 * bins
     from_im = np.zeros(1, np.int64) if points.im is None else points.im
@@ -165,10 +165,10 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
             P=w1.shape[2],
             w1=w1,
             twiddles=twiddles,
-            near_re=neighbours_from(points.re, points.factors[0]),
-            near_im=neighbours_from(from_im, points.factors[-1]),
-            next_re=neighbours_from(kept_bins.re, np.ones(1)) == 0,
-            next_im=neighbours_from(dft.bins.im, np.ones(1)) == 0,
+            near_re=find_contiguous_start(points.re, points.factors[0]),
+            near_im=find_contiguous_start(from_im, points.factors[-1]),
+            next_re=find_contiguous_start(kept_bins.re, np.ones(1)) == 0,
+            next_im=find_contiguous_start(dft.bins.im, np.ones(1)) == 0,
             from_pairs=are_pairs(points.re, points.im),
             to_pairs=wants_im and are_pairs(kept_bins.re, dft.bins.im),
         )
@@ -198,8 +198,8 @@ def test_lstm_layers_of_sixteen_streams_agree_with_single_ones(
         "T": T,
         "B": B,
         "H": H,
-        "frame": B * H,
-        "step": H,
+        "step_frame": B * H,
+        "step_row": H,
         "couples": couples,
         "clip": clip,
         "peepholes": peepholes,
@@ -217,9 +217,9 @@ def test_lstm_layers_of_sixteen_streams_agree_with_single_ones(
             W=packed,
             scales=None,
             h0=np.zeros(1, np.float32),
-            step_h0=0,
+            step_h0_row=0,
             c0=np.zeros(1, np.float32),
-            step_c0=0,
+            step_c0_row=0,
             clock=np.array([5]),
             end=np.array([FAR]),
             offset=0,

@@ -92,9 +92,9 @@ def require_agreement_with_the_cell(
         "T": T,
         "B": B,
         "H": H,
-        "step_h0": 0,
-        "frame": frame,
-        "step": step,
+        "step_h0_row": 0,
+        "step_frame": frame,
+        "step_row": step,
         "reload": reload,
         "clip": float(cell.clip or 0),
         "x": projected,
@@ -112,7 +112,7 @@ def require_agreement_with_the_cell(
     elif kind == "gru":
         row = GruRow(**fields, bias=own_bias)
     elif kind == "lstm":
-        row = LstmRow(**fields, c=c, c0=c0, step_c0=H, peepholes=peepholes, couples=cell.input_forget)
+        row = LstmRow(**fields, c=c, c0=c0, step_c0_row=H, peepholes=peepholes, couples=cell.input_forget)
     else:
         row = RnnRow(**fields)
     assert row.form == form

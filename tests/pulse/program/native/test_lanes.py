@@ -48,7 +48,7 @@ def test_lanes_in_groups_equal_streams_of_their_own(
     name: str, count: int, reuses: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(native_lanes, "reuses_weights", lambda rows: reuses)
-    monkeypatch.setattr(native_lanes, "CACHE", 0)
+    monkeypatch.setattr(native_lanes, "CACHE_BYTES", 0)
     monkeypatch.setattr(native_lanes, "MIN_GROUP_LANES", 3)
     compiled = program(name, 2)
     lanes, states = alone_and_together(compiled, count)
@@ -62,14 +62,18 @@ def test_lanes_in_groups_equal_streams_of_their_own(
 
 def test_a_group_is_as_large_as_the_weights_or_the_cache() -> None:
     assert group_size(count=64, lane_bytes=1000, weights=20_000) == 64
-    assert group_size(count=64, lane_bytes=native_lanes.CACHE // 16, weights=20_000) == 16
-    assert group_size(count=64, lane_bytes=native_lanes.CACHE, weights=32 * native_lanes.CACHE) == 32
-    assert group_size(count=64, lane_bytes=native_lanes.CACHE, weights=0) == native_lanes.MIN_GROUP_LANES
+    assert group_size(count=64, lane_bytes=native_lanes.CACHE_BYTES // 16, weights=20_000) == 16
     assert (
-        group_size(count=native_lanes.MIN_GROUP_LANES + 1, lane_bytes=native_lanes.CACHE, weights=0)
+        group_size(count=64, lane_bytes=native_lanes.CACHE_BYTES, weights=32 * native_lanes.CACHE_BYTES) == 32
+    )
+    assert (
+        group_size(count=64, lane_bytes=native_lanes.CACHE_BYTES, weights=0) == native_lanes.MIN_GROUP_LANES
+    )
+    assert (
+        group_size(count=native_lanes.MIN_GROUP_LANES + 1, lane_bytes=native_lanes.CACHE_BYTES, weights=0)
         == native_lanes.MIN_GROUP_LANES
     )
-    assert group_size(count=1, lane_bytes=native_lanes.CACHE, weights=0) == 1
+    assert group_size(count=1, lane_bytes=native_lanes.CACHE_BYTES, weights=0) == 1
 
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])

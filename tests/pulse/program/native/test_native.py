@@ -216,7 +216,7 @@ def test_streams_run_in_threads_at_once() -> None:
 
 
 def test_denormal_numbers_are_zero_in_a_program_and_the_mode_is_put_back() -> None:
-    """Inputs that are denormal, and results that would be; outside of the machine they still exist."""
+    """Inputs that are denormal, and results that would be; outside the machine they still exist."""
     builder = ModelBuilder(x="1,1,T")
     scale = builder.constant(np.full((1, 1, 1), 1e-10, F))
     state = native(builder, builder.each("mul", builder["x"], scale, name="y"), pulse=4).spawn()

@@ -35,7 +35,7 @@ UNITS = [
 ]
 """Backend, lines or opcodes, and every which of them."""
 units = pytest.mark.parametrize(("backend", "unit", "step"), UNITS)
-REFUSAL = r"inside of pulse \d+: begin a new one with reset\(\), or restore\(\) a snapshot"
+REFUSAL = r"inside pulse \d+: begin a new one with reset\(\), or restore\(\) a snapshot"
 
 
 Outputs: TypeAlias = "dict[str, Array] | list[dict[str, Array]]"

@@ -34,7 +34,7 @@ def buffers_of(lifetimes: list[tuple[int, int, int]]) -> list[Buffer]:
 @settings(max_examples=200, deadline=None)
 @given(st.lists(LIFETIME, max_size=25))
 def test_buffers_that_live_at_once_never_overlap(lifetimes: list[tuple[int, int, int]]) -> None:
-    """Aligned, inside of the arena, and the arena is no larger than all of them side by side."""
+    """Aligned, inside the arena, and the arena is no larger than all of them side by side."""
     buffers = buffers_of(lifetimes)
     total = plan(buffers)
     assert total <= sum(align(buffer.size) for buffer in buffers)
@@ -75,7 +75,7 @@ def test_equal_weights_are_kept_once_and_equal_states_are_not() -> None:
     empty = image.add(np.zeros((0, 3), np.float32), shared=False)
     other = image.add(np.arange(20.0), shared=True)
     assert first is again and apart is not first
-    data = image.image()
+    data = image.assemble()
     for buffer, array in ((first, array_of_ones), (apart, array_of_ones), (other, np.arange(20.0))):
         assert buffer.offset % ALIGNMENT == 0
         assert data[buffer.offset : buffer.offset + buffer.size].tobytes() == array.tobytes()
@@ -108,7 +108,7 @@ def test_values_are_views_as_in_numpy(shape: list[int], data: st.DataObject) -> 
 
     base = memory.reshape([shape[axis] for axis in order]).transpose(np.argsort(order))
     np.testing.assert_array_equal(array(value), base)
-    assert value.dense(order) and value.size == size
+    assert value.is_dense(order) and value.size == size
     perm = data.draw(st.permutations(range(len(shape))))
     np.testing.assert_array_equal(array(value.transpose(perm)), base.transpose(perm))
     axis = data.draw(st.integers(0, len(shape) - 1))
@@ -119,4 +119,4 @@ def test_values_are_views_as_in_numpy(shape: list[int], data: st.DataObject) -> 
     flat = value.reshape([size])
     if flat is not None:
         np.testing.assert_array_equal(array(flat), base.ravel())
-    assert flat is not None or not value.dense(range(len(shape)))
+    assert flat is not None or not value.is_dense(range(len(shape)))
