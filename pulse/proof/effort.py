@@ -31,7 +31,7 @@ class Effort:
 
     def _at(self, frames: int) -> float:
         if frames not in self._seconds_by_frames:
-            pulse = self._model.pulse if self._model.registers else frames
+            pulse = self._model.pulse if self._model.is_reopened else frames
             self._seconds_by_frames[frames] = -(-frames // pulse) * _count(self._model, pulse)
         return self._seconds_by_frames[frames]
 

@@ -16,7 +16,7 @@ def oracle_of(model: PulsedNetwork, typed: TypedNetwork | None = None) -> Oracle
 
     A file that was written in pulses no longer has an offline form: its stream, op by op, replaces it.
     """
-    if model.registers:
+    if model.is_reopened:
         return lambda feeds, arithmetic: stream_whole(ReferenceProgram(model, arithmetic=arithmetic), feeds)
 
     def offline(feeds: Feeds, arithmetic: Arithmetic) -> dict[str, Array]:

@@ -88,7 +88,7 @@ def find_unchecked_bodies(model: PulsedNetwork) -> set[int]:
     In a file read back, their values before the stream begins are unknown.
     """
     order = model.graph.order(model.targets)
-    late = set(order) if model.registers else find_known_at_end(model.graph, order)
+    late = set(order) if model.is_reopened else find_known_at_end(model.graph, order)
     return {node_id for node_id in late if not isinstance(model.graph.nodes[node_id].op, Stateful)}
 
 

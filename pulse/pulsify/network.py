@@ -9,6 +9,7 @@ from pulse.dim import Symbol, TDim
 from pulse.facts import PulsedFact
 from pulse.graph import Graph, Node, OutletId
 from pulse.interface import AwaitedWire, Port, find_port
+from pulse.onnx.metadata import is_exported
 from pulse.ops.op import Op
 from pulse.ops.scan import ScanStream
 from pulse.ops.stateful import Stateful
@@ -64,6 +65,11 @@ class PulsedNetwork:
     def title(self) -> str:
         """The model's name."""
         return self.typed.title
+
+    @property
+    def is_reopened(self) -> bool:
+        """Whether it was read from a file in pulses, which has no offline form."""
+        return is_exported(self.typed.metadata)
 
     @property
     def assumptions(self) -> Sequence[TDim]:

@@ -51,7 +51,7 @@ class ReferenceProgram(CompiledProgram):
         self.unchecked = find_unchecked_bodies(model)
         nodes = [graph.nodes[node_id] for node_id in self.order]
         self.bodied = {node.id for node in nodes if bodies(node.op)}
-        self.read_back = bool(model.registers)
+        self.read_back = model.is_reopened
         """Whether it is unknown which values belong to the stream; if so, the ops raise FaultError themselves."""
         looked_at = (node for node in nodes if node.id not in self.unchecked)
         sites = (site for node in looked_at for site in body_sites(node.name, node.op))

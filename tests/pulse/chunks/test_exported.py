@@ -102,6 +102,23 @@ def test_written_again_it_is_the_same_stream() -> None:
     assert {state.input for state in first_notes.states} == {state.input for state in second_notes.states}
 
 
+def test_a_file_without_states_is_proved() -> None:
+    """Two inputs, and nothing that a pulse leaves for the next: its stream is compared at all lengths."""
+    source = model(
+        [node("Sub", "a b", "y")],
+        {name: floats(name, 1, 9) for name in ("a", "b")},
+        {},
+        17,
+        {"a": 1, "b": 1},
+        "y",
+    )
+    written = pulse.load(source).pulsify(4).to_onnx()
+    assert not notes_of(written).states
+    report = pulse.verify(written)
+    assert report.outcome == "equal"
+    assert not report.skipped
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
