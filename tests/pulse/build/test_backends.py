@@ -84,12 +84,12 @@ def test_kernels_of_a_convolution_give_the_same(kernel: str) -> None:
     program = pulse.stream(view.graph(shape), pulse=2, backend="numpy")
     node = program.node("a").implementation
     assert node.key == f"Conv/numpy/f32/NCHW/{kernel}" and kernel in node.why
-    output, expected = (run(each, x, 2) for each in (program, plain))
+    output, expected = (stream_through(each, x, 2) for each in (program, plain))
     np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-5)
     pulse.verify(view.graph(shape), pulse=2, backend="numpy").require()
 
 
-def run(program: pulse.Program, x: np.ndarray, axis: int) -> np.ndarray:
+def stream_through(program: pulse.Program, x: np.ndarray, axis: int) -> np.ndarray:
     session = Session(program)
     parts = [session.push(x), session.flush()]
     return np.concatenate([next(iter(part.values())) for part in parts], axis)

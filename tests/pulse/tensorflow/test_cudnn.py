@@ -38,7 +38,7 @@ def sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
 
-def run(kind: str, x: Array, matrices: list[Array], biases: list[Array]) -> Array:
+def layer_output(kind: str, x: Array, matrices: list[Array], biases: list[Array]) -> Array:
     """One layer in one direction, gate by gate as cuDNN's documentation has them."""
     count = GATES[kind]
     h, c, frames = np.zeros(SIZE), np.zeros(SIZE), list[Array]()
@@ -69,7 +69,7 @@ def test_layers_give_what_numpy_gives(kind: str, layers: int, ways: int) -> None
         for way in range(ways):
             place = (layer * ways + way) * each
             weights_here = parts[place : place + each], parts[layers * ways * each + place :][:each]
-            sides.append(run(kind, y[::-1] if way else y, *weights_here)[:: -1 if way else 1])
+            sides.append(layer_output(kind, y[::-1] if way else y, *weights_here)[:: -1 if way else 1])
         y = np.concatenate(sides, 1)
     typed = pulse.load(graph(kind, layers, ways).data).model.analyse()
     np.testing.assert_allclose(typed.run(x)["y"][:, 0], y, rtol=1e-4, atol=1e-5)

@@ -118,7 +118,7 @@ def resamplers(rng: Any) -> tuple[Any, int, int]:
 KINDS = (spectra, masks, encoders, decoders, resamplers)
 
 
-def check(kind: Callable[[Any], tuple[Any, int, int]], seed: int) -> None:
+def check_delay_is_least(kind: Callable[[Any], tuple[Any, int, int]], seed: int) -> None:
     """The delay is the least one, and the stream equals the model."""
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
@@ -132,7 +132,7 @@ def check(kind: Callable[[Any], tuple[Any, int, int]], seed: int) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_exported_pipeline_has_the_least_delay(kind: Callable[[Any], tuple[Any, int, int]]) -> None:
-    check(kind, 0)
+    check_delay_is_least(kind, 0)
 
 
 @pytest.mark.slow
@@ -141,4 +141,4 @@ def test_an_exported_pipeline_has_the_least_delay(kind: Callable[[Any], tuple[An
 def test_exported_pipelines_have_the_least_delay(
     kind: Callable[[Any], tuple[Any, int, int]], seed: int
 ) -> None:
-    check(kind, seed)
+    check_delay_is_least(kind, seed)

@@ -188,19 +188,19 @@ def test_a_version_that_cannot_begin_reports_the_reason(fleet, tmp_path):
     fleet.wait(lambda status_now: "broken" not in status_now.table.deployments, LONG_S)
 
 
-def run(*arguments):
+def run_fleet_command(*arguments):
     command = [sys.executable, "-c", "from streaming.cli import main; main()", "fleet", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=LONG_S)
 
 
 def test_the_command_shows_and_drains(cluster):
     fleet, machines = cluster
-    process = run("status", "--address", machines.address, "--json")
+    process = run_fleet_command("status", "--address", machines.address, "--json")
     assert process.returncode == 0, process.stderr
     assert json.loads(process.stdout)["versions"]["1"]["expected"] == 3
-    process = run("drain", "10.9.9.9", "--address", machines.address)
+    process = run_fleet_command("drain", "10.9.9.9", "--address", machines.address)
     assert process.returncode == 2 and "no worker or node is called '10.9.9.9'" in process.stderr
-    process = run("status", "--address", machines.address, "--name", "other")
+    process = run_fleet_command("status", "--address", machines.address, "--name", "other")
     assert process.returncode == 2 and "no fleet is called 'other'" in process.stderr
     with pytest.raises(InputError, match="another version"):
         fleet.deploy(Deployment("1"), open_programs)
