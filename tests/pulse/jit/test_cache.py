@@ -114,7 +114,7 @@ def test_the_cache_is_in_the_folder_of_the_user(tmp_path, monkeypatch):
         assert location.kind == "user" and tmp_path in location.path.parents and location.folder.is_dir()
 
 
-def test_an_unknown_home_folder(monkeypatch, tmp_path):
+def test_an_unknown_home_folder_is_taken_as_a_name(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     with kernels_in("~nobody-of-this-name/kernels"):
         assert cache_location().path == tmp_path / "~nobody-of-this-name" / "kernels"
@@ -198,7 +198,7 @@ def test_a_folder_of_others_is_refused_unless_it_is_asked_for(tmp_path, plant, w
 
 
 @posix
-def test_a_link_of_the_users_own(tmp_path):
+def test_a_link_of_the_users_own_is_followed(tmp_path):
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     (tmp_path / "kernels").symlink_to(tmp_path / "elsewhere")
     with kernels_in(tmp_path / "kernels"):
@@ -254,7 +254,7 @@ def test_nothing_in_a_file_is_run_before_it_is_known(folder, shared):
 
 
 @root
-def test_a_whole_file_of_another_user(folder):
+def test_a_whole_file_of_another_user_is_compiled_again(folder):
     path = Path(damage.compile_and_call(damage.doubles)[0].path())
     os.chown(path, OTHER, -1)
     with pytest.warns(PulseWarning, match=f"another user .uid {OTHER}.; it is compiled again"):
@@ -285,7 +285,7 @@ def run_damaged(tmp_path, seed, count):
 @pytest.mark.parametrize(
     ("processes", "count"), [(1, len(damage.KINDS)), pytest.param(20, 100, marks=pytest.mark.slow)]
 )
-def test_damaged_files(tmp_path, processes, count):
+def test_damaged_files_are_compiled_again_and_replaced(tmp_path, processes, count):
     """The process lives, the kernel is right and its file whole again each time; one line tells of all."""
     reached = set()
     for seed in range(processes):

@@ -73,7 +73,7 @@ def layer_behind(op: str, first: list[NodeProto], outputs: str = "y h") -> list[
         ("stride and delay", [0, 1], 2, 4, 1),
     ],
 )
-def test_after_a_convolution(
+def test_a_layer_after_a_convolution_streams_as_offline(
     op: str, name: str, pads: list[int], stride: int, pulse_frames: int, delay: int
 ) -> None:
     constants = {

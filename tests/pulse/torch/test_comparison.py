@@ -175,7 +175,7 @@ def test_no_other_length() -> None:
     assert difference_of(module, double_of, sampled_inputs(), [{"T": 33}]) == []
 
 
-def test_given_lengths() -> None:
+def test_given_lengths_are_the_only_ones() -> None:
     """In their order, and no others; one that the module refuses is reported."""
     module = Seen(double, lambda lengths: lengths["x"] != 9)
     assert difference_of(module, double_of, sampled_inputs(), [{"T": 33}, {"T": 8}]) == []
@@ -196,7 +196,7 @@ def test_each_symbol_is_varied() -> None:
         difference_of(module, Seen(lambda x, s: {"y": 2 * x, "z": 3 * s[:, :8]}), sampled_inputs(S=8))
 
 
-def test_symbols_that_depend_on_each_other() -> None:
+def test_symbols_that_depend_on_each_other_change_in_proportion() -> None:
     """They change in proportion where neither can change alone; a third one still changes alone."""
     module = Seen(
         lambda x, s, r: {"y": x[..., ::4] + s[:, None], "r": r},

@@ -286,7 +286,7 @@ def test_ctrl_c_while_nothing_comes():
     assert errors == b"error: interrupted; only complete results are written\n"
 
 
-def test_named_pipes():
+def test_named_pipes_are_read_and_written():
     write_sound("in.wav", noise(20_000), subtype="PCM_16")
     os.mkfifo("in.fifo")
     os.mkfifo("out.fifo")

@@ -21,7 +21,7 @@ def runs_by_definition(p, least):
 
 
 @pytest.mark.parametrize("seed", range(80))
-def test_as_defined_in_any_blocks(seed):
+def test_events_are_as_defined_in_any_blocks(seed):
     rng = np.random.default_rng(seed)
     p = np.stack([walk(rng, int(seed * 2.5)) for _ in range(rng.integers(1, 5))], axis=1)
     least = int(rng.integers(1, 7))

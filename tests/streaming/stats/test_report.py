@@ -156,7 +156,7 @@ def test_long_runs_have_larger_units(good, tmp_path, unit):
     assert columns.unit == unit
 
 
-def test_a_picture(bad, good, tmp_path):
+def test_a_picture_is_drawn_of_any_run(bad, good, tmp_path):
     image = pytest.importorskip("matplotlib.image", reason="an extra: pip install 'pulse-stream[report]'")
     still = [replace(each, total=each.total.since(each.total)) for each in good[:1]]
     silent = replace(SETUP, input=None, output=None)
@@ -170,7 +170,7 @@ def test_a_picture(bad, good, tmp_path):
     assert (tmp_path / "bad.png").stat().st_mode & 0o444
 
 
-def test_a_picture_as_text(bad, tmp_path):
+def test_a_picture_is_written_as_svg(bad, tmp_path):
     pytest.importorskip("matplotlib", reason="an extra: pip install 'pulse-stream[report]'")
     path = write(tmp_path / "out.jsonl", bad)
     pulse("report", path, "-o", tmp_path / "latency.svg")
@@ -221,7 +221,7 @@ def test_a_picture_holds_its_text(bad, good, tmp_path, name):
         draw(stats, tmp_path / "out.png")
 
 
-def test_a_title_in_lines():
+def test_a_title_is_broken_into_lines_that_fit():
     pytest.importorskip("matplotlib", reason="an extra: pip install 'pulse-stream[report]'")
     from streaming.stats.titles import fit_title, width_points
 
