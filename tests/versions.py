@@ -162,7 +162,7 @@ def direct() -> Iterator[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for requirement in [
         *project["dependencies"],
-        *(each for extra in EXTRAS for each in project["optional-dependencies"][extra]),
+        *(requirement for extra in EXTRAS for requirement in project["optional-dependencies"][extra]),
     ]:
         yield requirement.partition(">")[0].strip()
 

@@ -26,8 +26,8 @@ def manifest() -> list[Mapping[str, Any]]:
 
 def specs(case: Mapping[str, Any]) -> dict[str, str]:
     return {
-        each["name"]: ",".join([*map(str, each["shape"]), each.get("dtype", "f32")])
-        for each in case["inputs"]
+        port["name"]: ",".join([*map(str, port["shape"]), port.get("dtype", "f32")])
+        for port in case["inputs"]
     }
 
 

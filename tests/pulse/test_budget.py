@@ -108,7 +108,7 @@ def test_seconds_of_a_loop_of_known_turns() -> None:
         PulseWarning, match=r"r \(Loop\) .*: it takes about .* seconds, .* 0\.01 .*\{\"seconds\":"
     ):
         left = pulse.load(proto, budget={"seconds": 0.01}).analyse()
-    assert any(isinstance(each.op, Loop) for each in left.graph.nodes)
+    assert any(isinstance(node.op, Loop) for node in left.graph.nodes)
     assert np.array_equal(left.run(x)["y"], x + 5000)
 
 

@@ -78,7 +78,7 @@ def test_a_model_of_chunks_after_another_equals_its_authors_loop(frames: int) ->
     x = noise(1, 1, frames, seed=frames)
     chunks = [{"x": piece} for piece in pieces(offline(flat(), x), 1, 8)]
     steps = loop(models.cache_of_sound(), chunks, {"cache": ("cache_out", np.zeros((1, 4), F))})
-    expected = np.concatenate([each["y"] for each in steps], 1)[:, :frames]
+    expected = np.concatenate([outputs["y"] for outputs in steps], 1)[:, :frames]
     np.testing.assert_allclose(joined.run(x)["y"], expected, 1e-5, 1e-5)
     for backend in ("numba", "numpy"):
         program = joined.declutter().pulsify().compile(backend)
@@ -103,7 +103,7 @@ def test_a_delay_of_a_model_of_chunks_drops_leading_frames() -> None:
         [{"x": p} for p in pieces(x, 1, 8)],
         {"cache": ("cache_out", np.zeros((1, 4), F))},
     )
-    expected = np.concatenate([each["y"] for each in steps], 1)[:, 3:14]
+    expected = np.concatenate([outputs["y"] for outputs in steps], 1)[:, 3:14]
     np.testing.assert_allclose(joined.run(x)["y"], expected, 1e-5, 1e-5)
     prove(joined, 8)
 

@@ -112,8 +112,8 @@ def main(seed, count):
                 "again": compile_and_call(doubles)[0].cached,
             }
             print(json.dumps(report), flush=True)
-    print(json.dumps([str(each.message) for each in warned]))
-    print(json.dumps(sorted(each.name for each in path.parent.iterdir())))
+    print(json.dumps([str(warning.message) for warning in warned]))
+    print(json.dumps(sorted(file.name for file in path.parent.iterdir())))
     shutil.rmtree(path.parent)
 
 

@@ -99,7 +99,7 @@ def test_the_profile_names_the_nodes_of_the_body() -> None:
     proto = model([operator], feeds, {"s": floats("s", 2, 4), "w": floats("w", 3, 4)}, 16, {"x": 0}, "y")
     pulsed = pulse.load(proto).analyse().pulsify(pulse=2)
     program = NativeProgram(pulsed)
-    (name,) = (each.name for each in pulsed.graph.nodes if isinstance(each.op, ScanStream))
+    (name,) = (node.name for node in pulsed.graph.nodes if isinstance(node.op, ScanStream))
     inside = [row.node for row in program.instructions if row.node.startswith(f"{name}/")]
     assert len(inside) == 2 * len(set(inside)) > 0
     assert sum(row.kernel == "keep_frame" for row in program.instructions) == 2

@@ -183,10 +183,10 @@ def test_damaged_files_give_a_named_error_or_a_model(tmp_path: Path) -> None:
     places = [*range(start - 8, start + 40), *rng.integers(0, len(data), 60)]
     broken = [data[:place] for place in places]
     broken += [data[:place] + bytes([data[place] ^ 0x81]) + data[place + 1 :] for place in places]
-    for number, each in enumerate(broken):
-        assert isinstance(stored_values(each, RECIPE), list)
+    for number, content in enumerate(broken):
+        assert isinstance(stored_values(content, RECIPE), list)
         try:
-            pulse.stream(each, backend="numpy")
+            pulse.stream(content, backend="numpy")
         except pulse.PulseError as error:
             assert "\n" not in str(error), number
     assert stored_values(tmp_path / "none.onnx", RECIPE) == stored_values(tmp_path, RECIPE) == []

@@ -26,7 +26,7 @@ def graph(kind: str, layers: int, ways: int, cut: int = 0) -> GraphDefBuilder:
     builder = GraphDefBuilder()
     builder.place("x", -1, 1, WIDTH)
     builder.const("h", np.zeros((layers * ways, 1, SIZE)))
-    vector = np.concatenate([each.ravel() for each in weights(kind, layers, ways)])
+    vector = np.concatenate([array.ravel() for array in weights(kind, layers, ways)])
     builder.const("params", vector[: vector.size - cut])
     way = "bidirectional" if ways == 2 else "unidirectional"
     builder.node("rnn", "CudnnRNN", "x", "h", "h", "params", T=F32, rnn_mode=kind, direction=way)
@@ -86,7 +86,7 @@ def test_the_batch_may_come_first(kind: str) -> None:
         builder = GraphDefBuilder()
         builder.place("x", *((-1, 2) if major else (2, -1)), WIDTH)
         builder.const("h", h.transpose(1, 0, 2) if major else h)
-        builder.const("params", np.concatenate([each.ravel() for each in weights(kind, 2, 1)]))
+        builder.const("params", np.concatenate([array.ravel() for array in weights(kind, 2, 1)]))
         builder.node("rnn", "CudnnRNNV2", "x", "h", "h", "params", T=F32, rnn_mode=kind, time_major=major)
         builder.node("y", "Identity", "rnn", T=F32)
         builder.node("last", "Identity", "rnn:1", T=F32)

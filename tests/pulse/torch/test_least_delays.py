@@ -25,8 +25,8 @@ class Pipeline(nn.Module):
 def strong(layer: Any) -> Any:
     """A layer whose weights are all away from zero, so that whatever it sees counts."""
     with torch.no_grad():
-        for each in layer.parameters():
-            each.copy_(torch.sign(each) * (0.5 + torch.rand_like(each)) / max(each[0].numel(), 1))
+        for weight in layer.parameters():
+            weight.copy_(torch.sign(weight) * (0.5 + torch.rand_like(weight)) / max(weight[0].numel(), 1))
     return layer
 
 

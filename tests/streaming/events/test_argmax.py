@@ -28,8 +28,8 @@ def test_events_are_as_defined_in_any_blocks(seed):
     detector = Argmax(HZ, least / HZ)
     events = whole(detector, p)
     expected = runs_by_definition(p, least)
-    assert [(event.start_s, event.end_s, event.label) for event in events] == [each[:3] for each in expected]
-    np.testing.assert_allclose([event.score for event in events], [each[3] for each in expected])
+    assert [(event.start_s, event.end_s, event.label) for event in events] == [row[:3] for row in expected]
+    np.testing.assert_allclose([event.score for event in events], [row[3] for row in expected])
     assert blocks(detector, p, seed) == events
 
 

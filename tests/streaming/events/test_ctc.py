@@ -44,9 +44,9 @@ def texts_by_definition(best, unit, pause):
             units.append([])
         units[-1].append(token)
     texts = []
-    for each in units:
-        text = " ".join("".join(TOKENS[number] for number, *_ in each).replace("\u2581", " ").split())
-        spoken = [token for token in each if TOKENS[token[0]] != "\u2581"]
+    for unit in units:
+        text = " ".join("".join(TOKENS[number] for number, *_ in unit).replace("\u2581", " ").split())
+        spoken = [token for token in unit if TOKENS[token[0]] != "\u2581"]
         if text:
             texts.append((text, spoken[0][1] / HZ, spoken[-1][2] / HZ))
     return texts
