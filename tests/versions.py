@@ -79,14 +79,14 @@ def main() -> None:
         outcomes: list[PytestRun] = []
         for python in options.python:
             for resolution in options.versions:
-                outcomes.append(run(python, resolution, folder.resolve(), options.arguments))
+                outcomes.append(run_tests_of_version(python, resolution, folder.resolve(), options.arguments))
                 print(line(outcomes[-1]), flush=True)
         if options.write:
             PAGE.write_text(page(stored_outcomes(folder), options.arguments))
     sys.exit(any(outcome.exit for outcome in outcomes))
 
 
-def run(python: str, resolution: str, folder: Path, arguments: Sequence[str]) -> PytestRun:
+def run_tests_of_version(python: str, resolution: str, folder: Path, arguments: Sequence[str]) -> PytestRun:
     """Make an environment, and run pytest in it."""
     home = folder / f"{python.strip(os.sep).replace(os.sep, '-')}-{resolution}"
     home.mkdir(parents=True, exist_ok=True)
@@ -162,7 +162,7 @@ def direct() -> Iterator[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for requirement in [
         *project["dependencies"],
-        *(each for extra in EXTRAS for each in project["optional-dependencies"][extra]),
+        *(requirement for extra in EXTRAS for requirement in project["optional-dependencies"][extra]),
     ]:
         yield requirement.partition(">")[0].strip()
 

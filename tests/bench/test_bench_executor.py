@@ -24,7 +24,7 @@ def test_a_bare_hop_is_the_median_of_what_two_wakes_take(loop, monkeypatch):
     steps = [("clock", None), ("set", True), ("set", False), ("clear", True), ("clock", None)]
     us, steps_seen, here = [5, 1, 3, 9, 2], [], threading.current_thread()
     times_ns = iter(
-        [edge for turn, each in enumerate(us) for edge in (10**9 * turn, 10**9 * turn + 1000 * each)]
+        [edge for turn, step_us in enumerate(us) for edge in (10**9 * turn, 10**9 * turn + 1000 * step_us)]
     )
     set_event, clear = NativeEvent.set, NativeEvent.clear
 

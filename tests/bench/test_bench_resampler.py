@@ -7,7 +7,7 @@ def test_blocks_take_their_time():
     assert (block_us(48000, 16000, "medium", 20) > 0).all()
 
 
-def test_the_table(capsys, monkeypatch):
+def test_the_table_has_a_row_for_each_conversion(capsys, monkeypatch):
     monkeypatch.setattr("bench.resampler.ROUNDS", 5)
     main()
     assert capsys.readouterr().out.count("medium") == 3

@@ -12,7 +12,7 @@ sound = pytest.importorskip("bench.sound", exc_type=ImportError)
 
 
 @pytest.mark.parametrize("contest", sound.CONTESTS, ids=lambda contest: contest.recipe)
-def test_each_chain(contest: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_chain_is_compared_with_other_runtimes(contest: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """The authors' loops, ours and the exported file give what the author recorded."""
     sound.main([contest.recipe, "--models", str(shared_path("models")), "--rounds", "1", "--steps", "5"])
     rows = capsys.readouterr().out.splitlines()

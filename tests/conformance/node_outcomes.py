@@ -63,7 +63,7 @@ def attempt(case: NodeCase) -> NodeOutcome:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                results, constants = run(case.model, [as_array(value) for value in inputs])
+                results, constants = run_with_few_constants(case.model, [as_array(value) for value in inputs])
         except PulseError as error:
             return NodeOutcome(case, "refused", str(error))
         except Exception as error:
@@ -76,7 +76,7 @@ def attempt(case: NodeCase) -> NodeOutcome:
     return NodeOutcome(case, "passed", fixed=fixed)
 
 
-def run(model: ModelProto, inputs: Sequence[Array]) -> tuple[dict[str, Array], bool]:
+def run_with_few_constants(model: ModelProto, inputs: Sequence[Array]) -> tuple[dict[str, Array], bool]:
     """The outputs, and whether inputs had to be constants.
 
     Shapes, axes and sizes are inputs of most node cases, and then no shape is known before the values are. A case

@@ -26,8 +26,8 @@ def manifest() -> list[Mapping[str, Any]]:
 
 def specs(case: Mapping[str, Any]) -> dict[str, str]:
     return {
-        each["name"]: ",".join([*map(str, each["shape"]), each.get("dtype", "f32")])
-        for each in case["inputs"]
+        port["name"]: ",".join([*map(str, port["shape"]), port.get("dtype", "f32")])
+        for port in case["inputs"]
     }
 
 
@@ -48,7 +48,7 @@ def outcome_in_pulses(case: Mapping[str, Any], folder: Path) -> str:
     return "equal"
 
 
-def run(step: int) -> tuple[Counter[str], int]:
+def count_outcomes(step: int) -> tuple[Counter[str], int]:
     """Every ``step``-th case; and how many are equal that tract's own pulses cannot do."""
     folder = shared_path("cases")
     counts: Counter[str] = Counter()
@@ -61,13 +61,13 @@ def run(step: int) -> tuple[Counter[str], int]:
 
 
 def test_some_cases_stream_in_tract() -> None:
-    counts, _ = run(12)
+    counts, _ = count_outcomes(12)
     assert counts["equal"] >= 12, counts
 
 
 @pytest.mark.slow
 def test_all_cases_stream_in_tract() -> None:
-    counts, beyond = run(1)
+    counts, beyond = count_outcomes(1)
     print(dict(counts), beyond)
     assert counts["equal"] >= 159
     assert set(counts) == {"equal", "no stream"}

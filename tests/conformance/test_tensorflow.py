@@ -34,7 +34,7 @@ def graph(name: str) -> Path:
     return shared_path("tensorflow") / f"{name}.pb"
 
 
-def close(output: Array, expected: Array) -> None:
+def assert_close(output: Array, expected: Array) -> None:
     assert output.shape == expected.shape
     assert np.abs(output - expected).max(initial=0) <= CLOSE * max(1e-3, np.abs(expected).max(initial=0))
 
@@ -59,7 +59,7 @@ def test_a_graph_equals_tensorflow(name: str) -> None:
     for feeds, expected in pairs(name):
         outputs = typed.run(feeds, list(expected))
         for output, array in expected.items():
-            close(outputs[output], array)
+            assert_close(outputs[output], array)
 
 
 @pytest.mark.parametrize("lengths", [(5, 80, 161), pytest.param(None, marks=pytest.mark.slow)])
@@ -84,7 +84,7 @@ def test_speech_commands_equals_its_stored_outputs(name: str) -> None:
     outputs = ["AudioSpectrogram", "Mfcc", "labels_softmax"]
     results = typed.run({SOUND: stored[f"in/{SOUND}"]}, outputs)
     for output in outputs:
-        close(results[output], stored[f"out/{output}"])
+        assert_close(results[output], stored[f"out/{output}"])
     longer = pulse.tensorflow.load(graph(name), {SOUND: "T,1"}, constants, outputs=["Mfcc"])
     pulse.verify(longer).require()
 
@@ -98,7 +98,7 @@ def test_a_cell_whose_states_are_inputs_streams_once_they_are_named() -> None:
     for x in np.random.default_rng(0).standard_normal((5, 1, 4)).astype(np.float32):
         expected = typed.run({"x": x, **carried})
         carried = {name: expected[output] for name, output in states.items()}
-        close(state.step(x)["Identity"], expected["Identity"])
+        assert_close(state.step(x)["Identity"], expected["Identity"])
 
 
 def seed_values(scope: str, names: tuple[str, ...]) -> list[int]:
@@ -124,8 +124,8 @@ def test_a_step_with_a_variable() -> None:
     session = pulse.tensorflow.load(graph("tf1_stateful_step")).session()
     session.restore({"state": np.zeros((1, 3))})
     for x, expected in zip(stored["input:0"], stored["output:0"]):
-        close(state.step(x)["output"], expected)
-        close(session.run("output:0", {"input:0": x}), expected)
+        assert_close(state.step(x)["output"], expected)
+        assert_close(session.run("output:0", {"input:0": x}), expected)
 
 
 def dtln() -> tuple[Path, Any]:
@@ -144,7 +144,7 @@ def test_dtln_in_a_session() -> None:
     folder, stored = dtln()
     session = pulse.tensorflow.load(folder).session()
     for block, expected in zip(stored["input_1"][:10], stored["conv1d_1"]):
-        close(session.call({"input_1": block[None]})["conv1d_1"].ravel(), expected)
+        assert_close(session.call({"input_1": block[None]})["conv1d_1"].ravel(), expected)
 
 
 def test_every_graph_is_tried() -> None:

@@ -22,7 +22,7 @@ def stored_calls(name: str, side: str) -> list[list[Array]]:
     return [[arrays[f"{call}/{key}"] for key in names] for call in range(CALLS)]
 
 
-def check(output: Array, expected: Array) -> None:
+def assert_close(output: Array, expected: Array) -> None:
     """Floats to ``FLOATS`` of scale, codes within one step."""
     assert output.shape == expected.shape and output.dtype == expected.dtype
     apart = np.abs(output.astype(np.float64) - expected.astype(np.float64)).max()
@@ -34,20 +34,20 @@ def test_each_call_equals_litert(name: str) -> None:
     model = pulse.load(shared_path("tflite") / f"{name}.tflite").model
     typed = model.analyse()
     states = {variable.input: variable.initial for variable in model.variables}
-    fed = [each for each in typed.inputs if each not in states]
+    fed = [port for port in typed.inputs if port not in states]
     for inputs, outputs in zip(stored_calls(name, "in"), stored_calls(name, "out"), strict=True):
         results = typed.run({**dict(zip(sorted(fed), inputs, strict=True)), **states})
         states = {variable.input: results[variable.output] for variable in model.variables}
         names = sorted(set(results) - {variable.output for variable in model.variables})
-        for each, expected in zip(names, outputs, strict=True):
-            check(results[each], expected)
+        for output, expected in zip(names, outputs, strict=True):
+            assert_close(results[output], expected)
 
 
 @pytest.mark.parametrize("name", STREAMED)
 def test_the_stream_equals_litert(name: str) -> None:
     state = pulse.stream(shared_path("tflite") / f"{name}.tflite").spawn()
     for inputs, outputs in zip(stored_calls(name, "in"), stored_calls(name, "out"), strict=True):
-        check(next(iter(state.step(inputs[0]).values())), outputs[0])
+        assert_close(next(iter(state.step(inputs[0]).values())), outputs[0])
 
 
 @pytest.mark.slow  # the stream of each equals LiteRT's above
@@ -67,5 +67,5 @@ def test_equals_the_onnx_model(name: str) -> None:
     for inputs in stored_calls(name, "in"):
         results = ours.run(dict(zip(ours.inputs, inputs, strict=True)))
         expected = twin.run(dict(zip(twin.inputs, inputs, strict=True)))
-        for each, other in zip(results.values(), expected.values(), strict=True):
-            check(each, other.reshape(each.shape))
+        for result, other in zip(results.values(), expected.values(), strict=True):
+            assert_close(result, other.reshape(result.shape))

@@ -7,6 +7,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_demo(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(ROOT / "demos" / name), *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.demos.scripts import run
+from tests.demos.scripts import run_demo
 from tests.shared import shared_path
 
 
 def test_denoise_blocks_runs(tmp_path: Path) -> None:
-    result = run("denoise_blocks.py", "--out", str(tmp_path / "out.wav"))
+    result = run_demo("denoise_blocks.py", "--out", str(tmp_path / "out.wav"))
     assert result.returncode == 0, result.stderr
     difference = float(result.stdout.rsplit(" ", 1)[1])
     assert difference < 1e-5
@@ -19,7 +19,7 @@ def test_denoise_blocks_runs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("ahead", "delay"), [(0, 0), (2, 1), pytest.param(4, 2, marks=pytest.mark.slow)])
 def test_write_a_model(ahead: int, delay: int) -> None:
-    result = run("write_a_model.py", "--ahead", str(ahead))
+    result = run_demo("write_a_model.py", "--ahead", str(ahead))
     assert result.returncode == 0, result.stderr
     assert f"delay {delay}" in result.stdout
     assert "streamed equals offline" in result.stdout
@@ -27,13 +27,13 @@ def test_write_a_model(ahead: int, delay: int) -> None:
 
 
 def test_a_pulse_that_does_not_suit() -> None:
-    result = run("write_a_model.py", "--pulse", "3")
+    result = run_demo("write_a_model.py", "--pulse", "3")
     assert result.returncode == 1
     assert "use 2 or 4" in result.stderr
 
 
 def test_gtcrn_by_hand_with_random_weights() -> None:
-    result = run("gtcrn_by_hand.py", "--pulse", "8")
+    result = run_demo("gtcrn_by_hand.py", "--pulse", "8")
     assert result.returncode == 0, result.stderr
     assert "parameters" in result.stdout and result.stdout.strip().endswith("True")
 
@@ -64,7 +64,9 @@ def test_run_exported(tmp_path: Path) -> None:
 
     pulsed = pulse.load(model_path()).analyse().declutter().pulsify(pulse=160)
     pulsed.save(tmp_path / "out.onnx")
-    result = run("run_exported.py", str(tmp_path / "out.onnx"), str(noisy_path()), str(tmp_path / "out.wav"))
+    result = run_demo(
+        "run_exported.py", str(tmp_path / "out.onnx"), str(noisy_path()), str(tmp_path / "out.wav")
+    )
     assert result.returncode == 0, result.stderr
     samples, _ = soundfile.read(noisy_path(), dtype="float32")
     session = Session(pulsed.compile())
@@ -77,7 +79,7 @@ def test_run_exported(tmp_path: Path) -> None:
 def test_zero_out_runs(arguments: tuple[str, ...]) -> None:
     if arguments and shutil.which("cc") is None:
         pytest.skip("there is no C compiler")
-    result = run("zero_out.py", *arguments)
+    result = run_demo("zero_out.py", *arguments)
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines() == [
         "[5, 4, 3, 2, 1] called [5, 0, 0, 0, 0] in a graph [5, 0, 0, 0, 0]",

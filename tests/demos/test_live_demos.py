@@ -14,7 +14,7 @@ import soundfile
 from bench.live.server import jack_server
 from streaming.builtin import model_path, noisy_path, voice_path
 from tests.demos.measurements import assert_measured
-from tests.demos.scripts import ROOT, run
+from tests.demos.scripts import ROOT, run_demo
 from tests.live.playing import JACK, demo_command, play_sound
 from tests.live.servers import found_here, server_or_skip
 
@@ -55,7 +55,7 @@ def test_a_missing_file_is_reported(name: str, monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_denoiser_plays_what_the_model_makes(tmp_path: Path) -> None:
     target = tmp_path / "out.wav"
-    result = run("live_denoiser.py", "--fast", "--file", str(noisy_path()), str(target))
+    result = run_demo("live_denoiser.py", "--fast", "--file", str(noisy_path()), str(target))
     assert result.returncode == 0, result.stderr
     assert "nothing was late, lost or silent" in result.stdout
     delay_s = float(re.match(r"([\d.]+) ms end to end", result.stdout)[1]) / 1e3
@@ -67,7 +67,7 @@ def test_the_denoiser_plays_what_the_model_makes(tmp_path: Path) -> None:
 
 
 def test_the_meter_marks_what_the_model_says() -> None:
-    result = run("voice_meter.py", "--fast", "--loop", "trio", "--file", str(noisy_path()))
+    result = run_demo("voice_meter.py", "--fast", "--loop", "trio", "--file", str(noisy_path()))
     assert result.returncode == 0, result.stderr
     *lines, summary, _ = result.stdout.splitlines()
     probabilities = offline(voice_path())
@@ -84,7 +84,7 @@ def test_the_probe_agrees(tmp_path: Path) -> None:
     times = np.arange(66_150) / 44_100 * 16_000
     sound = np.interp(times, np.arange(len(samples)), samples)
     soundfile.write(source, np.stack([sound, sound], 1), 44_100)
-    result = run("latency_probe.py", "--file", str(source))
+    result = run_demo("latency_probe.py", "--file", str(source))
     assert result.returncode == 0, result.stdout + result.stderr
     assert_measured(result.stdout)
 
@@ -92,7 +92,7 @@ def test_the_probe_agrees(tmp_path: Path) -> None:
 def test_the_probe_notices_silence(tmp_path: Path) -> None:
     source = tmp_path / "in.wav"
     soundfile.write(source, np.zeros(8_000), 16_000)
-    result = run("latency_probe.py", "--file", str(source))
+    result = run_demo("latency_probe.py", "--file", str(source))
     assert result.returncode == 1
     assert "let something sound while it runs" in result.stdout
     assert not result.stderr

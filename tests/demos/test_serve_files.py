@@ -42,8 +42,8 @@ def manifests():
     """Kind -> manifest."""
     yaml = pytest.importorskip("yaml", reason="needs the extra test")
     documents = list(yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text()))
-    assert all({"apiVersion", "kind", "metadata"} <= set(each) for each in documents)
-    return {each["kind"]: each for each in documents}
+    assert all({"apiVersion", "kind", "metadata"} <= set(document) for document in documents)
+    return {document["kind"]: document for document in documents}
 
 
 @pytest.fixture(scope="module")
@@ -162,15 +162,18 @@ def test_the_pods_are_probed_and_have_time_to_drain(manifests, tmp_path):
 def test_every_volume_and_label_is_there(manifests):
     pod = manifests["Deployment"]["spec"]["template"]
     (container,) = pod["spec"]["containers"]
-    volumes = {each["name"]: each for each in pod["spec"]["volumes"]}
-    mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
     assert set(mounts) == set(volumes)
     assert volumes["settings"]["configMap"]["name"] == manifests["ConfigMap"]["metadata"]["name"]
     claim = volumes["checkpoints"]["persistentVolumeClaim"]["claimName"]
     assert claim == manifests["PersistentVolumeClaim"]["metadata"]["name"]
     assert manifests["PersistentVolumeClaim"]["spec"]["accessModes"] == ["ReadWriteMany"]
     assert mounts["checkpoints"] in manifests["ConfigMap"]["data"]["server.toml"]
-    assert mounts["cache"] == {each["name"]: each["value"] for each in container["env"]}["PULSE_CACHE"]
+    assert (
+        mounts["cache"]
+        == {variable["name"]: variable["value"] for variable in container["env"]}["PULSE_CACHE"]
+    )
     assert mounts["settings"] == str(Path(container["args"][-1]).parent)
     labels = pod["metadata"]["labels"]
     assert manifests["Deployment"]["spec"]["selector"]["matchLabels"] == labels

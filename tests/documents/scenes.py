@@ -92,7 +92,7 @@ def probabilities() -> Mapping[str, Any]:
     onnx.save(model, "vad.onnx")
     Path("tokens.txt").write_text("<blk> 0\n▁a 1\n▁b 2\n", "utf-8")
     blocks = [noise(1, 700, seed=seed) for seed in range(5)]
-    names = {each.__name__: each for each in (Argmax, FrameClock, Ctc, Segments, Session, Triggers)}
+    names = {kind.__name__: kind for kind in (Argmax, FrameClock, Ctc, Segments, Session, Triggers)}
     return {
         "pulse": pulse,
         "blocks": blocks,

@@ -33,7 +33,7 @@ def compile_block(code: str, name: str) -> CodeType:
     return compile(code, name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
-def run(code: CodeType, names: dict[str, Any]) -> None:
+def run_block(code: CodeType, names: dict[str, Any]) -> None:
     """Run a block with the names of its page."""
     result = eval(code, names)
     if inspect.iscoroutine(result):
@@ -50,7 +50,7 @@ def test_code_blocks_run(name: str) -> None:
             Path("script.py").write_text(block)
             subprocess.run([sys.executable, "script.py"], check=True, timeout=300)
         else:
-            run(compile_block(block, f"{name}, block {place + 1}"), names)
+            run_block(compile_block(block, f"{name}, block {place + 1}"), names)
 
 
 def test_every_page_with_blocks_is_run() -> None:

@@ -13,7 +13,7 @@ NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 @pytest.mark.parametrize(
     "page", [page for page in pages().values() if NAMED.search(page.text)], ids=lambda page: page.name
 )
-def test_tests_exist(page: Page) -> None:
+def test_tests_that_pages_name_exist(page: Page) -> None:
     for path, name in NAMED.findall(page.text):
         defined: set[str] = set()
         for statement in ast.parse((ROOT / path).read_text("utf-8")).body:

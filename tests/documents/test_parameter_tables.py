@@ -19,17 +19,17 @@ MAKERS = ("__init__", "__new__")
 def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     """The names of its parameters."""
     every = function.args
-    more = [each for each in (every.vararg, every.kwarg) if each is not None]
-    return {each.arg for each in (*every.posonlyargs, *every.args, *every.kwonlyargs, *more)}
+    more = [argument for argument in (every.vararg, every.kwarg) if argument is not None]
+    return {argument.arg for argument in (*every.posonlyargs, *every.args, *every.kwonlyargs, *more)}
 
 
 def names_in(node: ast.AST) -> Iterator[str]:
     """The fields, methods and attributes that a class has, and what it is made of."""
-    for each in ast.walk(node):
-        match each:
+    for part in ast.walk(node):
+        match part:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield name
-                yield from parameters(each) if name in MAKERS else ()
+                yield from parameters(part) if name in MAKERS else ()
             case ast.AnnAssign(target=ast.Name(id=name)) | ast.Name(id=name, ctx=ast.Store()):
                 yield name
             case ast.Attribute(attr=name, value=ast.Name(id="self" | "cls")):

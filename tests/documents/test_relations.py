@@ -13,7 +13,7 @@ RELATIONS: tuple[type, ...] = get_args(Relation)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_the_table_of_relations(relation: type) -> None:
+def test_the_table_of_relations_names_their_fields(relation: type) -> None:
     (row,) = re.findall(
         rf"^\| `{relation.__name__}\((.*)\)` \|", pages()["docs/extend.md"].text, re.MULTILINE
     )

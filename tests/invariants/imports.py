@@ -75,7 +75,10 @@ def import_graph(files: Mapping[str, Path]) -> dict[str, set[str]]:
     """Module -> the modules of ours that it imports."""
     graph: dict[str, set[str]] = {}
     for name, path in files.items():
-        imported = {next((m for m in packages_of(each) if m in files), name) for each in imports_of(path)}
+        imported = {
+            next((m for m in packages_of(imported_name) if m in files), name)
+            for imported_name in imports_of(path)
+        }
         graph[name] = imported - {name}
     return graph
 
@@ -99,4 +102,4 @@ def members(layer: str) -> list[str]:
 def layer_of(module: str) -> str:
     """The layer of a module: the one that names it, or the package that it is nearest in."""
     named = {member: layer for layer in LAYERS for member in members(layer)}
-    return next(named[each] for each in packages_of(module) if each in named)
+    return next(named[package] for package in packages_of(module) if package in named)

@@ -29,7 +29,9 @@ def whole_files() -> tuple[tuple[str, bytes], ...]:
     """Program files of several kinds, the larger kernels among them."""
     programs = [(name, program(name, "numba", form)) for name in NAMES for form in ("f32", "int8")]
     programs += [(name, _case(family, name)) for family, name in CASES]
-    return tuple((name, each.to_bytes()) for name, each in programs if isinstance(each, NativeProgram))
+    return tuple(
+        (name, program.to_bytes()) for name, program in programs if isinstance(program, NativeProgram)
+    )
 
 
 def _case(family: str, expected: str) -> Program:
@@ -46,7 +48,7 @@ def mutated_program(number: int) -> tuple[str, bytes]:
         change = (flip_bits, cut, move_bytes)[int(rng.integers(3))]
         return f"{number}: {name} {change.__name__}", change(data, rng)
     container = open_container(data)
-    sections = {each: container.section(each).copy() for each in SECTIONS}
+    sections = {section: container.section(section).copy() for section in SECTIONS}
     header = {key: value for key, value in container.header.items() if key != "sections"}
     if kind == "header":
         _change_leaf(header, rng)
@@ -102,7 +104,7 @@ def _change_words(container: Container, words: Any, rng: Random) -> None:
         if choice == 0:
             words[at] += int(rng.choice([-64, -16, -4, -1, 1, 4, 16, 64, 4096]))
         elif choice == 1:
-            region = int(rng.choice([int(each) for each in Region]))
+            region = int(rng.choice([int(code) for code in Region]))
             words[at] = region << 48 | int(rng.integers(0, 1 << int(rng.integers(4, 20)))) // 4 * 4
         elif choice == 2:
             words[at] = INTEGERS[int(rng.integers(len(INTEGERS)))]

@@ -19,7 +19,7 @@ def long_calls(tree: ast.Module) -> Iterator[str]:
     """The functions that are called with more than ``MAX_POSITIONAL`` positional arguments."""
     for node in nodes_in(tree):
         if isinstance(node, ast.Call) and len(node.args) > MAX_POSITIONAL:
-            if any(isinstance(each, ast.Starred) for each in node.args):
+            if any(isinstance(argument, ast.Starred) for argument in node.args):
                 continue  # as many as a sequence has
             name = ast.unparse(node.func)
             if name.rpartition(".")[2] not in ANY_NUMBER:

@@ -69,21 +69,23 @@ def test_classes_of_tests_have_names_of_their_own() -> None:
 
 def subclasses(base: type[Instruction]) -> Iterator[type[Instruction]]:
     """All classes of the package below it."""
-    for each in base.__subclasses__():
-        if each.__module__.startswith("pulse."):
-            yield each
-        yield from subclasses(each)
+    for subclass in base.__subclasses__():
+        if subclass.__module__.startswith("pulse."):
+            yield subclass
+        yield from subclasses(subclass)
 
 
 def test_instructions_are_rows_and_their_bases_are_fields() -> None:
     """An instruction that a kernel runs is called ``GruRow``; a base that no kernel runs is ``RecurrentFields``."""
     instructions = {
-        each for each in subclasses(Instruction) if "kernel" in vars(each) and each.kernel in KERNELS
+        instruction
+        for instruction in subclasses(Instruction)
+        if "kernel" in vars(instruction) and instruction.kernel in KERNELS
     }
     assert len(instructions) > 40
     wrong = {
-        each.__name__
-        for each in subclasses(Instruction)
-        if not each.__name__.endswith("Row" if each in instructions else "Fields")
+        instruction.__name__
+        for instruction in subclasses(Instruction)
+        if not instruction.__name__.endswith("Row" if instruction in instructions else "Fields")
     }
     assert not wrong

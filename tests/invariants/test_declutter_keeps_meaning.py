@@ -33,7 +33,7 @@ def prove_equal(model: TypedModel, lean: TypedModel, seed: int) -> None:
         expected.require(after, seed)
 
 
-def check(seed: int, depth: int) -> Counter[str]:
+def prove_decluttered_equal(seed: int, depth: int) -> Counter[str]:
     model = random_model(default_rng(seed), depth, (*STEPS, *POSITION_STEPS))
     nodes = len(model.graph.nodes)
     lean, fired = declutter_and_count(model)
@@ -48,14 +48,14 @@ def check(seed: int, depth: int) -> Counter[str]:
 
 
 def test_every_rule_is_reached_and_keeps_the_meaning() -> None:
-    fired = sum((check(seed, depth=12) for seed in range(150)), Counter[str]())
+    fired = sum((prove_decluttered_equal(seed, depth=12) for seed in range(150)), Counter[str]())
     assert {rule.name for rule in DECLUTTER} == set(fired), fired
 
 
 @given(st.integers(0, 2**32), st.integers(1, 25))
 @settings(max_examples=30, deadline=None)
 def test_declutter_keeps_the_meaning(seed: int, depth: int) -> None:
-    check(seed, depth)
+    prove_decluttered_equal(seed, depth)
 
 
 @given(st.integers(0, 2**32), st.integers(0, 6))

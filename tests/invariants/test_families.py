@@ -91,8 +91,8 @@ def classes(folder: str) -> set[str]:
 
 def names_in(*nodes: ast.AST | None) -> set[str]:
     """The names in expressions."""
-    inner = [each for node in nodes if node is not None for each in ast.walk(node)]
-    return {each.id for each in inner if isinstance(each, ast.Name)}
+    inner = [part for node in nodes if node is not None for part in ast.walk(node)]
+    return {part.id for part in inner if isinstance(part, ast.Name)}
 
 
 def names_of_questions(tree: ast.Module) -> Iterator[set[str]]:
@@ -125,10 +125,10 @@ def test_files_bear_the_name_of_their_family(folder: str) -> None:
 def registers(path: Path) -> bool:
     """Whether a file registers a function: by a decorator, or by a call at its top."""
     decorators = [
-        each
+        decorator
         for node in tree_of(path).body
         if isinstance(node, ast.FunctionDef | ast.ClassDef)
-        for each in node.decorator_list
+        for decorator in node.decorator_list
     ]
     calls = [node.value for node in tree_of(path).body if isinstance(node, ast.Expr | ast.Assign)]
     return bool(names_in(*decorators, *calls) & REGISTERS)

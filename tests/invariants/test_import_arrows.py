@@ -73,8 +73,8 @@ def test_only_jit_uses_the_inner_parts_of_numba() -> None:
     users = {
         name
         for name, path in modules().items()
-        for each in (*imports_of(path), *re.findall(r"\bnumba\.\w+", path.read_text()))
-        if each.startswith(("llvmlite", "numba.")) and each != "numba.njit"
+        for imported in (*imports_of(path), *re.findall(r"\bnumba\.\w+", path.read_text()))
+        if imported.startswith(("llvmlite", "numba.")) and imported != "numba.njit"
     }
     assert users and {layer_of(name) for name in users} == {"jit"}
 

@@ -84,7 +84,7 @@ def test_there_are_enough_of_them() -> None:
     assert sum(len(list(graph_mutants(make()))) for make in MODELS.values()) >= 220
 
 
-def run(name: str, share: float) -> Counter[str]:
+def outcomes_of_mutants(name: str, share: float) -> Counter[str]:
     """Some of the mutants of a model's program."""
     model = MODELS[name]()
     program, inputs, chosen = NativeProgram(model), streams(model), np.random.default_rng(1)
@@ -111,11 +111,11 @@ def run(name: str, share: float) -> Counter[str]:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_some_mutants_of_programs(name: str) -> None:
-    assert run(name, 0.25)["diverged"] >= 1
+    assert outcomes_of_mutants(name, 0.25)["diverged"] >= 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_all_mutants_of_programs(name: str) -> None:
     """Rows left out or exchanged, arguments and operands off by one, other weights, other first states."""
-    assert run(name, 1.0)["diverged"] >= 15
+    assert outcomes_of_mutants(name, 1.0)["diverged"] >= 15

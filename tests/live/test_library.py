@@ -25,7 +25,7 @@ def test_each_copy_has_a_state_of_its_own() -> None:
     assert second.Terminate() == 0 and not second.is_initialised
 
 
-def test_libraries_other_than_portaudio() -> None:
+def test_libraries_other_than_portaudio_are_refused() -> None:
     with pytest.raises(
         DeviceError, match=r"none\.so: cannot be loaded as PortAudio .* apt install libportaudio2"
     ):

@@ -38,7 +38,7 @@ def feeds(frames: int = 5) -> np.ndarray:
     return np.random.default_rng(0).standard_normal((1, 2, frames)).astype(np.float32)
 
 
-def test_nodes_that_loops_unfold_to() -> None:
+def test_nodes_that_loops_unfold_to_are_limited() -> None:
     inner = [node("Relu", "v", f"a{k}") for k in range(50)] + [node("Add", "v one", "w")]
     with pytest.raises(
         LoadError, match=r"r\.body: .* unfold to more than 1000 nodes; .*budget=\{\"nodes\": 10000\}"
@@ -47,7 +47,7 @@ def test_nodes_that_loops_unfold_to() -> None:
     assert pulse.load(loop_model(100, inner)).analyse().spending.nodes >= 5000
 
 
-def test_nodes_that_functions_unfold_to() -> None:
+def test_nodes_that_functions_unfold_to_are_limited() -> None:
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
     names = ["a", *(f"v{k}" for k in range(9)), "b"]
     body = [helper.make_node("Relu", [left], [right]) for left, right in pairwise(names)]
@@ -67,7 +67,7 @@ def test_plain_nodes_are_not_counted() -> None:
     assert pulse.load(model([*chain, node("Relu", "v300")]), budget={"nodes": 0}).analyse().declutter()
 
 
-def test_elements_of_all_constants_together() -> None:
+def test_constants_beyond_the_budget_of_elements_are_computed_while_running() -> None:
     proto, x = with_constants(10, 1000), feeds()
     with pytest.warns(
         PulseWarning, match=r"w\d \(.*\) is not computed .*: 1000 elements, .* of 4000 .*\"elements\": 40000"
@@ -108,7 +108,7 @@ def test_seconds_of_a_loop_of_known_turns() -> None:
         PulseWarning, match=r"r \(Loop\) .*: it takes about .* seconds, .* 0\.01 .*\{\"seconds\":"
     ):
         left = pulse.load(proto, budget={"seconds": 0.01}).analyse()
-    assert any(isinstance(each.op, Loop) for each in left.graph.nodes)
+    assert any(isinstance(node.op, Loop) for node in left.graph.nodes)
     assert np.array_equal(left.run(x)["y"], x + 5000)
 
 

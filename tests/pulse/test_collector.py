@@ -19,7 +19,7 @@ def usual_collector() -> Generator[None]:
 
 
 def is_in(generation: int, searched: object) -> bool:
-    return any(each is searched for each in gc.get_objects(generation))
+    return any(instance is searched for instance in gc.get_objects(generation))
 
 
 def test_new_objects_are_old_afterwards():

@@ -34,7 +34,7 @@ def test_each_step_gives_a_model() -> None:
     read = pulse.load(build([node("Relu", "x", "y")], {"x": [1, 2, "T"]}, {"y": [1, 2, "T"]})).model
     typed = read.analyse()
     pulsed = typed.with_sizes({}).declutter().pulsify(pulse=4)
-    assert [type(each) for each in (read, typed, pulsed)] == [Model, TypedModel, PulsedModel]
+    assert [type(model) for model in (read, typed, pulsed)] == [Model, TypedModel, PulsedModel]
     assert type(typed.with_outputs(["y"]).copy()) is TypedModel
     assert pulsed.compile("numpy").spawn().step(np.ones((1, 2, 4), np.float32))["y"].shape == (1, 2, 4)
     assert type(pulse.load(pulsed.to_onnx()).analyse().pulsify()) is PulsedModel
@@ -46,7 +46,7 @@ def test_all_functions_that_make_models() -> None:
         pulse.chain(sketch_model(), sketch_model()),
         pulse.load(sketch_model()).typed_model,
     ]
-    assert {type(each) for each in typed_models} == {TypedModel}
+    assert {type(model) for model in typed_models} == {TypedModel}
     assert type(pulse.load(sketch_model()).pulsify(4)) is PulsedModel
 
 

@@ -84,8 +84,8 @@ def test_like_a_dataclass():
         tone, plain = Tone(*arguments), PlainTone(*arguments)
         assert asdict(tone) == asdict(plain)
         assert repr(tone) == repr(plain).replace("PlainTone", "Tone")
-    assert is_dataclass(Tone) and [each.name for each in fields(Tone)] == [
-        each.name for each in fields(PlainTone)
+    assert is_dataclass(Tone) and [field.name for field in fields(Tone)] == [
+        field.name for field in fields(PlainTone)
     ]
     assert inspect.signature(Tone).parameters.keys() == inspect.signature(PlainTone).parameters.keys()
     assert inspect.signature(Tone).parameters["name"].annotation is str
@@ -177,8 +177,8 @@ def test_not_made_by_init():
         x: int
 
     first, other = object.__new__(Fresh), object.__new__(Fresh)
-    for each in (first, other):
-        vars(each)["x"] = 3
+    for instance in (first, other):
+        vars(instance)["x"] = 3
     assert first == other and hash(first) == hash(other) and repr(first).endswith("Fresh(x=3)")
     assert copy.copy(first) == first
     assert pickle.loads(pickle.dumps(Point(1, 2))) == Point(1, 2)
@@ -201,8 +201,10 @@ def test_threads_may_call_a_class_at_once():
             return kind()
 
         with ThreadPoolExecutor(4) as threads:
-            instances = [each.result() for each in [threads.submit(make) for _ in range(4)]]
-        assert all(each == instances[0] and hash(each) == hash(instances[0]) for each in instances)
+            instances = [future.result() for future in [threads.submit(make) for _ in range(4)]]
+        assert all(
+            instance == instances[0] and hash(instance) == hash(instances[0]) for instance in instances
+        )
 
 
 def test_a_record_that_changes():

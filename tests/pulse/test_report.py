@@ -79,7 +79,7 @@ def test_values_are_the_fields_unless_a_report_overrides_them() -> None:
         assert json_value({"of": [report]}) == {"of": [report.as_dict()]}
 
 
-def test_empty_tables() -> None:
+def test_empty_tables_have_a_text() -> None:
     assert Table("t", ("a", "b"), []).text() == "t\na  b"
     assert Pairs([]).text() == "" and Table("t", ("",), []).text() == "t\n"
     assert json_text({}) == "{}"

@@ -17,7 +17,7 @@ from tests.pulse.models import ModelBuilder, pads_of
 F = np.float32
 
 
-def two() -> TypedModel:
+def model_of_two_inputs() -> TypedModel:
     builder = ModelBuilder(x="1,2,T", y="1,2,2*T")
     low = builder.conv(builder["y"], 2, stride=2, name="low")
     return builder.model(
@@ -31,7 +31,7 @@ def zeros(*shape: int) -> Array:
 
 def test_inputs_outputs_and_symbols_are_told() -> None:
     """By name, with their facts."""
-    model = two()
+    model = model_of_two_inputs()
     assert {name: str(fact) for name, fact in model.inputs.items()} == {"x": "1,2,T,f32", "y": "1,2,2*T,f32"}
     assert list(model.outputs) == ["sum", "other"]
     assert [symbol.name for symbol in model.symbols] == ["T"]
@@ -40,7 +40,7 @@ def test_inputs_outputs_and_symbols_are_told() -> None:
 
 def test_run_evaluates_only_fetched_wires() -> None:
     """Any wire may be fetched or fed; what is not needed need not be fed."""
-    model = two()
+    model = model_of_two_inputs()
     y = np.random.default_rng(0).standard_normal((1, 2, 6)).astype(F)
     (other,) = model.run({"y": y}, ["other"]).values()
     (low,) = model.run({"y": y}, [model.graph.find("low")]).values()
@@ -67,7 +67,7 @@ def test_run_evaluates_only_fetched_wires() -> None:
 def test_arrays_that_do_not_fit(feeds: dict[str, Array], message: str) -> None:
     """Rank, shape, one length for all, type."""
     with pytest.raises(InputError, match=message):
-        two().run(feeds)
+        model_of_two_inputs().run(feeds)
 
 
 def test_one_array_for_one_input() -> None:
@@ -75,7 +75,7 @@ def test_one_array_for_one_input() -> None:
     builder = ModelBuilder(x="1,2,T")
     assert builder.model(builder.each("relu", builder["x"])).run(zeros(1, 2, 3))["relu"].shape == (1, 2, 3)
     with pytest.raises(InputError, match="has 2 inputs, feed them by name: x, y"):
-        two().run(zeros(1, 2, 3))
+        model_of_two_inputs().run(zeros(1, 2, 3))
 
 
 def test_lengths_that_break_an_assumption_are_refused() -> None:
@@ -99,7 +99,7 @@ def test_symbols_are_read_off_linear_dims() -> None:
 
 def test_with_outputs_and_copy_leave_the_model_alone() -> None:
     """Only what the outputs need is kept; inputs stay."""
-    model = two()
+    model = model_of_two_inputs()
     before = len(model.graph.nodes)
     part = model.with_outputs(["low"])
     assert list(part.outputs) == ["low"] and list(model.outputs) == ["sum", "other"]
@@ -133,6 +133,6 @@ def test_known_values_are_folded_while_wiring() -> None:
 
 def test_declutter_and_pulsify_are_steps_of_the_model() -> None:
     """Each gives a new value."""
-    model = two()
+    model = model_of_two_inputs()
     assert model.declutter() is not model
     assert model.pulsify(pulse=2).pulse == 2

@@ -10,7 +10,9 @@ from pulse.program.program import Program
 from streaming import Session
 
 
-def run(program: Program, constants: dict[str, Array], x: Array) -> tuple[int, dict[str, Array]]:
+def stream_in_this_process(
+    program: Program, constants: dict[str, Array], x: Array
+) -> tuple[int, dict[str, Array]]:
     """A whole stream; and which process ran it."""
     session = Session(program, constants)
     ready, rest = session.push(x), session.flush()

@@ -30,7 +30,7 @@ from tests.pulse.program.programs import (
     program,
     pulsed_model,
 )
-from tests.streaming.processes import attributes, go_on, run
+from tests.streaming.processes import attributes, go_on, stream_in_this_process
 
 KINDS = [("windows", *form) for form in FORMS] + [(name, "numba", "f32") for name in MODELS[1:]]
 WAYS = {
@@ -121,9 +121,15 @@ def test_a_program_runs_in_another_process(workers):
     for name, backend, form in KINDS:
         compiled = program(name, backend, form)
         x = block(compiled, 21)
-        process, outputs = workers.submit(run, compiled, constants(compiled), x).result(timeout=120)
+        process, outputs = workers.submit(stream_in_this_process, compiled, constants(compiled), x).result(
+            timeout=120
+        )
         assert process != os.getpid()
-        assert are_bit_identical(outputs, run(compiled, constants(compiled), x)[1]), (name, backend, form)
+        assert are_bit_identical(outputs, stream_in_this_process(compiled, constants(compiled), x)[1]), (
+            name,
+            backend,
+            form,
+        )
 
 
 def test_a_session_goes_on_in_another_process_and_comes_back(workers):

@@ -94,8 +94,8 @@ def lanes_equal_streams_here(
     with emulator.run_here(native):
         lanes, single = native.spawn_many(LANES), native.spawn()
         for number in range(3):
-            together = lanes.step(np.stack([each[number] for each in fed]))
-            expected = [state.step(each[number]) for state, each in zip(states, fed)]
+            together = lanes.step(np.stack([frames[number] for frames in fed]))
+            expected = [state.step(frames[number]) for state, frames in zip(states, fed)]
             for i in range(LANES):
                 require_close(lane(together, i), expected[i])
             require_close(single.step(fed[0][number]), expected[0])

@@ -86,7 +86,7 @@ def test_an_interrupted_push_is_undone_or_refused(name, backend, unit, step):
 
 @units
 @pytest.mark.parametrize("name", ["matrix", "transform"])
-def test_a_push_of_just_a_pulse(name, backend, unit, step):
+def test_an_interrupted_push_of_just_a_pulse_is_undone_or_whole(name, backend, unit, step):
     """It goes past the buffers; what is counted is the same."""
     compiled = program(name, backend)
     x, more = block(compiled, compiled.pulse, 5), block(compiled, 2 * compiled.pulse + 1, 6)
@@ -274,7 +274,7 @@ def no_collections():
 
 
 @pytest.mark.usefixtures("no_collections")
-def test_signals_in_the_middle_of_pushes():
+def test_pushes_survive_signals_at_random_moments():
     """A real SIGINT, as Ctrl-C sends it, at random moments of pushes of different lengths."""
     compiled = program("windows")
     rng = random.Random(0)

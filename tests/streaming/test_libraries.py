@@ -162,7 +162,7 @@ def test_libraries_that_cannot_be_built(tmp_path: Path, monkeypatch: Any) -> Non
         build(["aarch64"], tmp_path)
 
 
-def test_code_for_another_processor(tmp_path: Path) -> None:
+def test_code_for_another_processor_is_of_its_architecture(tmp_path: Path) -> None:
     """Also of what reads the processor's registers: ELF says for which architecture it is."""
     names = "move", "machine.run", "machine.read_ticks"
     code = f"from pathlib import Path; from streaming.libraries import write_objects; write_objects(Path(), {names})"

@@ -31,7 +31,7 @@ if os.getuid() == 0:
     os.setuid(65534)
 with apply_to_process(Realtime()) as settings:
     settings += apply_to_thread(Realtime())
-print(json.dumps([[each.name, each.is_granted, each.granted, str(each)] for each in settings]))
+print(json.dumps([[setting.name, setting.is_granted, setting.granted, str(setting)] for setting in settings]))
 """
 
 
@@ -179,10 +179,10 @@ def test_windows_goes_on_and_tells(monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     with apply_to_process(Realtime()) as settings:
         all_settings = [*settings, *apply_to_thread(Realtime(cpu=0))]
-    assert {each.name: each.is_granted for each in all_settings} == {
+    assert {setting.name: setting.is_granted for setting in all_settings} == {
         "collector": True,
         "memory": False,
         "priority": False,
         "cpu": False,
     }
-    assert all(each.is_granted or each.reason == "not available on win32" for each in all_settings)
+    assert all(setting.is_granted or setting.reason == "not available on win32" for setting in all_settings)

@@ -42,7 +42,7 @@ def test_priority_is_of_the_thread_alone():
 
 
 @linux
-def test_one_cpu_for_the_thread_alone():
+def test_a_cpu_is_chosen_for_the_thread_alone():
     before = os.sched_getaffinity(0)
     chosen = max(before)
     wish = Realtime(priority=None, cpu=chosen)
@@ -103,7 +103,7 @@ class Scheduler:
         (0, 20, "normal"),
     ],
 )
-def test_from_real_time_to_nice_to_normal(monkeypatch, fifo, nice, granted):
+def test_a_refused_priority_falls_back_to_nice_and_to_normal(monkeypatch, fifo, nice, granted):
     Scheduler(monkeypatch, fifo, nice)
     (setting,) = apply_to_thread(Realtime())
     assert (setting.requested, setting.granted) == ("FIFO 70", granted)

@@ -164,16 +164,16 @@ def test_where_no_process_can_help(monkeypatch: pytest.MonkeyPatch) -> None:
     assert special.problem is not None and "part of another program" in special.problem
 
 
-def test_an_executor(stub: Stub) -> None:
+def test_statistics_of_an_executor_say_that_special_rows_are_not_ready(stub: Stub) -> None:
     stub(WAIT)
     program, frames = fresh(), np.ones((1, 12, 40), np.float32)
 
-    async def run() -> None:
+    async def stream_specialised() -> None:
         async with Executor(program, specialise=True) as executor:
-            assert [outputs async for outputs in executor.stream(frames)]
+            assert len([outputs async for outputs in executor.stream(frames)]) > 0
             assert list(executor.statistics().notes) == ["special rows: not ready yet"]
 
-    anyio.run(run)
+    anyio.run(stream_specialised)
 
 
 def test_the_command_reports_why_it_specialised_nothing(stub: Stub) -> None:
@@ -206,17 +206,17 @@ def test_a_live_run_on_virtual_devices_lasts_until_the_swap(stub: Stub) -> None:
     compiled = of_sound()
     played, inputs = list[Array](), list[Array]()
 
-    def run(host: VirtualHost) -> None:
+    def play_a_second(host: VirtualHost) -> None:
         inputs.append(noise(RATE, 1) / 50)
         played.append(host.run(inputs[-1]))
 
     with runs(compiled) as (host, live), BackgroundSpecialisation(compiled) as special:
-        run(host)
+        play_a_second(host)
         Path("go").touch()
         while not special.wait(0.1):
-            run(host)
-        run(host)
-        run(host)
+            play_a_second(host)
+        play_a_second(host)
+        play_a_second(host)
         delay = live.delay.frames
     assert special.outcome is not None and special.outcome.used, str(special)
     assert not np.array_equal(compiled.table, link(compiled.unlinked))

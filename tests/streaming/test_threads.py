@@ -72,7 +72,7 @@ def test_an_executor_gives_the_same_frames():
             async with anyio.create_task_group() as group:
                 for number in range(3):
                     group.start_soon(collect_stream, number)
-            return [join_pieces(each, program) for each in pieces]
+            return [join_pieces(piece, program) for piece in pieces]
 
     expected, on_two_threads = (
         anyio.run(stream_pieces, cached_program(delayed_model)),
@@ -92,7 +92,9 @@ def test_helpers_get_the_priority_of_the_thread_that_steps():
     def step():
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(7))
         share_priority(program.helpers)
-        schedulers.append([os.sched_getscheduler(each) & ~os.SCHED_RESET_ON_FORK for each in program.helpers])
+        schedulers.append(
+            [os.sched_getscheduler(helper) & ~os.SCHED_RESET_ON_FORK for helper in program.helpers]
+        )
 
     thread = threading.Thread(target=step)
     thread.start()

@@ -22,7 +22,7 @@ def document() -> str:
     for kernel in KERNELS.values():
         if kernel.function.__module__.startswith("pulse.") and kernel.instruction.kernel == kernel.name:
             kinds[kernel.instruction] = None
-    parts = [_section(each, each.kernel) for each in sorted(kinds, key=lambda each: each.kernel)]
+    parts = [_section(kind, kind.kernel) for kind in sorted(kinds, key=lambda kind: kind.kernel)]
     return "\n".join([HEAD, *parts])
 
 

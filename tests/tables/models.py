@@ -101,7 +101,7 @@ def streams_as(pulsed: PulsedModel) -> str:
     return f"chunks of {pulsed.pulse}, {states} state{'s' * (states != 1)}"
 
 
-def each(values: Sequence[object]) -> str:
+def text_of_each(values: Sequence[object]) -> str:
     """The values of the outputs; one where all have the same."""
     return ", ".join(map(str, values if len(set(values)) > 1 else values[:1]))
 
@@ -122,7 +122,7 @@ def row(model: SharedModel, folder: Path) -> Sequence[object]:
     except PulseError as error:
         return model.file, model.options, "yes", same, f"no: {error}", "", ""
     ports = [port for port in pulsed.outputs if port.rate]
-    rates, delays = each([port.rate for port in ports]), each([port.delay for port in ports])
+    rates, delays = text_of_each([port.rate for port in ports]), text_of_each([port.delay for port in ports])
     return model.file, model.options, "yes", same, streams_as(pulsed), rates, delays
 
 

@@ -19,15 +19,16 @@ def document() -> str:
     """The page."""
     operators = ", ".join(f"`{name}`" for name in sorted({*WRITERS, *EXPANDERS}))
     fragments = standard_fragments()
-    names = {**{name: each.names for name, each in SIGNATURES.items()}}
+    names = {**{name: signature.names for name, signature in SIGNATURES.items()}}
     names |= {
-        name: tuple(parameter.name for parameter in each.parameters) for name, each in fragments.items()
+        name: tuple(parameter.name for parameter in fragment.parameters)
+        for name, fragment in fragments.items()
     }
     rows = [
         [
             f"`{name}`",
             "tract" if name.startswith("tract_") else "NNEF",
-            ", ".join(f"`{each}`" for each in names[name]),
+            ", ".join(f"`{parameter}`" for parameter in names[name]),
         ]
         for name in sorted(names)
     ]

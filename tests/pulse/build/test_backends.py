@@ -56,7 +56,7 @@ def test_a_view_runs_on_its_backend(default: str, other: str) -> None:
     assert program.node("wide").implementation.implementation.backend == default
     if default != other:
         assert isinstance(program, MixedProgram)
-        assert [(each.wire, each.source, each.target) for each in program.transfers] == [
+        assert [(transfer.wire, transfer.source, transfer.target) for transfer in program.transfers] == [
             ("add", default, other)
         ]
 
@@ -84,12 +84,12 @@ def test_kernels_of_a_convolution_give_the_same(kernel: str) -> None:
     program = pulse.stream(view.graph(shape), pulse=2, backend="numpy")
     node = program.node("a").implementation
     assert node.key == f"Conv/numpy/f32/NCHW/{kernel}" and kernel in node.why
-    output, expected = (run(each, x, 2) for each in (program, plain))
+    output, expected = (stream_through(each_program, x, 2) for each_program in (program, plain))
     np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-5)
     pulse.verify(view.graph(shape), pulse=2, backend="numpy").require()
 
 
-def run(program: pulse.Program, x: np.ndarray, axis: int) -> np.ndarray:
+def stream_through(program: pulse.Program, x: np.ndarray, axis: int) -> np.ndarray:
     session = Session(program)
     parts = [session.push(x), session.flush()]
     return np.concatenate([next(iter(part.values())) for part in parts], axis)
@@ -103,7 +103,7 @@ def test_wires_to_a_backend_are_counted_once_for_each_backend() -> None:
     GraphView([last]).set_backend("onnxruntime")
     program = pulse.stream(view.graph(), pulse=2)
     assert isinstance(program, MixedProgram)
-    assert {(each.wire, each.source, each.target) for each in program.transfers} == {
+    assert {(transfer.wire, transfer.source, transfer.target) for transfer in program.transfers} == {
         ("relu", "numba", "numpy"),
         ("relu", "numba", "onnxruntime"),
         ("left", "numpy", "numba"),
@@ -120,10 +120,10 @@ def test_streams_of_several_backends_are_kept_and_go_on() -> None:
     state, x = program.spawn(), noise(6, 1, 1, 4)
     state.step(x[0])
     snapshot, copy = state.snapshot(), pickle.loads(pickle.dumps(state))
-    first = [state.step(each) for each in x[1:3]]
+    first = [state.step(frames) for frames in x[1:3]]
     state.restore(snapshot)
-    for again, each, expected in zip((state, copy), (x[1], x[1]), (first[0], first[0])):
-        (output,), (value,) = again.step(each).values(), expected.values()
+    for again, frames, expected in zip((state, copy), (x[1], x[1]), (first[0], first[0])):
+        (output,), (value,) = again.step(frames).values(), expected.values()
         assert np.array_equal(output, value)
     with pytest.raises(InputError, match="not the size of this stream's"):
         state.restore(snapshot[:-1])
@@ -131,7 +131,7 @@ def test_streams_of_several_backends_are_kept_and_go_on() -> None:
     assert np.array_equal(still, next(iter(first[1].values())))
     state.reset()
     fresh = program.spawn()
-    assert np.array_equal(*(next(iter(each.step(x[0]).values())) for each in (state, fresh)))
+    assert np.array_equal(*(next(iter(stream_state.step(x[0]).values())) for stream_state in (state, fresh)))
 
 
 def test_an_implementation_of_a_user_is_chosen_and_taken_away() -> None:
@@ -150,7 +150,9 @@ def test_an_implementation_of_a_user_is_chosen_and_taken_away() -> None:
         pulse.verify(whole.graph("1,1,T"), pulse=4, backend="numpy").require()
         assert calls
     finally:
-        implementations.REGISTRY[:] = [each for each in implementations.REGISTRY if each.kernel != "mine"]
+        implementations.REGISTRY[:] = [
+            instruction for instruction in implementations.REGISTRY if instruction.kernel != "mine"
+        ]
 
 
 def test_a_function_without_a_kernel_runs_together_with_kernels() -> None:
@@ -187,7 +189,7 @@ def test_a_node_without_an_implementation_is_refused_with_the_candidates(
 
 
 def test_types_that_a_kernel_does_not_take() -> None:
-    (wide,) = (each for each in implementations.REGISTRY if each.kernel == "fft")
+    (wide,) = (instruction for instruction in implementations.REGISTRY if instruction.kernel == "fft")
     fact = pulse.load(model()[0].graph("1,1,T,f32")).analyse().inputs["x"]
     integers = type(fact)(np.dtype(np.int32), fact.shape)
     op = Conv((1,), (1,), ())

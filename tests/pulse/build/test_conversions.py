@@ -106,7 +106,7 @@ def test_a_whole_with_channels_last() -> None:
     model = whole.graph("1,T,8,3")
     pulse.verify(model, pulse=2).require()
     inner, expected = (
-        [node.op.name for node in each.graph.nodes] for each in (model.analyse().declutter(), plain)
+        [node.op.name for node in typed.graph.nodes] for typed in (model.analyse().declutter(), plain)
     )
     assert inner.count("Transpose") == 2  # those of the input and of the output
     assert sorted(name for name in inner if name != "Transpose") == sorted(expected)

@@ -157,8 +157,8 @@ def _in_a_row(calls: Iterable[Callable[[Connector], Connector]]) -> Callable[[Co
     listed = list(calls)
 
     def call(x: Connector) -> Connector:
-        for each in listed:
-            x = each(x)
+        for layer_call in listed:
+            x = layer_call(x)
         return x
 
     return call

@@ -48,7 +48,7 @@ def model(
     results = [helper.make_empty_tensor_value_info(name) for name in outputs.split()]
     graph = helper.make_graph(list(nodes), "case", declared, results, stored)
     ir = 8 if opset < 18 else 10
-    domains = sorted({each.domain for each in nodes} - {""})
+    domains = sorted({node.domain for node in nodes} - {""})
     imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in domains)]
     return helper.make_model(graph, opset_imports=imports, ir_version=ir)
 

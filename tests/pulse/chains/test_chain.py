@@ -72,13 +72,13 @@ def test_a_second_model_that_needs_nine_frames_needs_twenty_of_the_first() -> No
 
 
 @pytest.mark.parametrize("frames", [3, 8, 21, 40])
-def test_a_model_of_chunks_after_another(frames: int) -> None:
+def test_a_model_of_chunks_after_another_equals_its_authors_loop(frames: int) -> None:
     """Its author's loop over what the first gives, offline and as a stream, the last chunk filled up with zeros."""
     joined = chain(flat("n"), models.cache_of_sound())
     x = noise(1, 1, frames, seed=frames)
     chunks = [{"x": piece} for piece in pieces(offline(flat(), x), 1, 8)]
     steps = loop(models.cache_of_sound(), chunks, {"cache": ("cache_out", np.zeros((1, 4), F))})
-    expected = np.concatenate([each["y"] for each in steps], 1)[:, :frames]
+    expected = np.concatenate([outputs["y"] for outputs in steps], 1)[:, :frames]
     np.testing.assert_allclose(joined.run(x)["y"], expected, 1e-5, 1e-5)
     for backend in ("numba", "numpy"):
         program = joined.declutter().pulsify().compile(backend)
@@ -93,7 +93,7 @@ def test_models_of_chunks_prove_equal_in_chains() -> None:
     prove(chain(models.cache_of_sound(8), halved), 8, 16)
 
 
-def test_a_delay_of_a_model_of_chunks() -> None:
+def test_a_delay_of_a_model_of_chunks_drops_leading_frames() -> None:
     """Leading frames that its author drops; more calls make those that come late."""
     late = pulse.load(models.cache_of_sound(8), chunking=Chunking(delay={"y": 3}))
     joined = chain(late)
@@ -103,7 +103,7 @@ def test_a_delay_of_a_model_of_chunks() -> None:
         [{"x": p} for p in pieces(x, 1, 8)],
         {"cache": ("cache_out", np.zeros((1, 4), F))},
     )
-    expected = np.concatenate([each["y"] for each in steps], 1)[:, 3:14]
+    expected = np.concatenate([outputs["y"] for outputs in steps], 1)[:, 3:14]
     np.testing.assert_allclose(joined.run(x)["y"], expected, 1e-5, 1e-5)
     prove(joined, 8)
 
@@ -118,7 +118,7 @@ def test_a_file_written_in_pulses() -> None:
     prove(joined, 8, 16)
 
 
-def test_one_file_of_a_chain() -> None:
+def test_the_file_of_a_chain_gives_the_same_stream() -> None:
     """All states in the open; read again it is the same stream."""
     joined = chain(flat(), models.cache_of_sound())
     x = noise(1, 1, 30)
@@ -148,7 +148,7 @@ def test_wires_by_name() -> None:
     prove(joined, 4)
 
 
-def test_inputs_of_later_stages() -> None:
+def test_an_input_of_a_later_stage_is_one_of_the_chain() -> None:
     """An input that reads no wire is one of the chain; equal lengths are assumed where a model wants them."""
     added = models.build([node("Add", "a b", "y")], {"a": [1, 1, "S"], "b": [1, 1, "S"]}, {"y": [1, 1, "S"]})
     joined = chain(conv(3, pads=(1, 1)), Stage(added, reads={"a": "y"}))
@@ -166,7 +166,7 @@ def test_the_given_models_stay_as_they_are() -> None:
     np.testing.assert_array_equal(part.run(noise(1, 1, 9))["y"], before)
 
 
-def test_declared_inputs() -> None:
+def test_declared_inputs_are_read_by_name() -> None:
     """Of one symbol, so of one length; read by name, in any order, also by several parts."""
     model = chain(
         Stage(front.frames(8, 4), reads=["far"], gives=["echo"]),

@@ -165,11 +165,11 @@ def test_snapshots_go_on_elsewhere_and_reset_begins_again(backend: str) -> None:
     before = session.push(x[:, :29])["y"]
     other.push(noise(1, 33, seed=9))
     other.restore(session.snapshot())
-    for each in (session, other):
-        rest = np.concatenate([each.push(x[:, 29:])["y"], each.flush()["y"]], 1)
+    for stream in (session, other):
+        rest = np.concatenate([stream.push(x[:, 29:])["y"], stream.flush()["y"]], 1)
         np.testing.assert_array_equal(np.concatenate([before, rest], 1), expected)
-        each.reset()
-        again = np.concatenate([each.push(x)["y"], each.flush()["y"]], 1)
+        stream.reset()
+        again = np.concatenate([stream.push(x)["y"], stream.flush()["y"]], 1)
         np.testing.assert_array_equal(again, expected)
 
 

@@ -124,7 +124,7 @@ def test_doubt_is_said(inputs: Shapes, outputs: Shapes, message: str) -> None:
         ([1, 2, 128, 2], None),
     ],
 )
-def test_axis_of_time(shape: list[int], axis: int | None) -> None:
+def test_the_axis_of_time_follows_from_the_shape(shape: list[int], axis: int | None) -> None:
     """Sound, one frame of features, or nothing that tells."""
     axis_and_reason = time_axis(shape, F)
     assert (axis_and_reason[0] if axis_and_reason else None) == axis
@@ -143,7 +143,9 @@ def test_axis_of_time(shape: list[int], axis: int | None) -> None:
         ([], 3, 1, 1, None),
     ],
 )
-def test_axis_of_an_output(shape: list[int], rank: int, axis: int, frames: int, expected: int | None) -> None:
+def test_the_axis_of_an_output_follows_from_the_input_or_its_shape(
+    shape: list[int], rank: int, axis: int, frames: int, expected: int | None
+) -> None:
     """As the input's, by its frames, by its shape, or none."""
     axis_and_reason = output_axis(shape, F, rank, axis, frames)
     assert (axis_and_reason[0] if axis_and_reason else None) == expected

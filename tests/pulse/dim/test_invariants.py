@@ -154,7 +154,7 @@ def test_canonical_forms_keep_the_value_and_the_text(examples: int) -> None:
 
     @settings(QUICK, max_examples=examples)
     @given(TREES, CHOSEN)
-    def check(tree: Tree, texts: list[str]) -> None:
+    def check_form(tree: Tree, texts: list[str]) -> None:
         setting = scope_under(texts)
         if setting is None:
             reached["contradiction"] += 1
@@ -179,7 +179,7 @@ def test_canonical_forms_keep_the_value_and_the_text(examples: int) -> None:
         reached["negative"] += any(value < 0 for _, value in defined_values(tree, points))
         reached["product"] += any(len(monomial) > 1 for monomial, _ in dim.terms)
 
-    check()
+    check_form()
     kinds = (Div, Min, Max, Broadcast, Ge, Eq)
     faces = ("nested Div", "collapsed", "negative", "product", "contradiction")
     assert_reached(reached, *(kind.__name__ for kind in kinds), *faces)
@@ -191,7 +191,7 @@ def test_equal_forms_have_equal_hashes_and_proofs_hold_everywhere(examples: int)
 
     @settings(QUICK, max_examples=examples)
     @given(SMALL, SMALL, CHOSEN)
-    def check(left: Tree, right: Tree, texts: list[str]) -> None:
+    def check_proofs(left: Tree, right: Tree, texts: list[str]) -> None:
         setting = scope_under(texts)
         if setting is None:
             return
@@ -225,7 +225,7 @@ def test_equal_forms_have_equal_hashes_and_proofs_hold_everywhere(examples: int)
         assert high is None or all(x <= high for x in at.values()), (a, high, texts)
         reached["bounded"] += low is not None and high is not None and not a.is_const
 
-    check()
+    check_proofs()
     verdicts = ("yes", "no", "unknown")
     assert_reached(reached, "equal", "bounded")
     assert_reached(reached, *(f"{r} {v}" for r in ("ge", "gt", "le", "lt", "eq") for v in verdicts))
@@ -241,7 +241,7 @@ def test_proofs_decide_quasi_affine_dims_of_one_symbol(examples: int) -> None:
 
     @settings(QUICK, max_examples=examples)
     @given(terms)
-    def check(parameters: tuple) -> None:
+    def check_decision(parameters: tuple) -> None:
         parts, const, least = parameters
         scope = SymbolScope()
         symbol = scope.symbol("S")
@@ -260,7 +260,7 @@ def test_proofs_decide_quasi_affine_dims_of_one_symbol(examples: int) -> None:
         reached[f"ge {ge_is}"] += 1
         reached[f"eq {eq_is}"] += 1
 
-    check()
+    check_decision()
     assert_reached(reached, *(f"{r} {v}" for r in ("ge", "eq") for v in ("yes", "no", "unknown")))
 
 
@@ -270,7 +270,7 @@ def test_subs_commutes_with_eval(examples: int) -> None:
 
     @settings(QUICK, max_examples=examples)
     @given(TREES, SMALL, SMALL)
-    def check(tree: Tree, for_s: Tree, for_t: Tree) -> None:
+    def check_substitution(tree: Tree, for_s: Tree, for_t: Tree) -> None:
         scope = SymbolScope()
         try:
             dim, new = build_dim(tree, scope), {"S": build_dim(for_s, scope), "T": build_dim(for_t, scope)}
@@ -287,7 +287,7 @@ def test_subs_commutes_with_eval(examples: int) -> None:
             assert replaced.eval(values(scope, env)) == expected, (tree, for_s, for_t, env)
             reached["compared"] += 1
 
-    check()
+    check_substitution()
     assert_reached(reached, "compared", "undefined")
 
 
@@ -297,7 +297,7 @@ def test_slope_is_the_growth_at_large_values(examples: int) -> None:
 
     @settings(QUICK, max_examples=examples)
     @given(TREES, st.integers(-6, 6))
-    def check(tree: Tree, t: int) -> None:
+    def check_slope(tree: Tree, t: int) -> None:
         scope = SymbolScope()
         try:
             dim = build_dim(tree, scope)
@@ -316,5 +316,5 @@ def test_slope_is_the_growth_at_large_values(examples: int) -> None:
         reached["zero"] += slope == 0
         reached["piecewise"] += any(isinstance(atom, Min | Max | Ge | Eq) for atom, _ in atoms(dim))
 
-    check()
+    check_slope()
     assert_reached(reached, "refused", "fraction", "zero", "piecewise")

@@ -22,10 +22,10 @@ def test_bounds_under_a_premise_are_those_of_all_sizes() -> None:
         st.integers(0, 6),
         st.integers(2, 8),
     )
-    def check(num: int, den: int, less: int, shift: int, other: int, k: int) -> None:
+    def check_bounds_of_draws(num: int, den: int, less: int, shift: int, other: int, k: int) -> None:
         reached[check_bounds(num, den, less, shift, other, k)] += 1
 
-    check()
+    check_bounds_of_draws()
     assert reached["rises"] >= 10 and reached["falls"] >= 10
 
 

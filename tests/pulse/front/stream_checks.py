@@ -57,17 +57,18 @@ def assert_streams_equal(
     """
     several = feeds if isinstance(feeds, list) else [feeds]
     feeds_of_streams = [
-        each if isinstance(each, Mapping) else {next(iter(model.inputs)): each} for each in several
+        stream_feeds if isinstance(stream_feeds, Mapping) else {next(iter(model.inputs)): stream_feeds}
+        for stream_feeds in several
     ]
-    expected = [Expected(model, each) for each in feeds_of_streams]
+    expected = [Expected(model, stream_feeds) for stream_feeds in feeds_of_streams]
     lean = model.declutter()
     least = lean.pulsify()
     for times in pulses:
         pulsed = least if times == 1 else lean.pulsify(pulse=least.pulse * times)
         for backend in backends if times == pulses[-1] else backends[:1]:
             program = compile_model(pulsed, backend)
-            for each, reference in zip(feeds_of_streams, expected):
-                reference.require(_in_blocks(Session(program), each), (times, backend))
+            for stream_feeds, reference in zip(feeds_of_streams, expected):
+                reference.require(_in_blocks(Session(program), stream_feeds), (times, backend))
     return {port.name: port.delay for port in least.outputs}
 
 

@@ -304,6 +304,6 @@ def test_bad_arguments_are_refused(call: Any, message: str) -> None:
     assert_refused(call, message)
 
 
-def test_too_short_to_be_mirrored() -> None:
+def test_sound_too_short_to_be_mirrored_is_refused() -> None:
     with pytest.raises(InputError, match="T"):
         stft(64, 32).run(sound(20))

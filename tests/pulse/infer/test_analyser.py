@@ -36,7 +36,7 @@ def test_the_line_of_the_program_is_told() -> None:
         load(model).analyse()
 
 
-def test_types_contradict() -> None:
+def test_types_that_contradict_each_other_are_refused() -> None:
     model = proto([node("Add", "x z")], {"x": "?,f32", "z": "?,i64"}, {"y": "...,?"})
     with pytest.raises(
         LoadError, match=r"y \(Add, node Add_y\): .* contradict each other: types f32 and i64"

@@ -83,7 +83,7 @@ def damage(path, kind, chance, whole, other):
         FORMS[kind](path)
 
 
-def run(function):
+def compile_and_call(function):
     """A kernel compiled again, run on a 3: the kernel, and its result."""
     kernel = Kernel(function.__name__, function, 0)
     y = np.full(1, 3, np.float32)
@@ -96,24 +96,24 @@ def run(function):
 def main(seed, count):
     """Damage the file so many times, each kind in its turn."""
     chance = random.Random(seed)
-    other = Path(run(halves)[0].path()).read_bytes()
-    path = Path(run(doubles)[0].path())
+    other = Path(compile_and_call(halves)[0].path()).read_bytes()
+    path = Path(compile_and_call(doubles)[0].path())
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         for number in range(count):
             kind = KINDS[(seed + number) % len(KINDS)]
             print(json.dumps({"kind": kind}), end=" ", flush=True)
             damage(path, kind, chance, path.read_bytes(), other)
-            kernel, value = run(doubles)
+            kernel, value = compile_and_call(doubles)
             report = {
                 "value": value,
                 "from_disk": kernel.cached,
                 "whole": kernel.is_kept,
-                "again": run(doubles)[0].cached,
+                "again": compile_and_call(doubles)[0].cached,
             }
             print(json.dumps(report), flush=True)
-    print(json.dumps([str(each.message) for each in warned]))
-    print(json.dumps(sorted(each.name for each in path.parent.iterdir())))
+    print(json.dumps([str(warning.message) for warning in warned]))
+    print(json.dumps(sorted(file.name for file in path.parent.iterdir())))
     shutil.rmtree(path.parent)
 
 

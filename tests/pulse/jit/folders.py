@@ -21,13 +21,13 @@ def kernels_in(path, shared="0"):
             patch.setenv(name, value)
         patch.setattr(notice, "warned", set())
         decided = cache.cache_location, levels.named_level, library.library
-        for each in decided:
-            each.cache_clear()
+        for function in decided:
+            function.cache_clear()
         try:
             yield path
         finally:
-            for each in decided:
-                each.cache_clear()
+            for function in decided:
+                function.cache_clear()
 
 
 @pytest.fixture

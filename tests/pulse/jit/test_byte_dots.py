@@ -71,7 +71,7 @@ def outputs(kernel: Kernel, w: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
     builder.add(kernel, operand(0, 0), operand(1, 0), operand(2, 0))
     table = builder.finish()
     python, compiled = np.zeros(484, np.int32), np.zeros(484, np.int32)
-    machine.run_python(table, [each.view(np.uint8) for each in (w, x, python)])
+    machine.run_python(table, [array.view(np.uint8) for array in (w, x, python)])
     linked = link(table)
     bases = np.array([w.ctypes.data, x.ctypes.data, compiled.ctypes.data], np.int64)
     machine.run(linked.ctypes.data, 1, bases.ctypes.data)

@@ -114,7 +114,7 @@ def test_the_cache_is_in_the_folder_of_the_user(tmp_path, monkeypatch):
         assert location.kind == "user" and tmp_path in location.path.parents and location.folder.is_dir()
 
 
-def test_an_unknown_home_folder(monkeypatch, tmp_path):
+def test_an_unknown_home_folder_is_taken_as_a_name(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     with kernels_in("~nobody-of-this-name/kernels"):
         assert cache_location().path == tmp_path / "~nobody-of-this-name" / "kernels"
@@ -130,7 +130,7 @@ def test_folders_are_the_users_own(tmp_path):
     try:
         with kernels_in(tmp_path / "c", shared="1"):
             assert stat.S_IMODE(cache_location().folder.stat().st_mode) == 0o750
-            path = Path(damage.run(damage.doubles)[0].path())
+            path = Path(damage.compile_and_call(damage.doubles)[0].path())
             assert stat.S_IMODE(path.stat().st_mode) == 0o640
     finally:
         os.umask(before)
@@ -185,24 +185,24 @@ def test_a_folder_of_others_is_refused_unless_it_is_asked_for(tmp_path, plant, w
     plant(path)
     with kernels_in(path):
         with pytest.warns(PulseWarning, match=words) as warned:
-            damage.run(damage.doubles)
-            damage.run(damage.halves)
+            damage.compile_and_call(damage.doubles)
+            damage.compile_and_call(damage.halves)
         assert len(warned) == 1 and "PULSE_CACHE_SHARED=1" in str(warned[0].message)
         location = cache_location()
         assert location.kind == "temporary" and stat.S_IMODE(location.path.stat().st_mode) == 0o700
     assert not list(path.rglob("*.kernel"))
     with kernels_in(path, shared="1"):
-        damage.run(damage.doubles)
+        damage.compile_and_call(damage.doubles)
         assert cache_location().kind == "environment"
     assert len(list(path.resolve().rglob("*.kernel"))) == 1
 
 
 @posix
-def test_a_link_of_the_users_own(tmp_path):
+def test_a_link_of_the_users_own_is_followed(tmp_path):
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     (tmp_path / "kernels").symlink_to(tmp_path / "elsewhere")
     with kernels_in(tmp_path / "kernels"):
-        damage.run(damage.doubles)
+        damage.compile_and_call(damage.doubles)
     assert len(list((tmp_path / "elsewhere").rglob("*.kernel"))) == 1
 
 
@@ -214,7 +214,7 @@ def test_another_user_runs_kernels_that_root_built():
     run = (
         "import os; from pulse.jit.storage.cache import cache_location; from tests.pulse.jit import damage\n"
         "damage.Kernel('doubles', damage.doubles, 0).path()\n"  # as long as the sources can be read
-        "{}; cache_location.cache_clear(); print(damage.run(damage.doubles)[0].cached)"
+        "{}; cache_location.cache_clear(); print(damage.compile_and_call(damage.doubles)[0].cached)"
     )
     processes = []
     try:
@@ -246,19 +246,19 @@ class FileMaker:
 def test_nothing_in_a_file_is_run_before_it_is_known(folder, shared):
     """Not even where the files of others are wanted: none is a program but its own object code."""
     with kernels_in(folder, shared):
-        path = Path(damage.run(damage.doubles)[0].path())
+        path = Path(damage.compile_and_call(damage.doubles)[0].path())
         path.write_bytes(pickle.dumps(FileMaker(folder / "proof")))
         with pytest.warns(PulseWarning, match="not the file of a kernel; it is compiled again"):
-            assert damage.run(damage.doubles)[1] == 6
-        assert not (folder / "proof").exists() and damage.run(damage.doubles)[0].cached
+            assert damage.compile_and_call(damage.doubles)[1] == 6
+        assert not (folder / "proof").exists() and damage.compile_and_call(damage.doubles)[0].cached
 
 
 @root
-def test_a_whole_file_of_another_user(folder):
-    path = Path(damage.run(damage.doubles)[0].path())
+def test_a_whole_file_of_another_user_is_compiled_again(folder):
+    path = Path(damage.compile_and_call(damage.doubles)[0].path())
     os.chown(path, OTHER, -1)
     with pytest.warns(PulseWarning, match=f"another user .uid {OTHER}.; it is compiled again"):
-        kernel, value = damage.run(damage.doubles)
+        kernel, value = damage.compile_and_call(damage.doubles)
     assert (kernel.cached, value, path.stat().st_uid) == (False, 6, os.geteuid())
 
 
@@ -285,7 +285,7 @@ def run_damaged(tmp_path, seed, count):
 @pytest.mark.parametrize(
     ("processes", "count"), [(1, len(damage.KINDS)), pytest.param(20, 100, marks=pytest.mark.slow)]
 )
-def test_damaged_files(tmp_path, processes, count):
+def test_damaged_files_are_compiled_again_and_replaced(tmp_path, processes, count):
     """The process lives, the kernel is right and its file whole again each time; one line tells of all."""
     reached = set()
     for seed in range(processes):
@@ -307,7 +307,7 @@ def test_a_disk_that_is_full(small_disk):
         with pytest.warns(
             PulseWarning, match="No space left on device, so compiled kernels are not kept"
         ) as warned:
-            ran = [damage.run(function) for function in (damage.doubles, damage.halves)]
+            ran = [damage.compile_and_call(function) for function in (damage.doubles, damage.halves)]
         assert len(warned) == 1 and str(folder) in str(warned[0].message)
         assert [value for _, value in ran] == [6, 1.5]
         assert [kernel.unkept for kernel, _ in ran] == ["No space left on device"] * 2
@@ -317,12 +317,12 @@ def test_a_disk_that_is_full(small_disk):
 def test_a_disk_that_cannot_be_written_any_more(small_disk):
     """What is there is used, without a word."""
     with kernels_in(small_disk / "kernels"):
-        damage.run(damage.doubles)
+        damage.compile_and_call(damage.doubles)
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     with kernels_in(small_disk / "kernels"):
-        assert damage.run(damage.doubles)[0].cached
+        assert damage.compile_and_call(damage.doubles)[0].cached
         with pytest.warns(PulseWarning, match="Read-only file system, so compiled kernels are not kept"):
-            assert damage.run(damage.halves)[1] == 1.5
+            assert damage.compile_and_call(damage.halves)[1] == 1.5
 
 
 def test_not_even_a_temporary_folder(tmp_path, monkeypatch):
@@ -333,13 +333,13 @@ def test_not_even_a_temporary_folder(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     with kernels_in(tmp_path / "file" / "kernels"):
         with pytest.warns(PulseWarning, match="set PULSE_CACHE to a folder that can be written") as warned:
-            kernel, value = damage.run(damage.doubles)
+            kernel, value = damage.compile_and_call(damage.doubles)
         assert (len(warned), kernel.is_kept, kernel.path(), value) == (1, False, None, 6)
 
 
 def test_a_warning_that_is_an_error_damages_nothing(folder):
     """It is raised once; then all is as if it had been reported."""
-    path = Path(damage.run(damage.doubles)[0].path())
+    path = Path(damage.compile_and_call(damage.doubles)[0].path())
     path.write_bytes(b"")
     kernel = Kernel("doubles", damage.doubles, 0)
     with warnings.catch_warnings():

@@ -55,9 +55,9 @@ def outputs(kernel: Kernel, total: Array, a: Array, b: Array) -> list[Array]:
     table = builder.finish()
     python, compiled = np.zeros(5 * COUNT // 2, np.float32), np.zeros(5 * COUNT // 2, np.float32)
     with np.errstate(all="ignore"):
-        machine.run_python(table, [each.view(np.uint8) for each in (total, a, b, python)])
+        machine.run_python(table, [array.view(np.uint8) for array in (total, a, b, python)])
     linked = link(table)
-    bases = np.array([each.ctypes.data for each in (total, a, b, compiled)], np.int64)
+    bases = np.array([array.ctypes.data for array in (total, a, b, compiled)], np.int64)
     machine.run(linked.ctypes.data, 1, bases.ctypes.data)
     return [python, compiled]
 
@@ -77,7 +77,7 @@ def test_every_way_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     total = RNG.standard_normal(COUNT).astype(np.float32) * 100
     total[0], total[1] = 1 + 2.0**-8, 1 + 3 * 2.0**-8
-    wide = [from_bf16(to_bf16(each)).astype(np.float64) for each in (a, b)]
+    wide = [from_bf16(to_bf16(array)).astype(np.float64) for array in (a, b)]
     expected = []
     for other in (wide[1], wide[1][:1]):
         products = wide[0] * other

@@ -181,4 +181,4 @@ def test_the_type_includes_the_layout() -> None:
 
     assert str(RowType(declare("a", "b"))) == str(RowType(declare("a", "b")))
     assert str(RowType(declare("a", "b"))) != str(RowType(declare("b", "a")))
-    assert [each.word for each in fields_of(declare("a", "b")).values()] == [2, 3]
+    assert [field.word for field in fields_of(declare("a", "b")).values()] == [2, 3]

@@ -59,7 +59,7 @@ def test_other_versions_are_as_good_as_none(path):
 
 
 @pytest.mark.parametrize("function", [{**FUNCTION, "name": "tock"}, {**FUNCTION, "fingerprint": "13"}])
-def test_the_file_of_another_function(path, function):
+def test_the_file_of_another_function_is_refused(path, function):
     with pytest.raises(DamagedError, match="holds another function, tick"):
         kernel_file.read(path, VERSIONS, function)
 
@@ -140,7 +140,7 @@ def test_a_file_that_others_may_write_to(path, mode, monkeypatch):
 
 
 @root
-def test_a_file_of_another_user(path, monkeypatch):
+def test_a_file_of_another_user_is_refused_unless_the_cache_is_shared(path, monkeypatch):
     os.chown(path, 12345, -1)
     with pytest.raises(DamagedError, match=r"belongs to another user \(uid 12345\)"):
         read(path)

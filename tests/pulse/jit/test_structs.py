@@ -37,7 +37,7 @@ shared_at, side_at = struct_at(Shared), struct_at(Side)
 
 
 def words(kind: type[Struct]) -> dict[str, int]:
-    return {name: each.word for name, each in fields_of(kind).items()}
+    return {name: field.word for name, field in fields_of(kind).items()}
 
 
 def test_fields_lie_in_order_and_lines_begin_where_it_is_said() -> None:

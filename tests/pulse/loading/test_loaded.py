@@ -31,7 +31,7 @@ def sum_and_product(inputs: Shapes) -> ModelProto:
     return build(nodes, inputs, {"y": ["?"] * 2, "z": ["?"] * 2})
 
 
-def test_every_source_of_one_model(tmp_path: Path) -> None:
+def test_every_source_of_one_model_gives_the_same_stream(tmp_path: Path) -> None:
     """A path, text, bytes, a proto; the model that was read, analysed, pulsified, compiled; what load gave."""
     proto, path = (
         models.build([node("Neg", "x", "y")], {"x": [1, "T"]}, {"y": [1, "T"]}),
@@ -95,7 +95,7 @@ def test_a_module_of_pytorch_needs_an_example(monkeypatch: pytest.MonkeyPatch) -
             call(Module())  # pyright: ignore[reportArgumentType]
 
 
-def test_options_for_a_loaded_model() -> None:
+def test_options_of_reading_are_refused_for_a_loaded_model() -> None:
     """Its outputs, time and chunks may be chosen; how its file is read may not."""
     loaded = pulse.load(models.swapped_states())
     assert [port.name for port in pulse.load(loaded, outputs=["y"]).pulsify().outputs] == ["y"]
@@ -159,7 +159,7 @@ def test_a_symbol_that_counts_streams(inputs: Shapes, counted: str | None) -> No
         assert counted not in {symbol.name for symbol in loaded.analyse().symbols}
 
 
-def test_a_time_symbol_from_the_user() -> None:
+def test_the_time_symbol_of_the_user_wins() -> None:
     """A name is no more than a name: ``symbol`` wins, and so does one symbol alone."""
     loaded = pulse.load(sum_and_product({"x": ["N", "T"]}), {"x": "N,2"}, symbol="N")
     assert loaded.sizes == {} and loaded.pulsify().symbol.name == "N"

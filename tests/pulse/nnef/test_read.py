@@ -87,7 +87,7 @@ def test_deconvolutions_of_the_standard_and_of_tract(groups: int) -> None:
     assert plain.shape == (1, 3 * groups, 9)
 
 
-def test_fragments_of_the_file() -> None:
+def test_fragments_of_the_file_are_called() -> None:
     """Compositions, defaults, several results, a fragment that calls another."""
     head = """
     # a comment
@@ -118,7 +118,7 @@ def test_a_scan_streams() -> None:
     assert pulse.verify(model, pulse=3, backend="numpy").equal
 
 
-def test_sizes_that_depend_on_a_symbol() -> None:
+def test_sizes_may_depend_on_a_symbol() -> None:
     head = f"{TRACT}extension tract_symbol S;\n"
     body = (
         "x = external(shape = [1, 2, S]); a = slice(x, axes = [2], begin = [1], end = [S - 1]);"
@@ -162,7 +162,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("body", "reason"), FAILURES)
-def test_errors_in_a_text(body: str, reason: str) -> None:
+def test_errors_in_a_text_are_named(body: str, reason: str) -> None:
     with pytest.raises(pulse.PulseError, match=reason):
         outputs_of(body, X)
 
@@ -180,7 +180,7 @@ ARCHIVES = [
 
 
 @pytest.mark.parametrize(("files", "reason"), ARCHIVES)
-def test_errors_in_an_archive(files: dict[str, bytes], reason: str) -> None:
+def test_errors_in_an_archive_are_named(files: dict[str, bytes], reason: str) -> None:
     for compressed in (True, False):
         with pytest.raises(LoadError, match=reason):
             pulse.load(pack(files, compressed))
@@ -218,7 +218,7 @@ def test_folders_and_archives_are_recognised(tmp_path) -> None:
     assert pulse.load(folder).model.analyse().run({"x": np.ones(1, np.float32)})["y"] == 2
 
 
-def test_an_archive_that_unpacks_to_too_much() -> None:
+def test_an_archive_that_unpacks_to_too_much_is_refused() -> None:
     content = pack({"graph.nnef": HEAD.encode(), "w.dat": bytes((1 << 28) + 1)})
     with pytest.raises(LoadError, match="it unpacks to more than 268435456 bytes; unpack it"):
         pulse.load(content)

@@ -48,7 +48,7 @@ def change_byte(at: int, number: int) -> bytes:
         (dump_tensor(np.zeros(3, np.float32), "x")[:-1], "and 11 follow"),
     ],
 )
-def test_files_that_contradict_themselves(data: bytes, reason: str) -> None:
+def test_files_that_contradict_themselves_are_refused(data: bytes, reason: str) -> None:
     with pytest.raises(LoadError, match=f"w: .*{reason}"):
         load_tensor(data, "w")
 

@@ -35,7 +35,7 @@ def operator_cases(step: int, in_tract: bool) -> Counter[str]:
             static = static_model(typed)
             archive = to_nnef(static)
         except (WriteError, InputError) as error:
-            assert isinstance(error, InputError) or any(each in str(error) for each in REASONS), (
+            assert isinstance(error, InputError) or any(reason in str(error) for reason in REASONS), (
                 name,
                 str(error),
             )

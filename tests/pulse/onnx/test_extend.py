@@ -105,7 +105,9 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(stream_output(pulsed.compile()), mu_law(X), atol=1e-6)
 
 
-def test_an_installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_plugin_is_found_by_its_entry_points(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Operators and kernels are found by their entry points, without an import."""
     write_modules(tmp_path)
     install(tmp_path, entry_points())

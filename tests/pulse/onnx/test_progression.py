@@ -70,7 +70,7 @@ def test_indices_that_may_leave_the_tensor_are_looked_up() -> None:
     assert any(isinstance(item.op, Gather) for item in typed.graph.nodes)
 
 
-def test_spaced_by_a_factor() -> None:
+def test_indices_spaced_by_a_factor_follow_the_length() -> None:
     """Two indices for each frame pair: ``2*j`` and ``2*j + 1``."""
     nodes = [
         node("Shape", "x", "dims"),

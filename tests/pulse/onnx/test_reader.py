@@ -38,7 +38,7 @@ def test_wires_keep_the_names_of_the_file() -> None:
     assert typed.run(floats("x", 1, 3, 9), ["h"])["h"].shape == (1, 2, 7)
 
 
-def test_a_model_as_lines() -> None:
+def test_the_lines_of_a_model_are_its_nodes_and_facts() -> None:
     assert load(conv_model([1, 3, "T"])).lines() == [
         "model case",
         "input x 1,3,T,f32",
@@ -81,7 +81,7 @@ def test_functions_of_the_file_are_inlined() -> None:
 class TestInputs:
     """``inputs=`` of load."""
 
-    def test_shape_of_the_caller(self) -> None:
+    def test_the_shape_of_the_caller_is_taken(self) -> None:
         typed = load(conv_model([None, 3, None]), {"x": "1,3,T,f32"}).analyse()
         assert str(typed.inputs["x"]) == "1,3,T,f32"
         assert [str(assumption) for assumption in typed.scope.assumptions] == ["(T>=0)"]
@@ -184,13 +184,13 @@ class TestExternalData:
         path.write_bytes(stored.SerializeToString())
         return path
 
-    def test_files_next_to_the_model(self, tmp_path: Path) -> None:
+    def test_files_next_to_the_model_are_read(self, tmp_path: Path) -> None:
         x = floats("x", 1, 3, 9)
         output = load(self.save(tmp_path, "w.bin")).analyse().run(x)["y"]
         np.testing.assert_array_equal(output, load(conv_model([1, 3, "T"])).analyse().run(x)["y"])
 
     @pytest.mark.parametrize("location", ["../w.bin", "/etc/hostname"])
-    def test_outside_of_the_folder(self, tmp_path: Path, location: str) -> None:
+    def test_files_outside_of_the_folder_are_refused(self, tmp_path: Path, location: str) -> None:
         inner = tmp_path / "inner"
         inner.mkdir()
         with pytest.raises(LoadError, match="outside of the model's folder"):
@@ -208,7 +208,7 @@ class TestExternalData:
 class TestCoverage:
     """Operators, outputs and attributes that are not covered."""
 
-    def test_all_missing_operators_at_once(self) -> None:
+    def test_all_missing_operators_are_named_at_once(self) -> None:
         nodes = [
             node("StringSplit", "x", "a"),
             node("StringSplit", "x", "b"),
@@ -228,7 +228,7 @@ class TestCoverage:
         proto = model([node("NonZero", "x", "a"), node("Relu", "x")], {"x": floats("x", 3)})
         assert list(load(proto).analyse().outputs) == ["y"]
 
-    def test_extra_outputs(self) -> None:
+    def test_extra_outputs_are_refused(self) -> None:
         proto = model([node("Relu", "x", "y i")], {"x": floats("x", 1, 1, 4)}, outputs="y i")
         with pytest.raises(LoadError, match=r"y \(Relu\): its outputs i are not covered"):
             load(proto).analyse()
@@ -243,7 +243,7 @@ class TestCoverage:
         with pytest.raises(LoadError, match="attribute axis is missing"):
             load(proto).analyse()
 
-    def test_a_range_of_unknown_length(self) -> None:
+    def test_a_range_of_unknown_length_is_refused(self) -> None:
         nodes = [node("ReduceMax", "x", "n", keepdims=0), node("Range", "zero n one")]
         ends = {"zero": np.float32(0), "one": np.float32(1)}
         proto = model(nodes, {"x": floats("x", 4)}, ends, stream={"x": 0})

@@ -36,8 +36,8 @@ OPS = (
 
 def subclasses(cls: type[Op]) -> Iterator[type[Op]]:
     yield cls
-    for each in cls.__subclasses__():
-        yield from subclasses(each)
+    for subclass in cls.__subclasses__():
+        yield from subclasses(subclass)
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)

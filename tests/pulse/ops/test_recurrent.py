@@ -73,7 +73,7 @@ def layer_behind(op: str, first: list[NodeProto], outputs: str = "y h") -> list[
         ("stride and delay", [0, 1], 2, 4, 1),
     ],
 )
-def test_after_a_convolution(
+def test_a_layer_after_a_convolution_streams_as_offline(
     op: str, name: str, pads: list[int], stride: int, pulse_frames: int, delay: int
 ) -> None:
     constants = {
@@ -171,14 +171,14 @@ def test_batch_first_is_the_same_transposed(op: str, direction: str) -> None:
     names = "y h c" if op == "LSTM" else "y h"
     weights = recurrent.weights(op, count)
 
-    def run(layout: int, feeds: Feeds) -> Feeds:
+    def run_in_layout(layout: int, feeds: Feeds) -> Feeds:
         operator = node(op, "x w r b _ h", names, hidden_size=recurrent.H, direction=direction, layout=layout)
         feeds = {"x": feeds["x"], "h0": feeds["h0"]}
         operator.input[5] = "h0"
         return pulse.load(model([operator], feeds, weights, 14, None, names)).model.analyse().run(feeds)
 
-    usual = run(0, {"x": x, "h0": h0})
-    turned = run(1, {"x": x.transpose(1, 0, 2), "h0": h0.transpose(1, 0, 2)})
+    usual = run_in_layout(0, {"x": x, "h0": h0})
+    turned = run_in_layout(1, {"x": x.transpose(1, 0, 2), "h0": h0.transpose(1, 0, 2)})
     np.testing.assert_allclose(turned["y"], usual["y"].transpose(2, 0, 1, 3), 1e-6)
     for name in names.split()[1:]:
         np.testing.assert_allclose(turned[name], usual[name].transpose(1, 0, 2), 1e-6)

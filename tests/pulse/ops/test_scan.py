@@ -41,7 +41,7 @@ def test_every_forward_case_streams() -> None:
 
 @pytest.mark.parametrize("pulse_frames", [1, 2, 5])
 @pytest.mark.parametrize("pads", [[2, 0], [0, 2], [1, 1]])
-def test_after_a_convolution(pads: list[int], pulse_frames: int) -> None:
+def test_a_scan_after_a_convolution_streams_as_offline(pads: list[int], pulse_frames: int) -> None:
     """A prefix is in the state before the first pulse; a delay does not touch it."""
     nodes = [
         node("Conv", "x k", "z", pads=pads),
@@ -65,7 +65,7 @@ def test_after_a_convolution(pads: list[int], pulse_frames: int) -> None:
             expected.require(stream_whole(compile_model(pulsed, backend), feeds), backend)
 
 
-def test_between_delays() -> None:
+def test_a_scan_between_delays_streams_as_offline() -> None:
     """The frames of a pulse that are not yet of the stream stand in front of its first frame."""
     nodes = [
         node("Transpose", "x", "xt", perm=[1, 2, 0]),
@@ -99,7 +99,7 @@ def test_the_profile_names_the_nodes_of_the_body() -> None:
     proto = model([operator], feeds, {"s": floats("s", 2, 4), "w": floats("w", 3, 4)}, 16, {"x": 0}, "y")
     pulsed = pulse.load(proto).analyse().pulsify(pulse=2)
     program = NativeProgram(pulsed)
-    (name,) = (each.name for each in pulsed.graph.nodes if isinstance(each.op, ScanStream))
+    (name,) = (node.name for node in pulsed.graph.nodes if isinstance(node.op, ScanStream))
     inside = [row.node for row in program.instructions if row.node.startswith(f"{name}/")]
     assert len(inside) == 2 * len(set(inside)) > 0
     assert sum(row.kernel == "keep_frame" for row in program.instructions) == 2

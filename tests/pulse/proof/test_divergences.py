@@ -200,6 +200,6 @@ def test_integers_and_bools_are_compared_exactly() -> None:
     assert verify(typed, 3, lengths=[1, 8], backend="numpy").require().error == 0
 
 
-def test_through_the_front_door() -> None:
+def test_verify_takes_typed_models() -> None:
     """``pulse.verify`` takes typed models too."""
     assert pulse.verify(small(), pulse=4, lengths=[5]).require().equal

@@ -89,7 +89,7 @@ def test_the_allowance_is_of_the_channel() -> None:
     assert not agrees_with_change(model, noise(1, 2, 100), add_to_quiet_channel)
 
 
-def test_a_value_that_cancels() -> None:
+def test_a_value_that_cancels_may_be_the_rounding_of_its_terms() -> None:
     """Exactly zero in f64, and the rounding of its terms in f32."""
     builder = ModelBuilder(x="1,T,5")
     scale = builder.constant(np.ones(5, F))
@@ -184,7 +184,7 @@ def test_whole_numbers_are_exact() -> None:
     assert not agrees_with_change(model, x, subtract_one)
 
 
-def test_the_sine_of_a_large_angle() -> None:
+def test_the_sine_of_a_large_angle_is_as_uncertain_as_the_angle() -> None:
     """It is as uncertain as the angle: units of 1e5, not of 1."""
     builder = ModelBuilder(x="1,1,T")
     model = builder.model(builder.each("sin", builder.each("mul", builder["x"], builder.constant(F(1e5)))))
@@ -214,7 +214,7 @@ def test_the_inside_of_a_gate_is_rounded() -> None:
     assert reference.judge(name, output, 0).agrees
 
 
-def test_overflow_and_nan_of_the_model_s_own() -> None:
+def test_overflow_and_nan_are_excused_only_where_the_model_has_them() -> None:
     """Infinite in f32 though not in f64: the stream may be so too, but no other value is excused."""
     builder = ModelBuilder(x="1,1,T")
     model = builder.model(builder.each("exp", builder["x"]))
@@ -296,7 +296,7 @@ def test_a_sum_over_a_long_stream() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_many_elements_at_a_tie(seed: int) -> None:
+def test_phases_that_rounding_decides_are_equal(seed: int) -> None:
     """A mirrored first frame is real, so rounding chooses the sign of half of its phases, which are pi."""
     polar = pulse.front.stft(512, 256, window="hann", parts="polar")
     assert pulse.verify(polar, seed=seed).equal

@@ -30,7 +30,7 @@ def filter_model(taps: int, pulse_frames: int, channels: int = 1) -> PulsedModel
     )
 
 
-def test_short_lengths() -> None:
+def test_short_lengths_cover_all_residues_of_the_pulse() -> None:
     """Shorter than a pulse, whole pulses, next to them, no multiple, long; eight in a row."""
     lengths = short_lengths(filter_model(3, 6))
     assert lengths == sorted(set(lengths)) and lengths[0] == 1
@@ -69,7 +69,7 @@ def echo(frames: int) -> PulsedModel:
     return pulsify(builder.model(builder.add("total", CumSum(2, False, False), both)), pulse=160)
 
 
-def test_every_buffer_overflows() -> None:
+def test_lengths_are_planned_so_that_every_buffer_overflows() -> None:
     """However long it is; one that evicts a frame too early is right until then, and is found."""
     model = echo(30_000)
     trials = plan_trials(model)
@@ -104,7 +104,7 @@ def test_one_length_gets_every_signal() -> None:
     assert {trial.signal for trial in more if trial.long} == {*PURE, "mixed"}
 
 
-def test_lengths_of_the_user() -> None:
+def test_lengths_of_the_user_are_the_only_ones() -> None:
     """Nothing else is tried; noise and a mixture, and every signal with ``long``."""
     trials = plan_trials(filter_model(3, 4), [5, 9]).trials
     assert [(trial.length, trial.signal) for trial in trials] == [
@@ -151,7 +151,7 @@ def test_a_file_in_pulses_takes_time_for_each_pulse() -> None:
     assert effort.affordable_frames(LONG_S) < Effort(model).affordable_frames(LONG_S)
 
 
-def test_lengths_that_suit_the_model() -> None:
+def test_lengths_that_the_model_refuses_are_not_tried() -> None:
     """A model that takes multiples only is given these; one with a limit nothing longer."""
     builder = ModelBuilder(x="1,2,T")
     typed = builder.model(builder.each("tanh", builder["x"]))

@@ -42,7 +42,7 @@ def call_chunks(
     """The first output of each call; the first input is the chunk, states are zeros at first."""
     model = session(file)
     names = [output.name for output in model.get_outputs()]
-    first, shapes = model.get_inputs()[0].name, {each.name: each.shape for each in model.get_inputs()}
+    first, shapes = model.get_inputs()[0].name, {port.name: port.shape for port in model.get_inputs()}
     carried = {
         state: np.zeros([size if isinstance(size, int) else 1 for size in shapes[state]], np.float32)
         for state in states

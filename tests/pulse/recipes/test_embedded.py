@@ -140,7 +140,7 @@ def test_files_that_cannot_hold_a_recipe(tmp_path: Path) -> None:
         (b"rate = \xff\xfe", "is not text; the file is damaged, get it again"),
     ],
 )
-def test_bad_recipes(tmp_path: Path, text: str | bytes, message: str) -> None:
+def test_bad_recipes_are_refused(tmp_path: Path, text: str | bytes, message: str) -> None:
     """The checks of a file, and no name leads out of the folder, not by a link either."""
     inside = tmp_path / "inside"
     inside.mkdir()
@@ -166,7 +166,7 @@ def test_a_recipe_of_its_own_is_no_model(tmp_path: Path) -> None:
         pulse.stream(write_recipe(tmp_path, ITSELF))
 
 
-def test_options_of_models(tmp_path: Path) -> None:
+def test_options_of_models_are_refused(tmp_path: Path) -> None:
     """As of a recipe of its own."""
     path = save_model(tmp_path, "whole.onnx", with_recipes(gain(), ITSELF))
     with pytest.raises(
@@ -175,7 +175,7 @@ def test_options_of_models(tmp_path: Path) -> None:
         pulse.load(path, chunking=pulse.Chunking(states={}))
 
 
-def test_damaged_files(tmp_path: Path) -> None:
+def test_damaged_files_give_a_named_error_or_a_model(tmp_path: Path) -> None:
     """Cut anywhere, or with any byte changed, a file gives an error of the project, or a model."""
     data = save_model(tmp_path, "whole.onnx", with_recipes(gain(), ITSELF)).read_bytes()
     rng = np.random.default_rng(0)
@@ -183,10 +183,10 @@ def test_damaged_files(tmp_path: Path) -> None:
     places = [*range(start - 8, start + 40), *rng.integers(0, len(data), 60)]
     broken = [data[:place] for place in places]
     broken += [data[:place] + bytes([data[place] ^ 0x81]) + data[place + 1 :] for place in places]
-    for number, each in enumerate(broken):
-        assert isinstance(stored_values(each, RECIPE), list)
+    for number, content in enumerate(broken):
+        assert isinstance(stored_values(content, RECIPE), list)
         try:
-            pulse.stream(each, backend="numpy")
+            pulse.stream(content, backend="numpy")
         except pulse.PulseError as error:
             assert "\n" not in str(error), number
     assert stored_values(tmp_path / "none.onnx", RECIPE) == stored_values(tmp_path, RECIPE) == []

@@ -42,7 +42,7 @@ def program_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Prog
     return cache(lambda name: pulse.stream(beside_its_models(name, tmp_path_factory.mktemp("recipe"))))
 
 
-def close(output: Array, expected: Array) -> None:
+def assert_close(output: Array, expected: Array) -> None:
     """To 1e-4 of the largest value."""
     assert output.shape == expected.shape
     assert np.abs(output - expected).max() <= 1e-4 * np.abs(expected).max()
@@ -56,10 +56,10 @@ def test_the_command_line(tmp_path: Path, name: str) -> None:
     soundfile.write("in.wav", x, 16_000, subtype="FLOAT")
     if name in VALUES:
         command("run", path, "in.wav", "out.csv")
-        close(read_values("out.csv"), expected.reshape(len(expected), -1))
+        assert_close(read_values("out.csv"), expected.reshape(len(expected), -1))
     else:
         command("run", path, "in.wav", "out.wav")
-        close(soundfile.read("out.wav", dtype="float32")[0], expected)
+        assert_close(soundfile.read("out.wav", dtype="float32")[0], expected)
 
 
 @pytest.mark.parametrize("name", REFERENCES)
@@ -74,7 +74,7 @@ def test_blocks_of_any_size(program_of: Callable[[str], Program], name: str) -> 
         parts.append(ready.ravel())
         at += frames
     rest, *_ = session.flush().values()
-    close(np.concatenate([*parts, rest.ravel()]), expected.ravel())
+    assert_close(np.concatenate([*parts, rest.ravel()]), expected.ravel())
 
 
 @pytest.mark.parametrize("name", REFERENCES)

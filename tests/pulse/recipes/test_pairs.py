@@ -57,7 +57,9 @@ PAIRS: list[tuple[Size, Size, list[str]]] = [
 
 
 @pytest.mark.parametrize(("size", "other", "stages"), PAIRS)
-def test_stages_between_two_models(tmp_path: Path, size: Size, other: Size, stages: list[str]) -> None:
+def test_the_stages_between_two_models_follow_from_their_sizes(
+    tmp_path: Path, size: Size, other: Size, stages: list[str]
+) -> None:
     """The stages of both, and what leads from one to the other."""
     proposal = pair(tmp_path, [(size, size), (other, other)])
     recipe = parse_recipe(proposal.text, RecipeContext.of(tmp_path / "recipe.toml"))
@@ -72,7 +74,7 @@ def test_models_that_do_not_fit(tmp_path: Path) -> None:
         pair(tmp_path, [(BANDS, [1, "T", 1]), (SPECTRUM, SPECTRUM)])
 
 
-def test_two_stages_of_an_author(tmp_path: Path) -> None:
+def test_the_two_files_of_dtln_give_the_recipe_of_the_page(tmp_path: Path) -> None:
     """Of the two files of DTLN, by their sizes alone: the recipe of the page, and the author's sound."""
     for name in ("dtln_1.onnx", "dtln_2.onnx"):
         (tmp_path / name).symlink_to(shared_path("models") / name)

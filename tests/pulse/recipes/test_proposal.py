@@ -61,11 +61,11 @@ def test_stages_are_guessed_from_sizes(tmp_path: Path, read: list[int | str], st
     assert len(proposed.notes) >= 2
 
 
-def test_sound_of_48_khz(tmp_path: Path) -> None:
+def test_a_spectrum_of_481_bins_is_sound_of_48_khz(tmp_path: Path) -> None:
     assert proposal(tmp_path, [1, 481, "T", 2]).text.startswith("rate = 48000\n")
 
 
-def test_an_output_of_another_size(tmp_path: Path) -> None:
+def test_an_output_of_another_size_gets_no_inverse_transform(tmp_path: Path) -> None:
     """Nothing is behind it."""
     proposed = proposal(tmp_path, [1, "T", 257], [1, "T", 1])
     assert (
@@ -122,7 +122,7 @@ def test_models_without_a_guess_are_refused(tmp_path: Path) -> None:
     )
 
 
-def test_two_spectra(tmp_path: Path) -> None:
+def test_a_second_spectrum_is_noted_as_possibly_a_second_sound(tmp_path: Path) -> None:
     """The second one of an echo canceller may be that of a second sound: said, not guessed."""
     size = [1, 257, "T", 2]
     model = models.build([node("Sub", "mic far", "y")], {"mic": size, "far": size}, {"y": size})

@@ -79,7 +79,7 @@ def test_one_file_with_its_state(tmp_path: Path, make: Callable[[Path], Path]) -
         np.testing.assert_allclose(output, expected, 1e-5, 1e-5)
 
 
-def test_recognised_by_content(tmp_path: Path) -> None:
+def test_a_recipe_is_recognised_by_its_content(tmp_path: Path) -> None:
     """A recipe of any name, a comment first; a path of any kind."""
     path = write_masked(tmp_path).rename(tmp_path / "recipe.txt")
     assert recipe_model(path).title == "masked"
@@ -117,7 +117,7 @@ def test_the_folder_of_the_file_counts(tmp_path: Path, monkeypatch: pytest.Monke
     assert path.parent == inside
 
 
-def test_options_of_models(tmp_path: Path) -> None:
+def test_stages_take_all_options_of_models(tmp_path: Path) -> None:
     """All that ``pulse.load`` takes: shapes, a fixed input, a context, an axis, a delay, outputs."""
     save_model(tmp_path, "halved.onnx", models.half_context())
     options = {"context": {"x": 4}, "axes": {"y": 1}, "delay": {"y": 2}, "initial": {"state": 0.5}}
@@ -192,7 +192,7 @@ def test_several_inputs_and_outputs(tmp_path: Path) -> None:
     np.testing.assert_array_equal(outputs["total"], first + second)
 
 
-def test_a_recipe_in_a_recipe(tmp_path: Path) -> None:
+def test_a_recipe_may_be_a_stage_of_another(tmp_path: Path) -> None:
     """And in a chain."""
     spectral(tmp_path).rename(tmp_path / "inner.toml")
     (tmp_path / "outer").mkdir()

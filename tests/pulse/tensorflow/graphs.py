@@ -116,15 +116,15 @@ class GraphDefBuilder:
         """nodes: name, op, inputs, attributes."""
         proto = self.proto.library.function.add()
         proto.signature.name = name
-        for each, dtype in inputs:
-            proto.signature.input_arg.add(name=each, type=NUMBERS[dtype.name])
-        for each, endpoint in outputs.items():
-            proto.signature.output_arg.add(name=each)
-            proto.ret[each] = endpoint
-        for each in controls:
-            proto.control_ret[each] = each
-        for each in nodes:
-            _add(proto.node_def, each[0], each[1], each[2], each[3] if len(each) > 3 else {})
+        for port, dtype in inputs:
+            proto.signature.input_arg.add(name=port, type=NUMBERS[dtype.name])
+        for port, endpoint in outputs.items():
+            proto.signature.output_arg.add(name=port)
+            proto.ret[port] = endpoint
+        for control in controls:
+            proto.control_ret[control] = control
+        for node in nodes:
+            _add(proto.node_def, node[0], node[1], node[2], node[3] if len(node) > 3 else {})
         return name
 
     @property

@@ -195,7 +195,9 @@ def test_branches_whose_variable_is_unsure_are_refused() -> None:
     ):
         pulse.load(twice.data)
     inside = branch_graph(True)
-    function = next(each for each in inside.proto.library.function if each.signature.name == "no")
+    function = next(
+        candidate for candidate in inside.proto.library.function if candidate.signature.name == "no"
+    )
     function.node_def.add(name="own", op="VarHandleOp")
     function.node_def[0].input[0] = "own:resource:0"
     with pytest.raises(

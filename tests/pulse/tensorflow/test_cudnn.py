@@ -26,7 +26,7 @@ def graph(kind: str, layers: int, ways: int, cut: int = 0) -> GraphDefBuilder:
     builder = GraphDefBuilder()
     builder.place("x", -1, 1, WIDTH)
     builder.const("h", np.zeros((layers * ways, 1, SIZE)))
-    vector = np.concatenate([each.ravel() for each in weights(kind, layers, ways)])
+    vector = np.concatenate([array.ravel() for array in weights(kind, layers, ways)])
     builder.const("params", vector[: vector.size - cut])
     way = "bidirectional" if ways == 2 else "unidirectional"
     builder.node("rnn", "CudnnRNN", "x", "h", "h", "params", T=F32, rnn_mode=kind, direction=way)
@@ -38,7 +38,7 @@ def sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
 
-def run(kind: str, x: Array, matrices: list[Array], biases: list[Array]) -> Array:
+def layer_output(kind: str, x: Array, matrices: list[Array], biases: list[Array]) -> Array:
     """One layer in one direction, gate by gate as cuDNN's documentation has them."""
     count = GATES[kind]
     h, c, frames = np.zeros(SIZE), np.zeros(SIZE), list[Array]()
@@ -69,7 +69,7 @@ def test_layers_give_what_numpy_gives(kind: str, layers: int, ways: int) -> None
         for way in range(ways):
             place = (layer * ways + way) * each
             weights_here = parts[place : place + each], parts[layers * ways * each + place :][:each]
-            sides.append(run(kind, y[::-1] if way else y, *weights_here)[:: -1 if way else 1])
+            sides.append(layer_output(kind, y[::-1] if way else y, *weights_here)[:: -1 if way else 1])
         y = np.concatenate(sides, 1)
     typed = pulse.load(graph(kind, layers, ways).data).model.analyse()
     np.testing.assert_allclose(typed.run(x)["y"][:, 0], y, rtol=1e-4, atol=1e-5)
@@ -86,7 +86,7 @@ def test_the_batch_may_come_first(kind: str) -> None:
         builder = GraphDefBuilder()
         builder.place("x", *((-1, 2) if major else (2, -1)), WIDTH)
         builder.const("h", h.transpose(1, 0, 2) if major else h)
-        builder.const("params", np.concatenate([each.ravel() for each in weights(kind, 2, 1)]))
+        builder.const("params", np.concatenate([array.ravel() for array in weights(kind, 2, 1)]))
         builder.node("rnn", "CudnnRNNV2", "x", "h", "h", "params", T=F32, rnn_mode=kind, time_major=major)
         builder.node("y", "Identity", "rnn", T=F32)
         builder.node("last", "Identity", "rnn:1", T=F32)

@@ -87,7 +87,7 @@ def test_loops_that_are_not_whole_are_refused(drop: str) -> None:
 
 def test_a_loop_that_assigns_a_variable_is_refused_by_the_node() -> None:
     builder = doubling_loop(10.0)
-    body = next(each for each in builder.proto.library.function if each.signature.name == "body")
+    body = next(function for function in builder.proto.library.function if function.signature.name == "body")
     node = body.node_def.add(name="store", op="AssignVariableOp")
     node.input.extend(["limit", "x"])
     body.control_ret["store"] = "store"

@@ -29,7 +29,7 @@ BLOCKS = IMAGE.reshape(1, 2, 2, 3, 2, 3).transpose(0, 1, 3, 2, 4, 5).reshape(1, 
 def result(op: str, inputs: Sequence[Any], count: int = 1, **attributes: Any) -> list[Array]:
     """What an operator gives; the first input is fed, the others are constants."""
     builder = GraphDefBuilder()
-    arrays = [np.asarray(each) for each in inputs]
+    arrays = [np.asarray(value) for value in inputs]
     types = {
         np.dtype(np.float32): F32,
         np.dtype(np.int32): I32,
@@ -187,20 +187,20 @@ def test_shapes_and_sums(name: str) -> None:
 
 def test_parts_of_tensors_give_what_numpy_gives() -> None:
     parts = result("SplitV", (X, np.int32([1, -1, 2]), np.int32(1)), 3)
-    for each, expected in zip(parts, (X[:, :1], X[:, 1:3], X[:, 3:])):
-        assert np.array_equal(each, expected)
-    for place, each in enumerate(result("Unpack", (X,), 2, num=2, axis=0)):
-        assert np.array_equal(each, X[place])
+    for part, expected in zip(parts, (X[:, :1], X[:, 1:3], X[:, 3:])):
+        assert np.array_equal(part, expected)
+    for place, part in enumerate(result("Unpack", (X,), 2, num=2, axis=0)):
+        assert np.array_equal(part, X[place])
 
 
 def windows(x: Array, size: Sequence[int], steps: Sequence[int], dilation: Sequence[int] = (1, 1)) -> Array:
     """[N, H, W, kh, kw, C] of an image without padding."""
-    span = [(each - 1) * wide + 1 for each, wide in zip(size, dilation)]
+    span = [(taps - 1) * wide + 1 for taps, wide in zip(size, dilation)]
     view = np.lib.stride_tricks.sliding_window_view(x, span, (1, 2))[:, :: steps[0], :: steps[1]]
     return view[..., :: dilation[0], :: dilation[1]].transpose(0, 1, 2, 4, 5, 3)
 
 
-def same(x: Array, size: Sequence[int], steps: Sequence[int], fill: float = 0.0) -> Array:
+def padded_as_same(x: Array, size: Sequence[int], steps: Sequence[int], fill: float = 0.0) -> Array:
     """Padded as TensorFlow's SAME: the odd frame behind."""
     pads = [(0, 0)]
     for length, span, step in zip(x.shape[1:3], size, steps):
@@ -214,7 +214,7 @@ def same(x: Array, size: Sequence[int], steps: Sequence[int], fill: float = 0.0)
 def test_convolutions_and_pools_have_their_channels_last(padding: str, steps: tuple[int, int]) -> None:
     x, w, deep = noise_array(1, 7, 8, 3), noise_array(3, 2, 3, 5, seed=1), noise_array(3, 2, 3, 2, seed=2)
     strides = [1, *steps, 1]
-    wide = same(x, (3, 2), steps) if padding == "SAME" else x
+    wide = padded_as_same(x, (3, 2), steps) if padding == "SAME" else x
     parts = windows(wide, (3, 2), steps)
     (output,) = result("Conv2D", (x, w), strides=strides, padding=padding)
     np.testing.assert_allclose(output, np.einsum("nhwijc,ijco->nhwo", parts, w), rtol=1e-5, atol=1e-5)
@@ -222,7 +222,7 @@ def test_convolutions_and_pools_have_their_channels_last(padding: str, steps: tu
     expected = np.einsum("nhwijc,ijcm->nhwcm", parts, deep)
     np.testing.assert_allclose(output, expected.reshape(*expected.shape[:3], -1), rtol=1e-5, atol=1e-5)
     (output,) = result("MaxPool", (x,), ksize=[1, 3, 2, 1], strides=strides, padding=padding)
-    low = windows(same(x, (3, 2), steps, -np.inf) if padding == "SAME" else x, (3, 2), steps)
+    low = windows(padded_as_same(x, (3, 2), steps, -np.inf) if padding == "SAME" else x, (3, 2), steps)
     np.testing.assert_allclose(output, low.max((3, 4)), rtol=1e-6)
 
 

@@ -26,7 +26,7 @@ def test_variables_are_read_before_they_are_assigned(resource: bool) -> None:
     values = [int(run.run(name)) for name in ("read", "before", "once", "read", "twice", "read")]
     assert values == [0, 0, 1, 1, 3, 3]
     both = run.run(["before", "once"])
-    assert [int(each) for each in both] == [3, 4]
+    assert [int(value) for value in both] == [3, 4]
 
 
 def test_targets_run_and_give_nothing() -> None:

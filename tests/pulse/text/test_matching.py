@@ -71,7 +71,7 @@ def test_constants_are_no_operators() -> None:
         ("(" * 500, "a query of 500 characters"),
     ],
 )
-def test_invalid_queries(query: str, message: str) -> None:
+def test_invalid_queries_are_refused(query: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         row().match(query)
 

@@ -28,7 +28,9 @@ def calls(data: bytes, feeds: Sequence[Sequence[Array]]) -> list[list[Array]]:
         for detail, value in zip(interpreter.get_input_details(), call, strict=True):
             interpreter.set_tensor(detail["index"], value)
         interpreter.invoke()
-        results.append([interpreter.get_tensor(each["index"]) for each in interpreter.get_output_details()])
+        results.append(
+            [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+        )
     return results
 
 
@@ -46,7 +48,7 @@ def scales(data: bytes) -> tuple[list[PortScale], list[PortScale]]:
     interpreter = module.Interpreter(model_content=data, num_threads=1)
     ports = interpreter.get_input_details(), interpreter.get_output_details()
     pairs = [
-        [PortScale(float(each["quantization"][0]), int(each["quantization"][1])) for each in side]
+        [PortScale(float(detail["quantization"][0]), int(detail["quantization"][1])) for detail in side]
         for side in ports
     ]
     return pairs[0], pairs[1]

@@ -104,7 +104,7 @@ def convolution_with_variable(kind: str = "float32") -> bytes:
     joined = graph.result(
         "CONCATENATION", [past, x], (1, 5, 1, FEATURES), "ConcatenationOptions", 2, kind, same, Axis=1
     )
-    bounds = [graph.constant(i32(*each)) for each in ((0, -3, 0, 0), (0, 0, 0, 0), (1, 1, 1, 1))]
+    bounds = [graph.constant(i32(*bound)) for bound in ((0, -3, 0, 0), (0, 0, 0, 0), (1, 1, 1, 1))]
     newest = graph.result(
         "STRIDED_SLICE",
         [joined, *bounds],
@@ -147,7 +147,7 @@ def blocks(kind: str = "float32", image: bool = False) -> bytes:
         "PAD", [x, graph.constant(before, "int32")], (1, -1, *middle, FEATURES), "PadOptions", 1, kind, form
     )
     length = graph.result("SHAPE", [y], (rank,), "ShapeOptions", dtype="int32", OutType=2)
-    bounds = [graph.constant(i32(each)) for each in (1, 2, 1)]
+    bounds = [graph.constant(i32(bound)) for bound in (1, 2, 1)]
     frames = graph.result("STRIDED_SLICE", [length, *bounds], (1,), "StridedSliceOptions", dtype="int32")
     rest = graph.result(
         "FLOOR_MOD", [frames, graph.constant(i32(size))], (1,), "FloorModOptions", dtype="int32"
@@ -207,7 +207,7 @@ def frames_of_samples() -> bytes:
     graph = SubgraphBuilder()
     x = graph.input((1, -1))
     sizes = graph.result("SHAPE", [x], (2,), "ShapeOptions", dtype="int32", OutType=2)
-    bounds = [graph.constant(i32(each)) for each in (1, 2, 1)]
+    bounds = [graph.constant(i32(bound)) for bound in (1, 2, 1)]
     length = graph.result(
         "STRIDED_SLICE", [sizes, *bounds], (), "StridedSliceOptions", dtype="int32", ShrinkAxisMask=1
     )

@@ -56,7 +56,7 @@ def recurrent_codes(frames: int = 4, clip: float = 0.0, cell_bits: int = 11) -> 
 
     w = [weight((HIDDEN, FEATURES)) for _ in range(4)]
     r = [weight((HIDDEN, HIDDEN)) for _ in range(4)]
-    b = [bias(graph, x, each, HIDDEN) for each in w]
+    b = [bias(graph, x, matrix, HIDDEN) for matrix in w]
     h = graph.tensor((1, HIDDEN), "int8", "h", variable=True, **h_form)
     c = graph.tensor((1, HIDDEN), "int16", "c", variable=True, scale=[2.0**-cell_bits], zero=[0])
     inner = [graph.tensor((0,), "float32") for _ in range(4)] + [graph.tensor((0,), "int8", **h_form)]
@@ -108,8 +108,8 @@ def unfused_layer(frames: int = -1) -> bytes:
     unit = body.constant(i32(1))
     more = body.result("ADD", [p["time"], body.constant(np.int32(1))], (), "AddOptions", dtype="int32")
     index, behind = (
-        body.result("RESHAPE", [each, unit], (1,), "ReshapeOptions", dtype="int32")
-        for each in (p["time"], more)
+        body.result("RESHAPE", [position, unit], (1,), "ReshapeOptions", dtype="int32")
+        for position in (p["time"], more)
     )
     to = body.result(
         "CONCATENATION",
@@ -142,7 +142,7 @@ def unfused_layer(frames: int = -1) -> bytes:
         "TRANSPOSE", [x, main.constant(i32(1, 0, 2))], (frames, 1, FEATURES), "TransposeOptions"
     )
     sizes = main.result("SHAPE", [turned], (3,), "ShapeOptions", dtype="int32", OutType=2)
-    bounds = [main.constant(i32(each)) for each in (0, 1, 1)]
+    bounds = [main.constant(i32(bound)) for bound in (0, 1, 1)]
     length = main.result(
         "STRIDED_SLICE", [sizes, *bounds], (), "StridedSliceOptions", dtype="int32", ShrinkAxisMask=1
     )

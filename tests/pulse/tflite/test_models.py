@@ -95,8 +95,8 @@ def test_calls_equal_litert(name: str) -> None:
     for number, (call, expected) in enumerate(zip(feeds, calls(data, feeds), strict=True)):
         outputs = typed.run({**dict(zip(fed, call)), **states})
         states = {variable.input: outputs[variable.output] for variable in model.variables}
-        for each, other in zip(outputs.values(), expected):
-            check_equal(each, other, f"{name}, call {number}")
+        for output, other in zip(outputs.values(), expected):
+            check_equal(output, other, f"{name}, call {number}")
 
 
 @pytest.mark.parametrize("kind", ["float32", "int8"])
@@ -162,7 +162,7 @@ def test_codes_are_the_same_in_both_backends(data: bytes) -> None:
     for backend in ("numpy", "numba"):
         state = pulse.stream(data, pulse=8, backend=backend).spawn()
         steps = [list(state.step(x[:, at : at + 8]).values()) for at in range(0, 512, 8)]
-        outputs_of_backends.append([np.concatenate(each, axis=1) for each in zip(*steps, strict=True)])
+        outputs_of_backends.append([np.concatenate(blocks, axis=1) for blocks in zip(*steps, strict=True)])
     assert all(map(np.array_equal, *outputs_of_backends))
 
 
@@ -171,8 +171,8 @@ def test_means_and_sums_on_halves_are_those_of_litert() -> None:
     model = pulse.load(data).analyse()
     x = random_input(rng, next(iter(model.inputs.values())), 2048)
     outputs = list(model.run({"x": x}).values())
-    for each, expected in zip(outputs, calls(data, [[x]])[0], strict=True):
-        assert np.array_equal(each, expected)
+    for output, expected in zip(outputs, calls(data, [[x]])[0], strict=True):
+        assert np.array_equal(output, expected)
     sums = (x.astype(np.int64) - 3).sum(axis=2)
     assert min(np.count_nonzero(sums % 84 == 42), np.count_nonzero(sums % 10 == 5)) > 10  # on halves
 

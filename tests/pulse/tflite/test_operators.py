@@ -22,8 +22,8 @@ def test_equals_litert(case: TfliteCase) -> None:
     differ = total = 0
     for call, expected in zip(feeds, calls(data, feeds)):
         outputs = model.run(dict(zip(model.inputs, call)))
-        for each, other in zip(outputs.values(), expected, strict=True):
+        for output, other in zip(outputs.values(), expected, strict=True):
             steps = case.steps if other.dtype.itemsize == 1 else 1
-            differ += check_equal(each, other, case.name, steps)
+            differ += check_equal(output, other, case.name, steps)
             total += other.size
     assert differ <= SHARE * total

@@ -48,4 +48,4 @@ def ask(truth: Any) -> list[int]:
     assert truth and truth
     if not truth:
         raise ValueError
-    return [each for each in range(3) if truth]
+    return [number for number in range(3) if truth]

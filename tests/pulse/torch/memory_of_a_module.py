@@ -44,7 +44,7 @@ def main() -> None:
     peak = resident("VmHWM") - before
     gc.collect()
     rest = resident("VmRSS") - before
-    weights = sum(each.nbytes for each in module.parameters())
+    weights = sum(parameter.nbytes for parameter in module.parameters())
     print(json.dumps({"weights": weights, "peak": peak, "rest": rest, "rows": program.rows}))
 
 

@@ -108,7 +108,7 @@ def test_demucs_differs_at_other_lengths() -> None:
 
 
 @needs_onnxscript
-def test_a_branch_that_the_example_took() -> None:
+def test_a_branch_that_the_example_took_is_found() -> None:
     """No shape tells it; ``compare=False`` and lengths that are given let it pass."""
     module = FunctionModule(lambda x: x * 2 if x.shape[-1] > 10 else x * 3)
     example = torch.randn(1, 3, 20)
@@ -127,7 +127,7 @@ def test_a_branch_that_the_example_took() -> None:
 
 
 @needs_onnxscript
-def test_two_symbols() -> None:
+def test_the_lengths_of_two_symbols_are_both_varied() -> None:
     """Each is varied; a batch of any size, and sound with features that are a quarter as long."""
 
     class Conditioned(nn.Module):
@@ -231,7 +231,7 @@ def test_a_module_with_state() -> None:
         lambda x: torch.from_numpy(np.random.default_rng().standard_normal((3, 1)).astype(np.float32)),
     ],
 )
-def test_random_numbers(draw: Any) -> None:
+def test_random_numbers_of_a_module_are_named(draw: Any) -> None:
     """They are reported as what they are, and no others change."""
     state = torch.get_rng_state()
     with pytest.raises(

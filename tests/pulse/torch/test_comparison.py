@@ -16,7 +16,7 @@ from tests.pulse.models import ModelBuilder
 Outputs = dict[str, Array]
 
 
-def example(frames: int = 20, **more: int) -> dict[str, SampledInputs]:
+def sampled_inputs(frames: int = 20, **more: int) -> dict[str, SampledInputs]:
     """Inputs ``x`` [1, 3, T], and one [1, S] for each other length."""
     rng = np.random.default_rng(0)
     samples = {"x": SampledInputs(rng.standard_normal((1, 3, frames)).astype(np.float32), {2: "T"})}
@@ -67,7 +67,7 @@ def double(x: Array) -> Array:
 def test_equal_functions_run_at_two_lengths() -> None:
     """A shorter and a longer input."""
     module, model = Seen(double), Seen(lambda x: x + x)
-    assert difference_of(module, model, example()) == []
+    assert difference_of(module, model, sampled_inputs()) == []
     assert [lengths["x"] for lengths in module.ran] == [lengths["x"] for lengths in model.ran] == [7, 41]
 
 
@@ -106,7 +106,7 @@ def test_a_baked_length_is_found(exported: Callable[[Array], Array], words: str)
     with pytest.raises(
         LoadError, match=rf"Net: .* at the example's length \(T = 20\), but at {words}"
     ) as caught:
-        difference_of(Seen(double), lambda feeds: {"y": exported(**feeds)}, example())
+        difference_of(Seen(double), lambda feeds: {"y": exported(**feeds)}, sampled_inputs())
     for part in ("axis 2 of x (T)", "typical causes are int(x.shape[-1])"):
         assert part in str(caught.value)
 
@@ -119,7 +119,7 @@ def test_a_model_that_refuses_what_the_module_takes() -> None:
     with pytest.raises(
         LoadError, match=r"at T = 7 it differs: the model refuses .*\(T==20\), which T=7 does not sat"
     ):
-        difference_of(Seen(lambda x: x), typed.run, example())
+        difference_of(Seen(lambda x: x), typed.run, sampled_inputs())
 
 
 def test_a_model_that_never_runs() -> None:
@@ -127,7 +127,7 @@ def test_a_model_that_never_runs() -> None:
     with pytest.raises(
         LoadError, match=r"on the example itself, .*: the model refuses .* no such length as \[20\]"
     ):
-        difference_of(Seen(double), Seen(double, lambda lengths: False), example())
+        difference_of(Seen(double), Seen(double, lambda lengths: False), sampled_inputs())
 
 
 def test_a_module_that_does_not_run_on_its_example() -> None:
@@ -135,13 +135,13 @@ def test_a_module_that_does_not_run_on_its_example() -> None:
     with pytest.raises(
         LoadError, match=r"differs from the module at T = 7, and on the example .* such length as \[20\]"
     ):
-        difference_of(module, Seen(lambda x: 3 * x), example())
+        difference_of(module, Seen(lambda x: 3 * x), sampled_inputs())
 
 
 def test_lengths_that_the_module_refuses() -> None:
     """Others near are tried."""
     module = Seen(double, lambda lengths: lengths["x"] % 5 == 0 and lengths["x"] >= 10)
-    assert difference_of(module, double_of, example()) == []
+    assert difference_of(module, double_of, sampled_inputs()) == []
     assert [lengths["x"] for lengths in module.ran] == [10, 40]
     assert len(module.refused) > 2
 
@@ -152,12 +152,12 @@ def double_of(feeds: Mapping[str, Array]) -> Outputs:
 
 def test_the_example_is_the_shortest() -> None:
     """Nothing to tell: streams are longer."""
-    assert difference_of(Seen(double, lambda lengths: lengths["x"] >= 20), double_of, example()) == []
+    assert difference_of(Seen(double, lambda lengths: lengths["x"] >= 20), double_of, sampled_inputs()) == []
 
 
 def test_the_example_is_the_longest() -> None:
     """It is reported, with the module's reason."""
-    notes = difference_of(Seen(double, lambda lengths: lengths["x"] <= 20), double_of, example())
+    notes = difference_of(Seen(double, lambda lengths: lengths["x"] <= 20), double_of, sampled_inputs())
     assert len(notes) == 1
     assert (
         "longer than the example's (T = 20)" in notes[0]
@@ -170,40 +170,40 @@ def test_no_other_length() -> None:
     with pytest.raises(
         InputError, match=r"Net: T is to .* the example's 20 frames .* at T = 41: RuntimeError: .*lengths="
     ):
-        difference_of(module, double_of, example())
+        difference_of(module, double_of, sampled_inputs())
     assert len(module.refused) < 40
-    assert difference_of(module, double_of, example(), [{"T": 33}]) == []
+    assert difference_of(module, double_of, sampled_inputs(), [{"T": 33}]) == []
 
 
-def test_given_lengths() -> None:
+def test_given_lengths_are_the_only_ones() -> None:
     """In their order, and no others; one that the module refuses is reported."""
     module = Seen(double, lambda lengths: lengths["x"] != 9)
-    assert difference_of(module, double_of, example(), [{"T": 33}, {"T": 8}]) == []
+    assert difference_of(module, double_of, sampled_inputs(), [{"T": 33}, {"T": 8}]) == []
     assert [lengths["x"] for lengths in module.ran] == [33, 8]
     with pytest.raises(
         InputError, match=r"Net: the module does not run on T = 9: RuntimeError: .*; give lengths"
     ):
-        difference_of(module, double_of, example(), [{"T": 9}])
+        difference_of(module, double_of, sampled_inputs(), [{"T": 9}])
 
 
 def test_each_symbol_is_varied() -> None:
     """Alone; what is baked in of either is found."""
     module = Seen(lambda x, s: {"y": 2 * x, "z": 3 * s})
-    assert difference_of(module, Seen(lambda x, s: {"y": 2 * x, "z": 3 * s}), example(S=8)) == []
+    assert difference_of(module, Seen(lambda x, s: {"y": 2 * x, "z": 3 * s}), sampled_inputs(S=8)) == []
     ran = [(lengths["x"], lengths["s"]) for lengths in module.ran]
     assert ran == [(7, 8), (41, 8), (20, 3), (20, 17)]
     with pytest.raises(LoadError, match=r"\(T = 20, S = 8\), but at T = 20, S = 17 it differs: output z"):
-        difference_of(module, Seen(lambda x, s: {"y": 2 * x, "z": 3 * s[:, :8]}), example(S=8))
+        difference_of(module, Seen(lambda x, s: {"y": 2 * x, "z": 3 * s[:, :8]}), sampled_inputs(S=8))
 
 
-def test_symbols_that_depend_on_each_other() -> None:
+def test_symbols_that_depend_on_each_other_change_in_proportion() -> None:
     """They change in proportion where neither can change alone; a third one still changes alone."""
     module = Seen(
         lambda x, s, r: {"y": x[..., ::4] + s[:, None], "r": r},
         lambda lengths: lengths["x"] == 4 * lengths["s"],
     )
     model = Seen(lambda x, s, r: {"y": x[..., ::4] + s[:, None], "r": r})
-    assert difference_of(module, model, example(S=5, R=10)) == []
+    assert difference_of(module, model, sampled_inputs(S=5, R=10)) == []
     ran = [tuple(lengths.values()) for lengths in module.ran]
     assert [lengths for lengths in ran if lengths[0] == 20] == [(20, 5, 4), (20, 5, 21)]
     assert len({x for x, s, r in ran}) == 3 and all(x == 4 * s for x, s, r in ran)
@@ -212,7 +212,7 @@ def test_symbols_that_depend_on_each_other() -> None:
 def test_a_module_that_never_gives_the_same() -> None:
     rng = np.random.default_rng(1)
     with pytest.raises(LoadError, match=r"Net: output y differs between two runs on the same input.* random"):
-        difference_of(Seen(lambda x: x + rng.standard_normal(x.shape)), double_of, example())
+        difference_of(Seen(lambda x: x + rng.standard_normal(x.shape)), double_of, sampled_inputs())
 
 
 def test_outputs_as_many_as_frames() -> None:
@@ -225,4 +225,4 @@ def test_outputs_as_many_as_frames() -> None:
         return {f"f{frame}": feeds["x"][..., min(frame, feeds["x"].shape[-1] - 1)] for frame in range(20)}
 
     with pytest.raises(LoadError, match="at T = 7 it differs: the module gives 7 outputs, the model 20"):
-        difference_of(Seen(frames), exported_outputs, example())
+        difference_of(Seen(frames), exported_outputs, sampled_inputs())

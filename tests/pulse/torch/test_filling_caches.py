@@ -31,7 +31,7 @@ def first_states(module: Any, batch: int) -> list[list[Any]]:
     frames = SEGMENT + module.right_context_length
     with torch.no_grad():
         _, _, states = module.infer(torch.zeros(batch, frames, 8), torch.full((batch,), frames), None)
-    return [[torch.zeros_like(each) for each in layer] for layer in states]
+    return [[torch.zeros_like(cache) for cache in layer] for layer in states]
 
 
 def export(module: Any, batch: int, states: Any) -> Any:

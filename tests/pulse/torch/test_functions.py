@@ -66,7 +66,7 @@ def from_the_end(self: Any, x: Any) -> Any:
     """As many frames as a later layer has, counted from the end."""
     early = self.first(x)
     late = self.second(early)
-    return torch.cat([each[:, :, -late.size(2) :] for each in (early, late)], 1)
+    return torch.cat([sound[:, :, -late.size(2) :] for sound in (early, late)], 1)
 
 
 def every_other_frame(self: Any, x: Any) -> Any:

@@ -25,8 +25,8 @@ class Pipeline(nn.Module):
 def strong(layer: Any) -> Any:
     """A layer whose weights are all away from zero, so that whatever it sees counts."""
     with torch.no_grad():
-        for each in layer.parameters():
-            each.copy_(torch.sign(each) * (0.5 + torch.rand_like(each)) / max(each[0].numel(), 1))
+        for weight in layer.parameters():
+            weight.copy_(torch.sign(weight) * (0.5 + torch.rand_like(weight)) / max(weight[0].numel(), 1))
     return layer
 
 
@@ -118,7 +118,7 @@ def resamplers(rng: Any) -> tuple[Any, int, int]:
 KINDS = (spectra, masks, encoders, decoders, resamplers)
 
 
-def check(kind: Callable[[Any], tuple[Any, int, int]], seed: int) -> None:
+def check_delay_is_least(kind: Callable[[Any], tuple[Any, int, int]], seed: int) -> None:
     """The delay is the least one, and the stream equals the model."""
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
@@ -132,7 +132,7 @@ def check(kind: Callable[[Any], tuple[Any, int, int]], seed: int) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_exported_pipeline_has_the_least_delay(kind: Callable[[Any], tuple[Any, int, int]]) -> None:
-    check(kind, 0)
+    check_delay_is_least(kind, 0)
 
 
 @pytest.mark.slow
@@ -141,4 +141,4 @@ def test_an_exported_pipeline_has_the_least_delay(kind: Callable[[Any], tuple[An
 def test_exported_pipelines_have_the_least_delay(
     kind: Callable[[Any], tuple[Any, int, int]], seed: int
 ) -> None:
-    check(kind, seed)
+    check_delay_is_least(kind, seed)

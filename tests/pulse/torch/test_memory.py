@@ -39,8 +39,8 @@ def test_a_model_of_mapped_weights_stays_as_it_is(monkeypatch: pytest.MonkeyPatc
         warnings.simplefilter("ignore", pulse.PulseWarning)
         model = pulse.from_torch(module, x, dynamic={0: {1: "T"}})
     with torch.no_grad():
-        for each in module.parameters():
-            each.zero_()
+        for parameter in module.parameters():
+            parameter.zero_()
     (output,) = model.analyse().run(x.numpy()).values()
     np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
 

@@ -152,7 +152,7 @@ def test_no_gradients() -> None:
     assert enabled == [False] and torch.is_grad_enabled()
 
 
-def test_a_tensor_of_inference_mode() -> None:
+def test_a_tensor_of_inference_mode_is_read() -> None:
     """It counts no writes, and cannot be written."""
     module = ForwardModule(lambda x, y: x + module.table)
     with torch.inference_mode():

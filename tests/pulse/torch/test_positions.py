@@ -22,7 +22,7 @@ class RelativeAttention(nn.Module):
 
     def forward(self, x: Any) -> Any:
         frames = x.shape[1]
-        q, k, v = (each.view(1, frames, 2, 4).transpose(1, 2) for each in self.qkv(x).chunk(3, -1))
+        q, k, v = (part.view(1, frames, 2, 4).transpose(1, 2) for part in self.qkv(x).chunk(3, -1))
         behind = torch.arange(frames)[:, None] - torch.arange(frames)
         q, k, bias = self.place(q, k, behind)
         scores = (q @ k.transpose(-1, -2) * 0.5 + bias).masked_fill(

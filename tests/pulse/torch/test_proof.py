@@ -34,7 +34,7 @@ class ModuleStream:
         return y
 
 
-def test_a_twin() -> None:
+def test_a_twin_of_a_module_is_compared() -> None:
     torch.manual_seed(0)
     module = Causal()
     options: dict[str, Any] = {"pulse": 4, "lengths": [9], "example": torch.randn(1, 2, 24)}

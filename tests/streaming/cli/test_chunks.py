@@ -12,7 +12,7 @@ from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report, write_sound
 
 
-def test_sound_through_a_cached_filter():
+def test_sound_through_a_cached_filter_equals_its_authors_loop():
     """In as sound, out as sound; the report says what was found, and how."""
     x = (models.noise(1, 4_003) / 8).astype(np.float32)
     write_sound("in.wav", x[0], subtype="FLOAT")
@@ -32,7 +32,7 @@ def test_sound_through_a_cached_filter():
     assert (details["pulse_frames"], details["frames"]) == (8, 4_003)
 
 
-def test_every_option():
+def test_every_option_of_chunks_has_its_effect():
     """Context, a fixed input, a first value from a file, an axis, a delay, a state by hand."""
     x = (models.noise(1, 60) / 8).astype(np.float32)
     write_sound("in.wav", x[0], subtype="FLOAT")
@@ -101,7 +101,7 @@ def test_a_fixed_input_that_is_missing():
     assert "give --in gain=FILE.npy, or --constant gain=VALUE" in refusal("run", path, "in.wav", "y.wav")
 
 
-def test_chunks_of_a_wrong_size():
+def test_chunks_of_a_wrong_size_are_refused_with_the_options_to_change():
     """The sizes, what the model says of them, and which options they come from."""
     shape, constants = {"x": [1, "time"], "h": [1, 6]}, {}
     wires = [models.node("Add", "x h", "y"), models.node("Identity", "y", "hn")]

@@ -162,7 +162,7 @@ def test_live_events_equal_those_of_the_file(tmp_path):
     assert len(rows("live.csv")) == 2
     out, errors = pipe(b"", str(model), sound, *live, *how)
     events = [json.loads(line) for line in out.decode().splitlines()]
-    assert [(f"{each['start_s']:.6f}", f"{each['end_s']:.6f}") for each in events] == [
+    assert [(f"{event['start_s']:.6f}", f"{event['end_s']:.6f}") for event in events] == [
         row[:2] for row in rows("file.csv")
     ]
     assert "4,000 in" in errors

@@ -34,7 +34,7 @@ def test_the_builtin_model_is_exported_and_proved(tmp_path):
     np.testing.assert_allclose(first, second, atol=2 / (1 << 15))
 
 
-def test_the_proof_of_an_export_as_json():
+def test_the_report_of_an_export_has_its_proof():
     """What was written and how it was proved."""
     written = report("convert", "-o", "out.onnx", "--opset", "18")["written"]
     assert written["path"] == "out.onnx"

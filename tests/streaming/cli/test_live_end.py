@@ -53,7 +53,7 @@ def all_is_recorded(monkeypatch):
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, all_is_recorded):
+def run_ended_by(tmp_path, monkeypatch, all_is_recorded):
     """A run of half a second that ends by a signal, or an exception, when it is over."""
     soundfile.write(tmp_path / "in.wav", np.zeros(8000, np.float32), 16000)
     follow = command.follow
@@ -75,9 +75,9 @@ def run(tmp_path, monkeypatch, all_is_recorded):
 
 
 @pytest.mark.parametrize("end", [*signals.ENDS, DeviceError("the cable is out")])
-def test_all_is_kept_and_told(run, tmp_path, end):
+def test_all_is_kept_and_told(run_ended_by, tmp_path, end):
     failed = isinstance(end, DeviceError)
-    result = run(end, 2 if failed else 0)
+    result = run_ended_by(end, 2 if failed else 0)
     assert "8,000 in" in result.stdout
     assert result.stderr == ("error: the cable is out\n" if failed else "")
     with (tmp_path / "f.csv").open() as file:

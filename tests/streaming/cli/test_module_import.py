@@ -86,7 +86,7 @@ def test_without_torch_a_module_is_refused(monkeypatch) -> None:
     assert "a module needs PyTorch; pip install 'pulse-stream[torch]'" in refusal("check", "app:make")
 
 
-def test_options_of_a_module_for_something_else() -> None:
+def test_options_of_a_module_are_refused_for_anything_else() -> None:
     assert "--example is of a PyTorch module" in refusal("check", "--example", "1,1,8")
     message = refusal("bench", "model.onnx", "--method", "encode")
     assert "--method is of a PyTorch module" in message

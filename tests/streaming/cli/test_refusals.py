@@ -74,19 +74,19 @@ def test_bad_sounds_are_refused(tmp_path):
     write_sound("good.wav", tone(16000))
     (tmp_path / "zero.wav").write_bytes(b"")
 
-    def run(*arguments):
+    def refusal_of_run(*arguments):
         return refusal("run", *arguments, "--backend", "numpy")
 
-    assert "nan.wav: NaN at sample 5000 (0.312 s)" in run("nan.wav", "out.wav")
-    assert "short.wav: the file has no samples" in run("short.wav", "out.wav")
-    assert "zero.wav: the file is empty" in run("zero.wav", "out.wav")
-    assert "none.wav: no such file" in run("none.wav", "out.wav")
-    assert "cannot be read as sound" in run(unknown_codec("codec.wav"), "out.wav")
-    assert "frames as .npy, .csv, not .mp4" in run("good.wav", "out.mp4")
-    assert "is the input; write to another file" in run("good.wav", "good.wav")
-    assert "channel 3: the sound has 1 channel" in run("good.wav", "out.wav", "--channel", "3")
-    assert "no output is called 'z'" in run("good.wav", "out.wav", "--output", "z")
-    assert "check the folder" in run("good.wav", "none/out.wav")
+    assert "nan.wav: NaN at sample 5000 (0.312 s)" in refusal_of_run("nan.wav", "out.wav")
+    assert "short.wav: the file has no samples" in refusal_of_run("short.wav", "out.wav")
+    assert "zero.wav: the file is empty" in refusal_of_run("zero.wav", "out.wav")
+    assert "none.wav: no such file" in refusal_of_run("none.wav", "out.wav")
+    assert "cannot be read as sound" in refusal_of_run(unknown_codec("codec.wav"), "out.wav")
+    assert "frames as .npy, .csv, not .mp4" in refusal_of_run("good.wav", "out.mp4")
+    assert "is the input; write to another file" in refusal_of_run("good.wav", "good.wav")
+    assert "channel 3: the sound has 1 channel" in refusal_of_run("good.wav", "out.wav", "--channel", "3")
+    assert "no output is called 'z'" in refusal_of_run("good.wav", "out.wav", "--output", "z")
+    assert "check the folder" in refusal_of_run("good.wav", "none/out.wav")
     assert not (tmp_path / "out.wav").exists()
     assert not list(tmp_path.glob(".*"))
 
@@ -101,17 +101,17 @@ def test_bad_arrays_are_refused(tmp_path):
     (tmp_path / "text.npy").write_text("words")
     np.savez("other.npz", z=bad)
 
-    def run(name):
+    def refusal_of_run(name):
         return refusal("run", model, name, "out.npy", "--pulse", "2", "--backend", "numpy")
 
-    assert "x: NaN at frame 6" in run("nan.npy")
-    assert "x: expected [1, any, 4] f32, got shape [9]" in run("flat.npy")
-    assert "got i64" in run("ints.npy")
-    assert "text.npy: cannot be read" in run("text.npy")
-    assert "no array for input x; the file has z" in run("other.npz")
-    assert "none.npy: no such file" in run("none.npy")
-    assert "features: takes x: 1,2,4,f32, not sound" in run(noisy_path())
-    assert "write a recipe with the stages before it (pulse recipe), or give" in run(noisy_path())
+    assert "x: NaN at frame 6" in refusal_of_run("nan.npy")
+    assert "x: expected [1, any, 4] f32, got shape [9]" in refusal_of_run("flat.npy")
+    assert "got i64" in refusal_of_run("ints.npy")
+    assert "text.npy: cannot be read" in refusal_of_run("text.npy")
+    assert "no array for input x; the file has z" in refusal_of_run("other.npz")
+    assert "none.npy: no such file" in refusal_of_run("none.npy")
+    assert "features: takes x: 1,2,4,f32, not sound" in refusal_of_run(noisy_path())
+    assert "write a recipe with the stages before it (pulse recipe), or give" in refusal_of_run(noisy_path())
     assert not (tmp_path / "out.npy").exists()
 
 

@@ -18,7 +18,7 @@ from tests.streaming.command import pulse, refusal, report, save, tone, voice, w
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
 
-def same(path="same.onnx"):
+def identity_model(path="same.onnx"):
     """What comes in goes out."""
     return save(path, [helper.make_node("Identity", ["x"], ["y"])], {"x": [1, "T"]}, {"y": [1, "T"]})
 
@@ -60,7 +60,7 @@ def test_a_broken_sound_is_no_model(tmp_path):
 )
 def test_the_depth_is_kept_and_no_bit_changes(source, target, encoding):
     write_sound("in.wav", noise(4000, 2), subtype=source)
-    details = report("run", same(), "in.wav", target, "--channel", "each", "--backend", "numpy")
+    details = report("run", identity_model(), "in.wav", target, "--channel", "each", "--backend", "numpy")
     assert (details["file_encoding"], details["encoding"], details["warnings"]) == (source, encoding, [])
     assert soundfile.info(target).subtype == encoding
     x, y = (soundfile.read(name, dtype="float32")[0] for name in ("in.wav", target))
@@ -69,7 +69,7 @@ def test_the_depth_is_kept_and_no_bit_changes(source, target, encoding):
 
 def test_the_encoding_can_be_asked_for():
     write_sound("in.wav", noise(4000), subtype="PCM_16")
-    model = same()
+    model = identity_model()
     for subtype, encoding in (("float", "FLOAT"), ("s24", "PCM_24"), ("pcm_u8", "PCM_U8")):
         report("run", model, "in.wav", "out.wav", "--subtype", subtype, "--backend", "numpy")
         assert soundfile.info("out.wav").subtype == encoding
@@ -92,7 +92,7 @@ def test_the_encoding_can_be_asked_for():
 
 def test_a_rate_that_the_format_has_not():
     write_sound("in.wav", noise(4410), 44100)
-    message = refusal("run", same(), "in.wav", "out.opus", "--rate", 44100, "--backend", "numpy")
+    message = refusal("run", identity_model(), "in.wav", "out.opus", "--rate", 44100, "--backend", "numpy")
     assert (
         "cannot be written as OGG of 1 channel at 44100 Hz, OPUS" in message
         and "write a .wav file" in message
@@ -104,7 +104,7 @@ def test_clipping_is_told():
     x = np.zeros((4000, 2), np.float32)
     x[7:17, 1] = 2
     write_sound("in.wav", x, subtype="FLOAT")
-    arguments = ("run", same(), "in.wav", "--channel", "each", "--backend", "numpy")
+    arguments = ("run", identity_model(), "in.wav", "--channel", "each", "--backend", "numpy")
     clipped = "channel 1: 10 samples by up to 6.0 dB"
     assert (
         f"warning: out.wav: clipped to pcm_16: {clipped}; --subtype float keeps them"
@@ -134,7 +134,7 @@ def test_names_that_are_no_utf8():
     """Read, written, and reported so that a program can find them again."""
     source, target, model = (os.fsdecode(name) for name in (b"in\xe9.mp3", b"out\xe9.wav", b"m\xe9.onnx"))
     soundfile.write(os.fsencode(source), tone(16000), 16000, format="MP3")
-    out, _ = pipe(None, same(model), source, target)
+    out, _ = pipe(None, identity_model(model), source, target)
     assert rb"in\udce9.mp3 -> out\udce9.wav" in out
     assert soundfile.SoundFile(os.fsencode(target)).frames == 8000
     out, errors = pipe(None, source, target, "--json")
@@ -148,7 +148,7 @@ def test_sound_goes_from_standard_input_to_standard_output(target):
     """What a file would hold; nothing but sound is on standard output."""
     write_sound("in.wav", noise(30_000, 2), subtype="PCM_24")
     with open("in.wav", "rb") as file:
-        out, errors = pipe(file.read(), same(), "-", target, "--channel", "each")
+        out, errors = pipe(file.read(), identity_model(), "-", target, "--channel", "each")
     assert f"standard input -> {'standard output' if target == '-' else target}" in errors
     with open("found.wav", "wb") as file:
         file.write(out)
@@ -182,7 +182,7 @@ def test_standard_input_may_be_a_file_of_any_format():
 def test_raw_samples_are_read():
     x = np.random.default_rng(0).integers(-30_000, 30_000, (20_000, 2)).astype("<i2")
     arguments = (
-        same(),
+        identity_model(),
         "-",
         "-",
         "--format",
@@ -200,10 +200,21 @@ def test_raw_samples_are_read():
     np.testing.assert_array_equal(np.frombuffer(out, "<f4"), x.ravel() / np.float32(32768))
     x.tofile("in.raw")
     details = report(
-        "run", same(), "in.raw", "out.wav", "--raw", "s16,48000,2", "--rate", 48000, "--backend", "numpy"
+        "run",
+        identity_model(),
+        "in.raw",
+        "out.wav",
+        "--raw",
+        "s16,48000,2",
+        "--rate",
+        48000,
+        "--backend",
+        "numpy",
     )
     assert (details["file_channels"], details["duration_s"]) == (2, 20_000 / 48000)
-    assert "give --raw s16,48000,2" in refusal("run", same(), "in.raw", "out.wav", "--backend", "numpy")
+    assert "give --raw s16,48000,2" in refusal(
+        "run", identity_model(), "in.raw", "out.wav", "--backend", "numpy"
+    )
 
 
 def take(stream, count):
@@ -249,7 +260,7 @@ def test_a_reader_that_has_enough(blocked):
     how = signal.SIG_BLOCK if blocked else signal.SIG_UNBLOCK
     before = signal.pthread_sigmask(how, [signal.SIGPIPE])
     try:
-        process = command(same(), "-", "-", "--raw", "f32,16000")
+        process = command(identity_model(), "-", "-", "--raw", "f32,16000")
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
@@ -265,7 +276,7 @@ def test_a_reader_that_has_enough(blocked):
 
 
 def test_ctrl_c_while_nothing_comes():
-    process = command(same(), "-", "-", "--raw", "f32,16000", "--format", "raw")
+    process = command(identity_model(), "-", "-", "--raw", "f32,16000", "--format", "raw")
     assert process.stdin is not None and process.stdout is not None
     process.stdin.write(bytes(64_000))
     take(process.stdout, 32_000)
@@ -275,11 +286,11 @@ def test_ctrl_c_while_nothing_comes():
     assert errors == b"error: interrupted; only complete results are written\n"
 
 
-def test_named_pipes():
+def test_named_pipes_are_read_and_written():
     write_sound("in.wav", noise(20_000), subtype="PCM_16")
     os.mkfifo("in.fifo")
     os.mkfifo("out.fifo")
-    process = command(same(), "in.fifo", "out.fifo")
+    process = command(identity_model(), "in.fifo", "out.fifo")
     writes = subprocess.Popen("cat in.wav > in.fifo", shell=True)
     with open("out.fifo", "rb") as pipe, open("out.wav", "wb") as file:
         file.write(pipe.read())
@@ -290,7 +301,7 @@ def test_named_pipes():
 
 def test_formats_that_a_pipe_refuses():
     write_sound("in.wav", noise(100))
-    arguments = ("run", same(), "in.wav", "-", "--backend", "numpy")
+    arguments = ("run", identity_model(), "in.wav", "-", "--backend", "numpy")
     assert "standard output: takes wav, raw, csv, not flac" in refusal(*arguments, "--format", "flac")
     assert "standard output: takes wav, raw, csv, not npy" in refusal(*arguments, "--format", "npy")
     assert "--subtype pcm_s8" not in refusal(*arguments, "--subtype", "vorbis")
@@ -298,7 +309,7 @@ def test_formats_that_a_pipe_refuses():
         *arguments, "--subtype", "ulaw"
     )
     assert "--live takes files" in refusal("run", "same.onnx", "-", "out.wav", "--live", "--backend", "numpy")
-    out, errors = pipe(b"", same(), "-", "out.wav", code=2)
+    out, errors = pipe(b"", identity_model(), "-", "out.wav", code=2)
     assert errors == "error: standard input: is empty\n"
-    out, errors = pipe(b"abc" * 10, same(), "-", "-", "--json", code=2)
+    out, errors = pipe(b"abc" * 10, identity_model(), "-", "-", "--json", code=2)
     assert out == b"" and "does not begin as WAV does" in errors

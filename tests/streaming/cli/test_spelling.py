@@ -39,7 +39,7 @@ def test_every_parameter_has_an_option():
     assert all(OPTIONS[name] in help_text for name in parameters - {"specialise"})
 
 
-def test_an_error_of_the_library():
+def test_an_error_names_options_here_and_parameters_in_the_library():
     """Which names the option here, and the parameter there."""
     shape = ["mics", "time", 4]
     path = save_model("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
@@ -52,7 +52,7 @@ def test_an_error_of_the_library():
         package.load(path).analyse().find_symbol(None)
 
 
-def test_a_warning_of_the_library():
+def test_a_warning_names_options_here_and_parameters_in_the_library():
     """Sound in, a third as much sound out: chunks that overlap look like that; the user says whether they do."""
     path = save_model("halved", models.half_context())
     warnings.simplefilter("default")

@@ -37,7 +37,7 @@ def test_an_error_is_one_line_and_code_2():
     assert result.stderr == "error: none.onnx: no such file; check the path\n"
 
 
-def test_an_interrupt_that_a_compiler_lost():
+def test_an_interrupt_that_a_compiler_lost_ends_the_command():
     """Numba may turn KeyboardInterrupt into another error."""
     result = python(
         "import os, signal, sys; sys.argv = ['pulse', 'convert']\n"

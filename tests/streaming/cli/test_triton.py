@@ -47,8 +47,8 @@ def test_the_config_describes_the_model(repository):
     assert control.control[0].kind == schema.ModelSequenceBatching.Control.CONTROL_SEQUENCE_START
     assert list(control.control[0].bool_false_true) == [False, True]
     states = [(state.input_name, state.output_name) for state in batching.state]
-    inputs = [*(each.name for each in config.input), control.name, *(read for read, _ in states)]
-    outputs = [*(each.name for each in config.output), *(state_out for _, state_out in states)]
+    inputs = [*(port.name for port in config.input), control.name, *(read for read, _ in states)]
+    outputs = [*(port.name for port in config.output), *(state_out for _, state_out in states)]
     assert sorted(inputs) == sorted(value.name for value in proto.graph.input)
     assert sorted(outputs) == sorted(value.name for value in proto.graph.output)
     session = onnxruntime.InferenceSession(str(repository / "1" / "model.onnx"))
@@ -57,9 +57,9 @@ def test_the_config_describes_the_model(repository):
     for state in batching.state:
         for name in (state.input_name, state.output_name):
             assert ports[name].shape == list(state.dims) and types[ports[name].type] == state.data_type
-    for each in (*config.input, *config.output):
-        assert ports[each.name].shape == ([] if each.HasField("reshape") else list(each.dims))
-        assert types[ports[each.name].type] == each.data_type
+    for port in (*config.input, *config.output):
+        assert ports[port.name].shape == ([] if port.HasField("reshape") else list(port.dims))
+        assert types[ports[port.name].type] == port.data_type
 
 
 class Batcher:

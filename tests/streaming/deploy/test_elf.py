@@ -71,7 +71,7 @@ def test_files_of_another_kind_have_no_list() -> None:
     assert undefined_symbols(b"") is None
 
 
-def test_a_damaged_file(tmp_path: Path) -> None:
+def test_a_damaged_file_is_refused_or_has_fewer_names(tmp_path: Path) -> None:
     """Cut anywhere, it is an error or has fewer names; never another exception."""
     if which("cc") is None:
         pytest.skip("cc is not installed")

@@ -152,7 +152,7 @@ def test_a_program_that_needs_python_is_refused() -> None:
         prepare_deployment(program, "small", "small", None)
 
 
-def test_the_same_bits_on_the_same_level(tmp_path: Path) -> None:
+def test_python_and_the_library_give_the_same_bits_on_the_same_level(tmp_path: Path) -> None:
     """Python with the kernels of the level, and the library of it."""
     process = subprocess.run(
         [sys.executable, "-m", "tests.streaming.deploy.same_bits", str(tmp_path)],

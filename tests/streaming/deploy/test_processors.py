@@ -46,7 +46,7 @@ def test_the_wheel_of_zig_links_it_too(target: str, tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("target", PROCESSORS)
-def test_weights_next_to_the_library(target: str, tmp_path: Path) -> None:
+def test_weights_may_be_a_file_next_to_the_library(target: str, tmp_path: Path) -> None:
     """Mapped by the test program."""
     processor = PROCESSORS[target]
     processor.require()

@@ -21,15 +21,15 @@ def runs_by_definition(p, least):
 
 
 @pytest.mark.parametrize("seed", range(80))
-def test_as_defined_in_any_blocks(seed):
+def test_events_are_as_defined_in_any_blocks(seed):
     rng = np.random.default_rng(seed)
     p = np.stack([walk(rng, int(seed * 2.5)) for _ in range(rng.integers(1, 5))], axis=1)
     least = int(rng.integers(1, 7))
     detector = Argmax(HZ, least / HZ)
     events = whole(detector, p)
     expected = runs_by_definition(p, least)
-    assert [(event.start_s, event.end_s, event.label) for event in events] == [each[:3] for each in expected]
-    np.testing.assert_allclose([event.score for event in events], [each[3] for each in expected])
+    assert [(event.start_s, event.end_s, event.label) for event in events] == [row[:3] for row in expected]
+    np.testing.assert_allclose([event.score for event in events], [row[3] for row in expected])
     assert blocks(detector, p, seed) == events
 
 

@@ -44,7 +44,7 @@ def segments_by_definition(p, threshold, off, least, silence, run, before, after
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_as_defined_in_any_blocks(seed):
+def test_events_are_as_defined_in_any_blocks(seed):
     rng = np.random.default_rng(seed)
     p = walk(rng, int(rng.integers(0, 300)))
     threshold = rng.uniform(0.3, 0.8)
@@ -130,7 +130,7 @@ def test_fireredvad_keeps_the_silence_that_ends_a_segment():
     assert [(event.start_s, event.end_s) for event in long] == [(0, 0.5), (0.5, 1.0), (1.0, 1.2)]
 
 
-def test_a_column_of_several_classes():
+def test_one_column_of_several_classes_must_be_chosen():
     p = np.zeros((30, 3))
     p[10:20, 2] = 1
     (event,) = whole(Segments(HZ, column=2), p)

@@ -66,11 +66,11 @@ def live(fleet, count=3, version="1"):
 
 def serving_worker(fleet, workers):
     """The worker with a stream, and its process."""
-    for each in workers:
-        actor = ray.get_actor(each.name, fleet.name)
+    for worker in workers:
+        actor = ray.get_actor(worker.name, fleet.name)
         status, process = ray.get([actor.status.remote(), actor.process.remote()])
         if status.streams:
-            return each, process
+            return worker, process
     raise AssertionError("no worker has the stream")
 
 
@@ -79,7 +79,7 @@ async def speak(fleet, at_half, version="1", count=3):
     workers = await anyio.to_thread.run_sync(live, fleet, count, version)
     sound = 0.1 * np.random.default_rng(7).standard_normal((1, BLOCKS * BLOCK))
     x = sound.astype(np.float32)
-    async with connect([each.url for each in workers], patience_s=30) as stream:
+    async with connect([worker.url for worker in workers], patience_s=30) as stream:
         for number in range(BLOCKS):
             await stream.send(x[:, number * BLOCK : (number + 1) * BLOCK])
             await anyio.sleep(BLOCK / 16000)
@@ -109,7 +109,7 @@ async def test_a_node_is_lost_with_its_worker_and_its_holder(cluster):
         if worker.node == head:  # Ray's own head stays
             os.kill(process, signal.SIGKILL)
         else:
-            (node,) = [each for each in machines.list_all_nodes() if each.node_id == worker.node]
+            (node,) = [listed for listed in machines.list_all_nodes() if listed.node_id == worker.node]
             machines.remove_node(node, allow_graceful=False)
 
     connections, _ = await speak(fleet, remove)
@@ -120,24 +120,24 @@ async def test_a_node_is_lost_with_its_worker_and_its_holder(cluster):
     status = fleet.wait(
         lambda status_now: len(status_now.holders) == 3 and len(status_now.nodes) == 3, LONG_S
     )
-    assert {each.node for each in status.table.holders} == {each.id for each in status.nodes}
+    assert {holder.node for holder in status.table.holders} == {node.id for node in status.nodes}
 
 
 async def test_the_control_is_killed_and_goes_on(fleet):
-    before = {each.name for each in live(fleet)}
+    before = {worker.name for worker in live(fleet)}
 
     def kill(worker, process):
         ray.kill(ray.get_actor("control", fleet.name), no_restart=False)
 
     connections, _ = await speak(fleet, kill)
     assert connections == 1, "streams do not notice"
-    assert {each.name for each in live(fleet)} == before
+    assert {worker.name for worker in live(fleet)} == before
 
 
 async def test_an_operator_drains_a_worker(fleet):
     def drain(worker, process):
         fleet.drain(worker.name)
-        fleet.wait(lambda status: worker.name not in {each.name for each in status.table.workers}, LONG_S)
+        fleet.wait(lambda status: worker.name not in {listed.name for listed in status.table.workers}, LONG_S)
 
     connections, _ = await speak(fleet, drain)
     assert connections == 2
@@ -162,7 +162,7 @@ async def test_a_new_version_next_to_the_old_one(fleet):
 async def test_up_and_down_by_load(fleet):
     """A client that sends eight times as fast as real time makes the fleet grow; it shrinks when the load is gone."""
     fleet.deploy(deployment(load=0.01, most=4, down_after_s=1.0), open_programs)
-    urls = [each.url for each in live(fleet)]
+    urls = [worker.url for worker in live(fleet)]
     async with connect(urls, patience_s=30) as stream, anyio.create_task_group() as tasks:
 
         async def hurry():
@@ -181,26 +181,26 @@ def test_a_version_that_cannot_begin_reports_the_reason(fleet, tmp_path):
     server = ServerSettings((ModelSettings(path=tmp_path / "missing.onnx"),), port=0)
     fleet.deploy(Deployment("broken", server, least=1), open_programs)
     status = fleet.wait(
-        lambda status_now: any("missing.onnx" in each for each in status_now.problems), LONG_S
+        lambda status_now: any("missing.onnx" in problem for problem in status_now.problems), LONG_S
     )
     assert not status.table.live("broken") and status.table.shares == {"1": 1.0}
     fleet.set_weight("broken", 0.0)
     fleet.wait(lambda status_now: "broken" not in status_now.table.deployments, LONG_S)
 
 
-def run(*arguments):
+def run_fleet_command(*arguments):
     command = [sys.executable, "-c", "from streaming.cli import main; main()", "fleet", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=LONG_S)
 
 
 def test_the_command_shows_and_drains(cluster):
     fleet, machines = cluster
-    process = run("status", "--address", machines.address, "--json")
+    process = run_fleet_command("status", "--address", machines.address, "--json")
     assert process.returncode == 0, process.stderr
     assert json.loads(process.stdout)["versions"]["1"]["expected"] == 3
-    process = run("drain", "10.9.9.9", "--address", machines.address)
+    process = run_fleet_command("drain", "10.9.9.9", "--address", machines.address)
     assert process.returncode == 2 and "no worker or node is called '10.9.9.9'" in process.stderr
-    process = run("status", "--address", machines.address, "--name", "other")
+    process = run_fleet_command("status", "--address", machines.address, "--name", "other")
     assert process.returncode == 2 and "no fleet is called 'other'" in process.stderr
     with pytest.raises(InputError, match="another version"):
         fleet.deploy(Deployment("1"), open_programs)

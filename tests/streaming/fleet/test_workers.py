@@ -93,9 +93,9 @@ async def test_a_holder_that_is_lost_is_passed_over():
             def holders():
                 """Those that answer and have the stream's checkpoint."""
                 return [
-                    each
-                    for each, holder in local_fleet.holders.holders.items()
-                    if each not in local_fleet.holders.lost and holder.load(name) is not None
+                    holder_name
+                    for holder_name, holder in local_fleet.holders.holders.items()
+                    if holder_name not in local_fleet.holders.lost and holder.load(name) is not None
                 ]
 
             for number, block in enumerate(blocks):

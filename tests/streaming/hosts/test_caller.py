@@ -75,7 +75,7 @@ def test_output_of_libraries_becomes_the_reason(capfd: pytest.CaptureFixture[str
     assert capfd.readouterr().err == "heard\n"
 
 
-def test_a_closed_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_standard_error_there_are_no_messages_of_alsa(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse_descriptor(descriptor: int) -> int:
         raise OSError(9, "Bad file descriptor")
 

@@ -14,7 +14,7 @@ from tests.streaming.models import filter_model
 TONES_HZ = (97.0, 440.0, 1234.5, 3210.0)
 LEVELS = np.array([0.3, 0.2, 0.15, 0.1])
 PHASES = np.array([0.1, 1.0, 2.0, 3.0])
-LEAST_QUALITY_DB = {"low": 66, "medium": 88, "high": 105}
+MIN_QUALITY_DB = {"low": 66, "medium": 88, "high": 105}
 
 
 def tones(times_s, gains=1.0):
@@ -59,7 +59,7 @@ def test_tones_are_played_with_the_reported_delay(rate, pulse_frames, block, qua
     gains = response(np.arange(1, 6) / 7, RATE) * np.exp(-2j * np.pi * np.array(TONES_HZ) * 2 / RATE)
     ideal = tones(np.arange(frames) / rate - delay_s, gains)
     whole = slice(int((delay_s + 0.05) * rate), None)
-    assert quality_db(played[whole], ideal[whole]) > LEAST_QUALITY_DB[quality]
+    assert quality_db(played[whole], ideal[whole]) > MIN_QUALITY_DB[quality]
     assert not played[: max(int((delay_s - 0.02) * rate), 0)].any()
 
 

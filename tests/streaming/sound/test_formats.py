@@ -121,7 +121,7 @@ def test_integers_come_back_as_they_were(tmp_path, encoding):
     assert (tmp_path / "a.raw").read_bytes() == data
 
 
-def test_full_scale_and_beyond():
+def test_samples_beyond_full_scale_are_clipped_and_nan_is_zero():
     x = np.array([1, -1, 1.5, -1.5, np.inf, -np.inf, np.nan], np.float32)
     assert np.frombuffer(Encoding.of_name("s16").encode(x), "<i2").tolist() == [
         *[32767, -32768] * 3,

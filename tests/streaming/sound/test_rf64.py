@@ -28,7 +28,9 @@ def write_sound(path, x, encoding):
 
 @pytest.mark.parametrize(("encoding", "channels"), FORMS)
 @pytest.mark.parametrize("piece", [64, rf64.MAX_PIECE_BYTES])
-def test_a_file_that_outgrows_its_sizes(tmp_path, monkeypatch, encoding, channels, piece):
+def test_a_file_that_outgrows_its_sizes_becomes_rf64_of_the_same_sound(
+    tmp_path, monkeypatch, encoding, channels, piece
+):
     """It says the same as one that does not."""
     x = noise(3001, channels)
     small = write_sound(tmp_path / "small.wav", x, encoding)

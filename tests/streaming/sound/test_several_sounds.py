@@ -100,7 +100,7 @@ def test_the_shorter_of_two_files_is_padded(model):
     )
 
 
-def test_one_file_of_several_channels(model):
+def test_channels_of_one_file_are_inputs_in_order_or_as_chosen(model):
     """In order; or as they are chosen; or one input of it and the rest of another file."""
     near, far, other = noise(5000, 1), noise(5000, 2), noise(5000, 3)
     write_floats("in.wav", np.stack([near, far], axis=1))
@@ -139,7 +139,7 @@ def test_files_of_other_rates_are_resampled(model):
     assert soundfile.info("out.wav").samplerate == 44_100 and len(read("out.wav")) == 44_100
 
 
-def test_the_same_moment_at_two_rates(model):
+def test_the_same_moment_at_two_rates_is_one_moment_to_the_model(model):
     """A click at half a second in both files is one click to the model, wherever the resamplers delay it."""
     clicks = {}
     for rate in (16_000, 48_000):

@@ -54,7 +54,7 @@ def test_only_times_beyond_the_deadline_are_missed():
     assert latency_of([10**12]).summary().missed is None
 
 
-def test_nothing_recorded():
+def test_without_records_all_counts_are_zero():
     latency = Latency(0.01)
     assert latency.histogram() == []
     assert latency.as_dict()["p99_us"] == 0

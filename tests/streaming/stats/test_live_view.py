@@ -49,8 +49,8 @@ def test_the_display_equals_its_snapshot(series):
 @pytest.mark.parametrize("channels", [0, 1, 2, 8, 32])
 def test_no_line_is_too_long(width, channels):
     series = [
-        replace(each, notes=("a note that is long, " * 12,))
-        for each in Simulation(channels=channels).series(3)
+        replace(interval, notes=("a note that is long, " * 12,))
+        for interval in Simulation(channels=channels).series(3)
     ]
     named = replace(SETUP, model="a model of a long name " * 10, input="Gerät 音声 " * 20)
     lines = shown_text(scene_of(series), width, named).splitlines()
@@ -70,7 +70,7 @@ def test_plain_signs_where_the_terminal_has_no_others(series):
 
 
 def test_input_alone_has_the_whole_width(series):
-    inputs_only = [replace(each, levels_out=()) for each in series]
+    inputs_only = [replace(interval, levels_out=()) for interval in series]
     lines = shown_text(scene_of(inputs_only), setup=replace(SETUP, output=None)).splitlines()
     assert lines[1].strip() == "in USB Audio"
     assert len(lines[2]) == 80

@@ -59,7 +59,7 @@ def test_no_file_and_a_folder_are_refused(tmp_path):
     assert refusal_of(tmp_path) == ": cannot be read (Is a directory)"
 
 
-def test_a_header_alone_and_half_of_one(tmp_path, path):
+def test_a_header_alone_and_half_of_one_are_refused(tmp_path, path):
     header = path.read_bytes().splitlines(keepends=True)[0]
     other = tmp_path / "h.jsonl"
     other.write_bytes(header)
@@ -158,7 +158,7 @@ def test_a_file_that_is_too_large(path, monkeypatch):
     assert ": is larger than 0 MiB; take the first line and the last ones: (head -n 1 " in refusal_of(path)
 
 
-def test_a_part_of_a_large_file(tmp_path, path):
+def test_the_last_lines_of_a_file_give_the_statistics_of_the_whole(tmp_path, path):
     lines = path.read_bytes().splitlines(keepends=True)
     part = tmp_path / "part.jsonl"
     part.write_bytes(b"".join([lines[0], *lines[-3:]]))

@@ -57,7 +57,9 @@ def test_the_text_report_names_every_part(bad, tmp_path):
 
 
 def test_a_setting_is_reported_once(good, tmp_path):
-    noted = [replace(each, notes=(str(SETUP.realtime_settings[0]), "something else")) for each in good]
+    noted = [
+        replace(interval, notes=(str(SETUP.realtime_settings[0]), "something else")) for interval in good
+    ]
     path = write(tmp_path / "out.jsonl", noted, replace(SETUP, block_frames=0, output=None))
     text = pulse("report", path).stdout
     assert text.count("priority: normal instead of 70") == 1
@@ -151,14 +153,14 @@ def test_an_interval_without_pulses_is_a_gap(good, tmp_path):
 
 @pytest.mark.parametrize("unit", [("minutes", 60.0), ("hours", 3600.0)])
 def test_long_runs_have_larger_units(good, tmp_path, unit):
-    late = [replace(each, elapsed_s=each.elapsed_s * unit[1] * 3) for each in good]
+    late = [replace(interval, elapsed_s=interval.elapsed_s * unit[1] * 3) for interval in good]
     columns = Columns.of(read_stats(write(tmp_path / "out.jsonl", late)))
     assert columns.unit == unit
 
 
-def test_a_picture(bad, good, tmp_path):
+def test_a_picture_is_drawn_of_any_run(bad, good, tmp_path):
     image = pytest.importorskip("matplotlib.image", reason="an extra: pip install 'pulse-stream[report]'")
-    still = [replace(each, total=each.total.since(each.total)) for each in good[:1]]
+    still = [replace(interval, total=interval.total.since(interval.total)) for interval in good[:1]]
     silent = replace(SETUP, input=None, output=None)
     for name, series, setup in (("bad", bad, SETUP), ("good", good, SETUP), ("still", still, silent)):
         path = write(tmp_path / f"{name}.jsonl", series, setup)
@@ -170,7 +172,7 @@ def test_a_picture(bad, good, tmp_path):
     assert (tmp_path / "bad.png").stat().st_mode & 0o444
 
 
-def test_a_picture_as_text(bad, tmp_path):
+def test_a_picture_is_written_as_svg(bad, tmp_path):
     pytest.importorskip("matplotlib", reason="an extra: pip install 'pulse-stream[report]'")
     path = write(tmp_path / "out.jsonl", bad)
     pulse("report", path, "-o", tmp_path / "latency.svg")
@@ -221,7 +223,7 @@ def test_a_picture_holds_its_text(bad, good, tmp_path, name):
         draw(stats, tmp_path / "out.png")
 
 
-def test_a_title_in_lines():
+def test_a_title_is_broken_into_lines_that_fit():
     pytest.importorskip("matplotlib", reason="an extra: pip install 'pulse-stream[report]'")
     from streaming.stats.titles import fit_title, width_points
 
@@ -241,7 +243,7 @@ def test_empty_stages_are_left_out(good, tmp_path):
 
     def legend(**stages):
         delay = replace(SETUP.delay, **stages)
-        series = [replace(each, delay=delay) for each in good]
+        series = [replace(interval, delay=delay) for interval in good]
         axes = picture(read_stats(write(tmp_path / "out.jsonl", series, replace(SETUP, delay=delay)))).axes[
             -1
         ]

@@ -13,7 +13,7 @@ from tests.pulse.cases.families import all_cases
 from tests.pulse.program.static_models import fixed_specs, static_model
 
 
-def run(step: int) -> Counter[str]:
+def count_outcomes(step: int) -> Counter[str]:
     """Every ``step``-th case of every family; gives how they ended."""
     counts: Counter[str] = Counter()
     fixed_cases = [case for case in all_cases() if case[0].endswith("-fixed")]
@@ -36,13 +36,13 @@ def run(step: int) -> Counter[str]:
 
 def test_some_cases_run_in_onnxruntime_as_here() -> None:
     """Each family; hardly any that ONNX cannot say."""
-    counts = run(9)
+    counts = count_outcomes(9)
     assert counts["onnxruntime"] >= 100
     assert counts["refused"] <= counts["onnxruntime"] // 20, counts
 
 
 @pytest.mark.slow
 def test_all_cases_run_in_onnxruntime_as_here() -> None:
-    counts = run(1)
+    counts = count_outcomes(1)
     print(dict(counts))
     assert counts["onnxruntime"] >= 1_000

@@ -92,7 +92,7 @@ def test_opsets_that_the_installed_onnx_does_not_know(monkeypatch: pytest.Monkey
     assert causal().to_onnx(21).opset_import[0].version == 21
 
 
-def test_an_operator_that_the_opset_lacks() -> None:
+def test_an_operator_that_the_opset_lacks_is_refused() -> None:
     """HardSwish is of opset 14."""
     source = chain((Elementwise("hard_swish"), []))
     with pytest.raises(WriteError, match=r"opset 13 of ONNX does not allow it.*HardSwish.*try another opset"):
@@ -205,7 +205,7 @@ def test_lengths_are_integer_arithmetic(text: str) -> None:
         assert value == dim.eval({scope.symbol("T"): end}), (text, end)
 
 
-def test_a_length_that_overflows() -> None:
+def test_a_length_that_may_overflow_is_refused() -> None:
     scope = SymbolScope()
     with pytest.raises(WriteError, match=r"T\*T may overflow"):
         DimWriter(GraphWriter(17), lambda symbol: "end").write(scope.parse("T*T"))
@@ -219,7 +219,7 @@ def test_a_file_without_metadata_is_no_stream() -> None:
         RuntimeProgram(pulsed, proto)
 
 
-def test_snapshots_of_another_runtime() -> None:
+def test_another_runtime_has_snapshots_and_resets() -> None:
     """The calls of a program: step, snapshot, restore, reset."""
     pulsed = causal()
     state = RuntimeProgram(pulsed, pulsed.to_onnx()).spawn()

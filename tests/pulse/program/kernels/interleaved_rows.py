@@ -28,5 +28,5 @@ def compare_rows(singles: Sequence[Instruction], several: Instruction, *written:
     separate = [run_row(single, python=False) for single in singles]
     for after in run_both(several):
         for name in written:
-            expected = np.stack([each[name] for each in separate])
+            expected = np.stack([outputs[name] for outputs in separate])
             np.testing.assert_allclose(after[name].T, expected, rtol=1e-4, atol=2e-5)

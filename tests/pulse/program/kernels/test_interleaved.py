@@ -63,7 +63,7 @@ def test_products_of_sixteen_streams_agree_with_single_ones(
     def finish(operand: Array) -> Finish:
         operands = [operand if name == "add" else by_column for name in steps]
         return finish_of(
-            finish_step(name, each, rows_y, STEP_ARGS[name]) for name, each in zip(steps, operands)
+            finish_step(name, operand, rows_y, STEP_ARGS[name]) for name, operand in zip(steps, operands)
         )
 
     common: dict[str, Any] = {

@@ -48,8 +48,10 @@ def test_products_of_operands_of_sixteen_streams_agree_with_single_ones(
         **dict(zip(("am", "ak", "bk", "bn", "ym", "yn"), strides)),
         "scale": 0.75,
     }
-    singles = [MatmulRow(**common, **{name: each[i] for name, each in arrays.items()}) for i in range(LANES)]
-    several = InterleavedMatmulRow(**common, **{name: interleave(each) for name, each in arrays.items()})
+    singles = [
+        MatmulRow(**common, **{name: array[i] for name, array in arrays.items()}) for i in range(LANES)
+    ]
+    several = InterleavedMatmulRow(**common, **{name: interleave(array) for name, array in arrays.items()})
     compare_rows(singles, several, "y")
 
 

@@ -133,14 +133,14 @@ def test_a_step_keeps_the_reference_counts_of_arrays() -> None:
         feed = {port.name: noise() for port in program.inputs}
         outputs = {port.name: np.zeros(port.shape, F) for port in program.outputs}
         watched = [weakref.ref(array) for array in (*feed.values(), *outputs.values())]
-        counts = [sys.getrefcount(each()) for each in watched]
+        counts = [sys.getrefcount(reference()) for reference in watched]
         for _ in range(100):
             state.step_into(feed, outputs)
-        assert [sys.getrefcount(each()) for each in watched] == counts
+        assert [sys.getrefcount(reference()) for reference in watched] == counts
         feed.clear()
         outputs.clear()
         gc.collect()
-        assert not any(each() is not None for each in watched)
+        assert not any(reference() is not None for reference in watched)
 
 
 def test_nothing_runs_after_the_end_or_in_a_stream_that_was_left() -> None:

@@ -66,6 +66,6 @@ def weights(
 
 def bias(graph: SubgraphBuilder, x: int, w: int, size: int, kind: str = "int32") -> int:
     """Stored whole numbers, of the scale of the sums that they are added to."""
-    scale = [np.float32(graph.tensors[x].scale[0]) * np.float32(each) for each in graph.tensors[w].scale]
+    scale = [np.float32(graph.tensors[x].scale[0]) * np.float32(factor) for factor in graph.tensors[w].scale]
     value = np.random.default_rng(5).integers(-2000, 2000, size).astype(kind)
     return graph.constant(value, scale=scale, zero=[0] * len(scale))

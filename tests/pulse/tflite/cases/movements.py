@@ -16,7 +16,7 @@ def movements() -> Iterator[TfliteCase]:
         more = {} if dtype == "float32" else {"scale": [X_SCALE], "zero": [-7]}
         same = None if dtype == "float32" else (X_SCALE, -7)
 
-        def one(
+        def case_of_operator(
             kind: str,
             shape: tuple[int, ...],
             shape_out: tuple[int, ...],
@@ -48,16 +48,16 @@ def movements() -> Iterator[TfliteCase]:
         def i32(*numbers: int) -> Array:
             return np.array(numbers, np.int32)
 
-        yield one("RESHAPE", (2, 3, 4), (6, 4), [i32(6, -1)], "ReshapeOptions")
-        yield one("RESHAPE", (2, 3, 4), (6, 4), [], "ReshapeOptions", NewShape=[6, 4])
-        yield one("TRANSPOSE", (2, 3, 4), (4, 2, 3), [i32(2, 0, 1)], "TransposeOptions")
-        yield one("EXPAND_DIMS", (2, 3), (2, 1, 3), [np.array(1, np.int32)], "ExpandDimsOptions")
-        yield one("SQUEEZE", (2, 1, 3), (2, 3), [], "SqueezeOptions", SqueezeDims=[1])
-        yield one("PAD", (2, 3), (3, 6), [np.array([[1, 0], [1, 2]], np.int32)], "PadOptions")
-        yield one(
+        yield case_of_operator("RESHAPE", (2, 3, 4), (6, 4), [i32(6, -1)], "ReshapeOptions")
+        yield case_of_operator("RESHAPE", (2, 3, 4), (6, 4), [], "ReshapeOptions", NewShape=[6, 4])
+        yield case_of_operator("TRANSPOSE", (2, 3, 4), (4, 2, 3), [i32(2, 0, 1)], "TransposeOptions")
+        yield case_of_operator("EXPAND_DIMS", (2, 3), (2, 1, 3), [np.array(1, np.int32)], "ExpandDimsOptions")
+        yield case_of_operator("SQUEEZE", (2, 1, 3), (2, 3), [], "SqueezeOptions", SqueezeDims=[1])
+        yield case_of_operator("PAD", (2, 3), (3, 6), [np.array([[1, 0], [1, 2]], np.int32)], "PadOptions")
+        yield case_of_operator(
             "MIRROR_PAD", (2, 5), (2, 8), [np.array([[0, 0], [1, 2]], np.int32)], "MirrorPadOptions", Mode=0
         )
-        yield one(
+        yield case_of_operator(
             "STRIDED_SLICE",
             (4, 5, 6),
             (2, 2, 6),
@@ -65,7 +65,7 @@ def movements() -> Iterator[TfliteCase]:
             "StridedSliceOptions",
             EndMask=4,
         )
-        yield one(
+        yield case_of_operator(
             "STRIDED_SLICE",
             (4, 5, 6),
             (4, 6),
@@ -75,17 +75,17 @@ def movements() -> Iterator[TfliteCase]:
             EndMask=5,
             ShrinkAxisMask=2,
         )
-        yield one("SLICE", (4, 5), (2, 4), [i32(1, 1), i32(2, -1)], "SliceOptions")
+        yield case_of_operator("SLICE", (4, 5), (2, 4), [i32(1, 1), i32(2, -1)], "SliceOptions")
         yield (
-            one("TILE", (2, 3), (4, 3), [i32(2, 1)], "TileOptions")
+            case_of_operator("TILE", (2, 3), (4, 3), [i32(2, 1)], "TileOptions")
             if dtype == "float32"
-            else one("SLICE", (4, 5), (4, 5), [i32(0, 0), i32(-1, -1)], "SliceOptions")
+            else case_of_operator("SLICE", (4, 5), (4, 5), [i32(0, 0), i32(-1, -1)], "SliceOptions")
         )
-        yield one("GATHER", (4, 5), (2, 5), [i32(2, 0)], "GatherOptions", Axis=0)
+        yield case_of_operator("GATHER", (4, 5), (2, 5), [i32(2, 0)], "GatherOptions", Axis=0)
         yield (
-            one("REVERSE_V2", (4, 5), (4, 5), [i32(1)], "ReverseV2Options")
+            case_of_operator("REVERSE_V2", (4, 5), (4, 5), [i32(1)], "ReverseV2Options")
             if dtype == "float32"
-            else one("GATHER", (4, 5), (4, 2), [i32(2, 0)], "GatherOptions", Axis=1)
+            else case_of_operator("GATHER", (4, 5), (4, 2), [i32(2, 0)], "GatherOptions", Axis=1)
         )
         for kind, options, count in (
             ("SPLIT", "SplitOptions", 2),
