@@ -79,21 +79,21 @@ class Canvas:
         node = self.graph.nodes[node_id]
         return f"{node.name} ({node.op.name})"
 
-    def source(self, node_id: int, place: int) -> OutletId | None:
+    def source(self, node_id: int, index: int) -> OutletId | None:
         """Return the wire at an input of an operator; None if it is omitted. Raises InputError: no such input."""
-        slot = self._slot(node_id, place)
+        slot = self._slot(node_id, index)
         return None if slot is None else self.graph.nodes[node_id].inputs[slot]
 
-    def places(self, node_id: int) -> int:
-        """Return the number of inputs an operator has, omitted ones included."""
+    def input_count(self, node_id: int) -> int:
+        """Return the number of inputs of an operator, omitted ones included."""
         node = self.graph.nodes[node_id]
         return len(node.op.slots) if isinstance(node.op, OnnxOp) else len(node.inputs)
 
-    def open_places(self, node_id: int) -> list[int]:
-        """Return the data inputs of an operator that neither a node nor a wire of the user feeds."""
-        sources = {place: self.source(node_id, place) for place in range(self.places(node_id))}
-        ops = {place: self.op(outlet) for place, outlet in sources.items() if outlet is not None}
-        return [place for place, op in ops.items() if isinstance(op, OpenInput) and not op.given]
+    def open_input_indices(self, node_id: int) -> list[int]:
+        """Return the indices of the data inputs of an operator that neither a node nor a wire of the user feeds."""
+        sources = {index: self.source(node_id, index) for index in range(self.input_count(node_id))}
+        ops = {index: self.op(outlet) for index, outlet in sources.items() if outlet is not None}
+        return [index for index, op in ops.items() if isinstance(op, OpenInput) and not op.given]
 
     def share(self, node_id: int) -> int:
         """Append a node of the same operator, which reads the same constants; its other inputs are open."""
@@ -104,29 +104,29 @@ class Canvas:
         ]
         return self.add(node.name, node.op, inputs, len(node.outputs)).node
 
-    def _slot(self, node_id: int, place: int) -> int | None:
-        op, count = self.graph.nodes[node_id].op, self.places(node_id)
-        most = max(count, most_inputs(op.domain, op.type)) if isinstance(op, OnnxOp) else count
-        if not 0 <= place < most:
-            inputs = f"its inputs are 0 to {most - 1}" if most else "it has none"
-            raise InputError(f"{self.label(node_id)}: it has no input {place}; {inputs}")
+    def _slot(self, node_id: int, index: int) -> int | None:
+        op, count = self.graph.nodes[node_id].op, self.input_count(node_id)
+        max_count = max(count, most_inputs(op.domain, op.type)) if isinstance(op, OnnxOp) else count
+        if not 0 <= index < max_count:
+            inputs = f"its inputs are 0 to {max_count - 1}" if max_count else "it has none"
+            raise InputError(f"{self.label(node_id)}: it has no input {index}; {inputs}")
         if not isinstance(op, OnnxOp):
-            return place
-        return op.slots[place] if place < count else None
+            return index
+        return op.slots[index] if index < count else None
 
-    def connect(self, outlet: OutletId, node_id: int, place: int) -> None:
+    def connect(self, outlet: OutletId, node_id: int, index: int) -> None:
         """Feed an input of an operator. Raises InputError: it is fed by another node already, or it closes a circle."""
-        slot = self._slot(node_id, place)
+        slot = self._slot(node_id, index)
         node = self.graph.nodes[node_id]
         if slot is None:
             assert isinstance(node.op, OnnxOp)
             slot = len(node.inputs)
-            old_slots = (*node.op.slots, *[None] * (place - len(node.op.slots)))
-            slots = (*old_slots[:place], slot, *old_slots[place + 1 :])
+            old_slots = (*node.op.slots, *[None] * (index - len(node.op.slots)))
+            slots = (*old_slots[:index], slot, *old_slots[index + 1 :])
             node.op = replace(node.op, slots=slots)
         elif is_operator(self.op(node.inputs[slot])):
             raise InputError(
-                f"{self.label(node_id)}: its input {place} reads {self.graph.label(node.inputs[slot])} already; "
+                f"{self.label(node_id)}: its input {index} reads {self.graph.label(node.inputs[slot])} already; "
                 "feed another input, or replace that node"
             )
         if node_id in self.graph.order([outlet]):
@@ -217,8 +217,8 @@ class Canvas:
             outlets = graph.add(node.name, op, [copies[outlet] for outlet in node.inputs], facts)
             copies |= {OutletId(node_id, slot): outlet for slot, outlet in enumerate(outlets)}
         graph.set_outputs([copies[outlet] for outlet in outputs])
-        places = {old.node: (new.node,) for old, new in copies.items() if old.node in inside}
-        graph.views = {name: view.translate(places) for name, view in views.items()}
+        new_nodes = {old.node: (new.node,) for old, new in copies.items() if old.node in inside}
+        graph.views = {name: view.translate(new_nodes) for name, view in views.items()}
         return FileNetwork(graph, scope, title)
 
     def _input_fact(self, name: str, outlet: OutletId, text: str | None, terms: Terms) -> InferenceFact:

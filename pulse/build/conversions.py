@@ -66,7 +66,7 @@ def _insert_before(
     return output
 
 
-def _readers(canvas: Canvas, outlet: OutletId, inside: set[int], within: bool) -> list[InletId]:
+def _select_readers(canvas: Canvas, outlet: OutletId, inside: set[int], within: bool) -> list[InletId]:
     return [inlet for inlet in canvas.graph.outlet(outlet).successors if (inlet.node in inside) is within]
 
 
@@ -82,20 +82,20 @@ def convert_types(
 ) -> tuple[list[int], dict[OutletId, OutletId]]:
     """Let a part compute in another type of floats; around it everything stays f32.
 
-    Returns the nodes that cast, one for each input and output of the part; and output -> its wire after the cast
+    Return the nodes that cast, one for each input and output of the part; and output -> its wire after the cast
     """
     dtype, inside = float_type(name), set(nodes)
     _convert_parameters(canvas, inside, name, lambda value: value.astype(dtype))
     casts: list[int] = []
     cast, back = (_operator("Cast", to=element_type(each)) for each in (dtype, DTYPES["f32"]))
     for outlet in inputs:
-        readers = _readers(canvas, outlet, inside, True)
+        readers = _select_readers(canvas, outlet, inside, True)
         casts.append(
             _insert_before(canvas, outlet, cast, f"{canvas.graph.label(outlet)}.{name}", readers).node
         )
     new_wires: dict[OutletId, OutletId] = {}
     for outlet in outputs:
-        readers = _readers(canvas, outlet, inside, False)
+        readers = _select_readers(canvas, outlet, inside, False)
         new_wires[outlet] = _insert_before(canvas, outlet, back, f"{canvas.graph.label(outlet)}.f32", readers)
         casts.append(new_wires[outlet].node)
     return casts, new_wires
@@ -120,7 +120,7 @@ def _convert_parameters(
             if value.dtype == op.value.dtype and np.array_equal(value, op.value, equal_nan=True):
                 continue
             parameter = canvas.constant(f"{canvas.graph.label(outlet)}.{name}", value)
-            for inlet in _readers(canvas, outlet, inside, True):
+            for inlet in _select_readers(canvas, outlet, inside, True):
                 canvas.graph.connect(parameter, inlet)
             canvas.graph.retire(outlet.node)
 
@@ -131,7 +131,7 @@ def convert_layout(
     """Let the tensors of a part have channels last: transposes around each operator that has them on axis 1.
 
     At the borders to other nodes, tensors are transposed too; open inputs, and results that nothing reads, have
-    channels last. Returns the transposes; and output -> its wire for readers outside
+    channels last. Return the transposes; and output -> its wire for readers outside
     Raises InputError: an operator of the part names axes
     """
     inside = set(nodes)
@@ -139,7 +139,7 @@ def convert_layout(
     first, last = (0, rank - 1, *range(1, rank - 1)), (0, *range(2, rank), 1)
     transposes: list[int] = []
 
-    def turn(outlet: OutletId, perm: Sequence[int], readers: Iterable[InletId]) -> OutletId:
+    def insert_transpose(outlet: OutletId, perm: Sequence[int], readers: Iterable[InletId]) -> OutletId:
         op = _operator("Transpose", perm=list(perm))
         transposes.append(
             _insert_before(canvas, outlet, op, f"{canvas.graph.label(outlet)}.turned", readers).node
@@ -153,17 +153,17 @@ def convert_layout(
     }
     for outlet in inputs:
         if not is_open(canvas.op(outlet)):
-            turn(outlet, last, _readers(canvas, outlet, inside, True))
+            insert_transpose(outlet, last, _select_readers(canvas, outlet, inside, True))
     new_wires: dict[OutletId, OutletId] = {}
-    outside = {outlet: _readers(canvas, outlet, inside, False) for outlet in outputs}
+    outside = {outlet: _select_readers(canvas, outlet, inside, False) for outlet in outputs}
     for node_id in inner:
         outlet = canvas.graph.nodes[node_id].inputs[0]
-        turn(outlet, first, [InletId(node_id, 0)])
+        insert_transpose(outlet, first, [InletId(node_id, 0)])
         output = OutletId(node_id)
-        new_wires[output] = turn(output, last, list(canvas.graph.outlet(output).successors))
+        new_wires[output] = insert_transpose(output, last, list(canvas.graph.outlet(output).successors))
     for outlet, readers in outside.items():
         if readers:
-            turn(new_wires.get(outlet, outlet), first, readers)
+            insert_transpose(new_wires.get(outlet, outlet), first, readers)
     return transposes, {outlet: new_wires[outlet] for outlet in outputs if outlet in new_wires}
 
 

@@ -83,14 +83,14 @@ def _convolution(kind: str, rank: int) -> Convolution:
         taps = in_channels // groups
         for size in kernel:
             taps *= size
-        places: list[OperatorInput] = ["x", parameter("weight", weight, [*ends, *kernel], taps, seed, where)]
+        inputs: list[OperatorInput] = ["x", parameter("weight", weight, [*ends, *kernel], taps, seed, where)]
         if not no_bias:
-            places.append(parameter("bias", bias, [out_channels], taps, seed, where))
+            inputs.append(parameter("bias", bias, [out_channels], taps, seed, where))
         elif bias is not None:
             raise InputError(f"{where}: a bias is given, and no_bias")
         return make_node(
             kind,
-            places,
+            inputs,
             name,
             output_padding=None
             if output_padding is None
@@ -123,7 +123,7 @@ def _positive(values: list[int], what: str, where: str) -> list[int]:
 
 
 def pads_of(padding: AxisSizes, rank: int, where: str) -> list[int]:
-    """Padding in the order of ONNX: all before, then all after. Raises InputError."""
+    """Return the padding in the order of ONNX: all before, then all after. Raises InputError."""
     pads = [padding] * rank if isinstance(padding, int) else list(padding)
     if len(pads) == rank:
         pads *= 2

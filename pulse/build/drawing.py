@@ -70,19 +70,19 @@ class Drawing:
         self.kept += other.kept
         other.handles, other.kept = {}, []
 
-    def feed(self, place: OutletId, source: OutletId) -> None:
+    def feed(self, open_input: OutletId, source: OutletId) -> None:
         """Let all that read an open input read another wire. Raises InputError: that would close a circle."""
         graph = self.canvas.graph
-        if place == source:
+        if open_input == source:
             return
-        readers = {inlet.node for inlet in graph.outlet(place).successors}
+        readers = {inlet.node for inlet in graph.outlet(open_input).successors}
         if readers & set(graph.order([source])):
-            name = graph.node(place).name
+            name = graph.node(open_input).name
             raise InputError(f"{name}: reading {graph.label(source)} would close a circle")
-        graph.redirect(place, source)
+        graph.redirect(open_input, source)
         for part in self.parts:
-            part.follow(place, source)
-        graph.retire(place.node)
+            part.follow(open_input, source)
+        graph.retire(open_input.node)
 
 
 class Part:
@@ -93,7 +93,7 @@ class Part:
     outputs  the wires that are its results; None: those that are read outside, and all of nodes that none
              of the part reads
     name     its name in models; empty for none
-    titles   what the outputs of its model are called, if not as their nodes
+    titles   the names of the outputs of its model, if not those of their nodes
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Part:
         drawing.parts.add(self)
 
     def move(self, drawing: Drawing, offset: int) -> None:
-        """Be a part of another drawing, where its nodes have other ids."""
+        """Move the part to another drawing, where its nodes have other ids."""
         self.drawing = drawing
         self.nodes = [node_id + offset for node_id in self.nodes]
         self._inputs, self._outputs = (
@@ -182,7 +182,7 @@ class Part:
                 part.follow(old, new)
 
     def clone(self, shares_parameters: bool) -> "Part":
-        """A copy of the operators on a new drawing."""
+        """Return a copy of the operators on a new drawing."""
         graph, drawing = self.drawing.canvas.graph, Drawing(scope=self.drawing.canvas.scope)
         canvas, inside = drawing.canvas, set(self.nodes)
         copies: dict[OutletId, OutletId] = {}
@@ -219,9 +219,9 @@ class Part:
         self.drawing.join(new.drawing)
         drawing, graph = self.drawing, self.drawing.canvas.graph
         before, after = self.outputs(), new.outputs()
-        for place, source in zip(new.open_inputs(), self.inputs()):
-            drawing.feed(place, source)
-            after = [source if wire == place else wire for wire in after]
+        for open_input, source in zip(new.open_inputs(), self.inputs()):
+            drawing.feed(open_input, source)
+            after = [source if wire == open_input else wire for wire in after]
         old, parts = list(self.nodes), [part for part in drawing.parts if part is not new]
         holders = [part for part in parts if set(old) <= set(part.nodes)]
         for outlet, successor in zip(before, after):

@@ -19,9 +19,9 @@ class OperatorFunction(Protocol):
     def __call__(self, name: str = "") -> Node: ...
 
 
-def _operator(title: str, kind: str, places: Sequence[OperatorInput], about: str) -> OperatorFunction:
+def _operator(title: str, kind: str, inputs: Sequence[OperatorInput], about: str) -> OperatorFunction:
     def make(name: str = "") -> Node:
-        return make_node(kind, places, name)
+        return make_node(kind, inputs, name)
 
     make.__name__ = make.__qualname__ = title
     make.__doc__ = about
@@ -184,19 +184,19 @@ def _recurrent(
     if direction not in ("forward", "reverse", "bidirectional"):
         raise InputError(f"{where}: direction {direction!r}: choose one of forward, reverse, bidirectional")
     ways, rows = 2 if direction == "bidirectional" else 1, GATE_COUNTS[cell] * hidden_channels
-    places: list[OperatorInput] = [
+    inputs: list[OperatorInput] = [
         "x",
         parameter("weight", weight, [ways, rows, in_channels], hidden_channels, seed, where),
         parameter("recurrence", recurrence, [ways, rows, hidden_channels], hidden_channels, seed, where),
     ]
     if not no_bias:
-        places.append(parameter("bias", bias, [ways, 2 * rows], hidden_channels, seed, where))
+        inputs.append(parameter("bias", bias, [ways, 2 * rows], hidden_channels, seed, where))
     elif bias is not None:
         raise InputError(f"{where}: a bias is given, and no_bias; give one of both")
     outputs = (3 if kind == "LSTM" else 2) if states else 1
     return make_node(
         kind,
-        places,
+        inputs,
         name,
         outputs,
         hidden_size=hidden_channels,
@@ -351,8 +351,8 @@ def Pad(pads: Sequence[int], axes: Sequence[int], name: str = "", *, mode: str =
     where = f"{name or 'pad'} (Pad)"
     if len(pads) != 2 * len(axes):
         raise InputError(f"{where}: {len(pads)} pads for {len(axes)} axes; give two for each")
-    places: list[OperatorInput] = ["x", _numbers("pads", pads, where), None, _numbers("axes", axes, where)]
-    return make_node("Pad", places, name, mode=mode)
+    inputs: list[OperatorInput] = ["x", _numbers("pads", pads, where), None, _numbers("axes", axes, where)]
+    return make_node("Pad", inputs, name, mode=mode)
 
 
 def ReduceMean(axes: Sequence[int], name: str = "", *, keepdims: bool = True) -> Node:

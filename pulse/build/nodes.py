@@ -81,7 +81,7 @@ class Node(Handle, Sketch):
     def inputs(self) -> "list[Connector | None]":
         """Return the wire of each input; None if nothing feeds it."""
         canvas = self.drawing.canvas
-        sources = (canvas.source(self.id, index) for index in range(canvas.places(self.id)))
+        sources = (canvas.source(self.id, index) for index in range(canvas.input_count(self.id)))
         return [
             None
             if outlet is None or is_open(canvas.op(outlet))
@@ -128,20 +128,20 @@ class Node(Handle, Sketch):
         instead.
         Raises InputError: the number of connectors is not that of data inputs
         """
-        node = self if self.drawing.canvas.open_places(self.id) else self.share()
-        places = node.drawing.canvas.open_places(node.id)
-        if len(connectors) != len(places):
+        node = self if self.drawing.canvas.open_input_indices(self.id) else self.share()
+        indices = node.drawing.canvas.open_input_indices(node.id)
+        if len(connectors) != len(indices):
             raise InputError(
-                f"{node.name} ({node.type}): it has {len(places)} data inputs, and {len(connectors)} connectors are "
+                f"{node.name} ({node.type}): it has {len(indices)} data inputs, and {len(connectors)} connectors are "
                 "given; give one for each"
             )
-        for connector, place in zip(connectors, places):
-            require_connector(connector).feed(node, place)
+        for connector, index in zip(connectors, indices):
+            require_connector(connector).feed(node, index)
         output_connectors = [Connector.of(node, slot) for slot in range(node.outputs)]
         return output_connectors[0] if len(output_connectors) == 1 else tuple(output_connectors)
 
     def share(self) -> "Node":
-        """Another node of the same operator, not fed yet.
+        """Return another node of the same operator, not fed yet.
 
         Both read the same parameters, which are stored and counted once; each has a state of its own.
         """
@@ -179,7 +179,7 @@ class Connector(Sketch):
 
     @property
     def outlet(self) -> OutletId:
-        """Its place in the graph."""
+        """The outlet in the graph."""
         return OutletId(self.node.id, self.slot)
 
     def feed(self, other: "Node | GraphView", in_: int = 0) -> None:
@@ -189,10 +189,10 @@ class Connector(Sketch):
             raise InputError(f"a wire feeds a node or a view, not {reader!r}")
         self.require_there()
         if isinstance(other, GraphView):
-            places = other.open_inputs()
-            if not 0 <= in_ < len(places):
-                raise InputError(f"the view has no open input {in_}; it has {len(places)}")
-            other.feed(places[in_], self)
+            open_inputs = other.open_inputs()
+            if not 0 <= in_ < len(open_inputs):
+                raise InputError(f"the view has no open input {in_}; it has {len(open_inputs)}")
+            other.feed(open_inputs[in_], self)
             return
         other.drawing.canvas.source(other.id, in_)
         self.node.drawing.join(other.drawing)
@@ -215,7 +215,7 @@ class Connector(Sketch):
         return self.graph().graph(inputs)
 
     def require_there(self) -> None:
-        """Raise InputError for an input in whose place another wire is by now."""
+        """Raise InputError for an input that another wire has replaced."""
         if not self.node.drawing.canvas.graph.nodes[self.node.id].outputs:
             raise InputError("this connector was an input that another wire feeds now; use that wire")
 
@@ -268,7 +268,7 @@ class GraphView(PartView):
 
     @classmethod
     def of_part(cls, part: Part) -> "GraphView":
-        """The view of a part."""
+        """Return the view of a part."""
         view = cls.__new__(cls)
         view.part = part
         return view
@@ -370,13 +370,14 @@ class GraphView(PartView):
             raise InputError(
                 "the view was called before; call a clone of it: clone(share='params') has its parameters"
             )
-        places = self.open_inputs()
-        if len(connectors) != len(places):
+        open_inputs = self.open_inputs()
+        if len(connectors) != len(open_inputs):
             raise InputError(
-                f"the view has {len(places)} open inputs, and {len(connectors)} connectors are given; give one for each"
+                f"the view has {len(open_inputs)} open inputs, and {len(connectors)} connectors are given; "
+                "give one for each"
             )
-        for place, connector in zip(places, connectors):
-            self.feed(place, require_connector(connector))
+        for open_input, connector in zip(open_inputs, connectors):
+            self.feed(open_input, require_connector(connector))
         self._called = True
         ends = self.outputs()
         return ends[0] if len(ends) == 1 else tuple(ends)
@@ -385,16 +386,16 @@ class GraphView(PartView):
         """Return the inputs that no node feeds yet."""
         return self._connectors(self.part.open_inputs())
 
-    def feed(self, place: Connector, source: Connector) -> None:
+    def feed(self, open_input: Connector, source: Connector) -> None:
         """Let all that read an open input read another wire. Raises InputError: that would close a circle."""
         source.require_there()
-        source.node.drawing.join(place.node.drawing)
-        source.node.drawing.feed(place.outlet, source.outlet)
+        source.node.drawing.join(open_input.node.drawing)
+        source.node.drawing.feed(open_input.outlet, source.outlet)
 
     # changes
 
     def clone(self, share: str = "") -> "GraphView":
-        """A copy of the nodes in a new graph.
+        """Return a copy of the nodes in a new graph.
 
         share   ``params``: both read the same arrays; by default the clone has copies
         Raises  InputError: another value of ``share``

@@ -27,7 +27,7 @@ OperatorInput: TypeAlias = "str | tuple[str, Array] | None"
 
 def make_node(
     kind: str,
-    places: Sequence[OperatorInput],
+    inputs: Sequence[OperatorInput],
     name: str = "",
     outputs: int = 1,
     domain: str = "",
@@ -36,33 +36,33 @@ def make_node(
     """Return a node of an operator, its data inputs open. Raises InputError: no such attribute, or value."""
     node_name = name or kind.lower()
     onnx_attributes = check_attributes(domain, kind, attributes, f"{node_name} ({kind})")
-    while places and places[-1] is None:
-        places = places[:-1]
-    numbers = iter(range(len(places)))
+    while inputs and inputs[-1] is None:
+        inputs = inputs[:-1]
+    numbers = iter(range(len(inputs)))
     op = OnnxOp(
         kind,
         "" if domain in DEFAULT_DOMAINS else domain,
         OPSET if domain in DEFAULT_DOMAINS else 1,
         "",
         onnx_attributes,
-        tuple(None if place is None else next(numbers) for place in places),
+        tuple(None if operand is None else next(numbers) for operand in inputs),
         tuple(f"{node_name}.{slot}" if slot else node_name for slot in range(outputs)),
     )
-    return new_node(op, places, node_name, outputs)
+    return new_node(op, inputs, node_name, outputs)
 
 
-def new_node(op: ModelOp, places: Sequence[OperatorInput], name: str, outputs: int = 1) -> Node:
+def new_node(op: ModelOp, inputs: Sequence[OperatorInput], name: str, outputs: int = 1) -> Node:
     """Return a node in a graph of its own: open inputs for data, constants for parameters."""
     drawing = Drawing()
     canvas = drawing.canvas
-    inputs = [
-        canvas.add(f"{name}.{place}", OpenInput(called=place))
-        if isinstance(place, str)
-        else canvas.constant(f"{name}.{place[0]}", place[1])
-        for place in places
-        if place is not None
+    outlets = [
+        canvas.add(f"{name}.{operand}", OpenInput(called=operand))
+        if isinstance(operand, str)
+        else canvas.constant(f"{name}.{operand[0]}", operand[1])
+        for operand in inputs
+        if operand is not None
     ]
-    return Node.of(drawing, canvas.add(name, op, inputs, outputs).node)
+    return Node.of(drawing, canvas.add(name, op, outlets, outputs).node)
 
 
 def GenericOperator(
@@ -77,7 +77,7 @@ def GenericOperator(
     """Any operator by its name, its attributes by keyword.
 
     One of ONNX has its attributes checked. An unknown one is kept: ``GraphView.uncovered_operators`` names it, and
-    ``GraphView.replace`` puts something else in its place. So does ``pulse.operator``, for all nodes of that name.
+    ``GraphView.replace`` replaces it by something else. So does ``pulse.operator`` for all nodes of that name.
 
     type     such as ``Clip``; ``domain`` if it is not ONNX's own
     inputs   how many data inputs it has; by default as many as it needs at least
@@ -208,7 +208,7 @@ def Function(
 
 
 def as_list(value: "int | Sequence[int]", rank: int, what: str, where: str) -> list[int]:
-    """Integers, one for each axis; a single number applies to all axes. Raises InputError."""
+    """Return integers, one for each axis; a single number applies to all axes. Raises InputError."""
     numbers: Any = value
     integers: list[Any] = [numbers] if isinstance(numbers, int | float | str) else list(numbers)
     if not all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in integers):

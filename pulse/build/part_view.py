@@ -76,7 +76,7 @@ class PartView(Sketch):
     def receptive_field(
         self, inputs: Mapping[str, str] | str | None = None, symbol: str | None = None
     ) -> dict[str, Receptive]:
-        """Output -> the frames of the input that one of its frames depends on.
+        """Return for each output the frames of the input that one of its frames depends on.
 
         inputs, symbol  as in ``graph`` and in ``pulse.load``
         Raises  PulsifyError: the view does not stream

@@ -26,7 +26,7 @@ def schema_of(domain: str, kind: str) -> "defs.OpSchema | None":
 
 
 def most_inputs(domain: str, kind: str) -> int:
-    """Return the number of inputs an operator may have, including omitted ones; 0: any number, or unknown."""
+    """Return the most inputs of an operator, omitted ones included; 0: any number, or unknown."""
     schema = schema_of(domain, kind)
     variadic = defs.OpSchema.FormalParameterOption.Variadic
     if schema is None or any(each.option == variadic for each in schema.inputs):

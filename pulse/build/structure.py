@@ -26,7 +26,7 @@ def Sequential(parts: Sequence[Component], name: str = "") -> GraphView:
 
     parts   nodes, views, lists (which are sequences)
     name    of the view
-    Raises  InputError: no parts, a part twice, or one with another number of inputs than the one before has outputs
+    Raises  InputError: no parts, a part twice, or one with another number of inputs than the previous one has outputs
     """
     views = [view_of(part) for part in parts]
     if not views:

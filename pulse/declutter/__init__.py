@@ -1,4 +1,4 @@
-"""Rewrites that keep the meaning of a typed model and leave less of it: one visible list of rules."""
+"""Rewrites that simplify a typed model without changing its meaning: one list of rules."""
 
 from pulse.declutter.driver import DECLUTTER, declutter, declutter_and_count
 from pulse.declutter.rewrite import Rewrite

@@ -16,7 +16,7 @@ from pulse.support.record import record
 from pulse.typed import TypedGraph, known_value
 
 MAX_CHANNELS = 1 << 22
-"""A vector of one number for each channel is not made for more."""
+"""The most channels for which a vector of their numbers is made."""
 
 
 @record(eq=False)
@@ -28,7 +28,7 @@ class Affine:
     shift: Doubles
 
 
-def _affine(graph: TypedGraph, node: TypedNode, axis: int) -> Affine | None:
+def _find_affine(graph: TypedGraph, node: TypedNode, axis: int) -> Affine | None:
     """Return the effect of a node on the channels of ``axis`` if it is constant, affine and keeps the shape."""
     if not isinstance(node.op, Elementwise) or node.op.kind not in ("add", "sub", "mul", "div"):
         return None
@@ -42,18 +42,18 @@ def _affine(graph: TypedGraph, node: TypedNode, axis: int) -> Affine | None:
         return None
     if not fact.agrees(graph.fact(result(node))) or not fact.shape[axis].is_const:
         return None
-    channels = _per_channel(value, fact.rank, axis % fact.rank, int(fact.shape[axis]))
-    return None if channels is None else _of_kind(node.op.kind, x, channels, constant_first=slot == 1)
+    channels = _channel_values(value, fact.rank, axis % fact.rank, int(fact.shape[axis]))
+    return None if channels is None else _make_affine(node.op.kind, x, channels, constant_first=slot == 1)
 
 
-def _per_channel(value: Array, rank: int, axis: int, size: int) -> Doubles | None:
+def _channel_values(value: Array, rank: int, axis: int, size: int) -> Doubles | None:
     shape = (1,) * (rank - value.ndim) + value.shape
     if size > MAX_CHANNELS or any(length != 1 for index, length in enumerate(shape) if index != axis):
         return None
     return np.broadcast_to(value.reshape(-1), (size,)).astype(np.float64)
 
 
-def _of_kind(kind: str, x: OutletId, value: Doubles, constant_first: bool) -> Affine | None:
+def _make_affine(kind: str, x: OutletId, value: Doubles, constant_first: bool) -> Affine | None:
     ones, zeros = np.ones_like(value), np.zeros_like(value)
     match kind:
         case "add":
@@ -66,15 +66,15 @@ def _of_kind(kind: str, x: OutletId, value: Doubles, constant_first: bool) -> Af
             return None if constant_first or not value.all() else Affine(x, 1 / value, zeros)
 
 
-def _narrow(value: Doubles, dtype: DType) -> Array | None:
+def _cast_or_none(value: Doubles, dtype: DType) -> Array | None:
     """Return the value in the type of the model, None if that overflows or loses small numbers."""
     with np.errstate(all="ignore"):
-        narrow = value.astype(dtype)
-    underflows = (value != 0) & (np.abs(narrow) < np.finfo(dtype).tiny)
-    return None if underflows.any() or not np.isfinite(narrow).all() else narrow
+        cast = value.astype(dtype)
+    underflows = (value != 0) & (np.abs(cast) < np.finfo(dtype).tiny)
+    return None if underflows.any() or not np.isfinite(cast).all() else cast
 
 
-def _weights(graph: TypedGraph, node: TypedNode) -> tuple[Doubles, Doubles | None] | None:
+def _known_weights(graph: TypedGraph, node: TypedNode) -> tuple[Doubles, Doubles | None] | None:
     """Return weights and bias (None if there is none) of a node, if they are known and its own."""
     w = known_value(graph, node.inputs[1])
     if w is None or not reads_alone(graph, node.inputs[1]):
@@ -85,13 +85,13 @@ def _weights(graph: TypedGraph, node: TypedNode) -> tuple[Doubles, Doubles | Non
     return None if b is None else (w.astype(np.float64), b.astype(np.float64))
 
 
-def _refill(
+def _replace_weights(
     graph: TypedGraph, node: TypedNode, old: OutletId, x: OutletId, w: Doubles, b: Doubles | None
 ) -> Patch | None:
     """Return the patch that puts ``node`` with another input, weights and bias in the place of ``old``."""
     dtype = graph.fact(x).dtype
-    weights = _narrow(w, dtype)
-    bias = None if b is None else _narrow(b, dtype)
+    weights = _cast_or_none(w, dtype)
+    bias = None if b is None else _cast_or_none(b, dtype)
     if weights is None or (b is not None and bias is None):
         return None
     patch = Patch(graph)
@@ -111,38 +111,40 @@ def _scale_outputs(op: Conv | ConvTranspose, w: Doubles, scale: Doubles) -> Doub
     return (by_group * scale.reshape(op.group, 1, -1, *(1,) * (w.ndim - 2))).reshape(w.shape)
 
 
-def _after_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    affine = _affine(graph, node, 1) if graph.fact(result(node)).rank > 2 else None
+def _fold_into_conv_before(graph: TypedGraph, node: TypedNode) -> Patch | None:
+    affine = _find_affine(graph, node, 1) if graph.fact(result(node)).rank > 2 else None
     if affine is None or not reads_alone(graph, affine.x):
         return None
     conv = graph.node(affine.x)
     if not isinstance(conv.op, Conv | ConvTranspose):
         return None
-    weights = _weights(graph, conv)
+    weights = _known_weights(graph, conv)
     if weights is None:
         return None
     w, b = weights
     if b is not None or affine.shift.any():
         b = affine.scale * (0 if b is None else b) + affine.shift
-    return _refill(graph, conv, result(node), conv.inputs[0], _scale_outputs(conv.op, w, affine.scale), b)
+    return _replace_weights(
+        graph, conv, result(node), conv.inputs[0], _scale_outputs(conv.op, w, affine.scale), b
+    )
 
 
-def _after_matmul(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    affine = _affine(graph, node, -1) if graph.fact(result(node)).rank > 0 else None
+def _fold_into_matmul_before(graph: TypedGraph, node: TypedNode) -> Patch | None:
+    affine = _find_affine(graph, node, -1) if graph.fact(result(node)).rank > 0 else None
     if affine is None or affine.shift.any() or not reads_alone(graph, affine.x):
         return None
     product = graph.node(affine.x)
-    weights = _weights(graph, product) if isinstance(product.op, MatMul) else None
+    weights = _known_weights(graph, product) if isinstance(product.op, MatMul) else None
     if weights is None or weights[0].ndim < 2:
         return None
-    return _refill(graph, product, result(node), product.inputs[0], weights[0] * affine.scale, None)
+    return _replace_weights(graph, product, result(node), product.inputs[0], weights[0] * affine.scale, None)
 
 
-def _before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _fold_into_conv_after(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Conv) or not reads_alone(graph, node.inputs[0]):
         return None
-    affine = _affine(graph, graph.node(node.inputs[0]), 1)
-    weights = None if affine is None else _weights(graph, node)
+    affine = _find_affine(graph, graph.node(node.inputs[0]), 1)
+    weights = None if affine is None else _known_weights(graph, node)
     if affine is None or weights is None:
         return None
     has_padding = any(pair != (0, 0) for pair in node.op.pads)
@@ -157,26 +159,26 @@ def _before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
         )
         b = offset if b is None else b + offset
     kernel = (by_group * affine.scale.reshape(by_input)).reshape(w.shape)
-    return _refill(graph, node, result(node), affine.x, kernel, b)
+    return _replace_weights(graph, node, result(node), affine.x, kernel, b)
 
 
 AFFINE = (
     Rewrite(
         "affine_after_conv",
         "a convolution is linear in its weights: s(w*x + b) + t = (sw)*x + (sb + t)",
-        _after_conv,
+        _fold_into_conv_before,
         (Elementwise,),
     ),
     Rewrite(
         "scale_after_matmul",
         "columns of a product scale with columns of its right side",
-        _after_matmul,
+        _fold_into_matmul_before,
         (Elementwise,),
     ),
     Rewrite(
         "affine_before_conv",
-        "w*(sx + t) = (ws)*x + sum(w)t where no pad stands between; t = 0 if one does",
-        _before_conv,
+        "w*(sx + t) = (ws)*x + sum(w)t where no pad is between; t = 0 if there is one",
+        _fold_into_conv_after,
         (Conv,),
     ),
 )

@@ -1,4 +1,4 @@
-"""Frames that are written to a table and read from it at once, as caches of positions are."""
+"""Reads of frames that were just written to a table, as in caches of positions."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from pulse.patch import Patch, replace_op
 from pulse.typed import TypedGraph, known_value
 
 
-def _read_what_was_written(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _bypass_table(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Slice) or node.op.axis != 0 or node.op.step != 1:
         return None
     table = graph.node(node.inputs[0])
@@ -37,7 +37,7 @@ def _read_what_was_written(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 def _first_index(graph: TypedGraph, outlet: OutletId) -> TDim | None:
-    """Return the first of indices that go up one by one."""
+    """Return the first of indices that increase by one."""
     node = graph.node(outlet)
     while (node.op.keeps_order or isinstance(node.op, Cast)) and known_value(graph, outlet) is None:
         outlet = node.inputs[0]
@@ -59,8 +59,8 @@ def _first_index(graph: TypedGraph, outlet: OutletId) -> TDim | None:
 CACHES = (
     Rewrite(
         "read_what_was_written",
-        "frames of a table that were all written just before are what was written",
-        _read_what_was_written,
+        "frames that were all written to a table just before equal the written ones",
+        _bypass_table,
         (Slice,),
     ),
 )

@@ -20,7 +20,7 @@ class _ConstantIndex:
         self._first: dict[Hashable, list[int]] = {}
         self._keys: dict[int, Hashable] = {}
 
-    def twins(self, graph: TypedGraph, node: TypedNode) -> list[int]:
+    def find_twins(self, graph: TypedGraph, node: TypedNode) -> list[int]:
         """Return the constants with the content of ``node``, in the order of the nodes."""
         for other in graph.nodes[self._node_count :]:
             if isinstance(other.op, Const):
@@ -43,22 +43,22 @@ class _NodeIndex:
     def __init__(self) -> None:
         self._by_computation: dict[Hashable, list[int]] = {}
 
-    def twins(self, graph: TypedGraph, node: TypedNode) -> list[int]:
-        """Earlier nodes with the op and the inputs of ``node``, which is added to the index.
+    def find_twins(self, graph: TypedGraph, node: TypedNode) -> list[int]:
+        """Return earlier nodes with the op and the inputs of ``node``, which is added to the index.
 
         The nodes before ``node`` no longer change in this sweep; the next sweep finds changes by later rewrites.
         """
         candidates = self._by_computation.setdefault(_computation(node), [])
-        same = [
+        twins = [
             other
             for other in candidates
             if other != node.id
             and graph.nodes[other].inputs == node.inputs
             and graph.nodes[other].op == node.op
         ]
-        if not same:
+        if not twins:
             candidates.append(node.id)
-        return same
+        return twins
 
 
 def _computation(node: TypedNode) -> Hashable:
@@ -73,18 +73,18 @@ _CONSTANTS: WeakKeyDictionary[TypedGraph, _ConstantIndex] = WeakKeyDictionary()
 _NODES: WeakKeyDictionary[TypedGraph, _NodeIndex] = WeakKeyDictionary()
 
 
-def _twins(graph: TypedGraph, node: TypedNode) -> list[int]:
-    """Nodes, perhaps retired, with the op and the inputs of ``node``, or the content of a constant."""
+def _find_twins(graph: TypedGraph, node: TypedNode) -> list[int]:
+    """Return nodes, perhaps retired, with the op and the inputs of ``node``, or the content of a constant."""
     if isinstance(node.op, Const):
-        twins = _CONSTANTS.setdefault(graph, _ConstantIndex()).twins(graph, node)
+        twins = _CONSTANTS.setdefault(graph, _ConstantIndex()).find_twins(graph, node)
         return [twin for twin in twins if twin < node.id]
     if isinstance(node.op, Source) or not node.inputs:
         return []
-    return _NODES.setdefault(graph, _NodeIndex()).twins(graph, node)
+    return _NODES.setdefault(graph, _NodeIndex()).find_twins(graph, node)
 
 
 def _merge(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    for twin in _twins(graph, node):
+    for twin in _find_twins(graph, node):
         if not graph.nodes[twin].outputs:
             continue
         patch = Patch(graph)

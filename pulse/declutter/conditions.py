@@ -1,4 +1,4 @@
-"""Comparisons of positions with lengths that come out the same in every frame, and values that are all alike."""
+"""Comparisons of positions with lengths whose result is the same in every frame, and uniform values."""
 
 from typing import TypeAlias
 
@@ -27,7 +27,7 @@ def uniform_value(graph: TypedGraph, outlet: OutletId) -> Array | None:
     """Return the common value of all elements of a wire, as an array without axes; None if unknown."""
     functions: list[Op] = []
     node = graph.node(outlet)
-    while known_value(graph, outlet) is None and (node.op.keeps_values or _maps_one(node.op)):
+    while known_value(graph, outlet) is None and (node.op.keeps_values or _has_one_operand(node.op)):
         if not node.op.keeps_values:
             functions.append(node.op)
         outlet = node.inputs[0]
@@ -41,7 +41,7 @@ def uniform_value(graph: TypedGraph, outlet: OutletId) -> Array | None:
     return element
 
 
-def _maps_one(op: Op) -> bool:
+def _has_one_operand(op: Op) -> bool:
     """Whether it is a function of one truth value or number."""
     return isinstance(op, Cast) or (isinstance(op, Elementwise) and op.kind == "not")
 

@@ -1,4 +1,4 @@
-"""Applying rules until none fits."""
+"""Apply rules until none fits."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -80,7 +80,7 @@ def _declutter_bodies(
 def _sweep(
     graph: TypedGraph, rules: Sequence[Rewrite], applied: Counter[str], stop_after: int | None
 ) -> bool:
-    """Rewrite each node once at most; whether there was anything to rewrite."""
+    """Rewrite each node once at most; return whether any was rewritten."""
     before, fitting = applied.total(), dict[type[Op], list[Rewrite]]()
     for node_id in graph.order():
         if stop_after is not None and applied.total() >= stop_after:

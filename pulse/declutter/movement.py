@@ -1,4 +1,4 @@
-"""Elements that move and move again, or are broadcast twice."""
+"""Ops that move elements twice, or broadcast them twice."""
 
 from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, reads_alone, result
 from pulse.facts import volume
@@ -73,7 +73,7 @@ def _two_slices(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 def _function_between_transposes(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    """T(f(S(x), S(y))) = f(x, y), where T is the inverse of S; one-element constants do not change."""
+    """Replace T(f(S(x), S(y))) by f(x, y), where T is the inverse of S; one-element constants do not change."""
     if not isinstance(node.op, Elementwise) or graph.is_output(result(node)):
         return None
     readers = [graph.nodes[inlet.node] for inlet in graph.outlet(result(node)).successors]

@@ -101,13 +101,13 @@ def _find_padded_op(
         case RemoveAxis(op_axis) if op_axis != axis:
             return node.op, axis - (op_axis < axis)
         case Reshape():
-            place = next((at for at in range(out.rank) if _is_kept(fact.shape, axis, out.shape, at)), None)
-            if place is None:
+            index = next((i for i in range(out.rank) if _is_kept(fact.shape, axis, out.shape, i)), None)
+            if index is None:
                 return None
             size = graph.fact(pad.inputs[0]).shape[axis]
-            return Reshape((*out.shape[:place], size, *out.shape[place + 1 :])), place
+            return Reshape((*out.shape[:index], size, *out.shape[index + 1 :])), index
         case Elementwise() if isinstance(pad.op, Pad) and pad.op.mode in ("edge", "reflect"):
-            others = [graph.fact(outlet) for place, outlet in enumerate(node.inputs) if place != slot]
+            others = [graph.fact(outlet) for index, outlet in enumerate(node.inputs) if index != slot]
             at = axis - fact.rank
             alone = all(other.rank < -at or other.shape[at] == 1 for other in others)
             return (node.op, axis) if fact.rank == out.rank and alone else None
@@ -115,19 +115,19 @@ def _find_padded_op(
             return None
 
 
-def _is_kept(before: Shape, axis: int, after: Shape, place: int) -> bool:
-    """Whether a reshape keeps an axis, at a place."""
+def _is_kept(before: Shape, axis: int, after: Shape, index: int) -> bool:
+    """Whether a reshape keeps an axis, as axis ``index``."""
     return (
-        before[axis] == after[place]
-        and volume(before[:axis]) == volume(after[:place])
-        and volume(before[axis + 1 :]) == volume(after[place + 1 :])
+        before[axis] == after[index]
+        and volume(before[:axis]) == volume(after[:index])
+        and volume(before[axis + 1 :]) == volume(after[index + 1 :])
     )
 
 
 PADS = (
     Rewrite(
         "pad_later",
-        "what leaves an axis alone gives the same before it is padded; then the padding meets the window that needs it",
+        "an op that does not change an axis may run before its padding, which then reaches the window that needs it",
         _pad_later,
         (Transpose, AddAxis, RemoveAxis, Reshape, Gather, Elementwise),
     ),

@@ -1,4 +1,4 @@
-"""The base of rewrites, and the questions that they ask of a graph."""
+"""The base of rewrites, and queries on graphs for them."""
 
 from collections.abc import Callable
 

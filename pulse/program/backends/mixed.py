@@ -74,7 +74,7 @@ class MixedState(State):
     def __init__(self, program: MixedProgram, constants: Feed | None) -> None:
         super().__init__(program, constants)
         self._program = program
-        self._states = [each.spawn() for _, each in program.parts]
+        self._states = [part.spawn() for _, part in program.parts]
         for state in self._states:
             state.clock = self.clock
         self._counting = any(state._counting for state in self._states)
@@ -121,7 +121,7 @@ class MixedState(State):
 
     def _save(self) -> bytes:
         memories = [state._save() for state in self._states]
-        return b"".join(_SIZE.pack(len(each)) + each for each in memories)
+        return b"".join(_SIZE.pack(len(memory)) + memory for memory in memories)
 
     def _load(self, memory: bytes) -> None:
         memories: list[bytes] = []
@@ -138,8 +138,8 @@ class MixedState(State):
         before = self._keep()
         self.changing = True
         try:
-            for state, each in zip(self._states, memories):
-                state._load(each)
+            for state, part in zip(self._states, memories):
+                state._load(part)
                 state.changing = False
         except InputError:
             self._put_back(before)
@@ -150,6 +150,6 @@ class MixedState(State):
         return [state._keep() for state in self._states]
 
     def _put_back(self, memory: list[Any]) -> None:
-        for state, each in zip(self._states, memory):
-            state._put_back(each)
+        for state, part in zip(self._states, memory):
+            state._put_back(part)
             state.changing = False

@@ -68,15 +68,15 @@ def encode_program(
             for kernel in kernels
         ],
         "special": list(program.special_kernels),
-        "received": [_write_place(*each) for each in program.received],
-        "sent": [_write_place(*each) for each in program.sent],
+        "received": [_write_place(name, place) for name, place in program.received],
+        "sent": [_write_place(name, place) for name, place in program.sent],
         "ends": [{"length": str(length), "byte": byte} for length, byte in program.ends],
         "counters": [_write_site(site, byte) for site, byte in program.counters],
         "total_at": program.total_at,
         "last_at": program.last_at,
         "metadata": {name: text for name, text in metadata.items() if len(text) <= MAX_TEXT_LENGTH},
         "chunks": chunks,
-        "detected": [list(each) for each in detected],
+        "detected": [list(pair) for pair in detected],
         "proof": None if proof is None else proof.as_dict(),
     }
     sections = {

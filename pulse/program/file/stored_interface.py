@@ -55,7 +55,7 @@ def write_interface(model: Interface) -> dict[str, Any]:
         "pulse": model.pulse,
         "inputs": [_write_port(port) for port in model.inputs],
         "outputs": [_write_port(port) for port in model.outputs],
-        "assumptions": [str(each) for each in model.assumptions],
+        "assumptions": [str(assumption) for assumption in model.assumptions],
         "waits": waits,
         "sizes": dict(model.sizes),
     }
@@ -86,8 +86,8 @@ def read_interface(record: JsonObject, chunks: Any) -> StoredInterface:
         for text in texts:
             scope.assume(text)
         reading = _Reading(record.name, scope, symbol, record.number("pulse", 1, MAX_RATE))
-        inputs = tuple(reading.port(each, True) for each in record.records("inputs"))
-        outputs = tuple(reading.port(each, False) for each in record.records("outputs"))
+        inputs = tuple(reading.port(port, True) for port in record.records("inputs"))
+        outputs = tuple(reading.port(port, False) for port in record.records("outputs"))
         waits = tuple(map(reading.read_awaited, record.records("waits")))
     except DimError as error:
         raise LoadError(f"{record.name}: {error}; compile the model again") from None

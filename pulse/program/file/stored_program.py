@@ -61,7 +61,7 @@ class StoredProgram(NativeStreams):
         super().__init__(model, record.text("form"), record.text("activations"))
         self.name = container.name
         self.metadata: dict[str, str] = record.mapping("metadata", str)
-        self.detected = tuple((each[0], each[1]) for each in _pairs(record))
+        self.detected = tuple((kind, text) for kind, text in _pairs(record))
         note = record.optional_record("proof")
         self.proof = None if note is None else ProofNote.read(note)
         self._container = container
@@ -72,12 +72,12 @@ class StoredProgram(NativeStreams):
         self.received = _places(record, "received", model.inputs)
         self.sent = _places(record, "sent", model.outputs)
         self.fetched = ()
-        self.ends = tuple(_end(each, model.symbol) for each in record.records("ends"))
+        self.ends = tuple(_end(end, model.symbol) for end in record.records("ends"))
         self.counters = tuple(map(_counter, record.records("counters")))
         self.total_at = record.optional_number("total_at")
         self.last_at = record.optional_number("last_at")
         self.special_kernels = record.texts("special")
-        self._kernels = [_kernel(each) for each in record.records("kernels")]
+        self._kernels = [_kernel(kernel) for kernel in record.records("kernels")]
         self.unlinked, self._kernel_of_row = _number_kernels(container, self._kernels, record.number("rows"))
         try:
             require_safe(self)
@@ -177,7 +177,7 @@ def _hex(record: JsonObject) -> bytes:
 
 
 def _places(record: JsonObject, key: str, ports: Sequence[Port]) -> tuple[tuple[str, Place], ...]:
-    places = [(each.text("name"), _place(each)) for each in record.records(key)]
+    places = [(part.text("name"), _place(part)) for part in record.records(key)]
     forms = [(name, place.shape, place.dtype) for name, place in places]
     if forms != [(port.name, port.shape, port.dtype) for port in ports]:
         raise LoadError(f"{record.name}: {key} and the ports differ; compile the model again")

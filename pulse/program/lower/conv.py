@@ -115,7 +115,16 @@ def convolve(lowering: Lowering, node: PulsedNode, op: Conv, stored: Stored, bia
     finishing = find_finishing(lowering, outlet, 1, gates=op.group == 1)
     y = finishing.allocate(lowering, sizes, order)
     bias = bias if finishing.bias is None else bias + finishing.bias
-    whole = _Convolution(op, stored, bias, x, split, y, finishing, unrounded is not None)
+    whole = _Convolution(
+        op=op,
+        stored=stored,
+        bias=bias,
+        x=x,
+        split=split,
+        y=y,
+        finishing=finishing,
+        rounds_rows=unrounded is not None,
+    )
     for piece in pieces:
         _emit_piece(lowering, whole, piece)
     finishing.set_value(lowering, y)

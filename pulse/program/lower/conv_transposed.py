@@ -88,43 +88,53 @@ def lower_conv_transpose(lowering: Lowering, node: PulsedNode, op: ConvTranspose
     split = split_channels(lowering, node.inputs[0]) if op.group == 1 and not np.any(reach) else None
     x = convolution_input(lowering, node.inputs[0], split, order[0])
     x = pad(lowering, x, [(0, 0), (0, 0), *reach], order)
-    grouped_axis, order_y = _find_grouped_axis(op, sizes, order), order
-    if grouped_axis is None:
-        order_y = last_order(len(sizes), None)  # move a batch axis between the outputs outermost
-        grouped_axis = _find_grouped_axis(op, sizes, order_y)
-        order_y = order if grouped_axis is None else order_y
+    grouped_axis, order_y = _output_order(op, sizes, order)
     columns = sizes[1] if is_depthwise(op, kernel) else kernel[1]
     finishing = Finishing(outlet, 1, sizes[1])
     if (grouped_axis is not None and shift is None) or columns >= MIN_FINISHED_COLUMNS:
         finishing = find_finishing(lowering, outlet, 1, gates=False)
-    y = (
-        finishing.allocate(lowering, sizes, order_y)
-        if shift is None
-        else lowering.allocate_temporary(sizes, x.dtype, order_y)
-    )
-    bias = bias if finishing.bias is None else bias + finishing.bias
+    if shift is None:
+        y = finishing.allocate(lowering, sizes, order_y)
+    else:
+        y = lowering.allocate_temporary(sizes, x.dtype, order_y)
     whole = _Transposed(
         op=op,
         stored=stored,
-        bias=bias,
+        bias=bias if finishing.bias is None else bias + finishing.bias,
         x=x,
         split=split,
         y=y,
         border=[before for before, _ in reach],
         finishing=finishing,
     )
-    if grouped_axis is not None and all(
-        _are_adjacent(value, grouped_axis) for value in _tensors(y, finishing)
-    ):
-        _emit_stride_groups(lowering, whole, grouped_axis)
-    else:
-        for phase in itertools.product(*(range(stride) for stride in op.strides)):
-            _emit_phase(lowering, whole, phase, [0] * len(phase))
+    _emit_outputs(lowering, whole, grouped_axis)
     if shift is not None:
         axis, first = shift
         y = y.part(axis, first, first + lowering.fact(outlet).sizes[axis])
     finishing.set_value(lowering, y)
     return [y]
+
+
+def _output_order(
+    op: ConvTranspose, sizes: Sequence[int], order: Sequence[int]
+) -> tuple[int | None, Sequence[int]]:
+    """Return the grouped axis, if there is one, and the axis order of the result; ``order`` is that of the input."""
+    grouped_axis = _find_grouped_axis(op, sizes, order)
+    if grouped_axis is not None:
+        return grouped_axis, order
+    batch_outermost = last_order(len(sizes), None)  # moves a batch axis between the outputs outermost
+    grouped_axis = _find_grouped_axis(op, sizes, batch_outermost)
+    return grouped_axis, order if grouped_axis is None else batch_outermost
+
+
+def _emit_outputs(lowering: Lowering, whole: _Transposed, grouped_axis: int | None) -> None:
+    """Emit one product for groups of outputs if all tensors have them adjacent in memory, else one for each phase."""
+    tensors = _tensors(whole.y, whole.finishing)
+    if grouped_axis is not None and all(_are_adjacent(value, grouped_axis) for value in tensors):
+        _emit_stride_groups(lowering, whole, grouped_axis)
+        return
+    for phase in itertools.product(*(range(stride) for stride in whole.op.strides)):
+        _emit_phase(lowering, whole, phase, [0] * len(phase))
 
 
 def _align_outputs(

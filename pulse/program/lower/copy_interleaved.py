@@ -18,7 +18,7 @@ def interleave_copy(lowering: InterleavedLowering, row: CopyRow) -> Iterator[Ins
     sizes = (row.n0, row.n1, row.n2, row.n3, row.n4, row.n5, words)
     a = (row.a0, row.a1, row.a2, row.a3, row.a4, row.a5)
     b = (row.b0, row.b1, row.b2, row.b3, row.b4, row.b5)
-    strides = tuple((*(step * words for step in each), 1) for each in (a, b))
+    strides = tuple((*(step * words for step in steps), 1) for steps in (a, b))
     return lowering.copy(lowering.data(row.src), lowering.data(row.dst), Loops(sizes, strides))
 
 

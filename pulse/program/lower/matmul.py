@@ -160,12 +160,7 @@ def _multiply(lowering: Lowering, node: PulsedNode, outlet: OutletId, scale: flo
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
     target = lowering.allocate_wire(outlet, None)
-    y = target
-    if len(lowering.fact(node.inputs[0]).shape) == 1:
-        y = y.view((*y.shape[:-1], 1, y.shape[-1]), (*y.strides[:-1], 0, y.strides[-1])) if y.shape else y
-        y = y if len(lowering.fact(node.inputs[1]).shape) > 1 else target.view((1, 1), (0, 0))
-    elif len(lowering.fact(node.inputs[1]).shape) == 1:
-        y = y.view((*y.shape, 1), (*y.strides, 0))
+    y = _as_matrices(target, *(lowering.fact(operand).rank for operand in node.inputs))
     if (
         m >= MIN_COPIED_ROWS
         and n >= MIN_COPIED_ROWS
@@ -201,6 +196,17 @@ def _multiply(lowering: Lowering, node: PulsedNode, outlet: OutletId, scale: flo
     )
     lowering.set_value(outlet, target)
     return target
+
+
+def _as_matrices(y: Value, rank_a: int, rank_b: int) -> Value:
+    """View the result as matrices: with an axis of size 1 for each operand that is a vector."""
+    if rank_a == 1 and rank_b == 1:
+        return y.view((1, 1), (0, 0))
+    if rank_a == 1:
+        return y.view((*y.shape[:-1], 1, y.shape[-1]), (*y.strides[:-1], 0, y.strides[-1]))
+    if rank_b == 1:
+        return y.view((*y.shape, 1), (*y.strides, 0))
+    return y
 
 
 def take_operand_scale(lowering: Lowering, outlet: OutletId) -> tuple[OutletId, float]:

@@ -129,13 +129,16 @@ def _take_swish(lowering: Lowering, finishing: Finishing) -> bool:
     if len(readers) != 2 or lowering.is_read_later(outlet):
         return False
     for sigmoid, product in (readers, readers[::-1]):
-        at = OutletId(sigmoid.id)
+        gate = OutletId(sigmoid.id)
         if (
             _is_elementwise(sigmoid, "sigmoid")
             and _is_elementwise(product, "mul")
-            and set(product.inputs) == {outlet, at}
+            and set(product.inputs) == {outlet, gate}
         ):
-            if _only_elementwise_reader(lowering, at) is not product or lowering.fact(at).dtype != np.float32:
+            if (
+                _only_elementwise_reader(lowering, gate) is not product
+                or lowering.fact(gate).dtype != np.float32
+            ):
                 return False
             lowering.done.update((sigmoid.id, product.id))
             finishing.steps.append(FusedStep("swish", 1.0))
@@ -162,11 +165,11 @@ def _take_step(lowering: Lowering, finishing: Finishing, node: PulsedNode) -> bo
         return False
     slot = node.inputs.index(finishing.outlet)
     other = node.inputs[1 - slot]
-    each = _channel_operand(
+    numbers = _channel_operand(
         lowering.known_value(other), finishing, len(lowering.fact(finishing.outlet).sizes)
     )
-    if each is not None and (op.kind == "mul_round" or (op.kind == "prelu" and slot == 0)):
-        finishing.steps.append(FusedStep(op.kind, 0.0, each))
+    if numbers is not None and (op.kind == "mul_round" or (op.kind == "prelu" and slot == 0)):
+        finishing.steps.append(FusedStep(op.kind, 0.0, numbers))
         return True
     limit = one_number(lowering.known_value(other)) if op.kind in ("max", "min") else None
     if limit is not None:
@@ -174,10 +177,10 @@ def _take_step(lowering: Lowering, finishing: Finishing, node: PulsedNode) -> bo
         return True
     if op.kind != "add" or lowering.fact(other).dtype != np.float32:
         return False
-    if each is not None:
+    if numbers is not None:
         if any(step.kind != "add" for step in finishing.steps):
             return False
-        finishing.bias = each if finishing.bias is None else finishing.bias + each
+        finishing.bias = numbers if finishing.bias is None else finishing.bias + numbers
         return True
     if (
         lowering.known_value(other) is not None
@@ -226,16 +229,16 @@ def _find_gate(lowering: Lowering, finishing: Finishing) -> None:
             return
         if lowering.fact(OutletId(node.id)).sizes[finishing.axis] != half:
             return
-        at, function = OutletId(node.id), 0
+        half_wire, function = OutletId(node.id), 0
         nodes.append(node.id)
-        reader = _only_elementwise_reader(lowering, at)
+        reader = _only_elementwise_reader(lowering, half_wire)
         if reader is not None and isinstance(reader.op, Elementwise) and reader.op.kind in finish.GATES:
-            at, function = OutletId(reader.id), finish.GATES.index(reader.op.kind)
+            half_wire, function = OutletId(reader.id), finish.GATES.index(reader.op.kind)
             nodes.append(reader.id)
-            reader = _only_elementwise_reader(lowering, at)
+            reader = _only_elementwise_reader(lowering, half_wire)
         if reader is None or not isinstance(reader.op, Elementwise) or reader.op.kind != "mul":
             return
-        sides[0 if op.start == 0 else 1] = (reader.id, function, at.node)
+        sides[0 if op.start == 0 else 1] = (reader.id, function, half_wire.node)
     (left, f, a), (right, g, b) = sides
     if left != right or left < 0 or len(graph.nodes[left].inputs) != 2 or a == b:
         return

@@ -91,15 +91,7 @@ def _reduce(
 ) -> Value:
     """Reduce some axes, as rows of one long axis or as runs of a kept one; write to the wire, if given."""
     kept_axes = [axis for axis in range(len(x.shape)) if axis not in axes]
-    shape = [x.shape[axis] for axis in kept_axes]
-    order = [kept_axes.index(axis) for axis in x.order if axis in kept_axes]
-    if wire is None:
-        result = y = lowering.allocate_temporary(shape, x.dtype, order)
-    else:
-        outlet, keepdims = wire
-        full = [*(a for a in x.order if a in kept_axes), *axes] if keepdims else order
-        result = lowering.allocate_wire(outlet, full)
-        y = result.view(shape, [result.strides[a] for a in kept_axes]) if keepdims else result
+    result, y = _allocate_result(lowering, x, axes, wire)
     inner = [
         axis
         for axis in kept_axes
@@ -128,7 +120,7 @@ def _reduce(
     source, step, count = _one_axis(lowering, x, axes)
     if 1 < count <= MAX_UNROLLED_ROW:
         steps = [source.strides[axis] for axis in kept_axes]
-        _combine(lowering, [source.view(shape, steps, k * step) for k in range(count)], kind, scale, y)
+        _combine(lowering, [source.view(y.shape, steps, k * step) for k in range(count)], kind, scale, y)
         return result
     lowering.emit(
         kernels.ReduceRow(
@@ -144,6 +136,24 @@ def _reduce(
         )
     )
     return result
+
+
+def _allocate_result(
+    lowering: Lowering, x: Value, axes: tuple[int, ...], wire: tuple[OutletId, bool] | None
+) -> tuple[Value, Value]:
+    """Allocate the result of a reduction, in a wire if given; return it, and without the reduced axes."""
+    kept_axes = [axis for axis in range(len(x.shape)) if axis not in axes]
+    shape = [x.shape[axis] for axis in kept_axes]
+    order = [kept_axes.index(axis) for axis in x.order if axis in kept_axes]
+    if wire is None:
+        y = lowering.allocate_temporary(shape, x.dtype, order)
+        return y, y
+    outlet, keepdims = wire
+    if not keepdims:
+        y = lowering.allocate_wire(outlet, order)
+        return y, y
+    result = lowering.allocate_wire(outlet, [*(axis for axis in x.order if axis in kept_axes), *axes])
+    return result, result.view(shape, [result.strides[axis] for axis in kept_axes])
 
 
 def _combine(lowering: Lowering, parts: Sequence[Value], kind: int, scale: float, y: Value) -> None:

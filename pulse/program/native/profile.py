@@ -108,15 +108,17 @@ def measure(
     The times are medians over several rounds, so that other work of the processor in some rounds does not count.
     """
     rounds = min(steps, MAX_ROUNDS)
-    each, rows = -(-steps // rounds), len(notes)
+    steps_per_round, rows = -(-steps // rounds), len(notes)
     ticks, whole = np.zeros((rounds, rows), np.int64), np.zeros(rounds, np.int64)
     machine.run(table_address, rows, bases_address)
     for number in range(rounds):
-        for _ in range(each):
+        for _ in range(steps_per_round):
             machine.run_profiled(table_address, rows, bases_address, ticks[number].ctypes.data)
-        whole[number] = sum(machine.run_timed(table_address, rows, bases_address) for _ in range(each))
+        whole[number] = sum(
+            machine.run_timed(table_address, rows, bases_address) for _ in range(steps_per_round)
+        )
     rate, reading_s = machine.ticks_per_second(), machine.seconds_per_reading()
-    seconds = np.maximum(np.median(ticks, axis=0) / each / rate - reading_s, 0.0)
+    seconds = np.maximum(np.median(ticks, axis=0) / steps_per_round / rate - reading_s, 0.0)
     total = float(seconds.sum()) or 1.0
     rows_of_profile = [
         ProfileRow(
@@ -131,5 +133,5 @@ def measure(
         )
         for row, count, time in zip(notes, parts or [1] * rows, seconds)
     ]
-    step_s = max(float(np.median(whole)) / each / rate - reading_s, 0.0)
-    return Profile(tuple(rows_of_profile), rounds * each, step_s, rows * reading_s)
+    step_s = max(float(np.median(whole)) / steps_per_round / rate - reading_s, 0.0)
+    return Profile(tuple(rows_of_profile), rounds * steps_per_round, step_s, rows * reading_s)

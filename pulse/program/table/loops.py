@@ -24,7 +24,7 @@ class Loops:
         sizes: list[int] = []
         strides: list[list[int]] = [[] for _ in self.strides]
         for number, size in enumerate(self.sizes):
-            steps = [each[number] for each in self.strides]
+            steps = [tensor_strides[number] for tensor_strides in self.strides]
             if size == 1:
                 continue
             if sizes and all(
@@ -46,13 +46,13 @@ class Loops:
             return self
         longest = max(range(outer), key=lambda number: (self.sizes[number], number))
         order = [*(number for number in range(outer) if number != longest), longest, outer]
-        strides = (tuple(each[number] for number in order) for each in self.strides)
+        strides = (tuple(steps[number] for number in order) for steps in self.strides)
         return Loops(tuple(self.sizes[number] for number in order), tuple(strides))
 
     def pad(self, count: int) -> "Loops":
         """Add outer loops of size 1 until there are at least ``count`` loops."""
         missing = max(0, count - len(self.sizes))
-        return Loops((1,) * missing + self.sizes, tuple((0,) * missing + each for each in self.strides))
+        return Loops((1,) * missing + self.sizes, tuple((0,) * missing + steps for steps in self.strides))
 
     def inner_loops(self, count: int) -> "Iterator[tuple[tuple[int, ...], Loops]]":
         """Yield the innermost loops for each iteration of the others, with the offset of each tensor.
@@ -60,6 +60,6 @@ class Loops:
         There are exactly ``count`` inner loops, padded by outer ones of size 1.
         """
         outer = max(0, len(self.sizes) - count)
-        inner = Loops(self.sizes[outer:], tuple(each[outer:] for each in self.strides)).pad(count)
+        inner = Loops(self.sizes[outer:], tuple(steps[outer:] for steps in self.strides)).pad(count)
         for indices in product(*map(range, self.sizes[:outer])):
-            yield tuple(sum(i * step for i, step in zip(indices, each)) for each in self.strides), inner
+            yield tuple(sum(i * step for i, step in zip(indices, steps)) for steps in self.strides), inner

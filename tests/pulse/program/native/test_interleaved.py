@@ -303,7 +303,7 @@ def test_the_rows_as_plain_python_stay_inside_their_memory() -> None:
     sizes = memories.nbytes, interleaved.arena_bytes, interleaved.sliding.bytes
     regions = [interleaved.weights.copy(), *map(aligned_bytes, sizes)]
     regions[1].view(np.int32).reshape(-1, LANES)[...] = memories.T
-    interleaved.sliding.enter(regions[1], regions[3])
+    interleaved.sliding.copy_in(regions[1], regions[3])
     (begin,), (end,) = interleaved.inputs, interleaved.outputs
     regions[2][begin : begin + x[3].nbytes] = x[3].reshape(-1).view(np.uint8)
     run_python(table_of(interleaved.rows), regions)
