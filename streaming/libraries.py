@@ -30,7 +30,7 @@ LINKING = (
     *("-shared", "-nostdlib", "--gc-sections", "--strip-all", "--hash-style=gnu", "--build-id=none"),
     *("-z", "noexecstack", "-z", "relro", "-z", "now"),
 )
-"""What the code calls of libc, libm and the interpreter is found in the process, of any version."""
+"""Functions of libc, libm and the interpreter, of any version, are found in the process."""
 
 
 def build(levels: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | None = None) -> LibraryIndex:
@@ -134,7 +134,7 @@ def _build_level(level: Level, linker: str, folder: Path, functions: list[str]) 
 
 
 def main() -> None:
-    """Build, and say what was built."""
+    """Build the libraries, and print them."""
     start_s = time.perf_counter()
     index = build(sys.argv[1:] or [level.name for level in LEVELS.values() if _linker(level)])
     for level in index.checksums:

@@ -55,7 +55,7 @@ LIVE = (
     *MICROPHONE,
 )
 EXECUTOR = tuple(name for name in ENTRIES if name.startswith("slots."))
-"""What each of them needs of compiled code, besides the model's."""
+"""The compiled functions that each of them needs, besides those of the model."""
 
 
 @record
@@ -76,7 +76,7 @@ class WarmReport(Report):
     seconds: float
 
     def sections(self) -> list[Section]:
-        """Return the folder, and what was compiled, the longest first."""
+        """Return the folder and the compiled functions, the slowest first."""
         took = [f"{name} {duration(took_s)}" for name, took_s in self.compiled_s.items()]
         text = str(len(took))
         if took:
@@ -134,7 +134,7 @@ def warm(
 
 
 def compile_in_parallel(*entries: str) -> Prepare:
-    """For ``prepare`` of ``pulse.stream`` and ``compile``: several processes compile what a program needs.
+    """Compile the kernels of a program in several processes; for ``prepare`` of ``pulse.stream`` and ``compile``.
 
     A bar on stderr shows it, if stderr is a terminal. Processes begin only where they save time, and never where
     their work cannot be kept; where the disk is full in the middle, this process compiles the rest.

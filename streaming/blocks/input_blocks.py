@@ -13,7 +13,7 @@ from pulse.program.streams.executable import Executable
 from streaming.blocks.reblocking import Reblocker, ReblockerMark
 
 InputBlock: TypeAlias = Array | Mapping[str, Array]
-"""What a caller gives: the array of the only input that streams, or input name -> array."""
+"""A block of input: the array of the only input that streams, or input name -> array."""
 InputMark: TypeAlias = tuple[Sequence[ReblockerMark], Mapping[str, int], int]
 
 _is_empty = attrgetter("is_empty")

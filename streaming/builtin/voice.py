@@ -30,7 +30,7 @@ SPEECH_HZ = (100.0, 4000.0)
 FLOOR_TENTHS = 30
 SMOOTHING_FRAMES = 3
 """The power is averaged over this many frames."""
-# Power of about -70 dB: what is quieter than that is not called voice, however still it was before.
+# Power of about -70 dB: quieter sound is not voice, however still it was before.
 QUIET = 1e-7
 # Where the decision lies and how sharp it is: in stationary noise the evidence is 1.0, and 1.5 in one frame of 1000.
 UNDECIDED = 1.75

@@ -83,7 +83,7 @@ def open_or_carried(
     weights: str | None,
     activations: str | None = None,
 ) -> OpenedModel:
-    """Like ``open_model``, but return the built-in model as the program in the wheel, if the options match."""
+    """Open a model as ``open_model`` does, but the built-in one from the wheel's program, if the options match."""
     is_plain = backend == "numba" and {weights, activations} <= {None, "f32"}
     if path is None and options == ModelOptions() and is_plain:
         program = carried_program()

@@ -65,9 +65,9 @@ def import_named(name: ModuleName) -> Any:
 
 @contextmanager
 def user_code(name: ModuleName, action: str) -> Generator[None]:
-    """Code of the user runs: what it prints goes to stderr. Raises InputError: it raises, with the place.
+    """Run code of the user: its prints go to stderr. Raises InputError, with the place, if it raises.
 
-    action  what it does, for the message
+    action  its name in the message
     """
     try:
         with redirect_stdout(sys.stderr):

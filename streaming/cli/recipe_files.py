@@ -17,7 +17,7 @@ SUFFIXES = {"recipe": ".toml", "model": ".onnx"}
 
 
 def refuse_bad_use(models: Sequence[Path], output: Path | None, embed: Path | None) -> None:
-    """Raises InputError."""
+    """Raise InputError for options that exclude each other."""
     if output is not None and embed is not None:
         raise InputError("-o writes a recipe and --embed a model with the recipe inside; give one of them")
     if len(models) > 2:

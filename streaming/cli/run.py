@@ -101,7 +101,7 @@ def run(
 
 @contextmanager
 def specialise_during(program: "Program") -> Generator[None]:
-    """Compile special rows during a run, and say on stderr what they have brought. Raises InputError."""
+    """Compile special rows during a run, and print the gain on stderr. Raises InputError."""
     from streaming.specialisation import BackgroundSpecialisation
 
     special = BackgroundSpecialisation(program)

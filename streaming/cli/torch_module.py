@@ -1,4 +1,4 @@
-"""A PyTorch module in place of a model file: what is named, its example, and its conversion."""
+"""A PyTorch module in place of a model file: its name, its example, and its conversion."""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ def load_module(
 
 
 def refuse_module_options(options: ModelOptions, path: Path | None) -> None:
-    """Raises InputError: an option of a module for a model that is none."""
+    """Raise InputError for an option of PyTorch modules if the model is a file."""
     for option, value in (
         ("--example", options.example),
         ("--dynamic", options.dynamic),
@@ -81,7 +81,7 @@ def refuse_module_options(options: ModelOptions, path: Path | None) -> None:
 
 
 def _read_module(torch: Any, name: ModuleName, value: Any) -> NamedModule:
-    """Return a module, or what a class or function without required arguments gives. Raises InputError."""
+    """Return a module, or the result of a class or function without required arguments. Raises InputError."""
     is_function = not isinstance(value, torch.nn.Module) and callable(value)
     if is_function:
         value = _call(name, value)

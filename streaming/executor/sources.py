@@ -6,7 +6,7 @@ model's input.
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +16,7 @@ import numpy as np
 from anyio.abc import ByteReceiveStream
 
 from pulse.errors import InputError
+from pulse.interface import Port
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
 from streaming.blocks.input_blocks import InputBlock
@@ -150,32 +151,9 @@ async def _run_blocking(source: Iterable[InputBlock]) -> AsyncGenerator[InputBlo
 def _sound_blocks(
     source: SoundSource, program: Program, rate_hz: int | None, channel: str
 ) -> AsyncGenerator[InputBlock]:
-    """Yield sound in the shape of the model's input."""
+    """Yield sound in the shape of the model's inputs. Raises InputError."""
     ports = sound_inputs(program)
-    if not ports or len(ports) < len([port for port in program.inputs if port.streams]):
-        raise InputError(
-            f"{program.model.title}: takes no sound; give arrays, by input: "
-            f"{', '.join(port.name for port in program.inputs)}"
-        )
-    choice = Channels.parse(channel)
-    if choice.each:
-        raise InputError(
-            "channel each: an executor's stream takes one channel; open a stream for every channel"
-        )
-    if len(ports) > 1:
-        channels_in_order(
-            program.model.title,
-            [port.name for port in ports],
-            "the source",
-            source.channels,
-            "give blocks of arrays by input",
-        )
-        if choice != Channels():
-            raise InputError(
-                f"channel {channel}: the channels of the source go to "
-                f"{', '.join(port.name for port in ports)} in order; give no channel"
-            )
-    choice.streams(source.channels)
+    choice = _choose_channels(source, program, ports, channel)
     resampler = Resampler(source.rate_hz, require_rate(rate_hz), len(ports), source.quality)
 
     def shape(samples: Samples) -> InputBlock:
@@ -202,6 +180,35 @@ def _sound_blocks(
         yield shape(resampler.flush())
 
     return blocks()
+
+
+def _choose_channels(source: SoundSource, program: Program, ports: Sequence[Port], channel: str) -> Channels:
+    """Return the channels that the only input takes; several inputs take all, in order. Raises InputError."""
+    if not ports or len(ports) < len([port for port in program.inputs if port.streams]):
+        raise InputError(
+            f"{program.model.title}: takes no sound; give arrays, by input: "
+            f"{', '.join(port.name for port in program.inputs)}"
+        )
+    choice = Channels.parse(channel)
+    if choice.each:
+        raise InputError(
+            "channel each: an executor's stream takes one channel; open a stream for every channel"
+        )
+    if len(ports) > 1:
+        channels_in_order(
+            program.model.title,
+            [port.name for port in ports],
+            "the source",
+            source.channels,
+            "give blocks of arrays by input",
+        )
+        if choice != Channels():
+            raise InputError(
+                f"channel {channel}: the channels of the source go to "
+                f"{', '.join(port.name for port in ports)} in order; give no channel"
+            )
+    choice.streams(source.channels)
+    return choice
 
 
 def require_rate(rate_hz: int | None) -> int:

@@ -52,7 +52,7 @@ class FleetStatus:
 
 @dataclass
 class ObservedWorker:
-    """A worker, and what the control has observed of it.
+    """A worker, and the observations of the control.
 
     entry    its entry in the table
     status   its last status; None before its first answer

@@ -65,8 +65,8 @@ def _channels(
     """Return the channel of each input: as given, or in the order of the inputs. Raises InputError."""
     numbers = [channel for channel in channel_of.values() if channel is not None]
     if not numbers:
-        there = source.channels if host.is_finite else min(source.channels, len(names))
-        channels_in_order(title, names, source.name, there)
+        channels = source.channels if host.is_finite else min(source.channels, len(names))
+        channels_in_order(title, names, source.name, channels)
         return tuple(range(len(names)))
     missing = [name for name, channel in channel_of.items() if channel is None]
     if missing:

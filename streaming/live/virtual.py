@@ -110,7 +110,7 @@ class VirtualHost:
         return self._ns
 
     def set_ns(self, ns: int) -> None:
-        """Set the clock, without running what is due in between."""
+        """Set the clock, without running the events that are due in between."""
         self._ns = ns
         if self._pipeline is not None:
             self._pipeline.set_time(ns)
@@ -171,9 +171,9 @@ class VirtualHost:
 
     def _list(self) -> list[Device]:
         """Return the devices that are present; the first of each kind is the default."""
-        there = [(number, device) for number, device in enumerate(self.devices) if device.present]
-        first_input = next((number for number, device in there if device.inputs), None)
-        plays = next((number for number, device in there if device.outputs), None)
+        present = [(number, device) for number, device in enumerate(self.devices) if device.present]
+        first_input = next((number for number, device in present if device.inputs), None)
+        plays = next((number for number, device in present if device.outputs), None)
         return [
             Device(
                 index=number,
@@ -189,7 +189,7 @@ class VirtualHost:
                 default_in=number == first_input,
                 default_out=number == plays,
             )
-            for number, device in there
+            for number, device in present
         ]
 
     def _source(self) -> VirtualStream:
@@ -237,7 +237,7 @@ class VirtualHost:
         return played
 
     def _pass(self, until_ns: int) -> None:
-        """Advance the clock, and run what is due meanwhile."""
+        """Advance the clock, and run the events that are due meanwhile."""
         while True:
             worker_ns = None if self._worker is None else self._worker.due_ns
             look_ns = None if self._look is None else self._look_ns

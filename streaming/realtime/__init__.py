@@ -4,7 +4,7 @@ Results do not depend on any of it, and a process often lacks the rights for it.
 fallback, and a ``RealtimeSetting`` says what was requested, what was granted, why they differ and what to do:
 
     options = Realtime(priority=70, cpu=1)
-    with apply_to_process(options) as settings:      # what is of the process; undone at the end
+    with apply_to_process(options) as settings:      # settings of the process; undone at the end
         ...                                 # and in the engine's thread: apply_to_thread(options)
 
 Denormals need no request: the machine treats them as zero while it runs.

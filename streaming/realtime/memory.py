@@ -12,7 +12,7 @@ from pulse.facts import Array
 from streaming.realtime.rights import CAP_IPC_LOCK, is_capable, limit_advice, soft_limit, status
 
 MCL_CURRENT, MCL_ONFAULT = 1, 4
-"""From Linux' bits/mman.h: lock what is mapped now; each page when it is first touched."""
+"""From Linux' bits/mman.h: lock the present mappings; lock each page when it is first touched."""
 
 
 def prefault(*arrays: Array) -> None:

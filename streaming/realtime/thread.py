@@ -87,7 +87,7 @@ def _try_priority(priority: int) -> OSError | None:
 
 
 def _take_nice() -> None:
-    """Take a better nice value for this thread, as far as allowed; ``_describe_scheduling`` tells what was granted."""
+    """Take a better nice value for this thread, as far as allowed; ``_describe_scheduling`` returns the granted one."""
     thread = threading.get_native_id()
     for nice in (NICE, 20 - int(min(20 - NICE, soft_limit("NICE")))):
         if nice < os.getpriority(os.PRIO_PROCESS, thread):

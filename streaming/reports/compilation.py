@@ -1,4 +1,4 @@
-"""Write the program of a model to a file, and prove that it computes what the model computes."""
+"""Write the program of a model to a file, and prove that it computes the same as the model."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -98,7 +98,7 @@ class OpenedModel:
         return None if self.rate_hz is None else pulse / self.rate_hz
 
     def pairs(self, pulsed: Interface) -> list[tuple[str, str]]:
-        """Return the rate, the pulse, and what was detected."""
+        """Return the rate, the pulse, and the detected properties."""
         rate = "not known; --rate gives it"
         if self.rate_hz is not None:
             rate = f"{self.rate_hz} Hz, {RATE_ORIGINS[self.rate_from or 'default']}"

@@ -37,18 +37,6 @@ HEADERS = {
 def make_app(service: Service) -> Starlette:
     """Create the application, for any ASGI server; its lifespan runs the service."""
 
-    def guard(answer: Callable[[], Response]) -> Callable[[Request], Response]:
-        def respond(request: Request) -> Response:
-            if not _is_allowed(request, service):
-                return PlainTextResponse("this origin may not use the server\n", 403)
-            if not service.admission.knows_token(_token(request)):
-                return PlainTextResponse(
-                    "give a token: Authorization: Bearer TOKEN\n", 401, {"WWW-Authenticate": "Bearer"}
-                )
-            return answer()
-
-        return respond
-
     def health(request: Request) -> Response:
         draining = service.admission.draining
         return JSONResponse({"status": "draining" if draining else "ok"}, 503 if draining else 200)
@@ -65,33 +53,57 @@ def make_app(service: Service) -> Starlette:
         async with service.run():
             yield
 
-    def models() -> Response:
-        return JSONResponse({"models": [model.as_dict() for model in service.models]}, headers=HEADERS)
-
     routes = [
-        Route("/", _file_endpoint(PAGE / "index.html")),
-        *(
-            Route(f"/{path.name}", _file_endpoint(path))
-            for path in sorted(PAGE.iterdir())
-            if path.suffix in (".js", ".css")
-        ),
-        Route("/example.flac", _file_endpoint(noisy_path())),
-        Route("/v1/models", guard(models)),
+        *_file_routes(service),
+        *_guarded_routes(service),
         Route("/health", health),
-        Route("/status", guard(lambda: HTMLResponse(status_page(service), headers=HEADERS))),
-        Route("/status.json", guard(lambda: JSONResponse(status_dict(service), headers=HEADERS))),
-        Route("/metrics", guard(lambda: Response(prometheus_text(service), media_type="text/plain"))),
         WebSocketRoute(PATH, stream),
+    ]
+    return Starlette(routes=routes, lifespan=lifespan)
+
+
+def _file_routes(service: Service) -> list[Route]:
+    """Return the routes of files that anyone may read."""
+    files = [path for path in sorted(PAGE.iterdir()) if path.suffix in (".js", ".css")]
+    return [
+        Route("/", _file_endpoint(PAGE / "index.html")),
+        *(Route(f"/{path.name}", _file_endpoint(path)) for path in files),
+        Route("/example.flac", _file_endpoint(noisy_path())),
         *(
             Route(f"/{model.web}{SCRIPT}", _file_endpoint(folder / SCRIPT))
             for model, folder in _web_forms(service)
         ),
+    ]
+
+
+def _guarded_routes(service: Service) -> list[Route]:
+    """Return the routes that need an allowed origin and a token."""
+
+    def guard(answer: Callable[[], Response]) -> Callable[[Request], Response]:
+        def respond(request: Request) -> Response:
+            if not _is_allowed(request, service):
+                return PlainTextResponse("this origin may not use the server\n", 403)
+            if not service.admission.knows_token(_token(request)):
+                return PlainTextResponse(
+                    "give a token: Authorization: Bearer TOKEN\n", 401, {"WWW-Authenticate": "Bearer"}
+                )
+            return answer()
+
+        return respond
+
+    def models() -> Response:
+        return JSONResponse({"models": [model.as_dict() for model in service.models]}, headers=HEADERS)
+
+    return [
+        Route("/v1/models", guard(models)),
+        Route("/status", guard(lambda: HTMLResponse(status_page(service), headers=HEADERS))),
+        Route("/status.json", guard(lambda: JSONResponse(status_dict(service), headers=HEADERS))),
+        Route("/metrics", guard(lambda: Response(prometheus_text(service), media_type="text/plain"))),
         *(
             Route(f"/{model.web}{MODULE}", guard(_file_response(folder / MODULE)))
             for model, folder in _web_forms(service)
         ),
     ]
-    return Starlette(routes=routes, lifespan=lifespan)
 
 
 def _web_forms(service: Service) -> list[tuple[HostedModel, Path]]:

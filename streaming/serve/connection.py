@@ -36,7 +36,7 @@ RELEASE_TIMEOUT_S = 10.0
 NORMAL_CLOSES = (1000, 1001)
 """Close statuses of clients that leave; a close without a status may also be a lost connection."""
 DISCONNECT_ERRORS = (WebSocketDisconnect, WebSocketDisconnected)
-"""What a socket raises if its client is gone; an OSError may also come from a disk, so it is not among them."""
+"""The errors of a socket whose client is gone; an OSError may also come from a disk, so it is not included."""
 
 
 def flatten_errors(error: BaseException) -> Iterator[BaseException]:

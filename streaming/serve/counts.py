@@ -1,4 +1,4 @@
-"""ServerCounts: what a server has counted since it started."""
+"""ServerCounts: the counts of a server since it started."""
 
 from collections import Counter
 from dataclasses import dataclass, field, fields

@@ -39,7 +39,7 @@ logger = logging.getLogger("pulse.serve")
 class Service(NotCopyable):
     """A server without its sockets.
 
-    counts     what has been counted since the start
+    counts     the counts since the start
     store      stores checkpoints, in place of the folder of the settings
     placement  the placement of streams in a fleet; None for a single server
     Raises     InputError: a model that cannot be served

@@ -16,7 +16,7 @@ class StreamEvents:
 
     choices  output name -> its detector
     rate_hz  frames of the model's symbol per second
-    client_hz  frames per second of what the client sends, the unit of messages
+    client_hz  frames per second of the client's sound, the unit of messages
     Raises   InputError: an invalid parameter, or the rate is unknown
     """
 

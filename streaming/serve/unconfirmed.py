@@ -28,7 +28,7 @@ class Unconfirmed:
         self._bytes = sum(map(len, self._messages))
         self._dropped = 0
         self._checkpoints: deque[tuple[tuple[int, ...], int]] = deque()
-        """Of each checkpoint that is not confirmed: its frames of each input, and the messages given before it."""
+        """For each unconfirmed checkpoint: its frames of each input, and the number of messages before it."""
 
     def add(self, epoch: int, messages: Iterable[OutgoingMessage]) -> None:
         """Keep the outputs of an answer."""

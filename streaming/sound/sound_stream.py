@@ -33,7 +33,7 @@ class FileRun:
     frames     frames of the symbol, of each stream
     streams    the number of streams
     nonfinite  values of the written outputs, before resampling, that are NaN or infinite
-    latency    the time of each pulse: pushing it and getting what is ready
+    latency    the time of each pulse: to push it and get the ready frames
     elapsed_s  the whole time, files and resampling included
     samples    samples of each channel of the input; None if it was not sound
     written    the sounds that were written

@@ -10,7 +10,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 
 MAX_LINES = 3
-"""What is longer ends with an ellipsis."""
+"""A longer title ends with an ellipsis."""
 MORE = "…"
 SPARE = 1.04
 """Drawn text may be wider than measured by this factor: glyphs are placed on whole pixels."""

@@ -30,7 +30,7 @@ MAX_NOTES = 3
 
 @record
 class KeyCommand:
-    """A command during the run: its key and what it does."""
+    """A command during the run: its key and its name."""
 
     key: str
     name: str

@@ -126,12 +126,12 @@ class PortAudio:
     def open(self, request: StreamRequest) -> PortAudioStream:
         """Open a stream. Raises DeviceError, InputError."""
         with systems.lock:
-            there = self.devices()
+            present = self.devices()
             sides: tuple[StreamSide, ...] = ()
             if request.source is not None:
-                sides += (_side(there, "input", request.source, request.channels_in, request.latency),)
+                sides += (_side(present, "input", request.source, request.channels_in, request.latency),)
             if request.target is not None:
-                sides += (_side(there, "output", request.target, request.channels_out, request.latency),)
+                sides += (_side(present, "output", request.target, request.channels_out, request.latency),)
             stream = self._open_stream(request, sides)
             systems.open = [*(other for other in systems.open if not other.closed), stream]
             return stream
@@ -162,8 +162,8 @@ def is_callable() -> bool:
 
 
 def _side(
-    there: Sequence[Device], kind: DeviceKind, endpoint: Endpoint, channels: int, latency: str | float
+    present: Sequence[Device], kind: DeviceKind, endpoint: Endpoint, channels: int, latency: str | float
 ) -> StreamSide:
-    same = [device for device in there if (device.index, device.title) == (endpoint.index, endpoint.name)]
-    device = same[0] if same else choose_device(there, kind, endpoint.name)
+    same = [device for device in present if (device.index, device.title) == (endpoint.index, endpoint.name)]
+    device = same[0] if same else choose_device(present, kind, endpoint.name)
     return StreamSide(kind, device, channels, device.latency_s(kind, latency))

@@ -75,8 +75,8 @@ class PythonStream(NotCopyable):
         package = sounddevice()
         self._ends = {COMPLETE: package.CallbackStop, ABORT: package.CallbackAbort}
         self._error: type[Exception] = package.PortAudioError
-        there = {device.title: device.index for device in devices()}
-        missing = [side.device.title for side in sides if side.device.title not in there]
+        index_of = {device.title: device.index for device in devices()}
+        missing = [side.device.title for side in sides if side.device.title not in index_of]
         if missing:
             raise DeviceError(f"{missing[0]}: unknown to sounddevice; restart this program")
         kinds: list[DeviceKind] = [side.kind for side in sides]
@@ -86,7 +86,7 @@ class PythonStream(NotCopyable):
             kind, callback = package.RawInputStream, self._process_input
         else:
             kind, callback = package.RawOutputStream, self._process_output
-        values = [[there[side.device.title], side.channels, side.latency_s] for side in sides]
+        values = [[index_of[side.device.title], side.channels, side.latency_s] for side in sides]
         device, channels, latency = values[0] if len(values) == 1 else zip(*values)
         self._stream = self._call_bounded(
             lambda: kind(

@@ -1,4 +1,4 @@
-"""AnswerMessages: encodes what a lane has computed as messages to its client."""
+"""AnswerMessages: encodes the results of a lane as messages to its client."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""LaneGroup: lanes of one model that step together, and what a step costs."""
+"""LaneGroup: lanes of one model that step together, and the cost of a step."""
 
 import time
 from collections.abc import Collection, Mapping, Sequence
