@@ -44,9 +44,13 @@ def _unknown_dims(name: str, fact: InferenceFact) -> str:
     fact_text = "" if fact.shape is None else f" ({fact})"
     if fact.rank is None:
         return f"input {name}{fact_text}: the file gives no shape; give it, as in {spell('inputs', {name: '1,80,T'})}"
+    unknown = [axis for axis, dim in enumerate(fact.dims) if dim is None]
     free = iter("TABCDEFGH" * (len(fact.dims) + 1))
-    example = ",".join(next(free) if dim is None else str(dim) for dim in fact.dims)
-    axes = ", ".join(str(axis) for axis, dim in enumerate(fact.dims) if dim is None)
+    streams = {0: "1"} if 0 in unknown and len(unknown) > 1 else {}
+    example = ",".join(
+        streams.get(axis) or next(free) if dim is None else str(dim) for axis, dim in enumerate(fact.dims)
+    )
+    axes = ", ".join(map(str, unknown))
     if not axes:
         return f"input {name}{fact_text}: the file gives no type; give one, such as f32, behind its dims"
     return (

@@ -4,6 +4,7 @@ import gzip
 import io
 import tarfile
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path, PurePosixPath
 
 from pulse.errors import WriteError
@@ -44,8 +45,9 @@ class Archive:
             f"{label}{TENSOR}": dump_tensor(value, label) for label, value in self.tensors.items()
         }
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Write an archive if the name ends as one, else a folder. Raises WriteError: the file system refuses."""
+        path = Path(path)
         try:
             if path.name.lower().endswith(ARCHIVES):
                 path.write_bytes(self.pack(compressed=not path.name.lower().endswith(".tar")))

@@ -10,6 +10,7 @@ from pulse.errors import InputError
 from pulse.facts import Array, dtype_name
 from pulse.interface import Port
 from pulse.program.streams.executable import Executable
+from pulse.support.wording import current_spelling, in_python, spell
 from streaming.blocks.reblocking import Reblocker, ReblockerMark
 
 InputBlock: TypeAlias = Array | Mapping[str, Array]
@@ -32,6 +33,8 @@ class InputBlocks:
     def __init__(self, program: Executable, check_finite: bool = True) -> None:
         self.program = program
         self.check_finite = check_finite
+        self.is_check_optional = True
+        """Whether those who give blocks can turn the check off, so that its error says how."""
         self._queues = {port.name: Reblocker(port) for port in program.inputs if port.streams}
         self._all = tuple(self._queues.values())
         self._frames = [(name, queue.frames) for name, queue in self._queues.items()]
@@ -189,7 +192,9 @@ class InputBlocks:
         axis = self._queues[name].axis
         others = tuple(other for other in range(block.ndim) if other != axis)
         frame = self.received_frames[name] + int(np.argmax(np.isnan(block).any(others)))
-        raise InputError(f"{name}: NaN at frame {frame}; replace it, or let it pass with check_finite=False")
+        is_optional = self.is_check_optional and current_spelling() is in_python
+        way_out = f", or let it pass with {spell('check_finite', False)}" if is_optional else ""
+        raise InputError(f"{name}: NaN at frame {frame}; replace it{way_out}")
 
     def _by_name(self, x: object) -> dict[str, Array]:
         if self._only is not None and isinstance(x, np.ndarray):

@@ -12,7 +12,7 @@ import typer
 
 from pulse.errors import InputError
 from pulse.support.record import record
-from streaming.cli.spelling import as_options
+from streaming.cli.spelling import options_of
 
 if TYPE_CHECKING:
     from pulse.support.report import Report
@@ -212,7 +212,8 @@ def extra_for(what: str, extra: str) -> Generator[None]:
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Add to a command the options of the dataclasses among its parameters, each of which it receives as one argument.
 
-    While the command runs, messages name options instead of the parameters of Python.
+    While the command runs, messages name options instead of the parameters of Python: its own, or with the command
+    that has them.
     """
     command_parameters = signature(command).parameters
     groups: dict[str, type] = {
@@ -227,7 +228,7 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
             values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
         from pulse.support.wording import use_spelling
 
-        with use_spelling(as_options):
+        with use_spelling(options_of(wrapper)):
             command(**values)
 
     parameters = [

@@ -1,8 +1,12 @@
 """The command-line options of the parameters of ``pulse.stream`` and of live runs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from inspect import signature
 from shlex import quote
 from typing import Any, cast
+
+from pulse.support.wording import Spelling
 
 OPTIONS = {
     "pulse": "--pulse",
@@ -49,6 +53,32 @@ OPTIONS = {
     "event": "--event",
 }
 """Parameter -> option. An option of a mapping takes ``name=value`` and is repeated; ``none`` is the empty one."""
+
+OWNERS = ("compile", "run", "dump", "convert", "check")
+"""The commands to which a message refers for an option that its own command lacks, in this order."""
+
+
+def options_of(command: Callable[..., None]) -> Spelling:
+    """``as_options``; an option of other commands is named with one: ``--backend numpy of pulse run``."""
+
+    def spell_option(parameter: str, example: Any = None) -> str:
+        text, option = as_options(parameter, example), OPTIONS[parameter]
+        if option in _option_names(command):
+            return text
+        commands = {name: getattr(import_module(f"streaming.cli.{name}"), name) for name in OWNERS}
+        owner = next((name for name, other in commands.items() if option in _option_names(other)), None)
+        return text if owner is None else f"{text} of pulse {owner}"
+
+    return spell_option
+
+
+def _option_names(command: Callable[..., None]) -> set[str]:
+    """The names of a command's options; typer keeps the first of an annotation where it keeps defaults."""
+    annotations = [parameter.annotation for parameter in signature(command).parameters.values()]
+    options = [option for annotation in annotations for option in getattr(annotation, "__metadata__", ())]
+    return {
+        name for option in options for name in (option.default, *(getattr(option, "param_decls", None) or ()))
+    }
 
 
 def as_options(parameter: str, example: Any = None) -> str:

@@ -19,6 +19,7 @@ class LaneSession(NotCopyable, Session):
 
     def __init__(self, program: Program, state: State) -> None:
         self._begin(program, state, check_finite=True)
+        self._input_blocks.is_check_optional = False
         state.reset()
         self._pulses = 0
 

@@ -154,3 +154,13 @@ def test_a_name_that_does_not_tell_the_size_leaves_it_open(nodes: list[onnx.Node
     model = proto(nodes, {"x": "1,4,?,f32"}, {"y": named}, STORED)
     with pytest.raises(LoadError, match=r"input x \(1,4,\?,f32\): the file gives no size for axis 2; give"):
         load(model).analyse()
+
+
+@pytest.mark.parametrize(
+    ("stated", "example"), [("?,4,?,f32", "1,4,T"), ("1,4,?,f32", "1,4,T"), ("?,4,100,f32", "T,4,100")]
+)
+def test_the_example_for_sizes_that_are_missing(stated: str, example: str) -> None:
+    """An unknown first axis counts streams, if another one can be time."""
+    model = proto([node("Relu", "x", "y")], {"x": stated}, {"y": "...,f32"}, {})
+    with pytest.raises(LoadError, match=re.escape(f'inputs={{"x": "{example}"}}')):
+        load(model).analyse()

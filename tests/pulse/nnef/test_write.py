@@ -179,6 +179,15 @@ def test_models_that_cannot_be_expressed(source: ModelProto, reason: str) -> Non
         pulse.load(source).analyse().to_nnef()
 
 
+def test_an_archive_is_saved_under_any_kind_of_path(tmp_path: Path) -> None:
+    """A text too, as for the other files that models are written to."""
+    archive = to_nnef(typed_and_pulsed(conv(), 1)[0])
+    archive.save(f"{tmp_path}/folder.nnef")
+    archive.save(tmp_path / "one.nnef.tgz")
+    assert (tmp_path / "folder.nnef" / "graph.nnef").is_file()
+    assert (tmp_path / "one.nnef.tgz").is_file()
+
+
 def test_equal_models_give_equal_bytes() -> None:
     first, second = (typed_and_pulsed(conv(pads=[1, 1]), 4)[1].to_nnef() for _ in range(2))
     assert first.pack() == second.pack()

@@ -104,7 +104,7 @@ def test_bad_arrays_are_refused(tmp_path):
     def refusal_of_run(name):
         return refusal("run", model, name, "out.npy", "--pulse", "2", "--backend", "numpy")
 
-    assert "x: NaN at frame 6" in refusal_of_run("nan.npy")
+    assert refusal_of_run("nan.npy").endswith("x: NaN at frame 6; replace it\n")
     assert "x: expected [1, any, 4] f32, got shape [9]" in refusal_of_run("flat.npy")
     assert "got i64" in refusal_of_run("ints.npy")
     assert "text.npy: cannot be read" in refusal_of_run("text.npy")

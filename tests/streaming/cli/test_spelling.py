@@ -3,6 +3,7 @@
 import inspect
 import warnings
 
+import onnx
 import pytest
 
 import pulse as package
@@ -12,7 +13,7 @@ from streaming.cli.commands import app
 from streaming.cli.spelling import OPTIONS, as_options
 from tests.pulse.chunks import models
 from tests.streaming.cli.chunk_files import save_model
-from tests.streaming.command import RUNNER, refusal
+from tests.streaming.command import RUNNER, refusal, save
 from tests.streaming.command import folder as folder
 
 
@@ -50,6 +51,29 @@ def test_an_error_names_options_here_and_parameters_in_the_library():
     )
     with pytest.raises(PulseError, match=r'symbol=, .*inputs=\{"x": "1,time,4"\}$'):
         package.load(path).analyse().find_symbol(None)
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("run", "--input x=1,80,T,f32, or"),
+        ("serve", "--input x=1,80,T,f32 of pulse compile, or"),
+    ],
+)
+def test_options_of_other_commands_are_named_with_their_command(command: str, option: str):
+    """They are named with a command that has them, whose result this one takes."""
+    path = save("fixed.onnx", [models.node("Relu", "x", "y")], {"x": [1, 4, 9]}, {"y": [1, 4, 9]})
+    assert f"such as {option}" in refusal(command, path)
+
+
+def test_a_backend_of_other_commands_is_named_with_their_command():
+    shape = [1, "T"]
+    half = models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape})
+    for value in (*half.graph.input, *half.graph.output):
+        value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+    path = save_model("half", half)
+    assert refusal("bench", path).endswith("use --backend numpy\n")
+    assert refusal("compile", path, "-o", "half.pulse").endswith("use --backend numpy of pulse run\n")
 
 
 def test_a_warning_names_options_here_and_parameters_in_the_library():
