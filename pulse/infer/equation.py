@@ -24,7 +24,7 @@ def solve(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
     solution = _linear(left, right, unknown)
     if solution is not None or left.symbols != frozenset((unknown,)) or not right.is_const:
         return solution
-    beyond = _beyond(left, right, unknown)
+    beyond = _solution_above(left, right, unknown)
     if beyond is None:
         return None
     sizes = [size for size in range(NEAR) if left.eval({unknown: size}) == int(right)]
@@ -41,13 +41,13 @@ def _linear(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
     return quotient(right - rest, factor)
 
 
-def _beyond(left: TDim, right: TDim, unknown: Symbol) -> int | None:
-    """The solution minus ``NEAR``, negative if there is none above; None if unknown."""
+def _solution_above(left: TDim, right: TDim, unknown: Symbol) -> int | None:
+    """Return the solution above ``NEAR``, minus ``NEAR``; negative if there is none, None if unknown."""
     scope = scope_of(unknown)
     with scope.trial():
         scope.assume(ge(TDim.of(unknown), TDim.of(0)))
-        far = left.subs({unknown: TDim.of(unknown) + NEAR})
-        if far.is_const:
-            return None if far == right else -1
-        solution = _linear(far, right, unknown)
+        shifted = left.subs({unknown: TDim.of(unknown) + NEAR})
+        if shifted.is_const:
+            return None if shifted == right else -1
+        solution = _linear(shifted, right, unknown)
     return None if solution is None else int(solution)

@@ -50,7 +50,7 @@ class Arithmetic:
         return self
 
     def round(self, value: Array) -> Array:
-        """A value inside of an op, where an implementation would round it."""
+        """A value inside an op, where an implementation would round it."""
         return value
 
     def evaluate(

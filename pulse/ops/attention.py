@@ -154,7 +154,7 @@ class BandedAttentionStream(OnPulses):
 
     Inputs   q [A..., P, d], k [A..., back + ahead + P, d], v [A..., back + ahead + P, e]: row r of a pulse is frame
              ``i = n*P + r - offset``, and column c is frame ``i + c - r - back``
-    Output   y [A..., P, e]; zeros outside of the stream of ``length`` frames
+    Output   y [A..., P, e]; zeros outside the stream of ``length`` frames
     """
 
     op: BandedAttention

@@ -1,4 +1,4 @@
-"""The graphs that ops run inside of themselves."""
+"""The graphs that ops run inside themselves."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,6 +1,6 @@
 """Values for which an operation has no result: found by the oracle, counted by a stream.
 
-numpy and onnxruntime raise at such a value, or return whatever the processor does: an index outside of its table,
+numpy and onnxruntime raise at such a value, or return whatever the processor does: an index outside its table,
 an integer divided by 0, a float that becomes an integer which cannot hold it. An op lists them in ``Op.checks``.
 """
 
@@ -69,7 +69,7 @@ class Check:
         elif self.kind:
             reason = f"{values}: NaN, infinite, or more than {self.kind} holds"
         else:
-            reason = f"{values} outside of {self.low} … {self.high}"
+            reason = f"{values} outside {self.low} … {self.high}"
         return Fault(node, op, reason, count)
 
 

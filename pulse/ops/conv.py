@@ -136,7 +136,7 @@ class Conv(Op):
         matrix = (
             w.astype(wide, copy=False).reshape(self.group, w.shape[0] // self.group, -1).transpose(0, 2, 1)
         )
-        with np.errstate(invalid="ignore"):  # frames outside of the stream may be infinite, after a maximum
+        with np.errstate(invalid="ignore"):  # frames outside the stream may be infinite, after a maximum
             y = (rows @ matrix).reshape(self.group, batch, *out, -1)
         y = np.moveaxis(np.moveaxis(y, 0, -2).reshape(batch, *out, w.shape[0]), -1, 1)
         if len(inputs) > 2:

@@ -77,10 +77,10 @@ class CumSum(Op):
             return Whole("a sum from the end needs the last frame first", "sum forwards")
         sizes = tuple(1 if at == axis else int(dim) for at, dim in enumerate(inputs[0].shape))
 
-        def at(offset: int, length: TDim, past: Sequence[Array] | None) -> CumSumStream:
+        def make_op(offset: int, length: TDim, past: Sequence[Array] | None) -> CumSumStream:
             return CumSumStream(self, offset, length, sizes, inputs[0].dtype, past)
 
-        return Cumulative((axis, None), at)
+        return Cumulative((axis, None), make_op)
 
     def detail(self) -> str:
         words = ["exclusive"] * self.exclusive + ["reverse"] * self.reverse
@@ -92,7 +92,7 @@ class CumSumStream(Carried):
     """Running sums that continue from pulse to pulse.
 
     Input    x [..., P, ...], whose frame j is at index j + offset and which has ``length`` frames
-    Outputs  y [..., P, ...], zeros outside of the stream; the sum so far, ``sizes``
+    Outputs  y [..., P, ...], zeros outside the stream; the sum so far, ``sizes``
     State    the sum, initially that of ``past``: the op's outputs for the frames of a prefix
     """
 

@@ -12,9 +12,7 @@ from pulse.ops.weight_units import RowLayout, UnitLayout
 from pulse.ops.work import Work
 from pulse.support.record import record
 
-ATTENTION_HELP = (
-    "limit the reach of each frame (a window of past frames), or compute it outside of the stream"
-)
+ATTENTION_HELP = "limit the reach of each frame (a window of past frames), or compute it outside the stream"
 
 
 @record

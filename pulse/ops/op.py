@@ -64,7 +64,7 @@ class Op:
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> "Relation":
         """How the outputs depend on time; ``axes[i]`` is the stream axis of input i, None if it has none."""
-        return Whole("it has no rule for a streaming input", "compute it outside of the streaming model")
+        return Whole("it has no rule for a streaming input", "compute it outside the streaming model")
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> Sequence[Check]:
         """The operands of which some values have no result, given the shapes and types of all."""
@@ -104,12 +104,12 @@ class Op:
 class Pointwise:
     """Output frame j needs frame j of every streaming input.
 
-    axes   the stream axis of each output
-    at     the op for a pulse of n output frames, where its attributes name the length of the stream
+    axes     the stream axis of each output
+    make_op  the op for a pulse of n output frames, where its attributes name the length of the stream
     """
 
     axes: tuple[int, ...]
-    at: Callable[[int], Op] | None = None
+    make_op: Callable[[int], Op] | None = None
 
 
 @record(eq=False)
@@ -174,42 +174,43 @@ class Trimmed:
 
 @record
 class Positional:
-    """Output frame j is a function of j alone; ``at(offset, frames)`` makes it for pulses of that many frames.
+    """Output frame j is a function of j alone; ``make_op(offset, frames)`` makes it for pulses of that many frames.
 
     ``wanted`` is the number of requested frames, which may exceed those of a table.
     """
 
     axis: int
     wanted: TDim
-    at: Callable[[int, int], Op]
+    make_op: Callable[[int, int], Op]
 
 
 @record(eq=False)
 class Cumulative:
     """Output frame j needs the input frames 0 .. j of every streaming input.
 
-    axes   the stream axis of each output; None for a state, which is known when the stream has ended
-    at     ``at(offset, length, past)`` makes the op for pulses whose frame j is at index j + offset of a stream of
-           ``length`` frames; it goes on from ``past``, the op's outputs for the frames of a prefix (None: no prefix)
+    axes     the stream axis of each output; None for a state, which is known when the stream has ended
+    make_op  ``make_op(offset, length, past)`` makes the op for pulses whose frame j is at index j + offset of a
+             stream of ``length`` frames; it continues from ``past``, the op's outputs for the frames of a prefix
+             (None: no prefix)
     """
 
     axes: tuple[int | None, ...]
-    at: Callable[[int, TDim, Sequence[Array] | None], Op]
+    make_op: Callable[[int, TDim, Sequence[Array] | None], Op]
 
 
 @record
 class Banded:
     """Output frame j needs frame j of the first input, and the frames ``j - back .. j + ahead`` of the others.
 
-    axis   the stream axis of the output
-    at     ``at(offset, length)`` makes the op for pulses whose frame j is at index j + offset of a stream of
-           ``length`` frames; it reads the first input's pulse, and of the others ``back + ahead`` frames more
+    axis     the stream axis of the output
+    make_op  ``make_op(offset, length)`` makes the op for pulses whose frame j is at index j + offset of a stream of
+             ``length`` frames; it reads the first input's pulse, and of the others ``back + ahead`` frames more
     """
 
     axis: int
     back: int
     ahead: int
-    at: Callable[[int, TDim], Op]
+    make_op: Callable[[int, TDim], Op]
 
 
 @record

@@ -145,10 +145,10 @@ class Recurrent(Op):
             return Whole("its initial state streams", "give an initial state that does not stream")
         batch, dtype = inputs[0].shape[1], inputs[0].dtype
 
-        def at(offset: int, length: TDim, past: Sequence[Array] | None) -> "RecurrentStream":
+        def make_op(offset: int, length: TDim, past: Sequence[Array] | None) -> "RecurrentStream":
             return RecurrentStream(self, offset, length, int(batch), dtype, past)
 
-        return Cumulative((0, *(None,) * self.cell.states), at)
+        return Cumulative((0, *(None,) * self.cell.states), make_op)
 
     def _over_batch(self, starts: Sequence[tuple[TypedFact, int | None]]) -> Relation:
         """Every frame is a sequence of its own, which begins with the initial state."""
@@ -189,7 +189,7 @@ class RecurrentStream(Carried):
     """A recurrent layer that carries its state from pulse to pulse.
 
     Inputs   as in ``op``; x [P, B, I], whose frame j is at index j + offset and which has ``length`` frames
-    Outputs  y [P, B, H], zeros outside of the stream; the state after the last valid frame so far
+    Outputs  y [P, B, H], zeros outside the stream; the state after the last valid frame so far
     State    h and (lstm) c [B, H]; initially those of ``past`` (the outputs for the frames of a prefix), without a
              past the initial state, taken with the first pulse
     """

@@ -101,7 +101,7 @@ class Cell:
 
     @property
     def resets_product(self) -> bool:
-        """Whether a reset gate multiplies the recurrent product, and the bias inside of it."""
+        """Whether a reset gate multiplies the recurrent product, and the bias inside it."""
         return self.kind == "gru" and self.linear_before_reset
 
     def step(

@@ -76,7 +76,7 @@ class Interpolate(Op):
                 f"its factor, {self.length} frames of {inputs[0].shape[axis]}, depends on the length of the stream",
                 "resize by a constant factor, given as scales",
             )
-        if not self.sampling.steady(ratio):
+        if not self.sampling.keeps_positions(ratio):
             return Whole(
                 f"with {self.sampling.coordinates} the place of each frame depends on the length of the stream",
                 "resize with coordinate_transformation_mode asymmetric or half_pixel",

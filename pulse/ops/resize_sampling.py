@@ -92,7 +92,7 @@ class Sampling:
         over = math.lcm(first.denominator, step.denominator)
         return outputs.astype(object) * int(step * over) + int(first * over), over
 
-    def outside(self, ratio: Fraction, frames: int, length: int) -> Array:
+    def positions_outside(self, ratio: Fraction, frames: int, length: int) -> Array:
         """Which output frames lie beyond the ends of the input."""
         number, over = self.places(np.arange(length), ratio, frames, length)
         return np.asarray((number < 0) | (number > (frames - 1) * over), np.bool_)
@@ -122,7 +122,7 @@ class Sampling:
             weights = weights / weights.sum(axis=1, keepdims=True)
         return inside, weights
 
-    def steady(self, ratio: Fraction) -> bool:
+    def keeps_positions(self, ratio: Fraction) -> bool:
         """Whether the position of a frame does not depend on the number of frames."""
         if self.coordinates == "half_pixel_symmetric":
             return ratio.denominator == 1

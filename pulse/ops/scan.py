@@ -131,12 +131,12 @@ class Scan(Op):
             for fact in inputs[first : first + len(self.states)]
         )
 
-        def at(offset: int, length: TDim, past: Sequence[Array] | None) -> ScanStream:
+        def make_op(offset: int, length: TDim, past: Sequence[Array] | None) -> ScanStream:
             states = None if past is None else tuple(past[len(self.gathered) :])
             return ScanStream(self, offset, length, states or begin, states is None)
 
         streams = tuple(course.axis for course in self.gathered)
-        return Cumulative((*streams, *(None for _ in self.states)), at)
+        return Cumulative((*streams, *(None for _ in self.states)), make_op)
 
     def detail(self) -> str:
         return f"{len(self.body.graph.nodes)} nodes, states {', '.join(self.states) or 'none'}"
@@ -147,7 +147,7 @@ class ScanStream(Carried):
     """A scan that carries its states from pulse to pulse.
 
     Inputs   as in ``op``; frame j of each x is at index j + offset, and there are ``length`` frames
-    Outputs  as in ``op``; frames outside of the stream are zeros
+    Outputs  as in ``op``; frames outside the stream are zeros
     State    the body's states, initially ``initial``; the input's, with the first pulse, where ``reload`` is set
     """
 

@@ -29,7 +29,7 @@ class Stateful(Op):
         raise NotImplementedError
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
-        raise TypeError(f"{self.name} runs only inside of a stream")
+        raise TypeError(f"{self.name} runs only inside a stream")
 
 
 @record(eq=False)

@@ -14,12 +14,12 @@ from pulse.support.record import record
 
 @record(eq=False)
 class FillEnds(Stateful):
-    """Replace every frame outside of the stream.
+    """Replace every frame outside the stream.
 
     Input    x [..., overlap + P, ...]: a window that ends with the current pulse; frame f of the stream is at
              index f + offset of the concatenated pulses, and there are ``length`` frames
     Output   y [..., keep + P, ...]: the last ``keep`` frames before the pulse too; index i of the concatenated
-             pulses holds frame ``f = i - shift`` of the stream, where f is outside of it:
+             pulses holds frame ``f = i - shift`` of the stream, where f is outside it:
              mode constant: ``fill``, or row ``f + before`` of ``head``, or row ``f - length`` of ``tail``;
              other modes: ``shown_frame``
     """
@@ -76,11 +76,11 @@ class FillEnds(Stateful):
 
     def detail(self) -> str:
         what = f"fill {self.fill:g}" if self.mode == "constant" else self.mode
-        return f"axis {self.axis} {what} outside of {self.length} frames from {self.offset}"
+        return f"axis {self.axis} {what} outside {self.length} frames from {self.offset}"
 
 
 def shown_frame(frame: int, length: int, mode: PadMode) -> int:
-    """The frame that padding repeats for an index outside of 0 .. length-1.
+    """The frame that padding repeats for an index outside 0 .. length-1.
 
     The nearest one (edge), or the mirrored one, with the border frame twice (symmetric) or once (reflect).
     """

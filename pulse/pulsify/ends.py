@@ -11,18 +11,18 @@ from pulse.ops.clock import frames_at
 from pulse.ops.op import Ends
 from pulse.ops.time_ends import FillEnds, shown_frame
 from pulse.pulsify.lengths import lag
-from pulse.pulsify.wiring import Mirrored, StreamWire, Wiring, require_size
+from pulse.pulsify.wiring import MirroredWire, StreamWire, Wiring, require_size
 
 
 def extend_ends(
     wiring: Wiring, name: str, ends: Ends, stream: StreamWire, length: TDim
-) -> StreamWire | Mirrored:
+) -> StreamWire | MirroredWire:
     """Pad a stream at its ends; constant frames now, mirrored ones when an op reads them."""
     if ends.mode == "constant":
         if ends.after != 0:
             stream = delay_by_lag(wiring, stream, name)
         return _constant_ends(wiring, name, ends, stream, int(ends.before), length)
-    return Mirrored(stream, ends, length)
+    return MirroredWire(stream, ends, length)
 
 
 def delay_by_lag(wiring: Wiring, stream: StreamWire, name: str) -> StreamWire:
@@ -81,10 +81,10 @@ def _padded_prefix(wiring: Wiring, ends: Ends, stream: StreamWire, before: int) 
     return np.concatenate(parts, axis)
 
 
-def write_mirrored_ends(wiring: Wiring, name: str, wire: Mirrored) -> StreamWire:
+def write_mirrored_ends(wiring: Wiring, name: str, wire: MirroredWire) -> StreamWire:
     """Write mirrored frames into the stream, each in a pulse that already has its source frame."""
     if wire.outer is not None:
-        inner = write_mirrored_ends(wiring, name, wire.alone)
+        inner = write_mirrored_ends(wiring, name, wire.without_outer)
         around = extend_ends(wiring, f"{name}.outer", wire.outer, inner, wire.length)
         assert isinstance(around, StreamWire)
         return around

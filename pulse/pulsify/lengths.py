@@ -22,7 +22,7 @@ def least_value_for(length: TDim, frames: int, symbol: Symbol) -> int:
 
 
 @cache_in_scope
-def grows(length: TDim, symbol: Symbol) -> bool:
+def never_shrinks(length: TDim, symbol: Symbol) -> bool:
     """Whether the length is proved never to fall as the stream grows."""
     return never_falls(length, symbol) or never_falls(dim_max(0, length), symbol)
 

@@ -26,7 +26,7 @@ from pulse.ops.op import (
     relation_name,
 )
 from pulse.ops.source import Const, Source
-from pulse.pulsify.lengths import grows, tells_length
+from pulse.pulsify.lengths import never_shrinks, tells_length
 from pulse.support.bounds import MAX_FRAMES
 from pulse.support.record import record
 from pulse.support.wording import spell
@@ -216,7 +216,7 @@ def _unsteady(node: TypedNode, relation: Relation, flows: list[WireFlow], symbol
         if flow.axis is None or (flow.final and not isinstance(relation, Positional)):
             continue
         length = outlet.fact.shape[flow.axis]
-        if flow.rate <= 0 or not grows(length, symbol):
+        if flow.rate <= 0 or not never_shrinks(length, symbol):
             reason = f"its length {length} does not grow with {symbol.name}"
             return _refusal(node, flow.axis, relation, reason, "use lengths that grow with the stream")
     return None

@@ -34,22 +34,22 @@ class StreamWire:
 
 
 @record
-class Free:
+class FreeWire:
     """A wire whose frames are a function of their position, so that it exists at any offset.
 
-    at      function that makes the wire at an offset
-    first   function that gives its first n frames; None if they depend on an input of the model
+    wire_at       function that makes the wire at an offset
+    first_frames  function that gives its first n frames; None if they depend on an input of the model
     """
 
     axis: int
     length: TDim
     rate: Fraction
-    at: Callable[[int], StreamWire]
-    first: Callable[[int], Array | None]
+    wire_at: Callable[[int], StreamWire]
+    first_frames: Callable[[int], Array | None]
 
 
 @record
-class Mirrored:
+class MirroredWire:
     """A stream whose edge or mirrored frames at the ends are not written yet.
 
     ``stream`` is the one without them; if frames follow, it is delayed by its lag. ``length`` counts them. A window
@@ -63,18 +63,18 @@ class Mirrored:
     outer: Ends | None = None
 
     @property
-    def alone(self) -> "Mirrored":
+    def without_outer(self) -> "MirroredWire":
         """The same without the constant frames around it."""
         return replace(self, outer=None, length=self.stream.fact.length + self.ends.before + self.ends.after)
 
     @property
-    def first(self) -> int:
+    def first_index(self) -> int:
         """The index of the first frame in front, constant or mirrored."""
         front = 0 if self.outer is None else int(self.outer.before)
         return self.stream.fact.offset - int(self.ends.before) - front
 
     @property
-    def goes_on(self) -> bool:
+    def has_frames_after(self) -> bool:
         """Whether frames follow after the last one of ``stream``."""
         return self.ends.after != 0 or (self.outer is not None and self.outer.after != 0)
 
@@ -85,7 +85,7 @@ class Mirrored:
         tables = (self.outer.head, self.outer.tail, ends.head, ends.tail)
         return self.outer.fill == ends.fill and all(table is None for table in tables)
 
-    def surround(self, ends: Ends, length: TDim) -> "Mirrored":
+    def surround(self, ends: Ends, length: TDim) -> "MirroredWire":
         """With more constant frames around it."""
         if self.outer is None:
             return replace(self, outer=ends, length=length)
@@ -119,13 +119,13 @@ def evaluate_prefix(op: Op, values: Sequence[Array], name: str) -> list[Array]:
     return op.eval(values, {})
 
 
-AnyWire: TypeAlias = OutletId | StreamWire | Free | Mirrored
+AnyWire: TypeAlias = OutletId | StreamWire | FreeWire | MirroredWire
 """A typed wire in the pulsed graph: an outlet if it does not stream."""
 
 
 def static_outlet(wire: AnyWire) -> OutletId:
     """The outlet of a wire that does not stream."""
-    if isinstance(wire, StreamWire | Free | Mirrored):
+    if isinstance(wire, StreamWire | FreeWire | MirroredWire):
         raise AssertionError("the relation has no stream, but the wire streams")
     return wire
 

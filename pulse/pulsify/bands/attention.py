@@ -83,7 +83,7 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
         band = bands[same]
         near = None
         if isinstance(band, Band) and attention.relative is not None:
-            band, near = _near(result.model, symbol, attention, band, max_context)
+            band, near = _band_of_positions(result.model, symbol, attention, band, max_context)
         if isinstance(band, NoBandError):
             softmax, product = graph.nodes[attention.softmax], graph.nodes[attention.product]
             refusals = refuse_attention(graph, softmax, product, symbol, static, band.reason, band.help)
@@ -119,7 +119,7 @@ def _attention(
     return Attention(node.id, product, steps, scale, readers, relative) if readers else None
 
 
-def _near(
+def _band_of_positions(
     model: TypedNetwork, symbol: Symbol, attention: Attention, band: Band, max_context: int | None
 ) -> tuple[Band | NoBandError, Array | None]:
     """The band and its table of positions; the band is limited if the table is known only up to ``max_context``."""
@@ -133,10 +133,10 @@ def _near(
             why, "hide what is ahead (a causal mask), or give positions for all distances"
         ), None
     if attention.relative.pairs:
-        near = pairs_near(mask, attention.relative, band.back, max(0, ahead))
-        if isinstance(near, str):
-            return NoBandError(near, "compute them of positions (arange), and clip them"), None
-        return band, _scale_positions(near, band, attention.relative)
+        distances = pairs_near(mask, attention.relative, band.back, max(0, ahead))
+        if isinstance(distances, str):
+            return NoBandError(distances, "compute them of positions (arange), and clip them"), None
+        return band, _scale_positions(distances, band, attention.relative)
     if end is None:
         why = "its relative positions are computed for each length of the stream"
         return NoBandError(why, f"give {spell('max_context')}, or slice them from a table"), None

@@ -205,12 +205,12 @@ def choose(condition: Interval, x: Interval, y: Interval) -> Interval:
     return low, high
 
 
-def below(x: Interval) -> Interval:
+def is_negative(x: Interval) -> Interval:
     """The interval of ``x < 0``."""
     return np.where(x[1] < 0, ONE, ZERO), np.where(x[0] < 0, ONE, ZERO)
 
 
-def not_above(x: Interval) -> Interval:
+def is_not_positive(x: Interval) -> Interval:
     """The interval of ``x <= 0``."""
     return np.where(x[1] <= 0, ONE, ZERO), np.where(x[0] <= 0, ONE, ZERO)
 
