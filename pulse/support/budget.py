@@ -113,7 +113,7 @@ _spending: ContextVar[Spending | None] = ContextVar("spending", default=None)
 
 
 def current_spending() -> Spending:
-    """The spending of the running analysis; outside of one, a new one with the usual limits."""
+    """The spending of the running analysis; outside one, a new one with the usual limits."""
     return _spending.get() or Spending()
 
 

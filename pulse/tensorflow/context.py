@@ -93,7 +93,7 @@ class TensorflowNode(NodeContext):
         """The type of an attribute, of numbers. Raises LoadError."""
         type_ = self.type_of(name)
         if type_.known_type is None:
-            raise self.error(f"a tensor of {type_} is not covered")
+            raise self.error(f"a tensor of {type_} is not supported")
         return type_.known_type
 
     def is_complex(self, name: str = "T") -> bool:

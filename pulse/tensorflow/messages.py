@@ -87,7 +87,7 @@ def _set_kind(field: FieldDescriptorProto, kind: str) -> None:
 
 
 def _entry(message: DescriptorProto, name: str, kind: str, maps: bool) -> str:
-    """The message of a map's entries, inside of the message that has the map."""
+    """The message of a map's entries, inside the message that has the map."""
     entry = message.nested_type.add(name="".join(map(str.title, name.split("_"))) + "Entry")
     entry.options.map_entry = maps
     for number, (part, type_) in enumerate((("key", "string"), ("value", kind)), 1):

@@ -52,7 +52,7 @@ def _attributes(node: GraphNode) -> str:
     texts: list[str] = []
     try:
         attributes = node.attributes
-    except PulseError as error:  # a tensor that is not covered, such as text
+    except PulseError as error:  # a tensor that is not supported, such as text
         return str(error)
     for name, value in sorted(attributes.items()):
         match value:

@@ -18,7 +18,7 @@ from pulse.tensorflow.messages import GraphDef
 from pulse.tensorflow.nodes import GraphNode, NodeOutput, declared_type, graph_nodes
 from pulse.tensorflow.partial_run import PartialRun
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
-from pulse.tensorflow.read.building import NEXT, SILENT, Request, build_model, prepare_graph
+from pulse.tensorflow.read.building import NEXT, WITHOUT_RESULT, Request, build_model, prepare_graph
 from pulse.tensorflow.read.checkpoint import CheckpointTensors
 from pulse.tensorflow.read.effects import VARIABLES, Variables
 from pulse.tensorflow.read.file import Contents, decode
@@ -168,7 +168,7 @@ class Session:
         whole = plan.graph.find_needed([*names, *targets], fed)
         variables = Variables(plan.graph, self._library)
         effects = [node.name for node in whole.values() if variables.changed_variables(node)]
-        pure = [name for name in targets if name in whole and whole[name].op not in SILENT]
+        pure = [name for name in targets if name in whole and whole[name].op not in WITHOUT_RESULT]
         return list(plan.graph.find_needed([*names, *effects, *pure], fed, controls=False))
 
     def cache_info(self) -> CacheInfo:
@@ -284,7 +284,7 @@ class Session:
 
     def _is_silent(self, name: str) -> bool:
         node = self._nodes.get(name)
-        return node is not None and (node.op in SILENT or node.op in _GIVING_NOTHING)
+        return node is not None and (node.op in WITHOUT_RESULT or node.op in _GIVING_NOTHING)
 
     def _convert_feed(self, endpoint: NodeOutput, name: str, value: Any) -> Array:
         node = self._nodes[endpoint.node]

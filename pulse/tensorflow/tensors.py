@@ -109,7 +109,7 @@ def tensor_value(proto: Proto, where: str) -> Array:
     type_ = TensorType(proto.dtype)
     dtype = type_.known_type
     if dtype is None:
-        raise LoadError(f"{where}: a tensor of {type_} is not covered")
+        raise LoadError(f"{where}: a tensor of {type_} is not supported")
     dims = dims_of(proto.tensor_shape)
     if dims is None or None in dims:
         raise LoadError(f"{where}: a tensor without a shape; the file is damaged, export it again")

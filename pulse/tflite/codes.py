@@ -31,10 +31,10 @@ WireProduct: TypeAlias = Callable[[OutletId, Array, Array | None, str], OutletId
 
 
 def fused_activation(node: TfliteNode) -> int:
-    """The number of the fused activation. Raises LoadError if it is not covered."""
+    """The number of the fused activation. Raises LoadError if it is not supported."""
     number = node.integer("FusedActivationFunction", NONE)
     if number not in range(5):
-        raise node.error(f"fused activation {number} is not covered")
+        raise node.error(f"fused activation {number} is not supported")
     return number
 
 
@@ -61,7 +61,7 @@ def target(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
     if tensor.quantization is None or not tensor.has_codes:
         raise node.error(f"its output {tensor.name} is {tensor.kind} without a scale, where codes go in")
     if tensor.quantization.scale.size != 1:
-        raise node.error(f"its output {tensor.name} has a scale for each channel, which is not covered")
+        raise node.error(f"its output {tensor.name} has a scale for each channel, which is not supported")
     return tensor, tensor.quantization
 
 
@@ -72,7 +72,7 @@ def limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tuple[flo
     low, high = code_range(tensor.dtype, int(quantization.zero[0]))
     scale = float(quantization.scale[0])
     if activation == TANH:
-        raise node.error("a fused tanh of codes is not covered; convert the model with it apart")
+        raise node.error("a fused tanh of codes is not supported; convert the model with it apart")
     if activation in (RELU, RELU6):
         low = max(low, 0)
     if activation == RELU6:
@@ -83,7 +83,7 @@ def limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tuple[flo
 
 
 def clamp(node: TfliteNode, x: OutletId, activation: int = NONE, suffix: str = "", slot: int = 0) -> OutletId:
-    """Codes kept inside of the range of an output."""
+    """Codes kept inside the range of an output."""
     low, high = limits(node, activation, slot)
     floor = node.each("max", x, low, suffix=f"{suffix}floor")
     return node.each("min", floor, high, suffix=suffix)
@@ -92,7 +92,7 @@ def clamp(node: TfliteNode, x: OutletId, activation: int = NONE, suffix: str = "
 def rescale_codes(
     node: TfliteNode, x: OutletId, factor: Array, activation: int = NONE, suffix: str = ""
 ) -> OutletId:
-    """Sums or codes in f32 as codes of the output: ``rint(x * factor)`` inside of its range."""
+    """Rescale sums or codes to codes of the output: ``rint(x * factor)``, clipped to its range."""
     scale = node.constant(np.asarray(factor, np.float32), f"{suffix}factor")
     return clamp(node, node.each("mul_round", x, scale, suffix=f"{suffix}rounded"), activation, suffix)
 
@@ -100,7 +100,7 @@ def rescale_codes(
 def clamp_wide(
     node: TfliteNode, x: OutletId, activation: int = NONE, suffix: str = "", slot: int = 0
 ) -> OutletId:
-    """Whole f64 numbers inside of the range of the output, f32."""
+    """Whole f64 numbers inside the range of the output, f32."""
     low, high = limits(node, activation, slot)
     y = node.each("min", node.each("max", x, low, suffix="floor"), high, suffix="limited")
     return node.cast(y, F32, suffix)
@@ -124,17 +124,17 @@ def exact_sum(
     """
     summed = tuple(axis for axis in range(weights.ndim) if axis != output_axis % weights.ndim)
 
-    def reach(part: Array, most: int, more: Array | None) -> float:
-        ends = np.abs(part).sum(axis=summed) * most
-        return float((ends if more is None else ends + np.abs(more)).max(initial=0))
+    def largest_sum(part: Array, largest_x: int, added: Array | None) -> float:
+        sums = np.abs(part).sum(axis=summed) * largest_x
+        return float((sums if added is None else sums + np.abs(added)).max(initial=0))
 
-    if reach(weights, largest, bias) <= MAX_EXACT:
+    if largest_sum(weights, largest, bias) <= MAX_EXACT:
         return apply(x, weights.astype(np.float32), None if bias is None else bias.astype(np.float32), "sum")
     parts = [(weights, 1)]
-    if reach(weights, X_DIGIT - 1, None) > MAX_EXACT:
+    if largest_sum(weights, X_DIGIT - 1, None) > MAX_EXACT:
         high = np.floor_divide(weights, W_DIGIT)
         parts = [(high, W_DIGIT), (weights - high * W_DIGIT, 1)]
-    if any(reach(part, X_DIGIT, None) > MAX_EXACT for part, _ in parts):
+    if any(largest_sum(part, X_DIGIT, None) > MAX_EXACT for part, _ in parts):
         raise node.error(
             "a sum of so many products of codes cannot be computed exactly; make the layer smaller"
         )
@@ -196,8 +196,11 @@ def finish_sum(
     activation, tensor = fused_activation(node), node.makes[0]
     spread = factor.reshape(shape) if factor.size > 1 else factor.reshape(())
     if tensor.dtype == np.int16:
-        wide = node.cast(total, F64, "total64")
-        codes = times_once(node, wide, spread, 15, "rescaled") if rescale is None else rescale(wide, spread)
+        sums_f64 = node.cast(total, F64, "total64")
+        if rescale is None:
+            codes = times_once(node, sums_f64, spread, 15, "rescaled")
+        else:
+            codes = rescale(sums_f64, spread)
         return clamp_wide(node, codes, activation, suffix)
     return rescale_codes(node, node.cast(total, F32, "total32"), spread, activation, suffix)
 
@@ -253,19 +256,19 @@ RoundingFunction: TypeAlias = Callable[[Array, np.float32, np.float32], Array]
 """f32 values, the scale and the zero point of the output, as ``code - zero``."""
 
 
-def to_even(y: Array, scale: np.float32, zero: np.float32) -> Array:
-    """The nearest code, as XNNPACK has it."""
+def round_half_even(y: Array, scale: np.float32, zero: np.float32) -> Array:
+    """Return the nearest code, halves to even, as XNNPACK does."""
     return np.rint(y * (np.float32(1) / scale) + zero) - zero
 
 
-def away(y: Array, scale: np.float32, zero: np.float32) -> Array:
-    """The nearest code, halves away from the zero point."""
+def round_half_away(y: Array, scale: np.float32, zero: np.float32) -> Array:
+    """Return the nearest code, halves away from the zero point."""
     x = y * (np.float32(1) / scale)
     return np.trunc(x + np.copysign(np.float32(0.5), x))
 
 
-def towards_zero(y: Array, scale: np.float32, zero: np.float32) -> Array:
-    """The code on the side of the zero point."""
+def truncate(y: Array, scale: np.float32, zero: np.float32) -> Array:
+    """Return the nearest code towards the zero point."""
     return np.trunc(y / scale)
 
 

@@ -32,7 +32,7 @@ def merge_dilation(graph: Subgraph) -> Subgraph:
     return replace(graph, operators=[each for each in operators if each is not None])
 
 
-def _before(
+def _maker_of_kind(
     graph: Subgraph, number: int, kinds: tuple[str, ...], between: tuple[str, ...], makers: Mapping[int, int]
 ) -> tuple[int | None, int | None]:
     """The operator of some kinds that makes a tensor, and the one of others that may stand between."""
@@ -40,8 +40,10 @@ def _before(
     if place is None or graph.operators[place].kind in kinds:
         return place, None
     operator = graph.operators[place]
-    behind = makers.get(operator.inputs[0]) if operator.kind in between and operator.inputs else None
-    return (behind, place) if behind is not None and graph.operators[behind].kind in kinds else (None, None)
+    earlier = makers.get(operator.inputs[0]) if operator.kind in between and operator.inputs else None
+    return (
+        (earlier, place) if earlier is not None and graph.operators[earlier].kind in kinds else (None, None)
+    )
 
 
 def _pattern(
@@ -49,12 +51,12 @@ def _pattern(
 ) -> dict[int, Operator | None]:
     """The replacements of the operators of one pattern, None for a removed one; empty if there is no pattern."""
     last = graph.operators[end]
-    middle, squeezing = _before(graph, last.inputs[0], CONVOLUTIONS, BEHIND, makers)
+    middle, squeezing = _maker_of_kind(graph, last.inputs[0], CONVOLUTIONS, BEHIND, makers)
     if middle is None:
         return {}
     conv = graph.operators[middle]
-    begin, widening = _before(graph, conv.inputs[0], ("SPACE_TO_BATCH_ND",), BEFORE, makers)
-    if begin is None or len(graph.operators[begin].inputs) != 3 or not _plain(conv):
+    begin, widening = _maker_of_kind(graph, conv.inputs[0], ("SPACE_TO_BATCH_ND",), BEFORE, makers)
+    if begin is None or len(graph.operators[begin].inputs) != 3 or not _is_plain(conv):
         return {}
     first = graph.operators[begin]
     block, other = (graph.tensors[each.inputs[1]].data for each in (first, last))
@@ -78,7 +80,7 @@ def _pattern(
     return replacements
 
 
-def _plain(conv: Operator) -> bool:
+def _is_plain(conv: Operator) -> bool:
     """Whether a convolution has no padding, steps or dilation of its own."""
     names = ("StrideH", "StrideW", "DilationHFactor", "DilationWFactor")
     return conv.options.get("Padding") == VALID and all(conv.options.get(name, 1) == 1 for name in names)

@@ -173,7 +173,7 @@ class _Parser:
     def file(self) -> TfliteFile:
         model = self._model
         if model.Version() != 3:
-            raise LoadError(f"{self._what}: version {model.Version()} of the schema; only 3 is covered")
+            raise LoadError(f"{self._what}: version {model.Version()} of the schema; only 3 is supported")
         kinds = [self._kind(model.OperatorCodes(i)) for i in range(model.OperatorCodesLength())]
         graphs = [self._subgraph(model.Subgraphs(i), kinds) for i in range(model.SubgraphsLength())]
         if not graphs:
@@ -231,7 +231,7 @@ class _Parser:
         shape, signature = _integers(tensor.ShapeAsNumpy()), _integers(tensor.ShapeSignatureAsNumpy())
         if tensor.Sparsity() is not None:
             raise LoadError(
-                f"{self._what}: {where} is sparse, which is not covered; convert the model again, dense"
+                f"{self._what}: {where} is sparse, which is not supported; convert the model again, dense"
             )
         dims = signature if len(signature) == len(shape) else shape
         if len(dims) > MAX_AXES or any(size < -1 for size in dims) or any(size < 0 for size in shape):
@@ -254,7 +254,7 @@ class _Parser:
         if not data.size or kind in RESOURCES:
             return None
         if kind in ("INT4", "UINT4"):
-            raise LoadError(f"{self._what}: {where} has {kind.lower()} weights, which are not covered")
+            raise LoadError(f"{self._what}: {where} has {kind.lower()} weights, which are not supported")
         dtype = TENSOR_TYPES.get(kind)
         if dtype is None:
             return None

@@ -33,7 +33,7 @@ def row_codes(node: TfliteNode, x: OutletId, axes: Sequence[int]) -> tuple[Outle
     scale = node.each(
         "where", empty, one, node.each("div", steps, safe, suffix="row_steps"), suffix="row_scale"
     )
-    zero = _zero_of_states(node, low, high, scale)
+    zero = _zero_point_of_rows(node, low, high, scale)
     codes = node.each("mul_round", x, scale, suffix="rounded")
     least = node.each("sub", _number(node, LOW, x, "low"), zero, suffix="least_code")
     most = node.each("sub", _number(node, HIGH, x, "high"), zero, suffix="largest_code")
@@ -68,14 +68,14 @@ def frame_codes(node: TfliteNode, x: OutletId, asymmetric: bool) -> tuple[Outlet
         )
         codes = half_away(node, scaled)
         return node.each("min", node.each("max", codes, -HIGH, suffix="floor"), HIGH, suffix="codes"), step
-    zero = _zero_of_products(node, low, high, exact, empty)
+    zero = _zero_point_of_frames(node, low, high, exact, empty)
     scaled = node.each("mul", x, node.each("div", one, step, suffix="inverse"), suffix="scaled")
     codes = half_away(node, node.each("add", scaled, zero, suffix="moved"))
     codes = node.each("min", node.each("max", codes, LOW, suffix="floor"), HIGH, suffix="code")
     return node.each("sub", codes, zero, suffix="codes"), step
 
 
-def _zero_of_products(
+def _zero_point_of_frames(
     node: TfliteNode, low: OutletId, high: OutletId, scale: OutletId, empty: OutletId
 ) -> OutletId:
     """The code of 0 of rows that have a scale; computed from the end of the range at which the error is smaller."""
@@ -123,7 +123,7 @@ def _number(node: TfliteNode, value: float, like: OutletId, suffix: str) -> Outl
     return node.scalar_constant(value, node.graph.fact(like), suffix)
 
 
-def _zero_of_states(node: TfliteNode, low: OutletId, high: OutletId, scale: OutletId) -> OutletId:
+def _zero_point_of_rows(node: TfliteNode, low: OutletId, high: OutletId, scale: OutletId) -> OutletId:
     """The code of 0, computed from the end of the range at which the error is smaller."""
     low, high = (
         node.each("mul", end, scale, suffix=f"{name}_scaled") for end, name in ((low, "low"), (high, "high"))

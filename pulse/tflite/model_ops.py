@@ -42,7 +42,7 @@ class TfliteOp(ModelOp):
         return self.kind
 
     @property
-    def is_covered(self) -> bool:
+    def is_supported(self) -> bool:
         return self.kind in TRANSLATORS
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:

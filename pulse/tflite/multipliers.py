@@ -25,8 +25,8 @@ def multiply(x: Array, factor: float) -> Array:
 def multiplier_of_mean(factor: float, count: int) -> tuple[Array, Array]:
     """The multiplier of sums over ``count`` numbers: the multiplier of a code itself, divided without a rest."""
     multiplier, shift = multiplier_of(np.asarray(factor))
-    more = min(count.bit_length() - 1, 31 + int(shift))
-    return (multiplier << more) // count, shift - more
+    extra_bits = min(count.bit_length() - 1, 31 + int(shift))
+    return (multiplier << extra_bits) // count, shift - extra_bits
 
 
 def times(
@@ -56,13 +56,13 @@ def times_once(node: TfliteNode, x: OutletId, factor: Array, bits: int, name: st
 
 
 def _round(node: TfliteNode, x: OutletId, step: Array, name: str) -> OutletId:
-    """Numbers times steps, halves up."""
+    """Multiply by the steps and round to the nearest integer, halves up."""
     y = node.each("mul", x, node.constant(step.astype(np.float64), f"{name}.factor"), suffix=f"{name}.scaled")
     return node.each("floor", node.each("add", y, 0.5, suffix=f"{name}.half"), suffix=f"{name}.rounded")
 
 
 def shift_right(node: TfliteNode, x: OutletId, bits: "Array | int", name: str) -> OutletId:
-    """Whole numbers over a power of two, halves away from zero."""
+    """Divide integers by a power of two, rounding halves away from zero."""
     step = node.constant(np.exp2(-np.asarray(bits, np.float64)), f"{name}.step")
     size = node.each("mul", node.each("abs", x, suffix=f"{name}.size"), step, suffix=f"{name}.stepped")
     size = node.each("floor", node.each("add", size, 0.5, suffix=f"{name}.halves"), suffix=f"{name}.whole")

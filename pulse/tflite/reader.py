@@ -87,7 +87,7 @@ def _ports(graph: Subgraph, names: Mapping[int, str], sized_names: Collection[st
 
 def _port(tensor: Tensor, name: str, sized: bool) -> Any:
     if tensor.dtype is None or tensor.dtype.kind == "c":
-        raise LoadError(f"input {name}: type {tensor.kind} is not covered")
+        raise LoadError(f"input {name}: type {tensor.kind} is not supported")
     return helper.make_tensor_value_info(
         name,
         helper.np_dtype_to_tensor_dtype(tensor.dtype),
@@ -190,8 +190,8 @@ class _Builder:
         results = [self._value(number, "the list of outputs") for number in self._subgraph.outputs]
         if self._current:
             raise LoadError(
-                f"{self._title}: {self._subgraph.name} uses variables ({', '.join(self._current)}) inside of a loop "
-                "or branch, which is not covered; read and assign them outside of it"
+                f"{self._title}: {self._subgraph.name} uses variables ({', '.join(self._current)}) inside a loop "
+                "or branch, which is not supported; read and assign them outside it"
             )
         self.graph.set_outputs(results, [f"out{index}" for index in range(len(results))])
         return FileNetwork(self.graph, self._scope, self._title)

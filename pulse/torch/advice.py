@@ -21,9 +21,9 @@ BRANCH_HELP = (
 COMPLEX_HELP = (
     "write them as pairs of real numbers: torch.stft(..., return_complex=True) with torch.view_as_real behind it, "
     "products as (a*c - b*d, a*d + b*c), magnitudes as sqrt(a*a + b*b), padding before the transform; "
-    "torch.complex(a, b) in front of torch.istft or torch.fft.irfft is covered"
+    "torch.complex(a, b) in front of torch.istft or torch.fft.irfft is supported"
 )
-"""Advice for complex numbers that are not covered."""
+"""Advice for complex numbers that are not supported."""
 
 DATA_HELP = (
     "one export serves all values, so sizes and conditions may depend on lengths, but not on what a tensor holds "
@@ -69,7 +69,7 @@ def is_author(frame: FrameType) -> bool:
 
 
 def author_line(error: BaseException) -> str:
-    """The innermost line outside of PyTorch and of this package in an exception's trace; empty if there is none."""
+    """The innermost line outside PyTorch and of this package in an exception's trace; empty if there is none."""
     place, trace = "", error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code

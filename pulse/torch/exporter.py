@@ -169,7 +169,7 @@ def _export(request: ExportRequest) -> Export:
     with (
         keep_recurrent_layers(torch),
         keep_sizes(torch, module, loops),
-        keep_whole_numbers(torch, module, request.run, state.begin),
+        keep_whole_numbers(torch, module, request.run, state.restore_eval),
         keep_small_constants(),
         keep_named_axes(torch),
         replace_functions(torch, module, loops) as functions,

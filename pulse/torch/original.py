@@ -1,4 +1,4 @@
-"""A module as what its model was exported from: it runs beside the streams of a proof."""
+"""The original module of an exported model; a proof runs it beside the streams."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -63,7 +63,7 @@ class ModuleOriginal:
         """
         with preserve_state(self.torch, self.module, self.call) as state:
             dtype = self.torch.float64 if precise else self.dtype
-            oracle = ModuleOracle(self.torch, self.module, self.call, state.begin, self.outputs, dtype)
+            oracle = ModuleOracle(self.torch, self.module, self.call, state.restore_eval, self.outputs, dtype)
             if isinstance(model.chunks, Chunks):
                 return self._run_chunks(oracle, model.chunks, model, feeds)
             return oracle(dict(feeds))

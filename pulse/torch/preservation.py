@@ -10,14 +10,13 @@ import numpy as np
 
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.support.mapping import LARGE as ENOUGH
-from pulse.support.mapping import map_arrays
+from pulse.support.mapping import MIN_MAPPED_BYTES, map_arrays
 from pulse.torch.arguments import ModuleCall
 
 Restore: TypeAlias = Callable[[], None]
 
-LARGE = 1 << 20
-"""The size in bytes from which a tensor may be kept in a file."""
+MIN_FILE_TENSOR_BYTES = 1 << 20
+"""The least size of a tensor that is kept in a file; smaller ones stay in memory."""
 
 
 class ModuleState:
@@ -56,7 +55,7 @@ class ModuleState:
         for each in self._undo:
             each()
 
-    def begin(self) -> None:
+    def restore_eval(self) -> None:
         """Restore everything, in eval mode."""
         self.restore()
         self._module.eval()
@@ -76,7 +75,7 @@ def preserve_state(torch: Any, module: Any, call: ModuleCall) -> Generator[Modul
     tensors = [*module.parameters(), *module.buffers(), *filter(torch.is_tensor, call.leaves(torch).values())]
     state = ModuleState(torch, module)
     with torch.random.fork_rng(devices=sorted({tensor.device.index for tensor in tensors if tensor.is_cuda})):
-        state.begin()
+        state.restore_eval()
         try:
             yield state
         finally:
@@ -107,11 +106,11 @@ class MappedTensor(NamedTuple):
 
     def find(self, array: Array) -> Array | None:
         """The kept elements of an array that lies in the tensor; None if it does not."""
-        first, behind = np.lib.array_utils.byte_bounds(array)
-        if first < self.address or behind > self.address + self.kept.nbytes or array.ctypes.data != first:
+        first, end = np.lib.array_utils.byte_bounds(array)
+        if first < self.address or end > self.address + self.kept.nbytes or array.ctypes.data != first:
             return None
-        place = first - self.address
-        view = np.ndarray(array.shape, array.dtype, self.kept.view(np.uint8).data, place, array.strides)
+        offset = first - self.address
+        view = np.ndarray(array.shape, array.dtype, self.kept.view(np.uint8).data, offset, array.strides)
         view.flags.writeable = False
         return view
 
@@ -122,7 +121,7 @@ def map_tensors(torch: Any, tensors: Sequence[Any]) -> dict[int, MappedTensor]:
     Raises LoadError: the folder of temporary files has no space for them
     """
     large = [each for each in tensors if _is_large(torch, each)]
-    if sum(each.nbytes for each in large) < ENOUGH:
+    if sum(each.nbytes for each in large) < MIN_MAPPED_BYTES:
         return {}
     arrays: list[Array] = [each.detach().numpy().reshape(-1) for each in large]
     try:
@@ -140,7 +139,7 @@ def _is_large(torch: Any, tensor: Any) -> bool:
     return (
         plain
         and tensor.dtype in (torch.float32, torch.float64)
-        and tensor.nbytes >= LARGE
+        and tensor.nbytes >= MIN_FILE_TENSOR_BYTES
         and tensor.is_contiguous()
     )
 

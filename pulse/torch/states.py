@@ -120,12 +120,11 @@ def _require_same(title: str, name: str, before: Any, after: Any) -> None:
         )
 
 
-def find_buffers(torch: Any, module: Any, call: ModuleCall, begin: Restore, title: str) -> dict[str, Any]:
+def find_buffers(torch: Any, module: Any, call: ModuleCall, restore: Restore, title: str) -> dict[str, Any]:
     """The tensors of the module that a call changes, by their qualified names.
 
-    Raises InputError: one that it cannot keep
-
-    begin  restores the module's present state
+    restore  restores the module's present state
+    Raises   InputError: a call changes a value that cannot be kept
     """
     before = {name: value.detach().clone() for name, value in tensors_of(torch, module).items()}
     plain = _plain_values(module)
@@ -150,7 +149,7 @@ def find_buffers(torch: Any, module: Any, call: ModuleCall, begin: Restore, titl
                 f"{numbers[changed[0]]!r}, and an export keeps its first one; make it a tensor and a buffer"
             )
     finally:
-        begin()
+        restore()
     return buffers
 
 

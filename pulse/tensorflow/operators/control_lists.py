@@ -172,7 +172,7 @@ def write(node: TensorflowNode) -> OutletId:
 def scatter(node: TensorflowNode) -> OutletId:
     """All elements at once; inputs are handle, indices, value, flow."""
     if not _all_in_order(node, 1, node.fact(2).shape[0]):
-        raise node.error("only all elements in their order are covered")
+        raise node.error("only all elements in their order are supported")
     return node.input(2)
 
 

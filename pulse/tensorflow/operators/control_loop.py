@@ -220,7 +220,7 @@ class _While:
             }
             for place, counter in self._counters.items():
                 if place in parts.sources:
-                    present[parts.sources[place]] = self._at(
+                    present[parts.sources[place]] = self._counter_value(
                         place, counter, TDim.of(iteration), f"iteration{iteration}"
                     )
             for outlet, (whole, start) in parts.read.items():
@@ -256,7 +256,7 @@ class _While:
         """Lists of one element, by their variables."""
         return {place: self._node.wire(AddAxis(0), [each], f"last{place}") for place, each in last.items()}
 
-    def _at(self, place: int, counter: Counter, iteration: TDim, name: str) -> OutletId:
+    def _counter_value(self, place: int, counter: Counter, iteration: TDim, name: str) -> OutletId:
         """A counter's value after some iterations."""
         value = counter.start + iteration * counter.step
         if not value.is_const:
@@ -264,8 +264,8 @@ class _While:
         dtype = self._node.graph.fact(self._first[place]).dtype
         return self._node.constant(np.array(int(value), dtype), f"counter{place}_{name}")
 
-    def _element(self, whole: OutletId, at: TDim, name: str) -> OutletId:
-        cut = self._node.wire(Slice(0, at, at + 1), [whole], f"{name}_cut")
+    def _element(self, whole: OutletId, index: TDim, name: str) -> OutletId:
+        cut = self._node.wire(Slice(0, index, index + 1), [whole], f"{name}_cut")
         return self._node.wire(RemoveAxis(0), [cut], name)
 
     def _like_first(self, place: int, outlet: OutletId, name: str) -> OutletId:
@@ -283,7 +283,7 @@ class _While:
             if index in values:
                 results.append(values[index])
             elif counter is not None and not self._constant[index]:
-                results.append(self._at(index, counter, iterations, "last"))
+                results.append(self._counter_value(index, counter, iterations, "last"))
             else:
                 results.append(first)
         return results
@@ -303,7 +303,7 @@ class _While:
             numbers = node.wire(Range(0, 1, iterations, np.dtype(np.int64)), [], "iterations")
             scanned.add_frames(counter, numbers)
         graph = scanned.graph
-        results = self._inside(graft(body, targets, graph, scanned.present), graph, parts)
+        results = self._iteration_results(graft(body, targets, graph, scanned.present), graph, parts)
         graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
         graph.set_outputs(results, [f"result{number}" for number in range(len(results))])
         scan = Scan(
@@ -350,7 +350,9 @@ class _While:
             else:
                 scanned.add_frames(inner, self._count(place, counter, iterations))
 
-    def _inside(self, outlets: Sequence[OutletId], graph: TypedGraph, parts: LoopParts) -> list[OutletId]:
+    def _iteration_results(
+        self, outlets: Sequence[OutletId], graph: TypedGraph, parts: LoopParts
+    ) -> list[OutletId]:
         """The results of an iteration, states in the types that they began with, each a wire of its own."""
         results: list[OutletId] = []
         for number, outlet in enumerate(outlets):

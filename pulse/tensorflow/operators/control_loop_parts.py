@@ -22,7 +22,7 @@ class LoopParts:
     heads     the same lists -> the elements that were written before the first iteration
     last      lists of one element -> the element that each iteration writes
     states    all other values that pass from iteration to iteration
-    read      elements that an iteration takes -> their tensor, outside of the loop, and the first of them
+    read      elements that an iteration takes -> their tensor, outside the loop, and the first of them
     """
 
     sources: Mapping[int, OutletId]

@@ -17,7 +17,7 @@ def channels_first(node: TensorflowNode) -> bool:
     """Whether channels are the second axis. Raises LoadError."""
     data_format = node.text("data_format", "NHWC")
     if data_format not in ("NHWC", "NCHW", "NWC", "NCW", "NDHWC", "NCDHW"):
-        raise node.error(f"data_format {data_format!r} is not covered")
+        raise node.error(f"data_format {data_format!r} is not supported")
     return data_format.startswith("NC")
 
 
@@ -56,7 +56,7 @@ def pads_of(node: TensorflowNode, rank: int) -> dict[str, object]:
     if padding == "SAME":
         return {"auto_pad": "SAME_UPPER"}
     if padding != "EXPLICIT":
-        raise node.error(f"padding {padding!r} is not covered")
+        raise node.error(f"padding {padding!r} is not supported")
     paddings = node.integer_list("explicit_paddings")
     if len(paddings) != 2 * rank:
         raise node.error(f"{len(paddings)} explicit paddings for {rank} axes")

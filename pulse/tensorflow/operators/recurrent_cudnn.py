@@ -57,7 +57,7 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
         or node.text("input_mode", "linear_input") == "skip_input"
         or node.integer("num_proj", 0)
     ):
-        raise node.error(f"rnn_mode {kind!r}, skipped inputs and projections: not all of it is covered")
+        raise node.error(f"rnn_mode {kind!r}, skipped inputs and projections: not all of it is supported")
     major = node.flag("time_major", True)
     if (
         x.rank != 3

@@ -97,7 +97,7 @@ def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
     if len(single) != 1 or len(single) + len(whole) != len(rows) or masks["ellipsis"] or masks["new_axis"]:
         raise node.error(
             "its begin is computed while running (through floats, or from data); only constants, integer arithmetic on "
-            "shapes, and one index of one axis are covered"
+            "shapes, and one index of one axis are supported"
         )
     if any(step != 1 for step in node.integers(3, "strides")):
         raise node.error("its begin is computed while running, and its strides are not 1; slice in two steps")

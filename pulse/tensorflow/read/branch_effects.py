@@ -3,13 +3,13 @@
 from pulse.errors import LoadError
 from pulse.tensorflow.library import FunctionLibrary
 from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput
-from pulse.tensorflow.read.assignments import PASSING, changes
+from pulse.tensorflow.read.assignments import HANDLE_FORWARDING, changes
 from pulse.tensorflow.read.inlining import called_function
 from pulse.tensorflow.tensors import FunctionName
 
 BRANCHES = ("If",)
 DEEPEST = 64
-"""Branches inside of branches."""
+"""Branches inside branches."""
 
 
 def branch_places(node: GraphNode, library: FunctionLibrary, depth: int = 0) -> tuple[int, ...]:
@@ -68,7 +68,7 @@ def _argument(endpoint: NodeOutput, function: LibraryFunction, nodes: dict[str, 
         if endpoint.node in function.inputs:
             return function.inputs.index(endpoint.node)
         node = nodes.get(endpoint.node)
-        if node is None or node.op not in PASSING or endpoint.slot >= len(node.inputs):
+        if node is None or node.op not in HANDLE_FORWARDING or endpoint.slot >= len(node.inputs):
             return None
         endpoint = node.inputs[endpoint.slot]
     return None

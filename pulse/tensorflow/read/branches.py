@@ -1,4 +1,4 @@
-"""Branches that were written as single nodes (Switch and Merge outside of loops) as a choice between two values."""
+"""Branches that were written as single nodes (Switch and Merge outside loops) as a choice between two values."""
 
 from pulse.tensorflow.nodes import GraphNode, NodeOutput
 from pulse.tensorflow.read.flat import FlatGraph
@@ -40,11 +40,11 @@ class _Sides:
                 continue
             visited.add(each)
             if node.op in SWITCH and len(node.inputs) == 2:
-                sides.setdefault(self._plain(node.inputs[1]), each.slot)
+                sides.setdefault(self._source_of(node.inputs[1]), each.slot)
             stack += [*node.inputs, *(NodeOutput(name) for name in node.controls)]
         return sides
 
-    def _plain(self, endpoint: NodeOutput) -> NodeOutput:
+    def _source_of(self, endpoint: NodeOutput) -> NodeOutput:
         for _ in range(len(self._graph.nodes)):
             node = self._graph.nodes.get(endpoint.node)
             if node is None or node.op != "Identity" or not node.inputs:

@@ -1,6 +1,6 @@
 """Nodes of a flat graph as a model: variables become inputs and outputs, effects are in order."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -27,8 +27,10 @@ from pulse.tensorflow.read.node import TensorflowOp
 from pulse.tensorflow.tensors import FunctionName
 from pulse.typed import TypedNetwork, Variable
 
-SILENT = ("NoOp", "Assert", "Print", "PrintV2", "CheckNumerics", "StringFormat")
-ASKING = ("VarIsInitializedOp", "IsVariableInitialized")
+WITHOUT_RESULT = ("NoOp", "Assert", "Print", "PrintV2", "CheckNumerics", "StringFormat")
+"""Operators without a result that a model needs."""
+INITIALISED_QUERIES = ("VarIsInitializedOp", "IsVariableInitialized")
+"""Operators that ask whether a variable has a value."""
 NEXT = ".next"
 """The suffix of a variable's name for the output that is its next value."""
 
@@ -85,10 +87,12 @@ def build_model(
     Raises   LoadError
     """
     names = [*(each.node for each in request.fetches.values() if each not in request.feeds), *request.targets]
-    return _Building(graph, library, request, scope, names).model(labels or {})
+    return _Building(graph, library, request, scope, names).build(labels or {})
 
 
 class _Building:
+    """A model under construction from the nodes of one run."""
+
     def __init__(
         self,
         graph: FlatGraph,
@@ -112,16 +116,12 @@ class _Building:
         self._current: dict[str, OutletId] = {}
         self._assigned: dict[str, None] = {}
         self._variables_read: set[str] = set()
-        self._counts: dict[str, int] = {}
         self._references: dict[NodeOutput, OutletId] = {}
-        for node in self._order:
-            for endpoint in node.inputs:
-                self._counts[endpoint.node] = max(self._counts.get(endpoint.node, 1), endpoint.slot + 1)
-        for endpoint in request.fetches.values():
-            self._counts[endpoint.node] = max(self._counts.get(endpoint.node, 1), endpoint.slot + 1)
+        endpoints = [endpoint for node in self._order for endpoint in node.inputs]
+        self._counts = _output_counts([*endpoints, *request.fetches.values()])
 
-    def model(self, labels: Mapping[NodeOutput, str]) -> FileNetwork:
-        """Every node in its turn."""
+    def build(self, labels: Mapping[NodeOutput, str]) -> FileNetwork:
+        """Add the inputs, then every node in the order of the run, and return the model."""
         request = self._request
         for endpoint, fact in request.feeds.items():
             self._outlets[endpoint] = self._input(labels.get(endpoint, str(endpoint)), fact)
@@ -184,7 +184,7 @@ class _Building:
         raise LoadError(f"{self._graph.title}: {reader} reads {str(endpoint)!r}: {problem}; check the name")
 
     def _node(self, node: GraphNode) -> None:
-        if node.op in VARIABLES or node.op in SILENT or self._variables.is_handle(node):
+        if node.op in VARIABLES or node.op in WITHOUT_RESULT or self._variables.is_handle(node):
             return
         if all(
             NodeOutput(node.name, slot) in self._outlets for slot in range(self._counts.get(node.name, 1))
@@ -197,7 +197,7 @@ class _Building:
             self._branch(node, changed)
         elif node.op == "Const":
             self._outlets[NodeOutput(node.name)] = self._constant(node.name, constant_value(node))
-        elif node.op in ASKING:
+        elif node.op in INITIALISED_QUERIES:
             self._outlets[NodeOutput(node.name)] = self._constant(node.name, np.array(self._is_set(node)))
         elif node.op == "PlaceholderWithDefault" and node.inputs:
             self._outlets[NodeOutput(node.name)] = self._outlet(node.inputs[0], node.name)
@@ -257,6 +257,14 @@ class _Building:
         self._references[NodeOutput(node.name)] = value
 
 
+def _output_counts(endpoints: Iterable[NodeOutput]) -> dict[str, int]:
+    """Return the number of outputs of each node that these endpoints need."""
+    counts: dict[str, int] = {}
+    for endpoint in endpoints:
+        counts[endpoint.node] = max(counts.get(endpoint.node, 1), endpoint.slot + 1)
+    return counts
+
+
 def _labels(name: str, count: int) -> tuple[str, ...]:
     return tuple(name if slot == 0 else f"{name}:{slot}" for slot in range(count))
 
@@ -295,7 +303,7 @@ def function_model(
     """A function as a model; arguments with known values are constants in it.
 
     assigned  arguments that are variables: the outputs ``argument.next`` after the others are their next values
-    Raises    LoadError: it is not covered
+    Raises    LoadError: it is not supported
     """
     if len(facts) != len(function.inputs):
         raise LoadError(f"{title}: {len(facts)} arguments for {len(function.inputs)}; export the model again")

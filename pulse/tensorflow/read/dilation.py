@@ -55,7 +55,7 @@ def _pattern(
     """The nodes that replace those of one pattern; empty if there is no pattern."""
     block = _known_value(graph, end.inputs[1])
     conv, chain = _upwards(graph, end.inputs[0], CONVOLUTIONS)
-    if block is None or conv is None or not _plain(conv):
+    if block is None or conv is None or not _is_plain(conv):
         return {}
     start, before = _upwards(graph, conv.inputs[0], ("SpaceToBatchND",))
     if start is None or len(start.inputs) != 3:
@@ -98,7 +98,7 @@ def _upwards(
     return None, []
 
 
-def _plain(conv: GraphNode) -> bool:
+def _is_plain(conv: GraphNode) -> bool:
     """Whether a convolution has no padding, steps or dilation of its own."""
     for name in ("strides", "dilations"):
         values = conv.attributes.get(name, [1])

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pulse.errors import LoadError
 from pulse.tensorflow.library import FunctionLibrary
 from pulse.tensorflow.nodes import GraphNode, NodeOutput
-from pulse.tensorflow.read.assignments import ASSIGNMENTS, CHANGING, PASSING
+from pulse.tensorflow.read.assignments import ASSIGNMENTS, CHANGING_PREFIXES, HANDLE_FORWARDING
 from pulse.tensorflow.read.branch_effects import BRANCHES, branch_places, hidden_assignment, refusal
 from pulse.tensorflow.read.flat import FlatGraph, order
 from pulse.tensorflow.read.loops import MERGE, SWITCH
@@ -47,11 +47,15 @@ class Variables:
                 name = node.name
                 break
             slot = endpoint.slot if node.op == "IdentityN" else 0
-            if node.op not in (*PASSING, *_RETURNING) or slot >= len(node.inputs) or endpoint.slot > slot:
+            if (
+                node.op not in (*HANDLE_FORWARDING, *_RETURNING)
+                or slot >= len(node.inputs)
+                or endpoint.slot > slot
+            ):
                 break
             endpoint = node.inputs[slot]
         refers = name is None or self._graph.nodes[name].op not in REFERENCES or self._refers(chain)
-        if not refers:  # though a part of the chain may
+        if not refers:  # only this endpoint: a part of the chain may still refer to the variable
             self._variable_of[chain[0]] = None
             return None
         self._variable_of.update(dict.fromkeys(chain, name))
@@ -65,7 +69,7 @@ class Variables:
     def is_handle(self, node: GraphNode) -> bool:
         """Whether a node only passes on handles."""
         return (
-            node.op in PASSING
+            node.op in HANDLE_FORWARDING
             and bool(node.inputs)
             and all(self.of(each) is not None for each in node.inputs)
             and (node.op != "Identity" or self._handle(node.inputs[0]))
@@ -78,8 +82,10 @@ class Variables:
     def assigned_variable(self, node: GraphNode) -> str | None:
         """The variable that a node assigns. Raises LoadError if it is unknown."""
         if node.op not in ASSIGNMENTS:
-            if node.op.startswith(CHANGING) and node.inputs and self.of(node.inputs[0]) is not None:
-                raise node.error("it changes a variable in a way that is not covered; assign the whole value")
+            if node.op.startswith(CHANGING_PREFIXES) and node.inputs and self.of(node.inputs[0]) is not None:
+                raise node.error(
+                    "it changes a variable in a way that is not supported; assign the whole value"
+                )
             return None
         name = self.of(node.inputs[0]) if len(node.inputs) >= 2 else None
         if name is None:

@@ -142,7 +142,7 @@ def _signature(proto: Proto, what: str, name: str) -> Signature:
     for infos in (proto.inputs, proto.outputs):
         if any(not infos[key].name for key in infos):
             raise LoadError(
-                f"{what}: signature {name} has a tensor without a name; only dense tensors are covered"
+                f"{what}: signature {name} has a tensor without a name; only dense tensors are supported"
             )
         sides.append({key: NodeOutput.parse(infos[key].name) for key in sorted(infos)})
     return Signature(sides[0], sides[1])

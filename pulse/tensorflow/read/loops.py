@@ -74,7 +74,7 @@ class _Conversion:
         self._running: list[str] = []
 
     def run(self) -> FlatGraph:
-        """Replace every loop, those inside of others first."""
+        """Replace every loop, those inside others first."""
         self._find()
         for name in list(self._loops):
             if name in self._loops:

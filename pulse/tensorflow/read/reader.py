@@ -14,7 +14,7 @@ from pulse.onnx.read.inputs import input_facts
 from pulse.tensorflow.nodes import GraphNode, NodeOutput, declared_type
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.branch_effects import branch_places
-from pulse.tensorflow.read.building import SILENT, Request, build_model, prepare_graph
+from pulse.tensorflow.read.building import WITHOUT_RESULT, Request, build_model, prepare_graph
 from pulse.tensorflow.read.effects import VARIABLES
 from pulse.tensorflow.read.file import Contents, Signature
 from pulse.tensorflow.read.flat import FlatGraph
@@ -84,7 +84,15 @@ def _of_signature(
                 f"{contents.title}: {name} of the signature is {str(endpoint)!r}, which no node is called; the file is "
                 "damaged, get it again"
             )
-    return _model(contents, nodes, signature.inputs, signature.outputs, (), _plain(inputs), _plain(constants))
+    return _model(
+        contents,
+        nodes,
+        signature.inputs,
+        signature.outputs,
+        (),
+        _without_slots(inputs),
+        _without_slots(constants),
+    )
 
 
 def _of_graph(
@@ -94,7 +102,7 @@ def _of_graph(
     outputs: Sequence[str] | None,
 ) -> tuple[FileNetwork, FlatGraph]:
     nodes = {node.name: node for node in contents.nodes}
-    input_values, constant_values = _plain(inputs), _plain(constants)
+    input_values, constant_values = _without_slots(inputs), _without_slots(constants)
     names = _last(contents.nodes) if outputs is None else [name.removesuffix(":0") for name in outputs]
     fetches = {name: NodeOutput.parse(name) for name in names}
     if not fetches:
@@ -128,7 +136,7 @@ def _names(fetches: Mapping[str, NodeOutput]) -> list[str]:
     return list(dict.fromkeys(endpoint.node for endpoint in fetches.values()))
 
 
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+def _without_slots(values: Mapping[str, Any]) -> dict[str, Any]:
     """``x:0`` as ``x``."""
     return {name.removesuffix(":0"): value for name, value in values.items()}
 
@@ -137,7 +145,7 @@ def _last(nodes: Sequence[GraphNode]) -> list[str]:
     """The nodes whose results are not read, and that depend on more than constants: the outputs."""
     endpoints_read = {endpoint.node for node in nodes for endpoint in node.inputs}
     silent = (
-        *SILENT,
+        *WITHOUT_RESULT,
         *ASSIGNMENTS,
         *VARIABLES,
         *PLACES,
@@ -202,7 +210,7 @@ def _value_info(name: str, endpoint: NodeOutput, node: GraphNode) -> Any:
     dtype = type_.known_type if type_ is not None else None
     if type_ is not None and dtype is None and node.op in PLACES:
         raise LoadError(
-            f"input {name}: a tensor of {type_} is not covered; give a tensor after it as the input"
+            f"input {name}: a tensor of {type_} is not supported; give a tensor after it as the input"
         )
     number = TensorProto.UNDEFINED if dtype is None else helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     shape = None if dims is None else [_dim(dims, axis) for axis in range(len(dims))]

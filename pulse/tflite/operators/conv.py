@@ -47,7 +47,7 @@ def numbers(node: TfliteNode, slot: int, what: str) -> Array:
         return decode(tensor) if tensor.quantization is not None else tensor.data.astype(np.float32)
     value = node.value(slot)
     if value is None:
-        raise node.error(f"its {what} is computed while running; only a constant is covered")
+        raise node.error(f"its {what} is computed while running; only a constant is supported")
     return value.astype(np.float32)
 
 

@@ -34,7 +34,7 @@ def fully_connected(node: TfliteNode) -> OutletId:
     if node.read(1).data is None:
         return _multiply_computed(node)
     if node.integer("WeightsFormat", 0):
-        raise node.error("shuffled weights are not covered; convert the model again")
+        raise node.error("shuffled weights are not supported; convert the model again")
     weights, bias = kernel_of(node, 1, (1, 0), node.has_codes), bias_of(node, 2)
 
     def apply(x: OutletId, matrix: Array, more: Array | None, suffix: str) -> OutletId:
@@ -96,7 +96,7 @@ def _rows(node: TfliteNode, x: OutletId, size: int) -> OutletId:
 def _multiply_computed(node: TfliteNode) -> OutletId:
     """Weights that are computed while running."""
     if node.has_codes:
-        raise node.error("codes times weights that are computed while running are not covered")
+        raise node.error("codes times weights that are computed while running are not supported")
     w = node.values(1)
     size = node.graph.fact(w).shape[1]
     transposed = node.wire(Transpose((1, 0)), [w], "turned")

@@ -47,7 +47,7 @@ def require_real(node: TfliteNode) -> None:
     """Raises LoadError if an input is complex."""
     for tensor in node.reads:
         if tensor is not None and tensor.kind == COMPLEX:
-            raise node.error("complex numbers are covered between RFFT2D and COMPLEX_ABS, REAL or IMAG")
+            raise node.error("complex numbers are supported between RFFT2D and COMPLEX_ABS, REAL or IMAG")
 
 
 @tflite_op("RESHAPE")

@@ -43,7 +43,7 @@ class KnownConditions:
 
 
 def _caller() -> FrameType | None:
-    """The frame outside of this package and of PyTorch."""
+    """The frame outside this package and of PyTorch."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("pulse", "torch"):
         frame = frame.f_back

@@ -215,7 +215,7 @@ def _step(entry: Any) -> LoopStep | None:
 
 
 def _origin() -> str:
-    """The file and the line of the innermost caller outside of this package and of PyTorch."""
+    """The file and the line of the innermost caller outside this package and of PyTorch."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
         "pulse",

@@ -22,7 +22,7 @@ class FullSizes:
         """The number of steps."""
         return self.frames
 
-    def apart(self, data: Any) -> Any:
+    def unpack(self, data: Any) -> Any:
         """Packed data as frames [frames, batch, ...]."""
         return data.unflatten(0, (self.frames, self.batch))
 
@@ -41,7 +41,7 @@ def pack_full(torch: Any, x: Any, lengths: Any, batch_first: bool) -> tuple[Any,
 def pad_full(data: Any, sizes: FullSizes, batch_first: bool, fill: float, frames: Any) -> tuple[Any, Any]:
     """The frames of packed data, with ``fill`` up to ``frames``, and their lengths."""
     torch = import_module("torch")
-    x = sizes.apart(data)
+    x = sizes.unpack(data)
     more = frames - sizes.frames
     if not import_module("torch.fx.experimental.symbolic_shapes").statically_known_true(more == 0):
         x = torch.cat([x, x.new_full((more, *x.shape[1:]), fill)])

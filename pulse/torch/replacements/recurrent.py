@@ -80,7 +80,7 @@ def _layer(torch: Any, cell: OnnxCell, function: Any, *arguments: Any) -> Any:
     """The layer's result; projections and sequences of several lengths are left to PyTorch: ONNX has no such layers."""
     if isinstance(arguments[1], FullSizes):
         data, sizes, initial, weights, biased, *others = arguments
-        y, *ends = _layer(torch, cell, function, sizes.apart(data), initial, weights, biased, *others, False)
+        y, *ends = _layer(torch, cell, function, sizes.unpack(data), initial, weights, biased, *others, False)
         return y.flatten(0, 1), *ends
     if not isinstance(arguments[3], bool):
         return function(*arguments)

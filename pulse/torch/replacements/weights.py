@@ -6,7 +6,7 @@ from typing import Any
 from pulse.facts import Array
 from pulse.torch.preservation import ModuleState
 
-LARGE = 1 << 14
+MIN_PLACEHOLDER_BYTES = 1 << 14
 """The size in bytes from which a weight is taken out."""
 
 
@@ -25,7 +25,11 @@ def take_weights(program: Any, state: ModuleState) -> dict[str, Array]:
     arrays: dict[str, Array] = {}
     for name, value in initializers.items():
         tensor = value.const_value
-        if tensor is None or tensor.nbytes < LARGE or tensor.dtype.name not in ("FLOAT", "DOUBLE"):
+        if (
+            tensor is None
+            or tensor.nbytes < MIN_PLACEHOLDER_BYTES
+            or tensor.dtype.name not in ("FLOAT", "DOUBLE")
+        ):
             continue
         array = tensor.numpy()
         original = state.find(array)

@@ -25,7 +25,7 @@ class WholeNumber(int):
         return super().__hash__()
 
 
-def _plain(operation: Callable[[Any, Any], Any], swap: bool) -> Callable[[WholeNumber, Any], Any]:
+def _integer_operator(operation: Callable[[Any, Any], Any], swap: bool) -> Callable[[WholeNumber, Any], Any]:
     """An operator on the plain Python int: symbolic sizes support no other type."""
 
     def compute(self: WholeNumber, other: Any) -> Any:
@@ -36,10 +36,10 @@ def _plain(operation: Callable[[Any, Any], Any], swap: bool) -> Callable[[WholeN
 
 
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
-    setattr(WholeNumber, f"__{_name}__", _plain(getattr(operator, _name), False))
-    setattr(WholeNumber, f"__r{_name}__", _plain(getattr(operator, _name), True))
+    setattr(WholeNumber, f"__{_name}__", _integer_operator(getattr(operator, _name), False))
+    setattr(WholeNumber, f"__r{_name}__", _integer_operator(getattr(operator, _name), True))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
-    setattr(WholeNumber, f"__{_name}__", _plain(getattr(operator, _name), False))
+    setattr(WholeNumber, f"__{_name}__", _integer_operator(getattr(operator, _name), False))
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What is said of files, signatures and sizes, and of those that are not covered."""
+"""What is said of files, signatures and sizes, and of those that are not supported."""
 
 import struct
 from pathlib import Path
@@ -64,7 +64,7 @@ def test_open_sizes_are_symbols_and_an_open_batch_is_one() -> None:
         (one("TANH")[:200], "damaged"),
         (b"\x10\0\0\0TFL3" + b"\0" * 8, "damaged"),
         (one("NO_SUCH_OPERATOR"), "CUSTOM NO_SUCH_OPERATOR"),
-        (one("HASHTABLE_LOOKUP"), "not covered: HASHTABLE_LOOKUP"),
+        (one("HASHTABLE_LOOKUP"), "not supported: HASHTABLE_LOOKUP"),
         (one("TANH", 7), "names one of"),
         (one("SOFTMAX", options="SoftmaxOptions") + b"", ""),
     ],
