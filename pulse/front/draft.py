@@ -27,14 +27,16 @@ from pulse.wiring import wire
 class Draft:
     """A model of one function: its inputs are made first, then its steps, then ``model``.
 
-    where   the function, for errors and the model's title
-    inputs  name -> shape, such as ``1,257,frames,2``
-    dtype   of the inputs
-    Raises  InputError: no such shape
+    function  its name, for errors and the model's title
+    inputs    name -> shape, such as ``1,257,frames,2``
+    dtype     of the inputs
+    Raises    InputError: no such shape
     """
 
-    def __init__(self, where: str, inputs: Mapping[str, str], dtype: type[np.generic] = np.float32) -> None:
-        self.where = where
+    def __init__(
+        self, function: str, inputs: Mapping[str, str], dtype: type[np.generic] = np.float32
+    ) -> None:
+        self.function = function
         self.dtype = np.dtype(dtype)
         self.scope = SymbolScope()
         self.graph: TypedGraph = Graph()
@@ -51,15 +53,15 @@ class Draft:
                 self.scope.assume(f"{symbol} >= 0")
         except (FactError, DimError) as error:
             raise InputError(
-                f"{self.where}: the shape of {name} must be dims such as '1,80,T': {error}"
+                f"{self.function}: the shape of {name} must be dims such as '1,80,T': {error}"
             ) from error
         if fact.dtype != self.dtype:
-            raise InputError(f"{self.where}: {name} of shape {text!r} must be {dtype_name(self.dtype)}")
+            raise InputError(f"{self.function}: {name} of shape {text!r} must be {dtype_name(self.dtype)}")
         return fact
 
     def error(self, message: str) -> InputError:
         """An error that names the function."""
-        return InputError(f"{self.where}: {message}")
+        return InputError(f"{self.function}: {message}")
 
     def __getitem__(self, name: str) -> OutletId:
         return self.graph.find(name)
@@ -77,7 +79,7 @@ class Draft:
         return shape_text(self.shape(x))
 
     def require_rank(self, x: OutletId, rank: int, example: str) -> None:
-        """Raises InputError if a wire has another number of axes."""
+        """Raise InputError if a wire has another number of axes."""
         if self.rank(x) != rank:
             raise self.error(f"shape {self.text(x)!r} must have {rank} axes, such as {example!r}")
 
@@ -137,11 +139,11 @@ class Draft:
         return x if shape == self.shape(x) else self.add(name, Reshape(shape), x)
 
     def with_axis(self, x: OutletId, axis: int) -> OutletId:
-        """A new axis of size 1."""
+        """Insert an axis of size 1."""
         return self.add("axis", AddAxis(axis), x)
 
     def without_axis(self, x: OutletId, axis: int) -> OutletId:
-        """An axis of size 1 less."""
+        """Remove an axis of size 1."""
         return self.add("axis", RemoveAxis(axis), x)
 
     def part(
@@ -170,7 +172,7 @@ class Draft:
         pair = (TDim.of(max(0, before)), TDim.of(0) if drop else after)
         if pair == (0, 0):
             return x
-        pads = tuple(pair if at == axis else NO_PAD for at in range(self.rank(x)))
+        pads = tuple(pair if other == axis else NO_PAD for other in range(self.rank(x)))
         return self.add(name, Pad(pads, mode, fill), x)
 
     def frame(self, x: OutletId, axis: int, size: int, hop: int, name: str = "frames") -> OutletId:
@@ -208,4 +210,4 @@ class Draft:
     def model(self, **outputs: OutletId) -> TypedModel:
         """The finished model."""
         self.graph.set_outputs(list(outputs.values()), list(outputs))
-        return TypedModel(self.graph, self.scope, self.where)
+        return TypedModel(self.graph, self.scope, self.function)

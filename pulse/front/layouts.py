@@ -14,13 +14,13 @@ PARTS = ("complex", "apart", "polar")
 """One tensor of both parts; real and imaginary part each; magnitude and phase."""
 
 
-def check_layout(where: str, layout: object, parts: object) -> tuple[str, str]:
+def check_layout(function: str, layout: object, parts: object) -> tuple[str, str]:
     """The layout and the parts, checked. Raises InputError: unknown, or they do not go together."""
-    kind = choice(where, "parts", parts, PARTS)
+    kind = choice(function, "parts", parts, PARTS)
     if kind == "complex":
-        return choice(where, "layout", layout, COMPLEX), kind
+        return choice(function, "layout", layout, COMPLEX), kind
     axes = "F,T" if layout == "F,T,2" else layout
-    return choice(where, f"layout of parts={kind!r}", axes, REAL), kind
+    return choice(function, f"layout of parts={kind!r}", axes, REAL), kind
 
 
 def place(draft: Draft, x: OutletId, layout: str) -> OutletId:

@@ -80,11 +80,11 @@ def mask(
     Output   spectrum, as x
     Raises   InputError
     """
-    where = "mask"
-    choice(where, "kind", kind, MASKS)
+    function = "mask"
+    choice(function, "kind", kind, MASKS)
     real = kind in ("real", "ratio")
-    without = _without(Draft(where, {"x": shape}), axis)
-    draft = Draft(where, {"x": shape, "mask": mask_shape or (without if real else shape)})
+    without = _without(Draft(function, {"x": shape}), axis)
+    draft = Draft(function, {"x": shape, "mask": mask_shape or (without if real else shape)})
     x, m = draft["x"], draft["mask"]
     at = draft.axis(x, axis)
     if real:
@@ -128,12 +128,12 @@ def compress(
     exponent  above 0; 1/exponent expands again
     Raises    InputError
     """
-    where = "compress"
-    number(where, "exponent", exponent, 0, above=True)
-    number(where, "epsilon", epsilon, 0)
-    draft = Draft(where, {"x": shape})
+    function = "compress"
+    number(function, "exponent", exponent, 0, above=True)
+    number(function, "epsilon", epsilon, 0)
+    draft = Draft(function, {"x": shape})
     x = draft["x"]
-    if choice(where, "of", of, ("complex", "real")) == "real":
+    if choice(function, "of", of, ("complex", "real")) == "real":
         size = draft.each("abs", x)
         size = raise_power(draft, draft.each("add", size, epsilon) if epsilon else size, exponent)
         return draft.model(compressed=draft.each("mul", draft.each("sign", x), size, name="compressed"))
@@ -184,9 +184,9 @@ def raise_power(draft: Draft, squares: OutletId, exponent: float) -> OutletId:
     return draft.each("pow", squares, exponent)
 
 
-def _of_parts(where: str, name: str, exponent: float, epsilon: float, axis: int, shape: str) -> TypedModel:
-    number(where, "epsilon", epsilon, 0)
-    draft = Draft(where, {"x": shape})
+def _of_parts(function: str, name: str, exponent: float, epsilon: float, axis: int, shape: str) -> TypedModel:
+    number(function, "epsilon", epsilon, 0)
+    draft = Draft(function, {"x": shape})
     real, imaginary, axis, single = _halves(draft, draft["x"], axis)
     y = square(draft, real, imaginary)
     y = raise_power(draft, draft.each("add", y, epsilon) if epsilon else y, exponent)

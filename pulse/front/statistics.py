@@ -17,30 +17,30 @@ STATISTICS_FORMS = ("auto", "kaldi", "funasr")
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
-def read_statistics(where: str, path: "str | PathLike[str]", form: str = "auto") -> tuple[Array, Array]:
+def read_statistics(function: str, path: "str | PathLike[str]", form: str = "auto") -> tuple[Array, Array]:
     """The shift and then the scale of each bin, f64 [bins].
 
     form     ``kaldi``: sums and sums of squares, binary or text, alone or after a key; ``funasr``: ``am.mvn``
     Raises   InputError: no such file, or not of this form
     """
-    data = _read(where, path)
+    data = _read(function, path)
     if form == "auto":
         form = "funasr" if b"<AddShift>" in data else "kaldi"
     try:
         return _funasr(data) if form == "funasr" else _kaldi(data)
     except ValueError as error:
-        raise InputError(f"{where}: {path} holds no statistics of the form {form!r}: {error}") from error
+        raise InputError(f"{function}: {path} holds no statistics of the form {form!r}: {error}") from error
 
 
-def _read(where: str, path: "str | PathLike[str]") -> bytes:
+def _read(function: str, path: "str | PathLike[str]") -> bytes:
     try:
         with Path(path).open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except (OSError, TypeError, ValueError) as error:
-        raise InputError(f"{where}: the statistics {path!r} cannot be read: {error}") from error
+        raise InputError(f"{function}: the statistics {path!r} cannot be read: {error}") from error
     if len(data) > MAX_FILE_BYTES:
         raise InputError(
-            f"{where}: {path} has more than {MAX_FILE_BYTES} bytes, which no statistics of features have"
+            f"{function}: {path} has more than {MAX_FILE_BYTES} bytes, which no statistics of features have"
         )
     return data
 
@@ -65,7 +65,7 @@ def _binary(data: bytes) -> Array:
     kinds = {b"FM ": np.dtype("<f4"), b"DM ": np.dtype("<f8")}
     dtype = kinds.get(data[at : at + 3])
     if dtype is None or data[at + 3 : at + 4] != b"\4" or data[at + 8 : at + 9] != b"\4":
-        raise ValueError(f"its matrix begins with {data[at : at + 9]!r}; f32 and f64 are covered")
+        raise ValueError(f"its matrix begins with {data[at : at + 9]!r}; f32 and f64 are supported")
     rows, columns = (int.from_bytes(data[at + k : at + k + 4], "little", signed=True) for k in (4, 9))
     if rows < 0 or columns < 0 or rows * columns * dtype.itemsize > len(data) - at - 13:
         raise ValueError(f"it says {rows} rows of {columns} numbers, and is shorter")

@@ -33,14 +33,14 @@ def tf_spectrogram(
     magnitude_squared  powers in place of magnitudes, as ``tf_mfcc`` requires
     Raises   InputError
     """
-    where = "tf_spectrogram"
-    count(where, "window_size", window_size, 2, MAX_SAMPLES)
-    count(where, "stride", stride)
-    flag(where, "magnitude_squared", magnitude_squared)
-    draft = Draft(where, {"x": shape})
+    function = "tf_spectrogram"
+    count(function, "window_size", window_size, 2, MAX_SAMPLES)
+    count(function, "stride", stride)
+    flag(function, "magnitude_squared", magnitude_squared)
+    draft = Draft(function, {"x": shape})
     draft.require_rank(draft["x"], 2, "1,T")
     points = 1 << (window_size - 1).bit_length()
-    window = window_values(where, "hann", window_size)
+    window = window_values(function, "hann", window_size)
     first = int(np.flatnonzero(window)[0])
     x = draft.pad(draft["x"], 1, -first, 0)
     matrix = forward_matrix(points, window_size, True) * window[:, None]
@@ -78,24 +78,24 @@ def tf_mfcc(
 
     Raises   InputError
     """
-    where = "tf_mfcc"
-    count(where, "sample_rate", sample_rate)
-    bands = count(where, "filterbank_channel_count", filterbank_channel_count)
-    coefficients = count(where, "dct_coefficient_count", dct_coefficient_count, 1, bands)
+    function = "tf_mfcc"
+    count(function, "sample_rate", sample_rate)
+    bands = count(function, "filterbank_channel_count", filterbank_channel_count)
+    coefficients = count(function, "dct_coefficient_count", dct_coefficient_count, 1, bands)
     low, high = (
-        number(where, name, value, 0)
+        number(function, name, value, 0)
         for name, value in (
             ("lower_frequency_limit", lower_frequency_limit),
             ("upper_frequency_limit", upper_frequency_limit),
         )
     )
-    require_band(where, low, high, sample_rate)
-    draft = Draft(where, {"x": shape})
+    require_band(function, low, high, sample_rate)
+    draft = Draft(function, {"x": shape})
     x = draft["x"]
     draft.require_rank(x, 3, "1,frames,513")
     bins = draft.require_fixed(x, 2, "the frequencies")
     if bins < 2:
-        raise InputError(f"{where}: {bins} frequency in {draft.text(x)!r}; a spectrogram has 2 at least")
+        raise InputError(f"{function}: {bins} frequency in {draft.text(x)!r}; a spectrogram has 2 at least")
     logs = floored_log(
         draft, draft.times(draft.each("sqrt", x), _bank(bins, bands, sample_rate, low, high), "bank"), FLOOR
     )

@@ -65,16 +65,16 @@ def rfft(
     window   of ``n`` samples, multiplied before
     Raises   InputError
     """
-    where = "rfft"
-    _check_size(where, "n", n)
-    layout, parts = check_layout(where, layout, parts)
-    draft = Draft(where, {"x": f"1,frames,{n}" if shape is None else shape})
+    function = "rfft"
+    _check_size(function, "n", n)
+    layout, parts = check_layout(function, layout, parts)
+    draft = Draft(function, {"x": f"1,frames,{n}" if shape is None else shape})
     x = draft["x"]
     draft.require_rank(x, 3, f"1,frames,{n}")
     size = min(n, draft.require_fixed(x, 2, "the samples of a frame"))
-    matrix = forward_matrix(n, size, flag(where, "onesided", onesided), _norm(where, norm, n))
+    matrix = forward_matrix(n, size, flag(function, "onesided", onesided), _norm(function, norm, n))
     if window is not None:
-        matrix = matrix * window_values(where, window, n, periodic, beta)[:size, None]
+        matrix = matrix * window_values(function, window, n, periodic, beta)[:size, None]
     y = draft.times(draft.part(x, 2, 0, size), matrix, "transform")
     return _spectrum(draft, y, layout, parts)
 
@@ -102,14 +102,14 @@ def irfft(
     window   of ``n`` samples, multiplied afterwards
     Raises   InputError
     """
-    where = "irfft"
-    _check_size(where, "n", n)
-    layout, parts = check_layout(where, layout, parts)
-    bins = n // 2 + 1 if flag(where, "onesided", onesided) else n
-    draft, y = _spectrum_input(where, layout, parts, bins, shape)
-    matrix = inverse_matrix(n, onesided, 1 / _norm(where, norm, n))
+    function = "irfft"
+    _check_size(function, "n", n)
+    layout, parts = check_layout(function, layout, parts)
+    bins = n // 2 + 1 if flag(function, "onesided", onesided) else n
+    draft, y = _spectrum_input(function, layout, parts, bins, shape)
+    matrix = inverse_matrix(n, onesided, 1 / _norm(function, norm, n))
     if window is not None:
-        matrix = matrix * window_values(where, window, n, periodic, beta)
+        matrix = matrix * window_values(function, window, n, periodic, beta)
     return draft.model(frames=draft.times(y, matrix, "transform"))
 
 
@@ -146,11 +146,11 @@ def stft(
     normalized divided by sqrt(n_fft) (True, ``frame_length``), or by the root of the window's power (``window``)
     Raises     InputError
     """
-    where = "stft"
-    layout, parts = check_layout(where, layout, parts)
-    mode = PAD_MODES[choice(where, "pad_mode", pad_mode, PAD_MODES)]
+    function = "stft"
+    layout, parts = check_layout(function, layout, parts)
+    mode = PAD_MODES[choice(function, "pad_mode", pad_mode, PAD_MODES)]
     draft, y = draft_spectrum(
-        where=where,
+        function=function,
         n_fft=n_fft,
         hop=hop,
         win_length=win_length,
@@ -167,7 +167,7 @@ def stft(
 
 
 def draft_spectrum(
-    where: str,
+    function: str,
     n_fft: int,
     hop: int | None,
     win_length: int | None,
@@ -184,17 +184,17 @@ def draft_spectrum(
 
     Zeros at the ends of the window are not read, so that nothing waits for them.
     """
-    values, hop = _window(where, n_fft, hop, win_length, window, periodic, beta)
-    padding = n_fft // 2 if flag(where, "center", center) else 0
-    scale = 1 / _normalizer(where, normalized, values)
-    draft = Draft(where, {"x": shape})
+    values, hop = _window(function, n_fft, hop, win_length, window, periodic, beta)
+    padding = n_fft // 2 if flag(function, "center", center) else 0
+    scale = 1 / _normalizer(function, normalized, values)
+    draft = Draft(function, {"x": shape})
     draft.require_rank(draft["x"], 2, "1,T")
     nonzero = np.flatnonzero(values)
     first = min(int(nonzero[0]), padding or n_fft)
     after = min(n_fft - 1 - int(nonzero[-1]), padding or n_fft)
     size = n_fft - first - after
     x = draft.pad(draft["x"], 1, padding - first, padding - after, mode)
-    matrix = forward_matrix(n_fft, n_fft, flag(where, "onesided", onesided), scale) * values[:, None]
+    matrix = forward_matrix(n_fft, n_fft, flag(function, "onesided", onesided), scale) * values[:, None]
     return draft, draft.times(draft.frame(x, 1, size, hop), matrix[first : first + size], "transform")
 
 
@@ -226,15 +226,15 @@ def istft(
     The others are those of ``stft``.
     Raises   InputError: also if the windows do not cover a sample
     """
-    where = "istft"
-    values, hop = _window(where, n_fft, hop, win_length, window, periodic, beta)
-    layout, parts = check_layout(where, layout, parts)
-    flag(where, "center", center)
-    bins = n_fft // 2 + 1 if flag(where, "onesided", onesided) else n_fft
-    scale = _normalizer(where, normalized, values)
+    function = "istft"
+    values, hop = _window(function, n_fft, hop, win_length, window, periodic, beta)
+    layout, parts = check_layout(function, layout, parts)
+    flag(function, "center", center)
+    bins = n_fft // 2 + 1 if flag(function, "onesided", onesided) else n_fft
+    scale = _normalizer(function, normalized, values)
     skipped = n_fft // 2 if center else 0
-    _require_covered(where, values, hop, skipped)
-    draft, y = _spectrum_input(where, layout, parts, bins, shape)
+    _require_covered(function, values, hop, skipped)
+    draft, y = _spectrum_input(function, layout, parts, bins, shape)
     frames = draft.shape(y)[1]
     y = draft.times(y, inverse_matrix(n_fft, onesided, scale) * values, "transform")
     sound, weight = draft.overlap_add(y, hop), _weights(draft, frames, values, hop)
@@ -243,16 +243,18 @@ def istft(
     return draft.model(sound=draft.each("div", sound, weight, name="sound"))
 
 
-def _check_size(where: str, name: str, n: object) -> None:
-    count(where, name, n, 2, MAX_SAMPLES)
+def _check_size(function: str, name: str, n: object) -> None:
+    count(function, name, n, 2, MAX_SAMPLES)
 
 
-def _norm(where: str, norm: str, n: int) -> float:
-    return {"backward": 1.0, "ortho": 1 / math.sqrt(n), "forward": 1 / n}[choice(where, "norm", norm, NORMS)]
+def _norm(function: str, norm: str, n: int) -> float:
+    return {"backward": 1.0, "ortho": 1 / math.sqrt(n), "forward": 1 / n}[
+        choice(function, "norm", norm, NORMS)
+    ]
 
 
 def _window(
-    where: str,
+    function: str,
     n_fft: int,
     hop: int | None,
     win_length: int | None,
@@ -261,19 +263,19 @@ def _window(
     beta: float,
 ) -> tuple[Array, int]:
     """The window of a whole frame, and the hop."""
-    _check_size(where, "n_fft", n_fft)
-    hop = count(where, "hop", max(1, n_fft // 4) if hop is None else hop)
-    size = count(where, "win_length", n_fft if win_length is None else win_length, 1, n_fft)
-    values = centre(window_values(where, window, size, periodic, beta), n_fft)
+    _check_size(function, "n_fft", n_fft)
+    hop = count(function, "hop", max(1, n_fft // 4) if hop is None else hop)
+    size = count(function, "win_length", n_fft if win_length is None else win_length, 1, n_fft)
+    values = centre(window_values(function, window, size, periodic, beta), n_fft)
     if not values.any():
-        raise InputError(f"{where}: the window of {size} samples is all zeros")
+        raise InputError(f"{function}: the window of {size} samples is all zeros")
     return values, hop
 
 
-def _normalizer(where: str, normalized: object, values: Array) -> float:
+def _normalizer(function: str, normalized: object, values: Array) -> float:
     if isinstance(normalized, bool):
         return math.sqrt(len(values)) if normalized else 1.0
-    kind = choice(where, "normalized", normalized, ("frame_length", "window"))
+    kind = choice(function, "normalized", normalized, ("frame_length", "window"))
     return math.sqrt(len(values)) if kind == "frame_length" else math.sqrt(float((values**2).sum()))
 
 
@@ -292,16 +294,16 @@ def _spectrum(draft: Draft, y: OutletId, layout: str, parts: str) -> TypedModel:
 
 
 def _spectrum_input(
-    where: str, layout: str, parts: str, bins: int, shape: str | None
+    function: str, layout: str, parts: str, bins: int, shape: str | None
 ) -> tuple[Draft, OutletId]:
     """The reverse: a draft with the inputs of a spectrum, and both parts [B, T, 2F]."""
     text = example(layout, bins) if shape is None else shape
     if parts == "complex":
-        draft = Draft(where, {"x": text})
+        draft = Draft(function, {"x": text})
         both = gather(draft, draft["x"], layout)
     else:
         other = "imaginary" if parts == "apart" else "phase"
-        draft = Draft(where, {"x": text, other: text})
+        draft = Draft(function, {"x": text, other: text})
         pair = tuple(gather_real(draft, draft[name], layout) for name in ("x", other))
         both = draft.side_by_side(*(pair if parts == "apart" else from_angle(draft, *pair)))
     frequencies = draft.require_fixed(both, 2, "the frequencies")
@@ -329,7 +331,7 @@ def _weights(draft: Draft, frames: TDim, values: Array, hop: int) -> OutletId:
     return draft.part(whole, 1, 0, (frames - 1) * hop + size)
 
 
-def _require_covered(where: str, values: Array, hop: int, skipped: int) -> None:
+def _require_covered(function: str, values: Array, hop: int, skipped: int) -> None:
     """Raises InputError if the windows of two or more frames do not cover an output sample."""
     size = len(values)
     number = -(-size // hop) + 2
@@ -340,7 +342,7 @@ def _require_covered(where: str, values: Array, hop: int, skipped: int) -> None:
     if overlap.size and overlap.min() < MIN_OVERLAP:
         at = int(overlap.argmin())
         raise InputError(
-            f"{where}: the windows leave sample {at} uncovered, so it cannot be divided by their sum; use a smaller "
+            f"{function}: the windows leave sample {at} uncovered, so it cannot be divided by their sum; use a smaller "
             "hop, center=True, or a window without zeros at its ends"
         )
 
@@ -350,7 +352,7 @@ def _end(draft: Draft, whole: TDim, skipped: int, center: bool, length: int | st
     if length is None:
         return whole - skipped
     if isinstance(length, int):
-        samples = TDim.of(count(draft.where, "length", length))
+        samples = TDim.of(count(draft.function, "length", length))
     else:
         try:
             samples = draft.scope.parse(length)

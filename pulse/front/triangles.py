@@ -40,11 +40,11 @@ SCALES: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
 """Hertz to mel, and back."""
 
 
-def require_band(where: str, low_hz: float, high_hz: float, rate_hz: float) -> None:
+def require_band(function: str, low_hz: float, high_hz: float, rate_hz: float) -> None:
     """Raises InputError unless 0 <= low < high <= rate / 2."""
     if not 0 <= low_hz < high_hz <= rate_hz / 2:
         raise InputError(
-            f"{where}: a band from {low_hz:g} to {high_hz:g} Hz; it must lie within 0 and {rate_hz / 2:g} Hz, half "
+            f"{function}: a band from {low_hz:g} to {high_hz:g} Hz; it must lie within 0 and {rate_hz / 2:g} Hz, half "
             "of the sample rate"
         )
 
