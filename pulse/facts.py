@@ -20,7 +20,7 @@ DType: TypeAlias = np.dtype[Any]
 Shape: TypeAlias = tuple[TDim, ...]
 
 _BETWEEN_DIMS = re.compile(r",(?![^()]*\))")
-"""Commas outside of brackets, unlike that of ``max(0,T-1)``."""
+"""Commas outside brackets, unlike that of ``max(0,T-1)``."""
 MAX_AXES = 64
 """The most axes of a tensor in numpy."""
 

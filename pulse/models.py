@@ -60,7 +60,7 @@ class Model(FileNetwork):
         """Derive every type and shape; those of inputs that the file does not state are inferred first.
 
         Warns if shapes in the file are wrong, and if the budget does not suffice for its constants.
-        Raises LoadError (operators not covered, unknown dims), FactError.
+        Raises LoadError (operators not supported, unknown dims), FactError.
         """
         return TypedModel.of(super().analyse())
 
@@ -176,7 +176,7 @@ class PulsedModel(PulsedNetwork):
         return to_onnx(self, opset)
 
     def to_nnef(self) -> "Archive":
-        """The model as NNEF that tract streams, its states inside of a scan; see ``pulse.nnef``.
+        """The model as NNEF that tract streams, its states inside a scan; see ``pulse.nnef``.
 
         Raises WriteError: a node that NNEF and tract cannot express
         """

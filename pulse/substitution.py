@@ -68,7 +68,7 @@ class Terms:
                 self.scope.assume(test)
 
     def model(self, model: N) -> N:
-        """A model inside of an operation."""
+        """A model inside an operation."""
         graph = TypedGraph()
         places = self.graft(model, graph, {})
         graph.inputs = [places[outlet] for outlet in model.graph.inputs]

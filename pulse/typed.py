@@ -51,7 +51,7 @@ class TypedNetwork:
     spending: Spending = field(default_factory=current_spending, repr=False)
     """The part of the file's budget that the analysis has used."""
     variables: tuple[Variable, ...] = ()
-    """The inputs and outputs that the file keeps inside of itself."""
+    """The inputs and outputs that the file keeps inside itself."""
 
     def copy(self) -> Self:
         """A copy of the model with only the nodes that the outputs need."""
@@ -125,7 +125,7 @@ class TypedNetwork:
         fetches  labels or outlets of any wires; the outputs by default. Only what they need is evaluated.
         arithmetic  how it is computed: in the model's types, or as ``pulse.ops.arithmetic`` has it
         Raises InputError if arrays do not fit; FaultError where a node has no result for some values, such as an
-        index outside of its table. Only arithmetic other than the model's types puts the nearest value that has one.
+        index outside its table. Only arithmetic other than the model's types puts the nearest value that has one.
         """
         arrays = self._by_name(feeds)
         env = self.bind(arrays)

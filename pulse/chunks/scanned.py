@@ -192,7 +192,7 @@ class _Scanning:
         for port in chunks.inputs:
             count = chunks.context.get(port.name, 0)
             if count:
-                past, whole, tail = _behind(graph, port, count, lean.inputs[port.name])
+                past, whole, tail = _chunk_after_past(graph, port, count, lean.inputs[port.name])
                 feeds[lean.graph.find(port.name)] = whole
                 after[past], initial[past] = tail, _zeros(graph.fact(tail))
         places = Terms(self._scope, {}).graft(lean, graph, feeds)
@@ -225,7 +225,9 @@ class _Scanning:
             targets += [graph.find(nexts[name]) for name in more]
 
 
-def _behind(graph: TypedGraph, port: PortAxis, count: int, fact: TypedFact) -> tuple[str, OutletId, OutletId]:
+def _chunk_after_past(
+    graph: TypedGraph, port: PortAxis, count: int, fact: TypedFact
+) -> tuple[str, OutletId, OutletId]:
     """A chunk after ``count`` frames of the past: the state's name, the joined frames, the state of the next chunk."""
     axis = port.axis or 0
 

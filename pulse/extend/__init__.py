@@ -1,4 +1,4 @@
-"""All that an operator from outside of this package is made of; kernels are in ``pulse.extend.kernels``.
+"""All that an operator from outside this package is made of; kernels are in ``pulse.extend.kernels``.
 
 See docs/extend.md for a whole operator: its op, its relation to the stream, its translator, its kernel.
 

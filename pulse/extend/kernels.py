@@ -1,4 +1,4 @@
-"""The parts of an operator's kernel, for operators from outside of this package.
+"""The parts of an operator's kernel, for operators from outside this package.
 
 lowers, Lowering   how an op becomes rows: ``@lowers(MyOp)`` on a function ``(cx, node, op) -> [Value, …]``
 Value              a tensor in memory: shape, strides, a buffer

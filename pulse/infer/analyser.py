@@ -129,7 +129,7 @@ class _Analyser:
         last = self._outcomes.get(node.id)
         if last is None or any(new is not old for new, old in zip(facts, last[0])):
             outcome = None
-            if node.op.is_covered:
+            if node.op.is_supported:
                 outcome = translate_node(node.op, node.name, node.inputs, wire_facts, self._scope)
             last = self._outcomes[node.id] = (facts, outcome)
         return last[1]

@@ -113,7 +113,7 @@ class FileNetwork:
         """Derive every type and shape; those of inputs that the file does not state are inferred first.
 
         Warns if shapes in the file are wrong, and if the budget does not suffice for its constants.
-        Raises LoadError (operators not covered, unknown dims), FactError.
+        Raises LoadError (operators not supported, unknown dims), FactError.
         """
         with count_spending(self.spending) as spending:
             typed = (self if self._are_inputs_known(self.inputs.values()) else self.infer())._translate()
@@ -152,7 +152,7 @@ class FileNetwork:
 
     def _translate(self) -> TypedNetwork:
         nodes = self._find_needed()
-        self._check_covered(nodes)
+        self._check_supported(nodes)
         target = TypedNetwork(
             TypedGraph(), self.scope, self.title, dict(self.metadata), variables=self.variables
         )
@@ -190,10 +190,10 @@ class FileNetwork:
         node_ids = {*self.graph.order(), *(outlet.node for outlet in self.graph.inputs)}
         return [node for node in self.graph.nodes if node.id in node_ids]
 
-    def _check_covered(self, nodes: Sequence[Node[InferenceFact, ModelOp]]) -> None:
+    def _check_supported(self, nodes: Sequence[Node[InferenceFact, ModelOp]]) -> None:
         missing: dict[str, list[str]] = {}
         for node in nodes:
-            if not node.op.is_covered:
+            if not node.op.is_supported:
                 missing.setdefault(node.op.name, []).append(node.name)
         if missing:
             names = "; ".join(
@@ -201,7 +201,7 @@ class FileNetwork:
                 for name, where in sorted(missing.items())
             )
             raise LoadError(
-                f"{self.title}: operators that are not covered: {names}; pulse.operator adds one, see docs/extend.md"
+                f"{self.title}: operators that are not supported: {names}; pulse.operator adds one, see docs/extend.md"
             )
 
     def lines(self) -> list[str]:

@@ -17,7 +17,7 @@ class ModelOp:
         return type(self).__name__
 
     @property
-    def is_covered(self) -> bool:
+    def is_supported(self) -> bool:
         """Whether it can be translated."""
         return True
 

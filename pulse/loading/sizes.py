@@ -44,7 +44,7 @@ def stream_counts(model: Model | TypedModel, symbol: str | None) -> Mapping[Symb
     """
     shapes = [_dims(model, name) for name in model.inputs]
 
-    def beside(shape: Sequence[TDim], candidate: Symbol) -> set[Symbol]:
+    def other_symbols(shape: Sequence[TDim], candidate: Symbol) -> set[Symbol]:
         return {other for dim in shape for other in dim.symbols} - {candidate}
 
     def leads(shape: Sequence[TDim], candidate: Symbol) -> bool:
@@ -54,8 +54,8 @@ def stream_counts(model: Model | TypedModel, symbol: str | None) -> Mapping[Symb
         if candidate.name == symbol or not _COUNTS_STREAMS.fullmatch(candidate.name):
             return False
         own_shapes = [shape for shape in shapes if any(candidate in dim.symbols for dim in shape)]
-        moving = [shape for shape in own_shapes if beside(shape, candidate)]
-        times = {other for shape in moving for other in beside(shape, candidate)}
+        moving = [shape for shape in own_shapes if other_symbols(shape, candidate)]
+        times = {other for shape in moving for other in other_symbols(shape, candidate)}
         return all(leads(shape, candidate) for shape in moving) and any(
             not _COUNTS_STREAMS.fullmatch(other.name) for other in times
         )

@@ -80,7 +80,7 @@ def load_tensor(data: bytes, name: str) -> Array:
     dtype = np.bool_ if packed else KINDS.get((kind, bits))
     if vendor != 0 or dtype is None:
         raise LoadError(
-            f"{name}: entries of kind {kind} with {bits} bits of vendor {vendor:#x} are not covered; "
+            f"{name}: entries of kind {kind} with {bits} bits of vendor {vendor:#x} are not supported; "
             "floats of 16, 32 and 64 bits, integers of 8 to 64 bits and booleans are"
         )
     needed = (count + 7) // 8 if packed else count * np.dtype(dtype).itemsize

@@ -45,10 +45,10 @@ class NodeContext(FileNode):
         """The value of an input, which must be known and without symbols. Raises LoadError."""
         value = self.value(slot)
         if value is None:
-            raise self.error(f"its {what} is computed while running; only a constant is covered")
+            raise self.error(f"its {what} is computed while running; only a constant is supported")
         if is_symbolic(value):
             raise self.error(
-                f"its {what} {symbolic_text(value)} depends on a length; only a constant is covered"
+                f"its {what} {symbolic_text(value)} depends on a length; only a constant is supported"
             )
         return value
 
@@ -112,7 +112,7 @@ class NodeContext(FileNode):
             )
             cache = "; give a cache its full size, and a mask of what is not there yet" if data else ""
             raise self.error(
-                f"its {what} is computed {cause}; only constants and integer arithmetic on shapes are covered{cache}"
+                f"its {what} is computed {cause}; only constants and integer arithmetic on shapes are supported{cache}"
             )
         if not is_symbolic(value) and not np.issubdtype(value.dtype, np.integer):
             raise self.error(f"its {what} must be integers")

@@ -1,4 +1,4 @@
-"""Graphs inside of a node's attributes."""
+"""Graphs inside a node's attributes."""
 
 from collections.abc import Callable, Mapping
 

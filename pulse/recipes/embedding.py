@@ -50,7 +50,7 @@ def _spell_out(table: Mapping[str, Any]) -> str:
 def _only_model(recipe: Recipe) -> tuple[int, Path]:
     """The number of its stage, and its file. Raises LoadError."""
     models_by_stage = {
-        stage.number: recipe.place.beside(stage.options["model"])
+        stage.number: recipe.place.resolve_path(stage.options["model"])
         for stage in recipe.stages
         if stage.kind == "model"
     }

@@ -53,7 +53,7 @@ def call_function(
 ) -> TypedModel:
     """The model of a stage after wires of these facts. Raises PulseError."""
     types = parameters(stage.kind)
-    options = {name: _beside(value, types[name], place) for name, value in stage.options.items()}
+    options = {name: _resolved_option(value, types[name], place) for name, value in stage.options.items()}
     for parameter, fact in zip(SHAPES, _in_order(stage, facts)):
         if parameter in types:
             options.setdefault(parameter, shape_text(fact.shape))
@@ -65,10 +65,10 @@ def call_function(
     return FUNCTIONS[stage.kind](**options)
 
 
-def _beside(value: Any, hint: object, place: RecipeContext) -> Any:
+def _resolved_option(value: Any, hint: object, place: RecipeContext) -> Any:
     """Resolve a path against the recipe's folder; return other values unchanged."""
     paths = any(PathLike in (part, getattr(part, "__origin__", None)) for part in get_args(hint))
-    return str(place.beside(value)) if paths and isinstance(value, str) else value
+    return str(place.resolve_path(value)) if paths and isinstance(value, str) else value
 
 
 def _in_order(stage: RecipeStage, facts: Sequence[TypedFact]) -> Sequence[TypedFact]:

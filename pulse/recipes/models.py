@@ -109,7 +109,7 @@ def open_stage_model(stage: RecipeStage, place: RecipeContext, limits: Mapping[s
         **{each.name: options.pop(each.name) for each in fields(Chunking) if each.name in options}
     )
     if name != ITSELF:
-        return Stage(load(place.beside(name), chunking=chunking, **options, **limits)).open()
+        return Stage(load(place.resolve_path(name), chunking=chunking, **options, **limits)).open()
     if place.itself is None:
         raise LoadError(
             'model = "." is the file in whose metadata a recipe is, and this one is a file of its own; name the model'
@@ -135,7 +135,7 @@ def _itself(
 
 
 def _value(value: Any, place: RecipeContext) -> Any:
-    return _array(place.beside(value)) if isinstance(value, str) else value
+    return _array(place.resolve_path(value)) if isinstance(value, str) else value
 
 
 def _array(path: Path) -> Array:

@@ -18,7 +18,7 @@ class PairedModel:
 
     name     of its file
     lines    of its stage
-    guess    the stages around it if it is the only model
+    guess    the stages all_stages it if it is the only model
     reads    its first input that streams
     gives    its first output that streams
     rate_hz  of its sound, if the file states it
@@ -34,7 +34,7 @@ class PairedModel:
     asks: str | None
 
     @property
-    def around(self) -> list[str]:
+    def all_stages(self) -> list[str]:
         """All stages for this model alone, as TOML without the lines that begin them."""
         front = [*self.guess.front]
         if front and self.asks is not None:
@@ -125,8 +125,8 @@ def _sound_between(first: PairedModel, second: PairedModel) -> Stages | None:
     if not first.guess.back and not (first.guess.kind == "sound" and sound):
         return None
     note = f"{second.name} is taken to hear the sound that {first.name} gives"
-    behind = [_rename_wires(stage, "_2") for stage in second.around]
-    return Stages([*first.around, *behind], [note, *first.guess.notes, *second.guess.notes])
+    behind = [_rename_wires(stage, "_2") for stage in second.all_stages]
+    return Stages([*first.all_stages, *behind], [note, *first.guess.notes, *second.guess.notes])
 
 
 def _rename_wires(stage: str, suffix: str) -> str:

@@ -55,7 +55,7 @@ def propose_recipe(models: Sequence[Path], folder: Path, hop: int | None = None)
         with catch_warnings():
             filterwarnings("ignore", ".*each call takes", PulseWarning)  # the notes have it
             parts = [_part(model, folder, notes, hop) for model in models]
-        stages = Stages(parts[0].around, parts[0].guess.notes) if len(parts) == 1 else pair_stages(*parts)
+        stages = Stages(parts[0].all_stages, parts[0].guess.notes) if len(parts) == 1 else pair_stages(*parts)
         rate_hz = parts[0].rate_hz or parts[0].guess.rate_hz
         if parts[0].rate_hz is None:
             notes.append(f"the rate of {rate_hz} Hz is a guess")

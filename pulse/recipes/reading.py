@@ -107,9 +107,7 @@ def _stage(number: int, entry: TomlValue, where: str) -> RecipeStage:
             raise LoadError(f"{where}: {kind} = {quote(table[kind])} must be a table, such as {kind} = {{}}")
         for key in rest:
             if key in (*models.OPTIONS, *functions.parameters(kind)):
-                owner = (
-                    f"inside of the table of {kind}" if key in functions.parameters(kind) else "beside model"
-                )
+                owner = f"inside the table of {kind}" if key in functions.parameters(kind) else "beside model"
                 raise LoadError(f"{where}: {key} stands {owner}, not beside {kind}")
         require_known(rest, [*WIRING, kind], where, "key")
         options = functions.check_parameters(kind, cast("dict[str, TomlValue]", table[kind]), where)

@@ -104,7 +104,7 @@ class _Parser:
 
     def __init__(self, query: str) -> None:
         if len(query) > MAX_QUERY_LENGTH:
-            raise InputError(f"a query of {len(query)} characters; at most {MAX_QUERY_LENGTH} are covered")
+            raise InputError(f"a query of {len(query)} characters; at most {MAX_QUERY_LENGTH} are supported")
         self._query = query
         self._tokens: list[str] = _TOKEN.findall(query)
         self._at = 0

@@ -159,7 +159,7 @@ def document() -> str:
         HEAD.format(last=OPSETS[-1], onnx=onnx.__version__),
         table(["operator", "versions", "streams as", "refused over some axis", "kernels"], rows),
         f"{len(rows)} operators.",
-        f"Of the {len(versions_of)} operators of the standard, {len(missing)} are not covered: {', '.join(missing)}. "
+        f"Of the {len(versions_of)} operators of the standard, {len(missing)} are not supported: {', '.join(missing)}. "
         "A model with one of them loads; it runs as far as nothing needs that operator, or a "
         "[plugin](extend.md) brings it.",
     ]

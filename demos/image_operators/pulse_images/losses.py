@@ -39,7 +39,7 @@ def softmax_cross_entropy_loss(node: NodeContext) -> list[OutletId]:
 def _loss(node: NodeContext, scores: OutletId) -> OutletId:
     reduction = node.text("reduction", "mean")
     if reduction not in REDUCTIONS:
-        raise node.error(f"reduction {reduction!r} is not covered; use {', '.join(REDUCTIONS)}")
+        raise node.error(f"reduction {reduction!r} is not supported; use {', '.join(REDUCTIONS)}")
     fact = node.graph.fact(scores)
     share = _shares(node, scores)
     zero = node.scalar_constant(0, fact, "zero")

@@ -33,7 +33,7 @@ def grid_sample(node: NodeContext) -> OutletId:
     """An image at the points of a grid."""
     mode, border = node.text("mode", "linear"), node.text("padding_mode", "zeros")
     if mode not in MODES or border not in BORDERS:
-        raise node.error(f"mode {mode!r} with padding_mode {border!r} is not covered")
+        raise node.error(f"mode {mode!r} with padding_mode {border!r} is not supported")
     op = GridSample(cast(SampleMode, MODES[mode]), border, node.flag("align_corners"))
     return node.wire(op, [node.input(0), node.input(1)])
 
@@ -91,7 +91,7 @@ def roi_align(node: NodeContext) -> OutletId:
         "coordinate_transformation_mode", "half_pixel" if node.opset >= 16 else "output_half_pixel"
     )
     if kind not in ("avg", "max") or rule not in ("half_pixel", "output_half_pixel"):
-        raise node.error(f"mode {kind!r} with {rule!r} is not covered")
+        raise node.error(f"mode {kind!r} with {rule!r} is not supported")
     op = RoiAlign(
         kind,
         node.integer("output_height", 1),

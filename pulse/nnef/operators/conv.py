@@ -65,7 +65,7 @@ def write_transpose(w: OperationWriter) -> Name:
 def read_window(node: NodeReader, size: int) -> dict[str, Any]:
     """Attributes of ONNX for padding, stride and dilation of ``size`` axes; no padding means as much as keeps the size.
 
-    Raises LoadError: a border that is not covered
+    Raises LoadError: a border that is not supported
     """
     attributes: dict[str, Any] = {}
     for name, attribute in (("stride", "strides"), ("dilation", "dilations")):
@@ -95,7 +95,7 @@ def _filter(node: NodeReader) -> tuple[NnefWire, NnefWire, int, list[int]]:
     if groups < 1:
         raise node.error(f"groups is {groups}")
     if node.text("border") != "constant":
-        raise node.error(f"the border {node.text('border')} is not covered; pad the input before")
+        raise node.error(f"the border {node.text('border')} is not supported; pad the input before")
     return x, filter, groups, sizes
 
 

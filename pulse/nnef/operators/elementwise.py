@@ -263,7 +263,7 @@ def parse_type(node: NodeReader, name: str) -> DType:
     if name.lower() == "bool":
         return TRUTH
     if letter not in TYPES or digits not in ("8", "16", "32", "64") or (letter == "f" and digits == "8"):
-        raise node.error(f"the type {printable(name)} is not covered")
+        raise node.error(f"the type {printable(name)} is not supported")
     return np.dtype(f"{TYPES[letter]}{digits}")
 
 

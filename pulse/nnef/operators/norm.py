@@ -47,7 +47,7 @@ def _softmax(node: NodeReader, kind: str) -> NnefWire:
     x = node.wire("x")
     axes = node.axes("axes", x.rank)
     if len(axes) != 1:
-        raise node.error(f"over {len(axes)} axes it is not covered, over one it is; reshape them to one")
+        raise node.error(f"over {len(axes)} axes it is not supported, over one it is; reshape them to one")
     return node.add(kind, [x], x.dtype, x.sizes, axis=axes[0])
 
 

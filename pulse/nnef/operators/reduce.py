@@ -123,7 +123,7 @@ def read_place(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     axes = node.axes("axes", x.rank)
     if len(axes) != 1:
-        raise node.error(f"the place of an extreme along {len(axes)} axes is not covered, one is")
+        raise node.error(f"the place of an extreme along {len(axes)} axes is not supported, one is")
     kind = "ArgMax" if "argmax" in node.operator else "ArgMin"
     sizes = [1 if axis in axes else size for axis, size in enumerate(x.sizes)]
     last = int(node.operator.endswith("_last"))

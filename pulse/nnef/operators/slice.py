@@ -134,7 +134,7 @@ def read_downsample(node: NodeReader) -> NnefWire:
     x, stride, modulo = node.wire("input"), node.integer("stride"), node.integer("modulo")
     axis = node.axis("axis", x.rank)
     if stride < 1 or modulo < 0:
-        raise node.error(f"every {stride}-th frame from {modulo} on is not covered")
+        raise node.error(f"every {stride}-th frame from {modulo} on is not supported")
     sizes = [None if at == axis else size for at, size in enumerate(x.sizes)]
     tensors = [
         node.integers_tensor([number], what)

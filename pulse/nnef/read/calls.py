@@ -99,7 +99,7 @@ class Calls:
             return self._variable(self.node(call, at))
         if name not in READERS:
             raise at.error(
-                f"the operator {printable(name)} is not covered; define it as a fragment of others"
+                f"the operator {printable(name)} is not supported; define it as a fragment of others"
             )
         return _value_of(READERS[name](self.node(call, at)))
 

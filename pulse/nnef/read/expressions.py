@@ -141,7 +141,7 @@ class Evaluator:
         for number, values in enumerate(zip(*lists)):
             self._spending.unfold(1, at.title)
             names = {name: value for (name, _), value in zip(expression.loops, values)}
-            item = at.inside({**at.scope, **names}).part(number)
+            item = at.in_scope({**at.scope, **names}).part(number)
             if expression.condition is not None:
                 condition = self.value(expression.condition, item)
                 if not isinstance(condition, bool):

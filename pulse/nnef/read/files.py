@@ -1,4 +1,4 @@
-"""The files of a model, from a folder or an archive; only names inside of it are opened."""
+"""The files of a model, from a folder or an archive; only names inside it are opened."""
 
 import gzip
 import io
@@ -47,7 +47,7 @@ class Files:
         """``graph.nnef``. Raises LoadError: it is missing, too long, or no text; or there is ``graph.quant``."""
         if self._content(QUANTISATION) is not None:
             raise LoadError(
-                f"{self.title}: quantisation files are not covered, and it has {QUANTISATION}; "
+                f"{self.title}: quantisation files are not supported, and it has {QUANTISATION}; "
                 "export the model with floats, or as .tflite or ONNX with QDQ"
             )
         content = self._content(GRAPH)
@@ -73,7 +73,7 @@ class Files:
         shown = f"{self.title}: {printable(name)}"
         parts = PurePosixPath(label).parts
         if not label or label.endswith("/") or "\0" in label or any(part in ("..", "/") for part in parts):
-            raise LoadError(f"{shown}: is not a name inside of the model; rename the variable")
+            raise LoadError(f"{shown}: is not a name inside the model; rename the variable")
         content = self._content(str(PurePosixPath(name)))
         if content is None:
             raise LoadError(f"{shown}: is missing; copy all files of the model")

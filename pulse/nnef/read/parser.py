@@ -140,7 +140,7 @@ class _Parser:
         version = self._take().text
         self._need(";")
         if not version.startswith("1."):
-            self._fail(1, f"version {printable(version)} is not covered, NNEF 1.0 is")
+            self._fail(1, f"version {printable(version)} is not supported, NNEF 1.0 is")
         extensions: list[tuple[str, ...]] = []
         while self._skip("extension"):
             words: list[str] = []

@@ -34,7 +34,7 @@ class Position:
         targets = (f"{self.targets[0]}.{name}",) if self.targets else ()
         return Position(self.scope, self.graph, targets, self.title, self.line)
 
-    def inside(self, scope: Mapping[str, NnefValue]) -> "Position":
+    def in_scope(self, scope: Mapping[str, NnefValue]) -> "Position":
         """The same position with other names."""
         return Position(scope, self.graph, self.targets, self.title, self.line)
 

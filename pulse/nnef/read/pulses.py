@@ -1,4 +1,4 @@
-"""Files in pulses: ours is read as the stream that it is, one of tract's as the offline model that it was made of."""
+"""Files in pulses: pulse's own are read as streams, tract's as the offline models they were made from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -47,7 +47,7 @@ def read_nnef(files: Files, budget: Mapping[str, float] | None = None) -> ModelP
 
 
 def _definitions(files: Files, document: Document, title: str) -> Definitions:
-    """Fragments, symbols and extensions. Raises LoadError: an extension is not covered."""
+    """Fragments, symbols and extensions. Raises LoadError: an extension is not supported."""
     bodies = {fragment.name: fragment for fragment in document.fragments if fragment.body is not None}
     timing = timing_of(document, title)
     names = [] if timing.symbol is None else [timing.symbol]
@@ -57,7 +57,7 @@ def _definitions(files: Files, document: Document, title: str) -> Definitions:
             names.append("".join(words[1:]))
         elif kind not in ("tract_registry", "tract_assert", *SUPPORTED_EXTENSIONS):
             raise LoadError(
-                f"{title}: the extension {printable(' '.join(words))} is not covered; export without it"
+                f"{title}: the extension {printable(' '.join(words))} is not supported; export without it"
             )
     standard = not any(words[0] == "tract_registry" for words in document.extensions if words)
     scope = SymbolScope()

@@ -65,17 +65,17 @@ def attention(node: NodeContext) -> list[OutletId]:
     keys = _present(node, _heads(node, 1, kv_heads, "k"), PAST_KEY, "present_key")
     values = _present(node, _heads(node, 2, kv_heads, "v"), PAST_VALUE, "present_value")
     k, v = (_repeat(node, x, heads, name) for x, name in ((keys, "k"), (values, "v")))
-    scores = _scores(node, _wide(node, q, "q"), _wide(node, k, "k"))
-    y = _mix(node, scores.weights, _wide(node, v, "v"), heads, flat)
+    scores = _scores(node, _to_f32(node, q, "q"), _to_f32(node, k, "k"))
+    y = _mix(node, scores.weights, _to_f32(node, v, "v"), heads, flat)
     if len(node.outputs) < 4 or not node.outputs[3]:
         return [y, keys, values]
     return [y, keys, values, node.with_name(node.outputs[3]).cast(scores.choose(node), node.fact(0).dtype)]
 
 
-def _wide(node: NodeContext, x: OutletId, name: str) -> OutletId:
+def _to_f32(node: NodeContext, x: OutletId, name: str) -> OutletId:
     """Convert a tensor of half precision to f32; return others unchanged."""
     half = node.graph.fact(x).dtype.itemsize == 2
-    return node.cast(x, np.dtype(np.float32), f"{name}_wide") if half else x
+    return node.cast(x, np.dtype(np.float32), f"{name}_to_f32") if half else x
 
 
 def _mix(node: NodeContext, weights: OutletId, v: OutletId, heads: int, flat: bool) -> OutletId:
@@ -168,7 +168,7 @@ def _mask_scores(node: NodeContext, scores: OutletId) -> tuple[OutletId, bool]:
         if node.fact(MASK).dtype == np.bool_:
             scores = node.wire(Elementwise("where"), [mask, scores, low], "chosen")
         else:
-            scores = node.wire(Elementwise("add"), [scores, _wide(node, mask, "mask")], "biased")
+            scores = node.wire(Elementwise("add"), [scores, _to_f32(node, mask, "mask")], "biased")
     left, right = (node.integer(f"{side}_window_size", -1) for side in ("left", "right"))
     limits = [("causal", "less_equal", 0)] if node.flag("is_causal") else []
     limits += [("right", "less_equal", right)] if right >= 0 else []
@@ -241,7 +241,7 @@ def write_attention(w: NodeWriter, op: BandedAttention) -> str:
 
 @writes(BandedAttentionStream)
 def write_attention_stream(w: NodeWriter, op: BandedAttentionStream) -> str:
-    """Give frames of the window outside of the stream no weight, whatever their values."""
+    """Give frames of the window outside the stream no weight, whatever their values."""
     band, pulse, dtype = op.op, w.sizes()[-2], w.dtype(2)
     scores = w.emit("Add", [_band_scores(w, band), _band_bias(w, op, pulse)], "biased")
     span = pulse + band.width - 1
@@ -249,16 +249,18 @@ def write_attention_stream(w: NodeWriter, op: BandedAttentionStream) -> str:
     end = op.length if pulse > 1 or band.ahead > 0 else None
     v = w.inputs[2]
     if low < 0 or end is not None:
-        inside = _inside(w, pulse, low, span, 0, end)
+        inside = _stream_frames(w, pulse, low, span, 0, end)
         scores = w.emit("Where", [inside, scores, w.number(-np.inf, dtype, "never")], "seen")
-        v = w.emit("Where", [_inside(w, pulse, low, span, 1, end), v, w.number(0, dtype, "zero")], "values")
+        v = w.emit(
+            "Where", [_stream_frames(w, pulse, low, span, 1, end), v, w.number(0, dtype, "zero")], "values"
+        )
     current_bias = band.bias[..., band.back] if 0 <= band.back < band.width else np.array(-np.inf)
     return _weigh(w, band, scores, v, bool((current_bias == -np.inf).any()))
 
 
-def _inside(w: NodeWriter, pulse: int, low: int, span: int, trailing: int, end: TDim | None) -> str:
-    """Which frames of the window belong to the stream."""
-    inside = w.clock.inside(w.clock.positions(pulse, low, span, trailing), low < 0, end)
+def _stream_frames(w: NodeWriter, pulse: int, low: int, span: int, trailing: int, end: TDim | None) -> str:
+    """Return which frames of the window belong to the stream."""
+    inside = w.clock.positions_inside(w.clock.positions(pulse, low, span, trailing), low < 0, end)
     assert inside is not None
     return inside
 

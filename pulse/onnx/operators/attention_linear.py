@@ -38,11 +38,11 @@ def linear_attention(node: NodeContext) -> list[OutletId]:
     """
     if node.integer("state_window", 0):
         raise node.error(
-            "state_window is not covered; leave it out, then present_state is that after the last frame"
+            "state_window is not supported; leave it out, then present_state is that after the last frame"
         )
     rule = node.text("update_rule", "gated_delta")
     if rule not in RULES:
-        raise node.error(f"update_rule {rule!r} is not covered; use {', '.join(RULES)}")
+        raise node.error(f"update_rule {rule!r} is not supported; use {', '.join(RULES)}")
     for name, slot in (("decay", DECAY), ("beta", BETA)):
         if name in RULES[rule] and not node.has(slot):
             raise node.error(f"update_rule {rule} needs the input {name}")

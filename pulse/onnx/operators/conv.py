@@ -26,7 +26,7 @@ def auto_pad(node: NodeContext) -> str:
     """The padding rule. Raises LoadError if it is unknown."""
     rule = node.text("auto_pad", "NOTSET") or "NOTSET"
     if rule not in AUTO_PADS:
-        raise node.error(f"auto_pad {rule!r} is not covered")
+        raise node.error(f"auto_pad {rule!r} is not supported")
     return rule
 
 
@@ -60,7 +60,7 @@ def attribute_pads(node: NodeContext, rank: int) -> Pads:
     if len(values) != 2 * rank:
         raise node.error(f"attribute pads has {len(values)} entries for {rank} spatial axes")
     if any(value < 0 for value in values):
-        raise node.error(f"negative pads {list(values)} are not covered; slice before")
+        raise node.error(f"negative pads {list(values)} are not supported; slice before")
     return tuple((TDim.of(values[axis]), TDim.of(values[axis + rank])) for axis in range(rank))
 
 
@@ -164,7 +164,7 @@ def fused_conv(node: NodeContext) -> OutletId:
 
 def _activation(node: NodeContext, name: str) -> Op:
     if name not in ACTIVATIONS:
-        raise node.error(f"activation {name!r} is not covered; use {', '.join(ACTIVATIONS)}")
+        raise node.error(f"activation {name!r} is not supported; use {', '.join(ACTIVATIONS)}")
     return function_of(
         name, node.real_list("activation_params") if "activation_params" in node.attributes else ()
     )

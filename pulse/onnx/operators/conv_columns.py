@@ -1,4 +1,4 @@
-"""Blocks laid over each other into an image.
+"""Overlap-add of blocks into an image (Col2Im).
 
 Along one axis they are parts as long as the stride, each added a block later than the one before it; along several, a
 transposed convolution whose kernels are single ones.

@@ -100,7 +100,7 @@ def write_cumsum(w: NodeWriter, op: CumSum) -> list[str]:
 
 @writes(CumSumStream)
 def write_cumsum_stream(w: NodeWriter, op: CumSumStream) -> list[str]:
-    """The sum so far is the state; frames outside of the stream add nothing to it."""
+    """The sum so far is the state; frames outside the stream add nothing to it."""
     axis, pulse, wide = op.op.axis, w.sizes()[op.op.axis], sum_dtype(w.dtype())
     (initial,) = op.begin()
     state = w.graph.state(f"{w.name}.state", initial.astype(wide))

@@ -230,7 +230,7 @@ def bit_shift(node: NodeContext) -> OutletId:
     """Bits moved to higher or lower places."""
     direction = node.text("direction")
     if direction not in SHIFTS:
-        raise node.error(f"direction {direction!r} is not covered; use LEFT or RIGHT")
+        raise node.error(f"direction {direction!r} is not supported; use LEFT or RIGHT")
     return node.wire(Elementwise(SHIFTS[direction]), [node.input(0), node.input(1)])
 
 

@@ -38,7 +38,7 @@ def is_inf(node: NodeContext) -> OutletId:
 
 @onnx_op("Shrink")
 def shrink(node: NodeContext) -> OutletId:
-    """Towards zero by ``bias`` outside of -lambd … lambd, zero inside."""
+    """Towards zero by ``bias`` outside -lambd … lambd, zero inside."""
     x, fact = node.input(0), node.fact(0)
     limit, bias = node.real("lambd", 0.5), node.real("bias", 0.0)
     numbers = {"low": -limit, "high": limit, "bias": bias, "zero": 0.0}
@@ -98,7 +98,7 @@ def gelu(node: NodeContext) -> OutletId:
     """Gelu, exact or by tanh."""
     approximate = node.text("approximate", "none")
     if approximate not in ("none", "tanh"):
-        raise node.error(f"approximate {approximate!r} is not covered")
+        raise node.error(f"approximate {approximate!r} is not supported")
     return node.wire(Elementwise("gelu", (float(approximate == "tanh"),)), [node.input(0)])
 
 

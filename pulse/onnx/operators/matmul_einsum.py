@@ -47,7 +47,11 @@ def einsum(node: NodeContext) -> OutletId:
     ]
     dots = _most_dots(operands)
     if arrow:
-        output_labels = (*_before(right), *(dots if DOTS in right else ()), *_after(right))
+        output_labels = (
+            *_labels_before_dots(right),
+            *(dots if DOTS in right else ()),
+            *_labels_after_dots(right),
+        )
     else:
         letters = left.replace(DOTS, "").replace(",", "")
         output_labels = (*dots, *sorted(letter for letter in set(letters) if letters.count(letter) == 1))
@@ -59,17 +63,17 @@ def einsum(node: NodeContext) -> OutletId:
     return node.name_result(_product(node, operands, output_labels))
 
 
-def _before(text: str) -> tuple[str, ...]:
+def _labels_before_dots(text: str) -> tuple[str, ...]:
     return tuple(text.partition(DOTS)[0])
 
 
-def _after(text: str) -> tuple[str, ...]:
+def _labels_after_dots(text: str) -> tuple[str, ...]:
     return tuple(text.partition(DOTS)[2])
 
 
 def _labels(node: NodeContext, text: str, rank: int) -> tuple[str, ...]:
     """One label for each axis; the axes of an ellipsis are numbered from the last one: ``.1``, ``.0``."""
-    before, after = _before(text), _after(text)
+    before, after = _labels_before_dots(text), _labels_after_dots(text)
     open_axes = rank - len(before) - len(after)
     if open_axes < 0 or (open_axes and DOTS not in text):
         raise node.error(f"the term {text!r} does not fit an operand of {rank} axes")

@@ -18,7 +18,7 @@ def batch_norm(node: NodeContext) -> list[OutletId]:
     In training mode the statistics are those of the batch; the outputs are their mix with the given ones.
     """
     if node.opset < 9 and not node.flag("spatial", True):
-        raise node.error("only statistics for each channel are covered")
+        raise node.error("only statistics for each channel are supported")
     if not node.flag("training_mode"):
         return [_normalise(node, node.input(3), node.input(4))]
     mean, variance = _of_the_batch(node)

@@ -27,7 +27,7 @@ def pad(node: NodeContext) -> OutletId:
     """Pads are an attribute before opset 11, then inputs; a negative pad is a slice."""
     mode = node.text("mode", "constant")
     if mode not in (*MODES, "wrap"):
-        raise node.error(f"mode {mode!r} is not covered; {', '.join(MODES)} and wrap are")
+        raise node.error(f"mode {mode!r} is not supported; {', '.join(MODES)} and wrap are")
     rank = node.fact(0).rank
     befores, afters = _amounts(node, rank)
     x = node.input(0)

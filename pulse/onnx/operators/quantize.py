@@ -49,7 +49,7 @@ def _quantized_type(node: NodeContext) -> DType:
         kind = node.fact(2).dtype
     kind = kind or U8
     if kind not in QUANTIZED:
-        raise node.error(f"quantizing to {dtype_name(kind)} is not covered; use integers of 8 or 16 bits")
+        raise node.error(f"quantizing to {dtype_name(kind)} is not supported; use integers of 8 or 16 bits")
     return kind
 
 
@@ -80,7 +80,7 @@ def _spread(node: NodeContext, slot: int, name: str) -> OutletId:
     axis = node.axis(node.integer("axis", 1), x.rank)
     block = node.integer("block_size", 0)
     if fact.rank == 1 and not block:
-        return beside(node, node.input(slot), x, axis, name)
+        return spread_row(node, node.input(slot), x, axis, name)
     if fact.rank != x.rank or block < 1:
         raise node.error(f"its {name} {fact} does not fit {x}, axis {axis}, blocks of {block}")
     count = fact.shape[axis]
@@ -104,8 +104,8 @@ def as_one(node: NodeContext, outlet: OutletId, name: str) -> OutletId:
     return outlet if node.graph.fact(outlet).rank == 0 else node.wire(Reshape(shape), [outlet], f"{name}_one")
 
 
-def beside(node: NodeContext, row: OutletId, x: TypedFact, axis: int, name: str) -> OutletId:
-    """A row of numbers laid along one axis of x."""
+def spread_row(node: NodeContext, row: OutletId, x: TypedFact, axis: int, name: str) -> OutletId:
+    """Reshape a row of numbers so that it broadcasts along one axis of x."""
     ones = (TDim.of(1),) * (x.rank - axis - 1)
     return node.wire(Reshape((*node.graph.fact(row).shape, *ones)), [row], f"{name}_along") if ones else row
 
@@ -115,7 +115,7 @@ def dequantize_linear(node: NodeContext) -> OutletId:
     """(x - zero point) * scale, in f32 inside."""
     x, kind = node.fact(0), node.fact(1).dtype
     if x.dtype not in (*QUANTIZED, I32):
-        raise node.error(f"{dtype_name(x.dtype)} is not covered; use integers of 8, 16 or 32 bits")
+        raise node.error(f"{dtype_name(x.dtype)} is not supported; use integers of 8, 16 or 32 bits")
     code = node.integer("output_dtype", 0)
     result = onnx_dtype(code, f"{node.wire_name} (DequantizeLinear)") if code else kind
     y = subtract_zero(node, node.input(0), _spread(node, 2, "zero") if node.has(2) else None)

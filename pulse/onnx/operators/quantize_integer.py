@@ -14,7 +14,7 @@ from pulse.facts import Array, DType, TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.conv import conv
-from pulse.onnx.operators.quantize import F32, I32, as_one, beside, quantize, subtract_zero
+from pulse.onnx.operators.quantize import F32, I32, as_one, quantize, spread_row, subtract_zero
 from pulse.onnx.registry import onnx_op
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.matmul import MatMul
@@ -62,7 +62,7 @@ def q_linear_conv(node: NodeContext) -> OutletId:
     y = _convolve(node, (0, 2), (3, 5))
     fact = node.graph.fact(y)
     if node.has(8):
-        y = node.wire(Elementwise("add"), [y, beside(node, node.input(8), fact, 1, "bias")], "biased")
+        y = node.wire(Elementwise("add"), [y, spread_row(node, node.input(8), fact, 1, "bias")], "biased")
     scales = [as_one(node, node.input(1), "x_scale"), _channels(node, 4, fact, "w_scale")]
     return node.name_result(_requantize(node, y, scales, 6, 7))
 
@@ -96,7 +96,7 @@ def _channels(node: NodeContext, slot: int, x: TypedFact, name: str) -> OutletId
     fact = node.fact(slot)
     if fact.rank == 0 or fact.shape[0] == 1:
         return as_one(node, node.input(slot), name)
-    return beside(node, node.input(slot), x, 1, name)
+    return spread_row(node, node.input(slot), x, 1, name)
 
 
 def _largest(node: NodeContext, outlet: OutletId) -> Array:
@@ -160,7 +160,7 @@ def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> Outl
         _check(node, fact, node.fact(zero).dtype if has_zero else None)
         point = None
         if has_zero and node.fact(zero).rank and node.fact(zero).shape[0] != 1:
-            point = beside(node, node.input(zero), fact, 0, f"{name}_zero")
+            point = spread_row(node, node.input(zero), fact, 0, f"{name}_zero")
         elif has_zero:
             point = as_one(node, node.input(zero), f"{name}_zero")
         operands.append(subtract_zero(node, node.input(slot), point, name))
@@ -186,7 +186,7 @@ def _requantize(
     """Sums of products times the scales of both operands over the scale of the result, quantized."""
     fact = node.graph.fact(sums)
     y_scale, point = (
-        beside(node, node.input(slot), fact, fact.rank - 1, name)
+        spread_row(node, node.input(slot), fact, fact.rank - 1, name)
         if node.fact(slot).rank > 1
         else as_one(node, node.input(slot), name)
         for slot, name in ((scale, "y_scale"), (zero, "y_zero"))

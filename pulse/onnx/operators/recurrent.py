@@ -86,11 +86,11 @@ def _stack(node: NodeContext, slot: int, parts: Sequence[OutletId], batch_first:
     last = Transpose((2, 0, 1, 3) if slot == 0 else (1, 0, 2)) if batch_first else None
     axis = 1 if slot == 0 else 0
     joins = len(parts) > 1
-    wide = [
+    with_axis = [
         output_node.wire(AddAxis(axis), [part], f"wide{number}" if joins or last else "")
         for number, part in enumerate(parts)
     ]
-    y = output_node.wire(Concat(axis), wide, "joined" if last else "") if joins else wide[0]
+    y = output_node.wire(Concat(axis), with_axis, "joined" if last else "") if joins else with_axis[0]
     return y if last is None else output_node.wire(last, [y])
 
 
@@ -167,7 +167,7 @@ def _lengths(node: NodeContext, time: TDim) -> tuple[int, ...] | None:
         return None
     value = node.value(LENGTHS)
     if value is None:
-        raise node.error("its sequence_lens are computed while running; only constants are covered")
+        raise node.error("its sequence_lens are computed while running; only constant ones are supported")
     dims = [TDim.of(dim) for dim in value.ravel().tolist()]
     if all(dim.prove_eq(time).yes for dim in dims):
         return None
@@ -188,11 +188,11 @@ def infer_recurrent(clues: Clues) -> Iterator[FactRelation]:
     y, *final = clues.outlets
     initial = [clues.input(slot) for slot in (INITIAL_H, INITIAL_C) if clues.has(slot)]
     states = [*initial, *final]
-    more = [clues.input(slot) for slot in (3, PEEPHOLES) if clues.has(slot)]
-    yield SameType([x, w, r, *states, *more, y])
+    others = [clues.input(slot) for slot in (3, PEEPHOLES) if clues.has(slot)]
+    yield SameType([x, w, r, *states, *others, y])
     yield HasRank([x, w, r, *states], 3)
     yield HasRank([y], 4)
-    yield HasRank(more, 2)
+    yield HasRank(others, 2)
     first = bool(clues.flag("layout"))
     time, batch = (1, 0) if first else (0, 1)
     side = 1 if first else 0
@@ -206,7 +206,7 @@ def infer_recurrent(clues: Clues) -> Iterator[FactRelation]:
         Axis(r, 0),
         Axis(y, 2 if first else 1),
         *_same_axis(states, side),
-        *_same_axis(more, 0),
+        *_same_axis(others, 0),
     ]
     yield HasSize(sides, TDim.of(directions))
     for matrix in (w, r):

@@ -61,11 +61,13 @@ def _attributes(op: Recurrent) -> dict[str, Any]:
 
 def _layer(w: NodeWriter, op: Recurrent) -> Layer:
     slot = op.optional_slot("p")
-    first, second, third = (_wide(w, number, name) for number, name in ((1, "w"), (2, "r"), (3, "b")))
-    return Layer(w, op, (first, second, third), None if slot is None else _wide(w, slot, "p"))
+    first, second, third = (
+        _with_directions(w, number, name) for number, name in ((1, "w"), (2, "r"), (3, "b"))
+    )
+    return Layer(w, op, (first, second, third), None if slot is None else _with_directions(w, slot, "p"))
 
 
-def _wide(w: NodeWriter, slot: int, name: str) -> str:
+def _with_directions(w: NodeWriter, slot: int, name: str) -> str:
     """An input with the axis of directions first."""
     value = w.known_value(slot)
     return w.add_axis(w.inputs[slot], 0, name) if value is None else w.constant(value[None], name)
@@ -76,10 +78,10 @@ def _initial(w: NodeWriter, op: Recurrent, name: str, slot: int, batch: int) -> 
     sizes, value = (1, batch, op.hidden), w.known_value(slot)
     if value is not None:
         return w.constant(np.broadcast_to(value, sizes[1:])[None], f"initial_{name}")
-    wide = w.add_axis(w.inputs[slot], 0, f"wide_{name}")
+    state = w.add_axis(w.inputs[slot], 0, f"wide_{name}")
     if w.sizes(slot) == sizes[1:]:
-        return wide
-    return w.emit("Expand", [wide, w.integers(sizes, "state_shape")], f"initial_{name}")
+        return state
+    return w.emit("Expand", [state, w.integers(sizes, "state_shape")], f"initial_{name}")
 
 
 @writes(Recurrent)
@@ -188,7 +190,7 @@ def _write_last_states(
 def _frame_by_frame(
     w: NodeWriter, op: RecurrentStream, layer: Layer, states: Sequence[str], begin: Sequence[str]
 ) -> list[str]:
-    """A scan with one step of the layer as its body, which keeps c for frames outside of the stream."""
+    """A scan with one step of the layer as its body, which keeps c for frames outside the stream."""
     (pulse, batch, features), hidden = w.sizes(), op.op.hidden
     scan = ScanWriter.begin(w)
     letters, sizes = ("h", "c"), (1, batch, hidden)

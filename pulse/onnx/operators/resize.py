@@ -125,18 +125,18 @@ def _quotient(length: TDim, frames: TDim) -> Fraction | None:
 def _sampling(node: NodeContext, axis: int, ratio: Fraction | None) -> Sampling:
     mode = node.text("mode", "nearest")
     if mode not in ("nearest", "linear", "cubic"):
-        raise node.error(f"mode {mode!r} is not covered; nearest, linear and cubic are")
+        raise node.error(f"mode {mode!r} is not supported; nearest, linear and cubic are")
     old = node.opset < 11
     coordinates = node.text("coordinate_transformation_mode", "asymmetric" if old else "half_pixel")
     if coordinates not in COORDINATES:
         raise node.error(
-            f"coordinate_transformation_mode {coordinates!r} is not covered; {', '.join(COORDINATES)} are"
+            f"coordinate_transformation_mode {coordinates!r} is not supported; {', '.join(COORDINATES)} are"
         )
     rounding = node.text("nearest_mode", "round_prefer_floor")
     if old:
         rounding = "ceil" if ratio is not None and ratio < 1 else "floor"
     if rounding not in ROUNDINGS:
-        raise node.error(f"nearest_mode {rounding!r} is not covered; {', '.join(ROUNDINGS)} are")
+        raise node.error(f"nearest_mode {rounding!r} is not supported; {', '.join(ROUNDINGS)} are")
     return Sampling(
         COORDINATES[coordinates],
         ROUNDINGS[rounding] if mode == "nearest" else None,
@@ -165,7 +165,7 @@ def _resize_axis(
     frames = fact.shape[axis]
     cropped = sampling.coordinates == "tf_crop_and_resize"
     if sampling.rounding is None and not np.issubdtype(fact.dtype, np.floating):
-        raise node.error(f"linear and cubic resizing of {fact} is covered for floats only")
+        raise node.error(f"linear and cubic resizing of {fact} is supported for floats only")
     if frames == 1 and not cropped:
         return node.wire(Expand(with_dim(fact.shape, axis, length)), [x])
     if not frames.is_const or not length.is_const or not node.affords(max(int(frames), int(length))):
@@ -175,7 +175,9 @@ def _resize_axis(
             )
         return node.wire(Interpolate(axis, length, ratio, sampling), [x])
     factor = ratio or Fraction(1)
-    outside = sampling.outside(factor, int(frames), int(length)) if cropped else np.zeros(0, np.bool_)
+    outside = (
+        sampling.positions_outside(factor, int(frames), int(length)) if cropped else np.zeros(0, np.bool_)
+    )
     y = _look_up(
         node, x, axis, *sampling.table(factor, int(frames), int(length)), "inside" if outside.any() else ""
     )

@@ -34,9 +34,11 @@ def scan(node: NodeContext) -> Sequence[OutletId]:
 
 
 def _scan_batches(node: NodeContext, body: BodyGraph) -> list[OutletId]:
-    """One scan for each example; the lengths of sequences come first, and only whole sequences are covered."""
+    """One scan for each example; the lengths of sequences come first, and only whole sequences are supported."""
     if node.has(0):
-        raise node.error("lengths of sequences (sequence_lens) are not covered; export with opset 9 or later")
+        raise node.error(
+            "lengths of sequences (sequence_lens) are not supported; export with opset 9 or later"
+        )
     inputs = [node.input(slot) for slot in range(1, len(node.inputs))]
     batch = node.graph.fact(inputs[0]).shape[0]
     if not batch.is_const or int(batch) < 1:
@@ -172,7 +174,7 @@ def _once(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TD
     after, frames = values[: len(op.states)], values[len(op.states) :]
     valid = None
     if offset > 0 or length is not None:
-        valid = w.clock.inside(w.clock.position(1, -offset), offset > 0, length)
+        valid = w.clock.positions_inside(w.clock.position(1, -offset), offset > 0, length)
     if valid is not None:
         updates = zip(op.states, after, begin)
         after = [w.emit("Where", [valid, new, old], f"{name}.kept") for name, new, old in updates]

@@ -17,7 +17,7 @@ from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.conv_columns import overlap_add
 from pulse.onnx.operators.conv_silence import silent_start
 from pulse.onnx.operators.gather_progression import progression
-from pulse.onnx.operators.gather_steady import steady
+from pulse.onnx.operators.gather_steady import unchanging_values
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
@@ -96,7 +96,7 @@ def _frames_laid(node: NodeContext) -> OutletId | None:
     if first:
         line = node.wire(Pad(((TDim.of(first), TDim.of(0)), (TDim.of(0), TDim.of(0)))), [line], "later")
     line = node.wire(Reshape(x.shape), [line], "laid")
-    zeros = steady(node.graph, node.input(0))
+    zeros = unchanging_values(node.graph, node.input(0))
     if zeros is not None and not zeros.any():
         return node.name_result(line)
     return node.wire(Elementwise("add"), [node.input(0), line])
@@ -111,20 +111,20 @@ def scatter_elements(node: NodeContext) -> OutletId:
     op = ScatterElements(axis, reduction)
     op.facts([x, node.fact(1), node.fact(2)])
     inputs = [node.input(0), node.input(1), node.input(2)]
-    outlet = _along(node, axis, reduction)
+    outlet = _update_axis(node, axis, reduction)
     return outlet if outlet is not None else node.wire(op, inputs)
 
 
 def _reduction(node: NodeContext) -> str:
     reduction = node.text("reduction", "none")
     if reduction != "none" and reduction not in COMBINE:
-        raise node.error(f"reduction {reduction!r} is not covered")
+        raise node.error(f"reduction {reduction!r} is not supported")
     return reduction
 
 
-def _along(node: NodeContext, axis: int, reduction: str) -> OutletId | None:
+def _update_axis(node: NodeContext, axis: int, reduction: str) -> OutletId | None:
     """Updates at constant indices of one axis: the same on all other axes, or a place for each element."""
-    indices = steady(node.graph, node.input(1))
+    indices = unchanging_values(node.graph, node.input(1))
     if indices is None:
         return None
     x, shape = node.fact(0), node.fact(1).shape
@@ -160,7 +160,7 @@ def _place(
     if box is not None:
         part = _reshape(node, updates, (*box.sizes, *rest), "updates")
         if reduction != "none":
-            part = node.wire(Elementwise(reduction), [_inside(node, x, box), part], "combined")
+            part = node.wire(Elementwise(reduction), [_slice_box(node, x, box), part], "combined")
         return paste(node, x, part, box, suffix)
     sizes = fact.shape[:depth]
     if not all(size.is_const for size in sizes):
@@ -215,7 +215,7 @@ def _box(node: NodeContext, shape: Sequence[TDim], places: Array) -> PlaceRange 
     return PlaceRange(tuple(starts), tuple(map(TDim.of, sizes)))
 
 
-def _inside(node: NodeContext, x: OutletId, box: PlaceRange) -> OutletId:
+def _slice_box(node: NodeContext, x: OutletId, box: PlaceRange) -> OutletId:
     for axis, (start, size) in enumerate(zip(box.starts, box.sizes)):
         if node.graph.fact(x).shape[axis] != size:
             x = node.wire(Slice(axis, start, start + size), [x], f"inside{axis}")

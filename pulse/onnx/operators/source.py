@@ -35,7 +35,7 @@ def constant(node: NodeContext) -> OutletId:
         return node.constant(np.array(node.real("value_float"), dtype=np.float32))
     if "value_floats" in node.attributes:
         return node.constant(np.array(node.real_list("value_floats"), dtype=np.float32))
-    raise node.error(f"a constant of {', '.join(sorted(node.attributes)) or 'nothing'} is not covered")
+    raise node.error(f"a constant of {', '.join(sorted(node.attributes)) or 'nothing'} is not supported")
 
 
 @onnx_op("ConstantOfShape")

@@ -67,7 +67,9 @@ def _assume_sizes(dims: Sequence[TDim | None], scope: SymbolScope) -> None:
 
 def _tensor_type(value: ValueInfoProto) -> TypeProto.Tensor:
     if not value.type.HasField("tensor_type"):
-        raise LoadError(f"input {value.name}: only tensors are covered, not {value.type.WhichOneof('value')}")
+        raise LoadError(
+            f"input {value.name}: only tensors are supported, not {value.type.WhichOneof('value')}"
+        )
     return value.type.tensor_type
 
 
@@ -93,7 +95,7 @@ def claimed_fact(value: ValueInfoProto) -> InferenceFact | None:
     kind = value.type.tensor_type
     try:
         dtype = _dtype(kind, value.name)
-    except LoadError:  # a type that is not covered; the node that makes it is refused with a better reason
+    except LoadError:  # a type that is not supported; the node that makes it is refused with a better reason
         return None
     if not kind.HasField("shape"):
         return InferenceFact(dtype)
@@ -122,7 +124,7 @@ def frees_lengths(graph: GraphProto, shapes: Mapping[str, str]) -> bool:
 
 
 def _dtype(kind: TypeProto.Tensor, what: str) -> DType | None:
-    """The type, None if the file leaves it open. Raises LoadError if it is not covered."""
+    """The type, None if the file leaves it open. Raises LoadError if it is not supported."""
     return onnx_dtype(kind.elem_type, what) if kind.elem_type != TensorProto.UNDEFINED else None
 
 

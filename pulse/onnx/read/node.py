@@ -73,7 +73,7 @@ class OnnxOp(ModelOp):
         return operator_name(self.domain, self.type)
 
     @property
-    def is_covered(self) -> bool:
+    def is_supported(self) -> bool:
         has_translator = translator_of(self.name) is not None
         return has_translator or (bool(self.stated) and all(map(is_stated, self.stated)))
 
@@ -97,7 +97,7 @@ class OnnxOp(ModelOp):
         outlets: list[OutletId] = [result] if isinstance(result, OutletId) else list(result)
         extra = [name for name in self.outputs[len(outlets) :] if name]
         if extra:
-            raise LoadError(f"{wire} ({self.type}): its outputs {', '.join(extra)} are not covered")
+            raise LoadError(f"{wire} ({self.type}): its outputs {', '.join(extra)} are not supported")
         return outlets[: len(self.outputs)]
 
     def _keep(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
@@ -106,8 +106,8 @@ class OnnxOp(ModelOp):
         facts = stated_facts(self.stated, target.scope, symbols, f"{wire} ({self.name})")
         if facts is None:
             raise LoadError(
-                f"{wire} ({self.name}): the operator is not covered, and the file does not state its outputs in terms "
-                f'of the inputs; register it with @pulse.operator("{self.name}")'
+                f"{wire} ({self.name}): the operator is not supported, and the file does not state its outputs in "
+                f'terms of the inputs; register it with @pulse.operator("{self.name}")'
             )
         return target.graph.add(wire, Generic(self.name, wire, self.attributes, tuple(facts)), inputs, facts)
 

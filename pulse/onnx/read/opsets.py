@@ -11,7 +11,7 @@ OPSETS = range(7, 29)
 
 
 def opsets(proto: ModelProto, title: str) -> dict[str, int]:
-    """The version of each domain. Raises LoadError if that of the default domain is not covered.
+    """The version of each domain. Raises LoadError if that of the default domain is not supported.
 
     Versions before the first one of OPSETS are, as long as the file uses only operators that were already the same.
     """
@@ -22,7 +22,7 @@ def opsets(proto: ModelProto, title: str) -> dict[str, int]:
         if version < 1 or version > OPSETS[-1] or op_types:
             because = f" ({', '.join(op_types)} changed since)" if op_types else ""
             raise LoadError(
-                f"{title}: opset {version} is not covered{because}; convert it to one of {OPSETS[0]} to "
+                f"{title}: opset {version} is not supported{because}; convert it to one of {OPSETS[0]} to "
                 f"{OPSETS[-1]}, with onnx.version_converter or by exporting again"
             )
     for domain in DEFAULT_DOMAINS:

@@ -78,7 +78,7 @@ class _Builder:
         self, proto: GraphProto, inputs: Mapping[str, InferenceFact], tensors: Mapping[str, Array]
     ) -> None:
         if proto.sparse_initializer:
-            raise LoadError(f"{self._title}: sparse initializers are not covered; export them dense")
+            raise LoadError(f"{self._title}: sparse initializers are not supported; export them dense")
         self._infos = {value.name: value for value in (*proto.value_info, *proto.output)}
         for name, fact in inputs.items():
             if fact.value is not None:

@@ -1,4 +1,4 @@
-"""Time inside of the file: pulses so far, the stream's end, and positions made from both."""
+"""Time inside the file: pulses so far, the stream's end, and positions made from both."""
 
 from collections.abc import Sequence
 
@@ -59,7 +59,7 @@ class ClockWriter:
         """``pulses*step + low``, i64 scalar."""
         return self._base(step) if low == 0 else self._plus(step, self._number(low), str(low))
 
-    def inside(self, positions: str, after_start: bool, before: TDim | None) -> str | None:
+    def positions_inside(self, positions: str, after_start: bool, before: TDim | None) -> str | None:
         """Which positions are not negative, and less than a length; None if there is no condition."""
         answers: list[str] = []
         if after_start:

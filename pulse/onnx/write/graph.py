@@ -71,7 +71,7 @@ class GraphWriter:
     aliases: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     def body(self) -> "GraphWriter":
-        """A graph inside of a node's attribute."""
+        """A graph inside a node's attribute."""
         return GraphWriter(self.opset, self.names, self.constants)
 
     def add(self, op_type: str, inputs: Iterable[str], outputs: Sequence[str], **attributes: Any) -> None:

@@ -51,14 +51,14 @@ class ScanWriter:
         if offset <= 0 and length is None:
             return None
         positions = self.w.clock.positions(pulse, -offset, pulse)
-        inside = self.w.clock.inside(positions, offset > 0, length)
+        inside = self.w.clock.positions_inside(positions, offset > 0, length)
         assert inside is not None
         return self.frame(inside, "valid", BOOL, (), ScanAxis(0))
 
     def keep(
         self, valid: str | None, new: str, old: str, name: str, dtype: DType, sizes: Sequence[int]
     ) -> None:
-        """A state after the frame; unchanged if the frame is outside of the stream."""
+        """A state after the frame; unchanged if the frame is outside the stream."""
         if valid is not None:
             new = self.inner.emit("Where", [valid, new, old], f"{name}.kept")
         self._output(new, f"{name}.after", dtype, sizes)
