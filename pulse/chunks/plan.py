@@ -15,7 +15,7 @@ from pulse.typed import TypedNetwork, Variable
 
 
 def find_candidates(typed: TypedNetwork, chunking: Chunking = DETECT_ALL) -> Candidates:
-    """The possible states of a model of constant shapes that the user has described in part.
+    """Return the possible states of a model of constant shapes that the user has described in part.
 
     States that its file keeps itself are omitted.
     """
@@ -36,7 +36,7 @@ def plan_chunks(
     outputs: Sequence[str] | None = None,
     symbol_axes: Mapping[str, int] | None = None,
 ) -> Chunks:
-    """How a model of constant shapes is called.
+    """Return how a model of constant shapes is called.
 
     chunking  the user's description
     outputs   those to keep; all but the states' next values by default
@@ -100,7 +100,7 @@ def _warn_about_context(typed: TypedNetwork, main: PortAxis, outputs: Iterable[P
 
 
 def _is_sound(fact: TypedFact) -> bool:
-    """Whether a chunk has floating values along one axis at most."""
+    """Return whether a chunk has floating values along one axis at most."""
     return np.issubdtype(fact.dtype, np.floating) and sum(dim != 1 for dim in fact.shape) <= 1
 
 

@@ -39,7 +39,7 @@ class ChunkTiming:
         return cls(symbol, lengths, chunking.delay)
 
     def calls(self, chunks: Chunks) -> TDim:
-        """How often the model is called: until every output has all of its frames. Raises PulsifyError."""
+        """Return how often the model is called: until every output has all of its frames. Raises PulsifyError."""
         calls = _ceil(TDim.of(self.symbol), chunks.pulse)
         counts = [
             (port.frames, self.lengths[port.name] + self.delay.get(port.name, 0))

@@ -38,7 +38,7 @@ def header(model: Deployed) -> str:
 
 
 def source(model: Deployed, kernels: Mapping[str, str]) -> str:
-    """The C source; ``kernels`` has the symbol of each kernel. Raises WriteError: a length is not known."""
+    """Return the C source; ``kernels`` has the symbol of each kernel. Raises WriteError: a length is not known."""
     more = {
         "DATA": _data(model, kernels),
         "LENGTHS": _lengths(model),
@@ -49,22 +49,22 @@ def source(model: Deployed, kernels: Mapping[str, str]) -> str:
 
 
 def weights_symbol(model: Deployed) -> str:
-    """The C symbol of the weights."""
+    """Return the C symbol of the weights."""
     return f"{model.name}_weights"
 
 
 def rows_symbol(model: Deployed) -> str:
-    """The C symbol of the rows."""
+    """Return the C symbol of the rows."""
     return f"{model.name}_rows"
 
 
 def initial_symbol(model: Deployed) -> str:
-    """The C symbol of the pieces of the first state."""
+    """Return the C symbol of the pieces of the first state."""
     return f"{model.name}_initial"
 
 
 def _weights(model: Deployed) -> str:
-    """The C source that finds the weights: in the library, or at an address that the caller gives."""
+    """Return the C source that finds the weights: in the library, or at an address that the caller gives."""
     if not model.external_weights:
         return fill("weights/embedded.c", model, {"SYMBOL": weights_symbol(model)})
     weights = model.program.weights
@@ -76,7 +76,7 @@ def _weights(model: Deployed) -> str:
 
 
 def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
-    """The C source of numbers, tables, and symbols of other objects."""
+    """Return the C source of numbers, tables, and symbols of other objects."""
     program, waits, ends = model.program, model.waits, model.program.ends
     limit = min([longest(model.lengths), *([] if program.limit is None else [program.limit])])
     numbers = {
@@ -135,7 +135,7 @@ def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
 
 
 def _fingerprint(model: Deployed) -> bytes:
-    """The fingerprint that Python's snapshots without constants have, so that each reads those of the other."""
+    """Return the fingerprint that Python's snapshots without constants have, so that each reads those of the other."""
     return blake2b(model.program.fingerprint, digest_size=16).digest()
 
 
@@ -191,7 +191,7 @@ def _table(rows: Iterable[str]) -> str:
 
 
 def _text(text: str) -> str:
-    """A string of C."""
+    """Return a string of C."""
     escaped = (
         chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}"
         for byte in text.encode()

@@ -47,7 +47,7 @@ class TestVector:
 
 
 def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None, seed: int = 0) -> TestVector:
-    """A stream of noise.
+    """Return a stream of noise.
 
     offline  the model of the program, and what whole inputs should give; None: what the program itself gives is
              expected, to the bit. It is expected too where weights are rounded
@@ -88,7 +88,9 @@ def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None, 
 
 
 def _length(program: Program) -> int:
-    """The stream's length: some pulses after the first frame of every output, and half a pulse. Raises WriteError."""
+    """Return the stream's length: some pulses after the first frame of every output, and half a pulse. Raises
+    WriteError.
+    """
     model, pulse = program.model, program.pulse
     shortest = max(
         (least_value_for(port.length, 1, model.symbol) for port in program.outputs if port.streams), default=1

@@ -28,7 +28,7 @@ ZERO, ONE = constant(0), constant(1)
 
 
 def common_scope(*dims: TDim) -> DimScope | None:
-    """The scope of the operands. Raises DimError if they belong to two."""
+    """Return the scope of the operands. Raises DimError if they belong to two."""
     first: TDim | None = None
     for dim in dims:
         if dim.scope is None:
@@ -40,7 +40,7 @@ def common_scope(*dims: TDim) -> DimScope | None:
 
 
 def build(terms: dict[Monomial, int], const: int, scope: DimScope | None) -> TDim:
-    """The canonical dim of a sum; takes ownership of the dict."""
+    """Return the canonical dim of a sum; takes ownership of the dict."""
     terms = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
     _turn_quotients(terms)
     sorted_terms = tuple(sorted(terms.items(), key=_term_key))
@@ -61,7 +61,7 @@ def combine(left: TDim, a: int, right: TDim, b: int) -> TDim:
 
 
 def multiply(left: TDim, right: TDim) -> TDim:
-    """The product. Raises DimError if it is too large to be a length."""
+    """Return the product. Raises DimError if it is too large to be a length."""
     if not left.terms and not right.terms and -PLAIN < left.const < PLAIN and -PLAIN < right.const < PLAIN:
         return constant(left.const * right.const)
     if right.terms and left == ONE:
@@ -102,17 +102,17 @@ def ceil_div(dim: DimLike, k: int) -> TDim:
 
 
 def dim_min(*dims: DimLike) -> TDim:
-    """The least of one or more dims."""
+    """Return the least of one or more dims."""
     return _extreme(Min, dims, lambda a, b: certainly_ge(b - a))
 
 
 def dim_max(*dims: DimLike) -> TDim:
-    """The greatest of one or more dims."""
+    """Return the greatest of one or more dims."""
     return _extreme(Max, dims, lambda a, b: certainly_ge(a - b))
 
 
 def broadcast(*dims: DimLike) -> TDim:
-    """The common size of dims that are 1 or equal. Raises DimError for two different numbers."""
+    """Return the common size of dims that are 1 or equal. Raises DimError for two different numbers."""
     options = _options(Broadcast, dims)
     scope = common_scope(*options)
     sizes = sorted({int(option) for option in options if option.is_const} - {1})
@@ -155,7 +155,7 @@ def eq(left: DimLike, right: DimLike) -> TDim:
 
 
 def rebuild(atom: Atom, args: tuple[TDim, ...]) -> TDim:
-    """The same kind of atom with other arguments."""
+    """Return the same kind of atom with other arguments."""
     match atom:
         case Div():
             return floor_div(args[0], atom.k)
@@ -202,7 +202,7 @@ def _single(atom: Atom, scope: DimScope | None) -> TDim:
 
 
 def _merge(left: Monomial, right: Monomial) -> Monomial:
-    """The product of monomials; a 0/1 value is its own square."""
+    """Return the product of monomials; a 0/1 value is its own square."""
     atoms = sorted(left + right, key=lambda atom: atom.key)
     return tuple(a for i, a in enumerate(atoms) if a.rank != 4 or i == 0 or atoms[i - 1] != a)
 
@@ -255,7 +255,7 @@ def _turn(terms: dict[Monomial, int], atom: Div, mirror: Div) -> None:
 
 
 def _mirror(atom: Div) -> Div | None:
-    """The quotient of k-1-N: N/k = (sum of N's monomials) - mirror.
+    """Return the quotient of k-1-N: N/k = (sum of N's monomials) - mirror.
 
     None if N contains quotients: turning would bring them into the sum without a choice of side.
     """
@@ -309,7 +309,9 @@ def _reduce_quotient(dim: TDim, k: int, scope: DimScope) -> TDim:
 
 
 def _options(kind: type[Min | Max | Broadcast], dims: Iterable[DimLike]) -> list[TDim]:
-    """The operands; those of a nested atom of the same kind replace it, and a constant added to it is added to each."""
+    """Return the operands; those of a nested atom of the same kind replace it, and a constant added to it is added to
+    each.
+    """
     options: list[TDim] = []
     for dim in map(TDim.of, dims):
         alone = len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1

@@ -218,7 +218,7 @@ class _Frames:
         self.emphasised = self._emphasise(raw, mean)
 
     def _emphasise(self, raw: OutletId, mean: OutletId | None) -> OutletId:
-        """The frames after preemphasis, without the samples whose weights in front are 0."""
+        """Return the frames after preemphasis, without the samples whose weights in front are 0."""
         draft, c = self.draft, self.preemphasis
         if not c:
             return self.centred
@@ -232,7 +232,7 @@ class _Frames:
         return draft.side_by_side(first, rest)
 
     def power(self) -> OutletId:
-        """The power spectrum [B, frames, points // 2 + 1]."""
+        """Return the power spectrum [B, frames, points // 2 + 1]."""
         draft = self.draft
         matrix = forward_matrix(self.points, self.size, True) * self.weights[:, None]
         first_row = self.size - int(draft.shape(self.emphasised)[2])
@@ -241,7 +241,7 @@ class _Frames:
         return square(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
 
     def energy(self) -> OutletId:
-        """The logarithm of the energy of each frame [B, frames, 1]."""
+        """Return the logarithm of the energy of each frame [B, frames, 1]."""
         draft = self.draft
         frame = self.centred
         if not self.raw:

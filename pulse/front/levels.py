@@ -128,7 +128,9 @@ def limiter(
 
 
 def _largest(draft: Draft, x: OutletId, frames: int) -> OutletId:
-    """The largest of each group of ``frames`` neighbouring frames of x [B, 1, T], in about 2 sqrt(frames) steps."""
+    """Return the largest of each group of ``frames`` neighbouring frames of x [B, 1, T], in about 2
+    sqrt(frames) steps.
+    """
     near = math.isqrt(frames)
     far = frames // near
     for taps, apart in ((near, 1), (far, near), (2, frames - near * far)):
@@ -138,14 +140,14 @@ def _largest(draft: Draft, x: OutletId, frames: int) -> OutletId:
 
 
 def _difference(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
-    """Each sample but the first, less the one before it times a coefficient."""
+    """Return each sample but the first, less the one before it times a coefficient."""
     pairs = draft.frame(x, 1, 2, 1)
     before, current = (draft.without_axis(draft.part(pairs, 2, at, at + 1), 2) for at in (0, 1))
     return draft.each("sub", current, draft.each("mul", before, coefficient), name="difference")
 
 
 def _leaky(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
-    """Each sample plus a coefficient times the sum so far: a linear recurrent layer of one unit."""
+    """Return each sample plus a coefficient times the sum so far: a linear recurrent layer of one unit."""
     number(draft.function, "coefficient", coefficient, 0, math.nextafter(1, 0))
     batch, frames = draft.shape(x)
     rows = draft.reshape(draft.transpose(x, (1, 0)), frames, batch, 1)

@@ -96,7 +96,7 @@ def whisper_log(maximum: float | None = None, floor: float = 1e-10, shape: str =
 
 
 def floored_log(draft: Draft, x: OutletId, floor: float, base: str = "natural") -> OutletId:
-    """A logarithm of at least ``floor``."""
+    """Return a logarithm of at least ``floor``."""
     y = draft.each("log", draft.each("max", x, floor) if floor else x, name="log")
     return y if base == "natural" else draft.each("mul", y, BASES[base], name=base)
 

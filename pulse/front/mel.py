@@ -202,7 +202,7 @@ def dct(
 
 
 def _bands(function: str, options: MelOptions) -> tuple[Draft, OutletId]:
-    """The draft, and the bands [B, frames, n_mels]."""
+    """Return the draft, and the bands [B, frames, n_mels]."""
     number(function, "power", options.power, 0, above=True)
     n_fft = count(function, "n_fft", options.n_fft, 2, MAX_SAMPLES)
     size = count(function, "win_length", n_fft if options.win_length is None else options.win_length)

@@ -104,7 +104,7 @@ def micro_frontend(
 
 
 def _frame_sizes(function: str, rate_hz: int, window_ms: int, step_ms: int) -> tuple[int, int, int]:
-    """Samples of a window and of a step, and the points of a transform. Raises InputError."""
+    """Return samples of a window and of a step, and the points of a transform. Raises InputError."""
     size = count(function, "window_ms", window_ms, 1, 10000) * rate_hz // 1000
     hop = count(function, "step_ms", step_ms, 1, 10000) * rate_hz // 1000
     points = 1 << max(0, size - 1).bit_length()
@@ -117,7 +117,7 @@ def _frame_sizes(function: str, rate_hz: int, window_ms: int, step_ms: int) -> t
 
 
 def _samples(z: Integers, scale: float) -> OutletId:
-    """The input x [B, T] in 16 bits, B a number."""
+    """Return the input x [B, T] in 16 bits, B a number."""
     draft, x = z.draft, z.draft["x"]
     draft.require_rank(x, 2, "1,T")
     draft.require_fixed(x, 0, "the streams")
@@ -128,7 +128,7 @@ def _samples(z: Integers, scale: float) -> OutletId:
 def _filter_bank(
     function: str, rate_hz: int, points: int, channels: int, low_hz: float, high_hz: float
 ) -> Bank:
-    """The mel bands. Raises InputError if one is outside the transform's bins."""
+    """Return the mel bands. Raises InputError if one is outside the transform's bins."""
     count(function, "num_channels", channels, 1, 512)
     low_hz = number(function, "lower_band_limit", low_hz, 0)
     high_hz = number(function, "upper_band_limit", high_hz, 0)
@@ -143,7 +143,7 @@ def _filter_bank(
 
 
 def _band_levels(z: Integers, frames: OutletId, points: int, bank: Bank) -> OutletId:
-    """The roots of the energies of the bands [B, frames, channels], from frames of samples."""
+    """Return the roots of the energies of the bands [B, frames, channels], from frames of samples."""
     size = int(z.draft.shape(frames)[2])
     windowed = z.down(z.mul(frames, window_table(size)), WINDOW_BITS)
     factor = _headroom(z, windowed)
@@ -154,7 +154,7 @@ def _band_levels(z: Integers, frames: OutletId, points: int, bank: Bank) -> Outl
 
 
 def _headroom(z: Integers, x: OutletId) -> OutletId:
-    """The largest power of two by which a frame [B, frames, size] stays within 16 bits: [B, frames, 1]."""
+    """Return the largest power of two by which a frame [B, frames, size] stays within 16 bits: [B, frames, 1]."""
     magnitude = z.each("abs", x)
     # -32768 has no magnitude of 16 bits, and counts as nothing
     magnitude = z.choose(z.each("less", magnitude, 32768), magnitude, 0)
@@ -163,7 +163,9 @@ def _headroom(z: Integers, x: OutletId) -> OutletId:
 
 
 def _bands(z: Integers, energy: OutletId, bank: Bank) -> OutletId:
-    """Sums of weighted bins [B, frames, bins 1 …]: the rising half of each band and the falling half of the next."""
+    """Return sums of weighted bins [B, frames, bins 1 …]: the rising half of each band and the falling half of the
+    next.
+    """
     draft = z.draft
     # a leading bin of weight 0, so that each sum is a difference of two running sums
     bins = draft.part(energy, 2, bank.start - 2, bank.end - 1)
@@ -176,7 +178,7 @@ def _bands(z: Integers, energy: OutletId, bank: Bank) -> OutletId:
 
 
 def _root(z: Integers, x: OutletId) -> OutletId:
-    """The nearest integer to the root; of 32 bits never 2**16."""
+    """Return the nearest integer to the root; of 32 bits never 2**16."""
     root = z.each("floor", z.each("sqrt", x))
     rest = z.sub(x, z.mul(root, root))
     nearest = z.choose(z.each("greater", rest, root), z.add(root, 1), root)
@@ -184,7 +186,7 @@ def _root(z: Integers, x: OutletId) -> OutletId:
 
 
 def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
-    """The noise estimates [B, frames, channels], after each frame; 2**10 times as fine."""
+    """Return the noise estimates [B, frames, channels], after each frame; 2**10 times as fine."""
     draft = z.draft
     batch, channels = int(draft.shape(bands)[0]), int(draft.shape(bands)[2])
     factors = np.array([int(np.float32(share) * (1 << NOISE_BITS)) for share in smoothing])
@@ -203,14 +205,14 @@ def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
 
 
 def _reduce_noise(z: Integers, bands: OutletId, estimate: OutletId, remaining: int) -> OutletId:
-    """The bands less their noise."""
+    """Return the bands less their noise."""
     loud = z.mul(bands, 1 << SMOOTHING_BITS)
     signal = z.down(z.sub(loud, z.each("min", estimate, loud)), SMOOTHING_BITS)
     return z.each("max", signal, z.down(z.mul(bands, remaining), NOISE_BITS))
 
 
 def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
-    """The gain for a noise estimate: from a parabola for each number of its bits."""
+    """Return the gain for a noise estimate: from a parabola for each number of its bits."""
     bits, power = z.bits(x, 32)
     place = z.lowest(z.shift(x, z.mul(power, 1 << 11)), 10)
     value, slope, curve = (z.look_up(table, z.cast(bits, np.int64)) for table in parabolas)
@@ -222,7 +224,7 @@ def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
 
 
 def _shrunk(z: Integers, snr: OutletId) -> OutletId:
-    """A parabola continued by a line."""
+    """Return a parabola continued by a line."""
     low = z.each("min", snr, 2 << SNR_BITS)
     square = z.down(z.mul(low, low), 2 + 2 * SNR_BITS - OUTPUT_BITS)
     line = z.sub(z.down(snr, SNR_BITS - OUTPUT_BITS), 1 << OUTPUT_BITS)
@@ -230,7 +232,7 @@ def _shrunk(z: Integers, snr: OutletId) -> OutletId:
 
 
 def _logarithm(z: Integers, x: OutletId, scale_shift: int) -> OutletId:
-    """The natural logarithm times 2**scale_shift; 0 of 0 and 1."""
+    """Return the natural logarithm times 2**scale_shift; 0 of 0 and 1."""
     operand = z.choose(z.each("greater", x, 2), x, 2)
     bits, power = z.bits(operand, 32)
     # power is 2**-bits, and the first digit means 2**(bits - 1)

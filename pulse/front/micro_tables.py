@@ -19,7 +19,7 @@ def round_half_up(x: Array) -> Array:
 
 
 def window_table(size: int) -> Array:
-    """A hann window between its samples, times 2**12."""
+    """Return a hann window between its samples, times 2**12."""
     turn = F(np.float32(np.pi) * F(2) / F(size))
     return round_half_up(
         (F(0.5) - F(0.5) * np.cos(turn * (np.arange(size, dtype=F) + F(0.5)))) * F(1 << WINDOW_BITS)
@@ -47,7 +47,7 @@ def mel(hz: Array | float) -> Array:
 
 
 def bank_table(channels: int, low_hz: float, high_hz: float, rate_hz: int, bins: int) -> Bank:
-    """The bands, one more than channels."""
+    """Return the bands, one more than channels."""
     low, high = mel(low_hz), mel(high_hz)
     spacing = F(F(high - low) / F(channels + 1))
     centres = low + spacing * np.arange(1, channels + 2).astype(F)
@@ -65,14 +65,14 @@ def bank_table(channels: int, low_hz: float, high_hz: float, rate_hz: int, bins:
 
 
 def gain_at(x: Array, input_bits: int, gain_bits: int, strength: float, offset: float) -> Array:
-    """The gain for a noise estimate, at most 32767."""
+    """Return the gain for a noise estimate, at most 32767."""
     noise = np.asarray(x).astype(F) / F(1 << input_bits)
     gain = F(1 << gain_bits) * np.power(noise + F(offset), F(-strength))
     return np.where(gain > GAIN_LIMIT, GAIN_LIMIT, (gain + F(0.5)).astype(np.int64))
 
 
 def gain_tables(input_bits: int, gain_bits: int, strength: float, offset: float) -> tuple[Array, Array]:
-    """The gains at 0, 1 and 2; for each number of bits a parabola: value, slope and curvature [3, 33]."""
+    """Return the gains at 0, 1 and 2; for each number of bits a parabola: value, slope and curvature [3, 33]."""
 
     def gain(x: Array) -> Array:
         return gain_at(x, input_bits, gain_bits, strength, offset)

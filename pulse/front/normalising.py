@@ -125,14 +125,14 @@ def _read_given(function: str, name: str, value: Sequence[float] | float, bins: 
 
 
 def _sums(draft: Draft, x: OutletId, frames: int) -> OutletId:
-    """The sum of each group of this many neighbouring frames."""
+    """Return the sum of each group of this many neighbouring frames."""
     frames_last = draft.transpose(x, (0, 2, 1))
     y = draft.add("sums", Pool("sum", (frames,), (1,), (1,), no_pads(1)), frames_last)
     return draft.transpose(y, (0, 2, 1))
 
 
 def _centred_moments(draft: Draft, x: OutletId, window: int) -> tuple[OutletId, OutletId]:
-    """Mean and variance of the frames around each; near the ends those of the first and of the last window."""
+    """Return mean and variance of the frames around each; near the ends those of the first and of the last window."""
     draft.require(draft.shape(x)[1], window, "frames of a window")
     before, after = window // 2, window - 1 - window // 2
     mean = draft.each("mul", _sums(draft, x, window), 1 / window, name="mean")
@@ -143,7 +143,7 @@ def _centred_moments(draft: Draft, x: OutletId, window: int) -> tuple[OutletId, 
 
 
 def _past_moments(draft: Draft, x: OutletId, window: int, least: int) -> tuple[OutletId, OutletId]:
-    """The sum of each frame and up to ``window`` before it; of the first ``least`` frames at the beginning."""
+    """Return the sum of each frame and up to ``window`` before it; of the first ``least`` frames at the beginning."""
     frames = draft.shape(x)[1]
     draft.require(frames, least, "frames of min_window")
     with_zeros = draft.pad(x, 1, window, 0)
@@ -171,5 +171,5 @@ def _squares(draft: Draft, near: OutletId, mean: OutletId, present: OutletId | N
 
 
 def _hold_first_frames(draft: Draft, x: OutletId, least: int) -> OutletId:
-    """The first frames replaced by the one at which there are ``least``."""
+    """Return the first frames replaced by the one at which there are ``least``."""
     return draft.pad(draft.part(x, 1, least - 1, draft.shape(x)[1]), 1, least - 1, 0, "edge")

@@ -11,13 +11,13 @@ T = TypeVar("T")
 
 
 def collect(kind: type[T], parameters: Mapping[str, Any]) -> T:
-    """A record of the parameters of a function that it has as fields, given the function's ``locals()``."""
+    """Return a record of the parameters of a function that it has as fields, given the function's ``locals()``."""
     record: Any = kind
     return record(**{field.name: parameters[field.name] for field in fields(record)})
 
 
 def count(function: str, name: str, value: object, least: int = 1, most: int = 1 << 24) -> int:
-    """A whole number. Raises InputError."""
+    """Return a whole number. Raises InputError."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise InputError(f"{function}: {name}={value!r} must be a whole number from {least} to {most}")
     return value
@@ -31,7 +31,7 @@ def number(
     high: float = math.inf,
     above: bool = False,
 ) -> float:
-    """A finite number; ``above``: larger than ``low``. Raises InputError."""
+    """Return a finite number; ``above``: larger than ``low``. Raises InputError."""
     real = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
     if not math.isfinite(real) or not low <= real <= high or (above and real == low):
         least = "" if low == -math.inf else f" above {low:g}" if above else f" of at least {low:g}"

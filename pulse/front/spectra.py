@@ -176,7 +176,7 @@ def from_angle(draft: Draft, size: OutletId, turn: OutletId) -> tuple[OutletId, 
 
 
 def raise_power(draft: Draft, squares: OutletId, exponent: float) -> OutletId:
-    """A power of positive numbers."""
+    """Return a power of positive numbers."""
     if exponent == 1:
         return squares
     if exponent == 0.5:
@@ -206,7 +206,7 @@ def _halves(draft: Draft, x: OutletId, axis: object) -> tuple[OutletId, OutletId
 
 
 def _without(draft: Draft, axis: object) -> str:
-    """The shape of x without its parts."""
+    """Return the shape of x without its parts."""
     x = draft["x"]
     _, _, at, single = _halves(draft, x, axis)
     dims = list(map(str, draft.shape(x)))

@@ -18,7 +18,7 @@ NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
 def read_statistics(function: str, path: "str | PathLike[str]", form: str = "auto") -> tuple[Array, Array]:
-    """The shift and then the scale of each bin, f64 [bins].
+    """Return the shift and then the scale of each bin, f64 [bins].
 
     form     ``kaldi``: sums and sums of squares, binary or text, alone or after a key; ``funasr``: ``am.mvn``
     Raises   InputError: no such file, or not of this form
@@ -46,7 +46,7 @@ def _read(function: str, path: "str | PathLike[str]") -> bytes:
 
 
 def _kaldi(data: bytes) -> tuple[Array, Array]:
-    """The statistics of a matrix [2, bins + 1]: sums and the count, sums of squares and nothing."""
+    """Return the statistics of a matrix [2, bins + 1]: sums and the count, sums of squares and nothing."""
     matrix = _binary(data) if b"\0B" in data[:256] else _text(data)
     if matrix.ndim != 2 or matrix.shape[0] not in (1, 2) or matrix.shape[1] < 2:
         raise ValueError(f"a matrix of shape {list(matrix.shape)} instead of 2 rows")

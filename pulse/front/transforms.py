@@ -180,7 +180,7 @@ def draft_spectrum(
     onesided: bool,
     shape: str,
 ) -> tuple[Draft, OutletId]:
-    """A draft with the input x [B, T], and its spectrum [B, frames, 2F], the real parts first; as in ``stft``.
+    """Return a draft with the input x [B, T], and its spectrum [B, frames, 2F], the real parts first; as in ``stft``.
 
     Zeros at the ends of the window are not read, so that nothing waits for them.
     """
@@ -262,7 +262,7 @@ def _window(
     periodic: bool,
     beta: float,
 ) -> tuple[Array, int]:
-    """The window of a whole frame, and the hop."""
+    """Return the window of a whole frame, and the hop."""
     _check_size(function, "n_fft", n_fft)
     hop = count(function, "hop", max(1, n_fft // 4) if hop is None else hop)
     size = count(function, "win_length", n_fft if win_length is None else win_length, 1, n_fft)
@@ -280,7 +280,7 @@ def _normalizer(function: str, normalized: object, values: Array) -> float:
 
 
 def _spectrum(draft: Draft, y: OutletId, layout: str, parts: str) -> TypedModel:
-    """The outputs that both parts [B, T, 2F] become."""
+    """Return the outputs that both parts [B, T, 2F] become."""
     if parts == "complex":
         return draft.model(spectrum=place(draft, y, layout))
     both = int(draft.shape(y)[2])
@@ -296,7 +296,7 @@ def _spectrum(draft: Draft, y: OutletId, layout: str, parts: str) -> TypedModel:
 def _spectrum_input(
     function: str, layout: str, parts: str, bins: int, shape: str | None
 ) -> tuple[Draft, OutletId]:
-    """The reverse: a draft with the inputs of a spectrum, and both parts [B, T, 2F]."""
+    """Return the reverse: a draft with the inputs of a spectrum, and both parts [B, T, 2F]."""
     text = example(layout, bins) if shape is None else shape
     if parts == "complex":
         draft = Draft(function, {"x": text})
@@ -316,7 +316,7 @@ def _spectrum_input(
 
 
 def _weights(draft: Draft, frames: TDim, values: Array, hop: int) -> OutletId:
-    """The sum of the squared windows at each sample, [1, (frames - 1)*hop + n]."""
+    """Return the sum of the squared windows at each sample, [1, (frames - 1)*hop + n]."""
     size = len(values)
     parts = -(-size // hop)
     table = np.zeros((parts, hop))
@@ -348,7 +348,7 @@ def _require_covered(function: str, values: Array, hop: int, skipped: int) -> No
 
 
 def _end(draft: Draft, whole: TDim, skipped: int, center: bool, length: int | str | None) -> TDim:
-    """The end of the returned samples among all that the frames cover."""
+    """Return the end of the returned samples among all that the frames cover."""
     if length is None:
         return whole - skipped
     if isinstance(length, int):

@@ -22,7 +22,7 @@ def _htk_hz(mel: Array) -> Array:
 
 
 def _slaney(hz: Array) -> Array:
-    """A straight line up to 1 kHz, then a logarithm."""
+    """Return a straight line up to 1 kHz, then a logarithm."""
     over = np.log(np.maximum(hz, SLANEY_BREAK_HZ) / SLANEY_BREAK_HZ) / math.log(SLANEY_RATIO)
     return np.minimum(hz, SLANEY_BREAK_HZ) / SLANEY_STEP_HZ + over
 

@@ -14,7 +14,7 @@ WindowLike: TypeAlias = str | Sequence[float] | None
 
 
 def _cosines(*terms: float) -> Callable[[Array, float], Array]:
-    """A sum of cosines of 0, 1, 2 … turns."""
+    """Return a sum of cosines of 0, 1, 2 … turns."""
 
     def values(turn: Array, beta: float) -> Array:
         return np.sum([term * np.cos(2 * np.pi * k * turn) for k, term in enumerate(terms)], axis=0)
@@ -54,7 +54,7 @@ NAMES = (*WINDOWS, "vorbis")
 def window_values(
     function: str, window: WindowLike, size: int, periodic: bool = True, beta: float = 12.0
 ) -> Array:
-    """A window of ``size`` samples, f64.
+    """Return a window of ``size`` samples, f64.
 
     periodic  as for a Fourier transform (``torch.hann_window``, ``scipy.signal.get_window``); else symmetric
     beta      of a kaiser window
@@ -100,6 +100,6 @@ def _read_given(function: str, window: Sequence[float], size: int) -> Array:
 
 
 def centre(values: Array, size: int) -> Array:
-    """A window with zeros around it, as ``torch.stft`` and librosa put a short one into a long frame."""
+    """Return a window with zeros around it, as ``torch.stft`` and librosa put a short one into a long frame."""
     before = (size - len(values)) // 2
     return np.pad(values, (before, size - len(values) - before))

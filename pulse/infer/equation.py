@@ -17,7 +17,7 @@ def quotient(total: TDim, divisor: int) -> TDim | None:
 
 
 def solve(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
-    """The value of ``unknown`` that solves ``left == right``; None if it is not proved to be unique.
+    """Return the value of ``unknown`` that solves ``left == right``; None if it is not proved to be unique.
 
     ``right`` must not depend on the unknown. A negative result means that no size solves the equation.
     """
@@ -33,7 +33,7 @@ def solve(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
 
 
 def _linear(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
-    """The solution if ``left`` is a multiple of the unknown plus a part without it; otherwise None."""
+    """Return the solution if ``left`` is a multiple of the unknown plus a part without it; otherwise None."""
     factor = next((count for monomial, count in left.terms if monomial == (unknown,)), None)
     rest = left.subs({unknown: 0})
     if factor is None or left - factor * TDim.of(unknown) != rest:

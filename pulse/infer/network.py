@@ -93,7 +93,7 @@ class FileNetwork:
         return {self.graph.label(outlet): self.graph.fact(outlet) for outlet in self.graph.inputs}
 
     def with_sizes(self, sizes: Mapping[Symbol, int]) -> Self:
-        """The same model with numbers for some symbols of its inputs, in a scope of its own."""
+        """Return the same model with numbers for some symbols of its inputs, in a scope of its own."""
         terms = Terms(SymbolScope(), {symbol: TDim.of(size) for symbol, size in sizes.items()})
         graph = ModelGraph()
         for node in self.graph.nodes:
@@ -125,7 +125,7 @@ class FileNetwork:
         return all(fact.to_typed() is not None for fact in facts)
 
     def infer(self) -> Self:
-        """The same model with all inferred facts of its wires, from inputs, constants and outputs.
+        """Return the same model with all inferred facts of its wires, from inputs, constants and outputs.
 
         The file's claims about wires are used if some input is still unknown, unless they lead to a contradiction; its
         names of output sizes are used if an input is then still unknown.
@@ -186,7 +186,7 @@ class FileNetwork:
         return target
 
     def _find_needed(self) -> list[Node[InferenceFact, ModelOp]]:
-        """The inputs, and the nodes that the outputs need, in the order of the file."""
+        """Return the inputs, and the nodes that the outputs need, in the order of the file."""
         node_ids = {*self.graph.order(), *(outlet.node for outlet in self.graph.inputs)}
         return [node for node in self.graph.nodes if node.id in node_ids]
 
@@ -205,7 +205,7 @@ class FileNetwork:
             )
 
     def lines(self) -> list[str]:
-        """The model as text, with the known facts of every wire: inputs, nodes and outputs, one per line."""
+        """Return the model as text, with the known facts of every wire: inputs, nodes and outputs, one per line."""
         network = self.infer()
         graph = network.graph
         lines = [f"model {self.title}"]
@@ -226,7 +226,7 @@ class FileNetwork:
 
 
 def _refine(graph: ModelGraph, facts: Facts) -> ModelGraph:
-    """The graph with other facts; sizes that the inputs state are kept."""
+    """Return the graph with other facts; sizes that the inputs state are kept."""
     result = ModelGraph()
     for node in graph.nodes:
         outlet_facts = [
@@ -244,7 +244,7 @@ def _refine(graph: ModelGraph, facts: Facts) -> ModelGraph:
 
 
 def _is_named(before: InferenceFact, fact: InferenceFact) -> bool:
-    """Whether a fact is complete and its new sizes are numbers or symbols, not expressions."""
+    """Return whether a fact is complete and its new sizes are numbers or symbols, not expressions."""
     old_dims = (*before.dims, *(None,) * (len(fact.dims) - len(before.dims)))
     fresh = [new for old, new in zip(old_dims, fact.dims) if old is None and new is not None]
     plain = all(dim.is_const or any(dim == TDim.of(symbol) for symbol in dim.symbols) for dim in fresh)

@@ -57,7 +57,7 @@ class Archive:
             raise WriteError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
 
     def pack(self, compressed: bool = True) -> bytes:
-        """All files as one archive; equal models have equal bytes."""
+        """Pack all files into one archive; equal models have equal bytes."""
         memory = io.BytesIO()
         with tarfile.open(fileobj=memory, mode="w", format=tarfile.USTAR_FORMAT) as archive:
             for name, content in self.files().items():

@@ -148,12 +148,12 @@ class Document:
     version: str = "1.0"
 
     def text(self) -> str:
-        """The text of the document."""
+        """Return the text of the document."""
         return "\n".join(_document(self)) + "\n"
 
 
 def expression_text(value: Expression) -> str:
-    """An expression of names, literals, lists and calls as text."""
+    """Return an expression of names, literals, lists and calls as text."""
     match value:
         case Name():
             return value.text

@@ -32,7 +32,7 @@ GIVEN: dict[str, Translator] = {}
 
 
 def operator_name(domain: str, kind: str) -> str:
-    """The name under which an operator is registered."""
+    """Return the name under which an operator is registered."""
     return kind if domain in DEFAULT_DOMAINS else f"{domain}::{kind}"
 
 
@@ -74,7 +74,7 @@ def _place(translator: Translator) -> tuple[str, str]:
 
 
 def translator_of(name: str) -> "Translator | None":
-    """The function that wires an operator; plugins are loaded if no other entry has it. Raises LoadError."""
+    """Return the function that wires an operator; plugins are loaded if no other entry has it. Raises LoadError."""
     if name not in GIVEN and name not in TRANSLATORS:
         load_plugins(GROUP)
     return GIVEN.get(name) or TRANSLATORS.get(name)

@@ -34,12 +34,12 @@ _WIDE = {"i": np.int64, "u": np.uint64, "b": np.int32}
 
 
 def element_type(dtype: DType) -> int:
-    """The ONNX element type of a numpy type."""
+    """Return the ONNX element type of a numpy type."""
     return _CODES[dtype]
 
 
 def onnx_dtype(code: int, what: str) -> DType:
-    """The numpy type of an ONNX element type. Raises LoadError if it is not supported."""
+    """Return the numpy type of an ONNX element type. Raises LoadError if it is not supported."""
     if code in _SUPPORTED_TYPES:
         return _SUPPORTED_TYPES[code]
     if code not in TensorProto.DataType.values():
@@ -48,7 +48,7 @@ def onnx_dtype(code: int, what: str) -> DType:
 
 
 def tensor_value(tensor: TensorProto, folder: Path | None, what: str) -> Array:
-    """The array of a stored tensor; outside data only from the model's own folder. Raises LoadError."""
+    """Return the array of a stored tensor; outside data only from the model's own folder. Raises LoadError."""
     dtype = onnx_dtype(tensor.data_type, what)
     if any(size < 0 for size in tensor.dims):
         raise LoadError(f"{what}: its shape {list(tensor.dims)} is negative; export the model again")
@@ -61,7 +61,7 @@ def tensor_value(tensor: TensorProto, folder: Path | None, what: str) -> Array:
 
 
 def _embedded_array(tensor: TensorProto, dtype: DType) -> Array:
-    """The array of a tensor whose data is in the file. Raises ValueError, TypeError, OverflowError."""
+    """Return the array of a tensor whose data is in the file. Raises ValueError, TypeError, OverflowError."""
     if tensor.HasField("segment"):
         raise ValueError("it is a segment of a tensor")
     shape = tuple(tensor.dims)
@@ -75,7 +75,7 @@ def _embedded_array(tensor: TensorProto, dtype: DType) -> Array:
 
 
 def _external_array(tensor: TensorProto, dtype: DType, folder: Path | None, what: str) -> Array:
-    """The array of a tensor whose data is in a file next to the model: ``length`` bytes from ``offset`` on."""
+    """Return the array of a tensor whose data is in a file next to the model: ``length`` bytes from ``offset`` on."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if folder is None:
@@ -104,7 +104,7 @@ def _external_array(tensor: TensorProto, dtype: DType, folder: Path | None, what
 
 
 def _external_path(folder: Path, location: str, what: str) -> Path:
-    """The path of a data file, links followed, which must be a regular file in the model's folder."""
+    """Return the path of a data file, links followed, which must be a regular file in the model's folder."""
     try:
         path = Path(os.path.realpath(folder / location))
     except ValueError as error:

@@ -98,7 +98,7 @@ class Loop(Op):
         ]
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        """The work of all iterations; of one if their number is not known."""
+        """Return the work of all iterations; of one if their number is not known."""
         return graph_work(self.body.graph).times(self.iterations or TDim.of(1))
 
     def eval_seconds(

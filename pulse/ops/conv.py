@@ -27,12 +27,12 @@ def no_pads(rank: int) -> Pads:
 
 
 def pads_text(pads: Pads) -> str:
-    """Padding of each axis as before:after."""
+    """Return padding of each axis as before:after."""
     return " ".join(f"{before}:{after}" for before, after in pads)
 
 
 def windows(x: Array, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Array:
-    """Every window over the last axes: ``[..., out axes, kernel axes]``, a view; none if x is too short."""
+    """Return every window over the last axes: ``[..., out axes, kernel axes]``, a view; none if x is too short."""
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
     if any(size < span for size, span in zip(x.shape[x.ndim - len(kernel) :], spans)):
         sizes = x.shape[x.ndim - len(kernel) :]
@@ -54,19 +54,21 @@ def pad_spatial(x: Array, pads: Pads, env: Env, fill: float = 0.0) -> Array:
 
 
 def check_ranks(x: TypedFact, w: TypedFact, rank: int) -> int:
-    """The number of spatial axes. Raises FactError if x or the kernel has another."""
+    """Return the number of spatial axes. Raises FactError if x or the kernel has another."""
     if x.rank != rank + 2 or w.rank != rank + 2:
         raise FactError(f"expected {rank} spatial axes, got x of rank {x.rank} and w of rank {w.rank}")
     return rank
 
 
 def kernel_span(w: TypedFact, axis: int, dilations: Sequence[int]) -> int:
-    """The frames from the first tap of a kernel to its last, both included, along a spatial axis."""
+    """Return the frames from the first tap of a kernel to its last, both included, along a spatial axis."""
     return (int(w.shape[axis + 2]) - 1) * dilations[axis] + 1
 
 
 def _zero_taps(kernel: Array | None, axis: int) -> tuple[int, int]:
-    """How many of the first and of the last taps along an axis are zeros in all channels, as those of a window are."""
+    """Return how many of the first and of the last taps along an axis are zeros in all channels, as those of a window
+    are.
+    """
     if kernel is None:
         return 0, 0
     taps = range(kernel.shape[axis])
@@ -78,7 +80,7 @@ def _zero_taps(kernel: Array | None, axis: int) -> tuple[int, int]:
 
 
 def spatial_stream(axes: Sequence[int | None]) -> int | Pointwise | Whole:
-    """The stream axis of x [N, C, X...] if it is a spatial one, else the relation."""
+    """Return the stream axis of x [N, C, X...] if it is a spatial one, else the relation."""
     axis = axes[0]
     if axis is None or any(other is not None for other in axes[1:]):
         return Whole("the kernel itself is a stream", "give the kernel as a constant")
@@ -183,7 +185,7 @@ class Conv(Op):
 
 
 def without_pad(pads: Pads, spatial: int) -> Pads:
-    """The pads without those of one axis."""
+    """Return the pads without those of one axis."""
     return tuple(NO_PAD if axis == spatial else pad for axis, pad in enumerate(pads))
 
 
@@ -285,7 +287,7 @@ class ConvTranspose(Op):
         return replace(window, trimmed=Trimmed(trimmed, 1, axis, first, int(inputs[1].shape[axis])))
 
     def _window(self, axis: int, span: int, before: int, late: int) -> Window:
-        """Each frame spread over ``span`` frames that begin ``late`` after its place.
+        """Return each frame spread over ``span`` frames that begin ``late`` after its place.
 
         The groups before the first one that receives a frame are empty.
         """
@@ -312,5 +314,5 @@ class ConvTranspose(Op):
 
 
 def is_depthwise(op: Conv | ConvTranspose, kernel: Sequence[int]) -> bool:
-    """Whether every channel has its own kernel and one output channel."""
+    """Return whether every channel has its own kernel and one output channel."""
     return op.group > 1 and kernel[0] == op.group and kernel[1] == 1

@@ -16,7 +16,7 @@ from pulse.support.record import record
 
 
 def sum_dtype(dtype: DType) -> DType:
-    """The type in which a stream keeps a running sum: f64 for floats, i64 for integers.
+    """Return the type in which a stream keeps a running sum: f64 for floats, i64 for integers.
 
     The oracle adds int32 in int32 (``accumulator_type``): both wrap around, so the low 32 bits are equal.
     """
@@ -50,7 +50,7 @@ class CumSum(Op):
         return [TypedFact(x.dtype, x.shape), x.with_size(self.axis, 1)]
 
     def sums(self, x: Array, before: Array) -> tuple[Array, Array]:
-        """The running sums and the total, continued from ``before``, in the dtype in which the oracle sums."""
+        """Return the running sums and the total, continued from ``before``, in the dtype in which the oracle sums."""
         wide = np.flip(x, self.axis) if self.reverse else x
         wide = np.concatenate([before, wide.astype(accumulator_type(x))], self.axis)
         running = np.cumsum(wide, self.axis, dtype=wide.dtype)

@@ -85,7 +85,9 @@ class MatMul(Op):
 
 
 def packed_operand(inputs: Sequence[PulsedFact]) -> int | None:
-    """The operand of a matrix product that is a constant matrix, multiplied with a tensor; None for two tensors."""
+    """Return the operand of a matrix product that is a constant matrix, multiplied with a tensor; None for
+    two tensors.
+    """
     left, right = inputs
     if _is_matrix(right) and left.value is None:
         return 1

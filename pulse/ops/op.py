@@ -55,48 +55,53 @@ class Op:
         return type(self).__name__
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
-        """The facts of the outputs. Raises FactError if the inputs do not fit."""
+        """Return the facts of the outputs. Raises FactError if the inputs do not fit."""
         raise NotImplementedError
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
-        """The outputs in plain numpy, with ``env`` giving each symbol's value: the oracle."""
+        """Return the outputs in plain numpy, with ``env`` giving each symbol's value: the oracle."""
         raise NotImplementedError
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> "Relation":
-        """How the outputs depend on time; ``axes[i]`` is the stream axis of input i, None if it has none."""
+        """Return how the outputs depend on time; ``axes[i]`` is the stream axis of input i, None if it has none."""
         return Whole("it has no rule for a streaming input", "compute it outside the streaming model")
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> Sequence[Check]:
-        """The operands of which some values have no result, given the shapes and types of all."""
+        """Return the operands of which some values have no result, given the shapes and types of all."""
         return ()
 
     def identity_input(self, inputs: Sequence[TypedFact]) -> int | None:
-        """The input that equals the output if both have the same type and shape; None if there is none."""
+        """Return the input that equals the output if both have the same type and shape; None if there is none."""
         return None
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work | None:
-        """The work for inputs and outputs with these facts; None if unknown, or if it depends on data."""
+        """Return the work for inputs and outputs with these facts; None if unknown, or if it depends on data."""
         return NO_WORK if self.copies else None
 
     def eval_seconds(
         self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact], size: Callable[[TDim], int]
     ) -> float:
-        """The seconds of one core that ``eval`` takes; of one iteration, for a loop with an unknown number of them.
+        """Return the seconds of one core that ``eval`` takes; of one iteration, for a loop with an unknown number of
+        them.
 
         size  the number that a dim stands for
         """
         return numpy_seconds(self.work(inputs, outputs), outputs, size)
 
     def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
-        """The layout of an operand's output units; None if it is not a weight, or gains nothing from fewer bits."""
+        """Return the layout of an operand's output units; None if it is not a weight, or gains nothing from
+        fewer bits.
+        """
         return None
 
     def with_rounded_state(self, form: RowForm) -> "Op":
-        """The op that rounds its state to rows of a form before it multiplies it; see ``pulse.ops.quantize_rows``."""
+        """Return the op that rounds its state to rows of a form before it multiplies it; see
+        ``pulse.ops.quantize_rows``.
+        """
         return self
 
     def detail(self) -> str:
-        """The attributes, for dumps."""
+        """Return the attributes, for dumps."""
         return ""
 
 
@@ -157,7 +162,7 @@ class Window:
     trimmed: "Trimmed | None" = None
 
     def needs(self, groups: int) -> int:
-        """The number of input frames that consecutive groups read."""
+        """Return the number of input frames that consecutive groups read."""
         return (groups - 1) * self.stride + self.span
 
 
@@ -238,17 +243,17 @@ Relation: TypeAlias = Pointwise | Window | Ends | Positional | Cumulative | Band
 
 
 def relation_name(relation: Relation) -> str:
-    """The name of the relation in errors and tables."""
+    """Return the name of the relation in errors and tables."""
     return type(relation).__name__.lower()
 
 
 def dims_value(shape: Sequence[TDim], env: Env) -> tuple[int, ...]:
-    """A symbolic shape in numbers."""
+    """Return a symbolic shape in numbers."""
     return tuple(dim.eval(env) for dim in shape)
 
 
 def unify(left: TDim, right: TDim, what: str) -> TDim:
-    """The one dim that two wires must share.
+    """Return the one dim that two wires must share.
 
     An equality that is neither proved nor disproved becomes an assumption of the scope, checked at run time.
     Raises FactError if they always differ.
@@ -274,7 +279,7 @@ def require_at_least(dim: TDim, least: TDim, what: str) -> None:
 
 
 def broadcast_shapes(shapes: Sequence[Shape], what: str) -> Shape:
-    """The shape that numpy broadcasting gives.
+    """Return the shape that numpy broadcasting gives.
 
     An axis of at most one frame, such as ``min(1, T)``, broadcasts against others; that it has one frame becomes an
     assumption of the scope. Raises FactError.
@@ -302,20 +307,20 @@ def _broadcast(dims: Sequence[TDim], what: str) -> TDim:
 
 
 def at_most_one(dim: TDim, other: TDim) -> bool:
-    """Whether the first dim is at most 1, and not certainly equal to the other."""
+    """Return whether the first dim is at most 1, and not certainly equal to the other."""
     few = dim.prove_le(1).yes and dim.prove_ge(0).yes and not dim.prove_eq(0).yes
     return few and not dim.prove_eq(other).yes
 
 
 def normal_axis(axis: int, rank: int, what: str) -> int:
-    """An axis counted from the front. Raises FactError if it is out of range."""
+    """Return an axis counted from the front. Raises FactError if it is out of range."""
     if not -rank <= axis < rank:
         raise FactError(f"{what}: axis {axis} is out of range for rank {rank}")
     return axis % rank
 
 
 def known_inputs(op: Op, inputs: Sequence[TypedFact]) -> list[Array]:
-    """The values of all inputs if the op can be computed before running; otherwise empty."""
+    """Return the values of all inputs if the op can be computed before running; otherwise empty."""
     if not op.folds:
         return []
     values = list[Array]()
@@ -327,7 +332,7 @@ def known_inputs(op: Op, inputs: Sequence[TypedFact]) -> list[Array]:
 
 
 def symbolic_eval(op: Op, inputs: Sequence[TypedFact]) -> list[Array] | None:
-    """The outputs of an op whose inputs are all known; None if they are not. Raises FactError, DimError."""
+    """Return the outputs of an op whose inputs are all known; None if they are not. Raises FactError, DimError."""
     values = known_inputs(op, inputs)
     if not values:
         return None

@@ -93,11 +93,11 @@ class Pool(Op):
         return float("-inf") if np.issubdtype(x.dtype, np.floating) else float(np.iinfo(x.dtype).min)
 
     def windows(self, x: Array, env: Env, fill: float) -> Array:
-        """The windows of x, padded: [N, C, U..., K...]."""
+        """Return the windows of x, padded: [N, C, U..., K...]."""
         return windows(pad_spatial(x, self.pads, env, fill), self.kernel, self.strides, self.dilations)
 
     def divisor(self, x: Array, env: Env) -> Array | float:
-        """The divisor of an average: the kernel's size, or the number of counted frames at each position."""
+        """Return the divisor of an average: the kernel's size, or the number of counted frames at each position."""
         if not self.counts_position:
             return float(np.prod(self.kernel))
         ones = np.ones((1, 1, *x.shape[2:]))

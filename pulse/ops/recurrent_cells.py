@@ -107,7 +107,7 @@ class Cell:
     def step(
         self, x: Doubles, state: Sequence[Doubles], r: Doubles, bias: Doubles, peepholes: Doubles | None
     ) -> tuple[Doubles, ...]:
-        """The state after one frame.
+        """Return the state after one frame.
 
         x          [B, G*H], the frame times the input weights, plus their bias
         state      h [B, H], and c of an lstm

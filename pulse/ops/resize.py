@@ -93,7 +93,7 @@ class Interpolate(Op):
         return self._window(ratio)
 
     def _window(self, ratio: Fraction) -> Window:
-        """The frames of a period, starting with the one that gives the smallest delay."""
+        """Return the frames of a period, starting with the one that gives the smallest delay."""
         p, q = ratio.numerator, ratio.denominator
         neighbours, weights = self.sampling.neighbours(np.arange(1 - p, p), ratio, 0, 0)
         mixes = [
@@ -128,7 +128,7 @@ class Interpolate(Op):
 
 
 def _taps(frames: Array, weights: Array | None) -> Taps:
-    """The frames with nonzero weights, and their weights."""
+    """Return the frames with nonzero weights, and their weights."""
     if weights is None:
         return ((int(frames[0]), 1.0),)
     nonzero = [(int(frame), float(weight)) for frame, weight in zip(frames, weights) if weight]

@@ -71,7 +71,7 @@ class Scan(Op):
     def advance(
         self, x: Sequence[Array], states: Sequence[Array], captured: Sequence[Array]
     ) -> tuple[list[list[Array]], list[Array]]:
-        """The body's outputs for each frame, in the order of the scan, and the states after the last."""
+        """Return the body's outputs for each frame, in the order of the scan, and the states after the last."""
         count = x[0].shape[self.scanned[0].axis]
         scan_outputs: list[list[Array]] = [[] for _ in self.gathered]
         current = list(states)

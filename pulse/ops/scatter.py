@@ -34,7 +34,7 @@ def write(y: Array, place: tuple[Array, ...], updates: Array, reduction: str) ->
 
 
 def grid(shape: Sequence[int]) -> list[Array]:
-    """The index of each element of a tensor, an array for each axis."""
+    """Return the index of each element of a tensor, an array for each axis."""
     every: Array = np.indices(tuple(shape))
     return [every[axis] for axis in range(len(shape))]
 
@@ -52,7 +52,7 @@ def check_types(x: TypedFact, updates: TypedFact) -> None:
 
 
 def wrap_index(index: Array, size: int) -> Array:
-    """Indices counted from the front. Raises IndexError if one is out of range."""
+    """Return indices counted from the front. Raises IndexError if one is out of range."""
     if index.size and (index.min() < -size or index.max() >= size):
         raise IndexError(f"indices {index.min()}..{index.max()} are out of range for {size} entries")
     return np.where(index < 0, index + size, index)
@@ -119,7 +119,7 @@ class ScatterND(Op):
 
 
 def index_depth(x: TypedFact, indices: TypedFact) -> int:
-    """How many axes of x each index names. Raises FactError."""
+    """Return how many axes of x each index names. Raises FactError."""
     if indices.rank == 0 or not indices.shape[-1].is_const or not 0 < int(indices.shape[-1]) <= x.rank:
         raise FactError(f"the last axis of indices {indices} must name 1 to {x.rank} axes of {x}")
     return int(indices.shape[-1])

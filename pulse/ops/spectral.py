@@ -92,7 +92,7 @@ class Dft(Op):
         return [np.stack([y.real, y.imag], -1).astype(x.dtype)]
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        """The work of the product with its matrix, which is how constant lengths run."""
+        """Return the work of the product with its matrix, which is how constant lengths run."""
         terms = inputs[0].shape[self.axis] * inputs[0].shape[-1]
         return Work(volume(outputs[0].shape) * terms)
 

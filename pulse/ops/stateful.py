@@ -21,11 +21,11 @@ class Stateful(Op):
         return None
 
     def begin(self) -> list[Array]:
-        """The state before the first pulse, new arrays."""
+        """Return the state before the first pulse, new arrays."""
         return []
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
-        """The outputs for one pulse; ``state`` is replaced in place."""
+        """Return the outputs for one pulse; ``state`` is replaced in place."""
         raise NotImplementedError
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:

@@ -80,7 +80,7 @@ class FillEnds(Stateful):
 
 
 def shown_frame(frame: int, length: int, mode: PadMode) -> int:
-    """The frame that padding repeats for an index outside 0 .. length-1.
+    """Return the frame that padding repeats for an index outside 0 .. length-1.
 
     The nearest one (edge), or the mirrored one, with the border frame twice (symmetric) or once (reflect).
     """

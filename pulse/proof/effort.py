@@ -16,12 +16,12 @@ class Effort:
         self._seconds_by_frames: dict[int, float] = {}
 
     def seconds(self, frames: int) -> float:
-        """The estimated seconds, interpolated linearly between powers of two."""
+        """Return the estimated seconds, interpolated linearly between powers of two."""
         low = 1 << max(0, frames.bit_length() - 1)
         return self._work_of(low) + (frames - low) / low * (self._work_of(2 * low) - self._work_of(low))
 
     def affordable_frames(self, seconds: float) -> int:
-        """The most frames that take at most this long; at least one."""
+        """Return the most frames that take at most this long; at least one."""
         most = 1
         while most < MAX_FRAMES and self.seconds(2 * most) <= seconds:
             most *= 2

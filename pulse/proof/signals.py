@@ -38,7 +38,7 @@ def feeds_of(
     seed: int | Sequence[int] = 0,
     ranges: Mapping[str, IntegerRange] | None = None,
 ) -> dict[str, Array]:
-    """Every input of a stream of ``length`` frames of the symbol.
+    """Return every input of a stream of ``length`` frames of the symbol.
 
     ranges  of integer inputs, 0 to 1 if none is given
     """
@@ -82,14 +82,14 @@ def _silence(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Arra
 
 
 def _steps(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
-    """A signal whose elements all jump at the same moments, each to a level of its own."""
+    """Return a signal whose elements all jump at the same moments, each to a level of its own."""
     number = np.cumsum(rng.random(frames) < 1 / HELD_FRAMES)
     levels = 3 * rng.standard_normal((int(number[-1]) + 1 if frames else 0, *rest))
     return levels[number]
 
 
 def _gaps(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
-    """A signal of noise between long zeros, which begins with zeros."""
+    """Return a signal of noise between long zeros, which begins with zeros."""
     number = np.cumsum(rng.random(frames) < 1 / min(GAP_FRAMES, max(2, frames // 4)))
     sounding = (number % 2 == 1).reshape(frames, *(1 for _ in rest))
     return _noise(frames, rest, rng) * sounding
@@ -123,7 +123,7 @@ def _integers(values: Array, low: int, high: int, port: Port) -> Array:
 
 
 def integer_ranges(model: PulsedNetwork, oracle: Oracle, length: int) -> dict[str, IntegerRange]:
-    """The range of each integer input that the offline model accepts at ``length`` frames, at most 2^20.
+    """Return the range of each integer input that the offline model accepts at ``length`` frames, at most 2^20.
 
     An index has as many values as its table has rows; an input that is only computed with has all.
     """
@@ -154,7 +154,7 @@ def _range(model: PulsedNetwork, oracle: Oracle, length: int, port: Port) -> Int
 
 
 def _furthest(takes: Callable[[int], bool], least: int, most: int) -> int:
-    """The largest value that is taken, where all up to it are; ``least`` is."""
+    """Return the largest value that is taken, where all up to it are; ``least`` is."""
     if takes(most):
         return most
     while most - least > 1:

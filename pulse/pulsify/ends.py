@@ -32,7 +32,7 @@ def delay_by_lag(wiring: Wiring, stream: StreamWire, name: str) -> StreamWire:
 
 
 def require_lag(wiring: Wiring, length: TDim, rate: Fraction, name: str) -> int:
-    """The lag of a wire. Raises PulsifyError if no delay suffices."""
+    """Return the lag of a wire. Raises PulsifyError if no delay suffices."""
     delay = lag(length, rate, wiring.symbol, wiring.pulse)
     if delay is None:
         raise PulsifyError(
@@ -106,12 +106,12 @@ def write_mirrored_ends(wiring: Wiring, name: str, wire: MirroredWire) -> Stream
 
 
 def cast_table(table: Array | None, dtype: DType) -> Array | None:
-    """The frames of a head or tail in the type of the stream."""
+    """Return the frames of a head or tail in the type of the stream."""
     return None if table is None else table.astype(dtype, copy=False)
 
 
 def look_back(name: str, ends: Ends) -> int:
-    """The largest distance from a frame after the last one back to its source."""
+    """Return the largest distance from a frame after the last one back to its source."""
     after = int(ends.after) if ends.after.is_const else ends.after.bounds()[1]
     if after is None:
         raise PulsifyError(
@@ -121,5 +121,5 @@ def look_back(name: str, ends: Ends) -> int:
 
 
 def mirrored_frame(ends: Ends, frame: int) -> int:
-    """The frame of the stream that fills a frame before the first."""
+    """Return the frame of the stream that fills a frame before the first."""
     return shown_frame(frame, 1, ends.mode)

@@ -43,7 +43,7 @@ class _First:
 
 
 def _first(graph: TypedGraph, outlet: OutletId, symbol: Symbol) -> _First | None:
-    """The single frame that a wire takes from a stream; None if it is something else."""
+    """Return the single frame that a wire takes from a stream; None if it is something else."""
     node = graph.node(outlet)
     match node.op:
         case Slice(axis, start, end, 1) if start.is_const and end == start + 1:
@@ -71,7 +71,7 @@ class _Head:
         self.count: int | None = None
 
     def lift(self, outlet: OutletId, bare: bool = False) -> OutletId | None:
-        """The wire for all frames; ``bare`` if the single frame has no stream axis."""
+        """Return the wire for all frames; ``bare`` if the single frame has no stream axis."""
         node, axis = self._graph.node(outlet), self._axis
         match node.op:
             case Slice(op_axis, start, end, 1) if (
@@ -262,7 +262,7 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
 def _chain(
     graph: TypedGraph, outlet: OutletId, symbol: Symbol, firsts: dict[OutletId, _First]
 ) -> list[int] | None:
-    """The nodes between first frames and a wire, in order; None if the wire has other sources than constants."""
+    """Return the nodes between first frames and a wire, in order; None if the wire has other sources than constants."""
     chain: set[int] = set()
     pending = [outlet]
     streams = False

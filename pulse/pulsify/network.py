@@ -93,7 +93,7 @@ class PulsedNetwork:
         return buffers
 
     def waits(self) -> list[AwaitedWire]:
-        """Every wire whose last frame some output waits for."""
+        """Return every wire whose last frame some output waits for."""
         waits = list(self.awaited)
         for node in self.graph.nodes:
             if isinstance(node.op, Stateful) and node.op.awaits is not None:
@@ -107,5 +107,5 @@ class PulsedNetwork:
         return [op for _, op, _ in self.buffers() if isinstance(op, Delay)]
 
     def port(self, name: str) -> Port:
-        """An input or output by its name. Raises PulsifyError."""
+        """Return an input or output by its name. Raises PulsifyError."""
         return find_port(self, name)

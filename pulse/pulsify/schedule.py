@@ -87,7 +87,7 @@ class Scheduler:
             self._keep(node, results)
 
     def _wire(self, outlet: OutletId, relation: Relation | None) -> AnyWire:
-        """A wire as the relation accepts it: windows fill in mirrored frames, and constant ones around them."""
+        """Return a wire as the relation accepts it: windows fill in mirrored frames, and constant ones around them."""
         wire = self.wires[outlet]
         if isinstance(wire, MirroredWire) and not takes_mirrored(relation, wire):
             return self.write_ends(outlet)
@@ -300,7 +300,7 @@ class Scheduler:
         ]
 
     def _state_is_read(self, node: Node[TypedFact, Op], relation: Cumulative) -> bool:
-        """Whether an output depends on a state. If so, only frames that are known to exist may enter it."""
+        """Return whether an output depends on a state. If so, only frames that are known to exist may enter it."""
         graph = self.model.graph
         states = [OutletId(node.id, slot) for slot, axis in enumerate(relation.axes) if axis is None]
         return any(state in graph.outputs or graph.outlet(state).successors for state in states)

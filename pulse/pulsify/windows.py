@@ -34,7 +34,7 @@ from pulse.pulsify.wiring import (
 
 
 def fix_offset(wiring: Wiring, wire: AnyWire, relation: Window | Ends, name: str) -> StreamWire:
-    """A stream at a fixed offset; a free wire gets the one that costs no delay."""
+    """Return a stream at a fixed offset; a free wire gets the one that costs no delay."""
     if isinstance(wire, StreamWire):
         return wire
     assert isinstance(wire, FreeWire)
@@ -47,7 +47,7 @@ def fix_offset(wiring: Wiring, wire: AnyWire, relation: Window | Ends, name: str
 
 
 def takes_mirrored(relation: Relation | None, wire: MirroredWire) -> bool:
-    """Whether an op fills in mirrored frames itself, or leaves them to the next window."""
+    """Return whether an op fills in mirrored frames itself, or leaves them to the next window."""
     match relation:
         case Window(op=None):
             return False
@@ -129,7 +129,7 @@ def _wire_window(
 def _soonest_window(
     wiring: Wiring, name: str, window: Window, inputs: list[AnyWire]
 ) -> tuple[Window, list[AnyWire]]:
-    """The window, or the trimmed one if its groups come sooner, and what its op reads."""
+    """Return the window, or the trimmed one if its groups come sooner, and what its op reads."""
     wire, trimmed = inputs[window.source], window.trimmed
     if trimmed is None or not isinstance(wire, StreamWire | MirroredWire):
         return window, inputs
@@ -150,7 +150,7 @@ def _soonest_window(
 
 
 def _first_index(wiring: Wiring, name: str, window: Window, wire: StreamWire | MirroredWire) -> int:
-    """The index of the first frame that a window sees, its ends included."""
+    """Return the index of the first frame that a window sees, its ends included."""
     first, stream = (
         (wire.first_index, wire.stream) if isinstance(wire, MirroredWire) else (wire.fact.offset, wire)
     )
@@ -171,7 +171,7 @@ def _first_group_index(window: Window, first: int) -> int:
 def _window_prefix(
     window: Window, stream: StreamWire, values: list[Array | None], groups: int, name: str
 ) -> Array:
-    """The output frames before index 0: those of ``groups`` groups, all of whose frames are known in advance."""
+    """Return the output frames before index 0: those of ``groups`` groups, all of whose frames are known in advance."""
     assert stream.fact.prefix is not None and window.op is not None
     frames = frames_at(stream.fact.prefix, stream.fact.axis, 0, window.needs(groups))
     operands = [frames if slot == window.source else value for slot, value in enumerate(values)]
@@ -237,7 +237,7 @@ def _wire_mirrored_window(
 
 
 def _first_users(window: Window, frames: range) -> dict[int, int]:
-    """The first group that gives weight to each frame; later groups see the frame nearer to their start."""
+    """Return the first group that gives weight to each frame; later groups see the frame nearer to their start."""
     groups = {frame: max(0, -((window.span - 1 - frame) // window.stride)) for frame in frames}
     return {frame: group for frame, group in groups.items() if frame - group * window.stride >= window.blank}
 

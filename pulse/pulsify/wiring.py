@@ -79,7 +79,7 @@ class MirroredWire:
         return self.ends.after != 0 or (self.outer is not None and self.outer.after != 0)
 
     def can_surround(self, ends: Ends) -> bool:
-        """Whether these frames may be its ``outer``."""
+        """Return whether these frames may be its ``outer``."""
         if self.outer is None or ends.mode != "constant":
             return ends.mode == "constant"
         tables = (self.outer.head, self.outer.tail, ends.head, ends.tail)
@@ -124,7 +124,7 @@ AnyWire: TypeAlias = OutletId | StreamWire | FreeWire | MirroredWire
 
 
 def static_outlet(wire: AnyWire) -> OutletId:
-    """The outlet of a wire that does not stream."""
+    """Return the outlet of a wire that does not stream."""
     if isinstance(wire, StreamWire | FreeWire | MirroredWire):
         raise AssertionError("the relation has no stream, but the wire streams")
     return wire
@@ -145,7 +145,7 @@ class Wiring:
     )
 
     def frames(self, rate: Fraction) -> int:
-        """The number of frames in each pulse of a wire of this rate."""
+        """Return the number of frames in each pulse of a wire of this rate."""
         frames = rate * self.pulse
         assert frames.denominator == 1, f"pulse {self.pulse} does not suit rate {rate}"
         return int(frames)
@@ -195,7 +195,7 @@ class Wiring:
         return StreamWire(outlet, later)
 
     def window(self, stream: StreamWire, overlap: int, name: str) -> OutletId:
-        """Each pulse preceded by the ``overlap`` frames before it; a delay before it shares the buffer."""
+        """Return each pulse preceded by the ``overlap`` frames before it; a delay before it shares the buffer."""
         if overlap == 0:
             return stream.outlet
         axis = stream.fact.axis
@@ -217,7 +217,7 @@ class Wiring:
         return self._buffers[key]
 
     def initial_frames(self, stream: StreamWire, frames: int) -> Array:
-        """The last frames before index 0: the prefix, with zeros before it."""
+        """Return the last frames before index 0: the prefix, with zeros before it."""
         fact = self.graph.fact(stream.outlet)
         shape = list(fact.sizes)
         shape[stream.fact.axis] = frames
@@ -233,7 +233,7 @@ class Wiring:
         return initial
 
     def crop(self, outlet: OutletId, axis: int, start: int, stop: int, name: str) -> OutletId:
-        """The frames from ``start`` to ``stop`` of a pulse."""
+        """Return the frames from ``start`` to ``stop`` of a pulse."""
         size = int(self.graph.fact(outlet).shape[axis])
         if (start, stop) == (0, size):
             return outlet
@@ -241,5 +241,5 @@ class Wiring:
         return self.add(f"{name}.crop", op, [outlet], self.graph.fact(outlet).stream)
 
     def known_value(self, outlet: OutletId) -> Array | None:
-        """The value of a wire that does not stream, if it is constant."""
+        """Return the value of a wire that does not stream, if it is constant."""
         return self.graph.fact(outlet).value

@@ -20,7 +20,7 @@ class Framed:
 
 
 def called_on_frames(opened: Loaded, hop: int) -> Framed | None:
-    """A model with one input and one output of equal size after an axis of size 1, which becomes the frame axis.
+    """Return a model with one input and one output of equal size after an axis of size 1, which becomes the frame axis.
 
     hop  samples from one frame to the next
     """

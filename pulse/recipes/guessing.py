@@ -82,7 +82,7 @@ class _Axes:
 
 
 def guess_recipe(input_fact: TypedFact, output_fact: TypedFact, hop: int | None = None) -> Guess | None:
-    """The stages around a model of this input and output; None if nothing usual fits.
+    """Return the stages around a model of this input and output; None if nothing usual fits.
 
     hop  samples from one frame to the next, if known
     """
@@ -97,7 +97,7 @@ def guess_recipe(input_fact: TypedFact, output_fact: TypedFact, hop: int | None 
 
 
 def is_sound(shape: Shape) -> bool:
-    """Whether a tensor has one value for each frame."""
+    """Return whether a tensor has one value for each frame."""
     return sum(bool(dim.symbols) for dim in shape) == 1 and all(dim.symbols or dim == 1 for dim in shape)
 
 
@@ -200,7 +200,7 @@ def _features(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> 
 
 
 def _blocks(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
-    """Frames of samples, and output frames of equal size if there are any."""
+    """Return frames of samples, and output frames of equal size if there are any."""
     if len(input_axes.sizes) != 1 or input_axes.time or input_axes.sizes[0] not in USUAL_BLOCKS:
         return None
     return frames_of(input_axes.sizes[0], output_axes == input_axes, hop)

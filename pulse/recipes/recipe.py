@@ -32,11 +32,11 @@ class RecipeContext:
 
     @classmethod
     def of(cls, path: Path) -> "RecipeContext":
-        """The context of a recipe that is a file of its own."""
+        """Return the context of a recipe that is a file of its own."""
         return cls(str(path), path, path.parent)
 
     def resolve_path(self, name: str) -> Path:
-        """A file that the recipe names. Raises LoadError: an embedded recipe names one outside its folder."""
+        """Return a file that the recipe names. Raises LoadError: an embedded recipe names one outside its folder."""
         if self.itself is None:
             return self.path.parent / name
         if self.folder is None:

@@ -100,7 +100,7 @@ def _default(each: Field[Any]) -> Any:
 
 @cache
 def _init_code(factories: tuple[bool, ...], positional: int, post: bool) -> CodeType:
-    """The code of ``__init__`` for fields ``_0``, ``_1`` …, keyword-only fields last.
+    """Return the code of ``__init__`` for fields ``_0``, ``_1`` …, keyword-only fields last.
 
     factories   for each field, whether a function makes its default
     positional  the number of positional parameters

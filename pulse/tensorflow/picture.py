@@ -15,7 +15,9 @@ _MAX_ATTRIBUTE_LENGTH = 60
 
 
 def picture(model: FileNetwork, graph: FlatGraph) -> str:
-    """The nodes in groups by name scope; data edges have the known facts of the tensor, control edges are dashed."""
+    """Return the nodes in groups by name scope; data edges have the known facts of the tensor, control edges are
+    dashed.
+    """
     drawing = Picture(model.title)
     keys = {name: f"n{number}" for number, name in enumerate(graph.nodes)}
     facts = _facts(model)

@@ -6,7 +6,7 @@ SAVED = "saved_model.pb"
 
 
 def is_tensorflow(content: Content) -> bool:
-    """Whether content is a GraphDef, a SavedModel, or the folder of one."""
+    """Return whether content is a GraphDef, a SavedModel, or the folder of one."""
     if content.head:
         return _begins(content.head)
     try:
@@ -16,7 +16,7 @@ def is_tensorflow(content: Content) -> bool:
 
 
 def _begins(head: bytes) -> bool:
-    """Whether bytes begin as a graph's first node does, or as a SavedModel's first graph after its version."""
+    """Return whether bytes begin as a graph's first node does, or as a SavedModel's first graph after its version."""
     if head[:1] == b"\x0a":
         return _byte_after_length(head, 1) in (b"\x0a", b"\x12")
     if len(head) > 3 and head[0] == 0x08 and head[1] < 0x80 and head[2] == 0x12:

@@ -110,7 +110,7 @@ class Session:
     def partial_run(
         self, fetches: Sequence[str], feeds: Sequence[str] = (), targets: Sequence[str] = ()
     ) -> "PartialRun":
-        """A run in parts: each call of its ``run`` takes some of the feeds, and returns some of the fetches.
+        """Return a run in parts: each call of its ``run`` takes some of the feeds, and returns some of the fetches.
 
         Raises InputError: a name is unknown
         """
@@ -160,7 +160,7 @@ class Session:
     def nodes_of(
         self, fetches: Sequence[str], feeds: Iterable[str] = (), targets: Sequence[str] = ()
     ) -> list[str]:
-        """The nodes of the graph that a run of these would execute, functions inlined."""
+        """Return the nodes of the graph that a run of these would execute, functions inlined."""
         endpoints = [self._endpoint(name, "fetch") for name in fetches]
         fed = [self._endpoint(name, "feed") for name in feeds]
         plan = self._plan(_Key(frozenset(fed), frozenset(endpoints), frozenset(targets)))
@@ -172,7 +172,7 @@ class Session:
         return list(plan.graph.find_needed([*names, *effects, *pure], fed, controls=False))
 
     def cache_info(self) -> CacheInfo:
-        """How often plans were found and made."""
+        """Return how often plans were found and made."""
         return CacheInfo(self._hits, self._misses, MAX_PLANS, len(self._plans))
 
     @property
@@ -196,7 +196,7 @@ class Session:
         return names
 
     def _asks(self, node: GraphNode) -> bool:
-        """Whether the nodes before a node read an input or a checkpoint."""
+        """Return whether the nodes before a node read an input or a checkpoint."""
         stack, visited = [node.name], set[str]()
         while stack:
             graph_node = self._nodes.get(stack.pop())
@@ -216,7 +216,7 @@ class Session:
             self.run((), targets=starts)
 
     def _touches(self, name: str, values: Mapping[str, Array]) -> bool:
-        """Whether an initialiser assigns a variable that the file has."""
+        """Return whether an initialiser assigns a variable that the file has."""
         assigned = (self._nodes[each] for each in self._nodes[name].controls if each in self._nodes)
         return any(node.inputs and node.inputs[0].node in values for node in assigned)
 
@@ -301,7 +301,7 @@ class Session:
         return array
 
     def _type(self, endpoint: NodeOutput) -> np.dtype[Any] | None:
-        """The type of a tensor if an attribute of its node states it."""
+        """Return the type of a tensor if an attribute of its node states it."""
         node = self._nodes[endpoint.node]
         if endpoint.slot and node.op not in ("Split", "SplitV", "Unpack", "IdentityN"):
             return None
@@ -386,7 +386,7 @@ class Session:
                 )
 
     def _convert_result(self, endpoint: NodeOutput, value: Array) -> Array:
-        """A result in its type in the graph."""
+        """Return a result in its type in the graph."""
         node = self._nodes[endpoint.node]
         if any(isinstance(each, TensorType) and each.is_complex for each in _result_types(node)):
             return np.asarray(value[..., 0] + 1j * value[..., 1])
@@ -406,7 +406,7 @@ _JUDGING = (
 
 
 def _result_types(node: GraphNode) -> list[Any]:
-    """The attributes with the type of a node's result, complex or its real form."""
+    """Return the attributes with the type of a node's result, complex or its real form."""
     if node.op in ("ComplexAbs", "Real", "Imag", "Angle", "IRFFT"):
         return []
     names = ("DstT",) if node.op == "Cast" else ("Tcomplex", "Tout", "dtype", "T")

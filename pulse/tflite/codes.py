@@ -31,7 +31,7 @@ WireProduct: TypeAlias = Callable[[OutletId, Array, Array | None, str], OutletId
 
 
 def fused_activation(node: TfliteNode) -> int:
-    """The number of the fused activation. Raises LoadError if it is not supported."""
+    """Return the number of the fused activation. Raises LoadError if it is not supported."""
     number = node.integer("FusedActivationFunction", NONE)
     if number not in range(5):
         raise node.error(f"fused activation {number} is not supported")
@@ -39,7 +39,7 @@ def fused_activation(node: TfliteNode) -> int:
 
 
 def activate(node: TfliteNode, x: OutletId, suffix: str = "") -> OutletId:
-    """Floats through the fused activation; the result has the node's name, or one with a suffix."""
+    """Apply the fused activation to floats; the result has the node's name, or one with a suffix."""
     kind = fused_activation(node)
     if kind == NONE:
         return x if suffix else node.name_result(x)
@@ -50,13 +50,13 @@ def activate(node: TfliteNode, x: OutletId, suffix: str = "") -> OutletId:
 
 
 def code_range(dtype: DType, zero: int) -> tuple[int, int]:
-    """The least and the largest ``code - zero``."""
+    """Return the least and the largest ``code - zero``."""
     info = np.iinfo(dtype)
     return int(info.min) - zero, int(info.max) - zero
 
 
 def target(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
-    """An output and the meaning of its codes. Raises LoadError if the file does not state it."""
+    """Return an output and the meaning of its codes. Raises LoadError if the file does not state it."""
     tensor = node.makes[slot]
     if tensor.quantization is None or not tensor.has_codes:
         raise node.error(f"its output {tensor.name} is {tensor.kind} without a scale, where codes go in")
@@ -66,7 +66,7 @@ def target(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
 
 
 def limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tuple[float, float]:
-    """The least and the largest ``code - zero`` of an output after a fused activation."""
+    """Return the least and the largest ``code - zero`` of an output after a fused activation."""
     tensor, quantization = target(node, slot)
     assert tensor.dtype is not None
     low, high = code_range(tensor.dtype, int(quantization.zero[0]))
@@ -83,7 +83,7 @@ def limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tuple[flo
 
 
 def clamp(node: TfliteNode, x: OutletId, activation: int = NONE, suffix: str = "", slot: int = 0) -> OutletId:
-    """Codes kept inside the range of an output."""
+    """Keep codes inside the range of an output."""
     low, high = limits(node, activation, slot)
     floor = node.each("max", x, low, suffix=f"{suffix}floor")
     return node.each("min", floor, high, suffix=suffix)
@@ -100,7 +100,7 @@ def rescale_codes(
 def clamp_wide(
     node: TfliteNode, x: OutletId, activation: int = NONE, suffix: str = "", slot: int = 0
 ) -> OutletId:
-    """Whole f64 numbers inside the range of the output, f32."""
+    """Keep f64 integers inside the range of the output; return them as f32."""
     low, high = limits(node, activation, slot)
     y = node.each("min", node.each("max", x, low, suffix="floor"), high, suffix="limited")
     return node.cast(y, F32, suffix)
@@ -116,7 +116,7 @@ def exact_sum(
     apply: WireProduct,
     spread: Sequence[int] = (-1,),
 ) -> OutletId:
-    """An exact sum of products of codes: in f32 if that suffices, else in f64.
+    """Return an exact sum of products of codes: in f32 if that suffices, else in f64.
 
     weights, bias  whole numbers; ``output_axis`` of the weights has the outputs
     largest        of ``abs(x)``
@@ -163,14 +163,14 @@ def exact_sum(
 
 
 def largest_code(tensor: Tensor) -> int:
-    """The largest ``abs(code - zero)`` that a tensor can have."""
+    """Return the largest ``abs(code - zero)`` that a tensor can have."""
     assert tensor.dtype is not None and tensor.quantization is not None
     low, high = code_range(tensor.dtype, int(tensor.quantization.zero[0]))
     return max(-low, high)
 
 
 def product_factor(node: TfliteNode, x: Quantization, weights: Quantization) -> Array:
-    """The scale of a sum of products over that of the output, for each channel: f32, of int16 codes f64."""
+    """Return the scale of a sum of products over that of the output, for each channel: f32, of int16 codes f64."""
     tensor, quantization = target(node)
     if tensor.dtype == np.int16:
         return (
@@ -210,12 +210,12 @@ MIN_RATIO, MAX_RATIO = 2.0**-8, 2.0**7
 
 
 def scale_by_slope(x: Array, factor: np.float32) -> Array:
-    """Codes times a factor in steps of 2**-8, halves up."""
+    """Multiply codes by a factor in steps of 2**-8, and round halves up."""
     return np.floor(x * np.rint(factor / MIN_RATIO) * MIN_RATIO + 0.5)
 
 
 def requantize(node: TfliteNode, slot: int, suffix: str = "", out: int = 0) -> OutletId:
-    """The codes of an input as codes of the output, whose scale may differ."""
+    """Return the codes of an input as codes of the output, whose scale may differ."""
     ours, (tensor, theirs) = node.quantization(slot), target(node, out)
     x, source = node.codes(slot), node.read(slot)
     if ours.scale[0] == theirs.scale[0]:
@@ -232,7 +232,7 @@ def requantize(node: TfliteNode, slot: int, suffix: str = "", out: int = 0) -> O
 
 
 def shift_codes(node: TfliteNode, x: OutletId, source: Tensor, result: Tensor, suffix: str = "") -> OutletId:
-    """Codes of one scale, in the range of the output."""
+    """Convert codes to an output of the same scale, inside its range."""
     assert source.dtype is not None and source.quantization is not None and result.quantization is not None
     assert result.dtype is not None
     low, high = code_range(source.dtype, int(source.quantization.zero[0]))
@@ -243,7 +243,7 @@ def shift_codes(node: TfliteNode, x: OutletId, source: Tensor, result: Tensor, s
 
 
 def input_range(node: TfliteNode) -> tuple[int, int]:
-    """The least and the largest ``code - zero`` of the first input. Raises LoadError if it has no codes."""
+    """Return the least and the largest ``code - zero`` of the first input. Raises LoadError if it has no codes."""
     source = node.read(0)
     if not source.has_codes or source.dtype is None:
         raise node.error(
@@ -273,7 +273,9 @@ def truncate(y: Array, scale: np.float32, zero: np.float32) -> Array:
 
 
 def table_of(node: TfliteNode, function: Callable[[Array], Array], whole: RoundingFunction) -> Array:
-    """The output's ``code - zero`` for each code of the input, from the least one on; the function's values are f32."""
+    """Return the output's ``code - zero`` for each code of the input, from the least one on; the function's values are
+    f32.
+    """
     ours, (low, high) = node.quantization(0), input_range(node)
     tensor, quantization = target(node)
     assert tensor.dtype is not None

@@ -78,7 +78,9 @@ def frame_codes(node: TfliteNode, x: OutletId, asymmetric: bool) -> tuple[Outlet
 def _zero_point_of_frames(
     node: TfliteNode, low: OutletId, high: OutletId, scale: OutletId, empty: OutletId
 ) -> OutletId:
-    """The code of 0 of rows that have a scale; computed from the end of the range at which the error is smaller."""
+    """Return the code of 0 of rows that have a scale; computed from the end of the range at which the error
+    is smaller.
+    """
     safe = node.each("where", empty, node.constant(np.array(1.0), "one64"), scale, suffix="safe64")
     ends = [
         node.each("div", node.cast(end, F64, f"{name}64"), safe, suffix=f"{name}_steps")
@@ -101,7 +103,7 @@ def _zero_point_of_frames(
 
 
 def half_away(node: TfliteNode, x: OutletId) -> OutletId:
-    """The nearest whole number, halves away from zero."""
+    """Return the nearest whole number, halves away from zero."""
     size = node.each("add", node.each("abs", x, suffix="away.size"), 0.5, suffix="away.half")
     size = node.each("floor", size, suffix="away.whole")
     return node.each("mul", node.each("sign", x, suffix="away.sign"), size, suffix="away")
@@ -110,7 +112,9 @@ def half_away(node: TfliteNode, x: OutletId) -> OutletId:
 def combine(
     node: TfliteNode, total: OutletId, step: OutletId, bias: Array | None, spread: Sequence[int]
 ) -> OutletId:
-    """Sums of products of codes as floats, plus a bias; ``spread``: the shape that broadcasts to the sums."""
+    """Convert sums of products of codes to floats, and add a bias; ``spread``: the shape that broadcasts to
+    the sums.
+    """
     scale = node.quantization(1).scale
     factor = node.constant(scale.reshape(spread if scale.size > 1 else ()), "scale")
     y = node.each("mul", node.each("mul", total, step, suffix="stepped"), factor, suffix="product")
@@ -124,7 +128,7 @@ def _number(node: TfliteNode, value: float, like: OutletId, suffix: str) -> Outl
 
 
 def _zero_point_of_rows(node: TfliteNode, low: OutletId, high: OutletId, scale: OutletId) -> OutletId:
-    """The code of 0, computed from the end of the range at which the error is smaller."""
+    """Return the code of 0, computed from the end of the range at which the error is smaller."""
     low, high = (
         node.each("mul", end, scale, suffix=f"{name}_scaled") for end, name in ((low, "low"), (high, "high"))
     )

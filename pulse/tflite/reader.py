@@ -32,7 +32,7 @@ _HANDLES = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
 def read(
     data: bytes, title: str, inputs: Mapping[str, str], constants: Mapping[str, Any], key: str | None = None
 ) -> FileNetwork:
-    """The model of the bytes of a .tflite file, by the signature of a key. Raises LoadError."""
+    """Return the model of the bytes of a .tflite file, by the signature of a key. Raises LoadError."""
     file = parse(data, title)
     signature = _choose(file.signatures, key, title)
     number = 0 if signature is None else signature.subgraph
@@ -45,7 +45,7 @@ def read(
 
 
 def _choose(signatures: Sequence[SubgraphSignature], key: str | None, title: str) -> SubgraphSignature | None:
-    """The signature of a key, or the first one; warns if the file has others."""
+    """Return the signature of a key, or the first one; warns if the file has others."""
     keys = ", ".join(signature.key for signature in signatures) or "none"
     if key is not None:
         match = next((signature for signature in signatures if signature.key == key), None)
@@ -65,7 +65,7 @@ def _choose(signatures: Sequence[SubgraphSignature], key: str | None, title: str
 def _port_names(
     graph: Subgraph, signature: SubgraphSignature | None, title: str
 ) -> tuple[Mapping[int, str], Mapping[int, str]]:
-    """Names of inputs and outputs by the numbers of their tensors: the signature's, else the tensors'."""
+    """Return names of inputs and outputs by the numbers of their tensors: the signature's, else the tensors'."""
     none: Mapping[int, str] = {}
     mappings = (none, none) if signature is None else (signature.inputs, signature.outputs)
     names_by_signature: list[Mapping[int, str]] = []
@@ -80,7 +80,7 @@ def _port_names(
 
 
 def _ports(graph: Subgraph, names: Mapping[int, str], sized_names: Collection[str]) -> GraphProto:
-    """The inputs in the form that ``input_facts`` reads; the caller gives the sizes of ``sized_names``."""
+    """Return the inputs in the form that ``input_facts`` reads; the caller gives the sizes of ``sized_names``."""
     values = [_port(graph.tensors[number], name, name in sized_names) for number, name in names.items()]
     return helper.make_graph([], "inputs", values, [])
 
@@ -107,13 +107,13 @@ def _dims(shape: Sequence[int], sized: bool) -> list[int | str]:
 
 
 def _variable_name(handle: Operator, number: int) -> str:
-    """The name of the variable that a tensor is a handle of."""
+    """Return the name of the variable that a tensor is a handle of."""
     names = (handle.options.get(key, "") for key in ("Container", "SharedName"))
     return "/".join(filter(None, names)) or f"variable{number}"
 
 
 def _steady_variables(graph: Subgraph) -> frozenset[str]:
-    """The variables that a subgraph has handles of and never assigns: they keep their first values."""
+    """Return the variables that a subgraph has handles of and never assigns: they keep their first values."""
     names = {
         number: _variable_name(operator, number)
         for operator in graph.operators
@@ -154,7 +154,7 @@ class _Builder:
     def model(
         self, facts: Mapping[str, InferenceFact], inputs: Mapping[int, str], outputs: Mapping[int, str]
     ) -> FileNetwork:
-        """The subgraph as a model of its own, its variables among inputs and outputs."""
+        """Return the subgraph as a model of its own, its variables among inputs and outputs."""
         self._steady = _steady_variables(self._subgraph)
         self._open = any(
             dim is None or not dim.is_const for fact in facts.values() for dim in fact.shape or ()
@@ -176,7 +176,7 @@ class _Builder:
         return FileNetwork(self.graph, self._scope, self._title, codes, variables=tuple(variables))
 
     def body(self, facts: Mapping[int, TypedFact]) -> FileNetwork:
-        """The subgraph as what another one runs: its codes stay centred, its variables are none."""
+        """Return the subgraph as what another one runs: its codes stay centred, its variables are none."""
         for index, number in enumerate(self._subgraph.inputs):
             fact = facts[index]
             if fact.value is not None:
@@ -271,7 +271,7 @@ class _Builder:
             self._values[number] = self._read(name, self._subgraph.tensors[number])
 
     def _agree(self, name: str, tensor: Tensor) -> None:
-        """All that reads or writes a variable means the same by its codes. Raises LoadError."""
+        """Require that all readers and writers of a variable mean the same by its codes. Raises LoadError."""
         known_as = self._forms.setdefault(name, tensor)
         ours, other = known_as.quantization, tensor.quantization
         if (
@@ -285,7 +285,7 @@ class _Builder:
             )
 
     def _read(self, name: str, tensor: Tensor) -> OutletId:
-        """The value of a variable; that before the call if nothing has assigned it yet."""
+        """Return the value of a variable; that before the call if nothing has assigned it yet."""
         if name not in self._current:
             self._begin(name, tensor)
         return self._current[name]

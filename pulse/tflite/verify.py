@@ -96,7 +96,7 @@ class _Walk:
         return struct.unpack_from(form, self.data, place)[0]
 
     def indirect(self, place: int, part: str) -> int:
-        """The place that an offset leads to."""
+        """Return the place that an offset leads to."""
         offset = self.number("<I", place, part)
         if offset == 0:
             raise self.error(part, "has an offset of 0")
@@ -112,7 +112,7 @@ class _Walk:
                 self.follow(there[number], inner, f"field {number} of {kind} at byte {place}")
 
     def fields(self, place: int, kind: str) -> dict[int, int]:
-        """The place of each field that a table has, all of them inside the file."""
+        """Return the place of each field that a table has, all of them inside the file."""
         part = f"table {kind} at byte {place}"
         vtable = place - self.number("<i", place, part)
         size, length = self.number("<H", vtable, part), self.number("<H", vtable + 2, part)

@@ -35,7 +35,7 @@ def from_torch(
     method: str = "forward",
     states: Mapping[str, Any] | None = None,
 ) -> Model:
-    """The model of a PyTorch module.
+    """Return the model of a PyTorch module.
 
     Exporters may silently write a model that is right only for the example's length. So module and model run
     on a shorter and a longer input for each symbol of ``dynamic`` (without any, on the example), and all outputs must

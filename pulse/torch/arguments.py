@@ -23,7 +23,7 @@ class ModuleCall:
     positional: bool
 
     def leaves(self, torch: Any) -> dict[str, Any]:
-        """The tensors and numbers of the arguments, by the names that the exporter gives them: ``state_0``."""
+        """Return the tensors and numbers of the arguments, by the names that the exporter gives them: ``state_0``."""
         paths, _ = torch.utils._pytree.tree_flatten_with_path(self.arguments)
         return {"_".join(map(path_key, path)): leaf for path, leaf in paths}
 
@@ -56,7 +56,7 @@ class ModuleCall:
         }
 
     def list_axes(self) -> str:
-        """The dynamic axes, as text for messages."""
+        """Return the dynamic axes, as text for messages."""
         return "; ".join(
             f"axis {axis} of {name} ({symbol})"
             for name, axes in self.axes.items()
@@ -152,7 +152,7 @@ def _input_name(key: str | int, arguments: Mapping[str, Any]) -> str:
 
 
 def path_key(entry: Any) -> str:
-    """One step of the path to a leaf: a dict's key, an index of a sequence, a field's name."""
+    """Return one step of the path to a leaf: a dict's key, an index of a sequence, a field's name."""
     for attribute in ("key", "idx", "name"):
         if hasattr(entry, attribute):
             return str(getattr(entry, attribute))

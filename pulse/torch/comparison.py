@@ -135,7 +135,7 @@ class Comparison:
         return ModuleTrial(frames, False, refusal, short)
 
     def _try_shorter(self, shorter: Sequence[Lengths]) -> tuple[bool, str]:
-        """Whether one was compared, and why the model refuses others: a refusal is not an error."""
+        """Return whether one was compared, and why the model refuses others: a refusal is not an error."""
         short = ""
         for lengths in shorter:
             try:
@@ -148,7 +148,7 @@ class Comparison:
         return False, short
 
     def _refusal(self, lengths: Lengths) -> str | None:
-        """Why the module does not take these lengths; None if it does, and the model equals it."""
+        """Return why the module does not take these lengths; None if it does, and the model equals it."""
         feeds = draw_inputs(self.samples, lengths, self._rng)
         try:
             expected = self.module(feeds)
@@ -162,7 +162,9 @@ class Comparison:
     def _agree(
         self, feeds: dict[str, Array], expected: dict[str, Array], outputs: "Reference | PulseError"
     ) -> bool:
-        """Whether the module agrees with the model, in its own dtypes or in f64; the slowest check comes last."""
+        """Return whether the module agrees with the model, in its own dtypes or in f64; the slowest check
+        comes last.
+        """
         if isinstance(outputs, PulseError):
             return False
         references = [expected]

@@ -47,20 +47,22 @@ def _longer(frames: int) -> list[int]:
 
 
 def _steps(frames: int) -> list[int]:
-    """The usual strides up to ``frames``, in falling order: powers of two, and 15 times powers of four."""
+    """Return the usual strides up to ``frames``, in falling order: powers of two, and 15 times powers of four."""
     powers = [4**power for power in range(frames.bit_length())]
     steps = {step for power in powers for step in (1, 2 * power, 15 * power) if step <= frames}
     return sorted(steps, reverse=True)
 
 
 def even_length(lengths: Lengths, symbol: str) -> list[Lengths]:
-    """A shorter length divisible by powers of two, so that strides leave no remainder; empty for a short example."""
+    """Return a shorter length divisible by powers of two, so that strides leave no remainder; empty for a short
+    example.
+    """
     power = 2 ** max(lengths[symbol].bit_length() - 2, 0)
     return [{**lengths, symbol: power}] if power >= MIN_LENGTH else []
 
 
 def read_lengths(lengths: Any, traced: Lengths) -> list[Lengths] | None:
-    """The lengths of every symbol at which the caller compares, or None if not given. Raises InputError."""
+    """Return the lengths of every symbol at which the caller compares, or None if not given. Raises InputError."""
     if lengths is None:
         return None
     if isinstance(lengths, str) or not isinstance(lengths, Sequence):

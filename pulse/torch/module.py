@@ -47,7 +47,7 @@ def _in_type(torch: Any, value: Any, dtype: Any) -> Any:
 
 
 def wide_parameters(torch: Any, dtype: Any) -> Any:
-    """A context in which all functions and attributes of PyTorch get float parameters in another dtype."""
+    """Return a context in which all functions and attributes of PyTorch get float parameters in another dtype."""
     tree = torch.utils._pytree
 
     def widen(value: Any) -> Any:
@@ -68,7 +68,7 @@ def wide_parameters(torch: Any, dtype: Any) -> Any:
 
 
 def float_types(torch: Any, module: Any, call: ModuleCall) -> set[Any]:
-    """The dtypes of the module's float parameters and inputs."""
+    """Return the dtypes of the module's float parameters and inputs."""
     tensors = [*module.parameters(), *filter(torch.is_tensor, call.leaves(torch).values())]
     return {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
 
@@ -114,7 +114,7 @@ class ModuleOracle:
         return dict(zip(names, arrays))
 
     def _values(self, feeds: dict[str, Array]) -> dict[str, Any]:
-        """The tensors that replace the float tensors and the fed ones."""
+        """Return the tensors that replace the float tensors and the fed ones."""
         leaves = {name: leaf for name, leaf in self._leaves.items() if self._torch.is_tensor(leaf)}
         values = {
             name: self._tensor(feeds[name], leaf) if name in feeds else leaf.detach().clone()
@@ -135,7 +135,7 @@ class ModuleOracle:
 
 
 def method_module(torch: Any, module: Any, method: str) -> Any:
-    """A module whose ``forward`` is a method of another one. Raises InputError."""
+    """Return a module whose ``forward`` is a method of another one. Raises InputError."""
     function = getattr(module, method, None)
     if not callable(function):
         raise InputError(f"{type(module).__name__} has no method {method!r}")
@@ -147,7 +147,7 @@ def method_module(torch: Any, module: Any, method: str) -> Any:
 
 
 def tensors_of(torch: Any, module: Any) -> dict[str, Any]:
-    """The buffers and tensor attributes of a module and its submodules, by their qualified names."""
+    """Return the buffers and tensor attributes of a module and its submodules, by their qualified names."""
     return {
         f"{prefix}.{name}" if prefix else name: value
         for prefix, each in module.named_modules()
@@ -158,7 +158,7 @@ def tensors_of(torch: Any, module: Any) -> dict[str, Any]:
 
 
 def tensors(torch: Any, call: ModuleCall, besides: Collection[str] = ()) -> dict[str, Array]:
-    """The examples that are tensors, by the names of ``forward``'s parameters, ``besides`` some."""
+    """Return the examples that are tensors, by the names of ``forward``'s parameters, ``besides`` some."""
     return {
         name: array_of(torch, value)
         for name, value in call.arguments.items()
@@ -167,7 +167,7 @@ def tensors(torch: Any, call: ModuleCall, besides: Collection[str] = ()) -> dict
 
 
 def samples(torch: Any, call: ModuleCall, inputs: Sequence[str], title: str) -> dict[str, SampledInputs]:
-    """The example of each input of the exported model. Raises LoadError."""
+    """Return the example of each input of the exported model. Raises LoadError."""
     leaves = call.leaves(torch)
     unknown = [name for name in inputs if name not in leaves]
     if unknown:
@@ -179,7 +179,7 @@ def samples(torch: Any, call: ModuleCall, inputs: Sequence[str], title: str) -> 
 
 
 def array_of(torch: Any, value: Any) -> Array:
-    """A tensor as an array, complex numbers as pairs on a last axis."""
+    """Return a tensor as an array, complex numbers as pairs on a last axis."""
     if not torch.is_tensor(value):
         return np.asarray(value)
     plain_value = value.detach().resolve_conj().resolve_neg()

@@ -61,7 +61,7 @@ class ModuleState:
         self._module.eval()
 
     def find(self, array: Array) -> Array | None:
-        """The kept elements of an array that lies in a large tensor of the module; None if it does not."""
+        """Return the kept elements of an array that lies in a large tensor of the module; None if it does not."""
         return next((view for each in self._mapped.values() if (view := each.find(array)) is not None), None)
 
 
@@ -105,7 +105,7 @@ class MappedTensor(NamedTuple):
     kept: Array
 
     def find(self, array: Array) -> Array | None:
-        """The kept elements of an array that lies in the tensor; None if it does not."""
+        """Return the kept elements of an array that lies in the tensor; None if it does not."""
         first, end = np.lib.array_utils.byte_bounds(array)
         if first < self.address or end > self.address + self.kept.nbytes or array.ctypes.data != first:
             return None
@@ -158,7 +158,7 @@ class _TensorState:
         self._contents = tensor.detach().clone() if mapped is None and self._version is not None else None
 
     def _write_count(self) -> int | None:
-        """The number of writes to the tensor; None for a tensor of inference mode, which does not count them."""
+        """Return the number of writes to the tensor; None for a tensor of inference mode, which does not count them."""
         return None if self._tensor.is_inference() else self._tensor._version
 
     def restore(self) -> None:

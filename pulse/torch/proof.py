@@ -104,7 +104,7 @@ def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, see
 
 
 def _pulses(torch: Any, feeds: dict[str, Array], pulsed: PulsedModel) -> list[list[Any]]:
-    """The tensors of each pulse, in the order of the inputs."""
+    """Return the tensors of each pulse, in the order of the inputs."""
     split = [
         [feeds[port.name]] * PULSES if port.axis is None else np.split(feeds[port.name], PULSES, port.axis)
         for port in pulsed.inputs

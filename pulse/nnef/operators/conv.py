@@ -100,7 +100,7 @@ def _filter(node: NodeReader) -> tuple[NnefWire, NnefWire, int, list[int]]:
 
 
 def _read_bias(node: NodeReader, x: NnefWire, channels: int) -> list[NnefWire]:
-    """The bias as [C]; NNEF's is [1, C], or one number."""
+    """Return the bias as [C]; NNEF's is [1, C], or one number."""
     bias = node.wire("bias", x.dtype)
     if bias.value is None:
         return [
@@ -157,7 +157,7 @@ def read_deconv(node: NodeReader) -> NnefWire:
 def _left_over(
     node: NodeReader, x: NnefWire, shape: list[int], taps: list[int], window: dict[str, Any]
 ) -> list[int]:
-    """The frames by which the given output is longer than the shortest one."""
+    """Return the frames by which the given output is longer than the shortest one."""
     spatial = len(taps)
     if "pads" not in window or len(shape) != spatial:
         raise node.error("output_shape needs padding in numbers")

@@ -24,7 +24,7 @@ def read_sum(node: NodeReader) -> NnefWire:
 def running_sum(
     node: NodeReader, x: NnefWire, axis: int, exclusive: bool, reverse: bool, suffix: str = ""
 ) -> NnefWire:
-    """The sums of all frames so far."""
+    """Return the sums of all frames so far."""
     place = node.graph.constant(np.array(axis, np.int64), f"{node.targets[0]}.axis")
     return node.add(
         "CumSum", [x, place], x.dtype, x.sizes, suffix, exclusive=int(exclusive), reverse=int(reverse)

@@ -11,7 +11,7 @@ from pulse.nnef.write.node import OperationWriter
 
 
 def from_the_start(w: OperationWriter, axes: Sequence[int]) -> Name:
-    """The second input, indices into these axes along its last axis, counted from the start of each axis.
+    """Return the second input, indices into these axes along its last axis, counted from the start of each axis.
 
     Indices of one axis need no last axis.
     """

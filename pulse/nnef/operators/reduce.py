@@ -62,7 +62,7 @@ def write_sum(w: OperationWriter) -> Name:
 
 
 def _log_sum_exp(w: OperationWriter, x: Name, axes: list[int]) -> Name:
-    """The largest entry is subtracted first, so that no power overflows."""
+    """Subtract the largest entry first, so that no power overflows."""
     if not axes:
         return w.emit("copy", x)
     top = w.emit("max_reduce", x, suffix="top", axes=[*axes])

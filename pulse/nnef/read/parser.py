@@ -57,7 +57,7 @@ class Token:
 
 
 def parse(text: str, title: str) -> Document:
-    """The document of a text. Raises LoadError with the line that does not fit."""
+    """Return the document of a text. Raises LoadError with the line that does not fit."""
     return _Parser(text, title).document()
 
 
@@ -200,7 +200,7 @@ class _Parser:
         return Fragment(name, tuple(parameters), tuple(results), body, generic)
 
     def _type(self) -> str:
-        """A type as text; it is not checked."""
+        """Return a type as text; it is not checked."""
         if self._skip("("):
             parts = [self._type()]
             while self._skip(","):
@@ -329,7 +329,7 @@ class _Parser:
         return self._call(name) if self._is("(") or self._is_type_next() else Name(name)
 
     def _is_type_next(self) -> bool:
-        """Whether ``<type>(`` follows."""
+        """Return whether ``<type>(`` follows."""
         following = [each.text for each in self._tokens[self._at : self._at + 4]]
         return (
             len(following) == 4

@@ -34,18 +34,18 @@ class StreamTiming:
     """The outputs that are cut; the wires before the cut have other names."""
 
     def dims(self, node: NodeReader, dims: list[NnefValue], stream: TDim | None) -> list[NnefValue]:
-        """The shape of an input, from the shape of its ``external``. Raises LoadError."""
+        """Return the shape of an input, from the shape of its ``external``. Raises LoadError."""
         return dims
 
     def state(self, node: NodeReader, name: str, initial: NnefWire) -> NnefWire | None:
-        """The wire of a state of the graph; None: the initial value, in every run."""
+        """Return the wire of a state of the graph; None: the initial value, in every run."""
         return None
 
     def keep(self, node: NodeReader, name: str, last: NnefWire) -> None:
-        """The next value of a state."""
+        """Add the next value of a state."""
 
     def output(self, graph: GraphReader, place: int, wire: NnefWire) -> NnefWire:
-        """The output of the graph for a computed wire."""
+        """Return the output of the graph for a computed wire."""
         return wire
 
     def finish(self, model: ModelProto, outputs: Sequence[str]) -> None:
@@ -53,7 +53,7 @@ class StreamTiming:
 
 
 def timing_of(document: Document, title: str) -> StreamTiming:
-    """The timing of a document. Raises LoadError: its properties do not fit it."""
+    """Return the timing of a document. Raises LoadError: its properties do not fit it."""
     properties = properties_of(document)
     if FRAMES_PROPERTY in properties:
         return _Stream(document, properties, title)

@@ -34,7 +34,7 @@ SUPPORTED_EXTENSIONS = ("KHR_enable_fragment_definitions", "KHR_enable_operator_
 
 
 def read_nnef(files: Files, budget: Mapping[str, float] | None = None) -> ModelProto:
-    """The model of files as ONNX.
+    """Return the model of files as ONNX.
 
     budget  limits of what fragments and lists unfold to; see ``pulse.support.budget``
     Raises  LoadError, naming the line and the operator
@@ -77,7 +77,7 @@ class _DocumentReader:
         self._inputs: dict[str, ValueInfoProto] = {}
 
     def model(self) -> ModelProto:
-        """The whole document. Raises LoadError."""
+        """Return the whole document. Raises LoadError."""
         document, graph = self._document, self._graph
         scope: dict[str, NnefValue] = {}
         for assignment in document.body:

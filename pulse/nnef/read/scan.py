@@ -29,7 +29,7 @@ class Entries:
 def read_scan(
     node: NodeReader, fragment: Fragment, run: RunBody, timing: StreamTiming | None
 ) -> NnefWire | tuple[NnefWire, ...]:
-    """A scan over frames, each of size 1; or one turn over all of the axis. Raises LoadError.
+    """Return a scan over frames, each of size 1; or one turn over all of the axis. Raises LoadError.
 
     timing  of the file, if the scan is not inside another one
     """
@@ -48,7 +48,7 @@ def read_scan(
 
 
 def _later(node: NodeReader, entries: Entries, skip: int) -> Entries:
-    """A scan that begins at frame ``skip``, as in tract's own pulses. Raises LoadError."""
+    """Return a scan that begins at frame ``skip``, as in tract's own pulses. Raises LoadError."""
     if skip < 0 or any(chunk != 1 for _, _, chunk in entries.scanned.values()):
         raise node.error(
             f"it begins {skip} turns later, which is supported where it goes forward frame by frame"
@@ -77,7 +77,7 @@ def _tuples(node: NodeReader, name: str, length: int) -> list[Sequence[NnefValue
 
 
 def _name(node: NodeReader, value: NnefValue) -> str:
-    """An identifier as tract writes it: without dots."""
+    """Return an identifier as tract writes it: without dots."""
     if not isinstance(value, str):
         raise node.error("names of a body are strings")
     return value
@@ -130,7 +130,7 @@ def _as_result(results: Sequence[NnefWire]) -> NnefWire | tuple[NnefWire, ...]:
 def _once(
     node: NodeReader, entries: Entries, run: RunBody, timing: StreamTiming
 ) -> NnefWire | tuple[NnefWire, ...]:
-    """One turn: the body is part of the graph."""
+    """Return one turn: the body is part of the graph."""
     inside: dict[str, NnefValue] = dict(entries.full)
     inside |= {name: wire for name, (wire, _, _) in entries.scanned.items()}
     for name, (initial, _) in entries.states.items():
@@ -195,7 +195,7 @@ def _loop(node: NodeReader, entries: Entries, run: RunBody, skip: int) -> NnefWi
 def _inputs_of_body(
     node: NodeReader, body: NodeReader, entries: Entries
 ) -> tuple[list[ValueInfoProto], dict[str, NnefValue]]:
-    """The inputs of a scan's body, states first, and what the fragment finds under its names."""
+    """Return the inputs of a scan's body, states first, and what the fragment finds under its names."""
     names = {
         name: body.graph.names.new(f"{node.targets[0]}.{name}")
         for name in (*entries.states, *entries.scanned)

@@ -23,7 +23,9 @@ class OperatorSignature:
 
 
 def signature(text: str) -> OperatorSignature:
-    """The signature in a text of names and ``name=default``, with blanks between; defaults are literals of Python."""
+    """Return the signature in a text of names and ``name=default``, with blanks between; defaults are literals of
+    Python.
+    """
     from ast import literal_eval
 
     names: list[str] = []
@@ -48,7 +50,7 @@ SIGNATURES: dict[str, OperatorSignature] = {
 
 
 def signature_of(fragment: Fragment) -> OperatorSignature:
-    """The signature of a fragment's parameters. Raises LoadError: a default is no literal."""
+    """Return the signature of a fragment's parameters. Raises LoadError: a default is no literal."""
     defaults: dict[str, NnefValue] = {
         each.name: _literal(each.default, fragment.name)
         for each in fragment.parameters

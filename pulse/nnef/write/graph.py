@@ -91,11 +91,11 @@ class Scope:
     _stored: dict[str, Name] = field(default_factory=dict[str, Name])
 
     def inner(self) -> "Scope":
-        """A scope for the body of a scan."""
+        """Return a scope for the body of a scan."""
         return Scope(self.shared, self.constants, self.facts, self)
 
     def fact(self, name: str) -> tuple[DType, SizeTexts]:
-        """Type and sizes of an ONNX wire. Raises WriteError if its sizes are unknown."""
+        """Return type and sizes of an ONNX wire. Raises WriteError if its sizes are unknown."""
         if name not in self.facts:
             raise WriteError(
                 f"{name}: its shape is computed at run time, which NNEF cannot express; fix it with constants"
@@ -103,13 +103,13 @@ class Scope:
         return self.facts[name]
 
     def declare(self, name: str) -> str:
-        """A new identifier for a wire of ONNX that this scope begins with."""
+        """Return a new identifier for a wire of ONNX that this scope begins with."""
         identifier = self.shared.identifier(name)
         self.known[name] = Name(identifier)
         return identifier
 
     def wire(self, name: str) -> Name:
-        """The identifier of a wire of ONNX; a body gets it from the scope around it."""
+        """Return the identifier of a wire of ONNX; a body gets it from the scope around it."""
         if name in self.known:
             return self.known[name]
         if name in self.constants:

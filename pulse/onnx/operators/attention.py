@@ -37,7 +37,7 @@ class Scores:
     weights: OutletId
 
     def choose(self, node: NodeContext) -> OutletId:
-        """The scores that an attribute chooses. Raises LoadError."""
+        """Return the scores that an attribute chooses. Raises LoadError."""
         mode = node.integer("qk_matmul_output_mode", 0)
         outputs = (self.product, self.capped, self.masked, self.weights)
         if not 0 <= mode < len(outputs):
@@ -79,7 +79,7 @@ def _to_f32(node: NodeContext, x: OutletId, name: str) -> OutletId:
 
 
 def _mix(node: NodeContext, weights: OutletId, v: OutletId, heads: int, flat: bool) -> OutletId:
-    """Weights times values, in the type and shape of the queries."""
+    """Return weights times values, in the type and shape of the queries."""
     narrow = node.graph.fact(v).dtype != node.fact(0).dtype
     y = node.wire(MatMul(), [weights, v], "heads" if flat else "mixed" if narrow else "")
     if flat:
@@ -90,7 +90,7 @@ def _mix(node: NodeContext, weights: OutletId, v: OutletId, heads: int, flat: bo
 
 
 def _heads(node: NodeContext, slot: int, heads: int, name: str) -> OutletId:
-    """An input as [batch, heads, frames, channels]."""
+    """Return an input as [batch, heads, frames, channels]."""
     x, shape = node.input(slot), node.fact(slot).shape
     if len(shape) == 4:
         return x
@@ -103,14 +103,14 @@ def _heads(node: NodeContext, slot: int, heads: int, name: str) -> OutletId:
 
 
 def _present(node: NodeContext, x: OutletId, past: int, name: str) -> OutletId:
-    """Frames preceded by past frames."""
+    """Return frames preceded by past frames."""
     if node.has(PAST_KEY) != node.has(PAST_VALUE):
         raise node.error("past keys and past values come together")
     return node.wire(Concat(2), [node.input(past), x], name) if node.has(past) else x
 
 
 def _repeat(node: NodeContext, x: OutletId, heads: int, name: str) -> OutletId:
-    """Each head of keys or values as often as queries share it."""
+    """Return each head of keys or values as often as queries share it."""
     batch, kv_heads, frames, width = node.graph.fact(x).shape
     times = heads // int(kv_heads)
     if times == 1:
@@ -138,7 +138,7 @@ def _scores(node: NodeContext, q: OutletId, k: OutletId) -> Scores:
 
 
 def _cap(node: NodeContext, scores: OutletId) -> OutletId:
-    """The scores as cap * tanh(scores / cap)."""
+    """Return the scores as cap * tanh(scores / cap)."""
     cap = node.real("softcap", 0.0)
     if cap == 0:
         return scores
@@ -148,7 +148,7 @@ def _cap(node: NodeContext, scores: OutletId) -> OutletId:
 
 
 def _softmax(node: NodeContext, scores: OutletId) -> OutletId:
-    """Softmax over the keys, in another type if given."""
+    """Return softmax over the keys, in another type if given."""
     dtype = node.graph.fact(scores).dtype
     code = node.integer("softmax_precision", 0)
     wide = onnx_dtype(code, f"{node.wire_name} (Attention)") if code else dtype
@@ -189,7 +189,7 @@ def _mask_scores(node: NodeContext, scores: OutletId) -> tuple[OutletId, bool]:
 
 
 def _mask(node: NodeContext, scores: TypedFact) -> OutletId:
-    """The mask; keys that it does not reach are not seen."""
+    """Return the mask; keys that it does not reach are not seen."""
     mask, fact = node.input(MASK), node.fact(MASK)
     width, columns = fact.shape[-1], scores.shape[-1]
     if not columns.prove_gt(width).yes:
@@ -201,7 +201,7 @@ def _mask(node: NodeContext, scores: TypedFact) -> OutletId:
 
 
 def _places(node: NodeContext, scores: TypedFact, name: str) -> tuple[OutletId, OutletId]:
-    """The place of each query among the keys, as a column, and the places of the keys.
+    """Return the place of each query among the keys, as a column, and the places of the keys.
 
     A query comes after the keys of the past, or is one of the last keys that are not padding.
     """
@@ -221,7 +221,7 @@ def _places(node: NodeContext, scores: TypedFact, name: str) -> tuple[OutletId, 
 
 
 def _valid(node: NodeContext, name: str = "keys") -> OutletId:
-    """How many keys are not padding, [batch, 1, 1, 1] i64."""
+    """Return how many keys are not padding, [batch, 1, 1, 1] i64."""
     x = node.cast(node.input(VALID), np.dtype(np.int64), f"{name}_counts")
     one = TDim.of(1)
     return node.wire(Reshape((*node.fact(VALID).shape, one, one, one)), [x], f"{name}_valid")
@@ -266,7 +266,7 @@ def _stream_frames(w: NodeWriter, pulse: int, low: int, span: int, trailing: int
 
 
 def _band_scores(w: NodeWriter, op: BandedAttention) -> str:
-    """The scores of each query and each key of the window."""
+    """Return the scores of each query and each key of the window."""
     q, k = w.inputs[:2]
     rank = len(w.sizes(1))
     keys = w.transpose(k, (*range(rank - 2), rank - 1, rank - 2), "keys")
@@ -277,7 +277,7 @@ def _band_scores(w: NodeWriter, op: BandedAttention) -> str:
 
 
 def _band_bias(w: NodeWriter, op: BandedAttentionStream, pulse: int) -> str:
-    """The table for the rows and columns of a pulse; of several, that of this pulse's place in the period."""
+    """Return the table for the rows and columns of a pulse; of several, that of this pulse's place in the period."""
     period = op.op.period
     count = period // np.gcd(pulse, period)
     tables = [_unroll(op.op, pulse, (n * pulse - op.offset) % period) for n in range(int(count))]

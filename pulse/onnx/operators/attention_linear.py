@@ -69,7 +69,9 @@ def _initial(node: NodeContext, state: TypedFact) -> OutletId:
 
 
 def _frames(node: NodeContext, rule: str, wide: DType) -> dict[str, OutletId]:
-    """The inputs of each frame, time second: q [.., heads, group, dk], k [.., heads, dk, 1], v [.., heads, 1, dv] …"""
+    """Return the inputs of each frame, time second: q [.., heads, group, dk], k [.., heads, dk, 1], v [.., heads, 1,
+    dv] …
+    """
     heads = TDim.of(node.divisor("kv_num_heads", node.fact(1).shape[-1], "channels of its keys"))
     queries = node.divisor("q_num_heads", node.fact(0).shape[-1], "channels of its queries")
     if queries % int(heads):
@@ -115,7 +117,7 @@ class _Graph:
 
 
 def _body(node: NodeContext, rule: str, state: TypedFact, frames: dict[str, TypedFact]) -> TypedNetwork:
-    """One frame: the new state, and the queries times it."""
+    """Return one frame: the new state, and the queries times it."""
     body = _Graph(TypedGraph())
     s = body.source("S", state.dtype, state.shape)
     x = {

@@ -102,7 +102,7 @@ class _Repeated:
         return None if value is None else int(value.reshape(()))
 
     def _enters(self, limit: OutletId, go_on: OutletId) -> bool:
-        """Whether there is a first iteration. Raises UnsureError."""
+        """Return whether there is a first iteration. Raises UnsureError."""
         most, first = self._number(limit), self._number(go_on)
         if first == 0 or (most is not None and most <= 0):
             return False
@@ -111,7 +111,7 @@ class _Repeated:
         return True
 
     def _unroll(self, limit: OutletId) -> list[OutletId]:
-        """Every iteration wired after the one before it. Raises UnsureError."""
+        """Wire every iteration after the one before it. Raises UnsureError."""
         most = self._number(limit)
         assert most is not None
         states, gathered = self._states(), list[list[OutletId]]()
@@ -195,14 +195,14 @@ class _Repeated:
         return wire(node.graph, node.wire_name, op, operands)
 
     def _iterations(self, limit: OutletId, go_on: OutletId, model: TypedNetwork) -> TDim | None:
-        """The number of iterations, or None unless the body never stops."""
+        """Return the number of iterations, or None unless the body never stops."""
         value = self.node.graph.fact(limit).value
         if value is None or self._number(go_on) != 1 or not self._never_stops(model):
             return None
         return TDim.of(value.reshape(()).item())
 
     def _never_stops(self, model: TypedNetwork) -> bool:
-        """Whether the body's condition is always true, or always its input."""
+        """Return whether the body's condition is always true, or always its input."""
         go_on = model.graph.outputs[0]
         last = known_value(model.graph, go_on)
         return model.graph.label(go_on) == self.graph.inputs[1] or (last is not None and bool(last))

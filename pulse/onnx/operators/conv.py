@@ -23,7 +23,7 @@ AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
 
 def auto_pad(node: NodeContext) -> str:
-    """The padding rule. Raises LoadError if it is unknown."""
+    """Return the padding rule. Raises LoadError if it is unknown."""
     rule = node.text("auto_pad", "NOTSET") or "NOTSET"
     if rule not in AUTO_PADS:
         raise node.error(f"auto_pad {rule!r} is not supported")
@@ -31,19 +31,19 @@ def auto_pad(node: NodeContext) -> str:
 
 
 def split_total(total: TDim, upper: bool) -> tuple[TDim, TDim]:
-    """Padding before and after; an odd frame is added after (upper) or before."""
+    """Return padding before and after; an odd frame is added after (upper) or before."""
     small = total // 2
     return (small, total - small) if upper else (total - small, small)
 
 
 def same_pads(size: TDim, span: int, stride: int, upper: bool) -> tuple[TDim, TDim]:
-    """The padding that gives one output frame for every ``stride`` input frames."""
+    """Return the padding that gives one output frame for every ``stride`` input frames."""
     total = dim_max(0, (ceil_div(size, stride) - 1) * stride + span - size)
     return split_total(total, upper)
 
 
 def spatial_list(node: NodeContext, name: str, rank: int, least: int) -> tuple[int, ...]:
-    """An attribute with one integer for each spatial axis, ``least`` by default. Raises LoadError."""
+    """Return an attribute with one integer for each spatial axis, ``least`` by default. Raises LoadError."""
     values = node.integer_list(name, (least,) * rank)
     if len(values) != rank:
         raise node.error(f"attribute {name} has {len(values)} entries for {rank} spatial axes")
@@ -55,7 +55,7 @@ def spatial_list(node: NodeContext, name: str, rank: int, least: int) -> tuple[i
 
 
 def attribute_pads(node: NodeContext, rank: int) -> Pads:
-    """The attribute ``pads``: all befores, then all afters. Raises LoadError."""
+    """Return the attribute ``pads``: all befores, then all afters. Raises LoadError."""
     values = node.integer_list("pads", (0,) * (2 * rank))
     if len(values) != 2 * rank:
         raise node.error(f"attribute pads has {len(values)} entries for {rank} spatial axes")
@@ -67,7 +67,7 @@ def attribute_pads(node: NodeContext, rank: int) -> Pads:
 def window_pads(
     node: NodeContext, sizes: Sequence[TDim], spans: Sequence[int], strides: Sequence[int]
 ) -> Pads:
-    """The padding of a convolution or pool over spatial axes of these sizes."""
+    """Return the padding of a convolution or pool over spatial axes of these sizes."""
     rule = auto_pad(node)
     if rule == "NOTSET":
         return attribute_pads(node, len(sizes))
@@ -96,7 +96,7 @@ def _spans(kernel: Sequence[int], dilations: Sequence[int]) -> list[int]:
 
 
 def _group(node: NodeContext) -> int:
-    """The number of groups, which both channels and kernels are cut into. Raises LoadError."""
+    """Return the number of groups, which both channels and kernels are cut into. Raises LoadError."""
     node.divisor("group", node.fact(0).shape[1], "channels of its input", 1)
     return node.divisor("group", node.fact(1).shape[0], "kernels", 1)
 
@@ -203,7 +203,7 @@ def _bias(clues: Clues) -> list[Axis]:
 
 
 def pads_of(pads: Pads) -> list[int]:
-    """The pads of ONNX: all before, then all after."""
+    """Return the pads of ONNX: all before, then all after."""
     return [int(pair[side]) for side in (0, 1) for pair in pads]
 
 

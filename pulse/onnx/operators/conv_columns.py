@@ -83,7 +83,7 @@ def overlap_add(
     image: TDim,
     silent: int,
 ) -> OutletId:
-    """Blocks [N, C * block, L] as C signals [N, C, image] without the first ``before`` frames.
+    """Return blocks [N, C * block, L] as C signals [N, C, image] without the first ``before`` frames.
 
     silent  elements at the begin of each block that are zeros: frames do not wait for the block that begins there
     """
@@ -116,5 +116,5 @@ def overlap_add(
 
 
 def _pads(rank: int, axis: int, before: TDim, after: TDim) -> tuple[tuple[TDim, TDim], ...]:
-    """Padding of one axis."""
+    """Return padding of one axis."""
     return tuple((before, after) if each == axis else (TDim.of(0), TDim.of(0)) for each in range(rank))

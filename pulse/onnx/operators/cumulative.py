@@ -46,7 +46,7 @@ def _scan_by_doubling(node: NodeContext, axis: int, size: int) -> OutletId:
     one = 1 if np.issubdtype(node.fact(0).dtype, np.integer) else 1.0
 
     def shift(outlet: OutletId, frames: int, name: str) -> OutletId:
-        """Frames later, ones before them; earlier in reverse."""
+        """Return frames later, ones before them; earlier in reverse."""
         pads = [NO_PAD] * node.fact(0).rank
         pads[axis] = (ZERO, TDim.of(frames)) if reverse else (TDim.of(frames), ZERO)
         first = frames if reverse else 0
@@ -63,7 +63,7 @@ def _scan_by_doubling(node: NodeContext, axis: int, size: int) -> OutletId:
 
 
 def _body(node: NodeContext, frame: TypedFact, exclusive: bool) -> TypedNetwork:
-    """One frame: the product so far, and the output."""
+    """Return one frame: the product so far, and the output."""
     graph = TypedGraph()
     before, x = (graph.add(name, Source(frame), (), [frame])[0] for name in ("P", "x"))
     graph.inputs += [before, x]
@@ -120,5 +120,5 @@ def write_cumsum_stream(w: NodeWriter, op: CumSumStream) -> list[str]:
 
 
 def _last(w: NodeWriter, x: str, axis: int, frames: int, name: str) -> str:
-    """The last frame of a pulse."""
+    """Return the last frame of a pulse."""
     return x if frames == 1 else w.crop(x, axis, frames - 1, frames, name)

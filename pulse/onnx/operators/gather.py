@@ -141,7 +141,7 @@ def gather(node: NodeContext) -> OutletId:
 
 
 def look_up(node: NodeContext, x: OutletId, axis: int, indices: OutletId) -> OutletId:
-    """Entries by index; slices if the indices are evenly spaced."""
+    """Return entries by index; slices if the indices are evenly spaced."""
     spaced = progression(node.graph, indices)
     if spaced is not None and is_count(node.graph, x, spaced):
         return node.cast(indices, node.graph.fact(x).dtype)

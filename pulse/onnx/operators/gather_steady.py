@@ -10,7 +10,7 @@ from pulse.typed import TypedGraph, known_value
 
 
 def unchanging_values(graph: TypedGraph, outlet: OutletId) -> Array | None:
-    """The values of a wire, with size 1 on every axis along which they do not change; None if unknown.
+    """Return the values of a wire, with size 1 on every axis along which they do not change; None if unknown.
 
     The length of the wire on such an axis is in its fact.
     """

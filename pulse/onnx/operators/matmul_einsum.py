@@ -27,7 +27,7 @@ class Term:
     labels: tuple[str, ...]
 
     def without(self, label: str, outlet: OutletId) -> "Term":
-        """Another wire, without one label."""
+        """Return another wire, without one label."""
         return Term(outlet, tuple(each for each in self.labels if each != label))
 
 
@@ -72,7 +72,7 @@ def _labels_after_dots(text: str) -> tuple[str, ...]:
 
 
 def _labels(node: NodeContext, text: str, rank: int) -> tuple[str, ...]:
-    """One label for each axis; the axes of an ellipsis are numbered from the last one: ``.1``, ``.0``."""
+    """Return one label for each axis; the axes of an ellipsis are numbered from the last one: ``.1``, ``.0``."""
     before, after = _labels_before_dots(text), _labels_after_dots(text)
     open_axes = rank - len(before) - len(after)
     if open_axes < 0 or (open_axes and DOTS not in text):
@@ -115,7 +115,7 @@ def _order(node: NodeContext, term: Term, labels: Sequence[str], suffix: str) ->
 
 
 def _diagonal(node: NodeContext, term: Term, name: str) -> Term:
-    """One axis for each label: those that share a label become their diagonal, every (n+1)-th of n*n entries."""
+    """Return one axis for each label: those that share a label become their diagonal, every (n+1)-th of n*n entries."""
     for label in dict.fromkeys(term.labels):
         while term.labels.count(label) > 1:
             first = term.labels.index(label)
@@ -137,7 +137,7 @@ def _diagonal(node: NodeContext, term: Term, name: str) -> Term:
 
 
 def _sizes(node: NodeContext, terms: Sequence[Term]) -> dict[str, TDim]:
-    """The size of each label; if operands differ, the one that is not 1."""
+    """Return the size of each label; if operands differ, the one that is not 1."""
     sizes: dict[str, TDim] = {}
     for term in terms:
         for label, dim in zip(term.labels, node.graph.fact(term.outlet).shape):
@@ -165,7 +165,7 @@ def _sum(node: NodeContext, term: Term, keep: set[str], name: str) -> Term:
 
 
 def _contract(node: NodeContext, a: Term, b: Term, keep: set[str], name: str) -> Term:
-    """The product of two operands, summed over the labels that both have and the result does not."""
+    """Return the product of two operands, summed over the labels that both have and the result does not."""
     sum_labels = [label for label in a.labels if label in b.labels and label not in keep]
     if not sum_labels:
         return _multiply(node, a, b, name)
@@ -227,7 +227,7 @@ def _reshape(node: NodeContext, x: OutletId, shape: Shape, suffix: str) -> Outle
 
 
 def _multiply(node: NodeContext, a: Term, b: Term, name: str) -> Term:
-    """An elementwise product on the labels of both."""
+    """Return an elementwise product on the labels of both."""
     labels = (*a.labels, *(label for label in b.labels if label not in a.labels))
     operands: list[OutletId] = []
     for term, side in ((a, "left"), (b, "right")):

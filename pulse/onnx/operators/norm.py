@@ -53,7 +53,9 @@ def layer_norm(node: NodeContext) -> list[OutletId]:
 
 
 def _statistics(node: NodeContext, axis: int, epsilon: float) -> list[OutletId]:
-    """Mean and 1 / sqrt(variance + epsilon) of all axes from ``axis`` on, in the type of the attribute stash_type."""
+    """Return mean and 1 / sqrt(variance + epsilon) of all axes from ``axis`` on, in the type of the attribute
+    stash_type.
+    """
     dtype = onnx_dtype(node.integer("stash_type", 1), f"{node.wire_name} (LayerNormalization)")
     statistics = moments(node, node.cast(node.input(0), dtype, "precise"), range(axis, node.fact(0).rank))
     little = node.scalar_constant(epsilon, node.graph.fact(statistics.variance), "epsilon")
@@ -81,7 +83,7 @@ def moments(node: NodeContext, x: OutletId, axes: Sequence[int]) -> Moments:
 
 
 def _normalise_rows(node: NodeContext, x: OutletId, axis: int, epsilon: float) -> OutletId:
-    """Every axis from ``axis`` on to mean 0 and variance 1."""
+    """Normalise the axes from ``axis`` on to mean 0 and variance 1."""
     one = node.constant(np.ones((), dtype=node.graph.fact(x).dtype), "one")
     return node.wire(LayerNorm(axis, epsilon), [x, one], "normalised")
 
@@ -278,7 +280,7 @@ def write_layer_norm(w: NodeWriter, op: LayerNorm) -> str:
 
 
 def _spread(w: NodeWriter, slot: int, inner: tuple[int, ...]) -> str:
-    """A scale or bias in the shape of the normalised axes."""
+    """Return a scale or bias in the shape of the normalised axes."""
     sizes, value = w.sizes(slot), w.known_value(slot)
     if sizes == inner:
         return w.inputs[slot]

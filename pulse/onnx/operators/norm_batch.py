@@ -29,7 +29,7 @@ def batch_norm(node: NodeContext) -> list[OutletId]:
 
 
 def _of_the_batch(node: NodeContext) -> tuple[OutletId, OutletId]:
-    """Mean and variance of each channel, [C], in the type of the given ones."""
+    """Return mean and variance of each channel, [C], in the type of the given ones."""
     statistics = moments(node, node.input(0), [axis for axis in range(node.fact(0).rank) if axis != 1])
     rows: list[OutletId] = []
     for x, slot, name in ((statistics.mean, 3, "mean"), (statistics.variance, 4, "variance")):
@@ -39,7 +39,7 @@ def _of_the_batch(node: NodeContext) -> tuple[OutletId, OutletId]:
 
 
 def _mix_running(node: NodeContext, slot: int, now: OutletId, name: str) -> OutletId:
-    """A given statistic mixed with the one of the batch: given * momentum + now * (1 - momentum)."""
+    """Return a given statistic mixed with the one of the batch: given * momentum + now * (1 - momentum)."""
     momentum = node.real("momentum", 0.9)
     parts = [
         node.wire(

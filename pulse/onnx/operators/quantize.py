@@ -67,13 +67,15 @@ def quantize(node: NodeContext, x: OutletId, zero: OutletId | None, kind: DType)
 
 
 def _is_nothing(node: NodeContext, zero: OutletId) -> bool:
-    """Whether a zero point is known to be 0."""
+    """Return whether a zero point is known to be 0."""
     value = known_value(node.graph, zero)
     return value is not None and not value.any()
 
 
 def _spread(node: NodeContext, slot: int, name: str) -> OutletId:
-    """A scale or zero point shaped to broadcast with the data: one, one for each entry of an axis, or for blocks."""
+    """Return a scale or zero point shaped to broadcast with the data: one, one for each entry of an axis, or for
+    blocks.
+    """
     x, fact = node.fact(0), node.fact(slot)
     if fact.rank == 0 or (fact.rank == 1 and fact.shape[0] == 1):
         return as_one(node, node.input(slot), name)
@@ -99,7 +101,7 @@ def _spread(node: NodeContext, slot: int, name: str) -> OutletId:
 
 
 def as_one(node: NodeContext, outlet: OutletId, name: str) -> OutletId:
-    """A tensor of one element as a scalar."""
+    """Return a tensor of one element as a scalar."""
     shape: tuple[TDim, ...] = ()
     return outlet if node.graph.fact(outlet).rank == 0 else node.wire(Reshape(shape), [outlet], f"{name}_one")
 
@@ -201,7 +203,7 @@ def _floats(node: NodeContext, slot: int, name: str) -> OutletId:
 
 
 def _codes(node: NodeContext, y: OutletId, slot: int) -> OutletId:
-    """The result as quantized numbers of the first input's type; their scale and zero point are at ``slot``."""
+    """Return the result as quantized numbers of the first input's type; their scale and zero point are at ``slot``."""
     y = node.wire(Elementwise("div"), [y, as_one(node, node.input(slot), "y_scale")], "scaled")
     point = as_one(node, node.input(slot + 1), "y_zero") if node.has(slot + 1) else None
     return node.name_result(quantize(node, y, point, node.fact(0).dtype))

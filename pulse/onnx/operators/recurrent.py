@@ -64,7 +64,7 @@ def recurrent(node: NodeContext) -> Sequence[OutletId]:
 
 
 def _hidden_size(node: NodeContext, kind: CellKind) -> int:
-    """The size of the state, on which the weights and the attribute must agree. Raises LoadError."""
+    """Return the size of the state, on which the weights and the attribute must agree. Raises LoadError."""
     fact = node.fact(2)
     rows, hidden = fact.shape[1:]
     if not rows.is_const or not hidden.is_const or int(rows) != GATE_COUNTS[kind] * int(hidden):
@@ -80,7 +80,7 @@ def _hidden_size(node: NodeContext, kind: CellKind) -> int:
 
 
 def _stack(node: NodeContext, slot: int, parts: Sequence[OutletId], batch_first: bool) -> OutletId:
-    """One output of all directions: y [T, D, B, H] or a state [D, B, H]; with layout 1, the batch in front."""
+    """Return one output of all directions: y [T, D, B, H] or a state [D, B, H]; with layout 1, the batch in front."""
     name = node.outputs[slot] if slot < len(node.outputs) else ""
     output_node = node.with_name(name or f"{node.wire_name}.{'yhc'[slot]}")
     last = Transpose((2, 0, 1, 3) if slot == 0 else (1, 0, 2)) if batch_first else None
@@ -97,7 +97,7 @@ def _stack(node: NodeContext, slot: int, parts: Sequence[OutletId], batch_first:
 def _operands(
     node: NodeContext, x: OutletId, cell: Cell, number: int, hidden: int, batch_first: bool
 ) -> tuple[list[OutletId], tuple[str, ...]]:
-    """The inputs of one direction's layer, and which optional ones are among them."""
+    """Return the inputs of one direction's layer, and which optional ones are among them."""
     dtype, batch = node.graph.fact(x).dtype, node.graph.fact(x).shape[1]
     rows = 2 * GATE_COUNTS[cell.kind] * hidden
     bias = (
@@ -123,7 +123,7 @@ def _operands(
 
 
 def _direction(node: NodeContext, slot: int, number: int, axis: int) -> OutletId:
-    """The part of an input that belongs to one direction, without the axis of directions."""
+    """Return the part of an input that belongs to one direction, without the axis of directions."""
     outlet, count = node.input(slot), node.fact(slot).shape[axis]
     name = f"in{slot}_{number}"
     if count != 1:
@@ -162,7 +162,7 @@ def _cells(node: NodeContext, kind: CellKind, directions: int) -> list[Cell]:
 
 
 def _lengths(node: NodeContext, time: TDim) -> tuple[int, ...] | None:
-    """The frames of each sequence; None if each has all of them."""
+    """Return the frames of each sequence; None if each has all of them."""
     if not node.has(LENGTHS):
         return None
     value = node.value(LENGTHS)

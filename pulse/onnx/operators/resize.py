@@ -88,7 +88,7 @@ def _scales(node: NodeContext) -> list[float]:
 
 
 def _keep_aspect(node: NodeContext, policy: str, axes: Sequence[int], sizes: Sequence[TDim]) -> ResizedAxes:
-    """One factor for all axes: the smallest or the largest of the requested ones."""
+    """Return one factor for all axes: the smallest or the largest of the requested ones."""
     choices = {"not_larger": min, "not_smaller": max}
     if policy not in choices:
         raise node.error(f"keep_aspect_ratio_policy {policy!r} is not stretch, not_larger or not_smaller")
@@ -103,7 +103,7 @@ def _keep_aspect(node: NodeContext, policy: str, axes: Sequence[int], sizes: Seq
 
 
 def _ratio(scale: float) -> Fraction:
-    """The simplest fraction that is this float32."""
+    """Return the simplest fraction that is this float32."""
     simple = Fraction(scale).limit_denominator(1000)
     return simple if np.float32(float(simple)) == np.float32(scale) else Fraction(scale)
 
@@ -148,7 +148,7 @@ def _sampling(node: NodeContext, axis: int, ratio: Fraction | None) -> Sampling:
 
 
 def _crop(node: NodeContext, axis: int) -> Crop:
-    """The start and the end of the region of interest on an axis, from 0 to 1."""
+    """Return the start and the end of the region of interest on an axis, from 0 to 1."""
     if node.text("coordinate_transformation_mode", "") != "tf_crop_and_resize":
         return WHOLE
     axes, region = _axes(node), node.numbers(1, "region of interest").ravel()
@@ -191,7 +191,9 @@ def _resize_axis(
 def _look_up(
     node: NodeContext, x: OutletId, axis: int, frames: Array, weights: Array | None, suffix: str
 ) -> OutletId:
-    """The sum over k of ``x[frames[:, k]] * weights[:, k]`` along an axis; a product with a matrix where k are many."""
+    """Return the sum over k of ``x[frames[:, k]] * weights[:, k]`` along an axis; a product with a matrix where k are
+    many.
+    """
     if weights is None:
         return node.wire(Gather(axis), [x, node.constant(frames[:, 0], "frames")], suffix)
     if frames.shape[1] > MAX_LOOKUPS:

@@ -34,7 +34,7 @@ def scan(node: NodeContext) -> Sequence[OutletId]:
 
 
 def _scan_batches(node: NodeContext, body: BodyGraph) -> list[OutletId]:
-    """One scan for each example; the lengths of sequences come first, and only whole sequences are supported."""
+    """Return one scan for each example; the lengths of sequences come first, and only whole sequences are supported."""
     if node.has(0):
         raise node.error(
             "lengths of sequences (sequence_lens) are not supported; export with opset 9 or later"
@@ -62,7 +62,7 @@ def _scan_batches(node: NodeContext, body: BodyGraph) -> list[OutletId]:
 def _scan_courses(
     node: NodeContext, body: BodyGraph, inputs: Sequence[OutletId], axes: str, directions: str
 ) -> tuple[ScanAxis, ...]:
-    """How the last of the inputs are run through."""
+    """Return how the last of the inputs are run through."""
     count = node.integer("num_scan_inputs")
     if not 1 <= count <= len(inputs) or len(body.inputs) != len(inputs):
         raise node.error(f"{len(inputs)} inputs and {count} scan inputs do not fit its body")
@@ -140,7 +140,7 @@ def write_scan_stream(w: NodeWriter, op: ScanStream) -> list[str]:
 
 
 def _emit_scan(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TDim | None) -> list[str]:
-    """The states after the pulse, then the gathered frames; one frame needs no Scan around it."""
+    """Return the states after the pulse, then the gathered frames; one frame needs no Scan around it."""
     if w.sizes()[op.scanned[0].axis] == 1:
         return _once(w, op, begin, offset, length)
     scan = ScanWriter.begin(w)
@@ -165,7 +165,7 @@ def _emit_scan(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, lengt
 
 
 def _once(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TDim | None) -> list[str]:
-    """The nodes of the body among those around it."""
+    """Return the nodes of the body among those around it."""
     inside = dict(zip(op.captured, w.inputs[len(op.scanned) + len(op.states) :]))
     inside |= dict(zip(op.states, begin))
     for slot, (name, course) in enumerate(zip(op.frames, op.scanned)):
@@ -186,6 +186,6 @@ def _once(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TD
 
 
 def _results(op: Scan) -> tuple[list[TypedFact], list[tuple[int, ...]]]:
-    """The facts of the body's outputs, and their shapes in numbers."""
+    """Return the facts of the body's outputs, and their shapes in numbers."""
     facts = [op.body.graph.fact(outlet) for outlet in op.body.graph.outputs]
     return facts, [tuple(int(dim) for dim in fact.shape) for fact in facts]

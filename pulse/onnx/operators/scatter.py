@@ -64,7 +64,9 @@ def scatter_nd(node: NodeContext) -> OutletId:
 
 
 def _frames_laid(node: NodeContext) -> OutletId | None:
-    """Frames added at places that are evenly spaced, as an inverse short-time transform does; None for other places."""
+    """Return frames added at places that are evenly spaced, as an inverse short-time transform does; None for other
+    places.
+    """
     x, outlet = node.fact(0), node.input(1)
     if index_depth(x, node.fact(1)) != 1 or not all(dim.is_const for dim in x.shape[1:]):
         return None
@@ -150,7 +152,7 @@ def _update_axis(node: NodeContext, axis: int, reduction: str) -> OutletId | Non
 def _place(
     node: NodeContext, x: OutletId, updates: OutletId, places: Array, reduction: str, suffix: str = ""
 ) -> OutletId | None:
-    """The tensor with its slices at ``places [N, K]`` updated; None if they cannot be counted."""
+    """Return the tensor with its slices at ``places [N, K]`` updated; None if they cannot be counted."""
     fact = node.graph.fact(x)
     if not len(places):
         return x
@@ -194,7 +196,7 @@ def _from_front(node: NodeContext, index: Array, size: int) -> Array:
 
 
 def _box(node: NodeContext, shape: Sequence[TDim], places: Array) -> PlaceRange | None:
-    """The box that the places fill in row-major order."""
+    """Return the box that the places fill in row-major order."""
     starts: list[TDim] = []
     offsets: list[Array] = []
     sizes: list[int] = []
@@ -225,7 +227,7 @@ def _slice_box(node: NodeContext, x: OutletId, box: PlaceRange) -> OutletId:
 def paste(
     node: NodeContext, x: OutletId, part: OutletId, box: PlaceRange, suffix: str, axis: int = 0
 ) -> OutletId:
-    """The tensor with a box of it replaced by ``part``: one join for each axis that the box does not fill."""
+    """Return the tensor with a box of it replaced by ``part``: one join for each axis that the box does not fill."""
     shape = node.graph.fact(x).shape
     partial_axes = [a for a in range(axis, len(box.sizes)) if shape[a] != box.sizes[a]]
     if not partial_axes:
@@ -245,7 +247,7 @@ def paste(
 
 
 def _replace(node: NodeContext, flat: OutletId, parts: OutletId, rows: Array) -> OutletId:
-    """Rows of ``flat`` or of ``parts``, by a map; for several parts of one row, the last one."""
+    """Return rows of ``flat`` or of ``parts``, by a map; for several parts of one row, the last one."""
     count = int(node.graph.fact(flat).shape[0])
     source = np.arange(count)
     source[rows] = count + np.arange(len(rows))
@@ -256,7 +258,7 @@ def _replace(node: NodeContext, flat: OutletId, parts: OutletId, rows: Array) ->
 def _combine(
     node: NodeContext, flat: OutletId, parts: OutletId, rows: Array, reduction: str
 ) -> OutletId | None:
-    """Each round takes one update of every row that has any left."""
+    """Combine updates in rounds: each takes one update of every row that has any left."""
     turn = np.zeros(len(rows), np.int64)
     counts: dict[int, int] = {}
     for number, row in enumerate(rows.tolist()):

@@ -255,7 +255,7 @@ def infer_reshape(clues: Clues) -> Iterator[FactRelation]:
 
 
 def _is_size(size: Dim, copies: bool) -> bool:
-    """Whether an entry of a target shape is the size itself."""
+    """Return whether an entry of a target shape is the size itself."""
     return size is not None and size != -1 and not (copies and size == 0)
 
 

@@ -134,7 +134,7 @@ def write_fill_ends(w: NodeWriter, op: FillEnds) -> str:
 
 
 def _rows(w: NodeWriter, op: FillEnds, table: Array | None, frames: str, name: str) -> str:
-    """The rows that replace frames before the first one (the table ends there) or after the last one."""
+    """Return the rows that replace frames before the first one (the table ends there) or after the last one."""
     if table is None:
         return w.number(op.fill, w.dtype(), "fill")
     rows = table.shape[op.axis]
@@ -148,8 +148,8 @@ def _rows(w: NodeWriter, op: FillEnds, table: Array | None, frames: str, name: s
 
 
 def _look_up(w: NodeWriter, op: FillEnds, step: int, frames: str) -> str:
-    """The source of frame f is f inside; else the nearest frame, or |f| before and 2 (length - 1) - f after the stream
-    (reflect), or -1 - f and 2 length - 1 - f (symmetric).
+    """Return the source of frame f is f inside; else the nearest frame, or |f| before and 2 (length - 1) - f after the
+    stream (reflect), or -1 - f and 2 length - 1 - f (symmetric).
     """
     clock, length = w.clock, w.clock.length(op.length)
     last = clock.op("Sub", [length, clock.number(1)], f"{op.length}-1")

@@ -121,5 +121,5 @@ LIKENESSES = (
 
 
 def unreadable_format(head: bytes) -> UnreadableFormat | None:
-    """The kind of a file that begins with ``head``; None if unknown."""
+    """Return the kind of a file that begins with ``head``; None if unknown."""
     return next((kind for kind in LIKENESSES if kind.test(head[:HEAD_BYTES])), None)

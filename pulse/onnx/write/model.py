@@ -198,7 +198,7 @@ class _Export:
         return proto
 
     def _wires(self, port_names: set[str]) -> list[ValueInfoProto]:
-        """The shapes of the wires that the pulsed graph has too."""
+        """Return the shapes of the wires that the pulsed graph has too."""
         node_outputs = {name for node in self._graph.nodes for name in node.output}
         wires = {
             name: value_info(name, (fact := self._model.graph.fact(outlet)).dtype, fact.sizes)

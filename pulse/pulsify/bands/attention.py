@@ -122,7 +122,9 @@ def _attention(
 def _band_of_positions(
     model: TypedNetwork, symbol: Symbol, attention: Attention, band: Band, max_context: int | None
 ) -> tuple[Band | NoBandError, Array | None]:
-    """The band and its table of positions; the band is limited if the table is known only up to ``max_context``."""
+    """Return the band and its table of positions; the band is limited if the table is known only up to
+    ``max_context``.
+    """
     assert attention.relative is not None
     table = model.graph.nodes[attention.relative.product].inputs[1]
     mask = _mask(model, symbol, attention, max_context)
@@ -152,12 +154,12 @@ def _band_of_positions(
 
 
 def _scale_positions(near: Array, band: Band, relative: RelativeScores) -> Array:
-    """The positions of the band, times the factor of their scores."""
+    """Return the positions of the band, times the factor of their scores."""
     return near[..., : band.bias.shape[-1]] * np.float32(relative.factor)
 
 
 def _key(graph: TypedGraph, attention: Attention) -> Hashable:
-    """A cache key of the band, since layers often share a mask."""
+    """Return a cache key of the band, since layers often share a mask."""
     fact = graph.fact(OutletId(attention.product))
     steps: list[Hashable] = []
     for step in attention.steps:
@@ -214,7 +216,7 @@ def _rewrite(
 
 
 def _transpose(graph: TypedGraph, patch: Patch, outlet: OutletId, name: str) -> OutletId:
-    """A wire with its last two axes exchanged; undoes an existing transpose instead of adding one."""
+    """Return a wire with its last two axes exchanged; undoes an existing transpose instead of adding one."""
     node = graph.node(outlet)
     perm = _last_two(graph.fact(outlet).rank)
     if isinstance(node.op, Transpose):

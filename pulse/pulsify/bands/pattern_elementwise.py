@@ -58,7 +58,7 @@ MIRRORED = {
 
 
 def elementwise(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: PatternExtent) -> Pattern:
-    """The pattern of an elementwise function's result, whose fact is ``fact``."""
+    """Return the pattern of an elementwise function's result, whose fact is ``fact``."""
     distance, period = extent.distance, extent.period
     if kind in ("add", "sum", "sub", "neg"):
         signs = {"sub": (1, -1), "neg": (-1,)}.get(kind, (1,) * len(inputs))
@@ -93,7 +93,7 @@ def elementwise(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: P
 def _by_number(
     kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: PatternExtent
 ) -> Pattern | None:
-    """The product, quotient or remainder of a value and a number."""
+    """Return the product, quotient or remainder of a value and a number."""
     x, number = inputs[0], inputs[1].number
     if kind == "mul" and number is None:
         x, number = inputs[1], inputs[0].number
@@ -141,7 +141,7 @@ def _compare(kind: str, inputs: Sequence[Pattern], extent: PatternExtent) -> Pat
 
 
 def _where(inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
-    """The choice between two values that grow alike, or one of which is masked."""
+    """Return the choice between two values that grow alike, or one of which is masked."""
     condition, x, y = inputs
     for always, branch in ((condition.near[0] == 1, x), (condition.near[1] == 0, y)):
         if np.all(always):

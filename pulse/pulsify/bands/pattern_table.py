@@ -12,7 +12,8 @@ MAX_EXAMINED_ELEMENTS = 1 << 12
 
 
 def stored_pattern(value: Array, axes: Sequence[int], period: int, distance: int) -> Pattern:
-    """The pattern of a table along the axes that are sliced to the stream's length; no stream is longer than they are.
+    """Return the pattern of a table along the axes that are sliced to the stream's length; no stream is longer than
+    they are.
 
     period, distance  as in ``PatternExtent``
     """
@@ -35,7 +36,7 @@ def stored_pattern(value: Array, axes: Sequence[int], period: int, distance: int
 
 
 def _bounds_beyond(value: Array, axes: Sequence[int], distance: int) -> Interval:
-    """Bounds of the entries whose first axis is far ahead of the second."""
+    """Return bounds of the entries whose first axis is far ahead of the second."""
     matrix = np.moveaxis(value, axes, (-2, -1))
     rows, columns = np.ogrid[: matrix.shape[-2], : matrix.shape[-1]]
     entries = matrix[..., rows - columns >= distance]
@@ -43,7 +44,7 @@ def _bounds_beyond(value: Array, axes: Sequence[int], distance: int) -> Interval
 
 
 def _steps(value: Array, axis: int, distance: int) -> Pattern:
-    """The pattern of stored positions: equal steps along one axis."""
+    """Return the pattern of stored positions: equal steps along one axis."""
     numbers = np.moveaxis(value, axis, 0).reshape(value.shape[axis], -1)
     steps = np.diff(numbers.astype(np.float64), axis=0)
     if not steps.size or (steps != steps[0, 0]).any() or (numbers[0] != numbers[0, 0]).any():

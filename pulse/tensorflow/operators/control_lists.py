@@ -186,7 +186,7 @@ def gather(node: TensorflowNode) -> OutletId:
 
 
 def _all_in_order(node: TensorflowNode, slot: int, count: TDim) -> bool:
-    """Whether indices are 0, 1 … up to a count."""
+    """Return whether indices are 0, 1 … up to a count."""
     value = node.value(slot)
     if value is not None and value.dtype != object:
         return count == len(value) and bool((value == np.arange(len(value))).all())

@@ -107,7 +107,7 @@ def graft(
 def needs(
     model: TypedNetwork, targets: Sequence[OutletId], present: Mapping[OutletId, OutletId]
 ) -> set[OutletId]:
-    """The inputs of a model that some outlets need, if the outlets in ``present`` have values."""
+    """Return the inputs of a model that some outlets need, if the outlets in ``present`` have values."""
     sources = {outlet for outlet in targets if outlet not in present}
     needed: set[OutletId] = set()
     for number in reversed(model.graph.order(list(targets))):
@@ -121,7 +121,7 @@ def needs(
 
 
 def uncast(model: TypedNetwork, outlet: OutletId) -> OutletId:
-    """A wire of integers before its cast to another integer type."""
+    """Return a wire of integers before its cast to another integer type."""
     producer = model.graph.node(outlet)
     while isinstance(producer.op, Cast) and producer.op.dtype.kind in "iu":
         outlet = producer.inputs[0]

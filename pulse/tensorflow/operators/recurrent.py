@@ -95,7 +95,7 @@ class _Cell:
 
 
 def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int]]:
-    """The body of one frame, and its captures: name -> input of the node; x is input ``first``."""
+    """Return the body of one frame, and its captures: name -> input of the node; x is input ``first``."""
     cell, x, cs = _Cell(), node.fact(first), node.fact(first + 1)
     peeps = node.flag("use_peephole")
     wires = {

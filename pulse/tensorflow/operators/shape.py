@@ -60,7 +60,7 @@ def reshape(node: TensorflowNode) -> OutletId:
 
 
 def _added_axes(source: Shape, target: Shape) -> list[int]:
-    """The new axes of the target if the reshape only adds axes of size 1."""
+    """Return the new axes of the target if the reshape only adds axes of size 1."""
     new_axes: list[int] = []
     place = 0
     for axis, dim in enumerate(target):

@@ -21,7 +21,7 @@ MAX_ROWS = 64
 
 
 def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | None:
-    """A reshape to ``target`` that delays rows, as paddings; None for other reshapes."""
+    """Return a reshape to ``target`` that delays rows, as paddings; None for other reshapes."""
     graph = node.graph
     crop = graph.node(x)
     if not isinstance(crop.op, Slice) or crop.op.start != 0 or crop.op.step != 1:
@@ -51,7 +51,7 @@ def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | N
 
 
 def zeros_behind(graph: TypedGraph, outlet: OutletId, axis: int) -> TDim:
-    """The number of last frames of an axis that are certainly zeros of a padding."""
+    """Return the number of last frames of an axis that are certainly zeros of a padding."""
     while True:
         producer = graph.node(outlet)
         match producer.op:

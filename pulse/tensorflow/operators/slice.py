@@ -110,7 +110,7 @@ def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
 
 
 def _open(first: bool) -> TDim:
-    """A bound beyond the first or the last frame."""
+    """Return a bound beyond the first or the last frame."""
     return TDim.of(-FAR_END if first else FAR_END)
 
 

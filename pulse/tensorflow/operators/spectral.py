@@ -13,7 +13,7 @@ from pulse.tensorflow.registry import tensorflow_op
 
 
 def pair(node: TensorflowNode, real: OutletId, imaginary: OutletId, suffix: str = "") -> OutletId:
-    """Two real tensors as a complex one."""
+    """Join two real tensors to a complex one."""
     shapes = [node.graph.fact(part).shape for part in (real, imaginary)]
     whole = broadcast_shapes(shapes, f"{node.wire_name}, its parts")
     rank = len(whole)
@@ -65,7 +65,7 @@ def atan2(node: TensorflowNode) -> OutletId:
 
 
 def arctangent(node: TensorflowNode, y: OutletId, x: OutletId, dtype: "np.dtype[np.generic]") -> OutletId:
-    """The angle of the points (x, y), between -pi and pi."""
+    """Return the angle of the points (x, y), between -pi and pi."""
     zero, pi = node.number(0, dtype, "zero"), node.number(np.pi, dtype, "pi")
     half = node.number(np.pi / 2, dtype, "half")
     wide = [node.wire(Elementwise("abs"), [each], f"size{index}") for index, each in enumerate((x, y))]

@@ -29,5 +29,5 @@ HANDLE_FORWARDING = ("Identity", "IdentityN", "RefIdentity", "Enter", "RefEnter"
 
 
 def changes(op: str) -> bool:
-    """Whether an operator surely changes a variable."""
+    """Return whether an operator surely changes a variable."""
     return op in ASSIGNMENTS or op.startswith(("ResourceScatter", "ResourceApply"))

@@ -13,7 +13,8 @@ DEEPEST = 64
 
 
 def branch_places(node: GraphNode, library: FunctionLibrary, depth: int = 0) -> tuple[int, ...]:
-    """The arguments of an If that one of its branches assigns, counted without the condition; empty for other nodes.
+    """Return the arguments of an If that one of its branches assigns, counted without the condition; empty for other
+    nodes.
 
     Raises LoadError: a branch assigns a variable that is not its argument, or in a loop
     """
@@ -26,7 +27,7 @@ def branch_places(node: GraphNode, library: FunctionLibrary, depth: int = 0) -> 
 
 
 def assigned_places(name: FunctionName, library: FunctionLibrary, depth: int = 0) -> tuple[int, ...]:
-    """The arguments of a function that it assigns, of its branches and of the functions that it calls included.
+    """Return the arguments of a function that it assigns, of its branches and of the functions that it calls included.
 
     Raises LoadError
     """
@@ -63,7 +64,7 @@ def _given_endpoints(node: GraphNode, places: tuple[int, ...], first: int) -> tu
 
 
 def _argument(endpoint: NodeOutput, function: LibraryFunction, nodes: dict[str, GraphNode]) -> int | None:
-    """The argument whose handle a tensor is."""
+    """Return the argument whose handle a tensor is."""
     for _ in range(len(nodes) + 1):
         if endpoint.node in function.inputs:
             return function.inputs.index(endpoint.node)
@@ -75,7 +76,7 @@ def _argument(endpoint: NodeOutput, function: LibraryFunction, nodes: dict[str, 
 
 
 def hidden_assignment(node: GraphNode, library: FunctionLibrary, visited: set[str]) -> GraphNode | None:
-    """An assignment in the functions that a node runs."""
+    """Return an assignment in the functions that a node runs."""
     for value in node.attributes.values():
         if not isinstance(value, FunctionName) or value.name in visited or value.name not in library:
             continue
@@ -90,7 +91,7 @@ def hidden_assignment(node: GraphNode, library: FunctionLibrary, visited: set[st
 
 
 def refusal(node: GraphNode) -> LoadError:
-    """The error for an assignment in a loop, or of a variable that is not an argument of the branch."""
+    """Return the error for an assignment in a loop, or of a variable that is not an argument of the branch."""
     return node.error(
         "a loop assigns a variable, or a branch one that is not among its arguments; keep the state in the loop's own "
         "variables, or assign what the branches give"

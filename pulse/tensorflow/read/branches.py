@@ -6,7 +6,7 @@ from pulse.tensorflow.read.loops import MERGE, SWITCH
 
 
 def branches_to_selects(graph: FlatGraph) -> FlatGraph:
-    """The graph with both branches run, and a choice by the condition after them. Raises LoadError."""
+    """Return the graph with both branches run, and a choice by the condition after them. Raises LoadError."""
     if not any(node.op in SWITCH for node in graph):
         return graph
     sides = _Sides(graph)
@@ -53,7 +53,7 @@ class _Sides:
         return endpoint
 
     def choice(self, merge: GraphNode) -> tuple[NodeOutput, NodeOutput, NodeOutput]:
-        """The condition of a Merge, and its results if that is true and if it is false. Raises LoadError."""
+        """Return the condition of a Merge, and its results if that is true and if it is false. Raises LoadError."""
         first, second = merge.inputs
         sides = self.of(first), self.of(second)
         for condition, slot in sides[0].items():

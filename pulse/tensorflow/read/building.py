@@ -62,7 +62,8 @@ def prepare_graph(
     names: Sequence[str],
     fed: Collection[NodeOutput] = (),
 ) -> FlatGraph:
-    """The part of the graph that some nodes need: functions inlined, loops, branches and dilations as one node each.
+    """Return the part of the graph that some nodes need: functions inlined, loops, branches and dilations as one node
+    each.
 
     Raises LoadError
     """
@@ -81,7 +82,7 @@ def build_model(
     scope: SymbolScope,
     labels: Mapping[NodeOutput, str] | None = None,
 ) -> FileNetwork:
-    """The model of one run: its inputs are the feeds and the variables, its outputs the fetches and next values.
+    """Return the model of one run: its inputs are the feeds and the variables, its outputs the fetches and next values.
 
     labels   other names of feeds than those of their tensors
     Raises   LoadError
@@ -152,7 +153,7 @@ class _Building:
         return outlet
 
     def _value(self, variable: str) -> OutletId:
-        """The value of a variable at this moment of the run."""
+        """Return the value of a variable at this moment of the run."""
         if variable not in self._current:
             node, value = self._graph.nodes[variable], self._request.values.get(variable)
             if value is not None and self._request.frozen and variable not in self._assigned:
@@ -207,13 +208,13 @@ class _Building:
             self._operator(node, node.op, [self._outlet(each, node.name) for each in node.inputs])
 
     def _is_set(self, node: GraphNode) -> bool:
-        """Whether a variable holds something at this moment of the run."""
+        """Return whether a variable holds something at this moment of the run."""
         variable = self._variables.of(node.inputs[0]) if node.inputs else None
         mappings = (self._request.values, self._request.held, self._current)
         return any(variable in each for each in mappings)
 
     def _branch(self, node: GraphNode, changed: Sequence[str]) -> None:
-        """An If whose results are those of its branches, then the values of the variables after it."""
+        """Add an If whose results are those of its branches, then the values of the variables after it."""
         count = len(self._library.find(node.function("then_branch")).outputs)
         reads = [self._outlet(each, node.name) for each in node.inputs]
         outlets = self._model.add(
@@ -276,18 +277,18 @@ class Bodies:
     library: FunctionLibrary
 
     def find(self, name: FunctionName) -> LibraryFunction:
-        """A function. Raises LoadError."""
+        """Return a function. Raises LoadError."""
         return self.library.find(name)
 
     def assignments(self, name: FunctionName) -> dict[int, str]:
-        """The arguments that a function assigns, and the outputs of its model that are their next values."""
+        """Return the arguments that a function assigns, and the outputs of its model that are their next values."""
         inputs = self.library.find(name).inputs
         return {place: f"{inputs[place]}{NEXT}" for place in assigned_places(name, self.library)}
 
     def to_typed(
         self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str
     ) -> TypedNetwork:
-        """A function as a model. Raises LoadError."""
+        """Return a function as a model. Raises LoadError."""
         places = tuple(self.assignments(name))
         return function_model(self.library.find(name), self.library, facts, scope, title, places)
 
@@ -300,7 +301,7 @@ def function_model(
     title: str,
     assigned: Collection[int] = (),
 ) -> TypedNetwork:
-    """A function as a model; arguments with known values are constants in it.
+    """Return a function as a model; arguments with known values are constants in it.
 
     assigned  arguments that are variables: the outputs ``argument.next`` after the others are their next values
     Raises    LoadError: it is not supported
@@ -326,7 +327,7 @@ def function_model(
 
 
 def constant_value(node: GraphNode) -> Array:
-    """The tensor of a Const. Raises LoadError."""
+    """Return the tensor of a Const. Raises LoadError."""
     value = tensor_of(node)
     if value is None:
         raise node.error("attribute value must be a tensor; export the model again")
@@ -336,7 +337,7 @@ def constant_value(node: GraphNode) -> Array:
 
 
 def variable_fact(node: GraphNode) -> InferenceFact:
-    """Type and shape that a variable declares."""
+    """Return type and shape that a variable declares."""
     type_, dims = declared_type(node)
     dtype = None if type_ is None else type_.known_type
     if dims is None:

@@ -54,7 +54,7 @@ class CheckpointTensors:
             raise self._damage_error("its numbers are big-endian, which is not supported")
 
     def keys(self) -> list[str]:
-        """The names of the tensors."""
+        """Return the names of the tensors."""
         return list(self._entries)
 
     def __contains__(self, key: str) -> bool:
@@ -123,7 +123,7 @@ class CheckpointTensors:
             at += fresh + length
 
     def tensor(self, key: str) -> Array:
-        """A tensor of numbers. Raises LoadError."""
+        """Return a tensor of numbers. Raises LoadError."""
         entry = self._entry(key)
         type_, dims = TensorType(entry.dtype), dims_of(entry.shape)
         dtype = type_.known_type
@@ -138,7 +138,7 @@ class CheckpointTensors:
         return np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
 
     def text(self, key: str) -> bytes:
-        """A tensor of one text: its length, a checksum, its bytes. Raises LoadError."""
+        """Return a tensor of one text: its length, a checksum, its bytes. Raises LoadError."""
         entry = self._entry(key)
         data = self._bytes(self._shard(entry, key), entry.offset, entry.size)
         length, at = self._varint(data, 0)

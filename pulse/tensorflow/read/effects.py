@@ -30,7 +30,7 @@ class Variables:
         self._variable_of: dict[NodeOutput, str | None] = {}
 
     def of(self, endpoint: NodeOutput) -> str | None:
-        """The variable that a tensor is the handle of, or a reference to; None if it is a value."""
+        """Return the variable that a tensor is the handle of, or a reference to; None if it is a value."""
         chain: list[NodeOutput] = []
         name: str | None = None
         while True:
@@ -62,12 +62,14 @@ class Variables:
         return name
 
     def _refers(self, chain: Sequence[NodeOutput]) -> bool:
-        """Whether every node between a tensor and its reference variable passes on the reference, not the value."""
+        """Return whether every node between a tensor and its reference variable passes on the reference,
+        not the value.
+        """
         between = [self._graph.nodes[endpoint.node].op for endpoint in chain[:-1]]
         return all(op in (*_RETURNING, "RefIdentity", "RefEnter", "IdentityN") for op in between)
 
     def is_handle(self, node: GraphNode) -> bool:
-        """Whether a node only passes on handles."""
+        """Return whether a node only passes on handles."""
         return (
             node.op in HANDLE_FORWARDING
             and bool(node.inputs)
@@ -80,7 +82,7 @@ class Variables:
         return name is not None and self._graph.nodes[name].op not in REFERENCES
 
     def assigned_variable(self, node: GraphNode) -> str | None:
-        """The variable that a node assigns. Raises LoadError if it is unknown."""
+        """Return the variable that a node assigns. Raises LoadError if it is unknown."""
         if node.op not in ASSIGNMENTS:
             if node.op.startswith(CHANGING_PREFIXES) and node.inputs and self.of(node.inputs[0]) is not None:
                 raise node.error(
@@ -93,7 +95,7 @@ class Variables:
         return name
 
     def changed_variables(self, node: GraphNode) -> tuple[str, ...]:
-        """The variables that a node or its branches assign. Raises LoadError if they are unknown."""
+        """Return the variables that a node or its branches assign. Raises LoadError if they are unknown."""
         variable = self.assigned_variable(node)
         if variable is not None:
             return (variable,)
@@ -111,7 +113,7 @@ class Variables:
         return tuple(names)
 
     def read(self, node: GraphNode) -> set[str]:
-        """The variables whose value a node takes."""
+        """Return the variables whose value a node takes."""
         if self.is_handle(node) or node.op in VARIABLES:
             return set()
         inputs = node.inputs
@@ -121,7 +123,7 @@ class Variables:
 
 
 def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str) -> list[GraphNode]:
-    """The nodes of one run in an order that keeps data and control edges.
+    """Return the nodes of one run in an order that keeps data and control edges.
 
     A node that reads a variable precedes every assignment to it, unless an edge orders them otherwise; assignments
     without such edges keep the order of the file. Raises LoadError.
@@ -150,7 +152,7 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
 
 
 def _reaches(after: Mapping[str, set[str]], late: str, early: str) -> bool:
-    """Whether a node surely runs after another."""
+    """Return whether a node surely runs after another."""
     visited = {late}
     stack = [late]
     while stack:
@@ -178,7 +180,7 @@ def refuse_hidden(graph: FlatGraph, library: FunctionLibrary) -> None:
 
 
 def _is_switched(graph: FlatGraph, node: GraphNode) -> bool:
-    """Whether a Switch decides if a node runs: one comes before it, with no Merge between them."""
+    """Return whether a Switch decides if a node runs: one comes before it, with no Merge between them."""
     stack = [*(each.node for each in node.inputs), *node.controls]
     visited: set[str] = set()
     while stack:

@@ -37,14 +37,14 @@ class _Loop:
 
 
 def loops_to_while(graph: FlatGraph, library: FunctionLibrary) -> FlatGraph:
-    """The graph with a While node in place of the nodes of each loop. Raises LoadError: a loop is not whole."""
+    """Return the graph with a While node in place of the nodes of each loop. Raises LoadError: a loop is not whole."""
     if not any(node.op in ENTER for node in graph):
         return graph
     return _Conversion(graph, library).run()
 
 
 def find_reached(nodes: Iterable[GraphNode], enters: Iterable[str], exits: Collection[str]) -> set[str]:
-    """Every node of a loop: those that its entrances reach without leaving it."""
+    """Return every node of a loop: those that its entrances reach without leaving it."""
     readers: dict[str, list[str]] = {}
     for node in nodes:
         for name in (*(each.node for each in node.inputs), *node.controls):
@@ -59,7 +59,7 @@ def find_reached(nodes: Iterable[GraphNode], enters: Iterable[str], exits: Colle
 
 
 def inside_loops(nodes: Iterable[GraphNode]) -> set[str]:
-    """The nodes that belong to loops."""
+    """Return the nodes that belong to loops."""
     all_nodes = list(nodes)
     exits = {node.name for node in all_nodes if node.op in EXIT}
     return find_reached(all_nodes, (node.name for node in all_nodes if node.op in ENTER), exits)
@@ -82,7 +82,7 @@ class _Conversion:
         return self._graph
 
     def _find(self) -> None:
-        """The parts of each loop."""
+        """Find the parts of each loop."""
         readers: dict[str, list[GraphNode]] = {}
         for node in self._graph:
             for endpoint in node.inputs:
@@ -185,7 +185,7 @@ class _Conversion:
     def _function(
         self, name: str, ports: dict[NodeOutput, str], types: tuple[int, ...], outputs: list[NodeOutput]
     ) -> LibraryFunction:
-        """The nodes between the arguments of a loop and some results, as a function."""
+        """Return the nodes between the arguments of a loop and some results, as a function."""
         nodes = self._take_body(ports, outputs)
         arguments = set(ports.values())
 

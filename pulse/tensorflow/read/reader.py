@@ -40,7 +40,7 @@ def model_of(
     signature: str | None = None,
     outputs: Sequence[str] | None = None,
 ) -> tuple[FileNetwork, FlatGraph]:
-    """The model of a file, and its nodes; ``outputs`` are any of its tensors. Raises LoadError."""
+    """Return the model of a file, and its nodes; ``outputs`` are any of its tensors. Raises LoadError."""
     if contents.signatures:
         side = _signature(contents, signature)
         selection = side.outputs if outputs is None else _select_outputs(contents, side, outputs)
@@ -142,7 +142,7 @@ def _without_slots(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _last(nodes: Sequence[GraphNode]) -> list[str]:
-    """The nodes whose results are not read, and that depend on more than constants: the outputs."""
+    """Return the nodes whose results are not read, and that depend on more than constants: the outputs."""
     endpoints_read = {endpoint.node for node in nodes for endpoint in node.inputs}
     silent = (
         *WITHOUT_RESULT,
@@ -168,7 +168,7 @@ def _last(nodes: Sequence[GraphNode]) -> list[str]:
 
 
 def _find_moving(nodes: Sequence[GraphNode]) -> set[str]:
-    """The nodes that depend on inputs or variables, or on what there is not."""
+    """Return the nodes that depend on inputs or variables, or on what there is not."""
     readers: dict[str, list[str]] = {}
     for node in nodes:
         for endpoint in node.inputs:
@@ -205,7 +205,7 @@ def _model(
 
 
 def _value_info(name: str, endpoint: NodeOutput, node: GraphNode) -> Any:
-    """The type and shape of an input by its node, in the form of ONNX."""
+    """Return the type and shape of an input by its node, in the form of ONNX."""
     type_, dims = _stated_type(node, endpoint)
     dtype = type_.known_type if type_ is not None else None
     if type_ is not None and dtype is None and node.op in PLACES:
@@ -229,7 +229,7 @@ def _stated_type(
 
 
 def _dim(dims: "tuple[int | None, ...]", axis: int) -> int | str | None:
-    """A size, or the name of an unknown one: of streams before frames, of frames; none for others."""
+    """Return a size, or the name of an unknown one: of streams before frames, of frames; none for others."""
     if dims[axis] is not None:
         return dims[axis]
     unknown = [index for index, dim in enumerate(dims) if dim is None]

@@ -22,7 +22,7 @@ CHANNELS = (-1, 1, 1)
 
 
 def spatial(node: TfliteNode, name: str) -> tuple[int, int]:
-    """An option of height and width, at least 1. Raises LoadError."""
+    """Return an option of height and width, at least 1. Raises LoadError."""
     sizes = node.integer(f"{name}H", 1), node.integer(f"{name}W", 1)
     if min(sizes) < 1:
         raise node.error(f"{name} is {list(sizes)}")
@@ -41,7 +41,7 @@ def kernel_of(node: TfliteNode, slot: int, perm: Sequence[int], codes: bool) -> 
 
 
 def numbers(node: TfliteNode, slot: int, what: str) -> Array:
-    """A constant as f32: stored, or computed of stored ones, as f16 is decoded. Raises LoadError."""
+    """Return a constant as f32: stored, or computed of stored ones, as f16 is decoded. Raises LoadError."""
     tensor = node.read(slot)
     if tensor.data is not None:
         return decode(tensor) if tensor.quantization is not None else tensor.data.astype(np.float32)
@@ -52,7 +52,7 @@ def numbers(node: TfliteNode, slot: int, what: str) -> Array:
 
 
 def bias_of(node: TfliteNode, slot: int) -> Array | None:
-    """The bias as stored, or as f32, or None. Raises LoadError."""
+    """Return the bias as stored, or as f32, or None. Raises LoadError."""
     if not node.has(slot):
         return None
     data = node.read(slot).data
@@ -76,7 +76,7 @@ def conv(node: TfliteNode) -> OutletId:
 
 
 def dilation(node: TfliteNode) -> tuple[int, int]:
-    """The option, whose fields have other names than those of strides."""
+    """Return the option, whose fields have other names than those of strides."""
     factors = node.integer("DilationHFactor", 1), node.integer("DilationWFactor", 1)
     if min(factors) < 1:
         raise node.error(f"Dilation is {list(factors)}")
@@ -86,7 +86,7 @@ def dilation(node: TfliteNode) -> tuple[int, int]:
 def convolve(
     node: TfliteNode, slot: int, perm: Sequence[int], op: Conv | ConvTranspose, bias: Array | None
 ) -> OutletId:
-    """A convolution of an input with channels last, after the activation, in floats or codes.
+    """Return a convolution of an input with channels last, after the activation, in floats or codes.
 
     perm  the axes of the stored kernel in the order of the op
     """
@@ -125,7 +125,9 @@ def convolve(
 
 
 def _meets_codes(node: TfliteNode, slot: int) -> bool:
-    """Whether floats are multiplied by stored codes in calls of constant size: LiteRT then quantizes the floats too."""
+    """Return whether floats are multiplied by stored codes in calls of constant size: LiteRT then quantizes the floats
+    too.
+    """
     fact = node.fact(slot)
     return (
         fact.dtype == np.float32 and node.read(1).dtype == np.int8 and all(dim.is_const for dim in fact.shape)

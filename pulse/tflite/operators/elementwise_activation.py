@@ -101,7 +101,7 @@ INTERPOLATED = ("exp", "gelu", "log")
 
 
 def apply(node: TfliteNode, kind: str, params: tuple[float, ...] = ()) -> OutletId:
-    """An elementwise function of floats; of 8-bit codes by a table."""
+    """Return an elementwise function of floats; of 8-bit codes by a table."""
     tensor = node.read(0)
     if not (node.has_codes and tensor.has_codes):
         return plain(node, node.each(kind, node.values(0), suffix="value", params=params))
@@ -119,18 +119,18 @@ def apply(node: TfliteNode, kind: str, params: tuple[float, ...] = ()) -> Outlet
 
 
 def lines_of(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
-    """A table of int16 codes: straight lines between 513 values of the function."""
+    """Return a table of int16 codes: straight lines between 513 values of the function."""
     return interpolate(function, float(node.quantization(0).scale[0]), float(target(node)[1].scale[0]))
 
 
 def pick(node: TfliteNode, table: Array) -> OutletId:
-    """Codes by a table that begins with the least one."""
+    """Return codes by a table that begins with the least one."""
     low, _ = input_range(node)
     return node.wire(CodeTable(low), [node.codes(0), node.constant(table, "table")])
 
 
 def of_codes(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
-    """A table: a function from each ``code - zero`` of the input to one of the output, kept inside its range."""
+    """Return a table: a function from each ``code - zero`` of the input to one of the output, kept inside its range."""
     low, high = input_range(node)
     return np.clip(function(np.arange(low, high + 1)), *limits(node)).astype(np.float32)
 

@@ -65,7 +65,7 @@ def fully_connected(node: TfliteNode) -> OutletId:
 
 
 def _rescale_int16(node: TfliteNode, total: OutletId, factor: Array) -> OutletId:
-    """Sums of int16 codes: with a bias of 64 bits rounded once, else twice."""
+    """Return sums of int16 codes: with a bias of 64 bits rounded once, else twice."""
     if node.has(2) and node.read(2).kind == "INT64":
         return times_once(node, total, factor, 31, "rescaled")
     if factor.size == 1:
@@ -76,7 +76,7 @@ def _rescale_int16(node: TfliteNode, total: OutletId, factor: Array) -> OutletId
 
 
 def _hybrid(node: TfliteNode, bias: Array | None) -> OutletId:
-    """Floats times stored codes."""
+    """Multiply floats by stored codes."""
     weights = kernel_of(node, 1, (1, 0), True).astype(np.float32)
     x = _rows(node, node.values(0), weights.shape[0])
     codes, step = row_codes(node, x, [node.graph.fact(x).rank - 1])
@@ -94,7 +94,7 @@ def _rows(node: TfliteNode, x: OutletId, size: int) -> OutletId:
 
 
 def _multiply_computed(node: TfliteNode) -> OutletId:
-    """Weights that are computed while running."""
+    """Multiply by weights that are computed while running."""
     if node.has_codes:
         raise node.error("codes times weights that are computed while running are not supported")
     w = node.values(1)

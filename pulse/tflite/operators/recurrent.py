@@ -35,7 +35,7 @@ def _read_needed(node: TfliteNode, slots: Sequence[int]) -> list[Array]:
 
 
 def _meets_codes(node: TfliteNode, slot: int) -> bool:
-    """Whether floats are multiplied by stored codes of 8 bits."""
+    """Return whether floats are multiplied by stored codes of 8 bits."""
     return not node.read(0).has_codes and node.read(slot).has_codes and node.read(slot).data is not None
 
 
@@ -53,7 +53,7 @@ def _frames_first(node: TfliteNode, x: OutletId, forward: bool) -> OutletId:
 def _layer(
     node: TfliteNode, cell: Cell, weights: Sequence[Array], states: Sequence[int], peepholes: Array | None
 ) -> list[OutletId]:
-    """The frames, and the states after them."""
+    """Return the frames, and the states after them."""
     if node.has_codes or node.read(0).has_codes:
         raise node.error(
             "codes are not supported (of the recurrent layers only an LSTM takes them, of 8 bits); convert it with "

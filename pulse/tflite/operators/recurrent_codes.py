@@ -47,7 +47,7 @@ class LstmWeights:
 
 
 def parts_of(node: TfliteNode, gates: Sequence[int]) -> LstmWeights:
-    """The weights of the gates, in an order of the gates of the file. Raises LoadError."""
+    """Return the weights of the gates, in an order of the gates of the file. Raises LoadError."""
 
     def read_stored(first: int) -> tuple[Array, Array]:
         values, scales = list[Array](), list[Array]()
@@ -71,7 +71,7 @@ def parts_of(node: TfliteNode, gates: Sequence[int]) -> LstmWeights:
 
 
 def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
-    """The layer; its states h (input 18) and c (input 19) are codes as well."""
+    """Return the layer; its states h (input 18) and c (input 19) are codes as well."""
     cell = node.quantization(19)
     cell_bits = -float(np.log2(cell.scale[0]))
     whole = FUNCTION_BITS - int(cell_bits)
@@ -116,7 +116,7 @@ def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
 
 
 def _hidden_scale(node: TfliteNode) -> float:
-    """The scales of the gates' results; that of the state if the file does not state them."""
+    """Return the scales of the gates' results; that of the state if the file does not state them."""
     quantization = node.inner[4].quantization if len(node.inner) > 4 else None
     return float((quantization or node.quantization(18)).scale[0])
 
@@ -133,7 +133,7 @@ def _share(node: TfliteNode, x: OutletId, start: int, end: int, name: str) -> Ou
 
 
 def _sum(node: TfliteNode, x: OutletId, rows: Array, bias: Array | None, largest: int, name: str) -> OutletId:
-    """Whole sums of products, f64."""
+    """Return whole sums of products, f64."""
     within = node.with_name(f"{node.wire_name}.{name}")
 
     def apply(x: OutletId, matrix: Array, more: Array | None, suffix: str) -> OutletId:

@@ -28,7 +28,7 @@ class WeightRows:
 
 
 def rows_of(node: TfliteNode, slots: Sequence[int]) -> WeightRows:
-    """Weights one below the other. Raises LoadError."""
+    """Return weights one below the other. Raises LoadError."""
     tensors = [node.read(slot) for slot in slots]
     if any(tensor.data is None or not tensor.has_codes or tensor.dtype == np.int16 for tensor in tensors):
         return WeightRows(np.concatenate([numbers(node, slot, f"input {slot}") for slot in slots]), None)
@@ -40,7 +40,7 @@ def rows_of(node: TfliteNode, slots: Sequence[int]) -> WeightRows:
 
 
 def times(node: TfliteNode, x: OutletId, rows: WeightRows, name: str) -> OutletId:
-    """Floats [..., size] times the rows."""
+    """Return floats [..., size] times the rows."""
     matrix = node.constant(rows.values.T, f"{name}.matrix")
     if rows.scale is None:
         return node.wire(MatMul(), [x, matrix], name)
@@ -55,7 +55,7 @@ def times(node: TfliteNode, x: OutletId, rows: WeightRows, name: str) -> OutletI
 def lstm_of_floats(
     node: TfliteNode, w: WeightRows, r: WeightRows, bias: Array, function: str
 ) -> list[OutletId]:
-    """An LSTM, gates in the order input, output, forget, cell; ``function`` is the cell's activation."""
+    """Return an LSTM, gates in the order input, output, forget, cell; ``function`` is the cell's activation."""
     size, clip = r.values.shape[1], node.attributes.get("CellClip", 0.0)
     x = times(node, node.values(0), w, "entered")
     x = node.each("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
@@ -79,7 +79,7 @@ def lstm_of_floats(
 def rnn_of_floats(
     node: TfliteNode, w: WeightRows, r: WeightRows, bias: Array, function: str
 ) -> list[OutletId]:
-    """A plain layer."""
+    """Return a plain layer."""
     x = times(node, node.values(0), w, "entered")
     x = node.each("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
 

@@ -14,7 +14,7 @@ from pulse.torch.replacements.windows import pool_maxima, strided_windows
 
 
 def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
-    """A context in which functions that the exporter writes wrongly, or not at all, are composed of others.
+    """Return a context in which functions that the exporter writes wrongly, or not at all, are composed of others.
 
     Its ``trims`` says whether a slice counts back from the end a number of frames that depends on the length. Authors
     treat 0 frames as a separate case, and the export has only the example's case; to the model, 0 is a number like any
@@ -60,7 +60,7 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
             return result
 
         def _running_result(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-            """A running result; its loop is seen by this context. None for other calls."""
+            """Return a running result; its loop is seen by this context. None for other calls."""
             if name not in RUNNING or not args or named.keys() - {"dim", "dtype"}:
                 return None
             with self:
@@ -70,14 +70,16 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
 
 
 def _counts_back(torch: Any, bound: Any) -> bool:
-    """Whether a bound of a slice is a size that is negative in the example."""
+    """Return whether a bound of a slice is a size that is negative in the example."""
     return isinstance(bound, torch.SymInt) and bound.node.hint is not None and bound.node.hint < 0
 
 
 def _whole_steps(
     torch: Any, args: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of ``arange(0.0, size)`` as integers and a type: the exporter writes a range of integers for it."""
+    """Return the arguments of ``arange(0.0, size)`` as integers and a type: the exporter writes a range of integers for
+    it.
+    """
     floats = [each for each in args if isinstance(each, float)]
     sizes = any(isinstance(each, torch.SymInt) for each in args)
     if not floats or not sizes or not all(each.is_integer() for each in floats):
@@ -87,14 +89,14 @@ def _whole_steps(
 
 
 def _from_front(torch: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The slice (tensor, axis, start, end, step) with its bounds counted from the front."""
+    """Return the slice (tensor, axis, start, end, step) with its bounds counted from the front."""
     x, axis, *bounds = args
     front = [x.shape[axis] + bound if _counts_back(torch, bound) else bound for bound in bounds[:2]]
     return (x, axis, *front, *bounds[2:])
 
 
 def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """The replacement of a result; None if there is none."""
+    """Return the replacement of a result; None if there is none."""
     match getattr(function, "__name__", ""):
         case "istft":
             return inverse_transform(torch, *args, **named)

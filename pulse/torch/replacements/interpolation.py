@@ -54,7 +54,7 @@ def _single(value: Any) -> Any:
 
 
 def _factor(torch: Any, frames: Any, size: Any, factor: Any) -> Any:
-    """The number of output frames per input frame; None if it is not known for every length."""
+    """Return the number of output frames per input frame; None if it is not known for every length."""
     if size is None:
         return int(factor) if factor == int(factor) else factor
     if not isinstance(frames, torch.SymInt) or not isinstance(size, torch.SymInt):

@@ -77,7 +77,9 @@ def _pad(function: Any, data: Any, sizes: Any, *arguments: Any) -> Any:
 
 
 def _layer(torch: Any, cell: OnnxCell, function: Any, *arguments: Any) -> Any:
-    """The layer's result; projections and sequences of several lengths are left to PyTorch: ONNX has no such layers."""
+    """Return the layer's result; projections and sequences of several lengths are left to PyTorch: ONNX has no such
+    layers.
+    """
     if isinstance(arguments[1], FullSizes):
         data, sizes, initial, weights, biased, *others = arguments
         y, *ends = _layer(torch, cell, function, sizes.unpack(data), initial, weights, biased, *others, False)
@@ -108,7 +110,7 @@ def _layer(torch: Any, cell: OnnxCell, function: Any, *arguments: Any) -> Any:
 def _node(
     torch: Any, cell: OnnxCell, x: Any, parts: Sequence[Sequence[Any]], states: Sequence[Any], biased: bool
 ) -> list[Any]:
-    """One layer, in both directions if there are two parts: frames [T, B, D * H] and last states [D, B, H]."""
+    """Return one layer, in both directions if there are two parts: frames [T, B, D * H] and last states [D, B, H]."""
     frames, batch, _ = x.shape
     directions, size = len(parts), states[0].shape[-1]
 

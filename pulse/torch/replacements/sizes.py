@@ -59,7 +59,7 @@ def keep_sizes(torch: Any, module: Any, loops: FrameLoops) -> Generator[None]:
 
 
 def _namespaces(module: Any) -> list[dict[str, Any]]:
-    """The globals of the files that define the module's classes and their bases."""
+    """Return the globals of the files that define the module's classes and their bases."""
     files = {
         base.__module__
         for each in module.modules()
@@ -76,7 +76,7 @@ def _namespaces(module: Any) -> list[dict[str, Any]]:
 
 
 def _is_near(name: str, files: set[str]) -> bool:
-    """Whether a file is in the folder of one of the files, as the helpers of a model are."""
+    """Return whether a file is in the folder of one of the files, as the helpers of a model are."""
     return name.rpartition(".")[0] in {file.rpartition(".")[0] for file in files}
 
 
@@ -170,7 +170,7 @@ def _itself(size: Any) -> Any:
 
 
 def _exact_division(torch: Any, owner: OwnThread, divide: Any) -> Any:
-    """The result of ``/`` of two sizes, in place of ``divide``."""
+    """Return the result of ``/`` of two sizes, in place of ``divide``."""
 
     class Quotient(torch.SymFloat):
         """An exact quotient of integers with a positive denominator; elsewhere it acts as a float."""

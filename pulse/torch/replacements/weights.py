@@ -11,7 +11,7 @@ MIN_PLACEHOLDER_BYTES = 1 << 14
 
 
 def take_weights(program: Any, state: ModuleState) -> dict[str, Array]:
-    """The large weights of an exported program by their names; its file then has only their shapes.
+    """Return the large weights of an exported program by their names; its file then has only their shapes.
 
     Later changes to the module do not affect them: they are the arrays of ``state``, or copies.
     """

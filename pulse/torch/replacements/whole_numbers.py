@@ -26,7 +26,7 @@ class WholeNumber(int):
 
 
 def _integer_operator(operation: Callable[[Any, Any], Any], swap: bool) -> Callable[[WholeNumber, Any], Any]:
-    """An operator on the plain Python int: symbolic sizes support no other type."""
+    """Return an operator on the plain Python int: symbolic sizes support no other type."""
 
     def compute(self: WholeNumber, other: Any) -> Any:
         number = other.__pos__() if isinstance(other, WholeNumber) else other
@@ -134,7 +134,7 @@ def _to_tensors(places: list[_Place]) -> None:
 
 
 def _runs_alike(places: list[_Place], run: Callable[[], object]) -> bool:
-    """Whether the module runs with the numbers without assigning any."""
+    """Return whether the module runs with the numbers without assigning any."""
     before = [module.__dict__[name] for module, name, _ in places]
     try:
         run()
