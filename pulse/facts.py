@@ -99,7 +99,7 @@ class TypedFact:
 
     @classmethod
     def parse(cls, text: str, scope: SymbolScope) -> "TypedFact":
-        """``1,80,T,f32``: dims, then a type (f32 if none is given). Raises FactError."""
+        """Return ``1,80,T,f32``: dims, then a type (f32 if none is given). Raises FactError."""
         parts = [part.strip() for part in _BETWEEN_DIMS.split(text) if part.strip()]
         dtype = DTYPES["f32"]
         if parts and parts[-1] in DTYPES:

@@ -100,7 +100,7 @@ class Graph(Generic[F, O]):
         return [OutletId(place, slot) for slot in range(len(facts))]
 
     def unique(self, name: str) -> str:
-        """``name``, with a number if it is taken."""
+        """Return ``name``, with a number if it is taken."""
         if name not in self._names:
             return name
         number = self._numbers.get(name, 0) + 1

@@ -187,7 +187,7 @@ class TypedNetwork:
         return {names[0]: np.asarray(feeds)}
 
     def _with_one_symbol(self) -> dict[str, str]:
-        """Example shapes for the first input with symbols: its last symbol is kept, others become 1."""
+        """Return example shapes for the first input with symbols: its last symbol is kept, others become 1."""
         name, fact = next(
             (name, fact) for name, fact in self.inputs.items() if any(dim.symbols for dim in fact.shape)
         )

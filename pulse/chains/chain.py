@@ -136,7 +136,7 @@ class _Chain:
         return [self.graph.fact(self._wire(name, where)) for name in names]
 
     def _reads(self, stage: Stage, model: TypedModel, where: str) -> dict[str, str]:
-        """Input -> wire of the chain, for the inputs that read one."""
+        """Return input -> wire of the chain, for the inputs that read one."""
         inputs = list(model.inputs)
         if stage.reads is None:
             return self._usual(model, where) if self.last else {}

@@ -28,7 +28,7 @@ class ChunkTiming:
 
     @classmethod
     def of(cls, chunks: Chunks, chunking: Chunking, name: str) -> "ChunkTiming":
-        """In a new scope: ``ceil(frames of the stream * rate)`` frames each."""
+        """Return the timing in a new scope: ``ceil(frames of the stream * rate)`` frames each."""
         scope = SymbolScope()
         symbol = scope.symbol(name)
         scope.assume(ge(symbol, 0))

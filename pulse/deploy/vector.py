@@ -108,7 +108,7 @@ def _frames(feeds: Mapping[str, Array], port: Port) -> int:
 
 
 def _part(feeds: Mapping[str, Array], port: Port, start: int, stop: int) -> Array:
-    """Pulses of an input; all of one that does not stream."""
+    """Return pulses of an input; all of one that does not stream."""
     values = feeds[port.name]
     if not port.streams:
         return np.ascontiguousarray(values)
@@ -126,7 +126,7 @@ def _rest(program: Program, feeds: Mapping[str, Array], steps: int) -> Iterator[
 
 
 def _by_pulse(port: Port, values: Array, allowed: Array | None, pulses: int) -> Iterator[tuple[bytes, bytes]]:
-    """For each pulse, the expected values and their tolerances, as bytes."""
+    """Return the expected values of each pulse and their tolerances, as bytes."""
     allowed = np.zeros(values.shape) if allowed is None else allowed
     axis, frames = port.axis or 0, port.frames
     for pulse in range(pulses):

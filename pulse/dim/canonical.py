@@ -48,7 +48,7 @@ def build(terms: dict[Monomial, int], const: int, scope: DimScope | None) -> TDi
 
 
 def combine(left: TDim, a: int, right: TDim, b: int) -> TDim:
-    """a*left + b*right."""
+    """Return a*left + b*right."""
     if not left.terms and not right.terms:
         return constant(a * left.const + b * right.const)
     if not right.terms and a == 1:
@@ -84,7 +84,7 @@ def multiply(left: TDim, right: TDim) -> TDim:
 
 
 def floor_div(dim: TDim, k: int) -> TDim:
-    """floor(dim / k) for k >= 1."""
+    """Return floor(dim / k) for k >= 1."""
     if k == 1:
         return dim
     if dim.scope is None:
@@ -97,7 +97,7 @@ def floor_div(dim: TDim, k: int) -> TDim:
 
 
 def ceil_div(dim: DimLike, k: int) -> TDim:
-    """ceil(dim / k) for a positive int k."""
+    """Return ceil(dim / k) for a positive int k."""
     return (TDim.of(dim) + (k - 1)) // k
 
 
@@ -123,7 +123,7 @@ def broadcast(*dims: DimLike) -> TDim:
 
 
 def ge(left: DimLike, right: DimLike) -> TDim:
-    """1 where left >= right, else 0."""
+    """Return 1 where left >= right, else 0."""
     diff = _without_quotient(_drop_shared_factor(TDim.of(left) - TDim.of(right)))
     if certainly_ge(diff):
         return ONE
@@ -135,12 +135,12 @@ def ge(left: DimLike, right: DimLike) -> TDim:
 
 
 def gt(left: DimLike, right: DimLike) -> TDim:
-    """1 where left > right, else 0."""
+    """Return 1 where left > right, else 0."""
     return ge(left, TDim.of(right) + 1)
 
 
 def eq(left: DimLike, right: DimLike) -> TDim:
-    """1 where left == right, else 0."""
+    """Return 1 where left == right, else 0."""
     diff = TDim.of(left) - TDim.of(right)
     if not diff.terms:
         return ZERO if diff.const else ONE
@@ -336,7 +336,7 @@ def _extreme(kind: type[Min | Max], dims: Iterable[DimLike], covers: Callable[[T
 
 
 def _drop_shared_factor(diff: TDim) -> TDim:
-    """`diff >= 0` (and `diff == 0`) without the common factor of the terms."""
+    """Return `diff >= 0` (and `diff == 0`) without the common factor of the terms."""
     shared = gcd(*(c for _, c in diff.terms))
     if shared < 2:
         return diff
@@ -344,7 +344,7 @@ def _drop_shared_factor(diff: TDim) -> TDim:
 
 
 def _without_quotient(diff: TDim) -> TDim:
-    """`N/k + c >= 0` is `N + k*c >= 0`, and `c - N/k >= 0` is `k*c + k-1 - N >= 0`."""
+    """Rewrite without a quotient: `N/k + c >= 0` is `N + k*c >= 0`, and `c - N/k >= 0` is `k*c + k-1 - N >= 0`."""
     while len(diff.terms) == 1 and len(diff.terms[0][0]) == 1:
         (atom,), sign = diff.terms[0]
         if not isinstance(atom, Div):

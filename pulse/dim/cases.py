@@ -112,7 +112,7 @@ def _least_value(dim: TDim, symbol: Symbol, low: int) -> int | None:
 
 
 def _line_below(dim: TDim, sign: int = 1) -> tuple[Fraction, Fraction] | None:
-    """Slope and constant of a line that ``sign * dim``, a function of one symbol, never falls below."""
+    """Return slope and constant of a line that ``sign * dim``, a function of one symbol, never falls below."""
     slope, const = Fraction(0), Fraction(sign * dim.const)
     for monomial, coefficient in dim.terms:
         if len(monomial) != 1:
@@ -195,7 +195,7 @@ def _replace(dim: TDim, old: Atom, new: TDim) -> TDim:
 
 
 def _ways(atom: Piecewise) -> Iterator[tuple[TDim, tuple[TDim, ...]]]:
-    """(value, conditions that must be >= 0) of each branch; together they cover all cases that have a value."""
+    """Return (value, conditions that must be >= 0) of each branch; together they cover all cases that have a value."""
     match atom:
         case Min():
             for option in atom.options:
@@ -219,7 +219,7 @@ def _ways(atom: Piecewise) -> Iterator[tuple[TDim, tuple[TDim, ...]]]:
 
 
 def _moduli(dims: tuple[TDim, ...]) -> dict[Symbol, int]:
-    """For each symbol S, the number L such that S mod L decides every remainder in the dims."""
+    """Return, for each symbol S, the number L such that S mod L decides every remainder in the dims."""
     moduli: dict[Symbol, int] = {}
 
     def visit(dim: TDim, modulus: int) -> None:

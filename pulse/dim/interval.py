@@ -22,7 +22,7 @@ class Relaxed(NamedTuple):
 
 
 def interval(dim: TDim) -> DimInterval:
-    """Least and greatest value from the symbols' own ranges; None if unknown."""
+    """Return least and greatest value from the symbols' own ranges; None if unknown."""
     if dim.scope is None:
         return dim.const, dim.const
     cache = dim.scope.cache.intervals

@@ -92,15 +92,15 @@ class DimOperators:
         )
 
     def slope(self, symbol: Symbol) -> Fraction:
-        """Growth per unit of `symbol` towards +infinity. Raises DimError if not eventually linear."""
+        """Return growth per unit of `symbol` towards +infinity. Raises DimError if not eventually linear."""
         return self.algebra.slope(TDim.of(self), symbol)
 
     def bounds(self) -> tuple[int | None, int | None]:
-        """Proven least and greatest value; None if unbounded or unknown."""
+        """Return proven least and greatest value; None if unbounded or unknown."""
         return self.algebra.bounds(TDim.of(self))
 
     def prove_ge(self, other: DimLike) -> Proof:
-        """`self >= other` for every allowed value of the symbols: yes, no (false for every one), unknown."""
+        """Prove `self >= other` for every allowed value of the symbols: yes, no (false for every one), unknown."""
         return self.algebra.prove(TDim.of(self), ">=", TDim.of(other))
 
     def prove_gt(self, other: DimLike) -> Proof:
@@ -113,7 +113,7 @@ class DimOperators:
         return self.algebra.prove(TDim.of(self), "<", TDim.of(other))
 
     def prove_eq(self, other: DimLike) -> Proof:
-        """`self == other` for every allowed value: yes, no (different for every one), unknown."""
+        """Prove `self == other` for every allowed value: yes, no (different for every one), unknown."""
         return self.algebra.prove(TDim.of(self), "==", TDim.of(other))
 
     def __ge__(self, other: DimLike) -> bool:

@@ -31,7 +31,7 @@ class Integers:
         self.draft = draft
 
     def constant(self, value: Array | float) -> OutletId:
-        """Numbers."""
+        """Add a constant."""
         return constant(self.draft.graph, "integers", np.ascontiguousarray(np.asarray(value, np.float64)))
 
     def each(self, kind: str, *operands: Number) -> OutletId:
@@ -40,19 +40,19 @@ class Integers:
         return self.draft.each(kind, *wires)
 
     def add(self, x: Number, y: Number) -> OutletId:
-        """``x + y``."""
+        """Return ``x + y``."""
         return self.each("add", x, y)
 
     def sub(self, x: Number, y: Number) -> OutletId:
-        """``x - y``."""
+        """Return ``x - y``."""
         return self.each("sub", x, y)
 
     def mul(self, x: Number, y: Number) -> OutletId:
-        """``x * y``."""
+        """Return ``x * y``."""
         return self.each("mul", x, y)
 
     def down(self, x: OutletId, bits: int) -> OutletId:
-        """Shifted to the right; the sign stays."""
+        """Shift to the right; the sign stays."""
         return self.shift(x, 2.0**-bits)
 
     def shift(self, x: OutletId, factor: Number) -> OutletId:
@@ -73,7 +73,7 @@ class Integers:
         return self.draft.each("where", condition, *wires)
 
     def places(self, value: Array) -> OutletId:
-        """Indices."""
+        """Return indices as a constant."""
         return constant(self.draft.graph, "places", np.ascontiguousarray(np.asarray(value, np.int64)))
 
     def pick(self, x: OutletId, places: Array, axis: int) -> OutletId:
@@ -109,7 +109,7 @@ class Integers:
         return self.fraction(self.mul(x, MAX_FRACTION // by))
 
     def rotate(self, x: ComplexWires, factor: tuple[Array, Array]) -> ComplexWires:
-        """Times complex constants."""
+        """Multiply by complex constants."""
         (re, im), (c, s) = x, factor
         return (
             self.fraction(self.sub(self.mul(re, c), self.mul(im, s))),

@@ -266,7 +266,7 @@ def _samples(function: str, name: str, milliseconds: float, rate_hz: int, least:
 
 
 def _window(function: str, name: str, size: int, blackman: float) -> Array:
-    """Kaldi's windows, all symmetric."""
+    """Return Kaldi's windows, all symmetric."""
     choice(function, "window", name, WINDOWS)
     turn = np.arange(size) / (size - 1)
     if name == "sine":

@@ -46,7 +46,7 @@ def gather(draft: Draft, x: OutletId, layout: str) -> OutletId:
 
 
 def place_real(draft: Draft, x: OutletId, layout: str) -> OutletId:
-    """``[B, T, F]`` in a layout of real numbers."""
+    """Return ``[B, T, F]`` in a layout of real numbers."""
     return draft.transpose(x, (0, 2, 1) if layout == "F,T" else (0, 1, 2))
 
 

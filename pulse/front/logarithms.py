@@ -102,7 +102,7 @@ def floored_log(draft: Draft, x: OutletId, floor: float, base: str = "natural") 
 
 
 def decibels(draft: Draft, x: OutletId, floor: float, factor: int = 1, reference: float = 0.0) -> OutletId:
-    """Decibels of at least ``floor``, minus those of a reference."""
+    """Return decibels of at least ``floor``, minus those of a reference."""
     y = draft.each("log", draft.each("max", x, floor) if floor else x, name="log")
     y = draft.each("mul", y, 10 * factor / math.log(10), name="db")
     return draft.each("sub", y, reference) if reference else y

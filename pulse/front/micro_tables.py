@@ -14,7 +14,7 @@ F = np.float32
 
 
 def round_half_up(x: Array) -> Array:
-    """To the nearest integer, halves up."""
+    """Round to the nearest integer, halves up."""
     return np.floor(np.asarray(x) + F(0.5)).astype(np.int64)
 
 
@@ -42,7 +42,7 @@ class Bank:
 
 
 def mel(hz: Array | float) -> Array:
-    """In f32, as the reference."""
+    """Convert hertz to mel in f32, as the reference does."""
     return F(1127) * np.log1p(np.asarray(hz, F) / F(700))
 
 
@@ -92,12 +92,12 @@ def wrap_int16(x: Array) -> Array:
 
 
 def log_table() -> Array:
-    """``log2(1 + t) - t`` times 2**16, at each 128th, and one more at the end."""
+    """Return ``log2(1 + t) - t`` times 2**16, at each 128th, and one more at the end."""
     t = np.arange((1 << LOG_SEGMENT_BITS) + 1) / (1 << LOG_SEGMENT_BITS)
     return np.append(np.floor((np.log2(1 + t) - t) * (1 << LOG_BITS) + 0.5), 0).astype(np.int64)
 
 
 def circle(phase: Array) -> tuple[Array, Array]:
-    """Cosines and sines times 2**15 - 1."""
+    """Return cosines and sines times 2**15 - 1."""
     real, imaginary = (np.floor(0.5 + 32767 * part(phase)).astype(np.int64) for part in (np.cos, np.sin))
     return real, imaginary

@@ -160,7 +160,7 @@ def _past_moments(draft: Draft, x: OutletId, window: int, least: int) -> tuple[O
 
 
 def _squares(draft: Draft, near: OutletId, mean: OutletId, present: OutletId | None = None) -> OutletId:
-    """``[B, frames, bins]``: the squared distances of [B, frames, window, bins] from their mean, summed.
+    """Return ``[B, frames, bins]``: the squared distances of [B, frames, window, bins] from their mean, summed.
 
     The mean of squares minus the squared mean would consist of rounding errors for loud features of small variance.
     """

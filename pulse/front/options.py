@@ -41,7 +41,7 @@ def number(
 
 
 def flag(function: str, name: str, value: object) -> bool:
-    """True or False. Raises InputError."""
+    """Return True or False. Raises InputError."""
     if not isinstance(value, bool):
         raise InputError(f"{function}: {name}={value!r} must be True or False")
     return value

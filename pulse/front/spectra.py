@@ -146,19 +146,19 @@ def compress(
 
 
 def square(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
-    """``re² + im²``."""
+    """Return ``re² + im²``."""
     return draft.each(
         "add", draft.each("mul", real, real), draft.each("mul", imaginary, imaginary), name="power"
     )
 
 
 def length_of(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
-    """``sqrt(re² + im²)``."""
+    """Return ``sqrt(re² + im²)``."""
     return draft.each("sqrt", square(draft, real, imaginary), name="magnitude")
 
 
 def angle(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
-    """``atan2(im, re)``; a zero has no sign."""
+    """Return ``atan2(im, re)``; a zero has no sign."""
     none = draft.each("equal", imaginary, 0.0)
     steepness = draft.each("div", imaginary, draft.each("abs", real))
     acute = draft.each("where", none, 0.0, draft.each("atan", steepness))
@@ -168,7 +168,7 @@ def angle(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
 
 
 def from_angle(draft: Draft, size: OutletId, turn: OutletId) -> tuple[OutletId, OutletId]:
-    """Real and imaginary part of a magnitude and a phase."""
+    """Return real and imaginary part of a magnitude and a phase."""
     return (
         draft.each("mul", size, draft.each("cos", turn), name="real"),
         draft.each("mul", size, draft.each("sin", turn), name="imaginary"),
@@ -194,7 +194,7 @@ def _of_parts(function: str, name: str, exponent: float, epsilon: float, axis: i
 
 
 def _halves(draft: Draft, x: OutletId, axis: object) -> tuple[OutletId, OutletId, int, bool]:
-    """Real parts, imaginary parts, their axis, and whether it has one of each."""
+    """Return real parts, imaginary parts, their axis, and whether it has one of each."""
     at = draft.axis(x, axis)
     size = draft.require_fixed(x, at, "real and imaginary parts")
     if size % 2:

@@ -83,7 +83,7 @@ def _text(data: bytes) -> Array:
 
 
 def _funasr(data: bytes) -> tuple[Array, Array]:
-    """``<AddShift>`` and ``<Rescale>``, each with a vector in brackets."""
+    """Read ``<AddShift>`` and ``<Rescale>``, each with a vector in brackets."""
     text = data.decode("utf-8", "replace")
     vectors: list[Array] = []
     for name in ("AddShift", "Rescale"):

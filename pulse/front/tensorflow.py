@@ -51,7 +51,8 @@ def tf_spectrogram(
 
 
 def _transform(draft: Draft, frames: OutletId, matrix: Array) -> OutletId:
-    """``[B, frames, n]`` times a transform [n, 2F]: of the difference from the mean of a frame, then of the mean.
+    """Return ``[B, frames, n]`` times a transform [n, 2F]: of the difference from the mean of a frame, then of the
+    mean.
 
     TensorFlow transforms in f64. In f32 a constant level leaves about 1e-7 of itself in bins that should be 0, and a
     logarithm shows that. The spectrum of a constant is known, so it need not be a sum of terms that cancel.
@@ -104,7 +105,7 @@ def tf_mfcc(
 
 
 def _bank(bins: int, bands: int, rate_hz: float, low_hz: float, high_hz: float) -> Array:
-    """``[bins, bands]``: each frequency is shared by the two bands whose centres are next to it in mel."""
+    """Return ``[bins, bands]``: each frequency is shared by the two bands whose centres are next to it in mel."""
 
     def mel(hz: Array | float) -> Array:
         return 1127 * np.log1p(np.asarray(hz) / 700)

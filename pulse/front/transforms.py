@@ -30,14 +30,14 @@ MIN_OVERLAP = 1e-11
 
 
 def forward_matrix(n: int, size: int, onesided: bool, scale: float = 1.0) -> Array:
-    """``[size, 2F]``: the contribution of each of the first samples of a frame to the bins, real parts first."""
+    """Return ``[size, 2F]``: the contribution of each of the first samples of a frame to the bins, real parts first."""
     bins = n // 2 + 1 if onesided else n
     basis = dft_matrix(size, 1, n, bins, inverse=False)[:, 0]
     return np.concatenate([basis[..., 0], basis[..., 1]], 1) * scale
 
 
 def inverse_matrix(n: int, onesided: bool, scale: float = 1.0) -> Array:
-    """``[2F, n]``: the contribution of the parts of each bin to the samples of a frame, which are real."""
+    """Return ``[2F, n]``: the contribution of the parts of each bin to the samples of a frame, which are real."""
     basis = half_to_real(n, n // 2 + 1) if onesided else dft_matrix(n, 2, n, n, inverse=True)[..., :1]
     return np.concatenate([basis[:, 0, :, 0], basis[:, 1, :, 0]], 0) * scale
 
@@ -332,7 +332,7 @@ def _weights(draft: Draft, frames: TDim, values: Array, hop: int) -> OutletId:
 
 
 def _require_covered(function: str, values: Array, hop: int, skipped: int) -> None:
-    """Raises InputError if the windows of two or more frames do not cover an output sample."""
+    """Raise InputError if the windows of two or more frames do not cover an output sample."""
     size = len(values)
     number = -(-size // hop) + 2
     total = np.zeros((number - 1) * hop + size)

@@ -7,7 +7,7 @@ NEAR = 256
 
 
 def quotient(total: TDim, divisor: int) -> TDim | None:
-    """``total / divisor`` if it leaves no remainder for any value of the symbols; otherwise None."""
+    """Return ``total / divisor`` if it leaves no remainder for any value of the symbols; otherwise None."""
     if divisor < 0:
         total, divisor = -total, -divisor
     if divisor == 0:

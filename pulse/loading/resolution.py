@@ -40,7 +40,7 @@ class ResolvedModel:
         return self.original.declutter()
 
     def pulsify(self, pulse: int | None, *, align: bool, max_context: int | None) -> PulsedModel:
-        """In pulses; of whole chunks, one by default, if it takes chunks. Raises PulsifyError."""
+        """Pulsify it; if it takes chunks, in pulses of whole chunks, one by default. Raises PulsifyError."""
         if self.chunks is not None:
             model = PulsedModel.of(pulsify_chunks(self.typed_model, self.chunks, pulse, align))
         else:
@@ -113,7 +113,7 @@ def _resolve_call(
 
 
 def _analyse_call(model: Model | TypedModel, call: ChunkCall) -> TypedModel:
-    """Analysed with the sizes of one call. Raises LoadError, FactError: it does not take chunks of these sizes."""
+    """Analyse with the sizes of one call. Raises LoadError, FactError: it does not take chunks of these sizes."""
     try:
         return _analyse(_with_sizes(model, call.sizes))
     except (LoadError, FactError) as error:

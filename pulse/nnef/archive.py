@@ -38,7 +38,7 @@ class Archive:
         return sum(len(each) for each in states if isinstance(each, list))
 
     def files(self) -> dict[str, bytes]:
-        """File names and contents. Raises WriteError: a tensor that no file can hold."""
+        """Return file names and contents. Raises WriteError: a tensor that no file can hold."""
         contents = {GRAPH: self.document.text().encode()}
         return contents | {
             f"{label}{TENSOR}": dump_tensor(value, label) for label, value in self.tensors.items()

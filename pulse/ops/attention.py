@@ -135,7 +135,7 @@ def _types(inputs: Sequence[TypedFact]) -> list[np.dtype[np.generic]]:
 
 
 def weigh(scores: Array, v: Array, empty: float) -> Array:
-    """Means of v weighted by the softmax of the scores; ``empty`` where all scores of a row are -inf."""
+    """Return means of v weighted by the softmax of the scores; ``empty`` where all scores of a row are -inf."""
     none = (
         np.all(scores == -np.inf, axis=-1, keepdims=True)
         if scores.shape[-1]

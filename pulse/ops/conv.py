@@ -22,7 +22,7 @@ NO_PAD = ZERO, ZERO
 
 
 def no_pads(rank: int) -> Pads:
-    """No padding on any of the spatial axes."""
+    """Return no padding on any of the spatial axes."""
     return (NO_PAD,) * rank
 
 

@@ -57,7 +57,7 @@ class Pool(Op):
         return [TypedFact(x.dtype, (*x.shape[:2], *spatial))]
 
     def span(self, axis: int) -> int:
-        """Input frames that one output frame sees along a spatial axis."""
+        """Return input frames that one output frame sees along a spatial axis."""
         return (self.kernel[axis] - 1) * self.dilations[axis] + 1
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:

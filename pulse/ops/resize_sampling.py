@@ -100,7 +100,9 @@ class Sampling:
     def neighbours(
         self, outputs: Array, ratio: Fraction, frames: int, length: int
     ) -> tuple[Array, Array | None]:
-        """For each output frame its input frames ``[n, k]``, not clamped, and their weights; None of the nearest."""
+        """Return, for each output frame, its input frames ``[n, k]``, not clamped, and their weights; None
+        of the nearest.
+        """
         number, over = self.places(outputs, ratio, frames, length)
         if self.rounding is not None:
             return np.asarray(ROUNDING[self.rounding](number, over), np.int64)[:, None], None
@@ -114,7 +116,7 @@ class Sampling:
         return np.asarray(below, np.int64)[:, None] + steps, weights / weights.sum(axis=1, keepdims=True)
 
     def table(self, ratio: Fraction, frames: int, length: int) -> tuple[Array, Array | None]:
-        """For all output frames their input frames ``[length, k]`` and the weights, the ends repeated."""
+        """Return, for all output frames, their input frames ``[length, k]`` and the weights, the ends repeated."""
         neighbours, weights = self.neighbours(np.arange(length), ratio, frames, length)
         inside = np.clip(neighbours, 0, frames - 1)
         if weights is not None and self.exclude_outside:

@@ -59,7 +59,7 @@ def wrap_index(index: Array, size: int) -> Array:
 
 
 def column_checks(shapes: Sequence[Sequence[int]], batch: int) -> list[Check]:
-    """Checks of indices whose last axis names a place on the axes after the batch axes."""
+    """Return checks of indices whose last axis names a place on the axes after the batch axes."""
     x, indices = shapes[:2]
     return [index_check(1, x[batch + column], column) for column in range(indices[-1])]
 
@@ -183,7 +183,7 @@ def check_along(x: TypedFact, indices: TypedFact, axis: int) -> None:
 
 
 def along_relation(inputs: Sequence[TypedFact], axes: Sequence[int | None], axis: int) -> Relation:
-    """Pointwise where every input streams on one axis that is not the indexed one."""
+    """Return pointwise where every input streams on one axis that is not the indexed one."""
     x_axis = axes[0]
     if x_axis is None or any(other != x_axis for other in axes) or x_axis == axis:
         return Whole("its indices choose among frames of the whole stream", HELP)

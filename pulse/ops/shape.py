@@ -28,7 +28,7 @@ INFERRED = -1
 
 
 def single_quotient(total: TDim, part: TDim) -> TDim | None:
-    """``total / part`` if it is a constant, or if part is one."""
+    """Return ``total / part`` if it is a constant, or if part is one."""
     if part.is_const:
         size = int(part)
         quotient = total // size if size > 0 else None

@@ -57,7 +57,7 @@ def feeds_of(
 
 
 def _shape(signal: Signal, shape: Sequence[int], axis: int, rng: np.random.Generator) -> Array:
-    """f64 values of a signal whose frames lie along ``axis``."""
+    """Return f64 values of a signal whose frames lie along ``axis``."""
     if not shape:
         return np.asarray(rng.standard_normal())
     frames = shape[axis]
@@ -116,7 +116,7 @@ _MAKERS: Mapping[Signal, Callable[[int, Sequence[int], np.random.Generator], Arr
 
 
 def _integers(values: Array, low: int, high: int, port: Port) -> Array:
-    """Normal values spread evenly over a range; 0, or the value next to it, does not move."""
+    """Return normal values spread evenly over a range; 0, or the value next to it, does not move."""
     rest = min(max(0, low), high)
     spread = low + np.floor((high - low + 1) * np.modf(np.abs(values) * 4099.0)[0]).astype(np.int64)
     return np.where(values == 0, rest, np.clip(spread, low, high)).astype(port.dtype)

@@ -121,7 +121,9 @@ class Reference:
         return _judgement(off, allowed, exact)
 
     def allowance(self, name: str, axis: int | None = None, runs: int = RUNS) -> tuple[Array, Array]:
-        """Output ``name`` in f64, and how far each element of any result may be from it; fewer runs allow less."""
+        """Return output ``name`` in f64, and how far each element of any result may be from it; fewer runs
+        allow less.
+        """
         allowed = self._floor(name, axis)
         for number in range(runs):
             allowed = np.maximum(allowed, self._change(number, name, axis))
@@ -175,7 +177,7 @@ def _unit(values: Array, dtype: DType, axis: int | None) -> Array:
 
 
 def _same(output: Array, expected: Array) -> Array:
-    """Mask of entries that are equal infinities or both NaN."""
+    """Return mask of entries that are equal infinities or both NaN."""
     if not is_floating(output.dtype):
         return np.zeros(output.shape, np.bool_)
     return ~np.isfinite(output) & ((output == expected) | (np.isnan(output) & np.isnan(expected)))
@@ -201,5 +203,5 @@ def _typical(errors: Array, dtype: DType, axis: int | None) -> Array:
 
 
 def _finite(values: Array) -> Array:
-    """NaN and infinities count as zero."""
+    """Replace NaN and infinities by zero."""
     return np.where(np.isfinite(values), values, 0.0)

@@ -67,7 +67,8 @@ class Trials:
 
 
 def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long: bool = False) -> Trials:
-    """Streams of each signal, long ones that fill the memory, short ones of noise, and those of critical lengths.
+    """Return streams of each signal, long ones that fill the memory, short ones of noise, and those of critical
+    lengths.
 
     lengths  to be tried instead
     long     spend more: long streams as long as they should be, and of every signal
@@ -120,7 +121,7 @@ def _signals(long: bool) -> tuple[Signal, ...]:
 
 
 def short_lengths(model: PulsedNetwork) -> list[int]:
-    """Shorter than a pulse, whole pulses, next to them, not a multiple, and eight in a row."""
+    """Return lengths shorter than a pulse, whole pulses, next to them, not a multiple, and eight in a row."""
     pulse, shortest = model.pulse, _shortest(model)
     steps = {0, 1, pulse // 2, pulse - 1, pulse, pulse + 1, 3 * pulse + pulse // 2, 8 * pulse + 1}
     steps |= {2 * pulse + more for more in range(CONSECUTIVE)}

@@ -76,7 +76,7 @@ class PulsedNetwork:
         return [*self.graph.outputs, *(outlet for r in self.registers for outlet in (r.read, r.write))]
 
     def buffers(self) -> list[tuple[str, Op, int]]:
-        """Name, op and bytes of each state that one pulse leaves for later ones."""
+        """Return name, op and bytes of each state that one pulse leaves for later ones."""
         buffers: list[tuple[str, Op, int]] = [
             (register.name, self.graph.node(register.read).op, register.initial.nbytes)
             for register in self.registers

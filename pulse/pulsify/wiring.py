@@ -86,7 +86,7 @@ class MirroredWire:
         return self.outer.fill == ends.fill and all(table is None for table in tables)
 
     def surround(self, ends: Ends, length: TDim) -> "MirroredWire":
-        """With more constant frames around it."""
+        """Add constant frames around it."""
         if self.outer is None:
             return replace(self, outer=ends, length=length)
         before, after = self.outer.before + ends.before, self.outer.after + ends.after

@@ -69,7 +69,7 @@ class _Axes:
 
     @classmethod
     def of(cls, fact: TypedFact) -> "_Axes | None":
-        """None if there is not one axis of time, or more than one stream."""
+        """Return the axes; None if there is not one axis of time, or more than one stream."""
         moving = [axis for axis, dim in enumerate(fact.shape) if dim.symbols]
         if len(moving) != 1 or moving[0] == 0 or fact.shape[0] != 1:
             return None
@@ -77,7 +77,7 @@ class _Axes:
         return cls(sizes, moving[0] - 1, np.issubdtype(fact.dtype, np.integer))
 
     def layout(self, letters: Sequence[str]) -> str:
-        """Such as F,T,2: a letter for each size, and T."""
+        """Return the layout, such as F,T,2: a letter for each size, and T."""
         return ",".join([*letters[: self.time], "T", *letters[self.time :]])
 
 
@@ -207,7 +207,7 @@ def _blocks(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Gu
 
 
 def frames_of(size: int, gives_frames: bool, hop: int | None) -> Guess:
-    """Overlapping frames of samples before a model; ``gives_frames``: its output has such frames too."""
+    """Return overlapping frames of samples before a model; ``gives_frames``: its output has such frames too."""
     step = hop or size // 4
     start = size - step
     back = [f"overlap_add = {{ size = {size}, hop = {step}, trim_end = {start} }}"] if gives_frames else []
@@ -218,7 +218,7 @@ def frames_of(size: int, gives_frames: bool, hop: int | None) -> Guess:
 
 
 def _sound(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
-    """Sound: nothing is needed around it."""
+    """Add nothing around sound."""
     return Guess() if all(size == 1 for size in input_axes.sizes) else None
 
 

@@ -119,7 +119,7 @@ def _init_code(factories: tuple[bool, ...], positional: int, post: bool) -> Code
 
 
 def _comparison(cls: type, frozen: bool) -> dict[str, Callable[..., Any] | None]:
-    """``__eq__`` and ``__hash__`` of the values of all fields; no ``__hash__`` if they may change."""
+    """Return ``__eq__`` and ``__hash__`` of the values of all fields; no ``__hash__`` if they may change."""
     names = [each.name for each in fields(cls)]
     get: Callable[[Any], Any] = attrgetter(*names) if names else lambda of: ()
 
@@ -153,7 +153,7 @@ def _delattr(self: Any, name: str) -> None:
 
 
 def _is_frozen(self: Any, name: str) -> bool:
-    """Subclasses that are no dataclasses may add attributes."""
+    """Return whether an attribute is frozen; subclasses that are no dataclasses may add attributes."""
     return "__dataclass_fields__" in self.__class__.__dict__ or name in self.__dataclass_fields__
 
 

@@ -96,7 +96,7 @@ def field_values(value: Any) -> dict[str, Any]:
 
 
 def json_text(value: Mapping[str, Any]) -> str:
-    """JSON in printable characters only; others are escaped."""
+    """Return JSON in printable characters only; others are escaped."""
     text = json.dumps(json_value(value), indent=2, ensure_ascii=False, allow_nan=False)
     return "\n".join(line if line.isprintable() else _as_escapes(line) for line in text.split("\n"))
 

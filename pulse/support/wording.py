@@ -20,7 +20,7 @@ OF_CHUNKING = ("states", "context", "axes", "delay", "initial")
 
 
 def in_python(parameter: str, example: Any = None) -> str:
-    """``inputs=``, or ``inputs={"x": "1,80,T"}`` with an example; ``chunking=Chunking(states={})``."""
+    """Return ``inputs=``, or ``inputs={"x": "1,80,T"}`` with an example; ``chunking=Chunking(states={})``."""
     text = f"{parameter}={'' if example is None else _literal(example)}"
     return f"chunking=Chunking({text})" if parameter in OF_CHUNKING else text
 

@@ -59,7 +59,7 @@ class NodeOutput(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "NodeOutput":
-        """``node`` or ``node:1``. Raises LoadError."""
+        """Return ``node`` or ``node:1``. Raises LoadError."""
         name, colon, slot = text.rpartition(":")
         if not colon:
             return cls(text)

@@ -41,7 +41,7 @@ def picture(model: FileNetwork, graph: FlatGraph) -> str:
 
 
 def _facts(model: FileNetwork) -> dict[str, str]:
-    """Tensor -> its known type and shape."""
+    """Return tensor -> its known type and shape."""
     try:
         graph = model.infer().graph
     except PulseError:  # a graph that contradicts itself can still be looked at

@@ -414,7 +414,7 @@ def _result_types(node: GraphNode) -> list[Any]:
 
 
 def _stored_form(array: Array) -> Array:
-    """Complex numbers as a last axis of two."""
+    """Return complex numbers as a last axis of two."""
     return np.stack([np.real(array), np.imag(array)], -1) if array.dtype.kind == "c" else array
 
 

@@ -189,7 +189,7 @@ def finish_sum(
     suffix: str = "",
     rescale: Callable[[OutletId, Array], OutletId] | None = None,
 ) -> OutletId:
-    """Exact sums as codes of the output, after its activation; ``shape`` spreads the factors of channels.
+    """Convert exact sums to codes of the output, after its activation; ``shape`` spreads the factors of channels.
 
     rescale   f64 sums times f64 factors as whole numbers, of int16 codes; None: multipliers of 15 bits
     """

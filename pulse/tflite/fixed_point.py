@@ -26,7 +26,7 @@ _ROUNDS = 3
 
 
 def sigmoid(codes: Array, whole: int) -> Array:
-    """1 / (1 + e**-x) in steps of 2**-15; f32.
+    """Return 1 / (1 + e**-x) in steps of 2**-15; f32.
 
     codes   int16 values, x is ``codes * 2**(whole - 15)``
     """
@@ -49,7 +49,7 @@ def tanh(codes: Array, whole: int) -> Array:
 
 
 def hard_swish(codes: Array, scale: float, out_scale: float) -> Array:
-    """8-bit codes times a line from 0 at -3 to 1 at 3, in steps of the output; whole numbers.
+    """Return 8-bit codes times a line from 0 at -3 to 1 at 3, in steps of the output; whole numbers.
 
     codes        ``code - zero`` of 8 bits
     scale, out_scale  of the input and the output
@@ -119,7 +119,7 @@ def _exponential(x: IntegerArray, whole: int) -> IntegerArray:
 
 
 def _twice_reciprocal(x: IntegerArray) -> IntegerArray:
-    """Twice the reciprocal of 1 + x, 0 <= x <= 1, with two integer bits."""
+    """Return twice the reciprocal of 1 + x, 0 <= x <= 1, with two integer bits."""
     total = x + MAX_FRACTION
     half = np.where(total >= 0, (total + 1) >> 1, -((1 - total) >> 1))
     y = _fix(48 / 17, 2) + _product(half, _fix(-32 / 17, 2))

@@ -21,7 +21,7 @@ LOW, HIGH = -128.0, 127.0
 
 
 def row_codes(node: TfliteNode, x: OutletId, axes: Sequence[int]) -> tuple[OutletId, OutletId]:
-    """``code - zero`` of each row, and the reciprocal of its scale; a row is the elements along ``axes``."""
+    """Return ``code - zero`` of each row, and the reciprocal of its scale; a row is the elements along ``axes``."""
     along = tuple(axes)
     low = node.each("min", node.wire(Reduce("min", along, True), [x], "least"), 0.0, suffix="row_min")
     high = node.each("max", node.wire(Reduce("max", along, True), [x], "largest"), 0.0, suffix="row_max")
@@ -42,7 +42,7 @@ def row_codes(node: TfliteNode, x: OutletId, axes: Sequence[int]) -> tuple[Outle
 
 
 def frame_codes(node: TfliteNode, x: OutletId, asymmetric: bool) -> tuple[OutletId, OutletId]:
-    """``code - zero`` of each row, along the last axis, and its scale, as layers with state have them.
+    """Return ``code - zero`` of each row, along the last axis, and its scale, as layers with state have them.
 
     scale = max(abs(x)) / 127, or (max(x, 0) - min(x, 0)) / 255 with a zero point; rounded halves away from zero
     """

@@ -8,7 +8,7 @@ from pulse.tflite.node import TfliteNode
 
 
 def multiplier_of(factor: Array) -> tuple[Array, Array]:
-    """Real multipliers as ``multiplier / 2**31 * 2**shift`` with multipliers of 31 bits."""
+    """Return real multipliers as ``multiplier / 2**31 * 2**shift`` with multipliers of 31 bits."""
     mantissa, shift = np.frexp(np.asarray(factor, np.float64))
     multiplier = np.floor(mantissa * (1 << 31) + 0.5).astype(np.int64)
     over = multiplier == 1 << 31

@@ -96,8 +96,8 @@ def _port(tensor: Tensor, name: str, sized: bool) -> Any:
 
 
 def _dims(shape: Sequence[int], sized: bool) -> list[int | str]:
-    """Sizes, with names for open ones. Unless the caller gives it, an open batch (the first of several axes) is 1 as
-    in LiteRT.
+    """Return sizes, with names for open ones. Unless the caller gives it, an open batch (the first of several axes) is
+    1 as in LiteRT.
     """
     free = [axis for axis, size in enumerate(shape) if size < 0 and (axis > 0 or len(shape) == 1)]
     symbols = {axis: f"{TIME}{count or ''}" for count, axis in enumerate(free)}
@@ -223,7 +223,7 @@ class _Builder:
                 self._node(index)
 
     def _call_once(self, number: int) -> None:
-        """First values, from a subgraph that assigns them."""
+        """Return first values, from a subgraph that assigns them."""
         builder = _Builder(self._file, self._check_subgraph(number, "CALL_ONCE"), self._scope, self._title)
         builder._walk()
         typed = builder._build_network().analyse()

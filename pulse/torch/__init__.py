@@ -85,7 +85,7 @@ def convert_module(
     method: str = "forward",
     states: Mapping[str, Any] | None = None,
 ) -> tuple[Model, ModuleOriginal]:
-    """``from_torch``, and the module as what a proof runs beside the streams of the model."""
+    """Run ``from_torch``; return the model, and the original module that a proof runs beside the streams."""
     torch = import_torch()
     if not isinstance(module, torch.nn.Module):
         raise InputError(
@@ -133,7 +133,7 @@ def _warn(title: str, notes: Sequence[str]) -> None:
 
 
 def import_torch() -> Any:
-    """PyTorch. Raises InputError: it is missing."""
+    """Import PyTorch. Raises InputError: it is missing."""
     if find_spec("torch") is None:
         raise InputError(
             "a module needs PyTorch; pip install 'pulse-stream[torch]', or export to ONNX where PyTorch is and load "

@@ -28,7 +28,9 @@ class ModuleCall:
         return {"_".join(map(path_key, path)): leaf for path, leaf in paths}
 
     def fill(self, torch: Any, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Positional and named arguments, with the leaves replaced by these values and the other tensors copied."""
+        """Return positional and named arguments, with the leaves replaced by these values and the other
+        tensors copied.
+        """
         leaves = self.leaves(torch)
         _, structure = torch.utils._pytree.tree_flatten(self.arguments)
         filled = [
@@ -65,7 +67,7 @@ class ModuleCall:
 
 
 def read_call(torch: Any, module: Any, title: str, example: Any, dynamic: Dynamic) -> ModuleCall:
-    """Examples and dynamic axes by the names of forward's parameters. Raises InputError."""
+    """Return examples and dynamic axes by the names of forward's parameters. Raises InputError."""
     if any(map(torch.nn.parameter.is_lazy, [*module.parameters(), *module.buffers()])):
         raise InputError(
             f"{title} has lazy layers whose parameters are not made yet; run it once on the example, "

@@ -84,5 +84,5 @@ def _read(entry: Any, traced: Lengths) -> Iterator[tuple[str, int]]:
 
 
 def format_lengths(lengths: Lengths) -> str:
-    """``T = 41, S = 3``."""
+    """Return ``T = 41, S = 3``."""
     return ", ".join(f"{symbol} = {frames}" for symbol, frames in lengths.items())

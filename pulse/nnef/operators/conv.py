@@ -12,7 +12,7 @@ from pulse.nnef.write.node import OperationWriter
 
 
 def window(w: OperationWriter, spatial: int) -> dict[str, Any]:
-    """Padding, stride and dilation as NNEF's arguments."""
+    """Return padding, stride and dilation as NNEF's arguments."""
     pads = list(w.attribute("pads", [0] * 2 * spatial))
     if w.attribute("auto_pad", "NOTSET") != "NOTSET":
         raise w.error("have padding in numbers only", "give the node pads instead of auto_pad")
@@ -24,7 +24,7 @@ def window(w: OperationWriter, spatial: int) -> dict[str, Any]:
 
 
 def _bias(w: OperationWriter) -> list[Expression]:
-    """NNEF's bias is [1, C]."""
+    """Return the bias as NNEF's [1, C]."""
     if not w.has(2):
         return []
     value = w.known_value(2)
@@ -63,7 +63,8 @@ def write_transpose(w: OperationWriter) -> Name:
 
 
 def read_window(node: NodeReader, size: int) -> dict[str, Any]:
-    """Attributes of ONNX for padding, stride and dilation of ``size`` axes; no padding means as much as keeps the size.
+    """Return attributes of ONNX for padding, stride and dilation of ``size`` axes; no padding means as much as keeps
+    the size.
 
     Raises LoadError: a border that is not supported
     """
@@ -82,7 +83,7 @@ def read_window(node: NodeReader, size: int) -> dict[str, Any]:
 
 
 def _filter(node: NodeReader) -> tuple[NnefWire, NnefWire, int, list[int]]:
-    """Input, filter, groups and sizes of the filter."""
+    """Return input, filter, groups and sizes of the filter."""
     x, filter = node.wire("input"), node.wire("filter")
     sizes = [size for size in filter.sizes if size is not None]
     if x.rank < 3 or filter.rank != x.rank or len(sizes) != filter.rank:

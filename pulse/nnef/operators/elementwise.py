@@ -137,7 +137,7 @@ def write_sloped(w: OperationWriter) -> Name:
 
 
 def _exponential(w: OperationWriter, scale: float, divisor: float, gain: float) -> Name:
-    """``gain * (x if x >= 0 else scale * (exp(x / divisor) - 1))``.
+    """Return ``gain * (x if x >= 0 else scale * (exp(x / divisor) - 1))``.
 
     Near 0, ``exp(a) - 1`` is ``2 t / (1 - t)`` of ``t = tanh(a / 2)``, which loses nothing.
     """

@@ -43,7 +43,7 @@ def write_gather_nd(w: OperationWriter) -> Name:
 
 
 def read_index(node: NodeReader) -> NnefWire:
-    """Indices, which may be numbers in the text, as i64."""
+    """Return indices, which may be numbers in the text, as i64."""
     index = node.wire("indices", LONG)
     return index if index.dtype == LONG else node.cast(index, LONG, "index")
 

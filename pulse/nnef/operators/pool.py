@@ -14,7 +14,7 @@ from pulse.nnef.write.node import OperationWriter
 
 
 def _arguments(w: OperationWriter) -> dict[str, Any]:
-    """Windows with entries for the first two axes, which pools have in NNEF."""
+    """Return windows with entries for the first two axes, which pools have in NNEF."""
     spatial = w.rank() - 2
     if w.attribute("ceil_mode", 0):
         raise w.error(
@@ -59,7 +59,7 @@ def write_power(w: OperationWriter) -> Name:
 
 
 def _read_pool(node: NodeReader) -> tuple[NnefWire, dict[str, Any], str]:
-    """Input, attributes of ONNX and border. Raises LoadError: windows over the first two axes."""
+    """Return input, attributes of ONNX and border. Raises LoadError: windows over the first two axes."""
     x, size, border = node.wire("input"), node.integers("size"), node.text("border")
     if x.rank < 3 or len(size) != x.rank or min(size) < 1:
         raise node.error(f"size {size} must be one positive number for each of {x.rank} axes, at least three")

@@ -184,7 +184,7 @@ def _scan(
 
 
 def _functions(kind: str, attributes: Mapping[str, Any]) -> tuple[tuple[str, Mapping[str, float]], ...]:
-    """Activations with their parameters: the node's, in one list for all of them, else the defaults."""
+    """Return activations with their parameters: the node's, in one list for all of them, else the defaults."""
     usual = [ONNX_ACTIVATIONS[each] for each in USUAL_ACTIVATIONS[CELL_KINDS[kind]]]
     functions = [each.decode() for each in attributes.get("activations", ())] or usual
     lists = {name: list(attributes.get(f"activation_{name}", ())) for name in ("alpha", "beta")}

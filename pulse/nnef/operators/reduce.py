@@ -26,7 +26,7 @@ def _axes(w: OperationWriter) -> list[int]:
 
 
 def _finish(w: OperationWriter, operator: str, x: Name, axes: list[int]) -> Name:
-    """NNEF keeps the axes."""
+    """Emit a reduction; NNEF keeps the axes, so they are removed unless the node keeps them."""
     if w.attribute("keepdims", 1) or not axes:
         return w.emit(operator, x, axes=[*axes])
     return w.remove_axes(w.emit(operator, x, suffix="kept", axes=[*axes]), axes)

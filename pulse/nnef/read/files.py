@@ -44,7 +44,7 @@ class Files:
             raise LoadError(f"{title}: cannot be read ({error.strerror})") from error
 
     def text(self) -> str:
-        """``graph.nnef``. Raises LoadError: it is missing, too long, or no text; or there is ``graph.quant``."""
+        """Return ``graph.nnef``. Raises LoadError: it is missing, too long, or no text; or there is ``graph.quant``."""
         if self._content(QUANTISATION) is not None:
             raise LoadError(
                 f"{self.title}: quantisation files are not supported, and it has {QUANTISATION}; "

@@ -215,7 +215,7 @@ class NodeReader:
         return float(value)
 
     def truth(self, name: str) -> bool:
-        """True or false. Raises LoadError."""
+        """Return true or false. Raises LoadError."""
         value = self.arguments[name]
         if not isinstance(value, bool):
             raise self.error(f"{name} must be true or false")
@@ -297,7 +297,7 @@ class NodeReader:
         return self.add("Unsqueeze", [x, self.integers_tensor(axes, "axes")], x.dtype, sizes, suffix)
 
     def remove_axes(self, x: NnefWire, axes: Sequence[int], suffix: str = "") -> NnefWire:
-        """Without axes of size 1."""
+        """Remove axes of size 1."""
         sizes = [size for axis, size in enumerate(x.sizes) if axis not in axes]
         return self.add("Squeeze", [x, self.integers_tensor(axes, "axes")], x.dtype, sizes, suffix)
 
@@ -340,7 +340,9 @@ class NodeReader:
         return self.add("Cast", [x], dtype, x.sizes, suffix, to=element_type(dtype))
 
     def align(self, values: Sequence[tuple[str, NnefValue]]) -> list[NnefWire]:
-        """Operands of one type, with as many axes each: NNEF aligns the first axes. Raises LoadError: two types."""
+        """Align operands of one type, so that each has as many axes: NNEF aligns the first axes. Raises
+        LoadError: two types.
+        """
         typed = [value for _, value in values if isinstance(value, NnefWire)]
         firm = [wire for wire in typed if wire.value is None or wire.value.size != 1] or typed
         like = firm[0].dtype if firm else None

@@ -62,7 +62,7 @@ def parse(text: str, title: str) -> Document:
 
 
 def parse_fragments(text: str, title: str) -> tuple[Fragment, ...]:
-    """Fragments without a graph. Raises LoadError."""
+    """Return fragments without a graph. Raises LoadError."""
     parser = _Parser(text, title)
     fragments = parser.fragments()
     parser.end()

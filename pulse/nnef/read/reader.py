@@ -47,7 +47,7 @@ def read_nnef(files: Files, budget: Mapping[str, float] | None = None) -> ModelP
 
 
 def _definitions(files: Files, document: Document, title: str) -> Definitions:
-    """Fragments, symbols and extensions. Raises LoadError: an extension is not supported."""
+    """Return fragments, symbols and extensions. Raises LoadError: an extension is not supported."""
     bodies = {fragment.name: fragment for fragment in document.fragments if fragment.body is not None}
     timing = timing_of(document, title)
     names = [] if timing.symbol is None else [timing.symbol]

@@ -216,7 +216,7 @@ def _inputs_of_body(
 
 
 def _gather_attributes(gathered: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """ONNX's attributes; a scan may gather nothing."""
+    """Return ONNX's attributes; a scan may gather nothing."""
     if not gathered:
         return {}
     axes, directions = zip(*gathered)

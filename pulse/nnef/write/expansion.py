@@ -87,7 +87,7 @@ class Expansion:
     # of constants at once, else as nodes
 
     def squeeze(self, nodes: list[NodeProto], x: str) -> str:
-        """Without the first axis."""
+        """Remove the first axis."""
         if x in self.constants:
             return self.constant(self.constants[x][0])
         return self.node(nodes, "Squeeze", (x, self.integers([0])), "squeezed")

@@ -36,7 +36,7 @@ RESERVED = frozenset(
 
 
 def kind_of(dtype: DType) -> str:
-    """NNEF's name for a type of entries."""
+    """Return NNEF's name for a type of entries."""
     if dtype == np.bool_:
         return LOGICAL
     return INTEGER if dtype == INTEGERS else SCALAR
@@ -60,7 +60,7 @@ class Shared:
     bounds: dict[str, str] = field(default_factory=dict[str, str])
 
     def identifier(self, name: str) -> str:
-        """``name`` as far as NNEF's identifiers allow, different from all others."""
+        """Return ``name`` as far as NNEF's identifiers allow, different from all others."""
         plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "x"
         plain = f"_{plain}" if plain[0].isdigit() or plain in RESERVED else plain
         text, number = plain, 0

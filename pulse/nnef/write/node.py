@@ -163,7 +163,7 @@ class OperationWriter:
         return self.emit("unsqueeze", x, suffix=suffix, axes=list(axes))
 
     def remove_axes(self, x: Expression, axes: Sequence[int], suffix: str = "") -> Name:
-        """Without axes of size 1."""
+        """Remove axes of size 1."""
         return self.emit("squeeze", x, suffix=suffix, axes=list(axes))
 
     def cast(self, x: Expression, dtype: DType, suffix: str = "") -> Name:

@@ -289,7 +289,7 @@ def _band_bias(w: NodeWriter, op: BandedAttentionStream, pulse: int) -> str:
 
 
 def _unroll(op: BandedAttention, pulse: int, first: int) -> Array:
-    """``[A..., pulse, pulse + width - 1]``: row r has the table's row from column r on, -inf elsewhere."""
+    """Return ``[A..., pulse, pulse + width - 1]``: row r has the table's row from column r on, -inf elsewhere."""
     rows, columns = np.arange(pulse)[:, None], np.arange(pulse + op.width - 1)
     place = columns - rows
     inside = (place >= 0) & (place < op.width)
@@ -298,7 +298,7 @@ def _unroll(op: BandedAttention, pulse: int, first: int) -> Array:
 
 
 def _weigh(w: NodeWriter, op: BandedAttention, scores: str, v: str, lonely: bool) -> str:
-    """Means of v; ``lonely``: a frame may have no keys."""
+    """Return means of v; ``lonely``: a frame may have no keys."""
     weights = w.emit("Softmax", [scores], "weights", axis=-1)
     if not lonely or np.isnan(op.empty):
         return w.emit("MatMul", [weights, v])

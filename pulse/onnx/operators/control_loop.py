@@ -153,7 +153,7 @@ class _Repeated:
         return [self.node.with_name(name).name_result(outlet) if name else outlet for name, outlet in pairs]
 
     def _skip(self) -> list[OutletId]:
-        """No iteration: the states are unchanged, and the scan outputs are empty."""
+        """Run no iteration: the states are unchanged, and the scan outputs are empty."""
         node, model = self.node, self._model
         facts = [model.graph.fact(outlet) for outlet in model.graph.outputs[1 + self.count :]]
         empty: list[OutletId] = []

@@ -147,7 +147,7 @@ def _sizes(node: NodeContext, terms: Sequence[Term]) -> dict[str, TDim]:
 
 
 def _squeeze(node: NodeContext, term: Term, sizes: Mapping[str, TDim], name: str) -> Term:
-    """Without the axes of size 1 that broadcast to a label of another size."""
+    """Remove the axes of size 1 that broadcast to a label of another size."""
     for label in term.labels:
         axis = term.labels.index(label)
         if node.graph.fact(term.outlet).shape[axis] == 1 and sizes[label] != 1:

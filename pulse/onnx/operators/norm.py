@@ -74,7 +74,7 @@ class Moments:
 
 
 def moments(node: NodeContext, x: OutletId, axes: Sequence[int]) -> Moments:
-    """Statistics over some axes, which keep size 1."""
+    """Return statistics over some axes, which keep size 1."""
     reduce = Reduce("mean", tuple(axes), True)
     mean = node.wire(reduce, [x], "mean")
     centred = node.wire(Elementwise("sub"), [x, mean], "centred")
@@ -91,7 +91,7 @@ def _normalise_rows(node: NodeContext, x: OutletId, axis: int, epsilon: float) -
 def _scale(
     node: NodeContext, x: OutletId, axis: int, slots: Sequence[int] = (1, 2), suffix: str = ""
 ) -> OutletId:
-    """Scale and bias, each [C], along an axis."""
+    """Return scale and bias, each [C], along an axis."""
     rank = node.graph.fact(x).rank
     operands = [node.input(slot) for slot in slots]
     for index, (slot, kind) in enumerate(zip(slots, ("mul", "add"))):

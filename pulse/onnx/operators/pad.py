@@ -125,7 +125,7 @@ def write_pad(w: NodeWriter, op: Pad) -> str:
 
 
 def _mirror(w: NodeWriter, op: Pad) -> str:
-    """Looked up, axis by axis: no version of the operator repeats the frame at the border."""
+    """Look frames up, axis by axis: no version of the operator repeats the frame at the border."""
     pairs = [(int(before), int(after)) for before, after in op.pads]
     axes = [axis for axis, pair in enumerate(pairs) if pair != (0, 0)]
     x = w.inputs[0]

@@ -54,7 +54,7 @@ def _quantized_type(node: NodeContext) -> DType:
 
 
 def quantize(node: NodeContext, x: OutletId, zero: OutletId | None, kind: DType) -> OutletId:
-    """Scaled f32 numbers as integers: rounded to even, moved by the zero point, cut to the type's range."""
+    """Quantize scaled f32 numbers to integers: round to even, add the zero point, clip to the type's range."""
     y = node.wire(Elementwise("round"), [x], "rounded")
     if zero is not None and not _is_nothing(node, zero):
         y = node.wire(Elementwise("add"), [y, node.cast(zero, F32, "zero_wide")], "moved")
@@ -195,7 +195,7 @@ def q_linear_activation(node: NodeContext) -> OutletId:
 
 
 def _floats(node: NodeContext, slot: int, name: str) -> OutletId:
-    """Quantized numbers as floats; their scale and zero point are the next two inputs."""
+    """Convert quantized numbers to floats; their scale and zero point are the next two inputs."""
     zero = as_one(node, node.input(slot + 2), f"{name}_zero") if node.has(slot + 2) else None
     numbers = node.cast(subtract_zero(node, node.input(slot), zero, name), F32, f"{name}_wide")
     scale = as_one(node, node.input(slot + 1), f"{name}_scale")

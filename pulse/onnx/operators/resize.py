@@ -109,7 +109,7 @@ def _ratio(scale: float) -> Fraction:
 
 
 def _quotient(length: TDim, frames: TDim) -> Fraction | None:
-    """``length / frames`` if that is the same number for all values of the symbols."""
+    """Return ``length / frames`` if that is the same number for all values of the symbols."""
     if length.is_const and frames.is_const:
         return Fraction(int(length), int(frames)) if int(frames) and int(length) else None
     shared = length.symbols & frames.symbols
@@ -252,7 +252,7 @@ def write_interpolate(w: NodeWriter, op: Interpolate) -> str:
 
 
 def _weigh_frames(w: NodeWriter, axis: int, frames: Array, weights: Array | None) -> str:
-    """Along an axis the frames ``[length, k]`` with their weights; None of the nearest one."""
+    """Return the frames ``[length, k]`` along an axis, with their weights; None for the nearest one."""
     (x,) = w.inputs
     if weights is None:
         return w.emit("Gather", [x, w.integers(frames[:, 0].tolist(), "frames")], axis=axis)

@@ -125,7 +125,7 @@ def _reduction(node: NodeContext) -> str:
 
 
 def _update_axis(node: NodeContext, axis: int, reduction: str) -> OutletId | None:
-    """Updates at constant indices of one axis: the same on all other axes, or a place for each element."""
+    """Return updates at constant indices of one axis: the same on all other axes, or a place for each element."""
     indices = unchanging_values(node.graph, node.input(1))
     if indices is None:
         return None

@@ -146,7 +146,7 @@ def write_range(w: NodeWriter, op: Range) -> str:
 
 
 def steps(node: NodeContext, size: TDim, name: str) -> OutletId:
-    """0, 1, 2 …, ``size`` of them."""
+    """Return 0, 1, 2 …, ``size`` of them."""
     if size.is_const and node.affords(int(size)):
         return node.constant(np.arange(int(size)), name)
     return node.wire(Range(0, 1, size, np.dtype(np.int64)), [], name)

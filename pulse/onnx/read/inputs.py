@@ -59,7 +59,7 @@ def input_facts(
 
 
 def _assume_sizes(dims: Sequence[TDim | None], scope: SymbolScope) -> None:
-    """No symbol of a size is negative."""
+    """Assume that no symbol of a size is negative."""
     for dim in dims:
         for symbol in () if dim is None else sorted(dim.symbols, key=str):
             scope.assume(ge(TDim.of(symbol), TDim.of(0)))

@@ -49,14 +49,14 @@ class ClockWriter:
         return self._dims.write(dim)
 
     def positions(self, step: int, low: int, count: int, trailing: int = 0) -> str:
-        """``pulses*step + low ...``, ``count`` numbers, i64 [count, 1 ...] with this many ones."""
+        """Return ``pulses*step + low ...``, ``count`` numbers, i64 [count, 1 ...] with this many ones."""
         places = np.arange(low, low + count, dtype=np.int64).reshape(count, *(1,) * trailing)
         return self._plus(
             step, self._graph.constant(places, f"frames.{low}.{count}"), f"{low}.{count}.{trailing}"
         )
 
     def position(self, step: int, low: int) -> str:
-        """``pulses*step + low``, i64 scalar."""
+        """Return ``pulses*step + low``, i64 scalar."""
         return self._base(step) if low == 0 else self._plus(step, self._number(low), str(low))
 
     def positions_inside(self, positions: str, after_start: bool, before: TDim | None) -> str | None:
@@ -91,7 +91,7 @@ class ClockWriter:
         return self._op("Min", [some, self._number(step)], f"stop.{length}.{step}.{offset}")
 
     def op(self, op_type: str, inputs: Sequence[str], text: str) -> str:
-        """Integer arithmetic on positions; ``text`` identifies it."""
+        """Add integer arithmetic on positions; ``text`` identifies it."""
         return self._op(op_type, inputs, text)
 
     def number(self, value: int) -> str:

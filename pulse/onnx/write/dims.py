@@ -96,7 +96,9 @@ class DimWriter:
                 raise WriteError(f"the length {atom.text} has no form in ONNX")
 
     def _quotient(self, atom: Div) -> str:
-        """ONNX rounds towards zero; a negative numerator is brought to a multiple first."""
+        """Return a floored quotient: ONNX rounds towards zero, so a negative numerator is brought to a
+        multiple first.
+        """
         over, under = self._dim(atom.num), self.number(atom.k)
         least = atom.num.bounds()[0]
         if least is None or least < 0:

@@ -45,7 +45,7 @@ class Names:
     taken: set[str] = field(default_factory=set[str])
 
     def new(self, name: str) -> str:
-        """``name``, with a number if it is taken."""
+        """Return ``name``, with a number if it is taken."""
         free_name, number = name, 0
         while free_name in self.taken or not free_name:
             number += 1

@@ -121,7 +121,7 @@ class NodeWriter:
         return self.emit("Unsqueeze", [x, self.integers([axis], "axes")], suffix)
 
     def remove_axis(self, x: str, axis: int, suffix: str = "") -> str:
-        """Without an axis of size 1."""
+        """Remove an axis of size 1."""
         return self.emit("Squeeze", [x, self.integers([axis], "axes")], suffix)
 
     def crop(self, x: str, axis: int, start: int, stop: int, suffix: str = "", step: int = 1) -> str:

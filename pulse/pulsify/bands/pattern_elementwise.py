@@ -118,7 +118,7 @@ def _by_number(
 
 
 def whole_part(x: Pattern, extent: PatternExtent) -> Pattern:
-    """Rounded toward zero."""
+    """Round toward zero."""
     if np.all(np.asarray(x.near[0] >= 0)):
         return round_down(x, extent.period, extent.distance)
 

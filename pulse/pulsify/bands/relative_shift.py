@@ -168,7 +168,7 @@ def join_positions(
     k: OutletId,
     name: str,
 ) -> tuple[OutletId, OutletId]:
-    """Queries and keys [A..., T, d] with extra channels, so that their products include the relative scores.
+    """Return queries and keys [A..., T, d] with extra channels, so that their products include the relative scores.
 
     Channel c of key j is 1 if c is j modulo the width of the band, else 0; channel c of query i is its score with the
     frame of the band whose index is c modulo that width.
@@ -210,7 +210,7 @@ def join_positions(
 def _order_matrices(
     patch: Patch, scores: OutletId, order: tuple[int, ...], lead: Shape, name: str
 ) -> OutletId:
-    """Scores [A..., rows, n] with their matrices in another order and shape [lead..., rows, n]."""
+    """Order the matrices of scores [A..., rows, n] differently, with shape [lead..., rows, n]."""
     shape = patch.graph.fact(scores).shape
     if order != tuple(range(len(order))):
         flat = patch.wire(f"{name}.relative_flat", Reshape((TDim.of(len(order)), *shape[-2:])), [scores])[0]

@@ -87,7 +87,7 @@ def strided_slice(node: TensorflowNode) -> OutletId:
 
 
 def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
-    """``x[:, i]`` with an index that is computed while running: one element of one axis."""
+    """Return ``x[:, i]`` with an index that is computed while running: one element of one axis."""
     graph = node.graph
     producer = graph.node(node.input(1))
     rows = producer.inputs if isinstance(producer.op, Concat) else [node.input(1)]

@@ -88,7 +88,7 @@ def arctangent(node: TensorflowNode, y: OutletId, x: OutletId, dtype: "np.dtype[
 
 
 def complex_product(node: TensorflowNode) -> OutletId:
-    """(a + bi)(c + di)."""
+    """Return (a + bi)(c + di)."""
     a, b = node.as_real(node.input(0), 0, "a"), node.as_real(node.input(0), 1, "b")
     c, d = node.as_real(node.input(1), 0, "c"), node.as_real(node.input(1), 1, "d")
 

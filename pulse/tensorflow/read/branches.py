@@ -30,7 +30,7 @@ class _Sides:
         self._sides: dict[NodeOutput, dict[NodeOutput, int]] = {}
 
     def of(self, endpoint: NodeOutput) -> dict[NodeOutput, int]:
-        """Condition -> the output of Switch that a tensor depends on."""
+        """Return condition -> the output of Switch that a tensor depends on."""
         sides: dict[NodeOutput, int] = {}
         stack, visited = [endpoint], set[NodeOutput]()
         while stack:

@@ -137,7 +137,7 @@ def _names(fetches: Mapping[str, NodeOutput]) -> list[str]:
 
 
 def _without_slots(values: Mapping[str, Any]) -> dict[str, Any]:
-    """``x:0`` as ``x``."""
+    """Return ``x:0`` as ``x``."""
     return {name.removesuffix(":0"): value for name, value in values.items()}
 
 

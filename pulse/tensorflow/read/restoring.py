@@ -23,7 +23,7 @@ def restored_values(
     checkpoint: CheckpointTensors,
     what: str,
 ) -> dict[str, Array]:
-    """Variable -> its value in the checkpoint.
+    """Return variable -> its value in the checkpoint.
 
     Names do not suffice: two variables may share one. Raises LoadError.
     """

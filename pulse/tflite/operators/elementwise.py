@@ -63,7 +63,7 @@ def _sum(node: TfliteNode) -> OutletId:
 
 
 def _terms(node: TfliteNode, shift: int) -> tuple[OutletId, OutletId, float]:
-    """Both inputs in steps of twice the coarser scale over a power of two, f64, and that doubled scale."""
+    """Return both inputs in steps of twice the coarser scale over a power of two, f64, and that doubled scale."""
     scales = [float(node.quantization(slot).scale[0]) for slot in (0, 1)]
     coarse = 2 * max(scales)
     terms: list[OutletId] = []

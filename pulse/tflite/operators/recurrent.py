@@ -22,7 +22,7 @@ GATES = (0, 3, 1, 2)
 
 
 def _weights(node: TfliteNode, slot: int) -> Array | None:
-    """Constant weights as f32; None if omitted."""
+    """Return constant weights as f32; None if omitted."""
     return numbers(node, slot, f"input {slot}") if node.has(slot) else None
 
 

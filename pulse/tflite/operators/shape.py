@@ -44,7 +44,7 @@ def own_rank(node: TfliteNode, slot: int = 0) -> int:
 
 
 def require_real(node: TfliteNode) -> None:
-    """Raises LoadError if an input is complex."""
+    """Raise LoadError if an input is complex."""
     for tensor in node.reads:
         if tensor is not None and tensor.kind == COMPLEX:
             raise node.error("complex numbers are supported between RFFT2D and COMPLEX_ABS, REAL or IMAG")

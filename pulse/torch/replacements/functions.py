@@ -116,7 +116,7 @@ def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[s
 
 
 def _clamp_by_floats(torch: Any, function: Any, x: Any, min: Any = None, max: Any = None, **more: Any) -> Any:
-    """``clamp(x, 50, 8000.0)`` with both bounds as floats, which the exporter needs; None for other bounds."""
+    """Return ``clamp(x, 50, 8000.0)`` with both bounds as floats, which the exporter needs; None for other bounds."""
     if {type(min), type(max)} != {int, float} or not x.is_floating_point():
         return None
     return function(x, float(min), float(max), **more)

@@ -106,7 +106,7 @@ class FrameLoops:
                     setattr(leaf, _MARK, max(marks))
 
     def _frame_at(self, x: Any, index: Any) -> Any:
-        """``x[..., step, …]``, and ``x[..., step : step + 1, …]``."""
+        """Return ``x[..., step, …]``, and ``x[..., step : step + 1, …]``."""
         entries = list(index) if isinstance(index, tuple) else [index]
         places = [place for place, entry in enumerate(entries) if _step(entry) is not None]
         if len(places) != 1 or any(self._torch.is_tensor(entry) or entry is None for entry in entries):
@@ -160,7 +160,7 @@ class FrameLoops:
         return tuple(self._frame(loop, x, dim, number) for number in range(EXPORTED_STEPS))
 
     def _write(self, y: Any, index: Any, value: Any) -> Any:
-        """``y[..., step, …] = value``, where the other entries are whole axes; True if it is done."""
+        """Write ``y[..., step, …] = value``, where the other entries are whole axes; True if it is done."""
         entries = list(index) if isinstance(index, tuple) else [index]
         places = [place for place, entry in enumerate(entries) if isinstance(entry, LoopStep)]
         whole = all(each in (slice(None), ...) for each in entries if not isinstance(each, LoopStep))

@@ -23,7 +23,7 @@ class FullSizes:
         return self.frames
 
     def unpack(self, data: Any) -> Any:
-        """Packed data as frames [frames, batch, ...]."""
+        """Convert packed data to frames [frames, batch, ...]."""
         return data.unflatten(0, (self.frames, self.batch))
 
 

@@ -34,7 +34,7 @@ def running_result(torch: Any, loops: FrameLoops, name: str, x: Any, dim: int, d
 
 
 def _log_of_sum(torch: Any, x: Any, y: Any) -> Any:
-    """``log(exp(x) + exp(y))``, also of two values that are both minus infinity."""
+    """Return ``log(exp(x) + exp(y))``, also of two values that are both minus infinity."""
     distance = torch.where(x == y, torch.zeros_like(x), (x - y).abs())
     return torch.maximum(x, y) + torch.log1p(torch.exp(-distance))
 

@@ -118,7 +118,7 @@ def _symbolic_len(torch: Any, owner: OwnThread) -> Any:
 
 def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
     def steps(*arguments: Any) -> Any:
-        """``range`` that keeps sizes symbolic if it has the same number of steps for every length.
+        """Return ``range`` that keeps sizes symbolic if it has the same number of steps for every length.
 
         A loop over all frames runs only some steps.
         """
@@ -146,7 +146,7 @@ def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
 
 def _step_numbers(owner: OwnThread, loops: FrameLoops) -> Any:
     def numbers(values: Any, start: int = 0) -> Any:
-        """``enumerate`` whose numbers are the steps of a loop where the values are its frames."""
+        """Return ``enumerate`` whose numbers are the steps of a loop where the values are its frames."""
         for number, value in builtins.enumerate(values, start):
             yield (loops.number_of(value, number) if owner.is_here else number), value
 
@@ -154,7 +154,7 @@ def _step_numbers(owner: OwnThread, loops: FrameLoops) -> Any:
 
 
 def _choice(torch: Any, owner: OwnThread, function: Any, prefers: Any) -> Any:
-    """``max`` or ``min`` of sizes, decided by the example."""
+    """Return ``max`` or ``min`` of sizes, decided by the example."""
 
     def choose(*arguments: Any, **named: Any) -> Any:
         sizes = any(isinstance(each, torch.SymInt) for each in arguments)

@@ -97,7 +97,7 @@ def _wrap_rounding(torch: Any, owner: OwnThread, function: Any, rounded: Callabl
 
 
 def _quotient_itself(torch: Any, owner: OwnThread, function: Any) -> Any:
-    """``torch.as_tensor`` that leaves quotients of sizes unchanged: authors round them with ``torch.ceil``."""
+    """Return ``torch.as_tensor`` that leaves quotients of sizes unchanged: authors round them with ``torch.ceil``."""
 
     def convert(value: Any, *others: Any, **named: Any) -> Any:
         if isinstance(value, torch.SymFloat) and owner.is_here:
