@@ -220,11 +220,13 @@ class _Scanning:
         state_names: list[str] = []
         while True:
             order = set(graph.order(targets))
-            more = [name for name in nexts if name not in state_names and graph.find(name).node in order]
-            if not more:
+            found_states = [
+                name for name in nexts if name not in state_names and graph.find(name).node in order
+            ]
+            if not found_states:
                 return [name for name in nexts if name in state_names]
-            state_names += more
-            targets += [graph.find(nexts[name]) for name in more]
+            state_names += found_states
+            targets += [graph.find(nexts[name]) for name in found_states]
 
 
 def _chunk_after_past(

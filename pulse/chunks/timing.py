@@ -46,18 +46,18 @@ class ChunkTiming:
             for port in chunks.outputs
             if port.axis is not None
         ]
-        more = 0
+        extra = 0
         for frames, count in (*counts, *self.awaited):
             missing_frames = count - calls * frames
-            if missing_frames.prove_le(more * frames).yes:
+            if missing_frames.prove_le(extra * frames).yes:
                 continue
             missing = missing_frames.bounds()[1]
             if missing is None:
                 raise PulsifyError(
                     f"{count} frames of an output, {frames} in each call: no number of calls is known to make them all"
                 )
-            more = max(more, -(-missing // frames))
-        return calls + more
+            extra = max(extra, -(-missing // frames))
+        return calls + extra
 
 
 def _ceil(dim: TDim, divisor: int) -> TDim:

@@ -21,12 +21,12 @@ TEMPLATES = Path(__file__).parent / "templates"
 IDENTITY = b"pulse/1\0"
 
 
-def fill(template: str, model: Deployed, more: Mapping[str, str] | None = None) -> str:
+def fill(template: str, model: Deployed, extra_names: Mapping[str, str] | None = None) -> str:
     """Fill a template with the model's names."""
     text = (TEMPLATES / template).read_text()
     title = printable(model.title).replace("*/", "* /")
     names = {"NAME": model.name, "UPPER": model.name.upper(), "TITLE": title, "VERSION": __version__}
-    for key, value in {**names, **(more or {})}.items():
+    for key, value in {**names, **(extra_names or {})}.items():
         text = text.replace(f"@{key}@", value)
     return text
 
@@ -39,13 +39,13 @@ def header(model: Deployed) -> str:
 
 def source(model: Deployed, kernels: Mapping[str, str]) -> str:
     """Return the C source; ``kernels`` has the symbol of each kernel. Raises WriteError: a length is not known."""
-    more = {
+    parts = {
         "DATA": _data(model, kernels),
         "LENGTHS": _lengths(model),
         "RUN": _run(model, kernels),
         "WEIGHTS": _weights(model),
     }
-    return fill("shell.c", model, more)
+    return fill("shell.c", model, parts)
 
 
 def weights_symbol(model: Deployed) -> str:

@@ -255,8 +255,10 @@ _Polynomial: TypeAlias = dict[tuple[Symbol, ...], int]
 
 def _residue_extents(dim: TDim, premises: tuple[TDim, ...], moduli: dict[Symbol, int]) -> Iterator[Extent]:
     for residues in product(*map(range, moduli.values())):
-        at = {symbol: (modulus, r) for (symbol, modulus), r in zip(moduli.items(), residues, strict=True)}
-        extent = _row_extent(_row(dim, at), [_row(premise, at) for premise in premises])
+        residue_of = {
+            symbol: (modulus, r) for (symbol, modulus), r in zip(moduli.items(), residues, strict=True)
+        }
+        extent = _row_extent(_row(dim, residue_of), [_row(premise, residue_of) for premise in premises])
         if extent is not None:
             yield extent
 
@@ -276,32 +278,32 @@ def _row_extent(goal: LinearSum, premises: list[LinearSum]) -> Extent | None:
     return Extent(low, high, inside and goal[1] % max(step, 1) == 0)
 
 
-def _row(dim: TDim, at: dict[Symbol, tuple[int, int]]) -> LinearSum:
-    polynomial = _expand(dim, at)
+def _row(dim: TDim, residue_of: dict[Symbol, tuple[int, int]]) -> LinearSum:
+    polynomial = _expand(dim, residue_of)
     const = polynomial.pop((), 0)
     terms: dict[Hashable, int] = {m: c for m, c in polynomial.items() if c}
     return terms, const
 
 
-def _expand(dim: TDim, at: dict[Symbol, tuple[int, int]]) -> _Polynomial:
+def _expand(dim: TDim, residue_of: dict[Symbol, tuple[int, int]]) -> _Polynomial:
     """Return the dim as a polynomial in q, with each symbol replaced by modulus*q + residue."""
     total: _Polynomial = {(): dim.const}
     for monomial, coefficient in dim.terms:
         term: _Polynomial = {(): coefficient}
         for atom in monomial:
-            term = _times(term, _expand_atom(atom, at))
+            term = _times(term, _expand_atom(atom, residue_of))
         for m, c in term.items():
             total[m] = total.get(m, 0) + c
     return total
 
 
-def _expand_atom(atom: Atom, at: dict[Symbol, tuple[int, int]]) -> _Polynomial:
+def _expand_atom(atom: Atom, residue_of: dict[Symbol, tuple[int, int]]) -> _Polynomial:
     if isinstance(atom, Symbol):
-        modulus, residue = at[atom]
+        modulus, residue = residue_of[atom]
         return {(atom,): modulus, (): residue}
     assert isinstance(atom, Div)
     # exact: `_moduli` made every coefficient of q a multiple of k
-    return {m: c // atom.k for m, c in _expand(atom.num, at).items()}
+    return {m: c // atom.k for m, c in _expand(atom.num, residue_of).items()}
 
 
 def _times(left: _Polynomial, right: _Polynomial) -> _Polynomial:

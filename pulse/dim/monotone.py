@@ -28,5 +28,5 @@ def _atom_never_falls(atom: Atom, symbol: Symbol) -> bool:
 def _is_proved(dim: TDim, symbol: Symbol) -> bool:
     scope = SymbolScope()
     scope.assume("n >= 0")
-    now, later = (dim.subs({symbol: scope.symbol("n") + more}) for more in (0, 1))
+    now, later = (dim.subs({symbol: scope.symbol("n") + larger}) for larger in (0, 1))
     return later.prove_ge(now).yes

@@ -88,13 +88,13 @@ class Integers:
         """Return how many binary digits x has, 0 of 0 and at most ``most``, a power of two; and 2**-digits."""
         count, power, step = self.constant(0), self.constant(1), most // 2
         while step:
-            more = self.each("greater_equal", x, 1 << step)
-            factor = self.choose(more, 2.0**-step, 1)
+            is_larger = self.each("greater_equal", x, 1 << step)
+            factor = self.choose(is_larger, 2.0**-step, 1)
             x, power = self.mul(x, factor), self.mul(power, factor)
-            count = self.add(count, self.choose(more, step, 0))
+            count = self.add(count, self.choose(is_larger, step, 0))
             step //= 2
-        more = self.each("greater_equal", x, 1)
-        return self.add(count, self.choose(more, 1, 0)), self.mul(power, self.choose(more, 0.5, 1))
+        is_larger = self.each("greater_equal", x, 1)
+        return self.add(count, self.choose(is_larger, 1, 0)), self.mul(power, self.choose(is_larger, 0.5, 1))
 
     def wrap(self, x: OutletId) -> OutletId:
         """Wrap to a 16-bit integer."""

@@ -131,18 +131,18 @@ def _largest(draft: Draft, x: OutletId, frames: int) -> OutletId:
     """Return the largest of each group of ``frames`` neighbouring frames of x [B, 1, T], in about 2
     sqrt(frames) steps.
     """
-    near = math.isqrt(frames)
-    far = frames // near
-    for taps, apart in ((near, 1), (far, near), (2, frames - near * far)):
-        if taps > 1 and apart:
-            x = draft.add("peak", Pool("max", (taps,), (1,), (apart,), no_pads(1)), x)
+    taps_near = math.isqrt(frames)
+    taps_far = frames // taps_near
+    for taps, spacing in ((taps_near, 1), (taps_far, taps_near), (2, frames - taps_near * taps_far)):
+        if taps > 1 and spacing:
+            x = draft.add("peak", Pool("max", (taps,), (1,), (spacing,), no_pads(1)), x)
     return x
 
 
 def _difference(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
     """Return each sample but the first, less the one before it times a coefficient."""
     pairs = draft.frame(x, 1, 2, 1)
-    before, current = (draft.without_axis(draft.part(pairs, 2, at, at + 1), 2) for at in (0, 1))
+    before, current = (draft.without_axis(draft.part(pairs, 2, index, index + 1), 2) for index in (0, 1))
     return draft.each("sub", current, draft.each("mul", before, coefficient), name="difference")
 
 

@@ -147,8 +147,8 @@ def _band_levels(z: Integers, frames: OutletId, points: int, bank: Bank) -> Outl
     size = int(z.draft.shape(frames)[2])
     windowed = z.down(z.mul(frames, window_table(size)), WINDOW_BITS)
     factor = _headroom(z, windowed)
-    wide = z.draft.pad(z.wrap(z.mul(windowed, factor)), 2, 0, points - size)
-    re, im = transform(z, wide, points // 2)
+    padded = z.draft.pad(z.wrap(z.mul(windowed, factor)), 2, 0, points - size)
+    re, im = transform(z, padded, points // 2)
     energy = z.add(z.mul(re, re), z.mul(im, im))
     return z.shift(_root(z, _bands(z, energy, bank)), z.each("div", 1, factor))
 

@@ -61,15 +61,15 @@ def _kaldi(data: bytes) -> tuple[Array, Array]:
 
 
 def _binary(data: bytes) -> Array:
-    at = data.index(b"\0B") + 2
+    start = data.index(b"\0B") + 2
     kinds = {b"FM ": np.dtype("<f4"), b"DM ": np.dtype("<f8")}
-    dtype = kinds.get(data[at : at + 3])
-    if dtype is None or data[at + 3 : at + 4] != b"\4" or data[at + 8 : at + 9] != b"\4":
-        raise ValueError(f"its matrix begins with {data[at : at + 9]!r}; f32 and f64 are supported")
-    rows, columns = (int.from_bytes(data[at + k : at + k + 4], "little", signed=True) for k in (4, 9))
-    if rows < 0 or columns < 0 or rows * columns * dtype.itemsize > len(data) - at - 13:
+    dtype = kinds.get(data[start : start + 3])
+    if dtype is None or data[start + 3 : start + 4] != b"\4" or data[start + 8 : start + 9] != b"\4":
+        raise ValueError(f"its matrix begins with {data[start : start + 9]!r}; f32 and f64 are supported")
+    rows, columns = (int.from_bytes(data[start + k : start + k + 4], "little", signed=True) for k in (4, 9))
+    if rows < 0 or columns < 0 or rows * columns * dtype.itemsize > len(data) - start - 13:
         raise ValueError(f"it says {rows} rows of {columns} numbers, and is shorter")
-    return np.frombuffer(data, dtype, rows * columns, at + 13).reshape(rows, columns).astype(np.float64)
+    return np.frombuffer(data, dtype, rows * columns, start + 13).reshape(rows, columns).astype(np.float64)
 
 
 def _text(data: bytes) -> Array:

@@ -115,9 +115,9 @@ def _bank(bins: int, bands: int, rate_hz: float, low_hz: float, high_hz: float) 
     centres = low + (high - low) / (bands + 1) * np.arange(bands + 2)
     weights = np.zeros((bins, bands + 2))
     inner_bins = np.arange(max(0, int(1.5 + low_hz / step_hz)), min(bins - 1, int(high_hz / step_hz)) + 1)
-    at = mel(inner_bins * step_hz)
-    left = np.clip(np.searchsorted(centres[1:-1], at, "left"), 0, bands)
-    share = (centres[left + 1] - at) / (centres[left + 1] - centres[left])
+    bins_mel = mel(inner_bins * step_hz)
+    left = np.clip(np.searchsorted(centres[1:-1], bins_mel, "left"), 0, bands)
+    share = (centres[left + 1] - bins_mel) / (centres[left + 1] - centres[left])
     weights[inner_bins, left] = share
     weights[inner_bins, left + 1] += 1 - share
     return weights[:, 1:-1]

@@ -340,10 +340,10 @@ def _require_covered(function: str, values: Array, hop: int, skipped: int) -> No
         total[j * hop : j * hop + size] += values**2
     overlap = total[skipped : len(total) - skipped]
     if overlap.size and overlap.min() < MIN_OVERLAP:
-        at = int(overlap.argmin())
+        sample = int(overlap.argmin())
         raise InputError(
-            f"{function}: the windows leave sample {at} uncovered, so it cannot be divided by their sum; use a smaller "
-            "hop, center=True, or a window without zeros at its ends"
+            f"{function}: the windows leave sample {sample} uncovered, so it cannot be divided by their sum; use a "
+            "smaller hop, center=True, or a window without zeros at its ends"
         )
 
 

@@ -118,8 +118,8 @@ def notes_of(
         )
         rows = zip(names, *columns)
         return tuple(
-            PortNote(name, None if int(axis) < 0 else int(axis), int(late), str(rate), str(length))
-            for name, axis, late, rate, length in rows
+            PortNote(name, None if int(axis) < 0 else int(axis), int(delay_text), str(rate), str(length))
+            for name, axis, delay_text, rate, length in rows
         )
 
     end = properties.get("pulse.end")

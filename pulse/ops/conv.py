@@ -125,8 +125,8 @@ class Conv(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, w = inputs[0], inputs[1]
-        wide = accumulator_type(x)
-        padded = pad_spatial(x, self.pads, env).astype(wide, copy=False)
+        accumulator = accumulator_type(x)
+        padded = pad_spatial(x, self.pads, env).astype(accumulator, copy=False)
         batch, channels = padded.shape[:2]
         kernel = w.shape[2:]
         view = windows(padded, kernel, self.strides, self.dilations)
@@ -136,13 +136,15 @@ class Conv(Op):
         spatial, taps = list(range(3, 3 + len(out))), list(range(3 + len(out), 3 + 2 * len(out)))
         rows = rows.transpose(1, 0, *spatial, 2, *taps).reshape(self.group, batch * math.prod(out), -1)
         matrix = (
-            w.astype(wide, copy=False).reshape(self.group, w.shape[0] // self.group, -1).transpose(0, 2, 1)
+            w.astype(accumulator, copy=False)
+            .reshape(self.group, w.shape[0] // self.group, -1)
+            .transpose(0, 2, 1)
         )
         with np.errstate(invalid="ignore"):  # frames outside the stream may be infinite, after a maximum
             y = (rows @ matrix).reshape(self.group, batch, *out, -1)
         y = np.moveaxis(np.moveaxis(y, 0, -2).reshape(batch, *out, w.shape[0]), -1, 1)
         if len(inputs) > 2:
-            y = y + inputs[2].astype(wide, copy=False).reshape(-1, *(1,) * len(out))
+            y = y + inputs[2].astype(accumulator, copy=False).reshape(-1, *(1,) * len(out))
         return [np.ascontiguousarray(y.astype(x.dtype, copy=False))]
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
@@ -227,7 +229,7 @@ class ConvTranspose(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, w = inputs[0], inputs[1]
-        wide = accumulator_type(x)
+        accumulator = accumulator_type(x)
         kernel, sizes = w.shape[2:], x.shape[2:]
         spans = [(k - 1) * d + 1 for k, d in zip(kernel, self.dilations)]
         full = [
@@ -235,12 +237,13 @@ class ConvTranspose(Op):
             for size, stride, span, extra in zip(sizes, self.strides, spans, self.output_padding)
         ]
         groups, per_group = self.group, w.shape[1]
-        by_group = x.astype(wide, copy=False).reshape(x.shape[0], groups, -1, math.prod(sizes))
-        matrix = w.astype(wide, copy=False).reshape(groups, -1, per_group * math.prod(kernel))
+        by_group = x.astype(accumulator, copy=False).reshape(x.shape[0], groups, -1, math.prod(sizes))
+        matrix = w.astype(accumulator, copy=False).reshape(groups, -1, per_group * math.prod(kernel))
         columns = np.matmul(matrix.transpose(0, 2, 1), by_group)
         columns = columns.reshape(x.shape[0], groups * per_group, *kernel, *sizes)
         y = np.zeros(
-            (x.shape[0], groups * per_group, *(max(size, span) for size, span in zip(full, spans))), wide
+            (x.shape[0], groups * per_group, *(max(size, span) for size, span in zip(full, spans))),
+            accumulator,
         )
         for tap in itertools.product(*(range(k) for k in kernel)):
             target = tuple(
@@ -253,7 +256,7 @@ class ConvTranspose(Op):
         )
         y = y[(slice(None), slice(None), *crop)]
         if len(inputs) > 2:
-            y = y + inputs[2].astype(wide, copy=False).reshape(-1, *(1,) * len(kernel))
+            y = y + inputs[2].astype(accumulator, copy=False).reshape(-1, *(1,) * len(kernel))
         return [np.ascontiguousarray(y.astype(x.dtype, copy=False))]
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
@@ -282,11 +285,11 @@ class ConvTranspose(Op):
         first, _ = _zero_taps(inputs[1].value, axis)
         if not first:
             return window
-        late = first * self.dilations[spatial]
-        trimmed = self._window(axis, span - late, int(before), late)
+        skipped = first * self.dilations[spatial]
+        trimmed = self._window(axis, span - skipped, int(before), skipped)
         return replace(window, trimmed=Trimmed(trimmed, 1, axis, first, int(inputs[1].shape[axis])))
 
-    def _window(self, axis: int, span: int, before: int, late: int) -> Window:
+    def _window(self, axis: int, span: int, before: int, skipped: int) -> Window:
         """Return each frame spread over ``span`` frames that begin ``late`` after its place.
 
         The groups before the first one that receives a frame are empty.
@@ -294,7 +297,7 @@ class ConvTranspose(Op):
         spatial = axis - 2
         stride, extra = self.strides[spatial], self.output_padding[spatial]
         overlap = span - stride
-        reach, early = max(0, -(-overlap // stride)), -(-late // stride)
+        reach, early = max(0, -(-overlap // stride)), -(-skipped // stride)
         inner = (TDim.of(reach * stride), TDim.of(max(0, overlap)))
         pads = tuple(inner if i == spatial else pad for i, pad in enumerate(self.pads))
         fill = tuple(max(0, -overlap) if i == spatial else size for i, size in enumerate(self.output_padding))
@@ -302,7 +305,7 @@ class ConvTranspose(Op):
             axis,
             span=reach + 1,
             up=stride,
-            skip=before + early * stride - late,
+            skip=before + early * stride - skipped,
             ends=Ends(axis, TDim.of(reach + early), TDim.of(reach + extra)),
             op=replace(self, pads=pads, output_padding=fill),
         )

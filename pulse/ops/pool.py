@@ -103,9 +103,11 @@ class Pool(Op):
         ones = np.ones((1, 1, *x.shape[2:]))
         if self.count_include_pad:
             extra = self.extra or (TDim.of(0),) * len(self.kernel)
-            pads = tuple((before, after - more) for (before, after), more in zip(self.pads, extra))
+            pads = tuple(
+                (before, after - extra_frames) for (before, after), extra_frames in zip(self.pads, extra)
+            )
             ones = pad_spatial(ones, pads, env, 1.0)
-            rest = tuple((TDim.of(0), more) for more in extra)
+            rest = tuple((TDim.of(0), extra_frames) for extra_frames in extra)
             view = windows(pad_spatial(ones, rest, env), self.kernel, self.strides, self.dilations)
         else:
             view = self.windows(ones, env, 0.0)

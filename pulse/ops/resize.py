@@ -53,7 +53,7 @@ class Interpolate(Op):
         if weights is None:
             return [np.take(x, neighbours[:, 0], self.axis)]
         columns = weights.T.reshape(-1, length, *(1,) * (x.ndim - 1 - self.axis))
-        parts = [np.take(x, at, self.axis) * column for at, column in zip(neighbours.T, columns)]
+        parts = [np.take(x, indices, self.axis) * column for indices, column in zip(neighbours.T, columns)]
         return [np.sum(parts, axis=0).astype(x.dtype, copy=False)]
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:

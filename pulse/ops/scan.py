@@ -75,12 +75,12 @@ class Scan(Op):
         count = x[0].shape[self.scanned[0].axis]
         scan_outputs: list[list[Array]] = [[] for _ in self.gathered]
         current = list(states)
-        around = dict(zip(self.captured, captured))
+        outer_values = dict(zip(self.captured, captured))
         for number in range(count):
-            feeds = {**around, **dict(zip(self.states, current))}
+            feeds = {**outer_values, **dict(zip(self.states, current))}
             for name, array, course in zip(self.frames, x, self.scanned):
-                at = count - 1 - number if course.backward else number
-                feeds[name] = np.take(array, at, course.axis)
+                index = count - 1 - number if course.backward else number
+                feeds[name] = np.take(array, index, course.axis)
             results = self.body.run(feeds, arithmetic=arithmetic_in_use())
             values = [results[name] for name in self.body.graph.output_names]
             current = values[: len(self.states)]

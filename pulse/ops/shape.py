@@ -88,9 +88,12 @@ def _group(shape: Shape, target: Shape, axis: int) -> tuple[list[int], list[int]
     before = [volume(target[:j]) for j in range(len(target))]
     fronts = [(i, j) for i in range(axis + 1) for j, size in enumerate(before) if size == volume(shape[:i])]
     front, target_front = max(fronts)
-    behind = [(j, volume(target[j:])) for j in range(target_front + 1, len(target) + 1)]
+    volumes_after = [(j, volume(target[j:])) for j in range(target_front + 1, len(target) + 1)]
     backs = [
-        (i, j) for i in range(axis + 1, len(shape) + 1) for j, size in behind if size == volume(shape[i:])
+        (i, j)
+        for i in range(axis + 1, len(shape) + 1)
+        for j, size in volumes_after
+        if size == volume(shape[i:])
     ]
     back, target_back = min(backs, default=(len(shape), len(target)))
     return _without_ones(shape, front, back), _without_ones(target, target_front, target_back)

@@ -60,19 +60,19 @@ class FillEnds(Stateful):
             if self.mode == "constant":
                 return self._constant(frame, length)
             frame = shown_frame(frame, length, self.mode)
-        at = frame + self.offset - base + self.overlap
-        if not 0 <= at < x.shape[self.axis]:
+        index = frame + self.offset - base + self.overlap
+        if not 0 <= index < x.shape[self.axis]:
             return 0.0
-        return frames_at(x, self.axis, at, at + 1)
+        return frames_at(x, self.axis, index, index + 1)
 
     def _constant(self, frame: int, length: int) -> Array | float:
         table = self.head if frame < 0 else self.tail
         if table is None:
             return self.fill
-        at = frame + table.shape[self.axis] if frame < 0 else frame - length
-        if not 0 <= at < table.shape[self.axis]:
+        index = frame + table.shape[self.axis] if frame < 0 else frame - length
+        if not 0 <= index < table.shape[self.axis]:
             return 0.0
-        return frames_at(table, self.axis, at, at + 1)
+        return frames_at(table, self.axis, index, index + 1)
 
     def detail(self) -> str:
         what = f"fill {self.fill:g}" if self.mode == "constant" else self.mode

@@ -85,9 +85,9 @@ def write_mirrored_ends(wiring: Wiring, name: str, wire: MirroredWire) -> Stream
     """Write mirrored frames into the stream, each in a pulse that already has its source frame."""
     if wire.outer is not None:
         inner = write_mirrored_ends(wiring, name, wire.without_outer)
-        around = extend_ends(wiring, f"{name}.outer", wire.outer, inner, wire.length)
-        assert isinstance(around, StreamWire)
-        return around
+        surrounded = extend_ends(wiring, f"{name}.outer", wire.outer, inner, wire.length)
+        assert isinstance(surrounded, StreamWire)
+        return surrounded
     fact, before = wire.stream.fact, int(wire.ends.before)
     require_size([before], name)
     pulse = wiring.frames(fact.rate)

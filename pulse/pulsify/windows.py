@@ -217,7 +217,7 @@ def _wire_mirrored_window(
         first_offset = fact.offset - before
         dtype = wiring.graph.fact(frames).dtype
         head, tail = cast_table(outer.head, dtype), cast_table(outer.tail, dtype)
-        around = FillEnds(
+        fill_outer = FillEnds(
             axis=fact.axis,
             overlap=keep,
             offset=first_offset,
@@ -229,7 +229,7 @@ def _wire_mirrored_window(
             tail=tail,
             keep=keep,
         )
-        frames = wiring.add(f"{name}.outer", around, [frames], fact)
+        frames = wiring.add(f"{name}.outer", fill_outer, [frames], fact)
     frames = wiring.crop(frames, fact.axis, start + keep, start + keep + window.needs(groups), name)
     out = StreamFact(window.axis, length, rate, first_group * window.up + window.skip)
     reads = [frames if slot == window.source else static_outlet(other) for slot, other in enumerate(inputs)]

@@ -125,8 +125,8 @@ def _sound_between(first: PairedModel, second: PairedModel) -> Stages | None:
     if not first.guess.back and not (first.guess.kind == "sound" and sound):
         return None
     note = f"{second.name} is taken to hear the sound that {first.name} gives"
-    behind = [_rename_wires(stage, "_2") for stage in second.all_stages]
-    return Stages([*first.all_stages, *behind], [note, *first.guess.notes, *second.guess.notes])
+    later_stages = [_rename_wires(stage, "_2") for stage in second.all_stages]
+    return Stages([*first.all_stages, *later_stages], [note, *first.guess.notes, *second.guess.notes])
 
 
 def _rename_wires(stage: str, suffix: str) -> str:

@@ -36,13 +36,13 @@ def variations(lengths: Lengths, symbols: Sequence[str]) -> tuple[list[Lengths],
 
 def _shorter(frames: int) -> list[int]:
     """About a third; half; then shorter ones that strides divide."""
-    third = [frames // 3 + more for more in range(1, NEAR + 1)]
+    third = [frames // 3 + step_up for step_up in range(1, NEAR + 1)]
     return list(dict.fromkeys([*third, frames // 2, *(frames - step for step in _steps(frames))]))
 
 
 def _longer(frames: int) -> list[int]:
     """More than twice, as lengths may be rounded up to powers of two; twice; then longer ones that strides divide."""
-    twice = [2 * frames + more for more in range(1, NEAR + 1)]
+    twice = [2 * frames + step_up for step_up in range(1, NEAR + 1)]
     return list(dict.fromkeys([*twice, 2 * frames, *(frames + step for step in _steps(frames))]))
 
 

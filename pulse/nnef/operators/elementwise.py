@@ -146,9 +146,9 @@ def _exponential(w: OperationWriter, scale: float, divisor: float, gain: float) 
     half = w.emit("tanh", w.emit("mul", scaled, w.number(0.5, dtype), suffix="halved"), suffix="half")
     one = w.number(1, dtype)
     twice, rest = w.emit("add", half, half, suffix="twice"), w.emit("sub", one, half, suffix="rest")
-    far = w.emit("sub", w.emit("exp", scaled, suffix="exp"), one, suffix="far")
+    direct = w.emit("sub", w.emit("exp", scaled, suffix="exp"), one, suffix="far")
     small = w.emit("gt", scaled, w.number(-0.7, dtype, "edge"), suffix="small")
-    grown = w.emit("select", small, w.emit("div", twice, rest, suffix="near"), far, suffix="grown")
+    grown = w.emit("select", small, w.emit("div", twice, rest, suffix="near"), direct, suffix="grown")
     curve = w.emit("mul", grown, w.number(scale, dtype, "scale"), suffix="curve")
     below = w.emit("lt", x, w.number(0, dtype, "zero"), suffix="below")
     if gain == 1:
@@ -191,11 +191,11 @@ def write_tanh(w: OperationWriter) -> Name:
         "exp", w.emit("neg", w.emit("add", size, size, suffix="twice"), suffix="neg"), suffix="exp"
     )
     rest, sum = w.emit("sub", one, power, suffix="rest"), w.emit("add", one, power, suffix="sum")
-    far = w.emit(
+    by_exponentials = w.emit(
         "mul", w.emit("sign", x, suffix="sign"), w.emit("div", rest, sum, suffix="quotient"), suffix="far"
     )
     near = w.emit("lt", size, w.number(0.5, w.dtype()), suffix="near")
-    return w.emit("select", near, w.emit("tanh", x, suffix="small"), far)
+    return w.emit("select", near, w.emit("tanh", x, suffix="small"), by_exponentials)
 
 
 @writes("Softplus")

@@ -84,7 +84,7 @@ class Scope:
     shared: Shared
     constants: Mapping[str, Array]
     facts: Mapping[str, tuple[DType, SizeTexts]]
-    around: "Scope | None" = None
+    outer: "Scope | None" = None
     known: dict[str, Name] = field(default_factory=dict[str, Name])
     body: list[Assignment] = field(default_factory=list[Assignment])
     captured: dict[str, Name] = field(default_factory=dict[str, Name])

@@ -116,9 +116,9 @@ def _repeat(node: NodeContext, x: OutletId, heads: int, name: str) -> OutletId:
     if times == 1:
         return x
     one, many = TDim.of(1), TDim.of(times)
-    apart = node.wire(Reshape((batch, kv_heads, one, frames, width)), [x], f"{name}_apart")
-    wide = node.wire(Expand((batch, kv_heads, many, frames, width)), [apart], f"{name}_repeated")
-    return node.wire(Reshape((batch, TDim.of(heads), frames, width)), [wide], f"{name}_shared")
+    with_axis = node.wire(Reshape((batch, kv_heads, one, frames, width)), [x], f"{name}_apart")
+    repeated = node.wire(Expand((batch, kv_heads, many, frames, width)), [with_axis], f"{name}_repeated")
+    return node.wire(Reshape((batch, TDim.of(heads), frames, width)), [repeated], f"{name}_shared")
 
 
 def _scores(node: NodeContext, q: OutletId, k: OutletId) -> Scores:
@@ -151,10 +151,10 @@ def _softmax(node: NodeContext, scores: OutletId) -> OutletId:
     """Return softmax over the keys, in another type if given."""
     dtype = node.graph.fact(scores).dtype
     code = node.integer("softmax_precision", 0)
-    wide = onnx_dtype(code, f"{node.wire_name} (Attention)") if code else dtype
-    same = wide == dtype
+    precision = onnx_dtype(code, f"{node.wire_name} (Attention)") if code else dtype
+    same = precision == dtype
     weights = node.wire(
-        Softmax(3), [node.cast(scores, wide, "precise")], "weights" if same else "precise_weights"
+        Softmax(3), [node.cast(scores, precision, "precise")], "weights" if same else "precise_weights"
     )
     return node.cast(weights, dtype, "weights")
 

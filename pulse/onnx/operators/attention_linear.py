@@ -47,11 +47,11 @@ def linear_attention(node: NodeContext) -> list[OutletId]:
         if name in RULES[rule] and not node.has(slot):
             raise node.error(f"update_rule {rule} needs the input {name}")
     kind = node.fact(0).dtype
-    wide = np.dtype(np.float32) if kind.itemsize < 4 else kind
-    frames = _frames(node, rule, wide)
+    state_dtype = np.dtype(np.float32) if kind.itemsize < 4 else kind
+    frames = _frames(node, rule, state_dtype)
     q, v = node.graph.fact(frames["q"]), node.graph.fact(frames["v"])
     batch, _, heads, group, size = q.shape
-    state = TypedFact(wide, (batch, heads, size, v.shape[4]))
+    state = TypedFact(state_dtype, (batch, heads, size, v.shape[4]))
     body = _body(node, rule, state, {name: node.graph.fact(outlet) for name, outlet in frames.items()})
     op = Scan(body, ("S",), tuple(frames), (), (ScanAxis(FRAMES),) * len(frames), (ScanAxis(FRAMES),))
     results = wire(node.graph, f"{node.wire_name}.scan", op, [*frames.values(), _initial(node, state)])
@@ -68,7 +68,7 @@ def _initial(node: NodeContext, state: TypedFact) -> OutletId:
     return node.wire(Expand(state.shape), [node.constant(np.zeros((), state.dtype), "nothing")], "past")
 
 
-def _frames(node: NodeContext, rule: str, wide: DType) -> dict[str, OutletId]:
+def _frames(node: NodeContext, rule: str, state_dtype: DType) -> dict[str, OutletId]:
     """Return the inputs of each frame, time second: q [.., heads, group, dk], k [.., heads, dk, 1], v [.., heads, 1,
     dv] …
     """
@@ -86,11 +86,11 @@ def _frames(node: NodeContext, rule: str, wide: DType) -> dict[str, OutletId]:
             [width], [head_count, *inner], f"{node.wire_name} (LinearAttention): its {name}"
         )
         shape = (batch, frames, head_count, *inner[:place], size, *inner[place:])
-        return node.cast(node.wire(Reshape(shape), [node.input(slot)], name), wide, f"{name}_wide")
+        return node.cast(node.wire(Reshape(shape), [node.input(slot)], name), state_dtype, f"{name}_wide")
 
     q = split(0, "q", (group,), 1)
     scale = node.real("scale", 0.0) or 1 / math.sqrt(int(node.graph.fact(q).shape[4]))
-    q = node.wire(Elementwise("mul"), [q, node.constant(np.array(scale, wide), "scale")], "q_scaled")
+    q = node.wire(Elementwise("mul"), [q, node.constant(np.array(scale, state_dtype), "scale")], "q_scaled")
     frames = {"q": q, "k": split(1, "k", (one,), 0), "v": split(2, "v", (one,), 1)}
     if "decay" in RULES[rule]:
         frames["g"] = node.wire(Elementwise("exp"), [split(DECAY, "decay", (one,), 0)], "g")

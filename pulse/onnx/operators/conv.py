@@ -131,8 +131,8 @@ def conv_transpose(node: NodeContext) -> OutletId:
         pads = no_pads(rank) if rule == "VALID" else attribute_pads(node, rank)
         return node.wire(ConvTranspose(strides, dilations, pads, extra, _group(node)), node.given_inputs())
     totals = [
-        (size - 1) * stride + more + span - goal
-        for size, stride, more, span, goal in zip(
+        (size - 1) * stride + extra_frames + span - goal
+        for size, stride, extra_frames, span, goal in zip(
             sizes, strides, extra, _spans(kernel, dilations), output_sizes
         )
     ]
@@ -141,7 +141,7 @@ def conv_transpose(node: NodeContext) -> OutletId:
             f"output_shape {[str(goal) for goal in output_sizes]} does not follow the input's length"
         )
     pads = tuple(split_total(dim_max(0, total), rule == "SAME_UPPER") for total in totals)
-    longer = tuple(more + max(0, -int(total)) for more, total in zip(extra, totals))
+    longer = tuple(extra_frames + max(0, -int(total)) for extra_frames, total in zip(extra, totals))
     return node.wire(ConvTranspose(strides, dilations, pads, longer, _group(node)), node.given_inputs())
 
 

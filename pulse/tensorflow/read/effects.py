@@ -151,13 +151,13 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
     return order(dict(needed), after, title)
 
 
-def _reaches(after: Mapping[str, set[str]], late: str, early: str) -> bool:
+def _reaches(after: Mapping[str, set[str]], later: str, earlier: str) -> bool:
     """Return whether a node surely runs after another."""
-    visited = {late}
-    stack = [late]
+    visited = {later}
+    stack = [later]
     while stack:
         name = stack.pop()
-        if name == early:
+        if name == earlier:
             return True
         fresh = after[name] - visited
         visited |= fresh

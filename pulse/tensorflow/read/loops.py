@@ -97,12 +97,12 @@ class _Conversion:
             if node.attributes.get("is_constant") is True:
                 loop.constant.append(node)
                 continue
-            merge = next((each for each in readers.get(node.name, ()) if each.op in MERGE), None)
+            merge = next((source for source in readers.get(node.name, ()) if source.op in MERGE), None)
             if merge is None:  # nothing updates it: the loop does not change it
                 loop.constant.append(node)
                 continue
-            behind = [self._graph.nodes.get(endpoint.node) for endpoint in merge.inputs]
-            after = next((each for each in behind if each is not None and each.op in NEXT), None)
+            sources = [self._graph.nodes.get(endpoint.node) for endpoint in merge.inputs]
+            after = next((source for source in sources if source is not None and source.op in NEXT), None)
             if after is None or len(after.inputs) != 1:
                 raise merge.error("nothing brings its next value (NextIteration); export the model again")
             variable = _LoopVariable(node, merge, after)

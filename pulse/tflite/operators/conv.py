@@ -91,10 +91,10 @@ def convolve(
     perm  the axes of the stored kernel in the order of the op
     """
 
-    def apply(x: OutletId, weights: Array, more: Array | None, suffix: str) -> OutletId:
+    def apply(x: OutletId, weights: Array, offsets: Array | None, suffix: str) -> OutletId:
         operands = [x, node.constant(weights, f"{suffix}.kernel")]
-        if more is not None:
-            operands.append(node.constant(more, f"{suffix}.bias"))
+        if offsets is not None:
+            operands.append(node.constant(offsets, f"{suffix}.bias"))
         return node.wire(op, operands, suffix)
 
     x = node.codes(slot) if node.has_codes else node.values(slot)
@@ -146,12 +146,12 @@ def transpose_conv(node: TfliteNode) -> OutletId:
     for axis, (size, stride) in enumerate(zip(kernel.shape[2:], strides)):
         frames = sizes[axis + 1]
         before = same_pair(frames, size, stride)[0] if node.integer("Padding", SAME) == SAME else TDim.of(0)
-        more = frames - ((shape[axis + 1] - 1) * stride + size - before)
-        if not more.is_const or not before.is_const:
+        missing = frames - ((shape[axis + 1] - 1) * stride + size - before)
+        if not missing.is_const or not before.is_const:
             raise node.error(
                 f"its output has {frames} frames on axis {axis + 1}, which {shape[axis + 1]} frames do not give"
             )
-        pads.append((before, TDim.of(max(0, -int(more)))))
-        extra.append(max(0, int(more)))
+        pads.append((before, TDim.of(max(0, -int(missing)))))
+        extra.append(max(0, int(missing)))
     op = ConvTranspose(strides, (1, 1), tuple(pads), tuple(extra))
     return convolve(node, 2, perm, op, bias_of(node, 3))

@@ -37,11 +37,13 @@ def fully_connected(node: TfliteNode) -> OutletId:
         raise node.error("shuffled weights are not supported; convert the model again")
     weights, bias = kernel_of(node, 1, (1, 0), node.has_codes), bias_of(node, 2)
 
-    def apply(x: OutletId, matrix: Array, more: Array | None, suffix: str) -> OutletId:
+    def apply(x: OutletId, matrix: Array, offsets: Array | None, suffix: str) -> OutletId:
         operands = [x, node.constant(matrix, f"{suffix}.matrix")]
-        y = node.wire(MatMul(), operands, f"{suffix}.product" if more is not None else suffix)
+        y = node.wire(MatMul(), operands, f"{suffix}.product" if offsets is not None else suffix)
         return (
-            y if more is None else node.each("add", y, node.constant(more, f"{suffix}.bias"), suffix=suffix)
+            y
+            if offsets is None
+            else node.each("add", y, node.constant(offsets, f"{suffix}.bias"), suffix=suffix)
         )
 
     if (

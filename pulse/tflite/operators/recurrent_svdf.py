@@ -55,7 +55,7 @@ def svdf(node: TfliteNode) -> list[OutletId]:
 def _features(node: TfliteNode, weights: Array) -> OutletId:
     """Return the newest entry of each filter's memory."""
 
-    def apply(x: OutletId, matrix: Array, more: Array | None, suffix: str) -> OutletId:
+    def apply(x: OutletId, matrix: Array, offsets: Array | None, suffix: str) -> OutletId:
         return node.wire(MatMul(), [x, node.constant(matrix, f"{suffix}.matrix")], suffix)
 
     if not node.has_codes and node.read(1).has_codes and node.read(1).data is not None:

@@ -314,14 +314,14 @@ class _Body:
         last_values: list[tuple[Any, int]] = []
         for values, inner in list(self._known.values()):
             value = values[-1]
-            behind = any(
+            is_read_after = any(
                 id(user) not in self._steps and user.domain != LOOP_DOMAIN for user, _ in value.uses()
             )
             is_output = any(value is output for output in self._graph.outputs)
             if (
                 len(values) < EXPORTED_STEPS
                 or self._levels.get(id(value)) != EXPORTED_STEPS - 1
-                or not (behind or is_output)
+                or not (is_read_after or is_output)
             ):
                 continue
             sizes = list(value.shape)

@@ -136,8 +136,8 @@ class FrameLoops:
         """Return the axis that an entry of an index stands for; None if other entries select by their values."""
         if not all(isinstance(entry, int | slice) or entry is ... for entry in entries):
             return None
-        behind = ... in entries[:place]
-        return x.dim() - (len(entries) - place) if behind else place
+        is_after_ellipsis = ... in entries[:place]
+        return x.dim() - (len(entries) - place) if is_after_ellipsis else place
 
     def _frame(self, loop: FrameLoop, x: Any, axis: int, number: int) -> Any:
         axis %= x.dim()
