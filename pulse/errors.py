@@ -22,7 +22,7 @@ from pulse.support.record import record
 
 
 def _escape(parts: Iterable[Any]) -> Iterator[Any]:
-    return (printable(each) if isinstance(each, str) else each for each in parts)
+    return (printable(part) if isinstance(part, str) else part for part in parts)
 
 
 class PulseError(Exception):

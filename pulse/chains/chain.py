@@ -40,7 +40,7 @@ def chain(
              symbol have one length. Other inputs are those that read nothing
     Raises   PulseError, naming both sides of what does not fit
     """
-    parts = [each if isinstance(each, Stage) else Stage(each) for each in stages]
+    parts = [stage if isinstance(stage, Stage) else Stage(stage) for stage in stages]
     if not parts:
         raise FactError("a chain needs a model at least")
     builder = _Chain()

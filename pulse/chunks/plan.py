@@ -47,7 +47,7 @@ def plan_chunks(
         _sizes(name, fact)
     candidates = find_candidates(typed, chunking)
     pairs = candidates.pairs() if chunking.states is None else candidates.find_given(chunking.states)
-    pairs += tuple(CallState(each.input, each.output, each.how) for each in typed.variables)
+    pairs += tuple(CallState(variable.input, variable.output, variable.how) for variable in typed.variables)
     _check_pairs(typed, pairs)
     states = {pair.input for pair in pairs}
     inputs = [
@@ -133,7 +133,7 @@ def _input_axis(
     elif name in symbol_axes:
         axis, how = symbol_axes[name], "of any length in the file"
     else:
-        of_file = any(each.how == Variable.how for each in typed.variables)
+        of_file = any(variable.how == Variable.how for variable in typed.variables)
         behind_batch = of_file and len(sizes) > 2 and sizes[0] == 1
         axis_and_reason = (1, "the one behind the batch") if behind_batch else time_axis(sizes, fact.dtype)
         if axis_and_reason is None:

@@ -62,7 +62,9 @@ def _initial_values(typed: TypedNetwork, chunking: Chunking) -> dict[str, Array]
     them.
     """
     missing = [
-        each.input for each in typed.variables if each.initial is None and each.input not in chunking.initial
+        variable.input
+        for variable in typed.variables
+        if variable.initial is None and variable.input not in chunking.initial
     ]
     if missing:
         raise PulsifyError(

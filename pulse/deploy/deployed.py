@@ -64,7 +64,7 @@ class Deployed:
     def assumptions(self) -> list[TDim]:
         """The conditions on the length of a stream."""
         model = self.program.model
-        return [each for each in model.assumptions if each.symbols <= {model.symbol}]
+        return [assumption for assumption in model.assumptions if assumption.symbols <= {model.symbol}]
 
     @property
     def lengths(self) -> list[TDim]:

@@ -55,4 +55,4 @@ def _magnitude(length: TDim, frames: int) -> int:
 def _atom_magnitude(atom: Atom, frames: int) -> int:
     if isinstance(atom, Symbol):
         return frames
-    return max((_magnitude(each, frames) for each in atom.args), default=0)
+    return max((_magnitude(arg, frames) for arg in atom.args), default=0)

@@ -77,29 +77,7 @@ def _weights(model: Deployed) -> str:
 
 def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
     """Return the C source of numbers, tables, and symbols of other objects."""
-    program, waits, ends = model.program, model.waits, model.program.ends
-    limit = min([longest(model.lengths), *([] if program.limit is None else [program.limit])])
-    numbers = {
-        "INPUTS": len(program.inputs),
-        "OUTPUTS": len(program.outputs),
-        "WAITS": len(waits),
-        "ENDS": len(ends),
-        "ASSUMPTIONS": len(model.assumptions),
-        "FIRST_WAIT": len(model.ports),
-        "FIRST_END": len(model.ports) + len(waits),
-        "FIRST_ASSUMPTION": len(model.ports) + len(waits) + len(ends),
-        "PIECES": len(model.pieces),
-        "AXES": max([1, *(len(port.shape) for port in model.ports)]),
-    }
-    sizes = {
-        "PULSE": program.pulse,
-        "LIMIT": limit,
-        "STATE_BYTES": program.state_bytes,
-        "STATE_ROOM": align(program.state_bytes),
-        "SCRATCH_BYTES": align(program.arena_bytes),
-        "FAULTS_AT": -1 if program.total_at is None else program.total_at,
-        "LAST_AT": -1 if program.last_at is None else program.last_at,
-    }
+    waits, ends = model.waits, model.program.ends
     symbols = {"rows": rows_symbol(model), "initial": initial_symbol(model)}
     starts = [0, *accumulate(piece.data.size for piece in model.pieces)]
     pieces = [(piece.to, start, piece.data.size) for piece, start in zip(model.pieces, starts)]
@@ -113,8 +91,8 @@ def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
                 for kernel in model.kernels
             ),
             "",
-            f"enum {{ {', '.join(f'{name} = {value}' for name, value in numbers.items())} }};",
-            *(f"#define {name} INT64_C({value})" for name, value in sizes.items()),
+            f"enum {{ {', '.join(f'{name} = {value}' for name, value in _counts(model).items())} }};",
+            *(f"#define {name} INT64_C({value})" for name, value in _sizes(model).items()),
             "",
             "struct place { /* of a port's tensor: dims, and bytes from one element to the next */",
             "  int region, width, axes, axis, streams;",
@@ -132,6 +110,37 @@ def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
             f"static const unsigned char identity[24] = {_row(IDENTITY + _fingerprint(model))};",
         ]
     )
+
+
+def _counts(model: Deployed) -> dict[str, int]:
+    """Return the numbers of ports, of the lengths of their kinds, and of pieces."""
+    waits, ends = len(model.waits), len(model.program.ends)
+    return {
+        "INPUTS": len(model.program.inputs),
+        "OUTPUTS": len(model.program.outputs),
+        "WAITS": waits,
+        "ENDS": ends,
+        "ASSUMPTIONS": len(model.assumptions),
+        "FIRST_WAIT": len(model.ports),
+        "FIRST_END": len(model.ports) + waits,
+        "FIRST_ASSUMPTION": len(model.ports) + waits + ends,
+        "PIECES": len(model.pieces),
+        "AXES": max([1, *(len(port.shape) for port in model.ports)]),
+    }
+
+
+def _sizes(model: Deployed) -> dict[str, int]:
+    """Return the frames of a pulse, the longest stream, and the sizes of memories in bytes."""
+    program = model.program
+    return {
+        "PULSE": program.pulse,
+        "LIMIT": min([longest(model.lengths), *([] if program.limit is None else [program.limit])]),
+        "STATE_BYTES": program.state_bytes,
+        "STATE_ROOM": align(program.state_bytes),
+        "SCRATCH_BYTES": align(program.arena_bytes),
+        "FAULTS_AT": -1 if program.total_at is None else program.total_at,
+        "LAST_AT": -1 if program.last_at is None else program.last_at,
+    }
 
 
 def _fingerprint(model: Deployed) -> bytes:

@@ -316,7 +316,7 @@ def _options(kind: type[Min | Max | Broadcast], dims: Iterable[DimLike]) -> list
     for dim in map(TDim.of, dims):
         alone = len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1
         atom = dim.terms[0][0][0] if alone and (kind is not Broadcast or not dim.const) else None
-        options.extend([each + dim.const for each in atom.options] if isinstance(atom, kind) else [dim])
+        options.extend([option + dim.const for option in atom.options] if isinstance(atom, kind) else [dim])
     if not options:
         raise DimError(f"{kind.name} of no dimensions; give one or more")
     return options

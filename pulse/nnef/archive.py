@@ -34,8 +34,8 @@ class Archive:
         """The number of tensors that scans carry from run to run."""
         calls = [each.value for each in self.document.body if isinstance(each.value, Call)]
         scans = [dict(call.named) for call in calls if call.operator == "tract_core_scan"]
-        states = [each["state"] for each in scans if not each["reset_every_turn"]]
-        return sum(len(each) for each in states if isinstance(each, list))
+        states = [scan["state"] for scan in scans if not scan["reset_every_turn"]]
+        return sum(len(state) for state in states if isinstance(state, list))
 
     def files(self) -> dict[str, bytes]:
         """Return file names and contents. Raises WriteError: a tensor that no file can hold."""

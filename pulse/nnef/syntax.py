@@ -199,7 +199,7 @@ def _document(document: Document) -> Iterator[str]:
     if document.extensions:
         yield ""
     for fragment in document.fragments:
-        parameters = [f"{each.name}: {each.type}" for each in fragment.parameters]
+        parameters = [f"{parameter.name}: {parameter.type}" for parameter in fragment.parameters]
         yield from _signature(
             f"fragment {fragment.name}", parameters, [f"{name}: {kind}" for name, kind in fragment.results]
         )

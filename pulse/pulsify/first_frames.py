@@ -309,15 +309,7 @@ def _begin(
     sources = {inner.label(outlet): outlet for outlet in inner.inputs}
     patch = Patch(inner)
     for slot, chain in chains.items():
-        for number in chain:
-            node, outlet = graph.nodes[number], OutletId(number)
-            if outlet not in wires:
-                operands = [wires[each] for each in node.inputs]
-                wires[outlet] = (
-                    constant(inner, f"{node.name}.begin", node.op.value)
-                    if isinstance(node.op, Const)
-                    else wire(inner, f"{node.name}.begin", node.op, operands)[0]
-                )
+        _copy_chain(graph, inner, chain, wires)
         state = sources[op.states[slot]]
         parts = [patch.tap(each) for each in (unbegun, wires[OutletId(chain[-1])], state)]
         patch.shunt(state, patch.wire(f"{op.states[slot]}.begun", Elementwise("where"), parts)[0])
@@ -335,3 +327,19 @@ def _begin(
         frames=(*op.frames, *names),
         scanned=(*op.scanned, *(ScanAxis(first.axis) for first in firsts.values())),
     )
+
+
+def _copy_chain(
+    graph: TypedGraph, body: TypedGraph, chain: Sequence[int], wires: dict[OutletId, OutletId]
+) -> None:
+    """Copy the nodes of a chain to the body; ``wires`` maps the wires of the graph to those of the body."""
+    for number in chain:
+        node, outlet = graph.nodes[number], OutletId(number)
+        if outlet in wires:
+            continue
+        operands = [wires[operand] for operand in node.inputs]
+        wires[outlet] = (
+            constant(body, f"{node.name}.begin", node.op.value)
+            if isinstance(node.op, Const)
+            else wire(body, f"{node.name}.begin", node.op, operands)[0]
+        )

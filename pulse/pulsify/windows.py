@@ -214,26 +214,33 @@ def _wire_mirrored_window(
     op = FillEnds(fact.axis, overlap, fact.offset, fact.offset, fact.length, wire.ends.mode, keep=keep)
     frames = wiring.add(f"{name}.ends", op, [window_wire], fact)
     if outer is not None:
-        first_offset = fact.offset - before
-        dtype = wiring.graph.fact(frames).dtype
-        head, tail = cast_table(outer.head, dtype), cast_table(outer.tail, dtype)
-        fill_outer = FillEnds(
-            axis=fact.axis,
-            overlap=keep,
-            offset=first_offset,
-            shift=first_offset,
-            length=wire.without_outer.length,
-            mode="constant",
-            fill=outer.fill,
-            head=head,
-            tail=tail,
-            keep=keep,
-        )
-        frames = wiring.add(f"{name}.outer", fill_outer, [frames], fact)
+        frames = _fill_outer(wiring, name, wire, outer, frames, keep)
     frames = wiring.crop(frames, fact.axis, start + keep, start + keep + window.needs(groups), name)
     out = StreamFact(window.axis, length, rate, first_group * window.up + window.skip)
     reads = [frames if slot == window.source else static_outlet(other) for slot, other in enumerate(inputs)]
     return wiring.expect(StreamWire(wiring.add(name, window.op, reads, out), out), name)
+
+
+def _fill_outer(
+    wiring: Wiring, name: str, wire: MirroredWire, outer: Ends, frames: OutletId, keep: int
+) -> OutletId:
+    """Fill in the constant frames around a mirror, in a window that keeps ``keep`` frames."""
+    fact = wire.stream.fact
+    first_offset = fact.offset - int(wire.ends.before)
+    dtype = wiring.graph.fact(frames).dtype
+    op = FillEnds(
+        axis=fact.axis,
+        overlap=keep,
+        offset=first_offset,
+        shift=first_offset,
+        length=wire.without_outer.length,
+        mode="constant",
+        fill=outer.fill,
+        head=cast_table(outer.head, dtype),
+        tail=cast_table(outer.tail, dtype),
+        keep=keep,
+    )
+    return wiring.add(f"{name}.outer", op, [frames], fact)
 
 
 def _first_users(window: Window, frames: range) -> dict[int, int]:

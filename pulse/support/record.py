@@ -73,7 +73,7 @@ class _UnwrittenInit:
 def _init(cls: type) -> FunctionType:
     own_fields: tuple[Field[Any], ...] = fields(cls)
     ordered = [
-        *(each for each in own_fields if not each.kw_only),
+        *(field for field in own_fields if not field.kw_only),
         *(each for each in own_fields if each.kw_only),
     ]
     factories = tuple(each.default_factory is not MISSING for each in ordered)

@@ -164,7 +164,7 @@ class Session:
         endpoints = [self._endpoint(name, "fetch") for name in fetches]
         fed = [self._endpoint(name, "feed") for name in feeds]
         plan = self._plan(_Key(frozenset(fed), frozenset(endpoints), frozenset(targets)))
-        names = [each.node for each in endpoints if each not in fed]
+        names = [endpoint.node for endpoint in endpoints if endpoint not in fed]
         whole = plan.graph.find_needed([*names, *targets], fed)
         variables = Variables(plan.graph, self._library)
         effects = [node.name for node in whole.values() if variables.changed_variables(node)]
@@ -217,7 +217,7 @@ class Session:
 
     def _touches(self, name: str, values: Mapping[str, Array]) -> bool:
         """Return whether an initialiser assigns a variable that the file has."""
-        assigned = (self._nodes[each] for each in self._nodes[name].controls if each in self._nodes)
+        assigned = (self._nodes[control] for control in self._nodes[name].controls if control in self._nodes)
         return any(node.inputs and node.inputs[0].node in values for node in assigned)
 
     def save(self, path: "str | PathLike[str]") -> None:
@@ -318,7 +318,7 @@ class Session:
             self._hits += 1
             self._plans.move_to_end(key)
             return self._plans[key]
-        names = sorted({*(each.node for each in key.fetches if each not in key.feeds), *key.targets})
+        names = sorted({*(fetch.node for fetch in key.fetches if fetch not in key.feeds), *key.targets})
         with count_spending(Spending()):
             graph = prepare_graph(
                 list(self._nodes.values()), self._library, self._title, names, list(key.feeds)

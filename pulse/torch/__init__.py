@@ -99,7 +99,7 @@ def convert_module(
     f32 = torch.float32 if others else None
     if others:
         call = call.in_type(torch, torch.float32)
-        names = ", ".join(sorted(str(each).removeprefix("torch.") for each in others))
+        names = ", ".join(sorted(str(other).removeprefix("torch.") for other in others))
         _warn(
             title,
             [f"it computes in {names}; the model computes in f32, and is compared with the module in f32"],

@@ -169,7 +169,7 @@ class Comparison:
             return False
         references = [expected]
         for runs in (0, RUNS):
-            if any(first_difference(each, outputs, {}, runs) is None for each in references):
+            if any(first_difference(reference, outputs, {}, runs) is None for reference in references):
                 return True
             if len(references) == 1 and self.precise is not None:
                 try:

@@ -59,7 +59,7 @@ class Conversion:
         state.restore_eval()
         self.state_leaves = self._find_states()
         """The parameters that are states, and the outputs that are their next values."""
-        self._own = {each.parameter for each in self.state_leaves}
+        self._own = {leaf.parameter for leaf in self.state_leaves}
 
     def follow_lengths(self, finds_time: bool) -> list[str]:
         """Take the inputs that are lengths from the sizes of others. Returns notes for the user.

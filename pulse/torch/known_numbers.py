@@ -97,7 +97,7 @@ class KnownNumbers:
         """Return the number of a function's result, if its first argument has a known one; None if unknown."""
         if name == "__getitem__":
             return number
-        numbers = [self.number(each) for each in args[1:]]
+        numbers = [self.number(arg) for arg in args[1:]]
         operands = [number, *(each if known is None else known for each, known in zip(args[1:], numbers))]
         if name == "clamp" and type(number) is int and set(named) <= {"min"} and len(args) == 1:
             least = named.get("min")
@@ -107,7 +107,7 @@ class KnownNumbers:
         if name in KEPT:
             return number
         if not all(
-            type(each) in (int, self._torch.SymInt) for each in operands[1:]
+            type(operand) in (int, self._torch.SymInt) for operand in operands[1:]
         ):  # a bool is not a length
             return None
         plain = name.strip("_")

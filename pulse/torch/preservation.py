@@ -48,7 +48,9 @@ class ModuleState:
             elif isinstance(value, tuple):
                 left += cast("tuple[Any, ...]", value)
         self._mapped = map_tensors(torch, tensors)
-        self._undo += [_TensorState(torch, each, self._mapped.get(id(each))).restore for each in tensors]
+        self._undo += [
+            _TensorState(torch, tensor, self._mapped.get(id(tensor))).restore for tensor in tensors
+        ]
 
     def restore(self) -> None:
         """Restore everything, including the training modes."""
@@ -120,7 +122,7 @@ def map_tensors(torch: Any, tensors: Sequence[Any]) -> dict[int, MappedTensor]:
 
     Raises LoadError: the folder of temporary files has no space for them
     """
-    large = [each for each in tensors if _is_large(torch, each)]
+    large = [tensor for tensor in tensors if _is_large(torch, tensor)]
     if sum(each.nbytes for each in large) < MIN_MAPPED_BYTES:
         return {}
     arrays: list[Array] = [each.detach().numpy().reshape(-1) for each in large]

@@ -76,7 +76,7 @@ def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, see
             for each in _pulses(torch, feeds, pulsed)
         ]
     reference = Reference.of(pulsed.typed, feeds, seed)
-    if any(len(each) != len(pulsed.outputs) for each in frames):
+    if any(len(frame) != len(pulsed.outputs) for frame in frames):
         raise DivergenceError(
             f"{title}: the twin gives {len(frames[0])} outputs for a pulse, the model {len(pulsed.outputs)}"
         )

@@ -228,7 +228,7 @@ def keep_states(model: Model, states: Sequence[StateLeaf]) -> Model:
 
 def describe_states(model: Model) -> list[str]:
     """Return the text that tells the user which states were found."""
-    listed = ", ".join(each.input for each in model.variables)
+    listed = ", ".join(variable.input for variable in model.variables)
     return [f"takes one chunk in each call and keeps {listed}: a model of chunks"] if listed else []
 
 
@@ -240,7 +240,9 @@ def require_equal_calls(
     variables: Sequence[Variable],
 ) -> None:
     """Compare module and model call by call, each with the states that the module gave before. Raises LoadError."""
-    states: dict[str, Array] = {each.input: each.initial for each in variables if each.initial is not None}
+    states: dict[str, Array] = {
+        variable.input: variable.initial for variable in variables if variable.initial is not None
+    }
     nexts = {each.output: each.input for each in variables}
     rng = np.random.default_rng(0)
     lengths = {

@@ -155,8 +155,8 @@ def _scan(
     """
     e, hidden = cell.e, cell.hidden
     begin = [
-        e.squeeze(e.nodes, each) if each else e.constant(np.zeros((batch, hidden), np.float32))
-        for each in starts
+        e.squeeze(e.nodes, start) if start else e.constant(np.zeros((batch, hidden), np.float32))
+        for start in starts
     ]
     states = [e.name(f"state{number}") for number in range(len(begin))]
     frame = e.name("frame")

@@ -277,7 +277,7 @@ class NodeReader:
 
     def bounds_tensor(self, numbers: "Sequence[int | TDim]", suffix: str) -> NnefWire:
         """Return a list of i64, computed where one of them depends on a symbol."""
-        if all(isinstance(each, int) for each in numbers):
+        if all(isinstance(number, int) for number in numbers):
             return self.integers_tensor([int(each) for each in numbers], suffix)
         parts = [
             self.integers_tensor([each], f"{suffix}{at}")

@@ -162,7 +162,7 @@ class _Parser:
 
     def _names(self) -> tuple[str, ...]:
         names = self._several(lambda: Name(self._word()), ")")
-        return tuple(each.text for each in names if isinstance(each, Name))
+        return tuple(name.text for name in names if isinstance(name, Name))
 
     def fragments(self) -> tuple[Fragment, ...]:
         fragments: list[Fragment] = []
@@ -330,7 +330,7 @@ class _Parser:
 
     def _is_type_next(self) -> bool:
         """Return whether ``<type>(`` follows."""
-        following = [each.text for each in self._tokens[self._at : self._at + 4]]
+        following = [token.text for token in self._tokens[self._at : self._at + 4]]
         return (
             len(following) == 4
             and following[0] == "<"

@@ -127,7 +127,7 @@ class _Pulsed(StreamTiming):
             raise LoadError(
                 f"{self.title}: the property {name} must be {count} integers; write the file again with tract"
             )
-        return [int(each) for each in values]
+        return [int(value) for value in values]
 
     def dims(self, node: NodeReader, dims: list[NnefValue], stream: TDim | None) -> list[NnefValue]:
         axis = self._inputs.get(node.targets[0], -1)

@@ -84,7 +84,7 @@ def _name(node: NodeReader, value: NnefValue) -> str:
 
 
 def _entries(node: NodeReader, fragment: Fragment) -> Entries:
-    names = {each.name for each in fragment.parameters}
+    names = {parameter.name for parameter in fragment.parameters}
     results = {name for name, _ in fragment.results}
 
     def inner_name(value: NnefValue, used_names: set[str]) -> str:

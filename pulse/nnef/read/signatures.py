@@ -52,9 +52,9 @@ SIGNATURES: dict[str, OperatorSignature] = {
 def signature_of(fragment: Fragment) -> OperatorSignature:
     """Return the signature of a fragment's parameters. Raises LoadError: a default is no literal."""
     defaults: dict[str, NnefValue] = {
-        each.name: _literal(each.default, fragment.name)
-        for each in fragment.parameters
-        if each.default is not None
+        parameter.name: _literal(parameter.default, fragment.name)
+        for parameter in fragment.parameters
+        if parameter.default is not None
     }
     return OperatorSignature(tuple(each.name for each in fragment.parameters), defaults)
 

@@ -115,15 +115,15 @@ class Scope:
         if name in self.constants:
             wire = self.tensor(self.constants[name], name)
         else:
-            assert self.around is not None, name
-            wire = self._capture(self.around.wire(name))
+            assert self.outer is not None, name
+            wire = self._capture(self.outer.wire(name))
         self.known[name] = wire
         return wire
 
     def tensor(self, value: Array, name: str) -> Name:
         """Store a tensor once; equal tensors share a variable."""
-        if self.around is not None:
-            return self._capture(self.around.tensor(value, name))
+        if self.outer is not None:
+            return self._capture(self.outer.tensor(value, name))
         dense = np.ascontiguousarray(value).reshape(value.shape)
         key = (dense.dtype.str, dense.shape, dense.tobytes())
         label = self.shared.labels.get(key)
@@ -153,6 +153,6 @@ class Scope:
         """Store the body as a fragment and return its name. Captured wires are its last parameters."""
         identifier = self.shared.identifier(name)
         inputs = tuple(Parameter(each, "tensor<scalar>") for each in [*parameters, *self.captured])
-        outputs = tuple((each, "tensor<scalar>") for each in results)
+        outputs = tuple((result, "tensor<scalar>") for result in results)
         self.shared.fragments.append(Fragment(identifier, inputs, outputs, tuple(self.body)))
         return identifier

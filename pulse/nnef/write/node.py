@@ -144,7 +144,7 @@ class OperationWriter:
         rank = self.made_rank()
         places = range(len(self.inputs)) if slots is None else slots
         operands = [self.operand(slot, rank) for slot in places]
-        if all(not isinstance(each, Name) for each in operands):
+        if all(not isinstance(operand, Name) for operand in operands):
             value = self.known_value(places[0])
             assert value is not None
             operands[0] = self.scope.tensor(value, self.inputs[places[0]])

@@ -232,7 +232,7 @@ class MaskProof:
         """Add, drop or regroup axes of constant size; transpose axes."""
         if x.parts is not None:
             kind, parts = x.parts
-            return extreme(kind, [self._move(op, each, before, after) for each in parts])
+            return extreme(kind, [self._move(op, part, before, after) for part in parts])
         streams = [axis - before.rank for axis in before.symbolic_axes(self._symbol)]
         sizes = [1 if axis - before.rank in streams else int(dim) for axis, dim in enumerate(before.shape)]
         if isinstance(op, Transpose):

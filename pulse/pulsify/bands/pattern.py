@@ -231,7 +231,7 @@ def function(bounds: IntervalFunction, operands: Sequence[Pattern]) -> Pattern:
     near, behind, ahead = (
         bounds(*(getattr(each, place) for each in operands)) for place in ("near", "behind", "ahead")
     )
-    return Pattern({}, near, near, behind, ahead, all(each.is_steady for each in operands))
+    return Pattern({}, near, near, behind, ahead, all(operand.is_steady for operand in operands))
 
 
 def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int) -> Pattern:
@@ -248,7 +248,7 @@ def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int
             slopes[axis] = slopes.get(axis, ZERO) + slope * sign
 
     def total(place: str) -> Interval:
-        intervals = cast("list[Interval]", [getattr(each, place) for each in operands])
+        intervals = cast("list[Interval]", [getattr(operand, place) for operand in operands])
         return reduce(_add, (each if sign > 0 else _negate(each) for each, sign in zip(intervals, signs)))
 
     pattern = affine(slopes, total("rest"), distance, all(each.repeats for each in operands))
@@ -275,7 +275,7 @@ def scale(x: Pattern, factor: Exact, distance: int) -> Pattern:
     """Return a value times a finite number."""
     if x.parts is not None and np.all(factor > 0):
         kind, parts = x.parts
-        return extreme(kind, [scale(each, factor, distance) for each in parts])
+        return extreme(kind, [scale(part, factor, distance) for part in parts])
     by = factor, factor
     pattern = affine(
         {axis: slope * factor for axis, slope in x.slopes.items()}, multiply(x.rest, by), distance, x.repeats
@@ -287,7 +287,7 @@ def extreme(kind: str, operands: Sequence[Pattern]) -> Pattern:
     """Return the maximum ("max") or minimum ("min") of values."""
     bounds = most if kind == "max" else least
     pattern = function(bounds, operands)
-    if pattern.repeats or not all(each.repeats for each in operands):
+    if pattern.repeats or not all(operand.repeats for operand in operands):
         return pattern
     parts = kind, tuple(operands)
     return Pattern({}, pattern.rest, pattern.near, pattern.behind, pattern.ahead, False, parts)

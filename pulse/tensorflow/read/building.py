@@ -87,7 +87,10 @@ def build_model(
     labels   other names of feeds than those of their tensors
     Raises   LoadError
     """
-    names = [*(each.node for each in request.fetches.values() if each not in request.feeds), *request.targets]
+    names = [
+        *(fetch.node for fetch in request.fetches.values() if fetch not in request.feeds),
+        *request.targets,
+    ]
     return _Building(graph, library, request, scope, names).build(labels or {})
 
 
@@ -107,7 +110,7 @@ class _Building:
         whole = FlatGraph(graph.find_needed(names, feeds).values(), graph.title)
         self._variables = Variables(whole, library)
         effects = [node.name for node in whole if self._variables.changed_variables(node)]
-        targets = [each.node for each in request.fetches.values() if each not in feeds]
+        targets = [fetch.node for fetch in request.fetches.values() if fetch not in feeds]
         self._needed_nodes = whole.find_needed([*targets, *effects], feeds, controls=False)
         self._order = run_order(whole.nodes, self._variables, graph.title)
         self._order = [node for node in self._order if node.name in self._needed_nodes]
@@ -142,7 +145,7 @@ class _Building:
         names = [name for name in self._assigned if name in self._variables_read or not request.frozen]
         variables = tuple(Variable(name, f"{name}{NEXT}", request.values.get(name)) for name in names)
         results = [*fetch_outlets.values(), *(self._current[name] for name in names)]
-        self._model.set_outputs(results, [*fetch_outlets, *(each.output for each in variables)])
+        self._model.set_outputs(results, [*fetch_outlets, *(variable.output for variable in variables)])
         return FileNetwork(self._model, self._scope, self._graph.title, variables=variables)
 
     def _input(self, name: str, fact: InferenceFact) -> OutletId:
@@ -211,7 +214,7 @@ class _Building:
         """Return whether a variable holds something at this moment of the run."""
         variable = self._variables.of(node.inputs[0]) if node.inputs else None
         mappings = (self._request.values, self._request.held, self._current)
-        return any(variable in each for each in mappings)
+        return any(variable in mapping for mapping in mappings)
 
     def _branch(self, node: GraphNode, changed: Sequence[str]) -> None:
         """Add an If whose results are those of its branches, then the values of the variables after it."""
@@ -319,7 +322,7 @@ def function_model(
     arguments = [
         GraphNode(name, "VarHandleOp" if name in states else "Placeholder") for name in function.inputs
     ]
-    names = [*dict.fromkeys([*(each.node for each in function.outputs), *function.effects])]
+    names = [*dict.fromkeys([*(output.node for output in function.outputs), *function.effects])]
     graph = prepare_graph([*arguments, *function.nodes], library, title, names)
     fetches = {f"{index}": endpoint for index, endpoint in enumerate(function.outputs)}
     request = Request(fetches, function.effects if states else (), feeds, frozen=not states, held=states)

@@ -105,7 +105,7 @@ def _is_plain(conv: GraphNode) -> bool:
         if not isinstance(values, list) or any(each != 1 for each in cast("list[Any]", values)):
             return False
     settings = [conv.attributes.get("padding"), conv.attributes.get("data_format", "NHWC")]
-    return all(isinstance(each, str) for each in settings) and settings == ["VALID", "NHWC"]
+    return all(isinstance(setting, str) for setting in settings) and settings == ["VALID", "NHWC"]
 
 
 def _dilations(

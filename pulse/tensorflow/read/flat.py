@@ -40,7 +40,7 @@ class FlatGraph:
             node = needed[name] = self.node(name, reader)
             stack += [(each.node, name) for each in node.inputs if each not in fed]
             if controls:
-                stack += [(each, name) for each in node.controls]
+                stack += [(control, name) for control in node.controls]
         return {name: needed[name] for name in self.nodes if name in needed}
 
 

@@ -164,7 +164,7 @@ class _Conversion:
             elif node.name in inside:
                 continue
             elif inside.intersection(node.controls):
-                controls = dict.fromkeys(whole if each in inside else each for each in node.controls)
+                controls = dict.fromkeys(whole if control in inside else control for control in node.controls)
                 node = node.with_inputs(node.inputs, controls)
             nodes.append(node)
         functions = {"cond": self._library.add(condition), "body": self._library.add(body)}
@@ -190,10 +190,12 @@ class _Conversion:
         arguments = set(ports.values())
 
         def move(endpoints: Iterable[NodeOutput]) -> tuple[NodeOutput, ...]:
-            return tuple(NodeOutput(ports[each]) if each in ports else each for each in endpoints)
+            return tuple(
+                NodeOutput(ports[endpoint]) if endpoint in ports else endpoint for endpoint in endpoints
+            )
 
         body = [
-            node.with_inputs(move(node.inputs), (each for each in node.controls if each in nodes))
+            node.with_inputs(move(node.inputs), (control for control in node.controls if control in nodes))
             for node in nodes.values()
         ]
         if arguments & nodes.keys():

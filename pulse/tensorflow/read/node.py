@@ -65,7 +65,8 @@ class TensorflowOp(ModelOp):
                 "it, see docs/tensorflow.md"
             )
         if self.type not in COMPLEX and any(
-            isinstance(each, TensorType) and each.is_complex for each in self.attributes.values()
+            isinstance(attribute, TensorType) and attribute.is_complex
+            for attribute in self.attributes.values()
         ):
             raise LoadError(f"{wire} ({self.type}): complex numbers are not supported by this operator")
         context = TensorflowNode(

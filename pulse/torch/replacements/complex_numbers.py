@@ -22,7 +22,7 @@ def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict
         return join_parts(
             torch,
             _sums_of_products(
-                lambda x, y: function(equation, x, y), *(parts(torch, each) for each in operands)
+                lambda x, y: function(equation, x, y), *(parts(torch, operand) for operand in operands)
             ),
         )
     if name in TRANSFORMS:

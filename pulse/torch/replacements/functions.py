@@ -35,7 +35,7 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
             name = getattr(function, "__name__", "")
             if name == "arange":
                 args, named = _whole_steps(torch, args, named)
-            if name == "arange" and not named and all(type(each) is int for each in args):
+            if name == "arange" and not named and all(type(arg) is int for arg in args):
                 result = function(*args)
                 result.tolist = lambda: list(range(*args))
                 return result
@@ -80,7 +80,7 @@ def _whole_steps(
     """Return the arguments of ``arange(0.0, size)`` as integers and a type: the exporter writes a range of integers for
     it.
     """
-    floats = [each for each in args if isinstance(each, float)]
+    floats = [arg for arg in args if isinstance(arg, float)]
     sizes = any(isinstance(each, torch.SymInt) for each in args)
     if not floats or not sizes or not all(each.is_integer() for each in floats):
         return args, named

@@ -160,7 +160,7 @@ class _Body:
         ):
             return self._state(values)
         constants = [_constant(value) for value in values]
-        if all(each is not None for each in constants):
+        if all(constant is not None for constant in constants):
             if all(_equal(each, constants[0]) for each in constants):
                 return first
             raise _NoScanError("it computes with the number of the step")

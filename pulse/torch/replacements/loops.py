@@ -191,7 +191,7 @@ class FrameLoops:
         """Join the frames of all steps, if there is one of each."""
         if not isinstance(tensors, list | tuple) or len(tensors) != EXPORTED_STEPS:
             return None
-        marks: list[Any] = [getattr(each, _MARK, None) for each in tensors]
+        marks: list[Any] = [getattr(tensor, _MARK, None) for tensor in tensors]
         if None in marks or len({number for number, _ in marks}) > 1:
             return None
         if [step for _, step in marks] != list(range(EXPORTED_STEPS)):

@@ -122,7 +122,7 @@ def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
 
         A loop over all frames runs only some steps.
         """
-        if owner.is_here and any(isinstance(each, torch.SymInt) for each in arguments):
+        if owner.is_here and any(isinstance(argument, torch.SymInt) for argument in arguments):
             start, stop, step = (0, *arguments, 1) if len(arguments) == 1 else (*arguments, 1)[:3]
             hint = builtins.range(
                 *(each.node.hint if isinstance(each, torch.SymInt) else each for each in arguments)
@@ -157,7 +157,7 @@ def _choice(torch: Any, owner: OwnThread, function: Any, prefers: Any) -> Any:
     """Return ``max`` or ``min`` of sizes, decided by the example."""
 
     def choose(*arguments: Any, **named: Any) -> Any:
-        sizes = any(isinstance(each, torch.SymInt) for each in arguments)
+        sizes = any(isinstance(argument, torch.SymInt) for argument in arguments)
         if sizes and not named and len(arguments) == 2 and owner.is_here:
             return arguments[1] if prefers(*arguments) else arguments[0]
         return function(*arguments, **named)
