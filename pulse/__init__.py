@@ -89,7 +89,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """A function or class of ``_HOMES``, or a module of this package."""
+    """Return a function or class of ``_HOMES``, or a module of this package."""
     if name.startswith("_"):
         raise AttributeError(f"module 'pulse' has no attribute {name!r}")
     with fewer_collections():
@@ -109,5 +109,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """All public names, imported yet or not."""
+    """Return all public names, imported yet or not."""
     return sorted({*globals(), *__all__})

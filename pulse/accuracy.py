@@ -39,7 +39,7 @@ def rounding_errors(
     prepare: Prepare | None = None,
     activations: str = "f32",
 ) -> list[RoundingError]:
-    """The error of each output on one stream of random input, for weights stored as ``weights``.
+    """Return the error of each output on one stream of random input, for weights stored as ``weights``.
 
     frames  of the symbol; the longest of the short streams that ``verify`` tries by default
     prepare, activations  as in ``compile_model``

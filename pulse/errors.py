@@ -1,14 +1,14 @@
 """Every exception that a user can cause.
 
 PulseError
-├── LoadError        a file or model that cannot be read, or operators that are not covered
+├── LoadError        a file or model that cannot be read, or operators that are not supported
 ├── FactError        shapes or types that contradict each other
 ├── DimError         symbolic arithmetic that has no answer
 ├── PulsifyError     a model, or a pulse, that cannot be streamed
 ├── CompileError     a pulsed model that the chosen backend cannot run
 ├── WriteError       a pulsed model that cannot leave in the chosen format
 ├── InputError       arrays or audio of the wrong shape, type, rate or content
-│   └── FaultError   values for which an operation has no result, such as an index outside of its table
+│   └── FaultError   values for which an operation has no result, such as an index outside its table
 ├── CopyError        something that belongs to one process, copied or pickled; a TypeError too
 ├── DivergenceError  a stream that differs from its offline model
 └── NotProvedError   a proof without a result for some output
@@ -22,7 +22,7 @@ from pulse.support.record import record
 
 
 def _escape(parts: Iterable[Any]) -> Iterator[Any]:
-    return (printable(each) if isinstance(each, str) else each for each in parts)
+    return (printable(part) if isinstance(part, str) else part for part in parts)
 
 
 class PulseError(Exception):
@@ -83,7 +83,7 @@ class Fault:
 
 
 class FaultError(InputError):
-    """Values for which an operation has no result: an index outside of its table, an integer divided by 0.
+    """Values for which an operation has no result: an index outside its table, an integer divided by 0.
 
     faults   one for each node and input
     lanes    if several streams stepped in one call: the lanes that failed

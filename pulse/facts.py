@@ -20,7 +20,7 @@ DType: TypeAlias = np.dtype[Any]
 Shape: TypeAlias = tuple[TDim, ...]
 
 _BETWEEN_DIMS = re.compile(r",(?![^()]*\))")
-"""Commas outside of brackets, unlike that of ``max(0,T-1)``."""
+"""Commas outside brackets, unlike that of ``max(0,T-1)``."""
 MAX_AXES = 64
 """The most axes of a tensor in numpy."""
 
@@ -42,7 +42,7 @@ _DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def dtype_name(dtype: DType) -> str:
-    """The short name of a type: f32, i64, bool …"""
+    """Return the short name of a type: f32, i64, bool …"""
     return _DTYPE_NAMES.get(dtype, dtype.name)
 
 
@@ -60,22 +60,22 @@ def numbers_of(value: Any, dtype: DType) -> Array | None:
 
 
 def shape_of(*dims: TDim | Symbol | int) -> Shape:
-    """A shape from integers, symbols and dims."""
+    """Return a shape from integers, symbols and dims."""
     return tuple(TDim.of(dim) for dim in dims)
 
 
 def shape_text(shape: Sequence[TDim | int]) -> str:
-    """A shape as text: 1,80,T; or scalar without axes."""
+    """Return a shape as text: 1,80,T; or scalar without axes."""
     return ",".join(str(dim) for dim in shape) or "scalar"
 
 
 def is_symbolic(value: Array) -> bool:
-    """Whether a tensor holds dims rather than numbers."""
+    """Return whether a tensor holds dims rather than numbers."""
     return value.dtype == object
 
 
 def volume(shape: Sequence[TDim]) -> TDim:
-    """The number of elements."""
+    """Return the number of elements."""
     plain = prod(dim.const for dim in shape if not dim.terms)
     return prod((dim for dim in shape if dim.terms), start=TDim.of(1) * plain)
 
@@ -93,13 +93,13 @@ class TypedFact:
 
     @classmethod
     def of(cls, value: Array) -> "TypedFact":
-        """The fact of a known tensor."""
+        """Return the fact of a known tensor."""
         dtype = np.dtype(np.int64) if is_symbolic(value) else value.dtype
         return cls(dtype, shape_of(*value.shape), value)
 
     @classmethod
     def parse(cls, text: str, scope: SymbolScope) -> "TypedFact":
-        """``1,80,T,f32``: dims, then a type (f32 if none is given). Raises FactError."""
+        """Return ``1,80,T,f32``: dims, then a type (f32 if none is given). Raises FactError."""
         parts = [part.strip() for part in _BETWEEN_DIMS.split(text) if part.strip()]
         dtype = DTYPES["f32"]
         if parts and parts[-1] in DTYPES:
@@ -115,17 +115,17 @@ class TypedFact:
         return len(self.shape)
 
     def with_size(self, axis: int, size: TDim | int) -> "TypedFact":
-        """The fact of a tensor of the same type with another size along an axis, and of no known value."""
+        """Return the fact of a tensor of the same type with another size along an axis, and of no known value."""
         return TypedFact(self.dtype, (*self.shape[:axis], TDim.of(size), *self.shape[axis + 1 :]))
 
     def agrees(self, other: "TypedFact") -> bool:
-        """Whether type and shape are the same, for every allowed value of the symbols."""
+        """Return whether type and shape are the same, for every allowed value of the symbols."""
         if self.dtype != other.dtype or self.rank != other.rank:
             return False
         return all(a == b or a.prove_eq(b).yes for a, b in zip(self.shape, other.shape))
 
     def symbolic_axes(self, symbol: Symbol) -> list[int]:
-        """The axes whose length depends on a symbol."""
+        """Return the axes whose length depends on a symbol."""
         return [axis for axis, dim in enumerate(self.shape) if symbol in dim.symbols]
 
     def __str__(self) -> str:
@@ -136,7 +136,7 @@ class TypedFact:
 
 
 def symbolic_text(value: Array) -> str:
-    """A tensor of dims as text."""
+    """Return a tensor of dims as text."""
     return "[" + ", ".join(str(dim) for dim in value.ravel()) + "]"
 
 

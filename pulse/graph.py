@@ -55,7 +55,7 @@ class View:
     kernel: str = ""
 
     def translate(self, places: Mapping[int, Iterable[int]]) -> "View":
-        """The view in another graph; ``places`` maps each node to its nodes there."""
+        """Return the view in another graph; ``places`` maps each node to its nodes there."""
         nodes = {new for node in self.nodes for new in places.get(node, ())}
         return View(nodes, self.backend, self.kernel)
 
@@ -85,7 +85,7 @@ class Graph(Generic[F, O]):
         return self._outputs
 
     def is_output(self, outlet: OutletId) -> bool:
-        """Whether an outlet is an output of the model."""
+        """Return whether an outlet is an output of the model."""
         return outlet in self._output_places
 
     def add(self, name: str, op: O, inputs: Sequence[OutletId], facts: Sequence[F]) -> list[OutletId]:
@@ -100,7 +100,7 @@ class Graph(Generic[F, O]):
         return [OutletId(place, slot) for slot in range(len(facts))]
 
     def unique(self, name: str) -> str:
-        """``name``, with a number if it is taken."""
+        """Return ``name``, with a number if it is taken."""
         if name not in self._names:
             return name
         number = self._numbers.get(name, 0) + 1
@@ -129,31 +129,33 @@ class Graph(Generic[F, O]):
         self.output_names = output_names
 
     def node(self, outlet: OutletId) -> Node[F, O]:
-        """The node that makes an outlet."""
+        """Return the node that makes an outlet."""
         return self.nodes[outlet.node]
 
     def outlet(self, outlet: OutletId) -> Outlet[F]:
-        """The outlet itself."""
+        """Return the outlet itself."""
         try:
             return self.nodes[outlet.node].outputs[outlet.slot]
         except IndexError:
             raise PulseError(f"no outlet {outlet} in a graph of {len(self.nodes)} nodes") from None
 
     def fact(self, outlet: OutletId) -> F:
-        """The fact of an outlet."""
+        """Return the fact of an outlet."""
         return self.outlet(outlet).fact
 
     def input_facts(self, node: Node[F, O]) -> list[F]:
-        """The facts of the wires that a node reads."""
+        """Return the facts of the wires that a node reads."""
         return [self.fact(outlet) for outlet in node.inputs]
 
     def label(self, outlet: OutletId) -> str:
-        """The wire's name: its node's, with the slot if there are several."""
+        """Return the wire's name: its node's, with the slot if there are several."""
         node = self.node(outlet)
         return node.name if len(node.outputs) == 1 else f"{node.name}:{outlet.slot}"
 
     def find(self, label: str) -> OutletId:
-        """The outlet of a name: an output's, or a wire's label; ``x:0`` is ``x``, if nothing else is called so."""
+        """Return the outlet of a name: an output's, or a wire's label; ``x:0`` is ``x``, if nothing else is
+        called so.
+        """
         for name in (label, label.removesuffix(":0")):
             if name in self.output_names:
                 return self.outputs[self.output_names.index(name)]
@@ -165,7 +167,7 @@ class Graph(Generic[F, O]):
         raise PulseError(f"no wire is called {label!r}; the outputs are {outputs}")
 
     def order(self, targets: Sequence[OutletId] | None = None) -> list[int]:
-        """The nodes that the targets (the outputs by default) need, each after what it reads."""
+        """Return the nodes that the targets (the outputs by default) need, each after what it reads."""
         nodes, entered, done = self.nodes, set[int](), set[int]()
         order: list[int] = []
         for outlet in self.outputs if targets is None else targets:
@@ -193,7 +195,7 @@ class Graph(Generic[F, O]):
         return order
 
     def wires(self) -> Iterator[OutletId]:
-        """Every outlet, in the order of the nodes."""
+        """Yield every outlet, in the order of the nodes."""
         for node in self.nodes:
             for slot in range(len(node.outputs)):
                 yield OutletId(node.id, slot)
@@ -275,7 +277,7 @@ class Graph(Generic[F, O]):
         return offset
 
     def duplicate(self) -> "Graph[F, O]":
-        """A copy of the graph with the same node ids; ops and facts are shared."""
+        """Return a copy of the graph with the same node ids; ops and facts are shared."""
         result = Graph[F, O]()
         for node in self.nodes:
             outlets = [Outlet(outlet.fact, dict(outlet.successors)) for outlet in node.outputs]
@@ -289,7 +291,7 @@ class Graph(Generic[F, O]):
         return result
 
     def rebuilt(self) -> "Graph[F, O]":
-        """The graph in order, with only its inputs and the nodes that its outputs need."""
+        """Return the graph in order, with only its inputs and the nodes that its outputs need."""
         result = Graph[F, O]()
         order = dict.fromkeys((*(outlet.node for outlet in self.inputs), *self.order()))
         places = {node_id: place for place, node_id in enumerate(order)}
@@ -308,7 +310,7 @@ class Graph(Generic[F, O]):
         return result
 
     def views_in(self, places: Mapping[int, Iterable[int]]) -> dict[str, View]:
-        """The views in another graph: node -> the nodes that replace it there."""
+        """Return the views in another graph: node -> the nodes that replace it there."""
         return {name: view.translate(places) for name, view in self.views.items()}
 
     def check(self) -> None:

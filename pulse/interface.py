@@ -34,7 +34,7 @@ class Port:
 
     @classmethod
     def of(cls, name: str, fact: PulsedFact, stream: StreamFact | None) -> "Port":
-        """The port of a wire, with its place in time if it is a stream."""
+        """Return the port of a wire, with its place in time if it is a stream."""
         if stream is None:
             return cls(name, fact.sizes, fact.dtype, None, 0, Fraction(0), TDim.of(0))
         return cls(name, fact.sizes, fact.dtype, stream.axis, stream.offset, stream.rate, stream.length)
@@ -64,7 +64,7 @@ class Port:
         return f"{text}, axis {self.axis}, delay {self.delay}, rate {self.rate}, length {self.length}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The values for JSON."""
+        """Return the values for JSON."""
         return {
             "name": self.name,
             "shape": list(self.shape),
@@ -118,16 +118,16 @@ class Interface(Protocol):
     def chunks(self) -> Any: ...
 
     def port(self, name: str) -> Port:
-        """An input or output by its name. Raises PulsifyError."""
+        """Return an input or output by its name. Raises PulsifyError."""
         ...
 
     def waits(self) -> Sequence[AwaitedWire]:
-        """Every wire whose last frame some output waits for."""
+        """Return every wire whose last frame some output waits for."""
         ...
 
 
 def find_port(model: Interface, name: str) -> Port:
-    """An input or output by its name. Raises PulsifyError."""
+    """Return an input or output by its name. Raises PulsifyError."""
     for port in (*model.inputs, *model.outputs):
         if port.name == name:
             return port

@@ -35,14 +35,14 @@ N = TypeVar("N", bound=Network)
 
 
 def _as(kind: type[N], network: Network) -> N:
-    """The same network with the steps of ``kind``, a class of it."""
+    """Return the same network with the steps of ``kind``, a class of it."""
     if isinstance(network, kind):
         return network
     return kind(**{field.name: getattr(network, field.name) for field in fields(network)})
 
 
 def model_of(network: Network) -> "Model | TypedModel | PulsedModel":
-    """A network of any kind with its next steps."""
+    """Return a network of any kind with its next steps."""
     if isinstance(network, FileNetwork):
         return Model.of(network)
     return TypedModel.of(network) if isinstance(network, TypedNetwork) else PulsedModel.of(network)
@@ -53,19 +53,19 @@ class Model(FileNetwork):
 
     @classmethod
     def of(cls, network: FileNetwork) -> "Model":
-        """A network that was read, with its next steps."""
+        """Return a network that was read, with its next steps."""
         return _as(cls, network)
 
     def analyse(self) -> "TypedModel":
         """Derive every type and shape; those of inputs that the file does not state are inferred first.
 
         Warns if shapes in the file are wrong, and if the budget does not suffice for its constants.
-        Raises LoadError (operators not covered, unknown dims), FactError.
+        Raises LoadError (operators not supported, unknown dims), FactError.
         """
         return TypedModel.of(super().analyse())
 
     def dot(self) -> str:
-        """The file's own graph in the language of Graphviz."""
+        """Return the file's own graph in the language of Graphviz."""
         return dot(self.graph, self.title)
 
 
@@ -74,7 +74,7 @@ class Sketch(ABC):
 
     @abstractmethod
     def to_model(self, inputs: Mapping[str, str] | None = None) -> Model:
-        """The model as it is now. inputs: shapes by name, as in ``pulse.load``. Raises InputError."""
+        """Return the model as it is now. inputs: shapes by name, as in ``pulse.load``. Raises InputError."""
 
 
 class TypedModel(TypedNetwork):
@@ -82,21 +82,21 @@ class TypedModel(TypedNetwork):
 
     @classmethod
     def of(cls, network: TypedNetwork) -> "TypedModel":
-        """A typed network with its next steps."""
+        """Return a typed network with its next steps."""
         return _as(cls, network)
 
     def with_sizes(self, sizes: Mapping[Symbol, int]) -> "TypedModel":
-        """The model with numbers in place of some symbols, in a new scope. Raises FactError."""
+        """Return the model with numbers in place of some symbols, in a new scope. Raises FactError."""
         return with_sizes(self, sizes)
 
     def declutter(self) -> "TypedModel":
-        """An equivalent model with fewer nodes; see ``pulse.declutter``."""
+        """Return an equivalent model with fewer nodes; see ``pulse.declutter``."""
         from pulse.declutter import declutter
 
         return declutter(self)
 
     def with_constant_start(self, symbol: str | Symbol | None = None, fill: float = 0.0) -> "TypedModel":
-        """Another model: paddings that mirror or repeat frames before the stream pad with ``fill`` there.
+        """Return another model: paddings that mirror or repeat frames before the stream pad with ``fill`` there.
 
         A stream with mirrored frames has to wait for them, and keeps this delay. Frames that do not depend on the
         padding do not change. Warns with the nodes that change. Raises PulsifyError if there are none.
@@ -106,7 +106,7 @@ class TypedModel(TypedNetwork):
         return TypedModel.of(constant_start(self, self.find_symbol(symbol), fill))
 
     def to_nnef(self) -> "Archive":
-        """The offline model as NNEF with tract's operators where it needs them; see ``pulse.nnef``.
+        """Return the offline model as NNEF with tract's operators where it needs them; see ``pulse.nnef``.
 
         Raises WriteError: a node that these cannot express
         """
@@ -122,7 +122,7 @@ class TypedModel(TypedNetwork):
         align: bool = False,
         max_context: int | None = None,
     ) -> "PulsedModel":
-        """The model in pulses of constant size; see ``pulse.pulsify.driver.pulsify``.
+        """Return the model in pulses of constant size; see ``pulse.pulsify.driver.pulsify``.
 
         A file that was written in pulses comes back as the stream that it was; see ``pulse.chunks.exported``.
         """
@@ -136,7 +136,7 @@ class TypedModel(TypedNetwork):
         symbol: str | None = None,
         outputs: Sequence[str] | None = None,
     ) -> "PulsedModel":
-        """A model that takes one chunk and its states as a stream; see ``pulse.chunks``.
+        """Return a model that takes one chunk and its states as a stream; see ``pulse.chunks``.
 
         The shapes are those of one call.
         """
@@ -152,7 +152,7 @@ class PulsedModel(PulsedNetwork):
 
     @classmethod
     def of(cls, network: PulsedNetwork) -> "PulsedModel":
-        """A pulsed network with its next steps."""
+        """Return a pulsed network with its next steps."""
         return _as(cls, network)
 
     def compile(
@@ -163,11 +163,11 @@ class PulsedModel(PulsedNetwork):
         prepare: Prepare | None = None,
         activations: str = "f32",
     ) -> Program:
-        """A program that runs it; see ``pulse.program.compiler.compile_model``."""
+        """Return a program that runs it; see ``pulse.program.compiler.compile_model``."""
         return compile_model(self, backend, weights=weights, prepare=prepare, activations=activations)
 
     def to_onnx(self, opset: int = 17) -> "ModelProto":
-        """The model as standard ONNX, all that it remembers as inputs and outputs; see ``pulse.onnx.write``.
+        """Return the model as standard ONNX, all that it remembers as inputs and outputs; see ``pulse.onnx.write``.
 
         Raises WriteError: an op that ONNX of this opset cannot express
         """
@@ -176,7 +176,7 @@ class PulsedModel(PulsedNetwork):
         return to_onnx(self, opset)
 
     def to_nnef(self) -> "Archive":
-        """The model as NNEF that tract streams, its states inside of a scan; see ``pulse.nnef``.
+        """Return the model as NNEF that tract streams, its states inside a scan; see ``pulse.nnef``.
 
         Raises WriteError: a node that NNEF and tract cannot express
         """

@@ -24,7 +24,7 @@ class Patch:
         self._shunts: list[tuple[OutletId, OutletId]] = []
 
     def tap(self, outlet: OutletId) -> OutletId:
-        """A wire of the target, for nodes of the patch to read."""
+        """Return a wire of the target, for nodes of the patch to read."""
         for inside, outside in self._taps.items():
             if outside == outlet:
                 return inside
@@ -86,14 +86,14 @@ _TAP = _Tap()
 
 
 def replace_op(target: TypedGraph, old: OutletId, name: str, op: Op, inputs: Sequence[OutletId]) -> Patch:
-    """The patch that puts one op with one output in the place of a wire."""
+    """Return the patch that puts one op with one output in the place of a wire."""
     patch = Patch(target)
     patch.shunt(old, patch.wire(name, op, [patch.tap(outlet) for outlet in inputs])[0])
     return patch
 
 
 def bypass_wire(target: TypedGraph, old: OutletId, new: OutletId) -> Patch:
-    """The patch that connects the readers of ``old`` to ``new``, another wire of the target."""
+    """Return the patch that connects the readers of ``old`` to ``new``, another wire of the target."""
     patch = Patch(target)
     patch.shunt(old, patch.tap(new))
     return patch

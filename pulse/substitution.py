@@ -31,7 +31,7 @@ class Terms:
         self._values = dict(values)
 
     def dim(self, dim: TDim) -> TDim:
-        """An expression in these terms."""
+        """Return an expression in these terms."""
         for symbol in sorted(dim.symbols - self._values.keys(), key=lambda symbol: symbol.name):
             self._values[symbol] = TDim.of(self.scope.symbol(self._free(symbol.name)))
         return dim.subs(self._values) if dim.symbols else dim
@@ -44,12 +44,12 @@ class Terms:
         return free_name
 
     def fact(self, fact: TypedFact) -> TypedFact:
-        """A type and shape in these terms."""
+        """Return a type and shape in these terms."""
         value = None if fact.value is None else self.array(fact.value)
         return TypedFact(fact.dtype, tuple(self.dim(dim) for dim in fact.shape), value)
 
     def array(self, array: Array) -> Array:
-        """A tensor; only one of dims changes."""
+        """Return a tensor; only one of dims changes."""
         if not is_symbolic(array):
             return array
         result = np.empty(array.shape, object)
@@ -57,7 +57,7 @@ class Terms:
         return numbers_if_constant(result)
 
     def op(self, op: Op) -> Op:
-        """An operation; the same object if it has no dims."""
+        """Return an operation; the same object if it has no dims."""
         return cast("Op", self._substitute(op))
 
     def assume(self, scope: SymbolScope) -> None:
@@ -68,7 +68,7 @@ class Terms:
                 self.scope.assume(test)
 
     def model(self, model: N) -> N:
-        """A model inside of an operation."""
+        """Return a model inside an operation."""
         graph = TypedGraph()
         places = self.graft(model, graph, {})
         graph.inputs = [places[outlet] for outlet in model.graph.inputs]
@@ -136,7 +136,7 @@ def _fields_of(kind: type[Any]) -> tuple[str, ...]:
 
 
 def _is_same(source: TypedGraph, node_id: int, target: TypedGraph, inputs: Sequence[OutletId]) -> bool:
-    """Whether a node has no symbols and reads equal facts in both graphs, so that its outputs are equal."""
+    """Return whether a node has no symbols and reads equal facts in both graphs, so that its outputs are equal."""
     node = source.nodes[node_id]
     alike = all(_agree(target.fact(new), source.fact(old)) for old, new in zip(node.inputs, inputs))
     return alike and not any(_has_symbols(outlet.fact) for outlet in node.outputs)
@@ -154,7 +154,7 @@ def _has_symbols(fact: TypedFact) -> bool:
 
 
 def with_sizes(model: N, sizes: Mapping[Symbol, int]) -> N:
-    """The model with numbers in place of some symbols, in a new scope. Raises FactError."""
+    """Return the model with numbers in place of some symbols, in a new scope. Raises FactError."""
     terms = Terms(SymbolScope(), {symbol: TDim.of(size) for symbol, size in sizes.items()})
     terms.assume(model.scope)
     return replace(terms.model(model), spending=model.spending)

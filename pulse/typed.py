@@ -51,21 +51,23 @@ class TypedNetwork:
     spending: Spending = field(default_factory=current_spending, repr=False)
     """The part of the file's budget that the analysis has used."""
     variables: tuple[Variable, ...] = ()
-    """The inputs and outputs that the file keeps inside of itself."""
+    """The inputs and outputs that the file keeps inside itself."""
 
     def copy(self) -> Self:
-        """A copy of the model with only the nodes that the outputs need."""
+        """Return a copy of the model with only the nodes that the outputs need."""
         return replace(self, graph=self.graph.rebuilt(), metadata=dict(self.metadata))
 
     def with_outputs(self, names: Sequence[str]) -> Self:
-        """The model with only these outputs, which may be any wires. Raises PulseError."""
+        """Return the model with only these outputs, which may be any wires. Raises PulseError."""
         result = self.copy()
         result.graph.set_outputs([result.graph.find(name) for name in names], names)
         result.variables = tuple(variable for variable in self.variables if variable.output in names)
         return result.copy()
 
     def view(self, name: str) -> list[TypedNode]:
-        """The nodes of a view, or the nodes that replaced them, without constants. Raises PulseError: no such view."""
+        """Return the nodes of a view, or the nodes that replaced them, without constants. Raises PulseError: no such
+        view.
+        """
         if name not in self.graph.views:
             names = ", ".join(self.graph.views) or "none"
             raise PulseError(f"no view is called {name!r}; the views are {names}")
@@ -95,7 +97,7 @@ class TypedNetwork:
         return list(symbols)
 
     def bind(self, feeds: Mapping[str, Array]) -> dict[Symbol, int]:
-        """The value of each symbol, read off the shapes of the inputs. Raises InputError."""
+        """Return the value of each symbol, read off the shapes of the inputs. Raises InputError."""
         env: dict[Symbol, int] = {}
         for name, fact in self.inputs.items():
             if name not in feeds:
@@ -119,13 +121,13 @@ class TypedNetwork:
         fetches: Sequence[str | OutletId] | None = None,
         arithmetic: Arithmetic = NATIVE,
     ) -> dict[str, Array]:
-        """The offline result, by numpy: the oracle.
+        """Return the offline result, by numpy: the oracle.
 
         feeds    name -> array; any wire may be fed by its label. One array if there is one input.
         fetches  labels or outlets of any wires; the outputs by default. Only what they need is evaluated.
         arithmetic  how it is computed: in the model's types, or as ``pulse.ops.arithmetic`` has it
         Raises InputError if arrays do not fit; FaultError where a node has no result for some values, such as an
-        index outside of its table. Only arithmetic other than the model's types puts the nearest value that has one.
+        index outside its table. Only arithmetic other than the model's types puts the nearest value that has one.
         """
         arrays = self._by_name(feeds)
         env = self.bind(arrays)
@@ -155,14 +157,14 @@ class TypedNetwork:
         return {name: values[outlet] for name, outlet in targets.items()}
 
     def _input(self, name: str, array: Array, arithmetic: Arithmetic) -> Array:
-        """The value of a wire that is fed. Raises InputError if its type does not fit."""
+        """Return the value of a wire that is fed. Raises InputError if its type does not fit."""
         expected = self.graph.fact(self.graph.find(name)).dtype
         if array.dtype != expected and not (arithmetic.widens and is_floating(expected)):
             raise InputError(f"{name}: expected {dtype_name(expected)}, got {dtype_name(array.dtype)}")
         return arithmetic.take_input(array)
 
     def _nodes_to_run(self, targets: Iterable[OutletId], fed: Collection[OutletId]) -> list[int]:
-        """The nodes to evaluate, in order, except those that only lead to fed wires."""
+        """Return the nodes to evaluate, in order, except those that only lead to fed wires."""
         required, order = set(targets), list[int]()
         for node_id in reversed(self.graph.order(list(required))):
             node = self.graph.nodes[node_id]
@@ -185,7 +187,7 @@ class TypedNetwork:
         return {names[0]: np.asarray(feeds)}
 
     def _with_one_symbol(self) -> dict[str, str]:
-        """Example shapes for the first input with symbols: its last symbol is kept, others become 1."""
+        """Return example shapes for the first input with symbols: its last symbol is kept, others become 1."""
         name, fact = next(
             (name, fact) for name, fact in self.inputs.items() if any(dim.symbols for dim in fact.shape)
         )
@@ -193,7 +195,7 @@ class TypedNetwork:
         return {name: ",".join(str(dim) if dim.is_const or dim is last else "1" for dim in fact.shape)}
 
     def find_symbol(self, symbol: str | Symbol | None) -> Symbol:
-        """The symbol that streams: the given one, or the only one. Raises PulseError."""
+        """Return the symbol that streams: the given one, or the only one. Raises PulseError."""
         symbols = self.symbols
         names = ", ".join(each.name for each in symbols)
         if symbol is None:
@@ -221,7 +223,7 @@ class TypedNetwork:
 
 
 def _evaluate(node: TypedNode, inputs: Sequence[Array], env: Env, arithmetic: Arithmetic) -> Sequence[Array]:
-    """The results of one node. Raises InputError, and FaultError as ``run`` does."""
+    """Return the results of one node. Raises InputError, and FaultError as ``run`` does."""
     if isinstance(node.op, Source):
         raise InputError(f"input {node.name} ({node.op.fact}) is not fed")
     inputs = _with_results(node, inputs, arithmetic)
@@ -239,7 +241,9 @@ def _evaluate(node: TypedNode, inputs: Sequence[Array], env: Env, arithmetic: Ar
 
 
 def _with_results(node: TypedNode, inputs: Sequence[Array], arithmetic: Arithmetic) -> Sequence[Array]:
-    """The inputs of a node, if it has results for all of their values. Raises FaultError if faults are not counted."""
+    """Return the inputs of a node, if it has results for all of their values. Raises FaultError if faults are not
+    counted.
+    """
     checks = node.op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
     if not checks or any(is_symbolic(value) for value in inputs):
         return inputs
@@ -288,6 +292,6 @@ def sources(graph: TypedGraph) -> list[OutletId]:
 
 
 def known_value(graph: TypedGraph, outlet: OutletId) -> Array | None:
-    """The value of a wire, if it is known and holds numbers."""
+    """Return the value of a wire, if it is known and holds numbers."""
     value = graph.fact(outlet).value
     return None if value is None or is_symbolic(value) else value

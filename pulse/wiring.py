@@ -55,7 +55,7 @@ def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> li
 def _require_possible(facts: Sequence[TypedFact]) -> None:
     for fact in facts:
         if fact.rank > MAX_AXES:
-            raise FactError(f"a tensor of {fact.rank} axes; at most {MAX_AXES} are covered")
+            raise FactError(f"a tensor of {fact.rank} axes; at most {MAX_AXES} are supported")
         if any(dim.const < 0 and not dim.terms for dim in fact.shape):
             raise FactError(f"its output would be {fact}: its inputs are too short")
 
@@ -78,14 +78,14 @@ class _Fold:
             raise TooLongError
 
     def iterations(self, op: Op, inputs: Sequence[Array]) -> Callable[[], None]:
-        """The function that counts each iteration of a loop, at any depth."""
+        """Return the function that counts each iteration of a loop, at any depth."""
         facts = [TypedFact.of(array) for array in inputs]
         each = op.eval_seconds(facts, op.facts(facts), lambda dim: int(dim) if dim.is_const else 1)
         return lambda: self.take(each)
 
 
 def _fold(name: str, op: Op, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> list[Array] | None:
-    """The outputs if all inputs are known and the budget allows it, otherwise None.
+    """Return the outputs if all inputs are known and the budget allows it, otherwise None.
 
     Raises FactError, DimError as ``symbolic_eval``.
     """
@@ -116,7 +116,7 @@ def _fold(name: str, op: Op, inputs: Sequence[TypedFact], outputs: Sequence[Type
 
 
 def _elements(fact: TypedFact) -> int:
-    """How many there are, of a constant shape."""
+    """Return how many there are, of a constant shape."""
     count = 1
     for dim in fact.shape:
         count *= int(dim)
@@ -138,7 +138,7 @@ MAX_SIZES = 64
 
 
 def integer_sizes(graph: TypedGraph, outlet: OutletId) -> Array | None:
-    """A wire of floats computed only from sizes, truncated towards 0 to numbers or dims; None for others.
+    """Return a wire of floats computed only from sizes, truncated towards 0 to numbers or dims; None for others.
 
     None if it is not, or if floats may round it to another integer.
     """
@@ -150,7 +150,7 @@ def integer_sizes(graph: TypedGraph, outlet: OutletId) -> Array | None:
 
 
 def size_ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
-    """The elements of a wire as quotients of dims, if all of it is constant or computed of sizes, else None."""
+    """Return the elements of a wire as quotients of dims, if all of it is constant or computed of sizes, else None."""
     try:
         return _ratios(graph, outlet)
     except DimError:
@@ -158,7 +158,7 @@ def size_ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
 
 
 def _ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
-    """The elements of a wire as quotients of dims. Raises DimError: floats may round them."""
+    """Return the elements of a wire as quotients of dims. Raises DimError: floats may round them."""
     fact = graph.fact(outlet)
     if not _is_small(fact):
         return None
@@ -177,7 +177,7 @@ def _ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
 
 
 def _compute(op: Op, inputs: Sequence[Array]) -> Array | None:
-    """The value of an op with float outputs. Raises DimError."""
+    """Return the value of an op with float outputs. Raises DimError."""
     if isinstance(op, Elementwise):
         on_ratios = ELEMENTWISE[op.kind].ratio
         return None if on_ratios is None else _each(on_ratios, *inputs)

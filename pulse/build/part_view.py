@@ -32,7 +32,7 @@ class PartView(Sketch):
         """Return the operators that nothing can compute, by name."""
         graph = self.part.drawing.canvas.graph
         ops = [graph.nodes[node_id].op for node_id in self.part.nodes]
-        return sorted({op.name for op in ops if not op.is_covered})
+        return sorted({op.name for op in ops if not op.is_supported})
 
     def graph(
         self,

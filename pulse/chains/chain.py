@@ -40,7 +40,7 @@ def chain(
              symbol have one length. Other inputs are those that read nothing
     Raises   PulseError, naming both sides of what does not fit
     """
-    parts = [each if isinstance(each, Stage) else Stage(each) for each in stages]
+    parts = [stage if isinstance(stage, Stage) else Stage(stage) for stage in stages]
     if not parts:
         raise FactError("a chain needs a model at least")
     builder = _Chain()
@@ -118,7 +118,7 @@ class _Chain:
         self.metadata = {**model.metadata, **self.metadata}
 
     def model(self, outputs: Sequence[str] | None, title: str | None) -> TypedModel:
-        """The joined model with these outputs. Raises FactError."""
+        """Return the joined model with these outputs. Raises FactError."""
         names = list(self.last.values()) if outputs is None else list(outputs)
         for name in self.unread:
             if name not in names:
@@ -128,7 +128,7 @@ class _Chain:
         return TypedModel(self.graph, self.scope, model_title, self.metadata, self.origins).copy()
 
     def _facts(self, stage: Stage, where: str) -> list[TypedFact]:
-        """The facts of the wires that a stage may read, as far as known without its model."""
+        """Return the facts of the wires that a stage may read, as far as known without its model."""
         if stage.reads is None:
             names = self.last.values()
         else:
@@ -136,7 +136,7 @@ class _Chain:
         return [self.graph.fact(self._wire(name, where)) for name in names]
 
     def _reads(self, stage: Stage, model: TypedModel, where: str) -> dict[str, str]:
-        """Input -> wire of the chain, for the inputs that read one."""
+        """Return input -> wire of the chain, for the inputs that read one."""
         inputs = list(model.inputs)
         if stage.reads is None:
             return self._usual(model, where) if self.last else {}
@@ -153,7 +153,9 @@ class _Chain:
         return reads
 
     def _usual(self, model: TypedModel, where: str) -> dict[str, str]:
-        """Each input reads the wire of its name; if one input and one wire remain, the input reads that wire."""
+        """Return the usual wiring: each input reads the wire of its name; if one input and one wire remain, the input
+        reads that wire.
+        """
         reads = {name: self.last[name] for name in model.inputs if name in self.last}
         moving = [name for name, fact in model.inputs.items() if name not in reads and _moves(fact)]
         free = [name for name in self.last if name not in reads]
@@ -179,7 +181,7 @@ class _Chain:
         return self.wires[name]
 
     def _lengths(self, model: TypedModel, reads: Mapping[str, str], where: str) -> dict[Symbol, TDim]:
-        """The symbols of a model, from the wires that it reads."""
+        """Return the symbols of a model, from the wires that it reads."""
         lengths: dict[Symbol, TDim] = {}
         for name, wire in reads.items():
             source, target = self.graph.fact(self.wires[wire]), model.inputs[name]
@@ -199,7 +201,7 @@ class _Chain:
                 unify(left, right, f"axis {axis} of {wire} and {name}")
 
     def _given_name(self, stage: Stage, model: TypedModel, name: str, where: str) -> str:
-        """The name that a stage gives to an output."""
+        """Return the name that a stage gives to an output."""
         names = model.graph.output_names
         if stage.gives is None:
             return self._free(name)
@@ -221,7 +223,7 @@ class _Chain:
         return new_name
 
     def _free(self, name: str) -> str:
-        """The name itself, with a number if it is taken."""
+        """Return the name itself, with a number if it is taken."""
         number, free_name = 0, name
         while free_name in self.wires:
             number += 1

@@ -23,7 +23,7 @@ def require_compatible(source: TypedFact, target: TypedFact) -> None:
 
 
 def solve_symbols(source: TypedFact, target: TypedFact, lengths: Mapping[Symbol, TDim]) -> dict[Symbol, TDim]:
-    """The symbols of an input, from the shape of its wire.
+    """Return the symbols of an input, from the shape of its wire.
 
     source   of the wire, in the terms of the chain
     target   of the input, in the terms of its model
@@ -62,7 +62,9 @@ def _value(size: TDim, expression: TDim, symbol: Symbol, values: Mapping[Symbol,
 
 
 def _same(size: TDim, expression: TDim, symbol: Symbol) -> TDim | None:
-    """The symbol of a size that the expression equals with it for ``symbol``, as in T//256+1, which many T solve."""
+    """Return the symbol of a size that the expression equals with it for ``symbol``, as in T//256+1, which many T
+    solve.
+    """
     names = sorted(size.symbols, key=lambda other: (other.name != symbol.name, other.name))
     values = (TDim.of(other) for other in names)
     return next((value for value in values if expression.subs({symbol: value}) == size), None)

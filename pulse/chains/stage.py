@@ -34,7 +34,7 @@ class Stage:
     gives: Mapping[str, str] | Sequence[str] | None = None
 
     def open(self, facts: Sequence[TypedFact] = ()) -> TypedModel:
-        """The typed model, a scan over its calls if it takes chunks.
+        """Return the typed model, a scan over its calls if it takes chunks.
 
         facts   of the wires that it reads, for a function of them
         Raises  PulseError

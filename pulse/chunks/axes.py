@@ -8,7 +8,7 @@ from pulse.facts import DType
 
 
 def time_axis(shape: Sequence[int], dtype: DType) -> tuple[int, str] | None:
-    """The axis of a chunk's frames, and why; None if the shape does not decide.
+    """Return the axis of a chunk's frames, and why; None if the shape does not decide.
 
     A floating tensor of up to two axes, at most one of them longer than one, is sound: its longest axis. Otherwise the
     chunk is one frame of features: the only axis of size 1 other than the first.
@@ -23,7 +23,7 @@ def time_axis(shape: Sequence[int], dtype: DType) -> tuple[int, str] | None:
 def output_axis(
     shape: Sequence[int], dtype: DType, rank: int, axis: int, frames: int
 ) -> tuple[int, str] | None:
-    """The axis of an output's frames, and why; None if the output has none.
+    """Return the axis of an output's frames, and why; None if the output has none.
 
     rank, axis, frames   of the input that streams: its new frames in a chunk
     """

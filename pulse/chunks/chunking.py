@@ -76,7 +76,7 @@ class Chunks:
         return next(port.frames for port in self.inputs if port.axis is not None)
 
     def as_dict(self) -> dict[str, Any]:
-        """The values for JSON."""
+        """Return the values for JSON."""
         return {
             "states": [{"input": pair.input, "output": pair.output, "how": pair.how} for pair in self.pairs],
             "axes": {
@@ -86,7 +86,7 @@ class Chunks:
         }
 
     def lines(self) -> list[tuple[str, str]]:
-        """The detected axes and states and the reasons, as pairs of title and text."""
+        """Return the detected axes and states and the reasons, as pairs of title and text."""
         lines = [("state", f"{pair.input} -> {pair.output}, {pair.how}") for pair in self.pairs]
         for port in (*self.inputs, *self.outputs):
             where = "no stream" if port.axis is None else f"axis {port.axis}"

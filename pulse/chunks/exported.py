@@ -44,7 +44,7 @@ def pulsify_or_reopen(
 def reopen_stream(
     typed: TypedNetwork, pulse: int | None = None, symbol: str | Symbol | None = None
 ) -> PulsedNetwork:
-    """The stream that a file's metadata describes; see ``pulse.onnx.metadata``.
+    """Return the stream that a file's metadata describes; see ``pulse.onnx.metadata``.
 
     pulse, symbol   frames of the symbol in each pulse, and the symbol, to be sure of them
     Raises  LoadError: the metadata does not fit the graph; PulsifyError: the file has another pulse or symbol
@@ -76,7 +76,7 @@ def _unreadable(typed: TypedNetwork, error: Exception) -> LoadError:
 
 
 def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
-    """The offline meaning of a file that was written in pulses: a scan over its pulses. Raises LoadError."""
+    """Return the offline meaning of a file that was written in pulses: a scan over its pulses. Raises LoadError."""
     notes = _notes(typed)
     scope = SymbolScope()
     symbol = scope.symbol(notes.symbol)

@@ -9,7 +9,7 @@ from pulse.facts import Array, TypedFact, dtype_name, numbers_of, shape_text
 
 
 def initial_value(name: str, fact: TypedFact, source: Any) -> Array:
-    """The value of a state at the first chunk, zeros if it is None; a single number applies to all elements."""
+    """Return the value of a state at the first chunk, zeros if it is None; a single number applies to all elements."""
     shape = tuple(int(dim) for dim in fact.shape)
     value = numbers_of(0 if source is None else source, fact.dtype)
     if value is None:

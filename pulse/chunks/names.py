@@ -18,13 +18,13 @@ class NameRule:
     sure: bool = True
 
     def apply(self, name: str) -> str | None:
-        """The name of the next value; None if the rule does not match."""
+        """Return the name of the next value; None if the rule does not match."""
         other, count = re.subn(self.pattern, self.replacement, name)
         return other if count and other != name else None
 
 
 def _word(old: str, new: str, sure: bool = True) -> NameRule:
-    """The rule that replaces one word of a name by another; any character that is not a letter ends a word."""
+    """Return the rule that replaces one word of a name by another; any character that is not a letter ends a word."""
     return NameRule(rf"(?<![A-Za-z]){old}(?![A-Za-z])", new, sure)
 
 
@@ -67,6 +67,6 @@ def next_names(name: str) -> Iterator[tuple[str, NameRule]]:
 
 
 def says_state(name: str) -> bool:
-    """Whether the name has a word that is usual for states."""
+    """Return whether the name has a word that is usual for states."""
     spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
     return _STATE_WORD.search(spaced.lower()) is not None

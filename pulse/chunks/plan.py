@@ -15,7 +15,7 @@ from pulse.typed import TypedNetwork, Variable
 
 
 def find_candidates(typed: TypedNetwork, chunking: Chunking = DETECT_ALL) -> Candidates:
-    """The possible states of a model of constant shapes that the user has described in part.
+    """Return the possible states of a model of constant shapes that the user has described in part.
 
     States that its file keeps itself are omitted.
     """
@@ -36,7 +36,7 @@ def plan_chunks(
     outputs: Sequence[str] | None = None,
     symbol_axes: Mapping[str, int] | None = None,
 ) -> Chunks:
-    """How a model of constant shapes is called.
+    """Return how a model of constant shapes is called.
 
     chunking  the user's description
     outputs   those to keep; all but the states' next values by default
@@ -47,7 +47,7 @@ def plan_chunks(
         _sizes(name, fact)
     candidates = find_candidates(typed, chunking)
     pairs = candidates.pairs() if chunking.states is None else candidates.find_given(chunking.states)
-    pairs += tuple(CallState(each.input, each.output, each.how) for each in typed.variables)
+    pairs += tuple(CallState(variable.input, variable.output, variable.how) for variable in typed.variables)
     _check_pairs(typed, pairs)
     states = {pair.input for pair in pairs}
     inputs = [
@@ -100,7 +100,7 @@ def _warn_about_context(typed: TypedNetwork, main: PortAxis, outputs: Iterable[P
 
 
 def _is_sound(fact: TypedFact) -> bool:
-    """Whether a chunk has floating values along one axis at most."""
+    """Return whether a chunk has floating values along one axis at most."""
     return np.issubdtype(fact.dtype, np.floating) and sum(dim != 1 for dim in fact.shape) <= 1
 
 
@@ -133,7 +133,7 @@ def _input_axis(
     elif name in symbol_axes:
         axis, how = symbol_axes[name], "of any length in the file"
     else:
-        of_file = any(each.how == Variable.how for each in typed.variables)
+        of_file = any(variable.how == Variable.how for variable in typed.variables)
         behind_batch = of_file and len(sizes) > 2 and sizes[0] == 1
         axis_and_reason = (1, "the one behind the batch") if behind_batch else time_axis(sizes, fact.dtype)
         if axis_and_reason is None:

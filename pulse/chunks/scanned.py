@@ -38,7 +38,7 @@ def scan_over_chunks(
     outputs: Sequence[str] | None = None,
     symbol_axes: Mapping[str, int] | None = None,
 ) -> tuple[TypedNetwork, Chunks]:
-    """A chunk model over a whole stream: its author's loop, as one typed model.
+    """Return a chunk model over a whole stream: its author's loop, as one typed model.
 
     The stream is filled up with zeros to whole chunks; each runs the model once, after its frames of the past and
     with the states of the call before; of each output there are ``ceil(frames of the stream * rate)`` frames, without
@@ -57,9 +57,13 @@ def scan_over_chunks(
 
 
 def _initial_values(typed: TypedNetwork, chunking: Chunking) -> dict[str, Array]:
-    """The initial values of a file's variables. Raises PulsifyError if neither the file nor the user states them."""
+    """Return the initial values of a file's variables. Raises PulsifyError if neither the file nor the user states
+    them.
+    """
     missing = [
-        each.input for each in typed.variables if each.initial is None and each.input not in chunking.initial
+        variable.input
+        for variable in typed.variables
+        if variable.initial is None and variable.input not in chunking.initial
     ]
     if missing:
         raise PulsifyError(
@@ -72,14 +76,14 @@ def _initial_values(typed: TypedNetwork, chunking: Chunking) -> dict[str, Array]
 def scan_over_calls(
     typed: TypedNetwork, chunks: Chunks, initial: Mapping[str, Any], timing: ChunkTiming
 ) -> TypedNetwork:
-    """A scan over calls whose place in time is known, such as those of a model in pulses."""
+    """Return a scan over calls whose place in time is known, such as those of a model in pulses."""
     return _Scanning(typed, chunks, initial, timing).model()
 
 
 def pulsify_chunks(
     typed: TypedNetwork, chunks: Chunks, pulse: int | None = None, align: bool = False
 ) -> PulsedNetwork:
-    """A scan over chunks in pulses of whole chunks, one by default. Raises PulsifyError."""
+    """Return a scan over chunks in pulses of whole chunks, one by default. Raises PulsifyError."""
     frames = chunks.pulse
     if pulse is not None and pulse % frames:
         past = "".join(f", after {count} of context of {name}" for name, count in chunks.context.items())
@@ -106,7 +110,7 @@ class _Scanning:
         self._ends: dict[str, str] = {}
 
     def model(self) -> TypedNetwork:
-        """The scan between the frames of its inputs and those of its outputs."""
+        """Return the scan between the frames of its inputs and those of its outputs."""
         chunks, graph = self._chunks, self._graph
         streaming = [port for port in chunks.inputs if port.axis is not None]
         once = [port.name for port in chunks.inputs if port.axis is None]
@@ -135,13 +139,13 @@ class _Scanning:
         return TypedNetwork(graph, self._scope, typed.title, dict(typed.metadata), typed.origins)
 
     def _once(self, name: str) -> OutletId:
-        """An input without frames: the same value in every call."""
+        """Return an input without frames: the same value in every call."""
         if name == self._timing.end:
             return wire(self._graph, name, StreamEnd(TDim.of(self._timing.symbol)), [])[0]
         return add_source(self._graph, name, self._typed.inputs[name])
 
     def _split_chunks(self, port: PortAxis) -> OutletId:
-        """An input as ``[…, chunks, frames of a chunk, …]``, zeros after its end."""
+        """Return an input as ``[…, chunks, frames of a chunk, …]``, zeros after its end."""
         axis = port.axis or 0
         fact, length = self._typed.inputs[port.name], self._timing.lengths[port.name]
         shape = [*fact.shape[:axis], length, *fact.shape[axis + 1 :]]
@@ -156,7 +160,7 @@ class _Scanning:
         return wire(self._graph, f"{port.name}.chunks", Reshape(split), [x])[0]
 
     def _join_chunks(self, port: PortAxis, y: OutletId) -> OutletId:
-        """The frames of an output, from ``[…, chunks, frames of a chunk, …]``."""
+        """Return the frames of an output, from ``[…, chunks, frames of a chunk, …]``."""
         graph, axis = self._graph, port.axis or 0
         shape = graph.fact(y).shape
         op = (
@@ -172,7 +176,7 @@ class _Scanning:
         return wire(graph, port.name, Slice(axis, start, start + length, 1), [frames])[0]
 
     def _body(self, frames: list[str], last: list[str]) -> tuple[TypedNetwork, dict[str, Array]]:
-        """One call: the states after it, then the outputs with frames; and each state's first value.
+        """Return one call: the states after it, then the outputs with frames; and each state's first value.
 
         The frames of the past that an input has in front are states as well, and so are outputs without frames.
         """
@@ -188,7 +192,7 @@ class _Scanning:
         for port in chunks.inputs:
             count = chunks.context.get(port.name, 0)
             if count:
-                past, whole, tail = _behind(graph, port, count, lean.inputs[port.name])
+                past, whole, tail = _chunk_after_past(graph, port, count, lean.inputs[port.name])
                 feeds[lean.graph.find(port.name)] = whole
                 after[past], initial[past] = tail, _zeros(graph.fact(tail))
         places = Terms(self._scope, {}).graft(lean, graph, feeds)
@@ -208,21 +212,27 @@ class _Scanning:
         return TypedNetwork(graph, self._scope, self._typed.title, {}, self._typed.origins), initial
 
     def _find_needed(self, outputs: list[str], nexts: Mapping[str, str]) -> list[str]:
-        """The states that the outputs need, at once or through other states."""
+        """Return the states that the outputs need, at once or through other states."""
         graph = self._typed.graph
         targets = [graph.find(name) for name in outputs]
         state_names: list[str] = []
         while True:
             order = set(graph.order(targets))
-            more = [name for name in nexts if name not in state_names and graph.find(name).node in order]
-            if not more:
+            found_states = [
+                name for name in nexts if name not in state_names and graph.find(name).node in order
+            ]
+            if not found_states:
                 return [name for name in nexts if name in state_names]
-            state_names += more
-            targets += [graph.find(nexts[name]) for name in more]
+            state_names += found_states
+            targets += [graph.find(nexts[name]) for name in found_states]
 
 
-def _behind(graph: TypedGraph, port: PortAxis, count: int, fact: TypedFact) -> tuple[str, OutletId, OutletId]:
-    """A chunk after ``count`` frames of the past: the state's name, the joined frames, the state of the next chunk."""
+def _chunk_after_past(
+    graph: TypedGraph, port: PortAxis, count: int, fact: TypedFact
+) -> tuple[str, OutletId, OutletId]:
+    """Return a chunk after ``count`` frames of the past: the state's name, the joined frames, the state of the next
+    chunk.
+    """
     axis = port.axis or 0
 
     def source(name: str, frames: int) -> OutletId:

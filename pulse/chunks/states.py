@@ -41,7 +41,7 @@ class Candidates:
     signals: Collection[str] = ()
 
     def pairs(self) -> tuple[CallState, ...]:
-        """The pairs, by these rules in turn.
+        """Return the pairs, by these rules in turn.
 
         1. By name (``NAME_RULES``), type and shape being equal. Where the rule also fits a signal before and after,
            the input is a state if a word of its name says so or if its shape cannot be a chunk's; the model's first
@@ -56,7 +56,7 @@ class Candidates:
         return tuple(sorted((*by_name, *by_shape), key=lambda pair: order.index(pair.input)))
 
     def find_given(self, states: Mapping[str, str]) -> tuple[CallState, ...]:
-        """The pairs that the user names. Raises PulsifyError if they do not fit the model."""
+        """Return the pairs that the user names. Raises PulsifyError if they do not fit the model."""
         for name, other in states.items():
             if name not in self.inputs:
                 raise PulsifyError(f"state {name}={other}: no input is called {name}; {self._inventory()}")

@@ -28,7 +28,7 @@ class ChunkTiming:
 
     @classmethod
     def of(cls, chunks: Chunks, chunking: Chunking, name: str) -> "ChunkTiming":
-        """In a new scope: ``ceil(frames of the stream * rate)`` frames each."""
+        """Return the timing in a new scope: ``ceil(frames of the stream * rate)`` frames each."""
         scope = SymbolScope()
         symbol = scope.symbol(name)
         scope.assume(ge(symbol, 0))
@@ -39,25 +39,25 @@ class ChunkTiming:
         return cls(symbol, lengths, chunking.delay)
 
     def calls(self, chunks: Chunks) -> TDim:
-        """How often the model is called: until every output has all of its frames. Raises PulsifyError."""
+        """Return how often the model is called: until every output has all of its frames. Raises PulsifyError."""
         calls = _ceil(TDim.of(self.symbol), chunks.pulse)
         counts = [
             (port.frames, self.lengths[port.name] + self.delay.get(port.name, 0))
             for port in chunks.outputs
             if port.axis is not None
         ]
-        more = 0
+        extra = 0
         for frames, count in (*counts, *self.awaited):
             missing_frames = count - calls * frames
-            if missing_frames.prove_le(more * frames).yes:
+            if missing_frames.prove_le(extra * frames).yes:
                 continue
             missing = missing_frames.bounds()[1]
             if missing is None:
                 raise PulsifyError(
                     f"{count} frames of an output, {frames} in each call: no number of calls is known to make them all"
                 )
-            more = max(more, -(-missing // frames))
-        return calls + more
+            extra = max(extra, -(-missing // frames))
+        return calls + extra
 
 
 def _ceil(dim: TDim, divisor: int) -> TDim:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 def cost_report(model: "Loadable", rate_hz: float | None = None) -> CostReport:
-    """The cost of a model: decluttered, if it is loaded; of a pulsed model also its pulses, of a program its memory.
+    """Return the cost of a model: decluttered, if it is loaded; of a pulsed model also its pulses, of a program its
+    memory.
 
     model    whatever ``pulse.load`` takes or gives
     rate_hz  frames of the symbol a second; ``sample_rate`` of the file's metadata if none is given
@@ -75,7 +76,7 @@ def _rate(model: TypedNetwork) -> float | None:
 
 
 def _read(graph: TypedGraph, number: int) -> Iterator[Array]:
-    """The constants that a node reads, and those in its body."""
+    """Yield the constants that a node reads, and those in its body."""
     node = graph.nodes[number]
     for outlet in node.inputs:
         op = graph.node(outlet).op
@@ -86,7 +87,7 @@ def _read(graph: TypedGraph, number: int) -> Iterator[Array]:
 
 
 def _stored_constants(graph: TypedGraph) -> Iterator[Array]:
-    """The constants that the outputs of a graph need, bodies included."""
+    """Yield the constants that the outputs of a graph need, bodies included."""
     for number in graph.order():
         op = graph.nodes[number].op
         if isinstance(op, Const) and not is_symbolic(op.value):

@@ -29,7 +29,7 @@ class NodeCost:
     work: Work | None
 
     def as_dict(self) -> dict[str, Any]:
-        """The same, for JSON."""
+        """Return the same, for JSON."""
         work = self.work
         return {
             "node": self.node,
@@ -56,7 +56,7 @@ class PulseCost:
     state_bytes: int
 
     def as_dict(self) -> dict[str, Any]:
-        """The same, for JSON."""
+        """Return the same, for JSON."""
         return {
             "pulse_frames": self.pulse,
             "macs_per_pulse": int(self.work.macs),
@@ -76,7 +76,7 @@ class ProgramCost:
     arena_bytes: int
 
     def as_dict(self) -> dict[str, Any]:
-        """The same, for JSON."""
+        """Return the same, for JSON."""
         return {
             "instructions": self.instructions,
             "program_weight_bytes": self.weight_bytes,
@@ -111,7 +111,7 @@ class CostReport(Report):
     refused: str | None = None
 
     def per_frame(self, amount: TDim) -> float | None:
-        """How much of an amount each frame of the symbol adds in a long stream; None if that has no limit."""
+        """Return how much of an amount each frame of the symbol adds in a long stream; None if that has no limit."""
         if self.symbol is None:
             return None
         try:
@@ -120,12 +120,12 @@ class CostReport(Report):
             return None
 
     def per_second(self, amount: TDim) -> float | None:
-        """The same for a second of the stream, where its rate is known."""
+        """Return the same for a second of the stream, where its rate is known."""
         frame = self.per_frame(amount)
         return None if frame is None or self.rate_hz is None else frame * self.rate_hz
 
     def totals(self) -> Pairs:
-        """The totals of the model, of its pulse and of its program."""
+        """Return the totals of the model, of its pulse and of its program."""
         pairs = [
             ("parameters", f"{self.parameters:,}"),
             ("weights", f"{self.weight_bytes:,} bytes"),
@@ -155,7 +155,7 @@ class CostReport(Report):
         return Pairs(pairs)
 
     def sections(self) -> list[Section]:
-        """The totals, then one line for each node."""
+        """Return the totals, then one line for each node."""
         rows: list[list[str]] = []
         for row in self.rows:
             work = ("?", "?") if row.work is None else (str(row.work.macs), str(row.work.elementwise))
@@ -164,7 +164,7 @@ class CostReport(Report):
         return [Text(self.title), self.totals(), Table(f"nodes, {len(rows)}", COLUMNS, rows), *refusal_text]
 
     def values(self) -> dict[str, Any]:
-        """The same, for JSON; amounts that depend on a length are text."""
+        """Return the same, for JSON; amounts that depend on a length are text."""
         return {
             "model": self.title,
             "symbol": None if self.symbol is None else self.symbol.name,
@@ -199,7 +199,7 @@ class CostReport(Report):
 
 
 def _short(amount: float) -> str:
-    """A number with three or four digits: 1234, 12.3 k, 45.6 M."""
+    """Return a number with three or four digits: 1234, 12.3 k, 45.6 M."""
     for unit, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
         if amount >= unit:
             return f"{amount / min(unit, 10.0 ** (3 * (int(np.log10(amount)) // 3))):.3g} {name}"

@@ -64,7 +64,7 @@ class Deployed:
     def assumptions(self) -> list[TDim]:
         """The conditions on the length of a stream."""
         model = self.program.model
-        return [each for each in model.assumptions if each.symbols <= {model.symbol}]
+        return [assumption for assumption in model.assumptions if assumption.symbols <= {model.symbol}]
 
     @property
     def lengths(self) -> list[TDim]:
@@ -126,7 +126,7 @@ class Deployed:
         return ALIGNMENT + align(self.program.state_bytes) + align(self.program.arena_bytes)
 
     def rate_of(self, port: Port) -> float:
-        """Frames of a port per second; 0 if it is not known."""
+        """Return frames of a port per second; 0 if it is not known."""
         return float(self.rate_hz * port.rate) if self.rate_hz is not None and port.streams else 0.0
 
 

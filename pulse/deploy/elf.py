@@ -8,7 +8,7 @@ SYMBOLS = (2, 11)
 
 
 def undefined_symbols(data: bytes) -> set[str] | None:
-    """The names that another object has to define; None if it is no ELF file, as for WebAssembly.
+    """Return the names that another object has to define; None if it is no ELF file, as for WebAssembly.
 
     Raises ValueError: the file is cut short or damaged.
     """
@@ -21,9 +21,9 @@ def undefined_symbols(data: bytes) -> set[str] | None:
 
 
 def _read_undefined(data: bytes) -> set[str]:
-    wide = data[4] == 2
+    is_64_bit = data[4] == 2
     head, section, symbol = (
-        ("<40xQ10xHH", "<4xI16xQQI", "<IBBH16x") if wide else ("<32xI10xHH", "<4xI8xIII", "<I8xBBH")
+        ("<40xQ10xHH", "<4xI16xQQI", "<IBBH16x") if is_64_bit else ("<32xI10xHH", "<4xI8xIII", "<I8xBBH")
     )
     first, size, count = struct.unpack_from(head, data)
     sections: list[tuple[int, int, int, int]] = [

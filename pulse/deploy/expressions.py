@@ -7,7 +7,7 @@ from pulse.support.bounds import FAR, FAR_FRAMES
 
 
 def expression(length: TDim, variable: str = "n") -> str:
-    """A length of one symbol as C, which calls the functions of ``shell.c`` for it. Raises WriteError."""
+    """Return a length of one symbol as C, which calls the functions of ``shell.c`` for it. Raises WriteError."""
     terms = [f"INT64_C({length.const})"] if length.const or not length.terms else []
     for monomial, coefficient in length.terms:
         factors = [f"INT64_C({coefficient})"] if coefficient != 1 else []
@@ -34,7 +34,7 @@ def _atom(atom: Atom, variable: str) -> str:
 
 
 def longest(lengths: list[TDim]) -> int:
-    """A number of frames up to which all lengths and intermediate results fit into 64 bits."""
+    """Return a number of frames up to which all lengths and intermediate results fit into 64 bits."""
     frames = FAR_FRAMES
     while frames > 1 and any(_magnitude(length, frames) >= FAR for length in lengths):
         frames //= 2
@@ -42,7 +42,7 @@ def longest(lengths: list[TDim]) -> int:
 
 
 def _magnitude(length: TDim, frames: int) -> int:
-    """A bound of every number in the computation of a length, for up to that many frames."""
+    """Return a bound of every number in the computation of a length, for up to that many frames."""
     total = abs(length.const)
     for monomial, coefficient in length.terms:
         size = abs(coefficient)
@@ -55,4 +55,4 @@ def _magnitude(length: TDim, frames: int) -> int:
 def _atom_magnitude(atom: Atom, frames: int) -> int:
     if isinstance(atom, Symbol):
         return frames
-    return max((_magnitude(each, frames) for each in atom.args), default=0)
+    return max((_magnitude(arg, frames) for arg in atom.args), default=0)

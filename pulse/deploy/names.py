@@ -6,13 +6,13 @@ from pulse.errors import InputError
 
 
 def identifier(title: str) -> str:
-    """The name of a model as an identifier of C, in small letters."""
+    """Return the name of a model as an identifier of C, in small letters."""
     name = re.sub(r"\W+|_+", "_", title.lower(), flags=re.ASCII).strip("_")
     return name if re.match("[a-z]", name) else f"model_{name}".rstrip("_")
 
 
 def require_identifier(name: str) -> str:
-    """The name that a user gives. Raises InputError: C does not take it."""
+    """Return the name that a user gives. Raises InputError: C does not take it."""
     if re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
         return name
     raise InputError(f"--name {name}: not an identifier of C; use letters, digits and _, a letter first")

@@ -33,7 +33,7 @@ class SoundPorts:
 
 
 def sound_ports(model: Deployed) -> SoundPorts:
-    """The ports, for hosts of sound. Raises WriteError: it does not take sound, or its rate is not known."""
+    """Return the ports, for hosts of sound. Raises WriteError: it does not take sound, or its rate is not known."""
     if model.rate_hz is None:
         raise WriteError(f"{model.title}: its sample rate is unknown, but plug-in hosts need it; give --rate")
     others = [port for port in model.program.inputs if not is_sound(model, port)]
@@ -51,12 +51,12 @@ def sound_ports(model: Deployed) -> SoundPorts:
 
 
 def is_sound(model: Deployed, port: Port) -> bool:
-    """Whether a port has a number for each frame of the stream, so that it may be sound."""
+    """Return whether a port has a number for each frame of the stream, so that it may be sound."""
     return port.streams and port.rate == 1 and port.dtype == np.float32 and prod(port.shape) == port.frames
 
 
 def takes_sound(model: Deployed) -> bool:
-    """Whether ``sound_ports`` accepts the model."""
+    """Return whether ``sound_ports`` accepts the model."""
     return (
         model.rate_hz is not None
         and model.rate_hz.denominator == 1
@@ -67,7 +67,7 @@ def takes_sound(model: Deployed) -> bool:
 def blocks_source(
     model: Deployed, ports: SoundPorts, resample: str, half: int, phases: int, stop_db: float
 ) -> str:
-    """The C source that takes sound in blocks of any size and rate.
+    """Return the C source that takes sound in blocks of any size and rate.
 
     resample  the symbol of the resampler
     half, phases, stop_db  its filter: frames on either side and phases at the lower rate, what its window is made for
@@ -79,7 +79,7 @@ def blocks_source(
 
 
 def plugin_names(model: Deployed, ports: SoundPorts) -> Mapping[str, str]:
-    """The values that the templates of plug-ins need of a model."""
+    """Return the values that the templates of plug-ins need of a model."""
     text = _quote(model.title)
     names = [_quote(name) for name in input_names(model)]
     ports_of_lv2 = [
@@ -104,11 +104,11 @@ def plugin_names(model: Deployed, ports: SoundPorts) -> Mapping[str, str]:
 
 
 def input_names(model: Deployed) -> list[str]:
-    """The names of the inputs of a plug-in."""
+    """Return the names of the inputs of a plug-in."""
     inputs = model.program.inputs
     return ["Input"] if len(inputs) == 1 else [f"Input {port.name}" for port in inputs]
 
 
 def _quote(text: str) -> str:
-    """A string literal of C, Turtle and SPA-JSON; characters that one of them would escape are replaced."""
+    """Return a string literal of C, Turtle and SPA-JSON; characters that one of them would escape are replaced."""
     return '"' + re.sub(r"[^ !#-\[\]-~]|\?", "_", text) + '"'

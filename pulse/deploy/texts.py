@@ -21,12 +21,12 @@ TEMPLATES = Path(__file__).parent / "templates"
 IDENTITY = b"pulse/1\0"
 
 
-def fill(template: str, model: Deployed, more: Mapping[str, str] | None = None) -> str:
+def fill(template: str, model: Deployed, extra_names: Mapping[str, str] | None = None) -> str:
     """Fill a template with the model's names."""
     text = (TEMPLATES / template).read_text()
     title = printable(model.title).replace("*/", "* /")
     names = {"NAME": model.name, "UPPER": model.name.upper(), "TITLE": title, "VERSION": __version__}
-    for key, value in {**names, **(more or {})}.items():
+    for key, value in {**names, **(extra_names or {})}.items():
         text = text.replace(f"@{key}@", value)
     return text
 
@@ -38,33 +38,33 @@ def header(model: Deployed) -> str:
 
 
 def source(model: Deployed, kernels: Mapping[str, str]) -> str:
-    """The C source; ``kernels`` has the symbol of each kernel. Raises WriteError: a length is not known."""
-    more = {
+    """Return the C source; ``kernels`` has the symbol of each kernel. Raises WriteError: a length is not known."""
+    parts = {
         "DATA": _data(model, kernels),
         "LENGTHS": _lengths(model),
         "RUN": _run(model, kernels),
         "WEIGHTS": _weights(model),
     }
-    return fill("shell.c", model, more)
+    return fill("shell.c", model, parts)
 
 
 def weights_symbol(model: Deployed) -> str:
-    """The C symbol of the weights."""
+    """Return the C symbol of the weights."""
     return f"{model.name}_weights"
 
 
 def rows_symbol(model: Deployed) -> str:
-    """The C symbol of the rows."""
+    """Return the C symbol of the rows."""
     return f"{model.name}_rows"
 
 
 def initial_symbol(model: Deployed) -> str:
-    """The C symbol of the pieces of the first state."""
+    """Return the C symbol of the pieces of the first state."""
     return f"{model.name}_initial"
 
 
 def _weights(model: Deployed) -> str:
-    """The C source that finds the weights: in the library, or at an address that the caller gives."""
+    """Return the C source that finds the weights: in the library, or at an address that the caller gives."""
     if not model.external_weights:
         return fill("weights/embedded.c", model, {"SYMBOL": weights_symbol(model)})
     weights = model.program.weights
@@ -76,30 +76,8 @@ def _weights(model: Deployed) -> str:
 
 
 def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
-    """The C source of numbers, tables, and symbols of other objects."""
-    program, waits, ends = model.program, model.waits, model.program.ends
-    limit = min([longest(model.lengths), *([] if program.limit is None else [program.limit])])
-    numbers = {
-        "INPUTS": len(program.inputs),
-        "OUTPUTS": len(program.outputs),
-        "WAITS": len(waits),
-        "ENDS": len(ends),
-        "ASSUMPTIONS": len(model.assumptions),
-        "FIRST_WAIT": len(model.ports),
-        "FIRST_END": len(model.ports) + len(waits),
-        "FIRST_ASSUMPTION": len(model.ports) + len(waits) + len(ends),
-        "PIECES": len(model.pieces),
-        "AXES": max([1, *(len(port.shape) for port in model.ports)]),
-    }
-    sizes = {
-        "PULSE": program.pulse,
-        "LIMIT": limit,
-        "STATE_BYTES": program.state_bytes,
-        "STATE_ROOM": align(program.state_bytes),
-        "SCRATCH_BYTES": align(program.arena_bytes),
-        "FAULTS_AT": -1 if program.total_at is None else program.total_at,
-        "LAST_AT": -1 if program.last_at is None else program.last_at,
-    }
+    """Return the C source of numbers, tables, and symbols of other objects."""
+    waits, ends = model.waits, model.program.ends
     symbols = {"rows": rows_symbol(model), "initial": initial_symbol(model)}
     starts = [0, *accumulate(piece.data.size for piece in model.pieces)]
     pieces = [(piece.to, start, piece.data.size) for piece, start in zip(model.pieces, starts)]
@@ -113,8 +91,8 @@ def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
                 for kernel in model.kernels
             ),
             "",
-            f"enum {{ {', '.join(f'{name} = {value}' for name, value in numbers.items())} }};",
-            *(f"#define {name} INT64_C({value})" for name, value in sizes.items()),
+            f"enum {{ {', '.join(f'{name} = {value}' for name, value in _counts(model).items())} }};",
+            *(f"#define {name} INT64_C({value})" for name, value in _sizes(model).items()),
             "",
             "struct place { /* of a port's tensor: dims, and bytes from one element to the next */",
             "  int region, width, axes, axis, streams;",
@@ -134,8 +112,39 @@ def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
     )
 
 
+def _counts(model: Deployed) -> dict[str, int]:
+    """Return the numbers of ports, of the lengths of their kinds, and of pieces."""
+    waits, ends = len(model.waits), len(model.program.ends)
+    return {
+        "INPUTS": len(model.program.inputs),
+        "OUTPUTS": len(model.program.outputs),
+        "WAITS": waits,
+        "ENDS": ends,
+        "ASSUMPTIONS": len(model.assumptions),
+        "FIRST_WAIT": len(model.ports),
+        "FIRST_END": len(model.ports) + waits,
+        "FIRST_ASSUMPTION": len(model.ports) + waits + ends,
+        "PIECES": len(model.pieces),
+        "AXES": max([1, *(len(port.shape) for port in model.ports)]),
+    }
+
+
+def _sizes(model: Deployed) -> dict[str, int]:
+    """Return the frames of a pulse, the longest stream, and the sizes of memories in bytes."""
+    program = model.program
+    return {
+        "PULSE": program.pulse,
+        "LIMIT": min([longest(model.lengths), *([] if program.limit is None else [program.limit])]),
+        "STATE_BYTES": program.state_bytes,
+        "STATE_ROOM": align(program.state_bytes),
+        "SCRATCH_BYTES": align(program.arena_bytes),
+        "FAULTS_AT": -1 if program.total_at is None else program.total_at,
+        "LAST_AT": -1 if program.last_at is None else program.last_at,
+    }
+
+
 def _fingerprint(model: Deployed) -> bytes:
-    """The fingerprint that Python's snapshots without constants have, so that each reads those of the other."""
+    """Return the fingerprint that Python's snapshots without constants have, so that each reads those of the other."""
     return blake2b(model.program.fingerprint, digest_size=16).digest()
 
 
@@ -191,7 +200,7 @@ def _table(rows: Iterable[str]) -> str:
 
 
 def _text(text: str) -> str:
-    """A string of C."""
+    """Return a string of C."""
     escaped = (
         chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}"
         for byte in text.encode()

@@ -47,7 +47,7 @@ class TestVector:
 
 
 def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None, seed: int = 0) -> TestVector:
-    """A stream of noise.
+    """Return a stream of noise.
 
     offline  the model of the program, and what whole inputs should give; None: what the program itself gives is
              expected, to the bit. It is expected too where weights are rounded
@@ -88,7 +88,9 @@ def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None, 
 
 
 def _length(program: Program) -> int:
-    """The stream's length: some pulses after the first frame of every output, and half a pulse. Raises WriteError."""
+    """Return the stream's length: some pulses after the first frame of every output, and half a pulse. Raises
+    WriteError.
+    """
     model, pulse = program.model, program.pulse
     shortest = max(
         (least_value_for(port.length, 1, model.symbol) for port in program.outputs if port.streams), default=1
@@ -106,7 +108,7 @@ def _frames(feeds: Mapping[str, Array], port: Port) -> int:
 
 
 def _part(feeds: Mapping[str, Array], port: Port, start: int, stop: int) -> Array:
-    """Pulses of an input; all of one that does not stream."""
+    """Return pulses of an input; all of one that does not stream."""
     values = feeds[port.name]
     if not port.streams:
         return np.ascontiguousarray(values)
@@ -124,7 +126,7 @@ def _rest(program: Program, feeds: Mapping[str, Array], steps: int) -> Iterator[
 
 
 def _by_pulse(port: Port, values: Array, allowed: Array | None, pulses: int) -> Iterator[tuple[bytes, bytes]]:
-    """For each pulse, the expected values and their tolerances, as bytes."""
+    """Return the expected values of each pulse and their tolerances, as bytes."""
     allowed = np.zeros(values.shape) if allowed is None else allowed
     axis, frames = port.axis or 0, port.frames
     for pulse in range(pulses):

@@ -32,7 +32,7 @@ class _Reader:
 
 
 def imported_functions(data: bytes) -> set[str]:
-    """The names of the imported functions. Raises ValueError: the file is not WebAssembly, or damaged."""
+    """Return the names of the imported functions. Raises ValueError: the file is not WebAssembly, or damaged."""
     if not data.startswith(MAGIC):
         raise ValueError("a file is none of WebAssembly")
     reader, names = _Reader(data), set[str]()

@@ -28,7 +28,7 @@ ZERO, ONE = constant(0), constant(1)
 
 
 def common_scope(*dims: TDim) -> DimScope | None:
-    """The scope of the operands. Raises DimError if they belong to two."""
+    """Return the scope of the operands. Raises DimError if they belong to two."""
     first: TDim | None = None
     for dim in dims:
         if dim.scope is None:
@@ -40,7 +40,7 @@ def common_scope(*dims: TDim) -> DimScope | None:
 
 
 def build(terms: dict[Monomial, int], const: int, scope: DimScope | None) -> TDim:
-    """The canonical dim of a sum; takes ownership of the dict."""
+    """Return the canonical dim of a sum; takes ownership of the dict."""
     terms = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
     _turn_quotients(terms)
     sorted_terms = tuple(sorted(terms.items(), key=_term_key))
@@ -48,7 +48,7 @@ def build(terms: dict[Monomial, int], const: int, scope: DimScope | None) -> TDi
 
 
 def combine(left: TDim, a: int, right: TDim, b: int) -> TDim:
-    """a*left + b*right."""
+    """Return a*left + b*right."""
     if not left.terms and not right.terms:
         return constant(a * left.const + b * right.const)
     if not right.terms and a == 1:
@@ -61,7 +61,7 @@ def combine(left: TDim, a: int, right: TDim, b: int) -> TDim:
 
 
 def multiply(left: TDim, right: TDim) -> TDim:
-    """The product. Raises DimError if it is too large to be a length."""
+    """Return the product. Raises DimError if it is too large to be a length."""
     if not left.terms and not right.terms and -PLAIN < left.const < PLAIN and -PLAIN < right.const < PLAIN:
         return constant(left.const * right.const)
     if right.terms and left == ONE:
@@ -84,7 +84,7 @@ def multiply(left: TDim, right: TDim) -> TDim:
 
 
 def floor_div(dim: TDim, k: int) -> TDim:
-    """floor(dim / k) for k >= 1."""
+    """Return floor(dim / k) for k >= 1."""
     if k == 1:
         return dim
     if dim.scope is None:
@@ -97,22 +97,22 @@ def floor_div(dim: TDim, k: int) -> TDim:
 
 
 def ceil_div(dim: DimLike, k: int) -> TDim:
-    """ceil(dim / k) for a positive int k."""
+    """Return ceil(dim / k) for a positive int k."""
     return (TDim.of(dim) + (k - 1)) // k
 
 
 def dim_min(*dims: DimLike) -> TDim:
-    """The least of one or more dims."""
+    """Return the least of one or more dims."""
     return _extreme(Min, dims, lambda a, b: certainly_ge(b - a))
 
 
 def dim_max(*dims: DimLike) -> TDim:
-    """The greatest of one or more dims."""
+    """Return the greatest of one or more dims."""
     return _extreme(Max, dims, lambda a, b: certainly_ge(a - b))
 
 
 def broadcast(*dims: DimLike) -> TDim:
-    """The common size of dims that are 1 or equal. Raises DimError for two different numbers."""
+    """Return the common size of dims that are 1 or equal. Raises DimError for two different numbers."""
     options = _options(Broadcast, dims)
     scope = common_scope(*options)
     sizes = sorted({int(option) for option in options if option.is_const} - {1})
@@ -123,7 +123,7 @@ def broadcast(*dims: DimLike) -> TDim:
 
 
 def ge(left: DimLike, right: DimLike) -> TDim:
-    """1 where left >= right, else 0."""
+    """Return 1 where left >= right, else 0."""
     diff = _without_quotient(_drop_shared_factor(TDim.of(left) - TDim.of(right)))
     if certainly_ge(diff):
         return ONE
@@ -135,12 +135,12 @@ def ge(left: DimLike, right: DimLike) -> TDim:
 
 
 def gt(left: DimLike, right: DimLike) -> TDim:
-    """1 where left > right, else 0."""
+    """Return 1 where left > right, else 0."""
     return ge(left, TDim.of(right) + 1)
 
 
 def eq(left: DimLike, right: DimLike) -> TDim:
-    """1 where left == right, else 0."""
+    """Return 1 where left == right, else 0."""
     diff = TDim.of(left) - TDim.of(right)
     if not diff.terms:
         return ZERO if diff.const else ONE
@@ -155,7 +155,7 @@ def eq(left: DimLike, right: DimLike) -> TDim:
 
 
 def rebuild(atom: Atom, args: tuple[TDim, ...]) -> TDim:
-    """The same kind of atom with other arguments."""
+    """Return the same kind of atom with other arguments."""
     match atom:
         case Div():
             return floor_div(args[0], atom.k)
@@ -202,7 +202,7 @@ def _single(atom: Atom, scope: DimScope | None) -> TDim:
 
 
 def _merge(left: Monomial, right: Monomial) -> Monomial:
-    """The product of monomials; a 0/1 value is its own square."""
+    """Return the product of monomials; a 0/1 value is its own square."""
     atoms = sorted(left + right, key=lambda atom: atom.key)
     return tuple(a for i, a in enumerate(atoms) if a.rank != 4 or i == 0 or atoms[i - 1] != a)
 
@@ -255,7 +255,7 @@ def _turn(terms: dict[Monomial, int], atom: Div, mirror: Div) -> None:
 
 
 def _mirror(atom: Div) -> Div | None:
-    """The quotient of k-1-N: N/k = (sum of N's monomials) - mirror.
+    """Return the quotient of k-1-N: N/k = (sum of N's monomials) - mirror.
 
     None if N contains quotients: turning would bring them into the sum without a choice of side.
     """
@@ -309,12 +309,14 @@ def _reduce_quotient(dim: TDim, k: int, scope: DimScope) -> TDim:
 
 
 def _options(kind: type[Min | Max | Broadcast], dims: Iterable[DimLike]) -> list[TDim]:
-    """The operands; those of a nested atom of the same kind replace it, and a constant added to it is added to each."""
+    """Return the operands; those of a nested atom of the same kind replace it, and a constant added to it is added to
+    each.
+    """
     options: list[TDim] = []
     for dim in map(TDim.of, dims):
         alone = len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1
         atom = dim.terms[0][0][0] if alone and (kind is not Broadcast or not dim.const) else None
-        options.extend([each + dim.const for each in atom.options] if isinstance(atom, kind) else [dim])
+        options.extend([option + dim.const for option in atom.options] if isinstance(atom, kind) else [dim])
     if not options:
         raise DimError(f"{kind.name} of no dimensions; give one or more")
     return options
@@ -334,7 +336,7 @@ def _extreme(kind: type[Min | Max], dims: Iterable[DimLike], covers: Callable[[T
 
 
 def _drop_shared_factor(diff: TDim) -> TDim:
-    """`diff >= 0` (and `diff == 0`) without the common factor of the terms."""
+    """Return `diff >= 0` (and `diff == 0`) without the common factor of the terms."""
     shared = gcd(*(c for _, c in diff.terms))
     if shared < 2:
         return diff
@@ -342,7 +344,7 @@ def _drop_shared_factor(diff: TDim) -> TDim:
 
 
 def _without_quotient(diff: TDim) -> TDim:
-    """`N/k + c >= 0` is `N + k*c >= 0`, and `c - N/k >= 0` is `k*c + k-1 - N >= 0`."""
+    """Rewrite without a quotient: `N/k + c >= 0` is `N + k*c >= 0`, and `c - N/k >= 0` is `k*c + k-1 - N >= 0`."""
     while len(diff.terms) == 1 and len(diff.terms[0][0]) == 1:
         (atom,), sign = diff.terms[0]
         if not isinstance(atom, Div):

@@ -50,7 +50,7 @@ Answers: TypeAlias = Callable[[Extent], bool]
 
 
 def extent_under(dim: TDim, premises: tuple[TDim, ...], answers: Answers | None = None) -> Extent | None:
-    """Bounds of dim where all premises are >= 0; None if they never are.
+    """Return bounds of dim where all premises are >= 0; None if they never are.
 
     With `answers`, which says whether an extent answers the question, cases are examined no further than needed. If an
     extent answers it, so must every narrower one.
@@ -70,7 +70,9 @@ def _union(left: Extent, right: Extent) -> Extent:
 
 
 def _relevant(dim: TDim, premises: tuple[TDim, ...]) -> tuple[TDim, ...]:
-    """The premises tied to dim by shared symbols, directly or through others, and the ranges of all their symbols."""
+    """Return the premises tied to dim by shared symbols, directly or through others, and the ranges of all their
+    symbols.
+    """
     symbols, relevant = set(dim.symbols), list[TDim]()
     while fresh := [p for p in premises if p not in relevant and p.symbols & symbols]:
         relevant += fresh
@@ -84,7 +86,9 @@ def _relevant(dim: TDim, premises: tuple[TDim, ...]) -> tuple[TDim, ...]:
 
 
 def _as_least_value(premise: TDim) -> TDim:
-    """A premise with quotients of one symbol as the equivalent ``symbol - least``; unchanged if there is none."""
+    """Return a premise with quotients of one symbol as the equivalent ``symbol - least``; unchanged if
+    there is none.
+    """
     if len(premise.symbols) != 1 or all(isinstance(atom, Symbol) for m, _ in premise.terms for atom in m):
         return premise
     (symbol,) = premise.symbols
@@ -95,7 +99,7 @@ def _as_least_value(premise: TDim) -> TDim:
 
 @lru_cache
 def _least_value(dim: TDim, symbol: Symbol, low: int) -> int | None:
-    """The value from which on, and only from which on, the dim is >= 0; None if it is not found."""
+    """Return the value from which on, and only from which on, the dim is >= 0; None if it is not found."""
     line = _line_below(dim)
     if line is None or line[0] <= 0:
         return None
@@ -108,7 +112,7 @@ def _least_value(dim: TDim, symbol: Symbol, low: int) -> int | None:
 
 
 def _line_below(dim: TDim, sign: int = 1) -> tuple[Fraction, Fraction] | None:
-    """Slope and constant of a line that ``sign * dim``, a function of one symbol, never falls below."""
+    """Return slope and constant of a line that ``sign * dim``, a function of one symbol, never falls below."""
     slope, const = Fraction(0), Fraction(sign * dim.const)
     for monomial, coefficient in dim.terms:
         if len(monomial) != 1:
@@ -150,7 +154,7 @@ def _extents(dim: TDim, premises: tuple[TDim, ...], answers: Answers | None) -> 
 
 
 def _branches(dim: TDim, premises: tuple[TDim, ...]) -> list[tuple[TDim, tuple[TDim, ...]]] | None:
-    """All combinations of branches of the piecewise atoms; None past the limit."""
+    """Return all combinations of branches of the piecewise atoms; None past the limit."""
     branches: list[tuple[TDim, tuple[TDim, ...]]] = []
     todo = [(dim, premises)]
     while todo:
@@ -191,7 +195,7 @@ def _replace(dim: TDim, old: Atom, new: TDim) -> TDim:
 
 
 def _ways(atom: Piecewise) -> Iterator[tuple[TDim, tuple[TDim, ...]]]:
-    """(value, conditions that must be >= 0) of each branch; together they cover all cases that have a value."""
+    """Return (value, conditions that must be >= 0) of each branch; together they cover all cases that have a value."""
     match atom:
         case Min():
             for option in atom.options:
@@ -215,7 +219,7 @@ def _ways(atom: Piecewise) -> Iterator[tuple[TDim, tuple[TDim, ...]]]:
 
 
 def _moduli(dims: tuple[TDim, ...]) -> dict[Symbol, int]:
-    """For each symbol S, the number L such that S mod L decides every remainder in the dims."""
+    """Return, for each symbol S, the number L such that S mod L decides every remainder in the dims."""
     moduli: dict[Symbol, int] = {}
 
     def visit(dim: TDim, modulus: int) -> None:
@@ -236,12 +240,12 @@ def _moduli(dims: tuple[TDim, ...]) -> dict[Symbol, int]:
 
 
 def period(dim: TDim, symbol: Symbol) -> int:
-    """The number L such that symbol mod L decides every remainder in dim."""
+    """Return the number L such that symbol mod L decides every remainder in dim."""
     return _moduli((dim,)).get(symbol, 1)
 
 
 def choices(dim: TDim) -> Iterator[tuple[TDim, ...]]:
-    """The alternatives of each minimum, maximum, broadcast and comparison in dim, innermost first."""
+    """Yield the alternatives of each minimum, maximum, broadcast and comparison in dim, innermost first."""
     for atom in _innermost_piecewise(dim):
         yield (atom.diff, TDim.of(0)) if isinstance(atom, Ge | Eq) else atom.options
 
@@ -251,8 +255,10 @@ _Polynomial: TypeAlias = dict[tuple[Symbol, ...], int]
 
 def _residue_extents(dim: TDim, premises: tuple[TDim, ...], moduli: dict[Symbol, int]) -> Iterator[Extent]:
     for residues in product(*map(range, moduli.values())):
-        at = {symbol: (modulus, r) for (symbol, modulus), r in zip(moduli.items(), residues, strict=True)}
-        extent = _row_extent(_row(dim, at), [_row(premise, at) for premise in premises])
+        residue_of = {
+            symbol: (modulus, r) for (symbol, modulus), r in zip(moduli.items(), residues, strict=True)
+        }
+        extent = _row_extent(_row(dim, residue_of), [_row(premise, residue_of) for premise in premises])
         if extent is not None:
             yield extent
 
@@ -272,32 +278,32 @@ def _row_extent(goal: LinearSum, premises: list[LinearSum]) -> Extent | None:
     return Extent(low, high, inside and goal[1] % max(step, 1) == 0)
 
 
-def _row(dim: TDim, at: dict[Symbol, tuple[int, int]]) -> LinearSum:
-    polynomial = _expand(dim, at)
+def _row(dim: TDim, residue_of: dict[Symbol, tuple[int, int]]) -> LinearSum:
+    polynomial = _expand(dim, residue_of)
     const = polynomial.pop((), 0)
     terms: dict[Hashable, int] = {m: c for m, c in polynomial.items() if c}
     return terms, const
 
 
-def _expand(dim: TDim, at: dict[Symbol, tuple[int, int]]) -> _Polynomial:
-    """The dim as a polynomial in q, with each symbol replaced by modulus*q + residue."""
+def _expand(dim: TDim, residue_of: dict[Symbol, tuple[int, int]]) -> _Polynomial:
+    """Return the dim as a polynomial in q, with each symbol replaced by modulus*q + residue."""
     total: _Polynomial = {(): dim.const}
     for monomial, coefficient in dim.terms:
         term: _Polynomial = {(): coefficient}
         for atom in monomial:
-            term = _times(term, _expand_atom(atom, at))
+            term = _times(term, _expand_atom(atom, residue_of))
         for m, c in term.items():
             total[m] = total.get(m, 0) + c
     return total
 
 
-def _expand_atom(atom: Atom, at: dict[Symbol, tuple[int, int]]) -> _Polynomial:
+def _expand_atom(atom: Atom, residue_of: dict[Symbol, tuple[int, int]]) -> _Polynomial:
     if isinstance(atom, Symbol):
-        modulus, residue = at[atom]
+        modulus, residue = residue_of[atom]
         return {(atom,): modulus, (): residue}
     assert isinstance(atom, Div)
     # exact: `_moduli` made every coefficient of q a multiple of k
-    return {m: c // atom.k for m, c in _expand(atom.num, at).items()}
+    return {m: c // atom.k for m, c in _expand(atom.num, residue_of).items()}
 
 
 def _times(left: _Polynomial, right: _Polynomial) -> _Polynomial:
@@ -310,7 +316,7 @@ def _times(left: _Polynomial, right: _Polynomial) -> _Polynomial:
 
 
 def _coarse_extent(dim: TDim, premises: tuple[TDim, ...]) -> Extent | None:
-    """Bounds with each atom as a variable, tied to its arguments by inequalities."""
+    """Return bounds with each atom as a variable, tied to its arguments by inequalities."""
     rows: dict[Atom, list[TDim]] = {}
     for d in (dim, *premises):
         _tie_atoms(d, rows)

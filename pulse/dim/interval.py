@@ -22,7 +22,7 @@ class Relaxed(NamedTuple):
 
 
 def interval(dim: TDim) -> DimInterval:
-    """Least and greatest value from the symbols' own ranges; None if unknown."""
+    """Return least and greatest value from the symbols' own ranges; None if unknown."""
     if dim.scope is None:
         return dim.const, dim.const
     cache = dim.scope.cache.intervals
@@ -34,7 +34,7 @@ def interval(dim: TDim) -> DimInterval:
 
 
 def certainly_ge(dim: TDim) -> bool:
-    """Whether the intervals show dim >= 0; False means unknown."""
+    """Return whether the intervals show dim >= 0; False means unknown."""
     low, _ = interval(dim)
     if low is not None and low >= 0:
         return True
@@ -49,7 +49,7 @@ def certainly_ge(dim: TDim) -> bool:
 
 
 def meet(left: DimInterval, right: DimInterval) -> DimInterval:
-    """The intersection of two intervals."""
+    """Return the intersection of two intervals."""
     low = left[0] if right[0] is None else right[0] if left[0] is None else max(left[0], right[0])
     high = left[1] if right[1] is None else right[1] if left[1] is None else min(left[1], right[1])
     return low, high
@@ -148,7 +148,7 @@ def _of_atom(atom: Atom) -> DimInterval:
 
 
 def _least(values: tuple[int | None, ...], strict: bool) -> int | None:
-    """The least of the known values; if strict, None unless all are known."""
+    """Return the least of the known values; if strict, None unless all are known."""
     numbers = [value for value in values if value is not None]
     return None if not numbers or (strict and len(numbers) < len(values)) else min(numbers)
 

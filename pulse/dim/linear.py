@@ -15,7 +15,7 @@ _GOAL = object()
 
 
 def value_range(goal: LinearSum, premises: Iterable[LinearSum]) -> tuple[int | None, int | None] | None:
-    """Bounds of the goal where all premises are >= 0; None if no integers satisfy them.
+    """Return bounds of the goal where all premises are >= 0; None if no integers satisfy them.
 
     The bounds are exact for one variable and sound for more: elimination is over the rationals, with each row
     rounded to integers.
@@ -55,7 +55,7 @@ def _tighten(rows: Iterable[LinearSum]) -> _System | None:
 
 
 def _cheapest(system: _System) -> Hashable | None:
-    """The variable, other than the goal, whose elimination makes the fewest rows."""
+    """Return the variable, other than the goal, whose elimination makes the fewest rows."""
     signs: dict[Hashable, list[int]] = {}
     for key in system:
         for variable, coefficient in key:

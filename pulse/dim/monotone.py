@@ -8,7 +8,7 @@ from pulse.dim.tdim import Atom, Symbol, TDim
 
 
 def never_falls(dim: TDim, symbol: Symbol) -> bool:
-    """Whether dim, a function of symbol alone, is proved not to fall as symbol grows from 0."""
+    """Return whether dim, a function of symbol alone, is proved not to fall as symbol grows from 0."""
     return _all_terms_grow(dim, symbol) or _is_proved(dim, symbol)
 
 
@@ -28,5 +28,5 @@ def _atom_never_falls(atom: Atom, symbol: Symbol) -> bool:
 def _is_proved(dim: TDim, symbol: Symbol) -> bool:
     scope = SymbolScope()
     scope.assume("n >= 0")
-    now, later = (dim.subs({symbol: scope.symbol("n") + more}) for more in (0, 1))
+    now, later = (dim.subs({symbol: scope.symbol("n") + larger}) for larger in (0, 1))
     return later.prove_ge(now).yes

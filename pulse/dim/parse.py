@@ -88,7 +88,7 @@ class _Reader:
     def read_signed(self) -> TDim:
         self.nested += 1
         if self.nested > MAX_NESTING:
-            raise self.fault(f"no more than {MAX_NESTING} brackets and signs inside of each other")
+            raise self.fault(f"no more than {MAX_NESTING} brackets and signs inside each other")
         if self.token in ("-", "+"):
             value = -self.read_signed() if self.advance() == "-" else self.read_signed()
         else:

@@ -29,7 +29,7 @@ class Ratio:
 
     @staticmethod
     def of(value: DimLike | float | Ratio) -> Ratio:
-        """The ratio that equals a number. Raises DimError for a float that is not a simple fraction."""
+        """Return the ratio that equals a number. Raises DimError for a float that is not a simple fraction."""
         if isinstance(value, Ratio):
             return value
         if not isinstance(value, float):
@@ -100,7 +100,7 @@ class Ratio:
         return self.num // self.den
 
     def _scales(self) -> bool:
-        """Whether products with it are exact in floats: whether it is a power of two."""
+        """Return whether products with it are exact in floats: whether it is a power of two."""
         return self.is_exact and self.num.is_const and _is_power_of_two(abs(int(self.num)))
 
     def _require(self, exact: bool) -> None:

@@ -50,7 +50,7 @@ class SymbolScope(DimScope):
         return self._symbols[name]
 
     def knows(self, name: str) -> bool:
-        """Whether there is a symbol of that name."""
+        """Return whether there is a symbol of that name."""
         return name in self._symbols
 
     def parse(self, text: str) -> TDim:
@@ -81,7 +81,7 @@ class SymbolScope(DimScope):
         self.joint = tuple(p for p in premises if len(p.symbols) > 1 and _is_linear(p))
 
     def with_assumption(self, condition: str | TDim) -> SymbolScope:
-        """A scope of the same symbols with one more assumption; this one does not change.
+        """Return a scope of the same symbols with one more assumption; this one does not change.
 
         Raises DimError as ``assume`` does.
         """
@@ -121,7 +121,7 @@ class SymbolScope(DimScope):
 
 
 def scope_of(symbol: Symbol) -> SymbolScope:
-    """The scope that made a symbol."""
+    """Return the scope that made a symbol."""
     assert isinstance(symbol.scope, SymbolScope)
     return symbol.scope
 
@@ -140,7 +140,7 @@ def _restore(
 
 
 def _as_premises(test: TDim) -> tuple[TDim, ...]:
-    """Dims that are all >= 0 exactly if the 0/1-valued dim is 1."""
+    """Return dims that are all >= 0 exactly if the 0/1-valued dim is 1."""
     if len(test.terms) == 1 and len(test.terms[0][0]) == 1:
         (atom,), coefficient = test.terms[0]
         match atom, coefficient, test.const:
@@ -160,7 +160,7 @@ def _is_linear(dim: TDim) -> bool:
 
 
 def _find_connected(symbols: Iterable[Symbol], premises: tuple[TDim, ...]) -> set[Symbol]:
-    """The symbols that premises tie to the given ones."""
+    """Return the symbols that premises tie to the given ones."""
     connected = set(symbols)
     while True:
         wider = connected.union(*(p.symbols for p in premises if p.symbols & connected))

@@ -11,7 +11,7 @@ from pulse.errors import DimError
 
 
 def slope(dim: TDim, symbol: Symbol) -> Fraction:
-    """Growth per unit of symbol. Raises DimError if the dim is not eventually linear in it."""
+    """Return growth per unit of symbol. Raises DimError if the dim is not eventually linear in it."""
     degree, rate = _growth(_at_infinity(dim, symbol), symbol)
     if degree > 1:
         raise DimError(f"{dim} grows like {symbol}^{degree}, so it has no slope in {symbol}")
@@ -39,7 +39,7 @@ def _growth(dim: TDim, symbol: Symbol) -> tuple[int, Fraction]:
 
 
 def _atom_growth(atom: Atom, symbol: Symbol) -> tuple[int, Fraction]:
-    """As `_growth`, but degree 0 for a bounded atom."""
+    """Return the growth of an atom as `_growth` does, but degree 0 for a bounded atom."""
     if isinstance(atom, Symbol):
         return (1, Fraction(1)) if atom == symbol else (0, Fraction(1))
     if symbol not in atom.symbols or not isinstance(atom, Div | Choice):

@@ -92,15 +92,15 @@ class DimOperators:
         )
 
     def slope(self, symbol: Symbol) -> Fraction:
-        """Growth per unit of `symbol` towards +infinity. Raises DimError if not eventually linear."""
+        """Return growth per unit of `symbol` towards +infinity. Raises DimError if not eventually linear."""
         return self.algebra.slope(TDim.of(self), symbol)
 
     def bounds(self) -> tuple[int | None, int | None]:
-        """Proven least and greatest value; None if unbounded or unknown."""
+        """Return proven least and greatest value; None if unbounded or unknown."""
         return self.algebra.bounds(TDim.of(self))
 
     def prove_ge(self, other: DimLike) -> Proof:
-        """`self >= other` for every allowed value of the symbols: yes, no (false for every one), unknown."""
+        """Prove `self >= other` for every allowed value of the symbols: yes, no (false for every one), unknown."""
         return self.algebra.prove(TDim.of(self), ">=", TDim.of(other))
 
     def prove_gt(self, other: DimLike) -> Proof:
@@ -113,7 +113,7 @@ class DimOperators:
         return self.algebra.prove(TDim.of(self), "<", TDim.of(other))
 
     def prove_eq(self, other: DimLike) -> Proof:
-        """`self == other` for every allowed value: yes, no (different for every one), unknown."""
+        """Prove `self == other` for every allowed value: yes, no (different for every one), unknown."""
         return self.algebra.prove(TDim.of(self), "==", TDim.of(other))
 
     def __ge__(self, other: DimLike) -> bool:
@@ -129,7 +129,7 @@ class DimOperators:
         return NotImplemented if _coerce(other) is None else bool(self.prove_lt(other))
 
     def __bool__(self) -> bool:
-        """Whether the value differs from 0. Raises DimError if that is undecided."""
+        """Return whether the value differs from 0. Raises DimError if that is undecided."""
         return not self.prove_eq(0)
 
     def __copy__(self) -> Any:
@@ -219,7 +219,7 @@ class TDim(DimOperators):
 
     @staticmethod
     def of(value: object) -> TDim:
-        """The dim of an int, a symbol or a dim. Raises DimError for anything else."""
+        """Return the dim of an int, a symbol or a dim. Raises DimError for anything else."""
         if type(value) is TDim:
             return value
         dim = _coerce(value)
@@ -236,7 +236,7 @@ class TDim(DimOperators):
         return frozenset[Symbol]().union(*(atom.symbols for monomial, _ in self.terms for atom in monomial))
 
     def eval(self, values: Mapping[Symbol, int]) -> int:
-        """The value at a point. Raises DimError for a symbol without value or a broadcast of unequal sizes."""
+        """Return the value at a point. Raises DimError for a symbol without value or a broadcast of unequal sizes."""
         total = self.const
         for monomial, coefficient in self.terms:
             for atom in monomial:
@@ -355,7 +355,7 @@ class DimScope(ABC):
 
     @abstractmethod
     def symbol(self, name: str) -> Symbol:
-        """The symbol of that name, always the same. Raises DimError for an empty name or a backquote."""
+        """Return the symbol of that name, always the same. Raises DimError for an empty name or a backquote."""
 
     @abstractmethod
     def assume(self, condition: str | TDim) -> None:
@@ -371,7 +371,7 @@ def _small(value: int) -> TDim:
 
 
 def constant(value: int) -> TDim:
-    """The dim of a number; small ones are cached."""
+    """Return the dim of a number; small ones are cached."""
     return _small(value) if -SMALL < value < SMALL else TDim((), value, None)
 
 

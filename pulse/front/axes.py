@@ -31,10 +31,10 @@ def squeeze(axis: int, shape: str = "1,1,257,frames") -> TypedModel:
     Raises   InputError: no such axis, or of another size
     """
     draft = Draft("squeeze", {"x": shape})
-    at = draft.axis(draft["x"], axis)
-    if draft.shape(draft["x"])[at] != TDim.of(1):
-        raise draft.error(f"axis {at} of {draft.text(draft['x'])!r} must have the size 1")
-    return draft.model(y=draft.without_axis(draft["x"], at))
+    position = draft.axis(draft["x"], axis)
+    if draft.shape(draft["x"])[position] != TDim.of(1):
+        raise draft.error(f"axis {position} of {draft.text(draft['x'])!r} must have the size 1")
+    return draft.model(y=draft.without_axis(draft["x"], position))
 
 
 def transpose(perm: Sequence[int], shape: str = DEFAULT) -> TypedModel:

@@ -14,7 +14,7 @@ _MAX_ZERO_POINT = 1 << 15
 
 
 def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = FEATURES) -> TypedModel:
-    """Numbers as codes: ``rint(x / scale) + zero`` inside of the range of the type, halves to even.
+    """Numbers as codes: ``rint(x / scale) + zero`` inside the range of the type, halves to even.
 
     Input    x [...]
     Output   codes [...], of the type
@@ -25,11 +25,11 @@ def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = FEATU
     Raises   InputError
     Source   QUANTIZE of LiteRT, which multiplies with the f32 reciprocal of the scale
     """
-    where = "quantize"
-    info = np.iinfo(TYPES[choice(where, "type", type, TYPES)])
-    number(where, "scale", scale, 0, above=True)
-    count(where, "zero", zero, -_MAX_ZERO_POINT, 2 * _MAX_ZERO_POINT)
-    draft = Draft(where, {"x": shape})
+    function = "quantize"
+    info = np.iinfo(TYPES[choice(function, "type", type, TYPES)])
+    number(function, "scale", scale, 0, above=True)
+    count(function, "zero", zero, -_MAX_ZERO_POINT, 2 * _MAX_ZERO_POINT)
+    draft = Draft(function, {"x": shape})
     steps = draft.each("round", draft.each("mul", draft["x"], float(np.float32(1) / np.float32(scale))))
     clipped = draft.each("min", draft.each("max", steps, float(info.min - zero)), float(info.max - zero))
     codes = draft.each("add", clipped, float(zero))
@@ -47,11 +47,11 @@ def dequantize(scale: float, zero: int = 0, type: str = "uint8", shape: str = FE
     type     int8, uint8 or int16
     Raises   InputError
     """
-    where = "dequantize"
-    choice(where, "type", type, TYPES)
-    number(where, "scale", scale, 0, above=True)
-    count(where, "zero", zero, -_MAX_ZERO_POINT, 2 * _MAX_ZERO_POINT)
+    function = "dequantize"
+    choice(function, "type", type, TYPES)
+    number(function, "scale", scale, 0, above=True)
+    count(function, "zero", zero, -_MAX_ZERO_POINT, 2 * _MAX_ZERO_POINT)
     short = {"int8": "i8", "uint8": "u8", "int16": "i16"}[type]
-    draft = Draft(where, {"x": f"{shape},{short}"}, TYPES[type])
+    draft = Draft(function, {"x": f"{shape},{short}"}, TYPES[type])
     x = draft.add("numbers", Cast(np.dtype(np.float32)), draft["x"])
     return draft.model(values=draft.each("mul", draft.each("sub", x, float(zero)), scale, name="values"))

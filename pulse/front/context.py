@@ -27,11 +27,11 @@ def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = FEATURES) 
              (``edge``), ``zeros``, or nothing (``none``)
     Raises   InputError
     """
-    where = "stack"
-    count(where, "m", m)
-    count(where, "n", n)
-    choice(where, "ends", ends, (*ENDS, "none"))
-    draft = Draft(where, {"x": shape})
+    function = "stack"
+    count(function, "m", m)
+    count(function, "n", n)
+    choice(function, "ends", ends, (*ENDS, "none"))
+    draft = Draft(function, {"x": shape})
     x = _features(draft)
     if ends != "none":
         before = (m - 1) // 2
@@ -49,11 +49,11 @@ def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = FE
     ends     what stands beyond the ends: the nearest frame (``edge``) or ``zeros``
     Raises   InputError
     """
-    where = "splice"
-    count(where, "left", left, 0)
-    count(where, "right", right, 0)
-    mode = ENDS[choice(where, "ends", ends, ENDS)]
-    draft = Draft(where, {"x": shape})
+    function = "splice"
+    count(function, "left", left, 0)
+    count(function, "right", right, 0)
+    mode = ENDS[choice(function, "ends", ends, ENDS)]
+    draft = Draft(function, {"x": shape})
     x = draft.pad(_features(draft), 1, left, right, mode)
     return draft.model(features=draft.join_axes(draft.frame(x, 1, left + 1 + right, 1), 2))
 
@@ -72,12 +72,12 @@ def deltas(
     nested   the nearest frames of the slope beyond its ends, as torchaudio applied twice; else those of x, as Kaldi
     Raises   InputError
     """
-    where = "deltas"
-    count(where, "order", order, 1, 8)
-    count(where, "window", window, 1, 1 << 10)
-    flag(where, "nested", nested)
-    flag(where, "keep", keep)
-    draft = Draft(where, {"x": shape})
+    function = "deltas"
+    count(function, "order", order, 1, 8)
+    count(function, "window", window, 1, 1 << 10)
+    flag(function, "nested", nested)
+    flag(function, "keep", keep)
+    draft = Draft(function, {"x": shape})
     x = _features(draft)
     steps = np.arange(-window, window + 1)
     slope = steps / (steps**2).sum()
@@ -99,7 +99,7 @@ def _features(draft: Draft) -> OutletId:
 
 
 def _filter(draft: Draft, x: OutletId, taps: Array) -> OutletId:
-    """Each bin with the same odd number of taps around each frame."""
+    """Return each bin with the same odd number of taps around each frame."""
     bins, reach = int(draft.shape(x)[2]), len(taps) // 2
     extended = draft.pad(draft.transpose(x, (0, 2, 1)), 2, reach, reach, "edge")
     table = draft.constant("taps", np.broadcast_to(taps, (bins, 1, len(taps))))

@@ -27,14 +27,16 @@ from pulse.wiring import wire
 class Draft:
     """A model of one function: its inputs are made first, then its steps, then ``model``.
 
-    where   the function, for errors and the model's title
-    inputs  name -> shape, such as ``1,257,frames,2``
-    dtype   of the inputs
-    Raises  InputError: no such shape
+    function  its name, for errors and the model's title
+    inputs    name -> shape, such as ``1,257,frames,2``
+    dtype     of the inputs
+    Raises    InputError: no such shape
     """
 
-    def __init__(self, where: str, inputs: Mapping[str, str], dtype: type[np.generic] = np.float32) -> None:
-        self.where = where
+    def __init__(
+        self, function: str, inputs: Mapping[str, str], dtype: type[np.generic] = np.float32
+    ) -> None:
+        self.function = function
         self.dtype = np.dtype(dtype)
         self.scope = SymbolScope()
         self.graph: TypedGraph = Graph()
@@ -51,45 +53,45 @@ class Draft:
                 self.scope.assume(f"{symbol} >= 0")
         except (FactError, DimError) as error:
             raise InputError(
-                f"{self.where}: the shape of {name} must be dims such as '1,80,T': {error}"
+                f"{self.function}: the shape of {name} must be dims such as '1,80,T': {error}"
             ) from error
         if fact.dtype != self.dtype:
-            raise InputError(f"{self.where}: {name} of shape {text!r} must be {dtype_name(self.dtype)}")
+            raise InputError(f"{self.function}: {name} of shape {text!r} must be {dtype_name(self.dtype)}")
         return fact
 
     def error(self, message: str) -> InputError:
-        """An error that names the function."""
-        return InputError(f"{self.where}: {message}")
+        """Return an error that names the function."""
+        return InputError(f"{self.function}: {message}")
 
     def __getitem__(self, name: str) -> OutletId:
         return self.graph.find(name)
 
     def shape(self, x: OutletId) -> Shape:
-        """The dims of a wire."""
+        """Return the dims of a wire."""
         return self.graph.fact(x).shape
 
     def rank(self, x: OutletId) -> int:
-        """The number of axes of a wire."""
+        """Return the number of axes of a wire."""
         return self.graph.fact(x).rank
 
     def text(self, x: OutletId) -> str:
-        """The shape of a wire as people write it."""
+        """Return the shape of a wire as people write it."""
         return shape_text(self.shape(x))
 
     def require_rank(self, x: OutletId, rank: int, example: str) -> None:
-        """Raises InputError if a wire has another number of axes."""
+        """Raise InputError if a wire has another number of axes."""
         if self.rank(x) != rank:
             raise self.error(f"shape {self.text(x)!r} must have {rank} axes, such as {example!r}")
 
     def require_fixed(self, x: OutletId, axis: int, what: str) -> int:
-        """A size that is a number. Raises InputError."""
+        """Return a size that is a number. Raises InputError."""
         dim = self.shape(x)[axis]
         if not dim.is_const or int(dim) < 1:
             raise self.error(f"{what}, axis {axis} of {self.text(x)!r}, must be a number of at least 1")
         return int(dim)
 
     def axis(self, x: OutletId, axis: object) -> int:
-        """An axis counted from the front. Raises InputError."""
+        """Return an axis counted from the front. Raises InputError."""
         rank = self.rank(x)
         if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
             raise self.error(f"axis={axis!r} is none of {self.text(x)!r}; allowed are {-rank} to {rank - 1}")
@@ -112,11 +114,11 @@ class Draft:
             raise self.error(str(error)) from error
 
     def constant(self, name: str, value: Array | float) -> OutletId:
-        """A constant, rounded to f32."""
+        """Add a constant, rounded to f32."""
         return constant(self.graph, name, np.ascontiguousarray(np.asarray(value, np.float32)))
 
     def each(self, kind: str, *operands: OutletId | float, name: str = "") -> OutletId:
-        """An elementwise function; numbers become constants."""
+        """Add an elementwise function; numbers become constants."""
         wires = [
             operand if isinstance(operand, OutletId) else self.constant("number", operand)
             for operand in operands
@@ -124,7 +126,7 @@ class Draft:
         return self.add(name or kind, Elementwise(kind), *wires)
 
     def times(self, x: OutletId, matrix: Array, name: str) -> OutletId:
-        """The last axis times a constant matrix [K, N]."""
+        """Multiply the last axis by a constant matrix [K, N]."""
         return self.add(name, MatMul(), x, self.constant(f"{name}.matrix", matrix))
 
     def transpose(self, x: OutletId, perm: Sequence[int], name: str = "transposed") -> OutletId:
@@ -132,22 +134,22 @@ class Draft:
         return x if list(perm) == sorted(perm) else self.add(name, Transpose(tuple(perm)), x)
 
     def reshape(self, x: OutletId, *dims: TDim | int, name: str = "reshaped") -> OutletId:
-        """The same elements in another shape."""
+        """Reshape a wire; return the wire itself if it has that shape."""
         shape = tuple(TDim.of(dim) for dim in dims)
         return x if shape == self.shape(x) else self.add(name, Reshape(shape), x)
 
     def with_axis(self, x: OutletId, axis: int) -> OutletId:
-        """A new axis of size 1."""
+        """Insert an axis of size 1."""
         return self.add("axis", AddAxis(axis), x)
 
     def without_axis(self, x: OutletId, axis: int) -> OutletId:
-        """An axis of size 1 less."""
+        """Remove an axis of size 1."""
         return self.add("axis", RemoveAxis(axis), x)
 
     def part(
         self, x: OutletId, axis: int, start: TDim | int, end: TDim | int, name: str = "part"
     ) -> OutletId:
-        """Positions ``start .. end - 1`` of an axis; the wire itself if these are all."""
+        """Return positions ``start .. end - 1`` of an axis; the wire itself if these are all."""
         start, end = TDim.of(start), TDim.of(end)
         if start == 0 and end == self.shape(x)[axis]:
             return x
@@ -170,20 +172,20 @@ class Draft:
         pair = (TDim.of(max(0, before)), TDim.of(0) if drop else after)
         if pair == (0, 0):
             return x
-        pads = tuple(pair if at == axis else NO_PAD for at in range(self.rank(x)))
+        pads = tuple(pair if other == axis else NO_PAD for other in range(self.rank(x)))
         return self.add(name, Pad(pads, mode, fill), x)
 
     def frame(self, x: OutletId, axis: int, size: int, hop: int, name: str = "frames") -> OutletId:
-        """Overlapping frames of an axis; a new axis after it holds their samples."""
+        """Cut an axis into overlapping frames; a new axis after it holds their samples."""
         return self.add(name, Frames(axis, size, hop), x)
 
     def join_axes(self, x: OutletId, axis: int) -> OutletId:
-        """An axis and the next one as one."""
+        """Join an axis and the next one."""
         shape = self.shape(x)
         return self.reshape(x, *shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
 
     def side_by_side(self, *parts: OutletId, axis: int = 2, name: str = "joined") -> OutletId:
-        """Tensors joined along an axis."""
+        """Join tensors along an axis."""
         return self.add(name, Concat(axis), *parts)
 
     def overlap_add(self, x: OutletId, hop: int, name: str = "sum") -> OutletId:
@@ -206,6 +208,6 @@ class Draft:
         return self.part(whole, 1, 0, (frames - 1) * hop + size)
 
     def model(self, **outputs: OutletId) -> TypedModel:
-        """The finished model."""
+        """Return the finished model."""
         self.graph.set_outputs(list(outputs.values()), list(outputs))
-        return TypedModel(self.graph, self.scope, self.where)
+        return TypedModel(self.graph, self.scope, self.function)

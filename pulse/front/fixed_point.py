@@ -31,28 +31,28 @@ class Integers:
         self.draft = draft
 
     def constant(self, value: Array | float) -> OutletId:
-        """Numbers."""
+        """Add a constant."""
         return constant(self.draft.graph, "integers", np.ascontiguousarray(np.asarray(value, np.float64)))
 
     def each(self, kind: str, *operands: Number) -> OutletId:
-        """An elementwise function; numbers become constants."""
+        """Add an elementwise function; numbers become constants."""
         wires = [operand if isinstance(operand, OutletId) else self.constant(operand) for operand in operands]
         return self.draft.each(kind, *wires)
 
     def add(self, x: Number, y: Number) -> OutletId:
-        """``x + y``."""
+        """Return ``x + y``."""
         return self.each("add", x, y)
 
     def sub(self, x: Number, y: Number) -> OutletId:
-        """``x - y``."""
+        """Return ``x - y``."""
         return self.each("sub", x, y)
 
     def mul(self, x: Number, y: Number) -> OutletId:
-        """``x * y``."""
+        """Return ``x * y``."""
         return self.each("mul", x, y)
 
     def down(self, x: OutletId, bits: int) -> OutletId:
-        """Shifted to the right; the sign stays."""
+        """Shift to the right; the sign stays."""
         return self.shift(x, 2.0**-bits)
 
     def shift(self, x: OutletId, factor: Number) -> OutletId:
@@ -60,7 +60,7 @@ class Integers:
         return self.each("floor", self.mul(x, factor))
 
     def lowest(self, x: OutletId, bits: int) -> OutletId:
-        """The last binary digits."""
+        """Return the last binary digits."""
         return self.sub(x, self.mul(self.down(x, bits), 1 << bits))
 
     def cast(self, x: OutletId, dtype: type[np.generic] = np.float64) -> OutletId:
@@ -73,35 +73,35 @@ class Integers:
         return self.draft.each("where", condition, *wires)
 
     def places(self, value: Array) -> OutletId:
-        """Indices."""
+        """Return indices as a constant."""
         return constant(self.draft.graph, "places", np.ascontiguousarray(np.asarray(value, np.int64)))
 
     def pick(self, x: OutletId, places: Array, axis: int) -> OutletId:
-        """Entries of an axis."""
+        """Return entries of an axis."""
         return self.draft.add("picked", Gather(axis), x, self.places(places))
 
     def look_up(self, table: Array, places: OutletId) -> OutletId:
-        """Entries of a table [N], by i64."""
+        """Return entries of a table [N], by i64."""
         return self.draft.add("looked_up", Gather(0), self.constant(table), places)
 
     def bits(self, x: OutletId, most: int) -> tuple[OutletId, OutletId]:
-        """How many binary digits x has, 0 of 0 and at most ``most``, a power of two; and 2**-digits."""
+        """Return how many binary digits x has, 0 of 0 and at most ``most``, a power of two; and 2**-digits."""
         count, power, step = self.constant(0), self.constant(1), most // 2
         while step:
-            more = self.each("greater_equal", x, 1 << step)
-            factor = self.choose(more, 2.0**-step, 1)
+            is_larger = self.each("greater_equal", x, 1 << step)
+            factor = self.choose(is_larger, 2.0**-step, 1)
             x, power = self.mul(x, factor), self.mul(power, factor)
-            count = self.add(count, self.choose(more, step, 0))
+            count = self.add(count, self.choose(is_larger, step, 0))
             step //= 2
-        more = self.each("greater_equal", x, 1)
-        return self.add(count, self.choose(more, 1, 0)), self.mul(power, self.choose(more, 0.5, 1))
+        is_larger = self.each("greater_equal", x, 1)
+        return self.add(count, self.choose(is_larger, 1, 0)), self.mul(power, self.choose(is_larger, 0.5, 1))
 
     def wrap(self, x: OutletId) -> OutletId:
         """Wrap to a 16-bit integer."""
         return self.sub(x, self.mul(self.down(self.add(x, 1 << 15), 16), 1 << 16))
 
     def fraction(self, x: OutletId) -> OutletId:
-        """A product with a factor that was multiplied by 2**15, rounded."""
+        """Return a product with a factor that was multiplied by 2**15, rounded."""
         return self.down(self.add(x, 1 << (FRACTION_BITS - 1)), FRACTION_BITS)
 
     def divide(self, x: OutletId, by: int) -> OutletId:
@@ -109,7 +109,7 @@ class Integers:
         return self.fraction(self.mul(x, MAX_FRACTION // by))
 
     def rotate(self, x: ComplexWires, factor: tuple[Array, Array]) -> ComplexWires:
-        """Times complex constants."""
+        """Multiply by complex constants."""
         (re, im), (c, s) = x, factor
         return (
             self.fraction(self.sub(self.mul(re, c), self.mul(im, s))),
@@ -118,7 +118,7 @@ class Integers:
 
 
 def fourth_digits(count: int) -> Array:
-    """The numbers below ``count``, a power of four, with their digits to base four in reverse."""
+    """Return the numbers below ``count``, a power of four, with their digits to base four in reverse."""
     places, rest = np.zeros(count, np.int64), np.arange(count)
     size = count
     while size > 1:
@@ -127,7 +127,7 @@ def fourth_digits(count: int) -> Array:
 
 
 def transform(z: Integers, x: OutletId, count: int) -> ComplexWires:
-    """The transform of kissfft in 16 bits, of ``2 * count`` real points, divided by as much.
+    """Return the transform of kissfft in 16 bits, of ``2 * count`` real points, divided by as much.
 
     x        [B, frames, 2*count], count a power of four
     returns  bins 1 … 2*count/2 - 1 in this order: [B, frames, count - 1]

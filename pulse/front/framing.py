@@ -42,18 +42,18 @@ def frames(
     window   multiplied with each frame; ``beta`` of a kaiser window
     Raises   InputError
     """
-    where = "frames"
-    count(where, "size", size)
-    count(where, "hop", hop)
-    count(where, "pad_start", pad_start, 0)
-    count(where, "pad_end", pad_end, 0)
-    mode = PAD_MODES[choice(where, "pad_mode", pad_mode, PAD_MODES)]
-    draft = Draft(where, {"x": shape})
+    function = "frames"
+    count(function, "size", size)
+    count(function, "hop", hop)
+    count(function, "pad_start", pad_start, 0)
+    count(function, "pad_end", pad_end, 0)
+    mode = PAD_MODES[choice(function, "pad_mode", pad_mode, PAD_MODES)]
+    draft = Draft(function, {"x": shape})
     draft.require_rank(draft["x"], 2, "1,T")
     x = draft.pad(draft["x"], 1, pad_start, pad_end, mode)
     y = draft.frame(x, 1, size, hop, "cut" if window is not None else "frames")
     if window is not None:
-        weights = window_values(where, window, size, periodic, beta)
+        weights = window_values(function, window, size, periodic, beta)
         y = draft.each("mul", y, draft.constant("window", weights), name="windowed")
     return draft.model(frames=y)
 
@@ -79,22 +79,22 @@ def overlap_add(
     trim_start, trim_end  samples to omit
     Raises   InputError
     """
-    where = "overlap_add"
-    count(where, "size", size)
-    count(where, "hop", hop)
+    function = "overlap_add"
+    count(function, "size", size)
+    count(function, "hop", hop)
     if size > MAX_OVERLAPS * hop:
         raise InputError(
-            f"{where}: size={size} is more than {MAX_OVERLAPS} times hop={hop}; use a larger hop"
+            f"{function}: size={size} is more than {MAX_OVERLAPS} times hop={hop}; use a larger hop"
         )
-    count(where, "trim_start", trim_start, 0)
-    count(where, "trim_end", trim_end, 0)
-    draft = Draft(where, {"x": f"1,frames,{size}" if shape is None else shape})
+    count(function, "trim_start", trim_start, 0)
+    count(function, "trim_end", trim_end, 0)
+    draft = Draft(function, {"x": f"1,frames,{size}" if shape is None else shape})
     x = draft["x"]
     draft.require_rank(x, 3, f"1,frames,{size}")
     if draft.require_fixed(x, 2, "the samples of a frame") != size:
         raise draft.error(f"frames of shape {draft.text(x)!r} are not of size={size}")
     if window is not None:
-        weights = window_values(where, window, size, periodic, beta)
+        weights = window_values(function, window, size, periodic, beta)
         x = draft.each("mul", x, draft.constant("window", weights), name="windowed")
     whole = draft.overlap_add(x, hop)
     length = draft.shape(whole)[1]

@@ -81,7 +81,7 @@ def kaldi_fbank(
     frame_length, frame_shift  in ms
     low_freq, high_freq  in Hz; a high_freq of 0 or less counts from half of the sample rate
     window        of ``WINDOWS``; ``blackman_coeff`` is the middle coefficient of ``blackman``
-    preemphasis   each sample less this times the one before, inside of the frame; 0: none
+    preemphasis   each sample less this times the one before, inside the frame; 0: none
     remove_dc_offset  subtract the mean of each frame
     snip_edges    only frames that lie in the sound; else the sound is mirrored at its ends
     round_to_power_of_two  the length of the transform; else it is the frame's
@@ -96,10 +96,10 @@ def kaldi_fbank(
     Raises        InputError
     """
     frames = _Frames("kaldi_fbank", collect(FrameOptions, locals()))
-    draft, where = frames.draft, frames.draft.where
-    flag(where, "htk_compat", htk_compat)
-    flag(where, "use_log_fbank", use_log_fbank)
-    flag(where, "use_power", use_power)
+    draft, function = frames.draft, frames.draft.function
+    flag(function, "htk_compat", htk_compat)
+    flag(function, "use_log_fbank", use_log_fbank)
+    flag(function, "use_power", use_power)
     y = draft.times(
         raise_power(draft, frames.power(), 1.0 if use_power else 0.5),
         _bank(frames, num_mel_bins),
@@ -150,11 +150,11 @@ def kaldi_mfcc(
     Raises   InputError
     """
     frames = _Frames("kaldi_mfcc", collect(FrameOptions, locals()))
-    draft, where = frames.draft, frames.draft.where
-    flag(where, "htk_compat", htk_compat)
+    draft, function = frames.draft, frames.draft.function
+    flag(function, "htk_compat", htk_compat)
     bank = _bank(frames, num_mel_bins)
-    count(where, "num_ceps", num_ceps, 1, num_mel_bins)
-    lifter = number(where, "cepstral_lifter", cepstral_lifter, 0)
+    count(function, "num_ceps", num_ceps, 1, num_mel_bins)
+    lifter = number(function, "cepstral_lifter", cepstral_lifter, 0)
     order = np.arange(num_ceps)
     weight = 1 + 0.5 * lifter * np.sin(math.pi * order / lifter) if lifter else np.ones(num_ceps)
     matrix = cosines(num_mel_bins, num_ceps, True) * weight
@@ -179,31 +179,31 @@ class _Frames:
     sample of a frame but the first, which is its own predecessor.
     """
 
-    def __init__(self, where: str, options: FrameOptions) -> None:
+    def __init__(self, function: str, options: FrameOptions) -> None:
         self.options = options
-        self.rate_hz = count(where, "sample_rate", options.sample_rate)
-        self.size = _samples(where, "frame_length", options.frame_length, self.rate_hz, 2)
-        self.hop = _samples(where, "frame_shift", options.frame_shift, self.rate_hz, 1)
-        to_power = flag(where, "round_to_power_of_two", options.round_to_power_of_two)
+        self.rate_hz = count(function, "sample_rate", options.sample_rate)
+        self.size = _samples(function, "frame_length", options.frame_length, self.rate_hz, 2)
+        self.hop = _samples(function, "frame_shift", options.frame_shift, self.rate_hz, 1)
+        to_power = flag(function, "round_to_power_of_two", options.round_to_power_of_two)
         self.points = 1 << (self.size - 1).bit_length() if to_power else self.size
         if self.points % 2:
             raise InputError(
-                f"{where}: frames of {self.size} samples are not an even number; use round_to_power_of_two=True"
+                f"{function}: frames of {self.size} samples are not an even number; use round_to_power_of_two=True"
             )
         if not isinstance(options.dither, int | float) or options.dither != 0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError(
-                f"{where}: dither={options.dither!r} must be 0: random numbers cannot be repeated exactly"
+                f"{function}: dither={options.dither!r} must be 0: random numbers cannot be repeated exactly"
             )
-        self.preemphasis = number(where, "preemphasis", options.preemphasis, 0, 1)
-        self.floor = number(where, "energy_floor", options.energy_floor, 0)
-        self.raw = flag(where, "raw_energy", options.raw_energy)
-        flag(where, "use_energy", options.use_energy)
-        blackman = number(where, "blackman_coeff", options.blackman_coeff)
-        self.weights = _window(where, options.window, self.size, blackman)
-        flag(where, "remove_dc_offset", options.remove_dc_offset)
-        flag(where, "snip_edges", options.snip_edges)
-        number(where, "scale", options.scale)
-        draft = self.draft = Draft(where, {"x": options.shape})
+        self.preemphasis = number(function, "preemphasis", options.preemphasis, 0, 1)
+        self.floor = number(function, "energy_floor", options.energy_floor, 0)
+        self.raw = flag(function, "raw_energy", options.raw_energy)
+        flag(function, "use_energy", options.use_energy)
+        blackman = number(function, "blackman_coeff", options.blackman_coeff)
+        self.weights = _window(function, options.window, self.size, blackman)
+        flag(function, "remove_dc_offset", options.remove_dc_offset)
+        flag(function, "snip_edges", options.snip_edges)
+        number(function, "scale", options.scale)
+        draft = self.draft = Draft(function, {"x": options.shape})
         draft.require_rank(draft["x"], 2, "1,T")
         x = draft["x"]
         if options.scale != 1:
@@ -218,7 +218,7 @@ class _Frames:
         self.emphasised = self._emphasise(raw, mean)
 
     def _emphasise(self, raw: OutletId, mean: OutletId | None) -> OutletId:
-        """The frames after preemphasis, without the samples whose weights in front are 0."""
+        """Return the frames after preemphasis, without the samples whose weights in front are 0."""
         draft, c = self.draft, self.preemphasis
         if not c:
             return self.centred
@@ -232,7 +232,7 @@ class _Frames:
         return draft.side_by_side(first, rest)
 
     def power(self) -> OutletId:
-        """The power spectrum [B, frames, points // 2 + 1]."""
+        """Return the power spectrum [B, frames, points // 2 + 1]."""
         draft = self.draft
         matrix = forward_matrix(self.points, self.size, True) * self.weights[:, None]
         first_row = self.size - int(draft.shape(self.emphasised)[2])
@@ -241,7 +241,7 @@ class _Frames:
         return square(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
 
     def energy(self) -> OutletId:
-        """The logarithm of the energy of each frame [B, frames, 1]."""
+        """Return the logarithm of the energy of each frame [B, frames, 1]."""
         draft = self.draft
         frame = self.centred
         if not self.raw:
@@ -254,20 +254,20 @@ class _Frames:
         return draft.each("max", y, math.log(self.floor)) if self.floor > 0 else y
 
 
-def _samples(where: str, name: str, milliseconds: float, rate_hz: int, least: int) -> int:
-    number(where, name, milliseconds, 0, 1e6, above=True)
+def _samples(function: str, name: str, milliseconds: float, rate_hz: int, least: int) -> int:
+    number(function, name, milliseconds, 0, 1e6, above=True)
     samples = int(rate_hz * 0.001 * milliseconds)
     if not least <= samples <= MAX_SAMPLES:
         raise InputError(
-            f"{where}: {name}={milliseconds:g} ms are {samples} samples at {rate_hz} Hz, at least {least} and at "
+            f"{function}: {name}={milliseconds:g} ms are {samples} samples at {rate_hz} Hz, at least {least} and at "
             f"most {MAX_SAMPLES}"
         )
     return samples
 
 
-def _window(where: str, name: str, size: int, blackman: float) -> Array:
-    """Kaldi's windows, all symmetric."""
-    choice(where, "window", name, WINDOWS)
+def _window(function: str, name: str, size: int, blackman: float) -> Array:
+    """Return Kaldi's windows, all symmetric."""
+    choice(function, "window", name, WINDOWS)
     turn = np.arange(size) / (size - 1)
     if name == "sine":
         return np.sin(math.pi * turn) * (np.abs(np.sin(math.pi * turn)) > 1e-15)
@@ -275,17 +275,17 @@ def _window(where: str, name: str, size: int, blackman: float) -> Array:
         values = blackman - 0.5 * np.cos(2 * np.pi * turn) + (0.5 - blackman) * np.cos(4 * np.pi * turn)
         return np.where(np.abs(values) < 1e-15, 0, values)
     window = {"hanning": "hann", "rectangular": "ones"}.get(name, name)
-    return window_values(where, window, size, periodic=False)
+    return window_values(function, window, size, periodic=False)
 
 
 def _bank(frames: _Frames, bands: int) -> Array:
-    where, options = frames.draft.where, frames.options
-    count(where, "num_mel_bins", bands, 3, MAX_BANDS)
-    low_hz = number(where, "low_freq", options.low_freq, 0)
+    function, options = frames.draft.function, frames.options
+    count(function, "num_mel_bins", bands, 3, MAX_BANDS)
+    low_hz = number(function, "low_freq", options.low_freq, 0)
     half = frames.rate_hz / 2
-    high_hz = number(where, "high_freq", options.high_freq)
+    high_hz = number(function, "high_freq", options.high_freq)
     high_hz = high_hz if high_hz > 0 else half + high_hz
-    require_band(where, low_hz, high_hz, frames.rate_hz)
+    require_band(function, low_hz, high_hz, frames.rate_hz)
     bins = frames.points // 2 + 1
     return kaldi_triangles(bins, bands, frames.rate_hz, low_hz, high_hz)
 

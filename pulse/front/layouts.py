@@ -14,17 +14,17 @@ PARTS = ("complex", "apart", "polar")
 """One tensor of both parts; real and imaginary part each; magnitude and phase."""
 
 
-def check_layout(where: str, layout: object, parts: object) -> tuple[str, str]:
-    """The layout and the parts, checked. Raises InputError: unknown, or they do not go together."""
-    kind = choice(where, "parts", parts, PARTS)
+def check_layout(function: str, layout: object, parts: object) -> tuple[str, str]:
+    """Return the layout and the parts, checked. Raises InputError: unknown, or they do not go together."""
+    kind = choice(function, "parts", parts, PARTS)
     if kind == "complex":
-        return choice(where, "layout", layout, COMPLEX), kind
+        return choice(function, "layout", layout, COMPLEX), kind
     axes = "F,T" if layout == "F,T,2" else layout
-    return choice(where, f"layout of parts={kind!r}", axes, REAL), kind
+    return choice(function, f"layout of parts={kind!r}", axes, REAL), kind
 
 
 def place(draft: Draft, x: OutletId, layout: str) -> OutletId:
-    """A spectrum [B, T, 2F], real parts first, in another layout."""
+    """Return a spectrum [B, T, 2F], real parts first, in another layout."""
     batch, frames, both = draft.shape(x)
     axes = layout.split(",")
     if "2F" in axes:
@@ -34,7 +34,7 @@ def place(draft: Draft, x: OutletId, layout: str) -> OutletId:
 
 
 def gather(draft: Draft, x: OutletId, layout: str) -> OutletId:
-    """The reverse: a spectrum of a layout as [B, T, 2F]."""
+    """Return the reverse: a spectrum of a layout as [B, T, 2F]."""
     axes = layout.split(",")
     draft.require_rank(x, len(axes) + 1, example(layout, 257))
     if "2F" in axes:
@@ -46,17 +46,17 @@ def gather(draft: Draft, x: OutletId, layout: str) -> OutletId:
 
 
 def place_real(draft: Draft, x: OutletId, layout: str) -> OutletId:
-    """``[B, T, F]`` in a layout of real numbers."""
+    """Return ``[B, T, F]`` in a layout of real numbers."""
     return draft.transpose(x, (0, 2, 1) if layout == "F,T" else (0, 1, 2))
 
 
 def gather_real(draft: Draft, x: OutletId, layout: str) -> OutletId:
-    """The reverse: real numbers of a layout as [B, T, F]."""
+    """Return the reverse: real numbers of a layout as [B, T, F]."""
     draft.require_rank(x, 3, example(layout, 257))
     return draft.transpose(x, (0, 2, 1) if layout == "F,T" else (0, 1, 2))
 
 
 def example(layout: str, bins: int, frames: str = "frames") -> str:
-    """The shape of a spectrum of one sound."""
+    """Return the shape of a spectrum of one sound."""
     sizes = {"F": str(bins), "T": frames, "2": "2", "2F": str(2 * bins)}
     return ",".join(["1", *(sizes[axis] for axis in layout.split(","))])

@@ -26,11 +26,15 @@ def gain(factor: float | None = None, db: float | None = None, shape: str = SOUN
     factor   or ``db``, 20 log10 of it
     Raises   InputError: none of them, or both
     """
-    where = "gain"
+    function = "gain"
     if (factor is None) == (db is None):
-        raise InputError(f"{where}: give either factor or db")
-    times = number(where, "factor", factor) if db is None else 10 ** (number(where, "db", db, -400, 400) / 20)
-    draft = Draft(where, {"x": shape})
+        raise InputError(f"{function}: give either factor or db")
+    times = (
+        number(function, "factor", factor)
+        if db is None
+        else 10 ** (number(function, "db", db, -400, 400) / 20)
+    )
+    draft = Draft(function, {"x": shape})
     return draft.model(sound=draft.each("mul", draft["x"], times, name="sound"))
 
 
@@ -44,10 +48,10 @@ def preemphasis(coefficient: float = 0.97, first: str = "zero", shape: str = SOU
     first    what stands before the first sample: ``zero``, or that sample again (``repeat``)
     Raises   InputError
     """
-    where = "preemphasis"
-    number(where, "coefficient", coefficient)
-    choice(where, "first", first, ("zero", "repeat"))
-    draft = Draft(where, {"x": shape})
+    function = "preemphasis"
+    number(function, "coefficient", coefficient)
+    choice(function, "first", first, ("zero", "repeat"))
+    draft = Draft(function, {"x": shape})
     draft.require_rank(draft["x"], 2, SOUND)
     x = draft.pad(draft["x"], 1, 1, 0, "constant" if first == "zero" else "edge")
     return draft.model(sound=_difference(draft, x, coefficient))
@@ -63,8 +67,8 @@ def deemphasis(coefficient: float = 0.97, shape: str = SOUND) -> TypedModel:
     coefficient  from 0 up to, not including, 1
     Raises   InputError
     """
-    where = "deemphasis"
-    draft = Draft(where, {"x": shape})
+    function = "deemphasis"
+    draft = Draft(function, {"x": shape})
     draft.require_rank(draft["x"], 2, SOUND)
     return draft.model(sound=_leaky(draft, draft["x"], coefficient))
 
@@ -79,8 +83,8 @@ def dc_block(coefficient: float = 0.995, shape: str = SOUND) -> TypedModel:
     coefficient  from 0 up to, not including, 1; it falls off below (1 - coefficient) * sample rate / (2 pi) Hz
     Raises   InputError
     """
-    where = "dc_block"
-    draft = Draft(where, {"x": shape})
+    function = "dc_block"
+    draft = Draft(function, {"x": shape})
     draft.require_rank(draft["x"], 2, SOUND)
     x = draft.pad(draft["x"], 1, 1, 0)
     return draft.model(sound=_leaky(draft, _difference(draft, x, 1.0), coefficient))
@@ -105,14 +109,14 @@ def limiter(
 
     Raises   InputError
     """
-    where = "limiter"
-    number(where, "threshold", threshold, 0, above=True)
-    count(where, "sample_rate", sample_rate)
+    function = "limiter"
+    number(function, "threshold", threshold, 0, above=True)
+    count(function, "sample_rate", sample_rate)
     ahead, hold = (
-        round(number(where, name, value, 0, 1000) * sample_rate / 1000)
+        round(number(function, name, value, 0, 1000) * sample_rate / 1000)
         for name, value in (("lookahead_ms", lookahead_ms), ("hold_ms", hold_ms))
     )
-    draft = Draft(where, {"x": shape})
+    draft = Draft(function, {"x": shape})
     x = draft["x"]
     draft.require_rank(x, 2, SOUND)
     over = draft.each("max", draft.each("mul", draft.each("abs", x), 1 / threshold), 1.0)
@@ -124,25 +128,27 @@ def limiter(
 
 
 def _largest(draft: Draft, x: OutletId, frames: int) -> OutletId:
-    """The largest of each group of ``frames`` neighbouring frames of x [B, 1, T], in about 2 sqrt(frames) steps."""
-    near = math.isqrt(frames)
-    far = frames // near
-    for taps, apart in ((near, 1), (far, near), (2, frames - near * far)):
-        if taps > 1 and apart:
-            x = draft.add("peak", Pool("max", (taps,), (1,), (apart,), no_pads(1)), x)
+    """Return the largest of each group of ``frames`` neighbouring frames of x [B, 1, T], in about 2
+    sqrt(frames) steps.
+    """
+    taps_near = math.isqrt(frames)
+    taps_far = frames // taps_near
+    for taps, spacing in ((taps_near, 1), (taps_far, taps_near), (2, frames - taps_near * taps_far)):
+        if taps > 1 and spacing:
+            x = draft.add("peak", Pool("max", (taps,), (1,), (spacing,), no_pads(1)), x)
     return x
 
 
 def _difference(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
-    """Each sample but the first, less the one before it times a coefficient."""
+    """Return each sample but the first, less the one before it times a coefficient."""
     pairs = draft.frame(x, 1, 2, 1)
-    before, current = (draft.without_axis(draft.part(pairs, 2, at, at + 1), 2) for at in (0, 1))
+    before, current = (draft.without_axis(draft.part(pairs, 2, index, index + 1), 2) for index in (0, 1))
     return draft.each("sub", current, draft.each("mul", before, coefficient), name="difference")
 
 
 def _leaky(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
-    """Each sample plus a coefficient times the sum so far: a linear recurrent layer of one unit."""
-    number(draft.where, "coefficient", coefficient, 0, math.nextafter(1, 0))
+    """Return each sample plus a coefficient times the sum so far: a linear recurrent layer of one unit."""
+    number(draft.function, "coefficient", coefficient, 0, math.nextafter(1, 0))
     batch, frames = draft.shape(x)
     rows = draft.reshape(draft.transpose(x, (1, 0)), frames, batch, 1)
     cell = Cell("rnn", (Activation("affine", 1.0, 0.0),))

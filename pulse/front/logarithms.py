@@ -24,11 +24,11 @@ def log(
     base     ``natural``, ``log2`` or ``log10``
     Raises   InputError
     """
-    where = "log"
-    choice(where, "base", base, BASES)
-    number(where, "floor", floor, 0)
-    number(where, "offset", offset)
-    draft = Draft(where, {"x": shape})
+    function = "log"
+    choice(function, "base", base, BASES)
+    number(function, "floor", floor, 0)
+    number(function, "offset", offset)
+    draft = Draft(function, {"x": shape})
     x = draft.each("add", draft["x"], offset) if offset else draft["x"]
     return draft.model(features=floored_log(draft, x, floor, base))
 
@@ -55,20 +55,20 @@ def db(
              which a stream does not know
     Raises   InputError: also where top_db has no maximum
     """
-    where = "db"
-    factor = 1 if choice(where, "of", of, ("power", "amplitude")) == "power" else 2
-    floor = number(where, "floor", 10.0 ** (-10 / factor) if floor is None else floor, 0, above=True)
-    number(where, "reference", reference, 0)
-    draft = Draft(where, {"x": shape})
+    function = "db"
+    factor = 1 if choice(function, "of", of, ("power", "amplitude")) == "power" else 2
+    floor = number(function, "floor", 10.0 ** (-10 / factor) if floor is None else floor, 0, above=True)
+    number(function, "reference", reference, 0)
+    draft = Draft(function, {"x": shape})
     y = decibels(draft, draft["x"], floor, factor, factor * 10 * math.log10(max(reference, floor)))
     if top_db is not None or maximum is not None:
         if top_db is None or maximum is None:
             missing = "maximum" if maximum is None else "top_db"
             raise InputError(
-                f"{where}: top_db counts from the loudest value of the whole recording, which a stream does not know; "
-                f"fix that value with maximum=, in dB, or leave both out ({missing} is missing)"
+                f"{function}: top_db counts from the loudest value of the whole recording, which a stream does not "
+                f"know; fix that value with maximum=, in dB, or leave both out ({missing} is missing)"
             )
-        least = number(where, "maximum", maximum) - number(where, "top_db", top_db, 0)
+        least = number(function, "maximum", maximum) - number(function, "top_db", top_db, 0)
         y = draft.each("max", y, least, name="floored")
     return draft.model(features=y)
 
@@ -82,27 +82,27 @@ def whisper_log(maximum: float | None = None, floor: float = 1e-10, shape: str =
     maximum  what Whisper takes of the whole recording, log10 of its loudest value: fixed here
     Raises   InputError: no maximum
     """
-    where = "whisper_log"
+    function = "whisper_log"
     if maximum is None:
         raise InputError(
-            f"{where}: Whisper floors at 8 below the maximum of the whole recording, which a stream does not know; fix "
-            "it with maximum=, the log10 of the loudest value to expect, such as 1.5"
+            f"{function}: Whisper floors at 8 below the maximum of the whole recording, which a stream does not know; "
+            "fix it with maximum=, the log10 of the loudest value to expect, such as 1.5"
         )
-    least = number(where, "maximum", maximum) - 8
-    number(where, "floor", floor, 0, above=True)
-    draft = Draft(where, {"x": shape})
+    least = number(function, "maximum", maximum) - 8
+    number(function, "floor", floor, 0, above=True)
+    draft = Draft(function, {"x": shape})
     y = draft.each("max", floored_log(draft, draft["x"], floor, "log10"), least)
     return draft.model(features=draft.each("mul", draft.each("add", y, 4.0), 0.25, name="features"))
 
 
 def floored_log(draft: Draft, x: OutletId, floor: float, base: str = "natural") -> OutletId:
-    """A logarithm of at least ``floor``."""
+    """Return a logarithm of at least ``floor``."""
     y = draft.each("log", draft.each("max", x, floor) if floor else x, name="log")
     return y if base == "natural" else draft.each("mul", y, BASES[base], name=base)
 
 
 def decibels(draft: Draft, x: OutletId, floor: float, factor: int = 1, reference: float = 0.0) -> OutletId:
-    """Decibels of at least ``floor``, minus those of a reference."""
+    """Return decibels of at least ``floor``, minus those of a reference."""
     y = draft.each("log", draft.each("max", x, floor) if floor else x, name="log")
     y = draft.each("mul", y, 10 * factor / math.log(10), name="db")
     return draft.each("sub", y, reference) if reference else y

@@ -63,13 +63,13 @@ def mel(
     norm     ``slaney``: each band has area 1 (librosa's default); ``none`` (PyTorch's)
     Raises   InputError
     """
-    where, options = "mel", collect(BankOptions, locals())
-    choice(where, "layout", layout, REAL)
-    choice(where, "output_layout", output_layout, REAL)
-    draft = Draft(where, {"x": shape})
+    function, options = "mel", collect(BankOptions, locals())
+    choice(function, "layout", layout, REAL)
+    choice(function, "output_layout", output_layout, REAL)
+    draft = Draft(function, {"x": shape})
     x = gather_real(draft, draft["x"], layout)
     bins = draft.require_fixed(x, 2, "the frequencies")
-    bank = _bank(where, bins, options)
+    bank = _bank(function, bins, options)
     return draft.model(features=place_real(draft, draft.times(x, bank, "bank"), output_layout))
 
 
@@ -112,7 +112,7 @@ def mel_spectrogram(
     """
     draft, y = _bands("mel_spectrogram", collect(MelOptions, locals()))
     y = _logarithm(draft, y, log, floor, offset)
-    choice(draft.where, "output_layout", output_layout, REAL)
+    choice(draft.function, "output_layout", output_layout, REAL)
     return draft.model(features=place_real(draft, y, output_layout))
 
 
@@ -159,8 +159,8 @@ def mfcc(
     """
     draft, y = _bands("mfcc", collect(MelOptions, locals()))
     y = _logarithm(draft, y, log, floor, offset)
-    choice(draft.where, "output_layout", output_layout, REAL)
-    y = draft.times(y, _cosines(draft.where, n_mels, n_mfcc, dct_norm, lifter), "cepstrum")
+    choice(draft.function, "output_layout", output_layout, REAL)
+    y = draft.times(y, _cosines(draft.function, n_mels, n_mfcc, dct_norm, lifter), "cepstrum")
     return draft.model(features=place_real(draft, y, output_layout))
 
 
@@ -183,53 +183,53 @@ def dct(
     lifter   L: coefficient n is multiplied by 1 + L/2 sin(pi (n + 1) / L), as librosa does; 0: none
     Raises   InputError
     """
-    where = "dct"
-    choice(where, "layout", layout, REAL)
-    choice(where, "output_layout", output_layout, REAL)
-    draft = Draft(where, {"x": shape})
+    function = "dct"
+    choice(function, "layout", layout, REAL)
+    choice(function, "output_layout", output_layout, REAL)
+    draft = Draft(function, {"x": shape})
     x = gather_real(draft, draft["x"], layout)
-    matrix = _cosines(where, draft.require_fixed(x, 2, "the bins"), n_mfcc, norm, lifter)
+    matrix = _cosines(function, draft.require_fixed(x, 2, "the bins"), n_mfcc, norm, lifter)
     return draft.model(features=place_real(draft, draft.times(x, matrix, "cepstrum"), output_layout))
 
 
-def _bands(where: str, options: MelOptions) -> tuple[Draft, OutletId]:
-    """The draft, and the bands [B, frames, n_mels]."""
-    number(where, "power", options.power, 0, above=True)
-    n_fft = count(where, "n_fft", options.n_fft, 2, MAX_SAMPLES)
-    size = count(where, "win_length", n_fft if options.win_length is None else options.win_length)
+def _bands(function: str, options: MelOptions) -> tuple[Draft, OutletId]:
+    """Return the draft, and the bands [B, frames, n_mels]."""
+    number(function, "power", options.power, 0, above=True)
+    n_fft = count(function, "n_fft", options.n_fft, 2, MAX_SAMPLES)
+    size = count(function, "win_length", n_fft if options.win_length is None else options.win_length)
     hop = max(1, size // 2) if options.hop is None else options.hop
-    draft, y = draft_spectrum(where, replace(options, hop=hop))
+    draft, y = draft_spectrum(function, replace(options, hop=hop))
     bins = n_fft // 2 + 1
     squares = square(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
-    bank = _bank(where, bins, options)
+    bank = _bank(function, bins, options)
     return draft, draft.times(raise_power(draft, squares, options.power / 2), bank, "bank")
 
 
-def _bank(where: str, bins: int, options: BankOptions) -> Array:
+def _bank(function: str, bins: int, options: BankOptions) -> Array:
     bands, rate_hz = options.n_mels, options.sample_rate
-    count(where, "n_mels", bands, 1, MAX_BANDS)
-    number(where, "sample_rate", rate_hz, 0, above=True)
-    low = number(where, "f_min", options.f_min, 0)
-    high = number(where, "f_max", rate_hz / 2 if options.f_max is None else options.f_max, 0)
-    require_band(where, low, high, rate_hz)
-    scale = choice(where, "mel_scale", options.mel_scale, SCALES)
-    norm = choice(where, "norm", "none" if options.norm is None else options.norm, NORMS)
+    count(function, "n_mels", bands, 1, MAX_BANDS)
+    number(function, "sample_rate", rate_hz, 0, above=True)
+    low = number(function, "f_min", options.f_min, 0)
+    high = number(function, "f_max", rate_hz / 2 if options.f_max is None else options.f_max, 0)
+    require_band(function, low, high, rate_hz)
+    scale = choice(function, "mel_scale", options.mel_scale, SCALES)
+    norm = choice(function, "norm", "none" if options.norm is None else options.norm, NORMS)
     return mel_triangles(bins, bands, rate_hz, low, high, scale, norm == "slaney")
 
 
 def _logarithm(draft: Draft, x: OutletId, kind: str, floor: float, offset: float) -> OutletId:
-    choice(draft.where, "log", kind, LOGS)
-    number(draft.where, "floor", floor, 0)
-    number(draft.where, "offset", offset, 0)
+    choice(draft.function, "log", kind, LOGS)
+    number(draft.function, "floor", floor, 0)
+    number(draft.function, "offset", offset, 0)
     if kind == "none":
         return x
     x = draft.each("add", x, offset) if offset else x
     return decibels(draft, x, floor) if kind == "db" else floored_log(draft, x, floor, kind)
 
 
-def _cosines(where: str, bands: int, n_mfcc: int, norm: str, lifter: float) -> Array:
-    count(where, "n_mfcc", n_mfcc, 1, bands)
-    choice(where, "dct_norm" if where == "mfcc" else "norm", norm, ("ortho", "none"))
-    number(where, "lifter", lifter, 0)
+def _cosines(function: str, bands: int, n_mfcc: int, norm: str, lifter: float) -> Array:
+    count(function, "n_mfcc", n_mfcc, 1, bands)
+    choice(function, "dct_norm" if function == "mfcc" else "norm", norm, ("ortho", "none"))
+    number(function, "lifter", lifter, 0)
     weight = 1 + lifter / 2 * np.sin(np.pi * np.arange(1, n_mfcc + 1) / lifter) if lifter else 1.0
     return cosines(bands, n_mfcc, norm == "ortho") * weight

@@ -70,24 +70,24 @@ def micro_frontend(
     min_signal_remaining  the least remaining fraction of a band
     Raises   InputError
     """
-    where = "micro_frontend"
-    count(where, "sample_rate", sample_rate)
-    size, hop, points = _frame_sizes(where, sample_rate, window_ms, step_ms)
-    bank = _filter_bank(where, sample_rate, points, num_channels, lower_band_limit, upper_band_limit)
-    number(where, "even_smoothing", even_smoothing, 0, 1)
-    number(where, "odd_smoothing", odd_smoothing, 0, 1)
-    remaining = number(where, "min_signal_remaining", min_signal_remaining, 0, 1)
-    flag(where, "enable_pcan", enable_pcan)
-    flag(where, "enable_log", enable_log)
-    number(where, "pcan_strength", pcan_strength, 0, 4)
-    number(where, "pcan_offset", pcan_offset, 0, above=True)
-    number(where, "scale", scale, 0, above=True)
-    number(where, "output_scale", output_scale, 0, above=True)
+    function = "micro_frontend"
+    count(function, "sample_rate", sample_rate)
+    size, hop, points = _frame_sizes(function, sample_rate, window_ms, step_ms)
+    bank = _filter_bank(function, sample_rate, points, num_channels, lower_band_limit, upper_band_limit)
+    number(function, "even_smoothing", even_smoothing, 0, 1)
+    number(function, "odd_smoothing", odd_smoothing, 0, 1)
+    remaining = number(function, "min_signal_remaining", min_signal_remaining, 0, 1)
+    flag(function, "enable_pcan", enable_pcan)
+    flag(function, "enable_log", enable_log)
+    number(function, "pcan_strength", pcan_strength, 0, 4)
+    number(function, "pcan_offset", pcan_offset, 0, above=True)
+    number(function, "scale", scale, 0, above=True)
+    number(function, "output_scale", output_scale, 0, above=True)
     correction = points.bit_length() - 1 - FILTER_BITS // 2
-    count(where, "gain_bits", gain_bits, max(0, correction) + SNR_BITS, 30)
-    count(where, "scale_shift", scale_shift, 0, 12)
+    count(function, "gain_bits", gain_bits, max(0, correction) + SNR_BITS, 30)
+    count(function, "scale_shift", scale_shift, 0, 12)
 
-    draft = Draft(where, {"x": shape})
+    draft = Draft(function, {"x": shape})
     z = Integers(draft)
     samples = _samples(z, scale)
     bands = _band_levels(z, draft.frame(samples, 1, size, hop), points, bank)
@@ -103,21 +103,21 @@ def micro_frontend(
     return draft.model(features=draft.each("mul", features, output_scale) if output_scale != 1 else features)
 
 
-def _frame_sizes(where: str, rate_hz: int, window_ms: int, step_ms: int) -> tuple[int, int, int]:
-    """Samples of a window and of a step, and the points of a transform. Raises InputError."""
-    size = count(where, "window_ms", window_ms, 1, 10000) * rate_hz // 1000
-    hop = count(where, "step_ms", step_ms, 1, 10000) * rate_hz // 1000
+def _frame_sizes(function: str, rate_hz: int, window_ms: int, step_ms: int) -> tuple[int, int, int]:
+    """Return samples of a window and of a step, and the points of a transform. Raises InputError."""
+    size = count(function, "window_ms", window_ms, 1, 10000) * rate_hz // 1000
+    hop = count(function, "step_ms", step_ms, 1, 10000) * rate_hz // 1000
     points = 1 << max(0, size - 1).bit_length()
     if points not in POINTS or hop < 1:
         raise InputError(
-            f"{where}: window_ms={window_ms!r} at {rate_hz} Hz takes transforms of {points} points; allowed are "
+            f"{function}: window_ms={window_ms!r} at {rate_hz} Hz takes transforms of {points} points; allowed are "
             f"{', '.join(map(str, POINTS))}, and steps of at least a sample"
         )
     return size, hop, points
 
 
 def _samples(z: Integers, scale: float) -> OutletId:
-    """The input x [B, T] in 16 bits, B a number."""
+    """Return the input x [B, T] in 16 bits, B a number."""
     draft, x = z.draft, z.draft["x"]
     draft.require_rank(x, 2, "1,T")
     draft.require_fixed(x, 0, "the streams")
@@ -125,34 +125,36 @@ def _samples(z: Integers, scale: float) -> OutletId:
     return z.cast(draft.each("min", draft.each("max", loud, -32768.0), 32767.0))
 
 
-def _filter_bank(where: str, rate_hz: int, points: int, channels: int, low_hz: float, high_hz: float) -> Bank:
-    """The mel bands. Raises InputError if one is outside of the transform's bins."""
-    count(where, "num_channels", channels, 1, 512)
-    low_hz = number(where, "lower_band_limit", low_hz, 0)
-    high_hz = number(where, "upper_band_limit", high_hz, 0)
-    require_band(where, low_hz, high_hz, rate_hz)
+def _filter_bank(
+    function: str, rate_hz: int, points: int, channels: int, low_hz: float, high_hz: float
+) -> Bank:
+    """Return the mel bands. Raises InputError if one is outside the transform's bins."""
+    count(function, "num_channels", channels, 1, 512)
+    low_hz = number(function, "lower_band_limit", low_hz, 0)
+    high_hz = number(function, "upper_band_limit", high_hz, 0)
+    require_band(function, low_hz, high_hz, rate_hz)
     bank = bank_table(channels, low_hz, high_hz, rate_hz, points // 2 + 1)
     if bank.end > points // 2 or bank.start < 2:
         raise InputError(
-            f"{where}: bands from {low_hz:g} to {high_hz:g} Hz must lie between the bins 2 and {points // 2 - 1} of "
+            f"{function}: bands from {low_hz:g} to {high_hz:g} Hz must lie between the bins 2 and {points // 2 - 1} of "
             f"{rate_hz / points:g} Hz each; choose other limits"
         )
     return bank
 
 
 def _band_levels(z: Integers, frames: OutletId, points: int, bank: Bank) -> OutletId:
-    """The roots of the energies of the bands [B, frames, channels], from frames of samples."""
+    """Return the roots of the energies of the bands [B, frames, channels], from frames of samples."""
     size = int(z.draft.shape(frames)[2])
     windowed = z.down(z.mul(frames, window_table(size)), WINDOW_BITS)
     factor = _headroom(z, windowed)
-    wide = z.draft.pad(z.wrap(z.mul(windowed, factor)), 2, 0, points - size)
-    re, im = transform(z, wide, points // 2)
+    padded = z.draft.pad(z.wrap(z.mul(windowed, factor)), 2, 0, points - size)
+    re, im = transform(z, padded, points // 2)
     energy = z.add(z.mul(re, re), z.mul(im, im))
     return z.shift(_root(z, _bands(z, energy, bank)), z.each("div", 1, factor))
 
 
 def _headroom(z: Integers, x: OutletId) -> OutletId:
-    """The largest power of two by which a frame [B, frames, size] stays within 16 bits: [B, frames, 1]."""
+    """Return the largest power of two by which a frame [B, frames, size] stays within 16 bits: [B, frames, 1]."""
     magnitude = z.each("abs", x)
     # -32768 has no magnitude of 16 bits, and counts as nothing
     magnitude = z.choose(z.each("less", magnitude, 32768), magnitude, 0)
@@ -161,7 +163,9 @@ def _headroom(z: Integers, x: OutletId) -> OutletId:
 
 
 def _bands(z: Integers, energy: OutletId, bank: Bank) -> OutletId:
-    """Sums of weighted bins [B, frames, bins 1 …]: the rising half of each band and the falling half of the next."""
+    """Return sums of weighted bins [B, frames, bins 1 …]: the rising half of each band and the falling half of the
+    next.
+    """
     draft = z.draft
     # a leading bin of weight 0, so that each sum is a difference of two running sums
     bins = draft.part(energy, 2, bank.start - 2, bank.end - 1)
@@ -174,7 +178,7 @@ def _bands(z: Integers, energy: OutletId, bank: Bank) -> OutletId:
 
 
 def _root(z: Integers, x: OutletId) -> OutletId:
-    """The nearest integer to the root; of 32 bits never 2**16."""
+    """Return the nearest integer to the root; of 32 bits never 2**16."""
     root = z.each("floor", z.each("sqrt", x))
     rest = z.sub(x, z.mul(root, root))
     nearest = z.choose(z.each("greater", rest, root), z.add(root, 1), root)
@@ -182,33 +186,33 @@ def _root(z: Integers, x: OutletId) -> OutletId:
 
 
 def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
-    """The noise estimates [B, frames, channels], after each frame; 2**10 times as fine."""
+    """Return the noise estimates [B, frames, channels], after each frame; 2**10 times as fine."""
     draft = z.draft
     batch, channels = int(draft.shape(bands)[0]), int(draft.shape(bands)[2])
     factors = np.array([int(np.float32(share) * (1 << NOISE_BITS)) for share in smoothing])
     factors = factors[np.arange(channels) % 2]
     state = f"{batch},{channels},f64"
-    inner = Draft(f"{draft.where}.noise", {"estimate": state, "band": state}, np.float64)
+    inner = Draft(f"{draft.function}.noise", {"estimate": state, "band": state}, np.float64)
     y = Integers(inner)
     new = y.mul(y.mul(inner["band"], 1 << SMOOTHING_BITS), factors)
     old = y.mul(inner["estimate"], (1 << NOISE_BITS) - factors)
     after = y.down(y.add(new, old), NOISE_BITS)
     inner.graph.set_outputs([after, after], ["after", "given"])
-    body = TypedModel(inner.graph, draft.scope, inner.where)
+    body = TypedModel(inner.graph, draft.scope, inner.function)
     scan = Scan(body, ("estimate",), ("band",), (), (ScanAxis(1),), (ScanAxis(1),))
     begin = z.constant(np.zeros((batch, channels)))
     return wire(draft.graph, "noise", scan, [bands, begin])[0]
 
 
 def _reduce_noise(z: Integers, bands: OutletId, estimate: OutletId, remaining: int) -> OutletId:
-    """The bands less their noise."""
+    """Return the bands less their noise."""
     loud = z.mul(bands, 1 << SMOOTHING_BITS)
     signal = z.down(z.sub(loud, z.each("min", estimate, loud)), SMOOTHING_BITS)
     return z.each("max", signal, z.down(z.mul(bands, remaining), NOISE_BITS))
 
 
 def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
-    """The gain for a noise estimate: from a parabola for each number of its bits."""
+    """Return the gain for a noise estimate: from a parabola for each number of its bits."""
     bits, power = z.bits(x, 32)
     place = z.lowest(z.shift(x, z.mul(power, 1 << 11)), 10)
     value, slope, curve = (z.look_up(table, z.cast(bits, np.int64)) for table in parabolas)
@@ -220,7 +224,7 @@ def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
 
 
 def _shrunk(z: Integers, snr: OutletId) -> OutletId:
-    """A parabola continued by a line."""
+    """Return a parabola continued by a line."""
     low = z.each("min", snr, 2 << SNR_BITS)
     square = z.down(z.mul(low, low), 2 + 2 * SNR_BITS - OUTPUT_BITS)
     line = z.sub(z.down(snr, SNR_BITS - OUTPUT_BITS), 1 << OUTPUT_BITS)
@@ -228,7 +232,7 @@ def _shrunk(z: Integers, snr: OutletId) -> OutletId:
 
 
 def _logarithm(z: Integers, x: OutletId, scale_shift: int) -> OutletId:
-    """The natural logarithm times 2**scale_shift; 0 of 0 and 1."""
+    """Return the natural logarithm times 2**scale_shift; 0 of 0 and 1."""
     operand = z.choose(z.each("greater", x, 2), x, 2)
     bits, power = z.bits(operand, 32)
     # power is 2**-bits, and the first digit means 2**(bits - 1)

@@ -14,12 +14,12 @@ F = np.float32
 
 
 def round_half_up(x: Array) -> Array:
-    """To the nearest integer, halves up."""
+    """Round to the nearest integer, halves up."""
     return np.floor(np.asarray(x) + F(0.5)).astype(np.int64)
 
 
 def window_table(size: int) -> Array:
-    """A hann window between its samples, times 2**12."""
+    """Return a hann window between its samples, times 2**12."""
     turn = F(np.float32(np.pi) * F(2) / F(size))
     return round_half_up(
         (F(0.5) - F(0.5) * np.cos(turn * (np.arange(size, dtype=F) + F(0.5)))) * F(1 << WINDOW_BITS)
@@ -42,37 +42,37 @@ class Bank:
 
 
 def mel(hz: Array | float) -> Array:
-    """In f32, as the reference."""
+    """Convert hertz to mel in f32, as the reference does."""
     return F(1127) * np.log1p(np.asarray(hz, F) / F(700))
 
 
 def bank_table(channels: int, low_hz: float, high_hz: float, rate_hz: int, bins: int) -> Bank:
-    """The bands, one more than channels."""
+    """Return the bands, one more than channels."""
     low, high = mel(low_hz), mel(high_hz)
     spacing = F(F(high - low) / F(channels + 1))
     centres = low + spacing * np.arange(1, channels + 2).astype(F)
     step_hz = F(0.5) * F(rate_hz) / F(bins - 1)
     start = int(F(1.5) + F(low_hz) / step_hz)
-    at = mel(np.arange(bins, dtype=F) * step_hz)
-    ends = np.maximum(start, np.searchsorted(at, centres, "right"))
+    position = mel(np.arange(bins, dtype=F) * step_hz)
+    ends = np.maximum(start, np.searchsorted(position, centres, "right"))
     edges = np.array([start, *ends])
     end = int(ends[-1])
     band = np.searchsorted(ends, np.arange(start, end), "right")
     below = np.array([low, *centres[:-1]], F)
-    share = (centres[band] - at[start:end]) / (centres[band] - below[band])
+    share = (centres[band] - position[start:end]) / (centres[band] - below[band])
     unit = F(1 << FILTER_BITS)
     return Bank(start, end, edges, round_half_up(share * unit), round_half_up((F(1) - share) * unit))
 
 
 def gain_at(x: Array, input_bits: int, gain_bits: int, strength: float, offset: float) -> Array:
-    """The gain for a noise estimate, at most 32767."""
+    """Return the gain for a noise estimate, at most 32767."""
     noise = np.asarray(x).astype(F) / F(1 << input_bits)
     gain = F(1 << gain_bits) * np.power(noise + F(offset), F(-strength))
     return np.where(gain > GAIN_LIMIT, GAIN_LIMIT, (gain + F(0.5)).astype(np.int64))
 
 
 def gain_tables(input_bits: int, gain_bits: int, strength: float, offset: float) -> tuple[Array, Array]:
-    """The gains at 0, 1 and 2; for each number of bits a parabola: value, slope and curvature [3, 33]."""
+    """Return the gains at 0, 1 and 2; for each number of bits a parabola: value, slope and curvature [3, 33]."""
 
     def gain(x: Array) -> Array:
         return gain_at(x, input_bits, gain_bits, strength, offset)
@@ -92,12 +92,12 @@ def wrap_int16(x: Array) -> Array:
 
 
 def log_table() -> Array:
-    """``log2(1 + t) - t`` times 2**16, at each 128th, and one more at the end."""
+    """Return ``log2(1 + t) - t`` times 2**16, at each 128th, and one more at the end."""
     t = np.arange((1 << LOG_SEGMENT_BITS) + 1) / (1 << LOG_SEGMENT_BITS)
     return np.append(np.floor((np.log2(1 + t) - t) * (1 << LOG_BITS) + 0.5), 0).astype(np.int64)
 
 
 def circle(phase: Array) -> tuple[Array, Array]:
-    """Cosines and sines times 2**15 - 1."""
+    """Return cosines and sines times 2**15 - 1."""
     real, imaginary = (np.floor(0.5 + 32767 * part(phase)).astype(np.int64) for part in (np.cos, np.sin))
     return real, imaginary

@@ -47,28 +47,28 @@ def cmvn(
     axis     of the bins
     Raises   InputError
     """
-    where = "cmvn"
-    choice(where, "form", form, STATISTICS_FORMS)
-    flag(where, "norm_vars", norm_vars)
-    draft = Draft(where, {"x": shape})
+    function = "cmvn"
+    choice(function, "form", form, STATISTICS_FORMS)
+    flag(function, "norm_vars", norm_vars)
+    draft = Draft(function, {"x": shape})
     x = draft["x"]
     at = draft.axis(x, axis)
     bins = draft.require_fixed(x, at, "the bins")
     if path is not None:
         if mean is not None or std is not None:
-            raise InputError(f"{where}: give a path, or mean and std, not both")
-        shift, scale = read_statistics(where, path, form)
+            raise InputError(f"{function}: give a path, or mean and std, not both")
+        shift, scale = read_statistics(function, path, form)
     else:
         if mean is None and std is None:
-            raise InputError(f"{where}: give the path of a file of statistics, or mean and std")
-        shift = -_read_given(where, "mean", 0.0 if mean is None else mean, bins)
-        deviation = _read_given(where, "std", 1.0 if std is None else std, bins)
+            raise InputError(f"{function}: give the path of a file of statistics, or mean and std")
+        shift = -_read_given(function, "mean", 0.0 if mean is None else mean, bins)
+        deviation = _read_given(function, "std", 1.0 if std is None else std, bins)
         if not (deviation > 0).all():
-            raise InputError(f"{where}: std must be above 0 for every bin")
+            raise InputError(f"{function}: std must be above 0 for every bin")
         scale = 1 / deviation
     if len(shift) != bins:
         raise InputError(
-            f"{where}: statistics of {len(shift)} bins for features of {bins}, {draft.text(x)!r}"
+            f"{function}: statistics of {len(shift)} bins for features of {bins}, {draft.text(x)!r}"
         )
     along = [bins if other == at else 1 for other in range(draft.rank(x))]
     y = draft.each("add", x, draft.constant("shift", shift.reshape(along)), name="centred")
@@ -96,41 +96,43 @@ def sliding_cmvn(
     norm_vars  divide by the deviation over the same frames
     Raises   InputError. A stream of fewer frames than min_window (with ``center``: than window) is refused at its end
     """
-    where = "sliding_cmvn"
-    count(where, "window", window, 2)
-    flag(where, "center", center)
-    flag(where, "norm_vars", norm_vars)
-    count(where, "min_window", min_window, 1, window)
-    draft = Draft(where, {"x": shape})
+    function = "sliding_cmvn"
+    count(function, "window", window, 2)
+    flag(function, "center", center)
+    flag(function, "norm_vars", norm_vars)
+    count(function, "min_window", min_window, 1, window)
+    draft = Draft(function, {"x": shape})
     x = draft["x"]
     draft.require_rank(x, 3, FEATURES)
     draft.require_fixed(x, 2, "the bins")
-    mean, variance = _around(draft, x, window) if center else _behind(draft, x, window, min_window)
+    mean, variance = (
+        _centred_moments(draft, x, window) if center else _past_moments(draft, x, window, min_window)
+    )
     y = draft.each("sub", x, mean, name="centred")
     if norm_vars:
         y = draft.each("div", y, draft.each("sqrt", draft.each("max", variance, MIN_VARIANCE)))
     return draft.model(features=y)
 
 
-def _read_given(where: str, name: str, value: Sequence[float] | float, bins: int) -> Array:
+def _read_given(function: str, name: str, value: Sequence[float] | float, bins: int) -> Array:
     try:
         numbers = np.asarray(value, np.float64)
     except (TypeError, ValueError):
         numbers = np.full((1, 1), np.nan)
     if numbers.shape not in ((), (bins,)) or not np.isfinite(numbers).all():
-        raise InputError(f"{where}: {name} must be one finite number, or {bins} of them, one for each bin")
+        raise InputError(f"{function}: {name} must be one finite number, or {bins} of them, one for each bin")
     return np.broadcast_to(numbers, (bins,)).astype(np.float64)
 
 
 def _sums(draft: Draft, x: OutletId, frames: int) -> OutletId:
-    """The sum of each group of this many neighbouring frames."""
+    """Return the sum of each group of this many neighbouring frames."""
     frames_last = draft.transpose(x, (0, 2, 1))
     y = draft.add("sums", Pool("sum", (frames,), (1,), (1,), no_pads(1)), frames_last)
     return draft.transpose(y, (0, 2, 1))
 
 
-def _around(draft: Draft, x: OutletId, window: int) -> tuple[OutletId, OutletId]:
-    """Mean and variance of the frames around each; near the ends those of the first and of the last window."""
+def _centred_moments(draft: Draft, x: OutletId, window: int) -> tuple[OutletId, OutletId]:
+    """Return mean and variance of the frames around each; near the ends those of the first and of the last window."""
     draft.require(draft.shape(x)[1], window, "frames of a window")
     before, after = window // 2, window - 1 - window // 2
     mean = draft.each("mul", _sums(draft, x, window), 1 / window, name="mean")
@@ -140,8 +142,8 @@ def _around(draft: Draft, x: OutletId, window: int) -> tuple[OutletId, OutletId]
     return draft.pad(mean, 1, before, after, "edge"), draft.pad(variance, 1, before, after, "edge")
 
 
-def _behind(draft: Draft, x: OutletId, window: int, least: int) -> tuple[OutletId, OutletId]:
-    """The sum of each frame and up to ``window`` before it; of the first ``least`` frames at the beginning."""
+def _past_moments(draft: Draft, x: OutletId, window: int, least: int) -> tuple[OutletId, OutletId]:
+    """Return the sum of each frame and up to ``window`` before it; of the first ``least`` frames at the beginning."""
     frames = draft.shape(x)[1]
     draft.require(frames, least, "frames of min_window")
     with_zeros = draft.pad(x, 1, window, 0)
@@ -158,7 +160,7 @@ def _behind(draft: Draft, x: OutletId, window: int, least: int) -> tuple[OutletI
 
 
 def _squares(draft: Draft, near: OutletId, mean: OutletId, present: OutletId | None = None) -> OutletId:
-    """``[B, frames, bins]``: the squared distances of [B, frames, window, bins] from their mean, summed.
+    """Return ``[B, frames, bins]``: the squared distances of [B, frames, window, bins] from their mean, summed.
 
     The mean of squares minus the squared mean would consist of rounding errors for loud features of small variance.
     """
@@ -169,5 +171,5 @@ def _squares(draft: Draft, near: OutletId, mean: OutletId, present: OutletId | N
 
 
 def _hold_first_frames(draft: Draft, x: OutletId, least: int) -> OutletId:
-    """The first frames replaced by the one at which there are ``least``."""
+    """Return the first frames replaced by the one at which there are ``least``."""
     return draft.pad(draft.part(x, 1, least - 1, draft.shape(x)[1]), 1, least - 1, 0, "edge")

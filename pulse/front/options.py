@@ -11,40 +11,45 @@ T = TypeVar("T")
 
 
 def collect(kind: type[T], parameters: Mapping[str, Any]) -> T:
-    """A record of the parameters of a function that it has as fields, given the function's ``locals()``."""
+    """Return a record of the parameters of a function that it has as fields, given the function's ``locals()``."""
     record: Any = kind
     return record(**{field.name: parameters[field.name] for field in fields(record)})
 
 
-def count(where: str, name: str, value: object, least: int = 1, most: int = 1 << 24) -> int:
-    """A whole number. Raises InputError."""
+def count(function: str, name: str, value: object, least: int = 1, most: int = 1 << 24) -> int:
+    """Return a whole number. Raises InputError."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InputError(f"{where}: {name}={value!r} must be a whole number from {least} to {most}")
+        raise InputError(f"{function}: {name}={value!r} must be a whole number from {least} to {most}")
     return value
 
 
 def number(
-    where: str, name: str, value: object, low: float = -math.inf, high: float = math.inf, above: bool = False
+    function: str,
+    name: str,
+    value: object,
+    low: float = -math.inf,
+    high: float = math.inf,
+    above: bool = False,
 ) -> float:
-    """A finite number; ``above``: larger than ``low``. Raises InputError."""
+    """Return a finite number; ``above``: larger than ``low``. Raises InputError."""
     real = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
     if not math.isfinite(real) or not low <= real <= high or (above and real == low):
         least = "" if low == -math.inf else f" above {low:g}" if above else f" of at least {low:g}"
         most = "" if high == math.inf else f"{' and' if least else ''} at most {high:g}"
-        raise InputError(f"{where}: {name}={value!r} must be a finite number{least}{most}")
+        raise InputError(f"{function}: {name}={value!r} must be a finite number{least}{most}")
     return real
 
 
-def flag(where: str, name: str, value: object) -> bool:
-    """True or False. Raises InputError."""
+def flag(function: str, name: str, value: object) -> bool:
+    """Return True or False. Raises InputError."""
     if not isinstance(value, bool):
-        raise InputError(f"{where}: {name}={value!r} must be True or False")
+        raise InputError(f"{function}: {name}={value!r} must be True or False")
     return value
 
 
-def choice(where: str, name: str, value: object, allowed: Iterable[str]) -> str:
+def choice(function: str, name: str, value: object, allowed: Iterable[str]) -> str:
     """Require one of some names. Raises InputError."""
     names = list(allowed)
     if not isinstance(value, str) or value not in names:
-        raise InputError(f"{where}: {name}={value!r} must be one of {', '.join(map(repr, names))}")
+        raise InputError(f"{function}: {name}={value!r} must be one of {', '.join(map(repr, names))}")
     return value

@@ -80,33 +80,35 @@ def mask(
     Output   spectrum, as x
     Raises   InputError
     """
-    where = "mask"
-    choice(where, "kind", kind, MASKS)
+    function = "mask"
+    choice(function, "kind", kind, MASKS)
     real = kind in ("real", "ratio")
-    without = _without(Draft(where, {"x": shape}), axis)
-    draft = Draft(where, {"x": shape, "mask": mask_shape or (without if real else shape)})
+    without = _without(Draft(function, {"x": shape}), axis)
+    draft = Draft(function, {"x": shape, "mask": mask_shape or (without if real else shape)})
     x, m = draft["x"], draft["mask"]
-    at = draft.axis(x, axis)
+    part_axis = draft.axis(x, axis)
     if real:
         draft.require_rank(m, without.count(",") + 1, without)
         m = draft.each("max", draft.each("min", m, 1.0), 0.0) if kind == "ratio" else m
         factor = (
-            draft.with_axis(m, at) if draft.rank(m) < draft.rank(x) else draft.side_by_side(m, m, axis=at)
+            draft.with_axis(m, part_axis)
+            if draft.rank(m) < draft.rank(x)
+            else draft.side_by_side(m, m, axis=part_axis)
         )
         return draft.model(spectrum=draft.each("mul", x, factor, name="spectrum"))
     if draft.shape(m) != draft.shape(x):
         raise draft.error(
             f"a {kind} mask of shape {draft.text(m)!r} must have the shape {draft.text(x)!r} of x"
         )
-    a, b, _, _ = _halves(draft, x, at)
-    c, d, _, _ = _halves(draft, m, at)
+    a, b, _, _ = _halves(draft, x, part_axis)
+    c, d, _, _ = _halves(draft, m, part_axis)
     if kind == "polar":
         size = length_of(draft, c, d)
         factor = draft.each("div", draft.each("tanh", size), draft.each("max", size, 1e-12))
         c, d = draft.each("mul", c, factor), draft.each("mul", d, factor)
     re = draft.each("sub", draft.each("mul", a, c), draft.each("mul", b, d), name="real")
     im = draft.each("add", draft.each("mul", a, d), draft.each("mul", b, c), name="imaginary")
-    return draft.model(spectrum=draft.side_by_side(re, im, axis=at))
+    return draft.model(spectrum=draft.side_by_side(re, im, axis=part_axis))
 
 
 def compress(
@@ -128,47 +130,47 @@ def compress(
     exponent  above 0; 1/exponent expands again
     Raises    InputError
     """
-    where = "compress"
-    number(where, "exponent", exponent, 0, above=True)
-    number(where, "epsilon", epsilon, 0)
-    draft = Draft(where, {"x": shape})
+    function = "compress"
+    number(function, "exponent", exponent, 0, above=True)
+    number(function, "epsilon", epsilon, 0)
+    draft = Draft(function, {"x": shape})
     x = draft["x"]
-    if choice(where, "of", of, ("complex", "real")) == "real":
+    if choice(function, "of", of, ("complex", "real")) == "real":
         size = draft.each("abs", x)
         size = raise_power(draft, draft.each("add", size, epsilon) if epsilon else size, exponent)
         return draft.model(compressed=draft.each("mul", draft.each("sign", x), size, name="compressed"))
-    real, imaginary, at, _ = _halves(draft, x, axis)
+    real, imaginary, part_axis, _ = _halves(draft, x, axis)
     squares = square(draft, real, imaginary)
     squares = draft.each("max", draft.each("add", squares, epsilon) if epsilon else squares, MIN_POWER)
     factor = raise_power(draft, squares, (exponent - 1) / 2)
     parts = (draft.each("mul", part, factor) for part in (real, imaginary))
-    return draft.model(compressed=draft.side_by_side(*parts, axis=at))
+    return draft.model(compressed=draft.side_by_side(*parts, axis=part_axis))
 
 
 def square(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
-    """``re² + im²``."""
+    """Return ``re² + im²``."""
     return draft.each(
         "add", draft.each("mul", real, real), draft.each("mul", imaginary, imaginary), name="power"
     )
 
 
 def length_of(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
-    """``sqrt(re² + im²)``."""
+    """Return ``sqrt(re² + im²)``."""
     return draft.each("sqrt", square(draft, real, imaginary), name="magnitude")
 
 
 def angle(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
-    """``atan2(im, re)``; a zero has no sign."""
+    """Return ``atan2(im, re)``; a zero has no sign."""
     none = draft.each("equal", imaginary, 0.0)
     steepness = draft.each("div", imaginary, draft.each("abs", real))
     acute = draft.each("where", none, 0.0, draft.each("atan", steepness))
     half_turn = draft.each("where", draft.each("less", imaginary, 0.0), -math.pi, math.pi)
-    behind = draft.each("less", real, 0.0)
-    return draft.each("where", behind, draft.each("sub", half_turn, acute), acute, name="phase")
+    is_negative = draft.each("less", real, 0.0)
+    return draft.each("where", is_negative, draft.each("sub", half_turn, acute), acute, name="phase")
 
 
 def from_angle(draft: Draft, size: OutletId, turn: OutletId) -> tuple[OutletId, OutletId]:
-    """Real and imaginary part of a magnitude and a phase."""
+    """Return real and imaginary part of a magnitude and a phase."""
     return (
         draft.each("mul", size, draft.each("cos", turn), name="real"),
         draft.each("mul", size, draft.each("sin", turn), name="imaginary"),
@@ -176,7 +178,7 @@ def from_angle(draft: Draft, size: OutletId, turn: OutletId) -> tuple[OutletId, 
 
 
 def raise_power(draft: Draft, squares: OutletId, exponent: float) -> OutletId:
-    """A power of positive numbers."""
+    """Return a power of positive numbers."""
     if exponent == 1:
         return squares
     if exponent == 0.5:
@@ -184,9 +186,9 @@ def raise_power(draft: Draft, squares: OutletId, exponent: float) -> OutletId:
     return draft.each("pow", squares, exponent)
 
 
-def _of_parts(where: str, name: str, exponent: float, epsilon: float, axis: int, shape: str) -> TypedModel:
-    number(where, "epsilon", epsilon, 0)
-    draft = Draft(where, {"x": shape})
+def _of_parts(function: str, name: str, exponent: float, epsilon: float, axis: int, shape: str) -> TypedModel:
+    number(function, "epsilon", epsilon, 0)
+    draft = Draft(function, {"x": shape})
     real, imaginary, axis, single = _halves(draft, draft["x"], axis)
     y = square(draft, real, imaginary)
     y = raise_power(draft, draft.each("add", y, epsilon) if epsilon else y, exponent)
@@ -194,20 +196,27 @@ def _of_parts(where: str, name: str, exponent: float, epsilon: float, axis: int,
 
 
 def _halves(draft: Draft, x: OutletId, axis: object) -> tuple[OutletId, OutletId, int, bool]:
-    """Real parts, imaginary parts, their axis, and whether it has one of each."""
-    at = draft.axis(x, axis)
-    size = draft.require_fixed(x, at, "real and imaginary parts")
+    """Return real parts, imaginary parts, their axis, and whether it has one of each."""
+    part_axis = draft.axis(x, axis)
+    size = draft.require_fixed(x, part_axis, "real and imaginary parts")
     if size % 2:
         raise draft.error(
-            f"axis {at} of {draft.text(x)!r} has {size} entries, not halves of real and imaginary parts"
+            f"axis {part_axis} of {draft.text(x)!r} has {size} entries, not halves of real and imaginary parts"
         )
     half = size // 2
-    return draft.part(x, at, 0, half, "real"), draft.part(x, at, half, size, "imaginary"), at, half == 1
+    return (
+        draft.part(x, part_axis, 0, half, "real"),
+        draft.part(x, part_axis, half, size, "imaginary"),
+        part_axis,
+        half == 1,
+    )
 
 
 def _without(draft: Draft, axis: object) -> str:
-    """The shape of x without its parts."""
+    """Return the shape of x without its parts."""
     x = draft["x"]
-    _, _, at, single = _halves(draft, x, axis)
+    _, _, part_axis, single = _halves(draft, x, axis)
     dims = list(map(str, draft.shape(x)))
-    return ",".join([*dims[:at], *([] if single else [str(int(dims[at]) // 2)]), *dims[at + 1 :]])
+    return ",".join(
+        [*dims[:part_axis], *([] if single else [str(int(dims[part_axis]) // 2)]), *dims[part_axis + 1 :]]
+    )

@@ -17,36 +17,36 @@ STATISTICS_FORMS = ("auto", "kaldi", "funasr")
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
-def read_statistics(where: str, path: "str | PathLike[str]", form: str = "auto") -> tuple[Array, Array]:
-    """The shift and then the scale of each bin, f64 [bins].
+def read_statistics(function: str, path: "str | PathLike[str]", form: str = "auto") -> tuple[Array, Array]:
+    """Return the shift and then the scale of each bin, f64 [bins].
 
     form     ``kaldi``: sums and sums of squares, binary or text, alone or after a key; ``funasr``: ``am.mvn``
     Raises   InputError: no such file, or not of this form
     """
-    data = _read(where, path)
+    data = _read(function, path)
     if form == "auto":
         form = "funasr" if b"<AddShift>" in data else "kaldi"
     try:
         return _funasr(data) if form == "funasr" else _kaldi(data)
     except ValueError as error:
-        raise InputError(f"{where}: {path} holds no statistics of the form {form!r}: {error}") from error
+        raise InputError(f"{function}: {path} holds no statistics of the form {form!r}: {error}") from error
 
 
-def _read(where: str, path: "str | PathLike[str]") -> bytes:
+def _read(function: str, path: "str | PathLike[str]") -> bytes:
     try:
         with Path(path).open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except (OSError, TypeError, ValueError) as error:
-        raise InputError(f"{where}: the statistics {path!r} cannot be read: {error}") from error
+        raise InputError(f"{function}: the statistics {path!r} cannot be read: {error}") from error
     if len(data) > MAX_FILE_BYTES:
         raise InputError(
-            f"{where}: {path} has more than {MAX_FILE_BYTES} bytes, which no statistics of features have"
+            f"{function}: {path} has more than {MAX_FILE_BYTES} bytes, which no statistics of features have"
         )
     return data
 
 
 def _kaldi(data: bytes) -> tuple[Array, Array]:
-    """The statistics of a matrix [2, bins + 1]: sums and the count, sums of squares and nothing."""
+    """Return the statistics of a matrix [2, bins + 1]: sums and the count, sums of squares and nothing."""
     matrix = _binary(data) if b"\0B" in data[:256] else _text(data)
     if matrix.ndim != 2 or matrix.shape[0] not in (1, 2) or matrix.shape[1] < 2:
         raise ValueError(f"a matrix of shape {list(matrix.shape)} instead of 2 rows")
@@ -61,15 +61,15 @@ def _kaldi(data: bytes) -> tuple[Array, Array]:
 
 
 def _binary(data: bytes) -> Array:
-    at = data.index(b"\0B") + 2
+    start = data.index(b"\0B") + 2
     kinds = {b"FM ": np.dtype("<f4"), b"DM ": np.dtype("<f8")}
-    dtype = kinds.get(data[at : at + 3])
-    if dtype is None or data[at + 3 : at + 4] != b"\4" or data[at + 8 : at + 9] != b"\4":
-        raise ValueError(f"its matrix begins with {data[at : at + 9]!r}; f32 and f64 are covered")
-    rows, columns = (int.from_bytes(data[at + k : at + k + 4], "little", signed=True) for k in (4, 9))
-    if rows < 0 or columns < 0 or rows * columns * dtype.itemsize > len(data) - at - 13:
+    dtype = kinds.get(data[start : start + 3])
+    if dtype is None or data[start + 3 : start + 4] != b"\4" or data[start + 8 : start + 9] != b"\4":
+        raise ValueError(f"its matrix begins with {data[start : start + 9]!r}; f32 and f64 are supported")
+    rows, columns = (int.from_bytes(data[start + k : start + k + 4], "little", signed=True) for k in (4, 9))
+    if rows < 0 or columns < 0 or rows * columns * dtype.itemsize > len(data) - start - 13:
         raise ValueError(f"it says {rows} rows of {columns} numbers, and is shorter")
-    return np.frombuffer(data, dtype, rows * columns, at + 13).reshape(rows, columns).astype(np.float64)
+    return np.frombuffer(data, dtype, rows * columns, start + 13).reshape(rows, columns).astype(np.float64)
 
 
 def _text(data: bytes) -> Array:
@@ -83,7 +83,7 @@ def _text(data: bytes) -> Array:
 
 
 def _funasr(data: bytes) -> tuple[Array, Array]:
-    """``<AddShift>`` and ``<Rescale>``, each with a vector in brackets."""
+    """Read ``<AddShift>`` and ``<Rescale>``, each with a vector in brackets."""
     text = data.decode("utf-8", "replace")
     vectors: list[Array] = []
     for name in ("AddShift", "Rescale"):

@@ -33,14 +33,14 @@ def tf_spectrogram(
     magnitude_squared  powers in place of magnitudes, as ``tf_mfcc`` requires
     Raises   InputError
     """
-    where = "tf_spectrogram"
-    count(where, "window_size", window_size, 2, MAX_SAMPLES)
-    count(where, "stride", stride)
-    flag(where, "magnitude_squared", magnitude_squared)
-    draft = Draft(where, {"x": shape})
+    function = "tf_spectrogram"
+    count(function, "window_size", window_size, 2, MAX_SAMPLES)
+    count(function, "stride", stride)
+    flag(function, "magnitude_squared", magnitude_squared)
+    draft = Draft(function, {"x": shape})
     draft.require_rank(draft["x"], 2, "1,T")
     points = 1 << (window_size - 1).bit_length()
-    window = window_values(where, "hann", window_size)
+    window = window_values(function, "hann", window_size)
     first = int(np.flatnonzero(window)[0])
     x = draft.pad(draft["x"], 1, -first, 0)
     matrix = forward_matrix(points, window_size, True) * window[:, None]
@@ -51,7 +51,8 @@ def tf_spectrogram(
 
 
 def _transform(draft: Draft, frames: OutletId, matrix: Array) -> OutletId:
-    """``[B, frames, n]`` times a transform [n, 2F]: of the difference from the mean of a frame, then of the mean.
+    """Return ``[B, frames, n]`` times a transform [n, 2F]: of the difference from the mean of a frame, then of the
+    mean.
 
     TensorFlow transforms in f64. In f32 a constant level leaves about 1e-7 of itself in bins that should be 0, and a
     logarithm shows that. The spectrum of a constant is known, so it need not be a sum of terms that cancel.
@@ -78,24 +79,24 @@ def tf_mfcc(
 
     Raises   InputError
     """
-    where = "tf_mfcc"
-    count(where, "sample_rate", sample_rate)
-    bands = count(where, "filterbank_channel_count", filterbank_channel_count)
-    coefficients = count(where, "dct_coefficient_count", dct_coefficient_count, 1, bands)
+    function = "tf_mfcc"
+    count(function, "sample_rate", sample_rate)
+    bands = count(function, "filterbank_channel_count", filterbank_channel_count)
+    coefficients = count(function, "dct_coefficient_count", dct_coefficient_count, 1, bands)
     low, high = (
-        number(where, name, value, 0)
+        number(function, name, value, 0)
         for name, value in (
             ("lower_frequency_limit", lower_frequency_limit),
             ("upper_frequency_limit", upper_frequency_limit),
         )
     )
-    require_band(where, low, high, sample_rate)
-    draft = Draft(where, {"x": shape})
+    require_band(function, low, high, sample_rate)
+    draft = Draft(function, {"x": shape})
     x = draft["x"]
     draft.require_rank(x, 3, "1,frames,513")
     bins = draft.require_fixed(x, 2, "the frequencies")
     if bins < 2:
-        raise InputError(f"{where}: {bins} frequency in {draft.text(x)!r}; a spectrogram has 2 at least")
+        raise InputError(f"{function}: {bins} frequency in {draft.text(x)!r}; a spectrogram has 2 at least")
     logs = floored_log(
         draft, draft.times(draft.each("sqrt", x), _bank(bins, bands, sample_rate, low, high), "bank"), FLOOR
     )
@@ -104,7 +105,7 @@ def tf_mfcc(
 
 
 def _bank(bins: int, bands: int, rate_hz: float, low_hz: float, high_hz: float) -> Array:
-    """``[bins, bands]``: each frequency is shared by the two bands whose centres are next to it in mel."""
+    """Return ``[bins, bands]``: each frequency is shared by the two bands whose centres are next to it in mel."""
 
     def mel(hz: Array | float) -> Array:
         return 1127 * np.log1p(np.asarray(hz) / 700)
@@ -114,9 +115,9 @@ def _bank(bins: int, bands: int, rate_hz: float, low_hz: float, high_hz: float) 
     centres = low + (high - low) / (bands + 1) * np.arange(bands + 2)
     weights = np.zeros((bins, bands + 2))
     inner_bins = np.arange(max(0, int(1.5 + low_hz / step_hz)), min(bins - 1, int(high_hz / step_hz)) + 1)
-    at = mel(inner_bins * step_hz)
-    left = np.clip(np.searchsorted(centres[1:-1], at, "left"), 0, bands)
-    share = (centres[left + 1] - at) / (centres[left + 1] - centres[left])
+    bins_mel = mel(inner_bins * step_hz)
+    left = np.clip(np.searchsorted(centres[1:-1], bins_mel, "left"), 0, bands)
+    share = (centres[left + 1] - bins_mel) / (centres[left + 1] - centres[left])
     weights[inner_bins, left] = share
     weights[inner_bins, left + 1] += 1 - share
     return weights[:, 1:-1]

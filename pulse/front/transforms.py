@@ -30,14 +30,14 @@ MIN_OVERLAP = 1e-11
 
 
 def forward_matrix(n: int, size: int, onesided: bool, scale: float = 1.0) -> Array:
-    """``[size, 2F]``: the contribution of each of the first samples of a frame to the bins, real parts first."""
+    """Return ``[size, 2F]``: the contribution of each of the first samples of a frame to the bins, real parts first."""
     bins = n // 2 + 1 if onesided else n
     basis = dft_matrix(size, 1, n, bins, inverse=False)[:, 0]
     return np.concatenate([basis[..., 0], basis[..., 1]], 1) * scale
 
 
 def inverse_matrix(n: int, onesided: bool, scale: float = 1.0) -> Array:
-    """``[2F, n]``: the contribution of the parts of each bin to the samples of a frame, which are real."""
+    """Return ``[2F, n]``: the contribution of the parts of each bin to the samples of a frame, which are real."""
     basis = half_to_real(n, n // 2 + 1) if onesided else dft_matrix(n, 2, n, n, inverse=True)[..., :1]
     return np.concatenate([basis[:, 0, :, 0], basis[:, 1, :, 0]], 0) * scale
 
@@ -65,16 +65,16 @@ def rfft(
     window   of ``n`` samples, multiplied before
     Raises   InputError
     """
-    where = "rfft"
-    _check_size(where, "n", n)
-    layout, parts = check_layout(where, layout, parts)
-    draft = Draft(where, {"x": f"1,frames,{n}" if shape is None else shape})
+    function = "rfft"
+    _check_size(function, "n", n)
+    layout, parts = check_layout(function, layout, parts)
+    draft = Draft(function, {"x": f"1,frames,{n}" if shape is None else shape})
     x = draft["x"]
     draft.require_rank(x, 3, f"1,frames,{n}")
     size = min(n, draft.require_fixed(x, 2, "the samples of a frame"))
-    matrix = forward_matrix(n, size, flag(where, "onesided", onesided), _norm(where, norm, n))
+    matrix = forward_matrix(n, size, flag(function, "onesided", onesided), _norm(function, norm, n))
     if window is not None:
-        matrix = matrix * window_values(where, window, n, periodic, beta)[:size, None]
+        matrix = matrix * window_values(function, window, n, periodic, beta)[:size, None]
     y = draft.times(draft.part(x, 2, 0, size), matrix, "transform")
     return _spectrum(draft, y, layout, parts)
 
@@ -102,14 +102,14 @@ def irfft(
     window   of ``n`` samples, multiplied afterwards
     Raises   InputError
     """
-    where = "irfft"
-    _check_size(where, "n", n)
-    layout, parts = check_layout(where, layout, parts)
-    bins = n // 2 + 1 if flag(where, "onesided", onesided) else n
-    draft, y = _spectrum_input(where, layout, parts, bins, shape)
-    matrix = inverse_matrix(n, onesided, 1 / _norm(where, norm, n))
+    function = "irfft"
+    _check_size(function, "n", n)
+    layout, parts = check_layout(function, layout, parts)
+    bins = n // 2 + 1 if flag(function, "onesided", onesided) else n
+    draft, y = _spectrum_input(function, layout, parts, bins, shape)
+    matrix = inverse_matrix(n, onesided, 1 / _norm(function, norm, n))
     if window is not None:
-        matrix = matrix * window_values(where, window, n, periodic, beta)
+        matrix = matrix * window_values(function, window, n, periodic, beta)
     return draft.model(frames=draft.times(y, matrix, "transform"))
 
 
@@ -167,24 +167,24 @@ class SpectrumOptions:
     shape: str
 
 
-def draft_spectrum(where: str, options: SpectrumOptions, onesided: bool = True) -> tuple[Draft, OutletId]:
-    """A draft with the input x [B, T], and its spectrum [B, frames, 2F], the real parts first; as in ``stft``.
+def draft_spectrum(function: str, options: SpectrumOptions, onesided: bool = True) -> tuple[Draft, OutletId]:
+    """Return a draft with the input x [B, T], and its spectrum [B, frames, 2F], the real parts first; as in ``stft``.
 
     Zeros at the ends of the window are not read, so that nothing waits for them.
     """
-    n_fft, mode = options.n_fft, PAD_MODES[choice(where, "pad_mode", options.pad_mode, PAD_MODES)]
+    n_fft, mode = options.n_fft, PAD_MODES[choice(function, "pad_mode", options.pad_mode, PAD_MODES)]
     taper = options.win_length, options.window, options.periodic, options.beta
-    values, hop = _window(where, n_fft, options.hop, *taper)
-    padding = n_fft // 2 if flag(where, "center", options.center) else 0
-    scale = 1 / _normalizer(where, options.normalized, values)
-    draft = Draft(where, {"x": options.shape})
+    values, hop = _window(function, n_fft, options.hop, *taper)
+    padding = n_fft // 2 if flag(function, "center", options.center) else 0
+    scale = 1 / _normalizer(function, options.normalized, values)
+    draft = Draft(function, {"x": options.shape})
     draft.require_rank(draft["x"], 2, "1,T")
     nonzero = np.flatnonzero(values)
     first = min(int(nonzero[0]), padding or n_fft)
     after = min(n_fft - 1 - int(nonzero[-1]), padding or n_fft)
     size = n_fft - first - after
     x = draft.pad(draft["x"], 1, padding - first, padding - after, mode)
-    matrix = forward_matrix(n_fft, n_fft, flag(where, "onesided", onesided), scale) * values[:, None]
+    matrix = forward_matrix(n_fft, n_fft, flag(function, "onesided", onesided), scale) * values[:, None]
     return draft, draft.times(draft.frame(x, 1, size, hop), matrix[first : first + size], "transform")
 
 
@@ -216,15 +216,15 @@ def istft(
     The others are those of ``stft``.
     Raises   InputError: also if the windows do not cover a sample
     """
-    where = "istft"
-    values, hop = _window(where, n_fft, hop, win_length, window, periodic, beta)
-    layout, parts = check_layout(where, layout, parts)
-    flag(where, "center", center)
-    bins = n_fft // 2 + 1 if flag(where, "onesided", onesided) else n_fft
-    scale = _normalizer(where, normalized, values)
+    function = "istft"
+    values, hop = _window(function, n_fft, hop, win_length, window, periodic, beta)
+    layout, parts = check_layout(function, layout, parts)
+    flag(function, "center", center)
+    bins = n_fft // 2 + 1 if flag(function, "onesided", onesided) else n_fft
+    scale = _normalizer(function, normalized, values)
     skipped = n_fft // 2 if center else 0
-    _require_covered(where, values, hop, skipped)
-    draft, y = _spectrum_input(where, layout, parts, bins, shape)
+    _require_covered(function, values, hop, skipped)
+    draft, y = _spectrum_input(function, layout, parts, bins, shape)
     frames = draft.shape(y)[1]
     y = draft.times(y, inverse_matrix(n_fft, onesided, scale) * values, "transform")
     sound, weight = draft.overlap_add(y, hop), _weights(draft, frames, values, hop)
@@ -233,16 +233,18 @@ def istft(
     return draft.model(sound=draft.each("div", sound, weight, name="sound"))
 
 
-def _check_size(where: str, name: str, n: object) -> None:
-    count(where, name, n, 2, MAX_SAMPLES)
+def _check_size(function: str, name: str, n: object) -> None:
+    count(function, name, n, 2, MAX_SAMPLES)
 
 
-def _norm(where: str, norm: str, n: int) -> float:
-    return {"backward": 1.0, "ortho": 1 / math.sqrt(n), "forward": 1 / n}[choice(where, "norm", norm, NORMS)]
+def _norm(function: str, norm: str, n: int) -> float:
+    return {"backward": 1.0, "ortho": 1 / math.sqrt(n), "forward": 1 / n}[
+        choice(function, "norm", norm, NORMS)
+    ]
 
 
 def _window(
-    where: str,
+    function: str,
     n_fft: int,
     hop: int | None,
     win_length: int | None,
@@ -250,25 +252,25 @@ def _window(
     periodic: bool,
     beta: float,
 ) -> tuple[Array, int]:
-    """The window of a whole frame, and the hop."""
-    _check_size(where, "n_fft", n_fft)
-    hop = count(where, "hop", max(1, n_fft // 4) if hop is None else hop)
-    size = count(where, "win_length", n_fft if win_length is None else win_length, 1, n_fft)
-    values = centre(window_values(where, window, size, periodic, beta), n_fft)
+    """Return the window of a whole frame, and the hop."""
+    _check_size(function, "n_fft", n_fft)
+    hop = count(function, "hop", max(1, n_fft // 4) if hop is None else hop)
+    size = count(function, "win_length", n_fft if win_length is None else win_length, 1, n_fft)
+    values = centre(window_values(function, window, size, periodic, beta), n_fft)
     if not values.any():
-        raise InputError(f"{where}: the window of {size} samples is all zeros")
+        raise InputError(f"{function}: the window of {size} samples is all zeros")
     return values, hop
 
 
-def _normalizer(where: str, normalized: object, values: Array) -> float:
+def _normalizer(function: str, normalized: object, values: Array) -> float:
     if isinstance(normalized, bool):
         return math.sqrt(len(values)) if normalized else 1.0
-    kind = choice(where, "normalized", normalized, ("frame_length", "window"))
+    kind = choice(function, "normalized", normalized, ("frame_length", "window"))
     return math.sqrt(len(values)) if kind == "frame_length" else math.sqrt(float((values**2).sum()))
 
 
 def _spectrum(draft: Draft, y: OutletId, layout: str, parts: str) -> TypedModel:
-    """The outputs that both parts [B, T, 2F] become."""
+    """Return the outputs that both parts [B, T, 2F] become."""
     if parts == "complex":
         return draft.model(spectrum=place(draft, y, layout))
     both = int(draft.shape(y)[2])
@@ -282,16 +284,16 @@ def _spectrum(draft: Draft, y: OutletId, layout: str, parts: str) -> TypedModel:
 
 
 def _spectrum_input(
-    where: str, layout: str, parts: str, bins: int, shape: str | None
+    function: str, layout: str, parts: str, bins: int, shape: str | None
 ) -> tuple[Draft, OutletId]:
-    """The reverse: a draft with the inputs of a spectrum, and both parts [B, T, 2F]."""
+    """Return the reverse: a draft with the inputs of a spectrum, and both parts [B, T, 2F]."""
     text = example(layout, bins) if shape is None else shape
     if parts == "complex":
-        draft = Draft(where, {"x": text})
+        draft = Draft(function, {"x": text})
         both = gather(draft, draft["x"], layout)
     else:
         other = "imaginary" if parts == "apart" else "phase"
-        draft = Draft(where, {"x": text, other: text})
+        draft = Draft(function, {"x": text, other: text})
         pair = tuple(gather_real(draft, draft[name], layout) for name in ("x", other))
         both = draft.side_by_side(*(pair if parts == "apart" else from_angle(draft, *pair)))
     frequencies = draft.require_fixed(both, 2, "the frequencies")
@@ -304,7 +306,7 @@ def _spectrum_input(
 
 
 def _weights(draft: Draft, frames: TDim, values: Array, hop: int) -> OutletId:
-    """The sum of the squared windows at each sample, [1, (frames - 1)*hop + n]."""
+    """Return the sum of the squared windows at each sample, [1, (frames - 1)*hop + n]."""
     size = len(values)
     parts = -(-size // hop)
     table = np.zeros((parts, hop))
@@ -319,8 +321,8 @@ def _weights(draft: Draft, frames: TDim, values: Array, hop: int) -> OutletId:
     return draft.part(whole, 1, 0, (frames - 1) * hop + size)
 
 
-def _require_covered(where: str, values: Array, hop: int, skipped: int) -> None:
-    """Raises InputError if the windows of two or more frames do not cover an output sample."""
+def _require_covered(function: str, values: Array, hop: int, skipped: int) -> None:
+    """Raise InputError if the windows of two or more frames do not cover an output sample."""
     size = len(values)
     number = -(-size // hop) + 2
     total = np.zeros((number - 1) * hop + size)
@@ -328,19 +330,19 @@ def _require_covered(where: str, values: Array, hop: int, skipped: int) -> None:
         total[j * hop : j * hop + size] += values**2
     overlap = total[skipped : len(total) - skipped]
     if overlap.size and overlap.min() < MIN_OVERLAP:
-        at = int(overlap.argmin())
+        sample = int(overlap.argmin())
         raise InputError(
-            f"{where}: the windows leave sample {at} uncovered, so it cannot be divided by their sum; use a smaller "
-            "hop, center=True, or a window without zeros at its ends"
+            f"{function}: the windows leave sample {sample} uncovered, so it cannot be divided by their sum; use a "
+            "smaller hop, center=True, or a window without zeros at its ends"
         )
 
 
 def _end(draft: Draft, whole: TDim, skipped: int, center: bool, length: int | str | None) -> TDim:
-    """The end of the returned samples among all that the frames cover."""
+    """Return the end of the returned samples among all that the frames cover."""
     if length is None:
         return whole - skipped
     if isinstance(length, int):
-        samples = TDim.of(count(draft.where, "length", length))
+        samples = TDim.of(count(draft.function, "length", length))
     else:
         try:
             samples = draft.scope.parse(length)

@@ -22,7 +22,7 @@ def _htk_hz(mel: Array) -> Array:
 
 
 def _slaney(hz: Array) -> Array:
-    """A straight line up to 1 kHz, then a logarithm."""
+    """Return a straight line up to 1 kHz, then a logarithm."""
     over = np.log(np.maximum(hz, SLANEY_BREAK_HZ) / SLANEY_BREAK_HZ) / math.log(SLANEY_RATIO)
     return np.minimum(hz, SLANEY_BREAK_HZ) / SLANEY_STEP_HZ + over
 
@@ -40,11 +40,11 @@ SCALES: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
 """Hertz to mel, and back."""
 
 
-def require_band(where: str, low_hz: float, high_hz: float, rate_hz: float) -> None:
-    """Raises InputError unless 0 <= low < high <= rate / 2."""
+def require_band(function: str, low_hz: float, high_hz: float, rate_hz: float) -> None:
+    """Raise InputError unless 0 <= low < high <= rate / 2."""
     if not 0 <= low_hz < high_hz <= rate_hz / 2:
         raise InputError(
-            f"{where}: a band from {low_hz:g} to {high_hz:g} Hz; it must lie within 0 and {rate_hz / 2:g} Hz, half "
+            f"{function}: a band from {low_hz:g} to {high_hz:g} Hz; it must lie within 0 and {rate_hz / 2:g} Hz, half "
             "of the sample rate"
         )
 
@@ -52,7 +52,8 @@ def require_band(where: str, low_hz: float, high_hz: float, rate_hz: float) -> N
 def mel_triangles(
     bins: int, bands: int, rate_hz: float, low_hz: float, high_hz: float, scale: str, slaney_norm: bool
 ) -> Array:
-    """``[bins, bands]``: triangles in hertz, their corners evenly spaced in mel, as librosa and torchaudio have them.
+    """Return ``[bins, bands]``: triangles in hertz, their corners evenly spaced in mel, as librosa and torchaudio have
+    them.
 
     slaney_norm  each of area 1, in hertz
     """
@@ -67,7 +68,7 @@ def mel_triangles(
 
 
 def kaldi_triangles(bins: int, bands: int, rate_hz: float, low_hz: float, high_hz: float) -> Array:
-    """``[bins, bands]``: triangles in mel, as Kaldi has them; the last bin, half of the rate, counts nowhere."""
+    """Return ``[bins, bands]``: triangles in mel, as Kaldi has them; the last bin, half of the rate, counts nowhere."""
     low, high = (1127 * math.log(1 + hz / 700) for hz in (low_hz, high_hz))
     corners = low + np.arange(bands + 2) * (high - low) / (bands + 1)
     at_mel = 1127 * np.log(1 + np.linspace(0, rate_hz / 2, bins) / 700)
@@ -79,7 +80,7 @@ def kaldi_triangles(bins: int, bands: int, rate_hz: float, low_hz: float, high_h
 
 
 def cosines(bands: int, count: int, ortho: bool) -> Array:
-    """``[bands, count]``: the first of a cosine transform of type 2, ``ortho`` or twice the sum."""
+    """Return ``[bands, count]``: the first of a cosine transform of type 2, ``ortho`` or twice the sum."""
     angle = np.outer(np.arange(bands) + 0.5, np.arange(count)) * math.pi / bands
     if not ortho:
         return 2 * np.cos(angle)

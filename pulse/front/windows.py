@@ -14,7 +14,7 @@ WindowLike: TypeAlias = str | Sequence[float] | None
 
 
 def _cosines(*terms: float) -> Callable[[Array, float], Array]:
-    """A sum of cosines of 0, 1, 2 … turns."""
+    """Return a sum of cosines of 0, 1, 2 … turns."""
 
     def values(turn: Array, beta: float) -> Array:
         return np.sum([term * np.cos(2 * np.pi * k * turn) for k, term in enumerate(terms)], axis=0)
@@ -52,25 +52,26 @@ NAMES = (*WINDOWS, "vorbis")
 
 
 def window_values(
-    where: str, window: WindowLike, size: int, periodic: bool = True, beta: float = 12.0
+    function: str, window: WindowLike, size: int, periodic: bool = True, beta: float = 12.0
 ) -> Array:
-    """A window of ``size`` samples, f64.
+    """Return a window of ``size`` samples, f64.
 
     periodic  as for a Fourier transform (``torch.hann_window``, ``scipy.signal.get_window``); else symmetric
     beta      of a kaiser window
     Raises    InputError: no such window, numbers that are not ``size`` finite ones
     """
-    count(where, "the window's length", size)
-    flag(where, "periodic", periodic)
-    number(where, "beta", beta, 0)
+    count(function, "the window's length", size)
+    flag(function, "periodic", periodic)
+    number(function, "beta", beta, 0)
     if window is None:
         return np.ones(size)
     if not isinstance(window, str):
-        return _read_given(where, window, size)
+        return _read_given(function, window, size)
     name = window.removeprefix("sqrt_")
     if name not in NAMES:
         raise InputError(
-            f"{where}: window={window!r} must be one of {', '.join(NAMES)}, 'sqrt_' in front of one, numbers, or None"
+            f"{function}: window={window!r} must be one of {', '.join(NAMES)}, 'sqrt_' in front of one, numbers, or "
+            "None"
         )
     if name == "vorbis":
         values = np.sin(np.pi / 2 * np.sin(np.pi * (np.arange(size) + 0.5) / size) ** 2)
@@ -82,23 +83,23 @@ def window_values(
     if name == window:
         return values
     if values.min() < 0:
-        raise InputError(f"{where}: window={window!r} has no root: {name} is negative somewhere")
+        raise InputError(f"{function}: window={window!r} has no root: {name} is negative somewhere")
     return np.sqrt(values)
 
 
-def _read_given(where: str, window: Sequence[float], size: int) -> Array:
+def _read_given(function: str, window: Sequence[float], size: int) -> Array:
     try:
         values = np.asarray(window, np.float64)
     except (TypeError, ValueError):
         values = np.zeros((0, 0))
     if values.shape != (size,) or not np.isfinite(values).all():
         raise InputError(
-            f"{where}: a window given as numbers must be {size} finite ones, got shape {list(values.shape)}"
+            f"{function}: a window given as numbers must be {size} finite ones, got shape {list(values.shape)}"
         )
     return values
 
 
 def centre(values: Array, size: int) -> Array:
-    """A window with zeros around it, as ``torch.stft`` and librosa put a short one into a long frame."""
+    """Return a window with zeros around it, as ``torch.stft`` and librosa put a short one into a long frame."""
     before = (size - len(values)) // 2
     return np.pad(values, (before, size - len(values) - before))

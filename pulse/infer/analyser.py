@@ -93,7 +93,7 @@ class _Analyser:
         return WireFacts({wire: self._facts[wire] for wire in wires}, self._graph.label)
 
     def _round(self, changed: set[int]) -> Statement:
-        """The facts that each node adds to the known facts of its wires."""
+        """Return the facts that each node adds to the known facts of its wires."""
         statement: Statement = {}
         failed: list[str] = []
         for number in changed:
@@ -110,7 +110,7 @@ class _Analyser:
         return statement
 
     def _refine(self, node: Node[InferenceFact, ModelOp]) -> Facts:
-        """The facts around a node after all its relations were applied. Raises FactError."""
+        """Return the facts around a node after all its relations were applied. Raises FactError."""
         outputs, wire_facts = _outlets(node), self._wire_facts(node)
         with self._scope.trial():
             while True:
@@ -124,12 +124,12 @@ class _Analyser:
                     return wire_facts.facts
 
     def _outcome(self, node: Node[InferenceFact, ModelOp], wire_facts: WireFacts) -> Outcome | None:
-        """The result of a node's translator, recomputed only if the inputs have changed."""
+        """Return the result of a node's translator, recomputed only if the inputs have changed."""
         facts = [wire_facts.fact(wire) for wire in node.inputs]
         last = self._outcomes.get(node.id)
         if last is None or any(new is not old for new, old in zip(facts, last[0])):
             outcome = None
-            if node.op.is_covered:
+            if node.op.is_supported:
                 outcome = translate_node(node.op, node.name, node.inputs, wire_facts, self._scope)
             last = self._outcomes[node.id] = (facts, outcome)
         return last[1]
@@ -153,7 +153,7 @@ class _Analyser:
         return refined
 
     def _readers(self, wires: Iterable[OutletId]) -> set[int]:
-        """The nodes around wires."""
+        """Return the nodes around wires."""
         readers: set[int] = set()
         for wire in wires:
             readers.add(wire.node)

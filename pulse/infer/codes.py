@@ -14,12 +14,12 @@ class Codes(NamedTuple):
 
 
 def codes_entry(name: str, codes: Codes) -> tuple[str, str]:
-    """The entry of a port: its key and its text."""
+    """Return the entry of a port: its key and its text."""
     return f"{KEY}{name}", f"{codes.scale!r} {codes.zero}"
 
 
 def codes_of(metadata: Mapping[str, str], name: str) -> Codes | None:
-    """The codes in the entry of a port; None if it is missing or cannot be read."""
+    """Return the codes in the entry of a port; None if it is missing or cannot be read."""
     scale, _, zero = metadata.get(f"{KEY}{name}", "").partition(" ")
     try:
         return Codes(float(scale), int(zero))

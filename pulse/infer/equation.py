@@ -7,7 +7,7 @@ NEAR = 256
 
 
 def quotient(total: TDim, divisor: int) -> TDim | None:
-    """``total / divisor`` if it leaves no remainder for any value of the symbols; otherwise None."""
+    """Return ``total / divisor`` if it leaves no remainder for any value of the symbols; otherwise None."""
     if divisor < 0:
         total, divisor = -total, -divisor
     if divisor == 0:
@@ -17,14 +17,14 @@ def quotient(total: TDim, divisor: int) -> TDim | None:
 
 
 def solve(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
-    """The value of ``unknown`` that solves ``left == right``; None if it is not proved to be unique.
+    """Return the value of ``unknown`` that solves ``left == right``; None if it is not proved to be unique.
 
     ``right`` must not depend on the unknown. A negative result means that no size solves the equation.
     """
     solution = _linear(left, right, unknown)
     if solution is not None or left.symbols != frozenset((unknown,)) or not right.is_const:
         return solution
-    beyond = _beyond(left, right, unknown)
+    beyond = _solution_above(left, right, unknown)
     if beyond is None:
         return None
     sizes = [size for size in range(NEAR) if left.eval({unknown: size}) == int(right)]
@@ -33,7 +33,7 @@ def solve(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
 
 
 def _linear(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
-    """The solution if ``left`` is a multiple of the unknown plus a part without it; otherwise None."""
+    """Return the solution if ``left`` is a multiple of the unknown plus a part without it; otherwise None."""
     factor = next((count for monomial, count in left.terms if monomial == (unknown,)), None)
     rest = left.subs({unknown: 0})
     if factor is None or left - factor * TDim.of(unknown) != rest:
@@ -41,13 +41,13 @@ def _linear(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
     return quotient(right - rest, factor)
 
 
-def _beyond(left: TDim, right: TDim, unknown: Symbol) -> int | None:
-    """The solution minus ``NEAR``, negative if there is none above; None if unknown."""
+def _solution_above(left: TDim, right: TDim, unknown: Symbol) -> int | None:
+    """Return the solution above ``NEAR``, minus ``NEAR``; negative if there is none, None if unknown."""
     scope = scope_of(unknown)
     with scope.trial():
         scope.assume(ge(TDim.of(unknown), TDim.of(0)))
-        far = left.subs({unknown: TDim.of(unknown) + NEAR})
-        if far.is_const:
-            return None if far == right else -1
-        solution = _linear(far, right, unknown)
+        shifted = left.subs({unknown: TDim.of(unknown) + NEAR})
+        if shifted.is_const:
+            return None if shifted == right else -1
+        solution = _linear(shifted, right, unknown)
     return None if solution is None else int(solution)

@@ -32,12 +32,12 @@ class InferenceFact:
 
     @classmethod
     def of(cls, fact: TypedFact) -> "InferenceFact":
-        """The same facts as a typed fact."""
+        """Return the same facts as a typed fact."""
         return cls(fact.dtype, fact.shape, fact.value)
 
     @classmethod
     def prefix(cls, *dims: Dim) -> "InferenceFact":
-        """The first axes of a shape of unknown rank."""
+        """Return the first axes of a shape of unknown rank."""
         return cls(shape=dims, open=True)
 
     @property
@@ -51,13 +51,13 @@ class InferenceFact:
         return self.shape or ()
 
     def dim(self, axis: int) -> Dim:
-        """The size of an axis; an axis counted from the end needs a known rank."""
+        """Return the size of an axis; an axis counted from the end needs a known rank."""
         if axis < 0:
             axis = axis + self.rank if self.rank is not None else len(self.dims)
         return self.dims[axis] if 0 <= axis < len(self.dims) else None
 
     def to_typed(self) -> TypedFact | None:
-        """The typed fact; None unless type and every dim are known."""
+        """Return the typed fact; None unless type and every dim are known."""
         if self.dtype is None or self.rank is None:
             return None
         dims = tuple(dim for dim in self.dims if dim is not None)
@@ -73,7 +73,7 @@ class InferenceFact:
 
 
 def has_gaps(value: Array) -> bool:
-    """Whether some entries of a value are unknown."""
+    """Return whether some entries of a value are unknown."""
     return is_symbolic(value) and any(entry is None for entry in value.ravel().tolist())
 
 
@@ -86,7 +86,7 @@ def _value_text(value: Array) -> str:
 
 
 def meet(first: InferenceFact, *others: InferenceFact) -> InferenceFact:
-    """The combined facts of one wire; ``first`` itself if the others add nothing.
+    """Return the combined facts of one wire; ``first`` itself if the others add nothing.
 
     The result does not depend on the order. Where two dims may be equal, an expression of the inputs' symbols goes
     before a number, and the shortest before others. Raises FactError if facts contradict each other.
@@ -102,7 +102,7 @@ def meet(first: InferenceFact, *others: InferenceFact) -> InferenceFact:
 
 
 def _adds_nothing(fact: InferenceFact, other: InferenceFact) -> bool:
-    """Whether ``fact`` already includes all of ``other``, in equal terms; equality is not proved."""
+    """Return whether ``fact`` already includes all of ``other``, in equal terms; equality is not proved."""
     if other.dtype is not None and other.dtype != fact.dtype:
         return False
     if other.value is not None and other.value is not fact.value:
@@ -149,7 +149,7 @@ def _dim(facts: Sequence[InferenceFact], axis: int) -> Dim:
 
 
 def same_dim(dims: Sequence[TDim]) -> TDim:
-    """The representative of equal dims. Raises FactError if one always differs from it."""
+    """Return the representative of equal dims. Raises FactError if one always differs from it."""
     preferred = min(dims, key=_preference)
     for dim in dims:
         if dim != preferred and dim.prove_eq(preferred).no:
@@ -194,7 +194,7 @@ def _same(entries: Sequence[Dim], value: Array) -> bool:
 
 
 def value_of(entries: Sequence[Dim], shape: Sequence[int]) -> Array:
-    """A value from its entries: numbers if all of them are, otherwise dims and None."""
+    """Return a value from its entries: numbers if all of them are, otherwise dims and None."""
     numbers = [int(entry) for entry in entries if entry is not None and entry.is_const]
     if len(numbers) == len(entries):
         return np.array(numbers, np.int64).reshape(shape)

@@ -40,7 +40,7 @@ class Outcome:
 def translate_node(
     op: ModelOp, name: str, inputs: Sequence[OutletId], wire_facts: WireFacts, scope: SymbolScope
 ) -> Outcome | None:
-    """The outcome of a translation; None if too little is known for it.
+    """Return the outcome of a translation; None if too little is known for it.
 
     A node that cannot be translated has no outcome here: it is refused, with the reason, when the model is analysed.
     Raises FactError if known inputs do not fit each other.
@@ -101,7 +101,7 @@ def conclude(outcome: Outcome, wire_facts: WireFacts, outputs: Sequence[OutletId
 
 
 def _solve(equations: Sequence[tuple[TDim, TDim]], holes: ReplacedSizes) -> dict[Symbol, TDim]:
-    """The holes determined by equations with one unknown each."""
+    """Return the holes determined by equations with one unknown each."""
     sizes: dict[Symbol, TDim] = {}
     unsolved = [pair for pair in equations if pair[0].symbols & holes.keys()]
     while True:
@@ -117,7 +117,7 @@ def _solve(equations: Sequence[tuple[TDim, TDim]], holes: ReplacedSizes) -> dict
 
 
 def _substitute(fact: TypedFact, sizes: dict[Symbol, TDim], holes: ReplacedSizes) -> InferenceFact:
-    """A fact with the known holes replaced by their sizes; entries that depend on other holes become unknown."""
+    """Return a fact with the known holes replaced by their sizes; entries that depend on other holes become unknown."""
 
     def evaluate(dim: TDim) -> Dim:
         if not dim.symbols & holes.keys():

@@ -40,7 +40,7 @@ class Holes:
         self._sizes = 0
 
     def fill(self, wire: OutletId, fact: InferenceFact, is_list: bool) -> TypedFact | None:
-        """A fact with a hole for each unknown size; None if type or rank are unknown.
+        """Return a fact with a hole for each unknown size; None if type or rank are unknown.
 
         is_list  unknown entries of its value become holes as well, if it can be a list of dims
         """
@@ -74,7 +74,7 @@ class Holes:
 
 
 def _entries(fact: InferenceFact) -> Sequence[Dim] | None:
-    """The entries of a list of dims, some of them unknown."""
+    """Return the entries of a list of dims, some of them unknown."""
     if fact.value is not None:
         return cast("list[Dim]", fact.value.ravel().tolist()) if has_gaps(fact.value) else None
     sizes = [int(dim) for dim in fact.dims if dim is not None and dim.is_const]

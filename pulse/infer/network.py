@@ -97,7 +97,7 @@ class FileNetwork:
         return {self.graph.label(outlet): self.graph.fact(outlet) for outlet in self.graph.inputs}
 
     def with_sizes(self, sizes: Mapping[Symbol, int]) -> Self:
-        """The same model with numbers for some symbols of its inputs, in a scope of its own."""
+        """Return the same model with numbers for some symbols of its inputs, in a scope of its own."""
         terms = Terms(SymbolScope(), {symbol: TDim.of(size) for symbol, size in sizes.items()})
         graph = ModelGraph()
         for node in self.graph.nodes:
@@ -117,7 +117,7 @@ class FileNetwork:
         """Derive every type and shape; those of inputs that the file does not state are inferred first.
 
         Warns if shapes in the file are wrong, and if the budget does not suffice for its constants.
-        Raises LoadError (operators not covered, unknown dims), FactError.
+        Raises LoadError (operators not supported, unknown dims), FactError.
         """
         with count_spending(self.spending) as spending:
             typed = (self if self._are_inputs_known(self.inputs.values()) else self.infer())._translate()
@@ -129,7 +129,7 @@ class FileNetwork:
         return all(fact.to_typed() is not None for fact in facts)
 
     def infer(self) -> Self:
-        """The same model with all inferred facts of its wires, from inputs, constants and outputs.
+        """Return the same model with all inferred facts of its wires, from inputs, constants and outputs.
 
         The file's claims about wires are used if some input is still unknown, unless they lead to a contradiction; its
         names of output sizes are used if an input is then still unknown.
@@ -156,7 +156,7 @@ class FileNetwork:
 
     def _translate(self) -> TypedNetwork:
         nodes = self._find_needed()
-        self._check_covered(nodes)
+        self._check_supported(nodes)
         target = TypedNetwork(
             TypedGraph(), self.scope, self.title, dict(self.metadata), variables=self.variables
         )
@@ -190,14 +190,14 @@ class FileNetwork:
         return target
 
     def _find_needed(self) -> list[Node[InferenceFact, ModelOp]]:
-        """The inputs, and the nodes that the outputs need, in the order of the file."""
+        """Return the inputs, and the nodes that the outputs need, in the order of the file."""
         node_ids = {*self.graph.order(), *(outlet.node for outlet in self.graph.inputs)}
         return [node for node in self.graph.nodes if node.id in node_ids]
 
-    def _check_covered(self, nodes: Sequence[Node[InferenceFact, ModelOp]]) -> None:
+    def _check_supported(self, nodes: Sequence[Node[InferenceFact, ModelOp]]) -> None:
         missing: dict[str, list[str]] = {}
         for node in nodes:
-            if not node.op.is_covered:
+            if not node.op.is_supported:
                 missing.setdefault(node.op.name, []).append(node.name)
         if missing:
             names = "; ".join(
@@ -205,11 +205,11 @@ class FileNetwork:
                 for name, where in sorted(missing.items())
             )
             raise LoadError(
-                f"{self.title}: operators that are not covered: {names}; pulse.operator adds one, see docs/extend.md"
+                f"{self.title}: operators that are not supported: {names}; pulse.operator adds one, see docs/extend.md"
             )
 
     def lines(self) -> list[str]:
-        """The model as text, with the known facts of every wire: inputs, nodes and outputs, one per line."""
+        """Return the model as text, with the known facts of every wire: inputs, nodes and outputs, one per line."""
         network = self.infer()
         graph = network.graph
         lines = [f"model {self.title}"]
@@ -230,7 +230,7 @@ class FileNetwork:
 
 
 def _refine(graph: ModelGraph, facts: Facts) -> ModelGraph:
-    """The graph with other facts; sizes that the inputs state are kept."""
+    """Return the graph with other facts; sizes that the inputs state are kept."""
     result = ModelGraph()
     for node in graph.nodes:
         outlet_facts = [
@@ -248,7 +248,7 @@ def _refine(graph: ModelGraph, facts: Facts) -> ModelGraph:
 
 
 def _is_named(before: InferenceFact, fact: InferenceFact) -> bool:
-    """Whether a fact is complete and its new sizes are numbers or symbols, not expressions."""
+    """Return whether a fact is complete and its new sizes are numbers or symbols, not expressions."""
     old_dims = (*before.dims, *(None,) * (len(fact.dims) - len(before.dims)))
     fresh = [new for old, new in zip(old_dims, fact.dims) if old is None and new is not None]
     plain = all(dim.is_const or any(dim == TDim.of(symbol) for symbol in dim.symbols) for dim in fresh)

@@ -17,7 +17,7 @@ class ModelOp:
         return type(self).__name__
 
     @property
-    def is_covered(self) -> bool:
+    def is_supported(self) -> bool:
         """Whether it can be translated."""
         return True
 
@@ -43,9 +43,9 @@ class ModelOp:
     def relations(
         self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], wire_facts: WireFacts
     ) -> Iterable[FactRelation]:
-        """The relations between its wires, from their known facts in ``wire_facts``."""
+        """Return the relations between its wires, from their known facts in ``wire_facts``."""
         return ()
 
     def detail(self) -> str:
-        """The attributes, for dumps."""
+        """Return the attributes, for dumps."""
         return ""

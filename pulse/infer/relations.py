@@ -66,7 +66,7 @@ class HasRank:
 
     def apply(self, facts: WireFacts) -> None:
         if not 0 <= self.rank <= MAX_AXES:
-            raise FactError(f"a wire would have {self.rank} axes; 0 to {MAX_AXES} are covered")
+            raise FactError(f"a wire would have {self.rank} axes; 0 to {MAX_AXES} are supported")
         for wire in self.wires:
             facts.refine(wire, InferenceFact(shape=(None,) * self.rank))
 

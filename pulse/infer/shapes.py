@@ -30,7 +30,7 @@ class SameCount:
 
 
 def _left_over(whole: Sequence[TDim], sizes: Sequence[TDim]) -> TDim | None:
-    """The product of ``whole`` divided by that of ``sizes``; None if the quotient depends on the length."""
+    """Return the product of ``whole`` divided by that of ``sizes``; None if the quotient depends on the length."""
     over, under = list(whole), list(sizes)
     for size in sizes:
         if size in over:

@@ -32,19 +32,19 @@ class WireFacts:
         self._label = label
 
     def fact(self, wire: OutletId) -> InferenceFact:
-        """The known facts of a wire."""
+        """Return the known facts of a wire."""
         return self.facts[wire]
 
     def rank(self, wire: OutletId) -> int | None:
-        """The number of axes; None if unknown."""
+        """Return the number of axes; None if unknown."""
         return self.facts[wire].rank
 
     def size(self, axis: Axis) -> Dim:
-        """The size of an axis, or None if unknown."""
+        """Return the size of an axis, or None if unknown."""
         return self.facts[axis.wire].dim(axis.axis)
 
     def value(self, wire: OutletId) -> Array | None:
-        """The value of a wire; None unless all of it is known."""
+        """Return the value of a wire; None unless all of it is known."""
         value = self.facts[wire].value
         return None if value is None or has_gaps(value) else value
 

@@ -91,7 +91,7 @@ def register(format: Format) -> None:
 
 
 def format_of(content: Content) -> Format:
-    """The first format that recognises the content; ONNX if none does, because protobuf has no magic number."""
+    """Return the first format that recognises the content; ONNX if none does, because protobuf has no magic number."""
     return next((format for format in FORMATS if format.recognises(content)), ONNX)
 
 

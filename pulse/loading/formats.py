@@ -6,7 +6,7 @@ from pulse.errors import LoadError
 from pulse.loading.format import Content, Format, Reading, read_onnx, register
 from pulse.models import Model, TypedModel
 from pulse.nnef.recognition import holds_graph
-from pulse.onnx.registry import COVERING
+from pulse.onnx.registry import DOMAIN_SUPPORTS
 from pulse.program.file.container import is_program
 from pulse.program.file.stored_program import StoredProgram, read_program
 from pulse.recipes.recognition import holds_recipe, is_recipe
@@ -34,7 +34,7 @@ def _tensorflow(content: Content, reading: Reading) -> Model:
     return load(content.source, reading.inputs, reading.constants, reading.signature, budget=reading.budget)
 
 
-def _tensorflow_covers(kind: str) -> bool:
+def _supports_tensorflow(kind: str) -> bool:
     from pulse.tensorflow.operators import families as families
     from pulse.tensorflow.registry import TRANSLATORS
 
@@ -71,4 +71,4 @@ for row in (
 ):
     register(row)
 
-COVERING[DOMAIN] = _tensorflow_covers
+DOMAIN_SUPPORTS[DOMAIN] = _supports_tensorflow

@@ -79,7 +79,7 @@ def _reopen(
     chunking: Chunking | None,
     of_reading: Mapping[str, object],
 ) -> Loaded:
-    """A model that is read already, with other options. Raises LoadError: one that only reading a file takes."""
+    """Return a model that is read already, with other options. Raises LoadError: one that only reading a file takes."""
     for option, value in of_reading.items():
         if value is not None:
             raise LoadError(

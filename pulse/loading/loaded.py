@@ -104,7 +104,7 @@ class Loaded:
         return ready or is_exported(self.metadata) or self.chunks is not None
 
     def analyse(self) -> "TypedModel":
-        """The offline model with every dtype and shape known; for a model of chunks, the loop over its calls.
+        """Return the offline model with every dtype and shape known; for a model of chunks, the loop over its calls.
 
         ``model.analyse()`` is the file alone: for a model of chunks, one call with all its symbols.
         Raises PulseError
@@ -112,7 +112,9 @@ class Loaded:
         return self.resolution.original
 
     def with_pulse(self, pulse: int | None) -> "Loaded":
-        """The model with chunks of this many frames, unless their length is fixed otherwise. Raises PulsifyError."""
+        """Return the model with chunks of this many frames, unless their length is fixed otherwise. Raises
+        PulsifyError.
+        """
         if pulse is None or self.chunking.pulse is not None or not self._leaves_pulse_open:
             return self
         return replace(self, chunking=replace(self.chunking, pulse=pulse))
@@ -137,7 +139,7 @@ class Loaded:
     def pulsify(
         self, pulse: int | None = None, *, align: bool = False, max_context: int | None = None
     ) -> "PulsedModel":
-        """The model in pulses; of whole chunks, one by default, if it takes chunks. Raises PulseError."""
+        """Return the model in pulses; of whole chunks, one by default, if it takes chunks. Raises PulseError."""
         if self.program is not None:
             raise self._program_error()
         model = self._pulsed_model
@@ -195,7 +197,7 @@ class Loaded:
         )
 
     def detections(self) -> list[tuple[str, str]]:
-        """The properties that pulse detected by itself, as pairs of title and text. Raises PulseError."""
+        """Return the properties that pulse detected by itself, as pairs of title and text. Raises PulseError."""
         if isinstance(self.source_model, StoredProgram):
             return list(self.source_model.detected)
         lines = [] if self.chunks is None else self.chunks.lines()

@@ -45,7 +45,7 @@ def prove_file(
     seed: int = 0,
     long: bool = False,
 ) -> ProofReport:
-    """The proof of a file written from the pulsed model, run in another runtime. Raises PulsifyError."""
+    """Return the proof of a file written from the pulsed model, run in another runtime. Raises PulsifyError."""
     from pulse.runtimes.onnx_check import check
 
     return check(

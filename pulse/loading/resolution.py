@@ -40,7 +40,7 @@ class ResolvedModel:
         return self.original.declutter()
 
     def pulsify(self, pulse: int | None, *, align: bool, max_context: int | None) -> PulsedModel:
-        """In pulses; of whole chunks, one by default, if it takes chunks. Raises PulsifyError."""
+        """Pulsify it; if it takes chunks, in pulses of whole chunks, one by default. Raises PulsifyError."""
         if self.chunks is not None:
             model = PulsedModel.of(pulsify_chunks(self.typed_model, self.chunks, pulse, align))
         else:
@@ -82,7 +82,7 @@ def resolve(
 
 
 def _has_states(call: TypedModel) -> bool:
-    """Whether a model keeps something from call to call."""
+    """Return whether a model keeps something from call to call."""
     return bool(call.variables or find_candidates(call).pairs())
 
 
@@ -101,7 +101,7 @@ def _by_name(sizes: Mapping[Symbol, int]) -> Mapping[str, int]:
 def _resolve_call(
     call: TypedModel, chunking: Chunking, sized: ChunkCall, outputs: Sequence[str] | None
 ) -> ResolvedModel:
-    """The resolution of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
+    """Return the resolution of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
     if names := [name for name, view in call.graph.views.items() if view.backend or view.kernel]:
         raise PulsifyError(
             f"{call.title}: takes chunks, so a stream of it is one loop over its calls, which has one backend; leave "
@@ -113,7 +113,7 @@ def _resolve_call(
 
 
 def _analyse_call(model: Model | TypedModel, call: ChunkCall) -> TypedModel:
-    """Analysed with the sizes of one call. Raises LoadError, FactError: it does not take chunks of these sizes."""
+    """Analyse with the sizes of one call. Raises LoadError, FactError: it does not take chunks of these sizes."""
     try:
         return _analyse(_with_sizes(model, call.sizes))
     except (LoadError, FactError) as error:
@@ -127,7 +127,7 @@ def _analyse_call(model: Model | TypedModel, call: ChunkCall) -> TypedModel:
 def _resolve_exported(
     model: Model | TypedModel, chunking: Chunking, symbol: str | None, outputs: Sequence[str] | None
 ) -> ResolvedModel:
-    """A file that was written in pulses; its metadata describes how it is called. Raises PulsifyError."""
+    """Return a file that was written in pulses; its metadata describes how it is called. Raises PulsifyError."""
     if chunking.is_chunked or chunking.states is not None or outputs is not None:
         raise PulsifyError(
             f"{model.title}: it was written in pulses, so its states, axes, delays and outputs are fixed; omit "
@@ -137,7 +137,7 @@ def _resolve_exported(
 
 
 def _keep_outputs(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:
-    """The model with more wires as outputs, so that the nodes that make them do not change."""
+    """Return the model with more wires as outputs, so that the nodes that make them do not change."""
     more = [name for name in outputs or () if name not in typed.outputs]
     return typed.with_outputs([*typed.outputs, *more]) if more else typed
 

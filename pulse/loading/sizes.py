@@ -31,20 +31,20 @@ class ChunkCall:
 
 
 def symbols_of(model: Model | TypedModel, names: Sequence[str] | None = None) -> list[Symbol]:
-    """The symbols in the shapes of some inputs, of all by default, in the order of their appearance."""
+    """Return the symbols in the shapes of some inputs, of all by default, in the order of their appearance."""
     dims = [dim for name in (model.inputs if names is None else names) for dim in _dims(model, name)]
     return list(dict.fromkeys(s for dim in dims for s in sorted(dim.symbols, key=lambda symbol: symbol.name)))
 
 
 def stream_counts(model: Model | TypedModel, symbol: str | None) -> Mapping[Symbol, int]:
-    """The symbols of an offline model that certainly count streams: each is 1.
+    """Return the symbols of an offline model that certainly count streams: each is 1.
 
     Such a symbol has a matching name, comes first in the shape of an input in which another symbol can be time, and
     never comes after another symbol. ``symbol`` is the user's name of time.
     """
     shapes = [_dims(model, name) for name in model.inputs]
 
-    def beside(shape: Sequence[TDim], candidate: Symbol) -> set[Symbol]:
+    def other_symbols(shape: Sequence[TDim], candidate: Symbol) -> set[Symbol]:
         return {other for dim in shape for other in dim.symbols} - {candidate}
 
     def leads(shape: Sequence[TDim], candidate: Symbol) -> bool:
@@ -54,8 +54,8 @@ def stream_counts(model: Model | TypedModel, symbol: str | None) -> Mapping[Symb
         if candidate.name == symbol or not _COUNTS_STREAMS.fullmatch(candidate.name):
             return False
         own_shapes = [shape for shape in shapes if any(candidate in dim.symbols for dim in shape)]
-        moving = [shape for shape in own_shapes if beside(shape, candidate)]
-        times = {other for shape in moving for other in beside(shape, candidate)}
+        moving = [shape for shape in own_shapes if other_symbols(shape, candidate)]
+        times = {other for shape in moving for other in other_symbols(shape, candidate)}
         return all(leads(shape, candidate) for shape in moving) and any(
             not _COUNTS_STREAMS.fullmatch(other.name) for other in times
         )
@@ -64,14 +64,14 @@ def stream_counts(model: Model | TypedModel, symbol: str | None) -> Mapping[Symb
 
 
 def leaves_pulse_open(model: Model, chunking: Chunking, symbol: str | None) -> bool:
-    """Whether a model takes chunks of any length, so that the length must be given. Raises PulsifyError."""
+    """Return whether a model takes chunks of any length, so that the length must be given. Raises PulsifyError."""
     states = _states(model, chunking)
     streams = [name for name in model.inputs if name not in states]
     return bool(states or chunking.is_chunked) and _time(model, streams, symbol) is not None
 
 
 def call_of(model: Model, chunking: Chunking, symbol: str | None) -> ChunkCall | None:
-    """One call of a model with symbols; None if it seems to be offline.
+    """Return one call of a model with symbols; None if it seems to be offline.
 
     Symbols that count streams are 1; the frames of a chunk are those of the pulse and of the context.
 
@@ -116,7 +116,9 @@ def _dims(model: Model | TypedModel, name: str) -> list[TDim]:
 
 
 def _stream_counts(model: Model) -> set[Symbol]:
-    """The symbols of a model of chunks that count streams: by their names, or first in a shape with other symbols."""
+    """Return the symbols of a model of chunks that count streams: by their names, or first in a shape with other
+    symbols.
+    """
     leading = {
         symbol
         for name in model.inputs
@@ -149,7 +151,7 @@ def _states(model: Model, chunking: Chunking) -> Mapping[str, str]:
 
 
 def _time(model: Model, streams: Sequence[str], symbol: str | None) -> Symbol | None:
-    """The symbol that counts the frames of a chunk: as given, or the only one that does not count streams."""
+    """Return the symbol that counts the frames of a chunk: as given, or the only one that does not count streams."""
     symbols = symbols_of(model, streams)
     if symbol is not None and symbols:
         for candidate in symbols:

@@ -35,11 +35,11 @@ class Archive:
         """The number of tensors that scans carry from run to run."""
         calls = [each.value for each in self.document.body if isinstance(each.value, Call)]
         scans = [dict(call.named) for call in calls if call.operator == "tract_core_scan"]
-        states = [each["state"] for each in scans if not each["reset_every_turn"]]
-        return sum(len(each) for each in states if isinstance(each, list))
+        states = [scan["state"] for scan in scans if not scan["reset_every_turn"]]
+        return sum(len(state) for state in states if isinstance(state, list))
 
     def files(self) -> dict[str, bytes]:
-        """File names and contents. Raises WriteError: a tensor that no file can hold."""
+        """Return file names and contents. Raises WriteError: a tensor that no file can hold."""
         contents = {GRAPH: self.document.text().encode()}
         return contents | {
             f"{label}{TENSOR}": dump_tensor(value, label) for label, value in self.tensors.items()
@@ -59,7 +59,7 @@ class Archive:
             raise WriteError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
 
     def pack(self, compressed: bool = True) -> bytes:
-        """All files as one archive; equal models have equal bytes."""
+        """Pack all files into one archive; equal models have equal bytes."""
         memory = io.BytesIO()
         with tarfile.open(fileobj=memory, mode="w", format=tarfile.USTAR_FORMAT) as archive:
             for name, content in self.files().items():

@@ -29,7 +29,7 @@ Properties: TypeAlias = Mapping[str, "list[int | str]"]
 
 
 def properties_fragment(notes: Notes, inputs: Sequence[str], outputs: Sequence[str]) -> Fragment:
-    """The properties of a pulsed model, in tract's form.
+    """Return the properties of a pulsed model, in tract's form.
 
     inputs, outputs  the identifiers of the file, in the order of the properties; then that of the end, if any
     """
@@ -62,7 +62,7 @@ def _expression_of(values: Sequence[int] | Sequence[str]) -> Expression:
 
 
 def properties_of(document: Document) -> Properties:
-    """The properties of a file that are lists of integers or texts; of others tract makes nothing here."""
+    """Return the properties of a file that are lists of integers or texts; of others tract makes nothing here."""
     properties: dict[str, list[int | str]] = {}
     for fragment in document.fragments:
         if fragment.name != FRAGMENT or not fragment.body or len(fragment.body) != 1:
@@ -77,7 +77,7 @@ def properties_of(document: Document) -> Properties:
 
 
 def _read(value: Expression) -> "list[int | str] | None":
-    """A literal, a list of them, or a cast of these; None: something else."""
+    """Return a literal, a list of them, or a cast of these; None: something else."""
     if isinstance(value, Call) and value.operator == "tract_core_cast" and len(value.positional) == 1:
         return _read(value.positional[0])
     if not isinstance(value, list):
@@ -99,7 +99,9 @@ def notes_of(
     outputs: Sequence[str],
     states: Sequence[StateNote],
 ) -> Notes:
-    """The notes that ``properties_fragment`` wrote, with the states of the file. Raises LoadError: they do not fit."""
+    """Return the notes that ``properties_fragment`` wrote, with the states of the file. Raises LoadError: they do not
+    fit.
+    """
 
     def column(name: str, count: int) -> list[Any]:
         values = properties.get(name, [])
@@ -116,8 +118,8 @@ def notes_of(
         )
         rows = zip(names, *columns)
         return tuple(
-            PortNote(name, None if int(axis) < 0 else int(axis), int(late), str(rate), str(length))
-            for name, axis, late, rate, length in rows
+            PortNote(name, None if int(axis) < 0 else int(axis), int(delay_text), str(rate), str(length))
+            for name, axis, delay_text, rate, length in rows
         )
 
     end = properties.get("pulse.end")

@@ -11,7 +11,7 @@ UNPACKED = 1 << 14
 
 
 def holds_graph(path: Path | None, head: bytes) -> bool:
-    """By the first bytes; by the name of a file in it, of a folder."""
+    """Return whether it is a graph: by its first bytes, or by the name of a file in a folder."""
     if path is not None and not head:
         return (path / GRAPH).is_file()
     if head[:2] == GZIP:

@@ -148,12 +148,12 @@ class Document:
     version: str = "1.0"
 
     def text(self) -> str:
-        """The text of the document."""
+        """Return the text of the document."""
         return "\n".join(_document(self)) + "\n"
 
 
 def expression_text(value: Expression) -> str:
-    """An expression of names, literals, lists and calls as text."""
+    """Return an expression of names, literals, lists and calls as text."""
     match value:
         case Name():
             return value.text
@@ -199,7 +199,7 @@ def _document(document: Document) -> Iterator[str]:
     if document.extensions:
         yield ""
     for fragment in document.fragments:
-        parameters = [f"{each.name}: {each.type}" for each in fragment.parameters]
+        parameters = [f"{parameter.name}: {parameter.type}" for parameter in fragment.parameters]
         yield from _signature(
             f"fragment {fragment.name}", parameters, [f"{name}: {kind}" for name, kind in fragment.results]
         )

@@ -37,7 +37,7 @@ WRITTEN: Mapping[str, int] = {"f": FLOAT, "u": UNSIGNED, "i": SIGNED, "b": BOOL}
 
 
 def dump_tensor(value: Array, name: str) -> bytes:
-    """The bytes of a file. Raises WriteError: a type or rank that the format does not have."""
+    """Return the bytes of a file. Raises WriteError: a type or rank that the format does not have."""
     kind = WRITTEN.get(value.dtype.kind)
     if kind is None or (kind, value.dtype.itemsize * 8) not in KINDS:
         raise WriteError(
@@ -61,7 +61,7 @@ def dump_tensor(value: Array, name: str) -> bytes:
 
 
 def load_tensor(data: bytes, name: str) -> Array:
-    """The tensor of a file. Raises LoadError: it is none, or its sizes contradict its length."""
+    """Return the tensor of a file. Raises LoadError: it is none, or its sizes contradict its length."""
     if len(data) < HEADER.size:
         raise LoadError(
             f"{name}: {len(data)} bytes are no .dat file, whose header has {HEADER.size}; write it anew"
@@ -80,7 +80,7 @@ def load_tensor(data: bytes, name: str) -> Array:
     dtype = np.bool_ if packed else KINDS.get((kind, bits))
     if vendor != 0 or dtype is None:
         raise LoadError(
-            f"{name}: entries of kind {kind} with {bits} bits of vendor {vendor:#x} are not covered; "
+            f"{name}: entries of kind {kind} with {bits} bits of vendor {vendor:#x} are not supported; "
             "floats of 16, 32 and 64 bits, integers of 8 to 64 bits and booleans are"
         )
     needed = (count + 7) // 8 if packed else count * np.dtype(dtype).itemsize

@@ -27,51 +27,51 @@ class Clues(FileNode):
         return self.outlets[0]
 
     def fact(self, wire: OutletId) -> InferenceFact:
-        """The known facts of a wire."""
+        """Return the known facts of a wire."""
         return self.wire_facts.fact(wire)
 
     def rank(self, wire: OutletId) -> int | None:
-        """The number of axes of a wire; None if unknown."""
+        """Return the number of axes of a wire; None if unknown."""
         return self.wire_facts.rank(wire)
 
     def numbers(self, slot: int) -> Array | None:
-        """The value of an input, if known and without symbols."""
+        """Return the value of an input, if known and without symbols."""
         value = self.wire_facts.value(self.input(slot))
         return None if value is None or is_symbolic(value) else value
 
     def integers(self, slot: int) -> list[int] | None:
-        """The integers of an input, if known and without symbols."""
+        """Return the integers of an input, if known and without symbols."""
         value = self.numbers(slot)
         if value is None or not np.issubdtype(value.dtype, np.integer):
             return None
         return [int(number) for number in value.ravel().tolist()]
 
     def sizes(self, slot: int) -> Dims | None:
-        """The known entries of an input that lists sizes."""
+        """Return the known entries of an input that lists sizes."""
         value = self.fact(self.input(slot)).value
         if value is None or not (is_symbolic(value) or np.issubdtype(value.dtype, np.integer)):
             return None
         return tuple(None if entry is None else TDim.of(entry) for entry in value.ravel().tolist())
 
     def count(self, slot: int) -> int | None:
-        """The number of entries of an input with one axis."""
+        """Return the number of entries of an input with one axis."""
         size = self.fact(self.input(slot)).dim(0)
         return int(size) if size is not None and size.is_const else None
 
     def find_axes(self, since: int, slot: int) -> list[int] | None:
-        """The listed axes, from an attribute before opset ``since``, else from an input; None if unknown."""
+        """Return the listed axes, from an attribute before opset ``since``, else from an input; None if unknown."""
         if self.opset < since:
             return list(self.integer_list("axes", ()))
         return self.integers(slot) if self.has(slot) else []
 
 
 def same_type_and_shape(clues: Clues) -> Iterator[FactRelation]:
-    """Type and shape of the first input are those of the output."""
+    """Relate the first input and the output: they have one type and shape."""
     yield SameType([clues.input(0), clues.output])
     yield SameShape([clues.input(0), clues.output])
 
 
 def same_type_and_rank(clues: Clues) -> Iterator[FactRelation]:
-    """Type and number of axes of the first input are those of the output."""
+    """Relate the first input and the output: they have one type and number of axes."""
     yield SameType([clues.input(0), clues.output])
     yield SameRank([clues.input(0), clues.output])

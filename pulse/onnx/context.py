@@ -34,33 +34,33 @@ class NodeContext(FileNode):
     captures: Mapping[str, OutletId] = field(default_factory=dict[str, OutletId])
 
     def fact(self, slot: int) -> TypedFact:
-        """The known facts of an input."""
+        """Return the known facts of an input."""
         return self.graph.fact(self.input(slot))
 
     def value(self, slot: int) -> Array | None:
-        """The value of an input, an array of numbers or of TDim; None if unknown."""
+        """Return the value of an input, an array of numbers or of TDim; None if unknown."""
         return self.fact(slot).value
 
     def numbers(self, slot: int, what: str) -> Array:
-        """The value of an input, which must be known and without symbols. Raises LoadError."""
+        """Return the value of an input, which must be known and without symbols. Raises LoadError."""
         value = self.value(slot)
         if value is None:
-            raise self.error(f"its {what} is computed while running; only a constant is covered")
+            raise self.error(f"its {what} is computed while running; only a constant is supported")
         if is_symbolic(value):
             raise self.error(
-                f"its {what} {symbolic_text(value)} depends on a length; only a constant is covered"
+                f"its {what} {symbolic_text(value)} depends on a length; only a constant is supported"
             )
         return value
 
     def scalar(self, slot: int, what: str) -> Any:
-        """The one number of an input. Raises LoadError."""
+        """Return the one number of an input. Raises LoadError."""
         value = self.numbers(slot, what)
         if value.size != 1:
             raise self.error(f"its {what} must be one number, got shape {list(value.shape)}")
         return value.reshape(()).item()
 
     def whole(self, slot: int, what: str) -> int:
-        """The one number of an input, which must be an integer. Raises LoadError."""
+        """Return the one number of an input, which must be an integer. Raises LoadError."""
         number = self.scalar(slot, what)
         if number != number or abs(number) >= 1 << 63 or number != int(number):
             raise self.error(f"its {what} {number} is not an integer of 64 bits")
@@ -78,7 +78,7 @@ class NodeContext(FileNode):
         return size
 
     def affords(self, size: int) -> bool:
-        """Whether this many elements may be computed while the model is read; they are counted then."""
+        """Return whether this many elements may be computed while the model is read; they are counted then."""
         account = current_spending()
         if account.excess(size):
             return False
@@ -86,7 +86,7 @@ class NodeContext(FileNode):
         return True
 
     def error(self, message: str) -> LoadError:
-        """A LoadError that names the node, and earlier computations that exceeded the budget."""
+        """Return a LoadError that names the node, and earlier computations that exceeded the budget."""
         unfolded = current_spending().unfolded
         if not unfolded:
             return super().error(message)
@@ -96,11 +96,11 @@ class NodeContext(FileNode):
         return super().error(message if reason is None else f"{message}. {reason}")
 
     def integers(self, slot: int, what: str) -> list[int]:
-        """The constant integers of an input. Raises LoadError."""
+        """Return the constant integers of an input. Raises LoadError."""
         return [int(number) for number in self.numbers(slot, what).ravel().tolist()]
 
     def dims(self, slot: int, what: str) -> Shape:
-        """The integers of an input, which may depend on symbols. Raises LoadError."""
+        """Return the integers of an input, which may depend on symbols. Raises LoadError."""
         value = self.value(slot)
         if value is None:
             nodes = [self.graph.nodes[number] for number in self.graph.order([self.input(slot)])]
@@ -112,14 +112,14 @@ class NodeContext(FileNode):
             )
             cache = "; give a cache its full size, and a mask of what is not there yet" if data else ""
             raise self.error(
-                f"its {what} is computed {cause}; only constants and integer arithmetic on shapes are covered{cache}"
+                f"its {what} is computed {cause}; only constants and integer arithmetic on shapes are supported{cache}"
             )
         if not is_symbolic(value) and not np.issubdtype(value.dtype, np.integer):
             raise self.error(f"its {what} must be integers")
         return tuple(TDim.of(dim) for dim in value.ravel().tolist())
 
     def with_name(self, wire_name: str) -> "NodeContext":
-        """The same node, with another name for its wires."""
+        """Return the same node, with another name for its wires."""
         return replace(self, wire_name=wire_name)
 
     def wire(self, op: Op, inputs: Sequence[OutletId], suffix: str = "") -> OutletId:
@@ -149,7 +149,7 @@ class NodeContext(FileNode):
         return outlet
 
     def cast(self, x: OutletId, dtype: DType, suffix: str = "") -> OutletId:
-        """A wire in another type; the same one if it has that type."""
+        """Return a wire in another type; the same one if it has that type."""
         return x if self.graph.fact(x).dtype == dtype else self.wire(Cast(dtype), [x], suffix)
 
     def constant(self, value: Array, suffix: str = "") -> OutletId:

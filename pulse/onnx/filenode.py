@@ -29,11 +29,11 @@ class FileNode:
     inputs: tuple[OutletId | None, ...]
 
     def error(self, message: str) -> LoadError:
-        """A LoadError that names the node."""
+        """Return a LoadError that names the node."""
         return LoadError(f"{self.wire_name} ({self.op_type}): {message}")
 
     def has(self, slot: int) -> bool:
-        """Whether an optional input is present."""
+        """Return whether an optional input is present."""
         return slot < len(self.inputs) and self.inputs[slot] is not None
 
     def input(self, slot: int) -> OutletId:
@@ -44,15 +44,15 @@ class FileNode:
         return outlet
 
     def given_inputs(self) -> list[OutletId]:
-        """Every input that is present."""
+        """Return every input that is present."""
         return [outlet for outlet in self.inputs if outlet is not None]
 
     def axis(self, axis: int, rank: int) -> int:
-        """An axis counted from the front. Raises FactError."""
+        """Return an axis counted from the front. Raises FactError."""
         return normal_axis(axis, rank, f"{self.wire_name} ({self.op_type})")
 
     def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
-        """Axes counted from the front, sorted. Raises FactError, LoadError if one is named twice."""
+        """Return axes counted from the front, sorted. Raises FactError, LoadError if one is named twice."""
         numbers = sorted(self.axis(axis, rank) for axis in axes)
         if len(set(numbers)) != len(numbers):
             raise self.error(f"axes {list(axes)} name one axis twice")
@@ -67,43 +67,43 @@ class FileNode:
         return value
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """An integer attribute. Raises LoadError."""
+        """Return an integer attribute. Raises LoadError."""
         return self._attribute(name, int, default)
 
     def divisor(self, name: str, whole: TDim, what: str, default: int | None = None) -> int:
-        """An integer attribute that cuts a size into equal parts. Raises LoadError if it does not divide it."""
+        """Return an integer attribute that cuts a size into equal parts. Raises LoadError if it does not divide it."""
         value = self.integer(name, default)
         if value < 1 or (whole.is_const and int(whole) % value):
             raise self.error(f"attribute {name} is {value}, which does not divide the {whole} {what}")
         return value
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """An integer attribute that means yes or no."""
+        """Return an integer attribute that means yes or no."""
         return bool(self._attribute(name, int, default))
 
     def real(self, name: str, default: float | None = None) -> float:
-        """A float attribute. Raises LoadError."""
+        """Return a float attribute. Raises LoadError."""
         return self._attribute(name, float, default)
 
     def text(self, name: str, default: str | None = None) -> str:
-        """A text attribute. Raises LoadError."""
+        """Return a text attribute. Raises LoadError."""
         return self._attribute(name, str, default)
 
     def tensor(self, name: str, default: Array | None = None) -> Array:
-        """A tensor. Raises LoadError."""
+        """Return a tensor. Raises LoadError."""
         return self._attribute(name, np.ndarray, default)
 
     def integer_list(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
-        """A list of integers. Raises LoadError."""
+        """Return a list of integers. Raises LoadError."""
         values = self._list(name, None if default is None else list(default))
         return tuple(value for value in values if self._is(int, value, name))
 
     def real_list(self, name: str) -> tuple[float, ...]:
-        """A list of floats. Raises LoadError."""
+        """Return a list of floats. Raises LoadError."""
         return tuple(value for value in self._list(name, None) if self._is(float, value, name))
 
     def text_list(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
-        """A list of texts. Raises LoadError."""
+        """Return a list of texts. Raises LoadError."""
         values = self._list(name, None if default is None else list(default))
         return tuple(value for value in values if self._is(str, value, name))
 

@@ -72,7 +72,7 @@ class StateNote:
 
     @classmethod
     def of(cls, read: str, write: str, initial: Array) -> "StateNote":
-        """The note of an initial value."""
+        """Return the note of an initial value."""
         if not initial.any() and not np.signbit(initial.astype(np.float64)).any():
             return cls(read, write)
         file = io.BytesIO()
@@ -80,7 +80,7 @@ class StateNote:
         return cls(read, write, base64.b64encode(file.getvalue()).decode("ascii"))
 
     def value(self) -> Array | None:
-        """The initial value; None if it is zeros. Raises LoadError."""
+        """Return the initial value; None if it is zeros. Raises LoadError."""
         if not self.initial:
             return None
         try:
@@ -107,7 +107,7 @@ class Notes:
     assumptions: tuple[str, ...]
 
     def dump(self) -> dict[str, str]:
-        """The notes as entries of a file."""
+        """Return the notes as entries of a file."""
         entries = {
             "pulse_format": FORMAT,
             "pulse_symbol": self.symbol,
@@ -122,7 +122,7 @@ class Notes:
 
     @classmethod
     def parse(cls, entries: Mapping[str, str]) -> "Notes | None":
-        """The notes in a file's entries; None if it is not an exported file. Raises LoadError."""
+        """Return the notes in a file's entries; None if it is not an exported file. Raises LoadError."""
         format_text = entries.get("pulse_format")
         if format_text is None:
             return None
@@ -153,7 +153,7 @@ def _without_blanks(note: PortNote | StateNote) -> dict[str, Any]:
 
 
 def is_exported(entries: Mapping[str, str]) -> bool:
-    """Whether a file is a pulsed model, by its metadata."""
+    """Return whether a file is a pulsed model, by its metadata."""
     return "pulse_format" in entries
 
 

@@ -16,7 +16,7 @@ MODULE = "onnx.onnx_ml_pb2"
 
 
 def messages() -> ModuleType:
-    """The generated module; onnx itself if that is imported, or has no such file."""
+    """Return the generated module; onnx itself if that is imported, or has no such file."""
     package = None if MODULE in sys.modules else find_spec("onnx")
     module_spec = PathFinder.find_spec(MODULE, package and package.submodule_search_locations)
     if package is None or module_spec is None or module_spec.origin is None:

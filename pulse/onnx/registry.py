@@ -19,8 +19,8 @@ Translator: TypeAlias = "Callable[[NodeContext], OutletId | Sequence[OutletId]]"
 T = TypeVar("T", bound=Translator)
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
-COVERING: dict[str, Callable[[str], bool]] = {}
-"""Domains of other formats -> whether an operator of theirs is covered; the formats add themselves."""
+DOMAIN_SUPPORTS: dict[str, Callable[[str], bool]] = {}
+"""Domain of another format -> function that says whether an operator is supported; the formats add themselves."""
 ENTRY_POINT_GROUP = "pulse.operators"
 """The entry points of plugins, which register operators when imported."""
 
@@ -32,19 +32,19 @@ GIVEN: dict[str, Translator] = {}
 
 
 def operator_name(domain: str, kind: str) -> str:
-    """The name under which an operator is registered."""
+    """Return the name under which an operator is registered."""
     return kind if domain in DEFAULT_DOMAINS else f"{domain}::{kind}"
 
 
 def operator(*names: str, override: bool = False) -> Callable[[T], T]:
-    """Register a function as the translator of operators, from outside of this package.
+    """Register a function as the translator of operators, from outside this package.
 
     The function takes a ``pulse.extend.NodeContext`` and gives the outlet, or outlets, that stand for the node's
     outputs. A function that is defined again, as in a notebook, replaces itself.
 
     names     ``my.domain::MyOp``; without a domain an operator of ONNX itself
-    override  take the place of an operator that is covered already
-    Raises    LoadError: an operator is covered already
+    override  take the place of an operator that is supported already
+    Raises    LoadError: an operator is supported already
     """
 
     def register(translator: T) -> T:
@@ -63,8 +63,8 @@ def _is_taken(name: str, translator: Translator) -> bool:
     if name in GIVEN:
         return _place(GIVEN[name]) != _place(translator)
     domain, _, kind = name.rpartition("::")
-    if domain in COVERING:
-        return COVERING[domain](kind)
+    if domain in DOMAIN_SUPPORTS:
+        return DOMAIN_SUPPORTS[domain](kind)
     import_module("pulse.onnx.operators")
     return name in TRANSLATORS
 
@@ -74,7 +74,7 @@ def _place(translator: Translator) -> tuple[str, str]:
 
 
 def translator_of(name: str) -> "Translator | None":
-    """The function that wires an operator; plugins are loaded if no other entry has it. Raises LoadError."""
+    """Return the function that wires an operator; plugins are loaded if no other entry has it. Raises LoadError."""
     if name not in GIVEN and name not in TRANSLATORS:
         load_plugins(ENTRY_POINT_GROUP)
     return GIVEN.get(name) or TRANSLATORS.get(name)

@@ -1,4 +1,4 @@
-"""Graphs inside of a node's attributes."""
+"""Graphs inside a node's attributes."""
 
 from collections.abc import Callable, Mapping
 
@@ -32,7 +32,7 @@ class BodyGraph:
         return [value.name for value in self.proto.input]
 
     def to_typed(self, facts: Mapping[str, TypedFact], scope: SymbolScope, title: str) -> TypedNetwork:
-        """The body as a model; inputs and captures with known values are constants in it.
+        """Return the body as a model; inputs and captures with known values are constants in it.
 
         Raises LoadError if the file's bodies have too many nodes.
         """
@@ -60,13 +60,13 @@ def inline(graph: TypedGraph, body: TypedNetwork, feeds: Mapping[str, OutletId])
 
 
 def nodes_inside(graph: GraphProto) -> int:
-    """The nodes of a graph and of all bodies in it."""
+    """Return the nodes of a graph and of all bodies in it."""
     inner = (attribute.g for node in graph.node for attribute in node.attribute)
     return len(graph.node) + sum(nodes_inside(body) for body in inner if body.node)
 
 
 def free_names(graph: GraphProto) -> tuple[str, ...]:
-    """The names that a graph reads and does not define, bodies in it included."""
+    """Return the names that a graph reads and does not define, bodies in it included."""
     names: dict[str, None] = {}
     defined = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     for node in graph.node:

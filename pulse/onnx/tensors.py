@@ -26,42 +26,42 @@ _FIELDS = {
     "bool": (TensorProto.BOOL, "int32_data"),
 }
 """Type -> its ONNX element type, and the field that holds numbers of it if they are not raw bytes."""
-_COVERED = {int(code): DTYPES[name] for name, (code, _) in _FIELDS.items()}
-_CODES = {dtype: code for code, dtype in _COVERED.items()}
+_SUPPORTED_TYPES = {int(code): DTYPES[name] for name, (code, _) in _FIELDS.items()}
+_CODES = {dtype: code for code, dtype in _SUPPORTED_TYPES.items()}
 
 _WIDE = {"i": np.int64, "u": np.uint64, "b": np.int32}
 """The dtypes in which numbers of each kind are read, as they may exceed the range of their own."""
 
 
 def element_type(dtype: DType) -> int:
-    """The ONNX element type of a numpy type."""
+    """Return the ONNX element type of a numpy type."""
     return _CODES[dtype]
 
 
 def onnx_dtype(code: int, what: str) -> DType:
-    """The numpy type of an ONNX element type. Raises LoadError if it is not covered."""
-    if code in _COVERED:
-        return _COVERED[code]
+    """Return the numpy type of an ONNX element type. Raises LoadError if it is not supported."""
+    if code in _SUPPORTED_TYPES:
+        return _SUPPORTED_TYPES[code]
     if code not in TensorProto.DataType.values():
         raise LoadError(f"{what}: unknown element type {code}")
-    raise LoadError(f"{what}: element type {TensorProto.DataType.Name(code)} is not covered")
+    raise LoadError(f"{what}: element type {TensorProto.DataType.Name(code)} is not supported")
 
 
 def tensor_value(tensor: TensorProto, folder: Path | None, what: str) -> Array:
-    """The array of a stored tensor; outside data only from the model's own folder. Raises LoadError."""
+    """Return the array of a stored tensor; outside data only from the model's own folder. Raises LoadError."""
     dtype = onnx_dtype(tensor.data_type, what)
     if any(size < 0 for size in tensor.dims):
         raise LoadError(f"{what}: its shape {list(tensor.dims)} is negative; export the model again")
     if tensor.data_location == TensorProto.EXTERNAL:
-        return _external(tensor, dtype, folder, what)
+        return _external_array(tensor, dtype, folder, what)
     try:
-        return _inside(tensor, dtype)
+        return _embedded_array(tensor, dtype)
     except (ValueError, TypeError, OverflowError) as error:
         raise LoadError(f"{what}: its data cannot be read ({error}); export the model again") from error
 
 
-def _inside(tensor: TensorProto, dtype: DType) -> Array:
-    """The array of a tensor whose data is in the file. Raises ValueError, TypeError, OverflowError."""
+def _embedded_array(tensor: TensorProto, dtype: DType) -> Array:
+    """Return the array of a tensor whose data is in the file. Raises ValueError, TypeError, OverflowError."""
     if tensor.HasField("segment"):
         raise ValueError("it is a segment of a tensor")
     shape = tuple(tensor.dims)
@@ -74,15 +74,15 @@ def _inside(tensor: TensorProto, dtype: DType) -> Array:
     return np.array(elements, _WIDE.get(dtype.kind, dtype)).astype(dtype).reshape(shape)
 
 
-def _external(tensor: TensorProto, dtype: DType, folder: Path | None, what: str) -> Array:
-    """The array of a tensor whose data is in a file next to the model: ``length`` bytes from ``offset`` on."""
+def _external_array(tensor: TensorProto, dtype: DType, folder: Path | None, what: str) -> Array:
+    """Return the array of a tensor whose data is in a file next to the model: ``length`` bytes from ``offset`` on."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if folder is None:
         raise LoadError(
-            f"{what}: its data is in {location!r} outside of the model; load the model from its path"
+            f"{what}: its data is in {location!r} outside the model; load the model from its path"
         )
-    path = _beside(folder, location, what)
+    path = _external_path(folder, location, what)
     size = math.prod(tensor.dims) * dtype.itemsize
     offset, length = _number(entries, "offset", 0, what), _number(entries, "length", size, what)
     if length != size:
@@ -103,15 +103,15 @@ def _external(tensor: TensorProto, dtype: DType, folder: Path | None, what: str)
     return array.astype(dtype, copy=False)
 
 
-def _beside(folder: Path, location: str, what: str) -> Path:
-    """The path of a data file, links followed, which must be a regular file in the model's folder."""
+def _external_path(folder: Path, location: str, what: str) -> Path:
+    """Return the path of a data file, links followed, which must be a regular file in the model's folder."""
     try:
         path = Path(os.path.realpath(folder / location))
     except ValueError as error:
         raise LoadError(f"{what}: its data file {location!r} is not a path ({error})") from error
     if not path.is_relative_to(os.path.realpath(folder)):
         raise LoadError(
-            f"{what}: its data {location!r} is outside of the model's folder; move it into that folder"
+            f"{what}: its data {location!r} is outside the model's folder; move it into that folder"
         )
     if not os.path.lexists(path):
         raise LoadError(f"{what}: its data file {location!r} is missing; put it into the model's folder")

@@ -28,7 +28,7 @@ MAX_KEPT_BYTES = 1 << 20
 
 
 def accumulator_type(x: Array) -> DType:
-    """The dtype in which the oracle sums the elements of x: f64 for floats, otherwise that of x."""
+    """Return the dtype in which the oracle sums the elements of x: f64 for floats, otherwise that of x."""
     return F64 if np.issubdtype(x.dtype, np.floating) else x.dtype
 
 
@@ -41,7 +41,7 @@ class Arithmetic:
         return False
 
     def take_input(self, value: Array) -> Array:
-        """A value that no node computes: an input, or the state at the start of a stream."""
+        """Return a value that no node computes: an input, or the state at the start of a stream."""
         return value
 
     @property
@@ -50,13 +50,13 @@ class Arithmetic:
         return self
 
     def round(self, value: Array) -> Array:
-        """A value inside of an op, where an implementation would round it."""
+        """Return a value inside an op, where an implementation would round it."""
         return value
 
     def evaluate(
         self, op: Op, inputs: Sequence[Array], dtypes: Sequence[DType], compute: Compute
     ) -> Sequence[Array]:
-        """The results of one node.
+        """Return the results of one node.
 
         dtypes   of its results, by their facts
         compute  the op itself
@@ -171,7 +171,7 @@ _current: ContextVar[Arithmetic] = ContextVar("arithmetic", default=NATIVE)
 
 
 def arithmetic_in_use() -> Arithmetic:
-    """The arithmetic of the op that is being evaluated, to be used for its bodies too."""
+    """Return the arithmetic of the op that is being evaluated, to be used for its bodies too."""
     return _current.get()
 
 
@@ -181,7 +181,7 @@ def round_inside(value: Array) -> Array:
 
 
 def is_floating(dtype: DType) -> bool:
-    """Whether values of the type are rounded."""
+    """Return whether values of the type are rounded."""
     return np.issubdtype(dtype, np.floating)
 
 
@@ -191,7 +191,7 @@ def widen(value: Array) -> Array:
 
 
 def unit_roundoff(dtype: DType) -> float:
-    """The largest relative error of rounding to a floating type: 2**-24 for f32."""
+    """Return the largest relative error of rounding to a floating type: 2**-24 for f32."""
     return float(np.finfo(dtype).eps) / 2
 
 

@@ -44,7 +44,7 @@ class BandedAttention(Op):
     empty: float = np.nan
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        """The work of the whole band, also where the stream's ends cut it short."""
+        """Return the work of the whole band, also where the stream's ends cut it short."""
         q, _, v = inputs
         pairs = (
             volume(broadcast_shapes([fact.shape[:-2] for fact in inputs], "batch axes"))
@@ -56,7 +56,7 @@ class BandedAttention(Op):
     def eval_seconds(
         self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact], size: Callable[[TDim], int]
     ) -> float:
-        """The seconds for all pairs of frames, because the oracle computes the whole square."""
+        """Return the seconds for all pairs of frames, because the oracle computes the whole square."""
         pairs = size(volume(outputs[0].shape[:-1])) * size(inputs[1].shape[-2])
         return numpy_seconds(self.work(inputs, outputs), outputs, size) + ELEMENT_S * PAIR_STEPS * pairs
 
@@ -95,7 +95,7 @@ class BandedAttention(Op):
         return [TypedFact(v.dtype, (*batch, frames, v.shape[-1]))]
 
     def full_bias(self, frames: int) -> Array:
-        """The bias of every pair of frames, [A..., frames, frames]."""
+        """Return the bias of every pair of frames, [A..., frames, frames]."""
         before, after = max(0, self.back), max(0, -self.back)
         columns = frames + max(before, after + self.width)
         wide = np.full((*self.bias.shape[:-2], frames, columns), -np.inf, self.bias.dtype)
@@ -135,7 +135,7 @@ def _types(inputs: Sequence[TypedFact]) -> list[np.dtype[np.generic]]:
 
 
 def weigh(scores: Array, v: Array, empty: float) -> Array:
-    """Means of v weighted by the softmax of the scores; ``empty`` where all scores of a row are -inf."""
+    """Return means of v weighted by the softmax of the scores; ``empty`` where all scores of a row are -inf."""
     none = (
         np.all(scores == -np.inf, axis=-1, keepdims=True)
         if scores.shape[-1]
@@ -154,7 +154,7 @@ class BandedAttentionStream(OnPulses):
 
     Inputs   q [A..., P, d], k [A..., back + ahead + P, d], v [A..., back + ahead + P, e]: row r of a pulse is frame
              ``i = n*P + r - offset``, and column c is frame ``i + c - r - back``
-    Output   y [A..., P, e]; zeros outside of the stream of ``length`` frames
+    Output   y [A..., P, e]; zeros outside the stream of ``length`` frames
     """
 
     op: BandedAttention

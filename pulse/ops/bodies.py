@@ -1,4 +1,4 @@
-"""The graphs that ops run inside of themselves."""
+"""The graphs that ops run inside themselves."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from pulse.typed import TypedGraph, TypedNetwork
 
 
 def bodies(op: Op) -> Sequence[TypedGraph]:
-    """The bodies of a scan or a loop; empty for other ops."""
+    """Return the bodies of a scan or a loop; empty for other ops."""
     inner = op.op if isinstance(op, ScanStream) else op
     return [inner.body.graph] if isinstance(inner, Scan | Loop) else []
 

@@ -1,6 +1,6 @@
 """Values for which an operation has no result: found by the oracle, counted by a stream.
 
-numpy and onnxruntime raise at such a value, or return whatever the processor does: an index outside of its table,
+numpy and onnxruntime raise at such a value, or return whatever the processor does: an index outside its table,
 an integer divided by 0, a float that becomes an integer which cannot hold it. An op lists them in ``Op.checks``.
 """
 
@@ -40,18 +40,18 @@ class Check:
     kind: str = ""
 
     def part(self, operand: Array) -> Array:
-        """The part of the operand that is checked, a view."""
+        """Return the part of the operand that is checked, a view."""
         return operand if self.column is None else operand[..., self.column]
 
     def bounds(self) -> tuple[float, float]:
-        """The floats between which, both excluded, a float is one of the values."""
+        """Return the floats between which, both excluded, a float is one of the values."""
         above = float(self.low) - 1.0
         if above >= self.low:
             above = np.nextafter(float(self.low), -np.inf)
         return float(above), float(self.high + 1)
 
     def find_failing(self, operand: Array) -> NDArray[np.bool_]:
-        """Which elements of ``part`` have no result."""
+        """Return which elements of ``part`` have no result."""
         part = self.part(operand)
         if self.nonzero:
             return np.asarray(part == 0)
@@ -62,14 +62,14 @@ class Check:
         return np.asarray((part < self.low) | (part > self.high))
 
     def fault(self, node: str, op: str, count: int) -> Fault:
-        """The fault that reports a number of elements."""
+        """Return the fault that reports a number of elements."""
         values = f"{count:,} value{'' if count == 1 else 's'} of input {self.slot}"
         if self.nonzero:
             reason = f"{values}: integers cannot be divided by 0"
         elif self.kind:
             reason = f"{values}: NaN, infinite, or more than {self.kind} holds"
         else:
-            reason = f"{values} outside of {self.low} … {self.high}"
+            reason = f"{values} outside {self.low} … {self.high}"
         return Fault(node, op, reason, count)
 
 
@@ -78,12 +78,12 @@ Site: TypeAlias = tuple[str, str, Check]
 
 
 def index_check(slot: int, size: int, column: int | None = None) -> Check:
-    """The check of an index of an axis; negative indices count from the end."""
+    """Return the check of an index of an axis; negative indices count from the end."""
     return Check(slot, -size, size - 1, column)
 
 
 def conversion_check(slot: int, dtype: DType) -> Check:
-    """The check of a float that becomes an integer."""
+    """Return the check of a float that becomes an integer."""
     info = np.iinfo(dtype)
     return Check(slot, int(info.min), int(info.max), kind=dtype_name(dtype))
 
@@ -118,7 +118,7 @@ _tally: ContextVar[Tally | None] = ContextVar("tally", default=None)
 
 
 def tally_in_use() -> Tally | None:
-    """The tally that counts faults; None if they are raised."""
+    """Return the tally that counts faults; None if they are raised."""
     return _tally.get()
 
 

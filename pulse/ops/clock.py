@@ -8,7 +8,7 @@ from pulse.support.record import record
 
 @cache_in_scope
 def most_frames(length: TDim) -> int:
-    """The most frames that a wire of this length can have, FAR if there is no proven bound."""
+    """Return the most frames that a wire of this length can have, FAR if there is no proven bound."""
     if _is_endless(length):
         return FAR
     highest = length.bounds()[1]
@@ -16,7 +16,9 @@ def most_frames(length: TDim) -> int:
 
 
 def _is_endless(length: TDim) -> bool:
-    """Whether a length is proved unbounded: it rises with its only, unbounded symbol. Residues are not examined."""
+    """Return whether a length is proved unbounded: it rises with its only, unbounded symbol. Residues are
+    not examined.
+    """
     if len(length.symbols) != 1:
         return False
     (symbol,) = length.symbols
@@ -38,16 +40,16 @@ class Clock:
     last: int | None = None
 
     def frames(self, length: TDim) -> int:
-        """The length of a wire; until the stream ends, the largest that it can be."""
+        """Return the length of a wire; until the stream ends, the largest that it can be."""
         return most_frames(length) if self.end is None else max(0, length.eval({self.symbol: self.end}))
 
     def span(self, frames: int, offset: int, length: TDim) -> tuple[int, int]:
-        """Which of a pulse's frames belong to the stream, as start and stop."""
+        """Return which of a pulse's frames belong to the stream, as start and stop."""
         first = self.pulse * frames - offset
         start = min(frames, max(0, -first))
         return start, max(start, min(frames, self.frames(length) - first))
 
 
 def frames_at(array: Array, axis: int, start: int, stop: int) -> Array:
-    """Frames of one axis, a view."""
+    """Return frames of one axis, a view."""
     return array[(slice(None),) * axis + (slice(start, stop),)]

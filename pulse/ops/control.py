@@ -69,7 +69,7 @@ class Loop(Op):
             if self.iterations is None
             else (self.iterations.eval(env), True)
         )
-        states, around = list(inputs[first:][:count]), dict(zip(self.captured, inputs[first + count :]))
+        states, outer_values = list(inputs[first:][:count]), dict(zip(self.captured, inputs[first + count :]))
         outlets = self.body.graph.outputs[1 + count :]
         scan_outputs: list[list[Array]] = [[] for _ in outlets]
         count_iteration = iteration_counter(self, inputs) if self.iterations is None else None
@@ -79,7 +79,7 @@ class Loop(Op):
                 raise InputError(f"{self.body.title}: the loop has not stopped after {iteration} iterations")
             if count_iteration is not None:
                 count_iteration()
-            feeds = dict(zip(self.names, (np.array(iteration), np.array(go_on), *states))) | around
+            feeds = dict(zip(self.names, (np.array(iteration), np.array(go_on), *states))) | outer_values
             body_feeds = {name: feeds[name] for name in self.body.inputs}
             results = self.body.run(body_feeds, arithmetic=arithmetic_in_use().plain)
             values = [results[name] for name in self.body.graph.output_names]
@@ -98,7 +98,7 @@ class Loop(Op):
         ]
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        """The work of all iterations; of one if their number is not known."""
+        """Return the work of all iterations; of one if their number is not known."""
         return graph_work(self.body.graph).times(self.iterations or TDim.of(1))
 
     def eval_seconds(

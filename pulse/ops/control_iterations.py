@@ -15,6 +15,6 @@ counting_iterations: ContextVar[Counting | None] = ContextVar("counting_iteratio
 
 
 def iteration_counter(op: Op, inputs: Sequence[Array]) -> Callable[[], None]:
-    """The function that a loop with an unknown trip count calls before each iteration."""
+    """Return the function that a loop with an unknown trip count calls before each iteration."""
     counting = counting_iterations.get()
     return (lambda: None) if counting is None else counting(op, inputs)

@@ -22,17 +22,17 @@ NO_PAD = ZERO, ZERO
 
 
 def no_pads(rank: int) -> Pads:
-    """No padding on any of the spatial axes."""
+    """Return no padding on any of the spatial axes."""
     return (NO_PAD,) * rank
 
 
 def pads_text(pads: Pads) -> str:
-    """Padding of each axis as before:after."""
+    """Return padding of each axis as before:after."""
     return " ".join(f"{before}:{after}" for before, after in pads)
 
 
 def windows(x: Array, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Array:
-    """Every window over the last axes: ``[..., out axes, kernel axes]``, a view; none if x is too short."""
+    """Return every window over the last axes: ``[..., out axes, kernel axes]``, a view; none if x is too short."""
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
     if any(size < span for size, span in zip(x.shape[x.ndim - len(kernel) :], spans)):
         sizes = x.shape[x.ndim - len(kernel) :]
@@ -54,19 +54,21 @@ def pad_spatial(x: Array, pads: Pads, env: Env, fill: float = 0.0) -> Array:
 
 
 def check_ranks(x: TypedFact, w: TypedFact, rank: int) -> int:
-    """The number of spatial axes. Raises FactError if x or the kernel has another."""
+    """Return the number of spatial axes. Raises FactError if x or the kernel has another."""
     if x.rank != rank + 2 or w.rank != rank + 2:
         raise FactError(f"expected {rank} spatial axes, got x of rank {x.rank} and w of rank {w.rank}")
     return rank
 
 
 def kernel_span(w: TypedFact, axis: int, dilations: Sequence[int]) -> int:
-    """The frames from the first tap of a kernel to its last, both included, along a spatial axis."""
+    """Return the frames from the first tap of a kernel to its last, both included, along a spatial axis."""
     return (int(w.shape[axis + 2]) - 1) * dilations[axis] + 1
 
 
 def _zero_taps(kernel: Array | None, axis: int) -> tuple[int, int]:
-    """How many of the first and of the last taps along an axis are zeros in all channels, as those of a window are."""
+    """Return how many of the first and of the last taps along an axis are zeros in all channels, as those of a window
+    are.
+    """
     if kernel is None:
         return 0, 0
     taps = range(kernel.shape[axis])
@@ -78,7 +80,7 @@ def _zero_taps(kernel: Array | None, axis: int) -> tuple[int, int]:
 
 
 def spatial_stream(axes: Sequence[int | None]) -> int | Pointwise | Whole:
-    """The stream axis of x [N, C, X...] if it is a spatial one, else the relation."""
+    """Return the stream axis of x [N, C, X...] if it is a spatial one, else the relation."""
     axis = axes[0]
     if axis is None or any(other is not None for other in axes[1:]):
         return Whole("the kernel itself is a stream", "give the kernel as a constant")
@@ -123,8 +125,8 @@ class Conv(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, w = inputs[0], inputs[1]
-        wide = accumulator_type(x)
-        padded = pad_spatial(x, self.pads, env).astype(wide, copy=False)
+        accumulator = accumulator_type(x)
+        padded = pad_spatial(x, self.pads, env).astype(accumulator, copy=False)
         batch, channels = padded.shape[:2]
         kernel = w.shape[2:]
         view = windows(padded, kernel, self.strides, self.dilations)
@@ -134,13 +136,15 @@ class Conv(Op):
         spatial, taps = list(range(3, 3 + len(out))), list(range(3 + len(out), 3 + 2 * len(out)))
         rows = rows.transpose(1, 0, *spatial, 2, *taps).reshape(self.group, batch * math.prod(out), -1)
         matrix = (
-            w.astype(wide, copy=False).reshape(self.group, w.shape[0] // self.group, -1).transpose(0, 2, 1)
+            w.astype(accumulator, copy=False)
+            .reshape(self.group, w.shape[0] // self.group, -1)
+            .transpose(0, 2, 1)
         )
-        with np.errstate(invalid="ignore"):  # frames outside of the stream may be infinite, after a maximum
+        with np.errstate(invalid="ignore"):  # frames outside the stream may be infinite, after a maximum
             y = (rows @ matrix).reshape(self.group, batch, *out, -1)
         y = np.moveaxis(np.moveaxis(y, 0, -2).reshape(batch, *out, w.shape[0]), -1, 1)
         if len(inputs) > 2:
-            y = y + inputs[2].astype(wide, copy=False).reshape(-1, *(1,) * len(out))
+            y = y + inputs[2].astype(accumulator, copy=False).reshape(-1, *(1,) * len(out))
         return [np.ascontiguousarray(y.astype(x.dtype, copy=False))]
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
@@ -183,7 +187,7 @@ class Conv(Op):
 
 
 def without_pad(pads: Pads, spatial: int) -> Pads:
-    """The pads without those of one axis."""
+    """Return the pads without those of one axis."""
     return tuple(NO_PAD if axis == spatial else pad for axis, pad in enumerate(pads))
 
 
@@ -225,7 +229,7 @@ class ConvTranspose(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, w = inputs[0], inputs[1]
-        wide = accumulator_type(x)
+        accumulator = accumulator_type(x)
         kernel, sizes = w.shape[2:], x.shape[2:]
         spans = [(k - 1) * d + 1 for k, d in zip(kernel, self.dilations)]
         full = [
@@ -233,12 +237,13 @@ class ConvTranspose(Op):
             for size, stride, span, extra in zip(sizes, self.strides, spans, self.output_padding)
         ]
         groups, per_group = self.group, w.shape[1]
-        by_group = x.astype(wide, copy=False).reshape(x.shape[0], groups, -1, math.prod(sizes))
-        matrix = w.astype(wide, copy=False).reshape(groups, -1, per_group * math.prod(kernel))
+        by_group = x.astype(accumulator, copy=False).reshape(x.shape[0], groups, -1, math.prod(sizes))
+        matrix = w.astype(accumulator, copy=False).reshape(groups, -1, per_group * math.prod(kernel))
         columns = np.matmul(matrix.transpose(0, 2, 1), by_group)
         columns = columns.reshape(x.shape[0], groups * per_group, *kernel, *sizes)
         y = np.zeros(
-            (x.shape[0], groups * per_group, *(max(size, span) for size, span in zip(full, spans))), wide
+            (x.shape[0], groups * per_group, *(max(size, span) for size, span in zip(full, spans))),
+            accumulator,
         )
         for tap in itertools.product(*(range(k) for k in kernel)):
             target = tuple(
@@ -251,7 +256,7 @@ class ConvTranspose(Op):
         )
         y = y[(slice(None), slice(None), *crop)]
         if len(inputs) > 2:
-            y = y + inputs[2].astype(wide, copy=False).reshape(-1, *(1,) * len(kernel))
+            y = y + inputs[2].astype(accumulator, copy=False).reshape(-1, *(1,) * len(kernel))
         return [np.ascontiguousarray(y.astype(x.dtype, copy=False))]
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
@@ -280,19 +285,19 @@ class ConvTranspose(Op):
         first, _ = _zero_taps(inputs[1].value, axis)
         if not first:
             return window
-        late = first * self.dilations[spatial]
-        trimmed = self._window(axis, span - late, int(before), late)
+        skipped = first * self.dilations[spatial]
+        trimmed = self._window(axis, span - skipped, int(before), skipped)
         return replace(window, trimmed=Trimmed(trimmed, 1, axis, first, int(inputs[1].shape[axis])))
 
-    def _window(self, axis: int, span: int, before: int, late: int) -> Window:
-        """Each frame spread over ``span`` frames that begin ``late`` after its place.
+    def _window(self, axis: int, span: int, before: int, skipped: int) -> Window:
+        """Return each frame spread over ``span`` frames that begin ``late`` after its place.
 
         The groups before the first one that receives a frame are empty.
         """
         spatial = axis - 2
         stride, extra = self.strides[spatial], self.output_padding[spatial]
         overlap = span - stride
-        reach, early = max(0, -(-overlap // stride)), -(-late // stride)
+        reach, early = max(0, -(-overlap // stride)), -(-skipped // stride)
         inner = (TDim.of(reach * stride), TDim.of(max(0, overlap)))
         pads = tuple(inner if i == spatial else pad for i, pad in enumerate(self.pads))
         fill = tuple(max(0, -overlap) if i == spatial else size for i, size in enumerate(self.output_padding))
@@ -300,7 +305,7 @@ class ConvTranspose(Op):
             axis,
             span=reach + 1,
             up=stride,
-            skip=before + early * stride - late,
+            skip=before + early * stride - skipped,
             ends=Ends(axis, TDim.of(reach + early), TDim.of(reach + extra)),
             op=replace(self, pads=pads, output_padding=fill),
         )
@@ -312,5 +317,5 @@ class ConvTranspose(Op):
 
 
 def is_depthwise(op: Conv | ConvTranspose, kernel: Sequence[int]) -> bool:
-    """Whether every channel has its own kernel and one output channel."""
+    """Return whether every channel has its own kernel and one output channel."""
     return op.group > 1 and kernel[0] == op.group and kernel[1] == 1

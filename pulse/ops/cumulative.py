@@ -14,7 +14,7 @@ from pulse.support.record import record
 
 
 def sum_dtype(dtype: DType) -> DType:
-    """The type in which a stream keeps a running sum: f64 for floats, i64 for integers.
+    """Return the type in which a stream keeps a running sum: f64 for floats, i64 for integers.
 
     The oracle adds int32 in int32 (``accumulator_type``): both wrap around, so the low 32 bits are equal.
     """
@@ -48,7 +48,7 @@ class CumSum(Op):
         return [TypedFact(x.dtype, x.shape), x.with_size(self.axis, 1)]
 
     def sums(self, x: Array, before: Array) -> tuple[Array, Array]:
-        """The running sums and the total, continued from ``before``, in the dtype in which the oracle sums."""
+        """Return the running sums and the total, continued from ``before``, in the dtype in which the oracle sums."""
         wide = np.flip(x, self.axis) if self.reverse else x
         wide = np.concatenate([before, wide.astype(accumulator_type(x))], self.axis)
         running = np.cumsum(wide, self.axis, dtype=wide.dtype)
@@ -72,10 +72,10 @@ class CumSum(Op):
             return Whole("a sum from the end needs the last frame first", "sum forwards")
         sizes = tuple(1 if at == axis else int(dim) for at, dim in enumerate(inputs[0].shape))
 
-        def at(offset: int, length: TDim, past: Sequence[Array] | None) -> CumSumStream:
+        def make_op(offset: int, length: TDim, past: Sequence[Array] | None) -> CumSumStream:
             return CumSumStream(self, offset, length, sizes, inputs[0].dtype, past)
 
-        return Cumulative((axis, None), at)
+        return Cumulative((axis, None), make_op)
 
     def detail(self) -> str:
         words = ["exclusive"] * self.exclusive + ["reverse"] * self.reverse
@@ -87,7 +87,7 @@ class CumSumStream(Carried):
     """Running sums that continue from pulse to pulse.
 
     Input    x [..., P, ...], whose frame j is at index j + offset and which has ``length`` frames
-    Outputs  y [..., P, ...], zeros outside of the stream; the sum so far, ``sizes``
+    Outputs  y [..., P, ...], zeros outside the stream; the sum so far, ``sizes``
     State    the sum, initially that of ``past``: the op's outputs for the frames of a prefix
     """
 

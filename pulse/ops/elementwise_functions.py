@@ -85,7 +85,7 @@ def _softplus(x: Array) -> Array:
 
 
 def _divide(x: Array, y: Array) -> Array:
-    """Division; of integers towards zero, as in C, where the least integer divided by -1 wraps around."""
+    """Divide; integers towards zero, as in C, where the least integer divided by -1 wraps around."""
     if np.issubdtype(x.dtype, np.integer):
         quotient = np.abs(x.astype(object)) // np.abs(np.where(y == 0, 1, y).astype(object))
         signed = np.asarray(np.sign(x).astype(object) * np.sign(y).astype(object) * quotient, object)
@@ -150,7 +150,7 @@ def unary(
     ratio: OnRatios | None = None,
     idempotent: bool = False,
 ) -> FunctionRow:
-    """A function of one tensor."""
+    """Return a function of one tensor."""
     return FunctionRow(1, run, names, result, symbolic, ratio, idempotent=idempotent)
 
 
@@ -158,7 +158,7 @@ def parametric(
     run: Callable[[Array, float], Array] | Callable[[Array, float, float], Array],
     names: OperatorNames = NO_NAMES,
 ) -> FunctionRow:
-    """A function of one tensor and one or two numbers."""
+    """Return a function of one tensor and one or two numbers."""
     return FunctionRow(1, run, names)
 
 
@@ -173,7 +173,7 @@ def binary(
     neutral_at: tuple[int, ...] = (0, 1),
     typed_by: tuple[int, int | None] = (0, None),
 ) -> FunctionRow:
-    """A function of two tensors."""
+    """Return a function of two tensors."""
     return FunctionRow(
         2, run, names, result, symbolic, ratio, neutral=neutral, neutral_at=neutral_at, typed_by=typed_by
     )
@@ -186,7 +186,7 @@ def variadic(
     symbolic: Callable[..., Array] | None = None,
     ratio: OnRatios | None = None,
 ) -> FunctionRow:
-    """A function of any number of tensors."""
+    """Return a function of any number of tensors."""
     return FunctionRow(-1, run, names, symbolic=symbolic, ratio=ratio)
 
 

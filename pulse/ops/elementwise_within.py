@@ -11,7 +11,7 @@ from pulse.support.record import record
 
 @record
 class Within(Op):
-    """The input unchanged; a value outside of ``low … high`` has no result.
+    """The input unchanged; a value outside ``low … high`` has no result.
 
     It is for operators of several ops that do not check the range.
 

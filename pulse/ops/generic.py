@@ -37,13 +37,13 @@ class Generic(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         raise InputError(
-            f"{self.node} ({self.operator}): the operator is not covered, so the model cannot be run; register it "
+            f"{self.node} ({self.operator}): the operator is not supported, so the model cannot be run; register it "
             f'with @pulse.operator("{self.operator}"), or fetch only what does not need it'
         )
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return Whole(
-            "the operator is not covered",
+            "the operator is not supported",
             f'register it with @pulse.operator("{self.operator}") and a relation',
         )
 

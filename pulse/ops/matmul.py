@@ -12,9 +12,7 @@ from pulse.ops.weight_units import RowLayout, UnitLayout
 from pulse.ops.work import Work
 from pulse.support.record import record
 
-ATTENTION_HELP = (
-    "limit the reach of each frame (a window of past frames), or compute it outside of the stream"
-)
+ATTENTION_HELP = "limit the reach of each frame (a window of past frames), or compute it outside the stream"
 
 
 @record
@@ -87,7 +85,9 @@ class MatMul(Op):
 
 
 def packed_operand(inputs: Sequence[PulsedFact]) -> int | None:
-    """The operand of a matrix product that is a constant matrix, multiplied with a tensor; None for two tensors."""
+    """Return the operand of a matrix product that is a constant matrix, multiplied with a tensor; None for
+    two tensors.
+    """
     left, right = inputs
     if _is_matrix(right) and left.value is None:
         return 1

@@ -57,27 +57,27 @@ class Op:
         return type(self).__name__
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
-        """The facts of the outputs. Raises FactError if the inputs do not fit."""
+        """Return the facts of the outputs. Raises FactError if the inputs do not fit."""
         raise NotImplementedError
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
-        """The outputs in plain numpy, with ``env`` giving each symbol's value: the oracle."""
+        """Return the outputs in plain numpy, with ``env`` giving each symbol's value: the oracle."""
         raise NotImplementedError
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> "Relation":
-        """How the outputs depend on time; ``axes[i]`` is the stream axis of input i, None if it has none."""
-        return Whole("it has no rule for a streaming input", "compute it outside of the streaming model")
+        """Return how the outputs depend on time; ``axes[i]`` is the stream axis of input i, None if it has none."""
+        return Whole("it has no rule for a streaming input", "compute it outside the streaming model")
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> Sequence[Check]:
-        """The operands of which some values have no result, given the shapes and types of all."""
+        """Return the operands of which some values have no result, given the shapes and types of all."""
         return ()
 
     def identity_input(self, inputs: Sequence[TypedFact]) -> int | None:
-        """The input that equals the output if both have the same type and shape; None if there is none."""
+        """Return the input that equals the output if both have the same type and shape; None if there is none."""
         return None
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work | None:
-        """The work for inputs and outputs with these facts; None if unknown, or if it depends on data."""
+        """Return the work for inputs and outputs with these facts; None if unknown, or if it depends on data."""
         if self.copies or self.steps == 0:
             return NO_WORK
         return None if self.steps is None else Work.of_each(inputs[0], self.steps)
@@ -85,22 +85,27 @@ class Op:
     def eval_seconds(
         self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact], size: Callable[[TDim], int]
     ) -> float:
-        """The seconds of one core that ``eval`` takes; of one iteration, for a loop with an unknown number of them.
+        """Return the seconds of one core that ``eval`` takes; of one iteration, for a loop with an unknown number of
+        them.
 
         size  the number that a dim stands for
         """
         return numpy_seconds(self.work(inputs, outputs), outputs, size)
 
     def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
-        """The layout of an operand's output units; None if it is not a weight, or gains nothing from fewer bits."""
+        """Return the layout of an operand's output units; None if it is not a weight, or gains nothing from
+        fewer bits.
+        """
         return None
 
     def with_rounded_state(self, form: RowForm) -> "Op":
-        """The op that rounds its state to rows of a form before it multiplies it; see ``pulse.ops.quantize_rows``."""
+        """Return the op that rounds its state to rows of a form before it multiplies it; see
+        ``pulse.ops.quantize_rows``.
+        """
         return self
 
     def detail(self) -> str:
-        """The attributes, for dumps."""
+        """Return the attributes, for dumps."""
         return ""
 
 
@@ -108,12 +113,12 @@ class Op:
 class Pointwise:
     """Output frame j needs frame j of every streaming input.
 
-    axes   the stream axis of each output
-    at     the op for a pulse of n output frames, where its attributes name the length of the stream
+    axes     the stream axis of each output
+    make_op  the op for a pulse of n output frames, where its attributes name the length of the stream
     """
 
     axes: tuple[int, ...]
-    at: Callable[[int], Op] | None = None
+    make_op: Callable[[int], Op] | None = None
 
 
 @record(eq=False)
@@ -161,7 +166,7 @@ class Window:
     trimmed: "Trimmed | None" = None
 
     def needs(self, groups: int) -> int:
-        """The number of input frames that consecutive groups read."""
+        """Return the number of input frames that consecutive groups read."""
         return (groups - 1) * self.stride + self.span
 
 
@@ -178,42 +183,43 @@ class Trimmed:
 
 @record
 class Positional:
-    """Output frame j is a function of j alone; ``at(offset, frames)`` makes it for pulses of that many frames.
+    """Output frame j is a function of j alone; ``make_op(offset, frames)`` makes it for pulses of that many frames.
 
     ``wanted`` is the number of requested frames, which may exceed those of a table.
     """
 
     axis: int
     wanted: TDim
-    at: Callable[[int, int], Op]
+    make_op: Callable[[int, int], Op]
 
 
 @record(eq=False)
 class Cumulative:
     """Output frame j needs the input frames 0 .. j of every streaming input.
 
-    axes   the stream axis of each output; None for a state, which is known when the stream has ended
-    at     ``at(offset, length, past)`` makes the op for pulses whose frame j is at index j + offset of a stream of
-           ``length`` frames; it goes on from ``past``, the op's outputs for the frames of a prefix (None: no prefix)
+    axes     the stream axis of each output; None for a state, which is known when the stream has ended
+    make_op  ``make_op(offset, length, past)`` makes the op for pulses whose frame j is at index j + offset of a
+             stream of ``length`` frames; it continues from ``past``, the op's outputs for the frames of a prefix
+             (None: no prefix)
     """
 
     axes: tuple[int | None, ...]
-    at: Callable[[int, TDim, Sequence[Array] | None], Op]
+    make_op: Callable[[int, TDim, Sequence[Array] | None], Op]
 
 
 @record
 class Banded:
     """Output frame j needs frame j of the first input, and the frames ``j - back .. j + ahead`` of the others.
 
-    axis   the stream axis of the output
-    at     ``at(offset, length)`` makes the op for pulses whose frame j is at index j + offset of a stream of
-           ``length`` frames; it reads the first input's pulse, and of the others ``back + ahead`` frames more
+    axis     the stream axis of the output
+    make_op  ``make_op(offset, length)`` makes the op for pulses whose frame j is at index j + offset of a stream of
+             ``length`` frames; it reads the first input's pulse, and of the others ``back + ahead`` frames more
     """
 
     axis: int
     back: int
     ahead: int
-    at: Callable[[int, TDim], Op]
+    make_op: Callable[[int, TDim], Op]
 
 
 @record
@@ -241,17 +247,17 @@ Relation: TypeAlias = Pointwise | Window | Ends | Positional | Cumulative | Band
 
 
 def relation_name(relation: Relation) -> str:
-    """The name of the relation in errors and tables."""
+    """Return the name of the relation in errors and tables."""
     return type(relation).__name__.lower()
 
 
 def dims_value(shape: Sequence[TDim], env: Env) -> tuple[int, ...]:
-    """A symbolic shape in numbers."""
+    """Return a symbolic shape in numbers."""
     return tuple(dim.eval(env) for dim in shape)
 
 
 def unify(left: TDim, right: TDim, what: str) -> TDim:
-    """The one dim that two wires must share.
+    """Return the one dim that two wires must share.
 
     An equality that is neither proved nor disproved becomes an assumption of the scope, checked at run time.
     Raises FactError if they always differ.
@@ -277,7 +283,7 @@ def require_at_least(dim: TDim, least: TDim, what: str) -> None:
 
 
 def broadcast_shapes(shapes: Sequence[Shape], what: str) -> Shape:
-    """The shape that numpy broadcasting gives.
+    """Return the shape that numpy broadcasting gives.
 
     An axis of at most one frame, such as ``min(1, T)``, broadcasts against others; that it has one frame becomes an
     assumption of the scope. Raises FactError.
@@ -305,13 +311,13 @@ def _broadcast(dims: Sequence[TDim], what: str) -> TDim:
 
 
 def at_most_one(dim: TDim, other: TDim) -> bool:
-    """Whether the first dim is at most 1, and not certainly equal to the other."""
+    """Return whether the first dim is at most 1, and not certainly equal to the other."""
     few = dim.prove_le(1).yes and dim.prove_ge(0).yes and not dim.prove_eq(0).yes
     return few and not dim.prove_eq(other).yes
 
 
 def normal_axis(axis: int, rank: int, what: str) -> int:
-    """An axis counted from the front. Raises FactError if it is out of range."""
+    """Return an axis counted from the front. Raises FactError if it is out of range."""
     if not -rank <= axis < rank:
         raise FactError(f"{what}: axis {axis} is out of range for rank {rank}")
     return axis % rank
@@ -324,7 +330,7 @@ def require_axis(axis: int, fact: TypedFact) -> None:
 
 
 def known_inputs(op: Op, inputs: Sequence[TypedFact]) -> list[Array]:
-    """The values of all inputs if the op can be computed before running; otherwise empty."""
+    """Return the values of all inputs if the op can be computed before running; otherwise empty."""
     if not op.folds:
         return []
     values = list[Array]()
@@ -336,7 +342,7 @@ def known_inputs(op: Op, inputs: Sequence[TypedFact]) -> list[Array]:
 
 
 def symbolic_eval(op: Op, inputs: Sequence[TypedFact]) -> list[Array] | None:
-    """The outputs of an op whose inputs are all known; None if they are not. Raises FactError, DimError."""
+    """Return the outputs of an op whose inputs are all known; None if they are not. Raises FactError, DimError."""
     values = known_inputs(op, inputs)
     if not values:
         return None

@@ -57,7 +57,7 @@ class Pool(Op):
         return [TypedFact(x.dtype, (*x.shape[:2], *spatial))]
 
     def span(self, axis: int) -> int:
-        """Input frames that one output frame sees along a spatial axis."""
+        """Return input frames that one output frame sees along a spatial axis."""
         return (self.kernel[axis] - 1) * self.dilations[axis] + 1
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
@@ -93,19 +93,21 @@ class Pool(Op):
         return float("-inf") if np.issubdtype(x.dtype, np.floating) else float(np.iinfo(x.dtype).min)
 
     def windows(self, x: Array, env: Env, fill: float) -> Array:
-        """The windows of x, padded: [N, C, U..., K...]."""
+        """Return the windows of x, padded: [N, C, U..., K...]."""
         return windows(pad_spatial(x, self.pads, env, fill), self.kernel, self.strides, self.dilations)
 
     def divisor(self, x: Array, env: Env) -> Array | float:
-        """The divisor of an average: the kernel's size, or the number of counted frames at each position."""
+        """Return the divisor of an average: the kernel's size, or the number of counted frames at each position."""
         if not self.counts_position:
             return float(np.prod(self.kernel))
         ones = np.ones((1, 1, *x.shape[2:]))
         if self.count_include_pad:
             extra = self.extra or (TDim.of(0),) * len(self.kernel)
-            pads = tuple((before, after - more) for (before, after), more in zip(self.pads, extra))
+            pads = tuple(
+                (before, after - extra_frames) for (before, after), extra_frames in zip(self.pads, extra)
+            )
             ones = pad_spatial(ones, pads, env, 1.0)
-            rest = tuple((TDim.of(0), more) for more in extra)
+            rest = tuple((TDim.of(0), extra_frames) for extra_frames in extra)
             view = windows(pad_spatial(ones, rest, env), self.kernel, self.strides, self.dilations)
         else:
             view = self.windows(ones, env, 0.0)

@@ -47,7 +47,7 @@ class Recurrent(Op):
         return self.cell.kind
 
     def optional_slot(self, name: str) -> int | None:
-        """The index of input h, c or p; None if it is omitted."""
+        """Return the index of input h, c or p; None if it is omitted."""
         return 4 + self.optional.index(name) if name in self.optional else None
 
     def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
@@ -78,7 +78,7 @@ class Recurrent(Op):
         return [TypedFact(x.dtype, (time, batch, hidden)), *[last] * self.cell.states]
 
     def begin(self, inputs: Sequence[Array]) -> list[Doubles]:
-        """The state before the first frame."""
+        """Return the state before the first frame."""
         batch = inputs[0].shape[1]
         slots = [self.optional_slot(name) for name in ("h", "c")[: self.cell.states]]
         return [
@@ -91,7 +91,7 @@ class Recurrent(Op):
     def advance(
         self, x: Array, inputs: Sequence[Array], state: Sequence[Doubles]
     ) -> tuple[Doubles, tuple[Doubles, ...]]:
-        """The outputs of the frames x, and the state after them."""
+        """Return the outputs of the frames x, and the state after them."""
         w, r, b = (array.astype(np.float64) for array in inputs[1:4])
         slot = self.optional_slot("p")
         peepholes = None if slot is None else inputs[slot].astype(np.float64)
@@ -145,13 +145,13 @@ class Recurrent(Op):
             return Whole("its initial state streams", "give an initial state that does not stream")
         batch, dtype = inputs[0].shape[1], inputs[0].dtype
 
-        def at(offset: int, length: TDim, past: Sequence[Array] | None) -> "RecurrentStream":
+        def make_op(offset: int, length: TDim, past: Sequence[Array] | None) -> "RecurrentStream":
             return RecurrentStream(self, offset, length, int(batch), dtype, past)
 
-        return Cumulative((0, *(None,) * self.cell.states), at)
+        return Cumulative((0, *(None,) * self.cell.states), make_op)
 
     def _over_batch(self, starts: Sequence[tuple[TypedFact, int | None]]) -> Relation:
-        """Every frame is a sequence of its own, which begins with the initial state."""
+        """Run every frame as a sequence of its own, which begins with the initial state."""
         for fact, axis in starts:
             if axis not in (0, None) or (axis is None and fact.shape[0] != 1):
                 return Whole(
@@ -189,7 +189,7 @@ class RecurrentStream(Carried):
     """A recurrent layer that carries its state from pulse to pulse.
 
     Inputs   as in ``op``; x [P, B, I], whose frame j is at index j + offset and which has ``length`` frames
-    Outputs  y [P, B, H], zeros outside of the stream; the state after the last valid frame so far
+    Outputs  y [P, B, H], zeros outside the stream; the state after the last valid frame so far
     State    h and (lstm) c [B, H]; initially those of ``past`` (the outputs for the frames of a prefix), without a
              past the initial state, taken with the first pulse
     """

@@ -101,13 +101,13 @@ class Cell:
 
     @property
     def resets_product(self) -> bool:
-        """Whether a reset gate multiplies the recurrent product, and the bias inside of it."""
+        """Whether a reset gate multiplies the recurrent product, and the bias inside it."""
         return self.kind == "gru" and self.linear_before_reset
 
     def step(
         self, x: Doubles, state: Sequence[Doubles], r: Doubles, bias: Doubles, peepholes: Doubles | None
     ) -> tuple[Doubles, ...]:
-        """The state after one frame.
+        """Return the state after one frame.
 
         x          [B, G*H], the frame times the input weights, plus their bias
         state      h [B, H], and c of an lstm

@@ -18,14 +18,14 @@ ReduceKind: TypeAlias = Literal[
 
 
 def lowest(dtype: DType) -> Any:
-    """The least number of a type, which is the maximum of no elements."""
+    """Return the least number of a type, which is the maximum of no elements."""
     if dtype == np.bool_:
         return False
     return -np.inf if np.issubdtype(dtype, np.floating) else np.iinfo(dtype).min
 
 
 def highest(dtype: DType) -> Any:
-    """The largest number of a type, which is the minimum of no elements."""
+    """Return the largest number of a type, which is the minimum of no elements."""
     if dtype == np.bool_:
         return True
     return np.inf if np.issubdtype(dtype, np.floating) else np.iinfo(dtype).max
@@ -79,7 +79,7 @@ REDUCE: dict[ReduceKind, Callable[..., Any]] = {
 
 
 def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:
-    """A shape with some axes reduced to 1, or away. Raises FactError if an axis is out of range."""
+    """Return a shape with some axes reduced to 1, or away. Raises FactError if an axis is out of range."""
     if any(not 0 <= axis < len(shape) for axis in axes):
         raise FactError(f"axes {list(axes)} are out of range for rank {len(shape)}")
     if keepdims:
@@ -88,7 +88,7 @@ def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:
 
 
 def reduced_relation(what: str, axis: int | None, axes: Sequence[int], keepdims: bool) -> Relation:
-    """Pointwise where the stream axis stays, whole if it is one of the reduced axes."""
+    """Return pointwise where the stream axis stays, whole if it is one of the reduced axes."""
     assert axis is not None
     if axis in axes:
         return Whole(

@@ -53,7 +53,7 @@ class Interpolate(Op):
         if weights is None:
             return [np.take(x, neighbours[:, 0], self.axis)]
         columns = weights.T.reshape(-1, length, *(1,) * (x.ndim - 1 - self.axis))
-        parts = [np.take(x, at, self.axis) * column for at, column in zip(neighbours.T, columns)]
+        parts = [np.take(x, indices, self.axis) * column for indices, column in zip(neighbours.T, columns)]
         return [np.sum(parts, axis=0).astype(x.dtype, copy=False)]
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
@@ -76,7 +76,7 @@ class Interpolate(Op):
                 f"its factor, {self.length} frames of {inputs[0].shape[axis]}, depends on the length of the stream",
                 "resize by a constant factor, given as scales",
             )
-        if not self.sampling.steady(ratio):
+        if not self.sampling.keeps_positions(ratio):
             return Whole(
                 f"with {self.sampling.coordinates} the place of each frame depends on the length of the stream",
                 "resize with coordinate_transformation_mode asymmetric or half_pixel",
@@ -93,7 +93,7 @@ class Interpolate(Op):
         return self._window(ratio)
 
     def _window(self, ratio: Fraction) -> Window:
-        """The frames of a period, starting with the one that gives the smallest delay."""
+        """Return the frames of a period, starting with the one that gives the smallest delay."""
         p, q = ratio.numerator, ratio.denominator
         neighbours, weights = self.sampling.neighbours(np.arange(1 - p, p), ratio, 0, 0)
         mixes = [
@@ -128,7 +128,7 @@ class Interpolate(Op):
 
 
 def _taps(frames: Array, weights: Array | None) -> Taps:
-    """The frames with nonzero weights, and their weights."""
+    """Return the frames with nonzero weights, and their weights."""
     if weights is None:
         return ((int(frames[0]), 1.0),)
     nonzero = [(int(frame), float(weight)) for frame, weight in zip(frames, weights) if weight]

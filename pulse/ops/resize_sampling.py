@@ -34,12 +34,12 @@ ROUNDING: dict[Rounding, Callable[[Array, int], Array]] = {
 
 
 def linear(distance: Array) -> Array:
-    """The weight of a frame at a distance from a place, on straight lines."""
+    """Return the weight of a frame at a distance from a place, on straight lines."""
     return np.clip(1 - np.abs(distance), 0, None)
 
 
 def cubic(distance: Array, a: float) -> Array:
-    """The weight of a frame at a distance from a place, on the curves of Keys with coefficient ``a``."""
+    """Return the weight of a frame at a distance from a place, on the curves of Keys with coefficient ``a``."""
     x = np.abs(distance)
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
@@ -64,7 +64,7 @@ class Sampling:
     crop: Crop = WHOLE
 
     def places(self, outputs: Array, ratio: Fraction, frames: int, length: int) -> tuple[Array, int]:
-        """The place of each output frame: integers, over one integer."""
+        """Return the place of each output frame: integers, over one integer."""
         p, q = ratio.numerator, ratio.denominator
         centre = (2 * outputs + 1) * q
         match self.coordinates:
@@ -84,7 +84,7 @@ class Sampling:
                 return centre - p, 2 * p
 
     def _crop(self, outputs: Array, last: int, last_made: int) -> tuple[Array, int]:
-        """The corners of the crop are the first and the last output frame; a single one is its centre."""
+        """Return the corners of the crop are the first and the last output frame; a single one is its centre."""
         start, end = self.crop
         first, step = start * last, Fraction((end - start) * last, last_made or 1)
         if last_made == 0:
@@ -92,15 +92,17 @@ class Sampling:
         over = math.lcm(first.denominator, step.denominator)
         return outputs.astype(object) * int(step * over) + int(first * over), over
 
-    def outside(self, ratio: Fraction, frames: int, length: int) -> Array:
-        """Which output frames lie beyond the ends of the input."""
+    def positions_outside(self, ratio: Fraction, frames: int, length: int) -> Array:
+        """Return which output frames lie beyond the ends of the input."""
         number, over = self.places(np.arange(length), ratio, frames, length)
         return np.asarray((number < 0) | (number > (frames - 1) * over), np.bool_)
 
     def neighbours(
         self, outputs: Array, ratio: Fraction, frames: int, length: int
     ) -> tuple[Array, Array | None]:
-        """For each output frame its input frames ``[n, k]``, not clamped, and their weights; None of the nearest."""
+        """Return, for each output frame, its input frames ``[n, k]``, not clamped, and their weights; None
+        of the nearest.
+        """
         number, over = self.places(outputs, ratio, frames, length)
         if self.rounding is not None:
             return np.asarray(ROUNDING[self.rounding](number, over), np.int64)[:, None], None
@@ -114,7 +116,7 @@ class Sampling:
         return np.asarray(below, np.int64)[:, None] + steps, weights / weights.sum(axis=1, keepdims=True)
 
     def table(self, ratio: Fraction, frames: int, length: int) -> tuple[Array, Array | None]:
-        """For all output frames their input frames ``[length, k]`` and the weights, the ends repeated."""
+        """Return, for all output frames, their input frames ``[length, k]`` and the weights, the ends repeated."""
         neighbours, weights = self.neighbours(np.arange(length), ratio, frames, length)
         inside = np.clip(neighbours, 0, frames - 1)
         if weights is not None and self.exclude_outside:
@@ -122,8 +124,8 @@ class Sampling:
             weights = weights / weights.sum(axis=1, keepdims=True)
         return inside, weights
 
-    def steady(self, ratio: Fraction) -> bool:
-        """Whether the position of a frame does not depend on the number of frames."""
+    def keeps_positions(self, ratio: Fraction) -> bool:
+        """Return whether the position of a frame does not depend on the number of frames."""
         if self.coordinates == "half_pixel_symmetric":
             return ratio.denominator == 1
         return self.coordinates not in ("align_corners", "tf_crop_and_resize")

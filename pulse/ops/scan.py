@@ -71,16 +71,16 @@ class Scan(Op):
     def advance(
         self, x: Sequence[Array], states: Sequence[Array], captured: Sequence[Array]
     ) -> tuple[list[list[Array]], list[Array]]:
-        """The body's outputs for each frame, in the order of the scan, and the states after the last."""
+        """Return the body's outputs for each frame, in the order of the scan, and the states after the last."""
         count = x[0].shape[self.scanned[0].axis]
         scan_outputs: list[list[Array]] = [[] for _ in self.gathered]
         current = list(states)
-        around = dict(zip(self.captured, captured))
+        outer_values = dict(zip(self.captured, captured))
         for number in range(count):
-            feeds = {**around, **dict(zip(self.states, current))}
+            feeds = {**outer_values, **dict(zip(self.states, current))}
             for name, array, course in zip(self.frames, x, self.scanned):
-                at = count - 1 - number if course.backward else number
-                feeds[name] = np.take(array, at, course.axis)
+                index = count - 1 - number if course.backward else number
+                feeds[name] = np.take(array, index, course.axis)
             results = self.body.run(feeds, arithmetic=arithmetic_in_use())
             values = [results[name] for name in self.body.graph.output_names]
             current = values[: len(self.states)]
@@ -131,12 +131,12 @@ class Scan(Op):
             for fact in inputs[first : first + len(self.states)]
         )
 
-        def at(offset: int, length: TDim, past: Sequence[Array] | None) -> ScanStream:
+        def make_op(offset: int, length: TDim, past: Sequence[Array] | None) -> ScanStream:
             states = None if past is None else tuple(past[len(self.gathered) :])
             return ScanStream(self, offset, length, states or begin, states is None)
 
         streams = tuple(course.axis for course in self.gathered)
-        return Cumulative((*streams, *(None for _ in self.states)), at)
+        return Cumulative((*streams, *(None for _ in self.states)), make_op)
 
     def detail(self) -> str:
         return f"{len(self.body.graph.nodes)} nodes, states {', '.join(self.states) or 'none'}"
@@ -147,7 +147,7 @@ class ScanStream(Carried):
     """A scan that carries its states from pulse to pulse.
 
     Inputs   as in ``op``; frame j of each x is at index j + offset, and there are ``length`` frames
-    Outputs  as in ``op``; frames outside of the stream are zeros
+    Outputs  as in ``op``; frames outside the stream are zeros
     State    the body's states, initially ``initial``; the input's, with the first pulse, where ``reload`` is set
     """
 

@@ -33,7 +33,7 @@ def write(y: Array, place: tuple[Array, ...], updates: Array, reduction: str) ->
 
 
 def grid(shape: Sequence[int]) -> list[Array]:
-    """The index of each element of a tensor, an array for each axis."""
+    """Return the index of each element of a tensor, an array for each axis."""
     every: Array = np.indices(tuple(shape))
     return [every[axis] for axis in range(len(shape))]
 
@@ -51,14 +51,14 @@ def check_types(x: TypedFact, updates: TypedFact) -> None:
 
 
 def wrap_index(index: Array, size: int) -> Array:
-    """Indices counted from the front. Raises IndexError if one is out of range."""
+    """Return indices counted from the front. Raises IndexError if one is out of range."""
     if index.size and (index.min() < -size or index.max() >= size):
         raise IndexError(f"indices {index.min()}..{index.max()} are out of range for {size} entries")
     return np.where(index < 0, index + size, index)
 
 
 def column_checks(shapes: Sequence[Sequence[int]], batch: int) -> list[Check]:
-    """Checks of indices whose last axis names a place on the axes after the batch axes."""
+    """Return checks of indices whose last axis names a place on the axes after the batch axes."""
     x, indices = shapes[:2]
     return [index_check(1, x[batch + column], column) for column in range(indices[-1])]
 
@@ -116,7 +116,7 @@ class ScatterND(Op):
 
 
 def index_depth(x: TypedFact, indices: TypedFact) -> int:
-    """How many axes of x each index names. Raises FactError."""
+    """Return how many axes of x each index names. Raises FactError."""
     if indices.rank == 0 or not indices.shape[-1].is_const or not 0 < int(indices.shape[-1]) <= x.rank:
         raise FactError(f"the last axis of indices {indices} must name 1 to {x.rank} axes of {x}")
     return int(indices.shape[-1])
@@ -178,7 +178,7 @@ def check_along(x: TypedFact, indices: TypedFact, axis: int) -> None:
 
 
 def along_relation(inputs: Sequence[TypedFact], axes: Sequence[int | None], axis: int) -> Relation:
-    """Pointwise where every input streams on one axis that is not the indexed one."""
+    """Return pointwise where every input streams on one axis that is not the indexed one."""
     x_axis = axes[0]
     if x_axis is None or any(other != x_axis for other in axes) or x_axis == axis:
         return Whole("its indices choose among frames of the whole stream", HELP)

@@ -28,7 +28,7 @@ INFERRED = -1
 
 
 def single_quotient(total: TDim, part: TDim) -> TDim | None:
-    """``total / part`` if it is a constant, or if part is one."""
+    """Return ``total / part`` if it is a constant, or if part is one."""
     if part.is_const:
         size = int(part)
         quotient = total // size if size > 0 else None
@@ -43,7 +43,7 @@ def single_quotient(total: TDim, part: TDim) -> TDim | None:
 
 
 def exact_quotient(sizes: Sequence[TDim], parts: Sequence[TDim], what: str) -> TDim:
-    """The product of ``sizes`` over the product of ``parts``, which must divide without a remainder.
+    """Return the product of ``sizes`` over the product of ``parts``, which must divide without a remainder.
 
     If that depends on a length, it becomes an assumption of the scope. Raises FactError.
     """
@@ -66,7 +66,7 @@ def exact_quotient(sizes: Sequence[TDim], parts: Sequence[TDim], what: str) -> T
 
 
 def resolve_shape(shape: Shape, target: Shape) -> Shape:
-    """A target shape with its one -1 inferred from the other entries. Raises FactError."""
+    """Return a target shape with its one -1 inferred from the other entries. Raises FactError."""
     holes = [axis for axis, dim in enumerate(target) if dim == INFERRED]
     if len(holes) > 1:
         raise FactError(f"{shape_text(target)} leaves more than one dim open")
@@ -84,13 +84,16 @@ def _without_ones(shape: Shape, start: int, end: int) -> list[int]:
 
 
 def _group(shape: Shape, target: Shape, axis: int) -> tuple[list[int], list[int]]:
-    """The axes that ``axis`` is mixed with and those of the target that hold them, without sizes of 1."""
+    """Return the axes that ``axis`` is mixed with and those of the target that hold them, without sizes of 1."""
     before = [volume(target[:j]) for j in range(len(target))]
     fronts = [(i, j) for i in range(axis + 1) for j, size in enumerate(before) if size == volume(shape[:i])]
     front, target_front = max(fronts)
-    behind = [(j, volume(target[j:])) for j in range(target_front + 1, len(target) + 1)]
+    volumes_after = [(j, volume(target[j:])) for j in range(target_front + 1, len(target) + 1)]
     backs = [
-        (i, j) for i in range(axis + 1, len(shape) + 1) for j, size in behind if size == volume(shape[i:])
+        (i, j)
+        for i in range(axis + 1, len(shape) + 1)
+        for j, size in volumes_after
+        if size == volume(shape[i:])
     ]
     back, target_back = min(backs, default=(len(shape), len(target)))
     return _without_ones(shape, front, back), _without_ones(target, target_front, target_back)
@@ -154,7 +157,7 @@ class Reshape(Op):
 
 
 def with_dim(shape: Shape, axis: int, dim: TDim | int) -> Shape:
-    """A shape with one dim replaced."""
+    """Return a shape with one dim replaced."""
     return (*shape[:axis], TDim.of(dim), *shape[axis + 1 :])
 
 
@@ -308,7 +311,7 @@ class Expand(Op):
 
 
 def first_symbolic(shape: Shape) -> int:
-    """The first axis whose length is not a number. Raises FactError if there is none."""
+    """Return the first axis whose length is not a number. Raises FactError if there is none."""
     for axis, dim in enumerate(shape):
         if not dim.is_const:
             return axis

@@ -13,13 +13,15 @@ from pulse.support.record import record
 
 
 def unit_circle(angle: Array) -> Array:
-    """``[..., 2]``: cosine and sine; zeros are exact, so that real bins of a real signal have no imaginary part."""
+    """Return ``[..., 2]``: cosine and sine; zeros are exact, so that real bins of a real signal have no
+    imaginary part.
+    """
     circle = np.stack([np.cos(angle), np.sin(angle)], -1)
     return np.where(np.abs(circle) < 1e-14, 0.0, circle)
 
 
 def dft_matrix(frames: int, parts: int, length: int, bins: int, inverse: bool) -> Array:
-    """``[frames, parts, bins, 2]`` f64: the weight of each frame's real (and imaginary) part in each bin.
+    """Return ``[frames, parts, bins, 2]`` f64: the weight of each frame's real (and imaginary) part in each bin.
 
     length  points of the transform; ``frames`` at most this many
     """
@@ -32,7 +34,7 @@ def dft_matrix(frames: int, parts: int, length: int, bins: int, inverse: bool) -
 
 
 def half_to_real(length: int, frames: int) -> Array:
-    """``[frames, 2, length, 1]``: the real signal of a one-sided spectrum; bins beyond the half are not read."""
+    """Return ``[frames, 2, length, 1]``: the real signal of a one-sided spectrum; bins beyond the half are not read."""
     bins = min(frames, length // 2 + 1)
     matrix = np.zeros((frames, 2, length, 1))
     mirrored = np.full(bins, 2.0)
@@ -92,7 +94,7 @@ class Dft(Op):
         return [np.stack([y.real, y.imag], -1).astype(x.dtype)]
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        """The work of the product with its matrix, which is how constant lengths run."""
+        """Return the work of the product with its matrix, which is how constant lengths run."""
         terms = inputs[0].shape[self.axis] * inputs[0].shape[-1]
         return Work(volume(outputs[0].shape) * terms)
 

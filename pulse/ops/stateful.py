@@ -21,15 +21,15 @@ class Stateful(Op):
         return None
 
     def begin(self) -> list[Array]:
-        """The state before the first pulse, new arrays."""
+        """Return the state before the first pulse, new arrays."""
         return []
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
-        """The outputs for one pulse; ``state`` is replaced in place."""
+        """Return the outputs for one pulse; ``state`` is replaced in place."""
         raise NotImplementedError
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
-        raise TypeError(f"{self.name} runs only inside of a stream")
+        raise TypeError(f"{self.name} runs only inside a stream")
 
 
 @record(eq=False)

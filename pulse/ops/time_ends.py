@@ -14,12 +14,12 @@ from pulse.support.record import record
 
 @record(eq=False)
 class FillEnds(Stateful):
-    """Replace every frame outside of the stream.
+    """Replace every frame outside the stream.
 
     Input    x [..., overlap + P, ...]: a window that ends with the current pulse; frame f of the stream is at
              index f + offset of the concatenated pulses, and there are ``length`` frames
     Output   y [..., keep + P, ...]: the last ``keep`` frames before the pulse too; index i of the concatenated
-             pulses holds frame ``f = i - shift`` of the stream, where f is outside of it:
+             pulses holds frame ``f = i - shift`` of the stream, where f is outside it:
              mode constant: ``fill``, or row ``f + before`` of ``head``, or row ``f - length`` of ``tail``;
              other modes: ``padding_frame``
     """
@@ -60,27 +60,27 @@ class FillEnds(Stateful):
             if self.mode == "constant":
                 return self._constant(frame, length)
             frame = padding_frame(frame, length, self.mode)
-        at = frame + self.offset - base + self.overlap
-        if not 0 <= at < x.shape[self.axis]:
+        index = frame + self.offset - base + self.overlap
+        if not 0 <= index < x.shape[self.axis]:
             return 0.0
-        return frames_at(x, self.axis, at, at + 1)
+        return frames_at(x, self.axis, index, index + 1)
 
     def _constant(self, frame: int, length: int) -> Array | float:
         table = self.head if frame < 0 else self.tail
         if table is None:
             return self.fill
-        at = frame + table.shape[self.axis] if frame < 0 else frame - length
-        if not 0 <= at < table.shape[self.axis]:
+        index = frame + table.shape[self.axis] if frame < 0 else frame - length
+        if not 0 <= index < table.shape[self.axis]:
             return 0.0
-        return frames_at(table, self.axis, at, at + 1)
+        return frames_at(table, self.axis, index, index + 1)
 
     def detail(self) -> str:
         what = f"fill {self.fill:g}" if self.mode == "constant" else self.mode
-        return f"axis {self.axis} {what} outside of {self.length} frames from {self.offset}"
+        return f"axis {self.axis} {what} outside {self.length} frames from {self.offset}"
 
 
 def padding_frame(frame: int, length: int, mode: PadMode) -> int:
-    """The frame that padding repeats for an index outside of 0 .. length-1.
+    """Return the frame that padding repeats for an index outside 0 .. length-1.
 
     The nearest one (edge), or the mirrored one, with the border frame twice (symmetric) or once (reflect).
     """

@@ -12,7 +12,7 @@ RowForm: TypeAlias = Literal["int8", "bf16"]
 class RowLayout:
     """The layout of the rows that weights are multiplied by.
 
-    slot    the operand; None: a state inside of the op, see ``Op.with_rounded_state``
+    slot    the operand; None: a state inside the op, see ``Op.with_rounded_state``
     axis    its axis that is summed over
     groups  the rows that this axis is made of
     """

@@ -33,12 +33,12 @@ class Work:
         return Work(self.macs + other.macs, self.elementwise + other.elementwise)
 
     def times(self, count: TDim) -> "Work":
-        """The work multiplied by a count."""
+        """Return the work multiplied by a count."""
         return Work(self.macs * count, self.elementwise * count)
 
     @classmethod
     def of_each(cls, fact: TypedFact, steps: int = 1) -> "Work":
-        """The work of ``steps`` elementwise operations for each element of a tensor."""
+        """Return the work of ``steps`` elementwise operations for each element of a tensor."""
         return cls(elementwise=volume(fact.shape) * steps)
 
 
@@ -46,7 +46,7 @@ NO_WORK = Work()
 
 
 def graph_work(graph: "Graph[Any, Any]") -> Work:
-    """The work of all nodes that the outputs need, as far as it is known."""
+    """Return the work of all nodes that the outputs need, as far as it is known."""
     total = NO_WORK
     for number in graph.order():
         node = graph.nodes[number]
@@ -58,7 +58,7 @@ def graph_work(graph: "Graph[Any, Any]") -> Work:
 def numpy_seconds(
     work: Work | None, outputs: Sequence[TypedFact], size: Callable[[TDim], int], calls: int = 1
 ) -> float:
-    """The seconds of one core that numpy takes for some work, with outputs of such facts.
+    """Return the seconds of one core that numpy takes for some work, with outputs of such facts.
 
     size   the number that a dim stands for
     calls  of numpy
@@ -70,7 +70,7 @@ def numpy_seconds(
 
 
 def iteration_seconds(graph: "Graph[Any, Any]", size: Callable[[TDim], int]) -> float:
-    """The seconds of one iteration of a loop whose body is the graph."""
+    """Return the seconds of one iteration of a loop whose body is the graph."""
     return RUN_S + sum(
         node.op.eval_seconds(graph.input_facts(node), [outlet.fact for outlet in node.outputs], size)
         for node in graph.nodes

@@ -16,20 +16,20 @@ class Effort:
         self._seconds_by_frames: dict[int, float] = {}
 
     def seconds(self, frames: int) -> float:
-        """The estimated seconds, interpolated linearly between powers of two."""
+        """Return the estimated seconds, interpolated linearly between powers of two."""
         low = 1 << max(0, frames.bit_length() - 1)
-        return self._at(low) + (frames - low) / low * (self._at(2 * low) - self._at(low))
+        return self._work_of(low) + (frames - low) / low * (self._work_of(2 * low) - self._work_of(low))
 
     def affordable_frames(self, seconds: float) -> int:
-        """The most frames that take at most this long; at least one."""
+        """Return the most frames that take at most this long; at least one."""
         most = 1
         while most < MAX_FRAMES and self.seconds(2 * most) <= seconds:
             most *= 2
-        each = (self.seconds(2 * most) - self.seconds(most)) / most
-        more = int((seconds - self.seconds(most)) / each) if each > 0 else 0
-        return most + max(0, min(most, more))
+        per_frame = (self.seconds(2 * most) - self.seconds(most)) / most
+        extra = int((seconds - self.seconds(most)) / per_frame) if per_frame > 0 else 0
+        return most + max(0, min(most, extra))
 
-    def _at(self, frames: int) -> float:
+    def _work_of(self, frames: int) -> float:
         if frames not in self._seconds_by_frames:
             pulse = self._model.pulse if self._model.is_reopened else frames
             self._seconds_by_frames[frames] = -(-frames // pulse) * _count(self._model, pulse)

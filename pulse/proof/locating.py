@@ -24,7 +24,7 @@ TOGETHER = 1 << 23
 
 
 def first_divergence(program: Program, feeds: Feeds, reference: Reference, trial: Trial) -> Divergence:
-    """The first wire of a stream that differs from its offline model, otherwise the output itself.
+    """Return the first wire of a stream that differs from its offline model, otherwise the output itself.
 
     If neither differs when the stream runs again, the difference is at the limit of the tolerance, whose third part is
     drawn at random.
@@ -108,7 +108,7 @@ def _wrong(
 
 
 def _place_in(where: ScheduledWire, pulses: list[Array], offline: Array) -> Array:
-    """The offline tensor with the frames of the pulses written over those that were sent."""
+    """Return the offline tensor with the frames of the pulses written over those that were sent."""
     stream = where.fact.stream
     if stream is None:
         return pulses[-1]
@@ -127,7 +127,7 @@ def _place_in(where: ScheduledWire, pulses: list[Array], offline: Array) -> Arra
 
 
 def _first_along(wrong: Array, axis: int | None) -> int:
-    """The flat index of the first wrong element, earliest in time first."""
+    """Return the flat index of the first wrong element, earliest in time first."""
     if axis is None:
         return int(np.argmax(wrong))
     indices = np.moveaxis(np.arange(wrong.size).reshape(wrong.shape), axis, 0)

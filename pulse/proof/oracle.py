@@ -10,7 +10,7 @@ from pulse.typed import TypedNetwork
 
 
 def oracle_of(model: PulsedNetwork, typed: TypedNetwork | None = None) -> Oracle:
-    """The oracle of a pulsed model.
+    """Return the oracle of a pulsed model.
 
     typed   its offline model before any rewriting; by default the one that it keeps
 

@@ -28,11 +28,11 @@ class Original(Protocol):
     def title(self) -> str: ...
 
     def draw(self, model: Interface, frames: int, seed: int) -> dict[str, Array]:
-        """Inputs that it takes, for about this many frames of the symbol."""
+        """Return inputs that it takes, for about this many frames of the symbol."""
         ...
 
     def run(self, model: Interface, feeds: Feeds, precise: bool = False) -> dict[str, Array]:
-        """The outputs for a whole stream, by name, or the first frames of them.
+        """Return the outputs for a whole stream, by name, or the first frames of them.
 
         precise  in f64
         Raises   InputError: it does not take these inputs, or does not run in f64
@@ -86,7 +86,7 @@ def _in_order_of_trial(lengths: Sequence[int]) -> list[int]:
 
 
 def _as_in_model(outputs: Mapping[str, Array], reference: Reference) -> dict[str, Array]:
-    """The outputs of the model's types; an f64 run of the original is rounded to them."""
+    """Return the outputs of the model's types; an f64 run of the original is rounded to them."""
     native = reference.native
     return {name: outputs[name].astype(native[name].dtype, copy=False) for name in native if name in outputs}
 
@@ -98,7 +98,7 @@ def _difference(
     streamed: Mapping[str, Array],
     title: str,
 ) -> tuple[str, str] | None:
-    """The first output that differs, and how; None if original, model and stream agree."""
+    """Return the first output that differs, and how; None if original, model and stream agree."""
     for port in model.outputs:
         if port.name not in expected:  # an inner wire that the user kept
             continue
@@ -122,7 +122,7 @@ def _difference(
 
 
 def _distance(streamed: Array, expected: Array) -> float:
-    """The largest difference of finite numbers in the frames that both have."""
+    """Return the largest difference of finite numbers in the frames that both have."""
     if not is_floating(expected.dtype):
         return 0.0
     part = tuple(slice(0, size) for size in expected.shape)

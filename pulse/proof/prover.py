@@ -121,14 +121,14 @@ def compare(
 
 
 def _in_time(program: Program, trial: Trial, effort: Effort) -> bool:
-    """Whether a reference program may run a stream: it must not take too long."""
+    """Return whether a reference program may run a stream: it must not take too long."""
     return not trial.long or program.steps(trial.length) * effort.seconds(program.pulse) <= LONG_S
 
 
 def _judge(
     program: Program, feeds: Feeds, reference: Reference, trial: Trial
 ) -> tuple[LargestError, Divergence | None]:
-    """The largest errors of one stream, and where it differs."""
+    """Return the largest errors of one stream, and where it differs."""
     errors = _largest_errors(program, feeds, reference)
     if isinstance(errors, str):
         return LargestError(), Divergence(
@@ -145,7 +145,7 @@ def _judge(
 
 
 def _largest_errors(program: Program, feeds: Feeds, reference: Reference) -> LargestError | str:
-    """The largest differences of all outputs, or the reason why nothing can be compared."""
+    """Return the largest differences of all outputs, or the reason why nothing can be compared."""
     try:
         results = stream_whole(program, feeds)
     except InputError as error:
@@ -177,12 +177,12 @@ class _Seen:
             self._covered[name] = replace(covered, moved=has_moved)
 
     def coverage(self) -> tuple[Coverage, ...]:
-        """The coverage of each output."""
+        """Return the coverage of each output."""
         return tuple(self._covered.values())
 
 
 def outputs_that_read(model: PulsedNetwork) -> set[str]:
-    """The outputs that are computed from an input or a state."""
+    """Return the outputs that are computed from an input or a state."""
     graph = model.graph
     reached = {*graph.inputs, *(register.read for register in model.registers)}
     for node_id in graph.order(model.targets):

@@ -101,7 +101,7 @@ class Coverage:
         return f"{values}, {finite}, {dependence}"
 
     def add(self, values: Array, frames: int) -> "Coverage":
-        """The coverage including the offline values of one more stream."""
+        """Return the coverage including the offline values of one more stream."""
         wide = values.astype(np.float64)
         numbers = wide[np.isfinite(wide)] if is_floating(values.dtype) else wide.ravel()
         return Coverage(
@@ -116,7 +116,7 @@ class Coverage:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The values of the report, for JSON."""
+        """Return the values of the report, for JSON."""
         return {
             "name": self.name,
             "frames": self.frames,
@@ -145,7 +145,7 @@ class LargestError:
     share: float = 0.0
 
     def join(self, other: "LargestError") -> "LargestError":
-        """The elementwise maximum of both."""
+        """Return the elementwise maximum of both."""
         return LargestError(
             max(self.error, other.error), max(self.relative, other.relative), max(self.share, other.share)
         )
@@ -223,7 +223,7 @@ class ProofReport(Report):
         return tuple(sorted({trial.length for trial in self.tried}))
 
     def require(self) -> "ProofReport":
-        """The report, if the outcome is ``equal``. Raises DivergenceError, NotProvedError."""
+        """Return the report, if the outcome is ``equal``. Raises DivergenceError, NotProvedError."""
         if self.outcome == "equal":
             return self
         raise (DivergenceError if self.outcome == "diverged" else NotProvedError)(self.verdict)
@@ -239,11 +239,11 @@ class ProofReport(Report):
         return same if self.original is None else f"{same}, and {self.original.title}"
 
     def sections(self) -> list[Section]:
-        """The streams that were tried, their results, and the verdict."""
+        """Return the streams that were tried, their results, and the verdict."""
         return [Pairs(self.pairs()), Text(self.verdict)]
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Names and texts of the streams that were tried and of their results."""
+        """Return names and texts of the streams that were tried and of their results."""
         lengths = self.lengths
         span = f"{len(self.tried)} of {lengths[0]:,} to {lengths[-1]:,} frames"
         pairs = [("streams", f"{span}: {_signals_text(self.tried)}; seed {self.seed}")]
@@ -285,7 +285,7 @@ class ProofReport(Report):
         return max(self.lengths, default=0) > self.trials.buffered
 
     def values(self) -> dict[str, Any]:
-        """The values of the report, for JSON."""
+        """Return the values of the report, for JSON."""
         return {
             "outcome": self.outcome,
             "verdict": self.verdict,

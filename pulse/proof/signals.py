@@ -38,7 +38,7 @@ def feeds_of(
     seed: int | Sequence[int] = 0,
     ranges: Mapping[str, IntegerRange] | None = None,
 ) -> dict[str, Array]:
-    """Every input of a stream of ``length`` frames of the symbol.
+    """Return every input of a stream of ``length`` frames of the symbol.
 
     ranges  of integer inputs, 0 to 1 if none is given
     """
@@ -57,7 +57,7 @@ def feeds_of(
 
 
 def _shape(signal: Signal, shape: Sequence[int], axis: int, rng: np.random.Generator) -> Array:
-    """f64 values of a signal whose frames lie along ``axis``."""
+    """Return f64 values of a signal whose frames lie along ``axis``."""
     if not shape:
         return np.asarray(rng.standard_normal())
     frames = shape[axis]
@@ -82,14 +82,14 @@ def _silence(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Arra
 
 
 def _steps(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
-    """A signal whose elements all jump at the same moments, each to a level of its own."""
+    """Return a signal whose elements all jump at the same moments, each to a level of its own."""
     number = np.cumsum(rng.random(frames) < 1 / HELD_FRAMES)
     levels = 3 * rng.standard_normal((int(number[-1]) + 1 if frames else 0, *rest))
     return levels[number]
 
 
 def _gaps(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
-    """A signal of noise between long zeros, which begins with zeros."""
+    """Return a signal of noise between long zeros, which begins with zeros."""
     number = np.cumsum(rng.random(frames) < 1 / min(GAP_FRAMES, max(2, frames // 4)))
     sounding = (number % 2 == 1).reshape(frames, *(1 for _ in rest))
     return _noise(frames, rest, rng) * sounding
@@ -116,14 +116,14 @@ _MAKERS: Mapping[Signal, Callable[[int, Sequence[int], np.random.Generator], Arr
 
 
 def _integers(values: Array, low: int, high: int, port: Port) -> Array:
-    """Normal values spread evenly over a range; 0, or the value next to it, does not move."""
+    """Return normal values spread evenly over a range; 0, or the value next to it, does not move."""
     rest = min(max(0, low), high)
     spread = low + np.floor((high - low + 1) * np.modf(np.abs(values) * 4099.0)[0]).astype(np.int64)
     return np.where(values == 0, rest, np.clip(spread, low, high)).astype(port.dtype)
 
 
 def integer_ranges(model: PulsedNetwork, oracle: Oracle, length: int) -> dict[str, IntegerRange]:
-    """The range of each integer input that the offline model accepts at ``length`` frames, at most 2^20.
+    """Return the range of each integer input that the offline model accepts at ``length`` frames, at most 2^20.
 
     An index has as many values as its table has rows; an input that is only computed with has all.
     """
@@ -154,7 +154,7 @@ def _range(model: PulsedNetwork, oracle: Oracle, length: int, port: Port) -> Int
 
 
 def _furthest(takes: Callable[[int], bool], least: int, most: int) -> int:
-    """The largest value that is taken, where all up to it are; ``least`` is."""
+    """Return the largest value that is taken, where all up to it are; ``least`` is."""
     if takes(most):
         return most
     while most - least > 1:

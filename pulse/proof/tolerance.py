@@ -95,7 +95,7 @@ class Reference:
 
     @classmethod
     def of(cls, model: TypedNetwork, feeds: Feeds, seed: int = 0) -> "Reference":
-        """The outputs of an offline model."""
+        """Return the outputs of an offline model."""
         return cls(offline(model), feeds, seed)
 
     def judge(self, name: str, output: Array, axis: int | None = None, runs: int = RUNS) -> Judgement:
@@ -121,7 +121,9 @@ class Reference:
         return _judgement(off, allowed, exact)
 
     def allowance(self, name: str, axis: int | None = None, runs: int = RUNS) -> tuple[Array, Array]:
-        """Output ``name`` in f64, and how far each element of any result may be from it; fewer runs allow less."""
+        """Return output ``name`` in f64, and how far each element of any result may be from it; fewer runs
+        allow less.
+        """
         allowed = self._floor(name, axis)
         for number in range(runs):
             allowed = np.maximum(allowed, self._change(number, name, axis))
@@ -129,7 +131,7 @@ class Reference:
         return exact, np.broadcast_to(allowed, exact.shape)
 
     def _floor(self, name: str, axis: int | None) -> Array:
-        """The tolerance from the largest value of the channel and the offline model's own error."""
+        """Return the tolerance from the largest value of the channel and the offline model's own error."""
         exact, native = self.exact[name], self.native[name]
         native_distance = _typical(_distance(native, exact), native.dtype, axis)
         if not is_floating(native.dtype):
@@ -137,7 +139,7 @@ class Reference:
         return UNITS * np.maximum(_unit(exact, native.dtype, axis), native_distance)
 
     def _change(self, number: int, name: str, axis: int | None) -> Array:
-        """The tolerance from a run with random errors."""
+        """Return the tolerance from a run with random errors."""
         if number == len(self._runs):
             self._runs.append(
                 self._oracle(self._feeds, Perturbed(self._recording.tape, UNITS, self._seed * RUNS + number))
@@ -148,7 +150,7 @@ class Reference:
 
 
 def offline(model: TypedNetwork, fetches: Sequence[str | OutletId] | None = None) -> Oracle:
-    """The oracle of an offline model, of its outputs or of any of its wires."""
+    """Return the oracle of an offline model, of its outputs or of any of its wires."""
     return lambda feeds, arithmetic: model.run(feeds, fetches, arithmetic)
 
 
@@ -164,8 +166,8 @@ def _judgement(off: Array, allowed: Array, expected: Array) -> Judgement:
 
 
 def _unit(values: Array, dtype: DType, axis: int | None) -> Array:
-    """The unit in the last place of each channel's largest value; not below the smallest normal number, since kernels
-    take smaller ones for zero. None at all for integers.
+    """Return the unit in the last place of each channel's largest value; not below the smallest normal number, since
+    kernels take smaller ones for zero. None at all for integers.
     """
     if not is_floating(dtype):
         return np.zeros(())
@@ -175,14 +177,14 @@ def _unit(values: Array, dtype: DType, axis: int | None) -> Array:
 
 
 def _same(output: Array, expected: Array) -> Array:
-    """Mask of entries that are equal infinities or both NaN."""
+    """Return mask of entries that are equal infinities or both NaN."""
     if not is_floating(output.dtype):
         return np.zeros(output.shape, np.bool_)
     return ~np.isfinite(output) & ((output == expected) | (np.isnan(output) & np.isnan(expected)))
 
 
 def _distance(output: Array, exact: Array) -> Array:
-    """The absolute difference in f64; infinite where only one is a number."""
+    """Return the absolute difference in f64; infinite where only one is a number."""
     if not is_floating(exact.dtype):
         apart = output != exact
         return np.where(apart, np.abs(output.astype(np.float64) - exact.astype(np.float64)), 0.0)
@@ -193,7 +195,7 @@ def _distance(output: Array, exact: Array) -> Array:
 
 
 def _typical(errors: Array, dtype: DType, axis: int | None) -> Array:
-    """The error of each element, or of half of its channel if that is larger; of an integer its own."""
+    """Return the error of each element, or of half of its channel if that is larger; of an integer its own."""
     errors = _finite(errors)
     if not is_floating(dtype) or not errors.size:
         return errors
@@ -201,5 +203,5 @@ def _typical(errors: Array, dtype: DType, axis: int | None) -> Array:
 
 
 def _finite(values: Array) -> Array:
-    """NaN and infinities count as zero."""
+    """Replace NaN and infinities by zero."""
     return np.where(np.isfinite(values), values, 0.0)

@@ -67,7 +67,8 @@ class Trials:
 
 
 def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long: bool = False) -> Trials:
-    """Streams of each signal, long ones that fill the memory, short ones of noise, and those of critical lengths.
+    """Return streams of each signal, long ones that fill the memory, short ones of noise, and those of critical
+    lengths.
 
     lengths  to be tried instead
     long     spend more: long streams as long as they should be, and of every signal
@@ -108,7 +109,7 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
 
 
 def _usual(model: PulsedNetwork, effort: Effort) -> int:
-    """The length of the streams of each signal: some pulses and many frames, fewer if these take long."""
+    """Return the length of the streams of each signal: some pulses and many frames, fewer if these take long."""
     affordable, shortest = effort.affordable_frames(SIGNAL_S), _shortest(model)
     most = max(SIGNAL_PULSES * model.pulse, min(SIGNAL_FRAMES, affordable))
     least = FEW_PULSES * model.pulse + model.pulse // 2
@@ -120,7 +121,7 @@ def _signals(long: bool) -> tuple[Signal, ...]:
 
 
 def short_lengths(model: PulsedNetwork) -> list[int]:
-    """Shorter than a pulse, whole pulses, next to them, not a multiple, and eight in a row."""
+    """Return lengths shorter than a pulse, whole pulses, next to them, not a multiple, and eight in a row."""
     pulse, shortest = model.pulse, _shortest(model)
     steps = {0, 1, pulse // 2, pulse - 1, pulse, pulse + 1, 3 * pulse + pulse // 2, 8 * pulse + 1}
     steps |= {2 * pulse + more for more in range(CONSECUTIVE)}
@@ -129,14 +130,14 @@ def short_lengths(model: PulsedNetwork) -> list[int]:
 
 
 def receptive_frames(model: PulsedNetwork) -> int | None:
-    """How many frames of the symbol an output depends on, the most of all; None if there is no limit."""
+    """Return how many frames of the symbol an output depends on, the most of all; None if there is no limit."""
     spans = [field.frames for field in model.receptive_fields.values()]
     finite = [span for span in spans if span is not None]
     return max(finite) if finite and len(finite) == len(spans) else None
 
 
 def buffered_frames(model: PulsedNetwork) -> int:
-    """Frames of the symbol until the longest buffer of past frames is full, and evicts what it holds."""
+    """Return frames of the symbol until the longest buffer of past frames is full, and evicts what it holds."""
     longest = 0
     for node in model.graph.nodes:
         stream = node.outputs[0].fact.stream if isinstance(node.op, Delay) else None
@@ -146,7 +147,7 @@ def buffered_frames(model: PulsedNetwork) -> int:
 
 
 def _long_length(model: PulsedNetwork, receptive: int | None, buffered: int) -> int:
-    """Frames of a long stream; no multiple of the pulse, if that is more than one frame."""
+    """Return frames of a long stream; no multiple of the pulse, if that is more than one frame."""
     pulse = model.pulse
     if receptive is None:
         frames = max(DRIFT_FRAMES, DRIFT_PULSES * pulse, SEEN * buffered)
@@ -158,14 +159,16 @@ def _long_length(model: PulsedNetwork, receptive: int | None, buffered: int) -> 
 
 
 def _shortest(model: PulsedNetwork) -> int:
-    """The first length at which every output has a frame."""
+    """Return the first length at which every output has a frame."""
     ports = [port for port in model.outputs if port.streams]
     reached = [port for port in ports if port.length.eval({model.symbol: FAR_FRAMES}) > 0]
     return max((least_value_for(port.length, 1, model.symbol) for port in reached), default=1)
 
 
 def _allowed_length(model: PulsedNetwork, length: int) -> int:
-    """The first length from there on that satisfies what the model assumes, if one is near; else one before it."""
+    """Return the first length from there on that satisfies what the model assumes, if one is near; else one
+    before it.
+    """
     assumptions = model.typed.scope.assumptions
     limit = longest_stream(model.symbol, assumptions)
     return nearest_length(length, model.symbol, assumptions, limit) or length

@@ -14,7 +14,7 @@ from pulse.pulsify.prepare import prepare_model
 from pulse.pulsify.receptive import receptive_fields
 from pulse.pulsify.relate import relate
 from pulse.pulsify.schedule import AnyWire, Scheduler
-from pulse.pulsify.wiring import Free, Mirrored, StreamWire, Wiring
+from pulse.pulsify.wiring import FreeWire, MirroredWire, StreamWire, Wiring
 from pulse.support.wording import spell
 from pulse.typed import TypedNetwork
 
@@ -58,7 +58,7 @@ def pulsify(
     wires = {
         outlet: ScheduledWire(*_port_wire(wiring, wire))
         for outlet, wire in scheduler.wires.items()
-        if not isinstance(wire, Free | Mirrored)
+        if not isinstance(wire, FreeWire | MirroredWire)
     }
     inputs = tuple(_input_port(wiring, outlet) for outlet in wiring.graph.inputs)
     receptive = receptive_fields(typed, related)
@@ -114,8 +114,8 @@ def _outputs(typed: TypedNetwork, wiring: Wiring, scheduler: Scheduler, align: b
     streams: list[StreamWire | OutletId] = []
     for name, outlet in zip(graph.output_names, graph.outputs):
         wire = scheduler.write_ends(outlet)
-        if isinstance(wire, Free):
-            wire = wire.at(0)
+        if isinstance(wire, FreeWire):
+            wire = wire.wire_at(0)
         streams.append(_without_prefix(wiring, wire, name) if isinstance(wire, StreamWire) else wire)
     moving = [wire for wire in streams if isinstance(wire, StreamWire) and wire.fact.rate > 0]
     if not any(outlet in scheduler.related.flows for outlet in graph.outputs):

@@ -11,18 +11,18 @@ from pulse.ops.clock import frames_at
 from pulse.ops.op import Ends
 from pulse.ops.time_ends import FillEnds, padding_frame
 from pulse.pulsify.lengths import lag
-from pulse.pulsify.wiring import Mirrored, StreamWire, Wiring, require_size
+from pulse.pulsify.wiring import MirroredWire, StreamWire, Wiring, require_size
 
 
 def extend_ends(
     wiring: Wiring, name: str, ends: Ends, stream: StreamWire, length: TDim
-) -> StreamWire | Mirrored:
+) -> StreamWire | MirroredWire:
     """Pad a stream at its ends; constant frames now, mirrored ones when an op reads them."""
     if ends.mode == "constant":
         if ends.after != 0:
             stream = delay_by_lag(wiring, stream, name)
         return _constant_ends(wiring, name, ends, stream, int(ends.before), length)
-    return Mirrored(stream, ends, length)
+    return MirroredWire(stream, ends, length)
 
 
 def delay_by_lag(wiring: Wiring, stream: StreamWire, name: str) -> StreamWire:
@@ -32,7 +32,7 @@ def delay_by_lag(wiring: Wiring, stream: StreamWire, name: str) -> StreamWire:
 
 
 def require_lag(wiring: Wiring, length: TDim, rate: Fraction, name: str) -> int:
-    """The lag of a wire. Raises PulsifyError if no delay suffices."""
+    """Return the lag of a wire. Raises PulsifyError if no delay suffices."""
     delay = lag(length, rate, wiring.symbol, wiring.pulse)
     if delay is None:
         raise PulsifyError(
@@ -81,13 +81,13 @@ def _padded_prefix(wiring: Wiring, ends: Ends, stream: StreamWire, before: int) 
     return np.concatenate(parts, axis)
 
 
-def write_mirrored_ends(wiring: Wiring, name: str, wire: Mirrored) -> StreamWire:
+def write_mirrored_ends(wiring: Wiring, name: str, wire: MirroredWire) -> StreamWire:
     """Write mirrored frames into the stream, each in a pulse that already has its source frame."""
     if wire.outer is not None:
-        inner = write_mirrored_ends(wiring, name, wire.alone)
-        around = extend_ends(wiring, f"{name}.outer", wire.outer, inner, wire.length)
-        assert isinstance(around, StreamWire)
-        return around
+        inner = write_mirrored_ends(wiring, name, wire.without_outer)
+        surrounded = extend_ends(wiring, f"{name}.outer", wire.outer, inner, wire.length)
+        assert isinstance(surrounded, StreamWire)
+        return surrounded
     fact, before = wire.stream.fact, int(wire.ends.before)
     require_size([before], name)
     pulse = wiring.frames(fact.rate)
@@ -106,12 +106,12 @@ def write_mirrored_ends(wiring: Wiring, name: str, wire: Mirrored) -> StreamWire
 
 
 def cast_table(table: Array | None, dtype: DType) -> Array | None:
-    """The frames of a head or tail in the type of the stream."""
+    """Return the frames of a head or tail in the type of the stream."""
     return None if table is None else table.astype(dtype, copy=False)
 
 
 def look_back(name: str, ends: Ends) -> int:
-    """The largest distance from a frame after the last one back to its source."""
+    """Return the largest distance from a frame after the last one back to its source."""
     after = int(ends.after) if ends.after.is_const else ends.after.bounds()[1]
     if after is None:
         raise PulsifyError(
@@ -121,5 +121,5 @@ def look_back(name: str, ends: Ends) -> int:
 
 
 def mirrored_frame(ends: Ends, frame: int) -> int:
-    """The frame of the stream that fills a frame before the first."""
+    """Return the frame of the stream that fills a frame before the first."""
     return padding_frame(frame, 1, ends.mode)

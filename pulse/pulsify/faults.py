@@ -18,7 +18,7 @@ from pulse.pulsify.wiring import StreamWire, Wiring
 
 
 def find_known_at_end(graph: PulsedGraph, order: Iterable[int]) -> set[int]:
-    """Nodes that do not stream but depend on a stream: their values are meaningful in the last pulse only."""
+    """Return nodes that do not stream but depend on a stream: their values are meaningful in the last pulse only."""
     moving, late = set[OutletId](graph.inputs), set[int]()
     moving = {outlet for outlet in moving if graph.fact(outlet).stream is not None}
     for node_id in order:
@@ -83,7 +83,7 @@ def _add(
 
 
 def find_unchecked_bodies(model: PulsedNetwork) -> set[int]:
-    """Nodes whose bodies are not checked for faults.
+    """Return nodes whose bodies are not checked for faults.
 
     In a file read back, their values before the stream begins are unknown.
     """
@@ -93,7 +93,7 @@ def find_unchecked_bodies(model: PulsedNetwork) -> set[int]:
 
 
 def body_sites(name: str, op: Op) -> Iterator[Site]:
-    """The checked operands in the bodies of a node."""
+    """Yield the checked operands in the bodies of a node."""
     for graph in bodies(op):
         for node in map(graph.nodes.__getitem__, graph.order()):
             facts = [graph.fact(outlet) for outlet in node.inputs]

@@ -43,7 +43,7 @@ class _First:
 
 
 def _first(graph: TypedGraph, outlet: OutletId, symbol: Symbol) -> _First | None:
-    """The single frame that a wire takes from a stream; None if it is something else."""
+    """Return the single frame that a wire takes from a stream; None if it is something else."""
     node = graph.node(outlet)
     match node.op:
         case Slice(axis, start, end, 1) if start.is_const and end == start + 1:
@@ -71,7 +71,7 @@ class _Head:
         self.count: int | None = None
 
     def lift(self, outlet: OutletId, bare: bool = False) -> OutletId | None:
-        """The wire for all frames; ``bare`` if the single frame has no stream axis."""
+        """Return the wire for all frames; ``bare`` if the single frame has no stream axis."""
         node, axis = self._graph.node(outlet), self._axis
         match node.op:
             case Slice(op_axis, start, end, 1) if (
@@ -262,7 +262,7 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
 def _chain(
     graph: TypedGraph, outlet: OutletId, symbol: Symbol, firsts: dict[OutletId, _First]
 ) -> list[int] | None:
-    """The nodes between first frames and a wire, in order; None if the wire has other sources than constants."""
+    """Return the nodes between first frames and a wire, in order; None if the wire has other sources than constants."""
     chain: set[int] = set()
     pending = [outlet]
     streams = False
@@ -309,15 +309,7 @@ def _begin(
     sources = {inner.label(outlet): outlet for outlet in inner.inputs}
     patch = Patch(inner)
     for slot, chain in chains.items():
-        for number in chain:
-            node, outlet = graph.nodes[number], OutletId(number)
-            if outlet not in wires:
-                operands = [wires[each] for each in node.inputs]
-                wires[outlet] = (
-                    constant(inner, f"{node.name}.begin", node.op.value)
-                    if isinstance(node.op, Const)
-                    else wire(inner, f"{node.name}.begin", node.op, operands)[0]
-                )
+        _copy_chain(graph, inner, chain, wires)
         state = sources[op.states[slot]]
         parts = [patch.tap(each) for each in (unbegun, wires[OutletId(chain[-1])], state)]
         patch.shunt(state, patch.wire(f"{op.states[slot]}.begun", Elementwise("where"), parts)[0])
@@ -335,3 +327,19 @@ def _begin(
         frames=(*op.frames, *names),
         scanned=(*op.scanned, *(ScanAxis(first.axis) for first in firsts.values())),
     )
+
+
+def _copy_chain(
+    graph: TypedGraph, body: TypedGraph, chain: Sequence[int], wires: dict[OutletId, OutletId]
+) -> None:
+    """Copy the nodes of a chain to the body; ``wires`` maps the wires of the graph to those of the body."""
+    for number in chain:
+        node, outlet = graph.nodes[number], OutletId(number)
+        if outlet in wires:
+            continue
+        operands = [wires[operand] for operand in node.inputs]
+        wires[outlet] = (
+            constant(body, f"{node.name}.begin", node.op.value)
+            if isinstance(node.op, Const)
+            else wire(body, f"{node.name}.begin", node.op, operands)[0]
+        )

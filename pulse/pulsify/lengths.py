@@ -8,7 +8,7 @@ from pulse.support.bounds import FAR, FAR_FRAMES
 
 
 def least_value_for(length: TDim, frames: int, symbol: Symbol) -> int:
-    """The least value of the symbol at which a growing length has at least that many frames."""
+    """Return the least value of the symbol at which a growing length has at least that many frames."""
     low, high = 0, 1
     while length.eval({symbol: high}) < frames:
         low, high = high, high * 2
@@ -22,14 +22,14 @@ def least_value_for(length: TDim, frames: int, symbol: Symbol) -> int:
 
 
 @cache_in_scope
-def grows(length: TDim, symbol: Symbol) -> bool:
-    """Whether the length is proved never to fall as the stream grows."""
+def never_shrinks(length: TDim, symbol: Symbol) -> bool:
+    """Return whether the length is proved never to fall as the stream grows."""
     return never_falls(length, symbol) or never_falls(dim_max(0, length), symbol)
 
 
 @cache_in_scope
 def tells_length(length: TDim, rate: Fraction, symbol: Symbol) -> bool:
-    """Whether ``rate*x`` frames of an input prove that the stream has at least x frames, for all whole x > 0."""
+    """Return whether ``rate*x`` frames of an input prove that the stream has at least x frames, for all whole x > 0."""
     counts = _count("counts") + 1
     frames = counts * rate.denominator
     return length.subs({symbol: frames - 1}).prove_lt(counts * rate.numerator).yes
@@ -37,7 +37,7 @@ def tells_length(length: TDim, rate: Fraction, symbol: Symbol) -> bool:
 
 @cache_in_scope
 def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
-    """The smallest delay at which a wire sends only frames that are known to exist.
+    """Return the smallest delay at which a wire sends only frames that are known to exist.
 
     After n pulses the stream has at least ``x = n*pulse`` frames, so the wire has at least ``length(x)``; a wire
     of delay d has sent ``rate*x - d``. Frames beyond a proven bound of the length do not exist. None if no delay
@@ -58,7 +58,7 @@ def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
 
 
 def _count(name: str, most: int | None = None) -> TDim:
-    """A new symbol in its own scope, between 0 and ``most``."""
+    """Return a new symbol in its own scope, between 0 and ``most``."""
     scope = SymbolScope()
     scope.assume(f"{name} >= 0")
     if most is not None:

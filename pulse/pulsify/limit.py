@@ -10,14 +10,14 @@ MAX_DISTANCE = 4096
 
 
 def allows_length(length: int, symbol: Symbol, assumptions: Sequence[TDim]) -> bool:
-    """Whether a stream of ``length`` frames satisfies every assumption on this symbol alone."""
+    """Return whether a stream of ``length`` frames satisfies every assumption on this symbol alone."""
     return all(test.eval({symbol: length}) for test in assumptions if test.symbols <= {symbol})
 
 
 def nearest_length(
     length: int, symbol: Symbol, assumptions: Sequence[TDim], limit: int | None = None
 ) -> int | None:
-    """An allowed length of at most ``limit``: the first one from ``length`` on, else the last one before it.
+    """Return an allowed length of at most ``limit``: the first one from ``length`` on, else the last one before it.
 
     Looks at ``MAX_DISTANCE`` lengths on each side; None if all of them are refused.
     """
@@ -28,7 +28,7 @@ def nearest_length(
 
 
 def longest_stream(symbol: Symbol, assumptions: Sequence[TDim]) -> int | None:
-    """The most frames that the assumptions on the length allow; None without a proven limit."""
+    """Return the most frames that the assumptions on the length allow; None without a proven limit."""
     tests = [test for test in assumptions if test.symbols <= {symbol}]
     if allows_length(FAR_FRAMES, symbol, tests):
         return None

@@ -82,7 +82,7 @@ class PulsedNetwork:
         return [*self.graph.outputs, *(outlet for r in self.registers for outlet in (r.read, r.write))]
 
     def buffers(self) -> list[tuple[str, Op, int]]:
-        """Name, op and bytes of each state that one pulse leaves for later ones."""
+        """Return name, op and bytes of each state that one pulse leaves for later ones."""
         buffers: list[tuple[str, Op, int]] = [
             (register.name, self.graph.node(register.read).op, register.initial.nbytes)
             for register in self.registers
@@ -99,7 +99,7 @@ class PulsedNetwork:
         return buffers
 
     def waits(self) -> list[AwaitedWire]:
-        """Every wire whose last frame some output waits for."""
+        """Return every wire whose last frame some output waits for."""
         waits = list(self.awaited)
         for node in self.graph.nodes:
             if isinstance(node.op, Stateful) and node.op.awaits is not None:
@@ -113,5 +113,5 @@ class PulsedNetwork:
         return [op for _, op, _ in self.buffers() if isinstance(op, Delay)]
 
     def port(self, name: str) -> Port:
-        """An input or output by its name. Raises PulsifyError."""
+        """Return an input or output by its name. Raises PulsifyError."""
         return find_port(self, name)

@@ -31,14 +31,14 @@ class Receptive:
         return max(0, math.ceil(self.last))
 
     def union(self, other: "Receptive") -> "Receptive":
-        """The smallest field that contains both."""
+        """Return the smallest field that contains both."""
         everything = self.first is None or other.first is None
         first = None if everything else min(self.first or Fraction(0), other.first or Fraction(0))
         return Receptive(first, max(self.last, other.last))
 
 
 def receptive_fields(model: TypedNetwork, related: Related) -> dict[OutletId, Receptive]:
-    """The receptive field of every wire that depends on a streaming input; padding does not count."""
+    """Return the receptive field of every wire that depends on a streaming input; padding does not count."""
     graph = model.graph
     fields = {
         outlet: Receptive(Fraction(0), Fraction(0)) for outlet in graph.inputs if outlet in related.flows

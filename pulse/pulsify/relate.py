@@ -26,7 +26,7 @@ from pulse.ops.op import (
     relation_name,
 )
 from pulse.ops.source import Const, Source
-from pulse.pulsify.lengths import grows, tells_length
+from pulse.pulsify.lengths import never_shrinks, tells_length
 from pulse.support.bounds import MAX_FRAMES
 from pulse.support.record import record
 from pulse.support.wording import spell
@@ -75,7 +75,7 @@ class Related:
         return math.lcm(*frames, *groups)
 
     def _groups(self, node_id: int) -> Fraction:
-        """Groups of a window for each frame of the symbol; for other relations, frames."""
+        """Return groups of a window for each frame of the symbol; for other relations, frames."""
         relation, rate = self.relations[node_id], self.flows[OutletId(node_id)].rate
         return rate / relation.up if isinstance(relation, Window) else rate
 
@@ -211,12 +211,12 @@ def _relate_node(
 
 
 def _unsteady(node: TypedNode, relation: Relation, flows: list[WireFlow], symbol: Symbol) -> Refusal | None:
-    """The refusal of an output whose length does not keep up with the stream."""
+    """Return the refusal of an output whose length does not keep up with the stream."""
     for outlet, flow in zip(node.outputs, flows):
         if flow.axis is None or (flow.final and not isinstance(relation, Positional)):
             continue
         length = outlet.fact.shape[flow.axis]
-        if flow.rate <= 0 or not grows(length, symbol):
+        if flow.rate <= 0 or not never_shrinks(length, symbol):
             reason = f"its length {length} does not grow with {symbol.name}"
             return _refusal(node, flow.axis, relation, reason, "use lengths that grow with the stream")
     return None
@@ -274,7 +274,7 @@ def _refusal_reason(
     streaming: Sequence[WireFlow],
     symbol: Symbol,
 ) -> Refusal | None:
-    """Why a node cannot stream: the first objection; None if there is none."""
+    """Return why a node cannot stream: the first objection; None if there is none."""
     objections = chain(
         _objections_to_flows(relation, streaming),
         _objections_to_lengths(node, relation, facts, streaming),
@@ -287,7 +287,7 @@ def _refusal_reason(
 
 
 def _objections_to_flows(relation: Relation, streaming: Sequence[WireFlow]) -> Iterator[Objection]:
-    """The reasons why the inputs cannot stream together."""
+    """Yield the reasons why the inputs cannot stream together."""
     if isinstance(relation, Whole):
         yield relation.reason, relation.help
     if not streaming and not isinstance(relation, Positional):
@@ -310,7 +310,7 @@ def _objections_to_flows(relation: Relation, streaming: Sequence[WireFlow]) -> I
 def _objections_to_lengths(
     node: TypedNode, relation: Relation, facts: Sequence[TypedFact], streaming: Sequence[WireFlow]
 ) -> Iterator[Objection]:
-    """The reasons why the lengths of inputs and outputs do not fit each other."""
+    """Yield the reasons why the lengths of inputs and outputs do not fit each other."""
     if not isinstance(relation, Pointwise):
         return
     lengths = {fact.shape[flow.axis] for fact, flow in zip(facts, streaming) if flow.axis is not None}
@@ -323,7 +323,7 @@ def _objections_to_lengths(
 
 
 def _objections_to_sizes(node: TypedNode, relation: Relation, symbol: Symbol) -> Iterator[Objection]:
-    """The sizes that are not constant: padding, frames that a pulse needs at once, other axes of the outputs."""
+    """Yield the sizes that are not constant: padding, frames that a pulse needs at once, other axes of the outputs."""
     ends = relation.ends if isinstance(relation, Window) else relation if isinstance(relation, Ends) else None
     if ends is not None and not ends.before.is_const:
         yield (
@@ -345,7 +345,7 @@ def _objections_to_sizes(node: TypedNode, relation: Relation, symbol: Symbol) ->
 
 
 def _buffer_frames(relation: Relation) -> int:
-    """The most frames that a relation reads or makes at once."""
+    """Return the most frames that a relation reads or makes at once."""
     if isinstance(relation, Window):
         return max(relation.span, relation.stride, relation.up)
     return relation.frames if isinstance(relation, Tail) else 0

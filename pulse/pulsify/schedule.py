@@ -4,9 +4,9 @@ An input of the model has offset 0. With ``source`` the offset of an op's input,
 ``skip`` as in ``pulse.ops.op``, the offset of its output is:
 
 pointwise   the maximum of its inputs; the others are delayed to it
-window      group*up + skip, where ``group = ceil((source + span - stride) / stride)`` is the index of the first group;
-            the op sees the frames of whole groups, which may begin and end inside of a pulse
-ends        source - before; frames outside of the input are replaced by constants
+window      first_group*up + skip, where ``first_group = ceil((source + span - stride) / stride)`` is the index of
+            the first group; the op sees the frames of whole groups, which may begin and end inside a pulse
+ends        source - before; frames outside the input are replaced by constants
 cumulative  the maximum of its inputs, and at least the lag of their length if a state is read
 banded      m + ahead, where m is the largest of: the offsets of keys and values; the offset of queries less ``ahead``;
             ``-ahead``; with ``ahead > 0``, the lag of the length
@@ -42,7 +42,15 @@ from pulse.pulsify.ends import delay_by_lag, extend_ends, require_lag, write_mir
 from pulse.pulsify.faults import body_sites
 from pulse.pulsify.relate import Related, WireFlow
 from pulse.pulsify.windows import fix_offset, schedule_window, takes_mirrored
-from pulse.pulsify.wiring import AnyWire, Free, Mirrored, StreamWire, Wiring, evaluate_prefix, static_outlet
+from pulse.pulsify.wiring import (
+    AnyWire,
+    FreeWire,
+    MirroredWire,
+    StreamWire,
+    Wiring,
+    evaluate_prefix,
+    static_outlet,
+)
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
@@ -79,16 +87,16 @@ class Scheduler:
             self._keep(node, results)
 
     def _wire(self, outlet: OutletId, relation: Relation | None) -> AnyWire:
-        """A wire as the relation accepts it: windows fill in mirrored frames, and constant ones around them."""
+        """Return a wire as the relation accepts it: windows fill in mirrored frames, and constant ones around them."""
         wire = self.wires[outlet]
-        if isinstance(wire, Mirrored) and not takes_mirrored(relation, wire):
+        if isinstance(wire, MirroredWire) and not takes_mirrored(relation, wire):
             return self.write_ends(outlet)
         return wire
 
-    def write_ends(self, outlet: OutletId) -> OutletId | StreamWire | Free:
+    def write_ends(self, outlet: OutletId) -> OutletId | StreamWire | FreeWire:
         """Write the mirrored frames of a wire into the stream."""
         wire = self.wires[outlet]
-        if isinstance(wire, Mirrored):
+        if isinstance(wire, MirroredWire):
             name = self.model.graph.label(outlet)
             wire = self.wires[outlet] = write_mirrored_ends(self.wiring, name, wire)
         return wire
@@ -126,7 +134,7 @@ class Scheduler:
                 return self._schedule_pointwise(node, relation, inputs, flows)
             case Window():
                 return [schedule_window(self.wiring, node, relation, inputs, flows[0].rate, length)]
-            case Ends() if isinstance(mirrored := inputs[0], Mirrored):
+            case Ends() if isinstance(mirrored := inputs[0], MirroredWire):
                 return [mirrored.surround(relation, length)]
             case Ends():
                 return [
@@ -184,7 +192,7 @@ class Scheduler:
             StreamFact(flow.along, outlet.fact.shape[flow.along], flow.rate, offset, prefix)
             for flow, outlet, prefix in zip(flows, node.outputs, prefixes)
         ]
-        op = node.op if relation.at is None else relation.at(self._frames(flows[0], facts[0]))
+        op = node.op if relation.make_op is None else relation.make_op(self._frames(flows[0], facts[0]))
         results = self.wiring.add_all(node.name, op, outlets, facts)
         streams = [StreamWire(result, fact) for result, fact in zip(results, facts)]
         return streams if flows[0].final else [self.wiring.expect(stream, node.name) for stream in streams]
@@ -202,8 +210,8 @@ class Scheduler:
     def _synchronise(self, wire: AnyWire, offset: int, name: str) -> OutletId:
         if isinstance(wire, StreamWire):
             return self.wiring.delay(wire, offset, name).outlet
-        if isinstance(wire, Free):
-            return wire.at(offset).outlet
+        if isinstance(wire, FreeWire):
+            return wire.wire_at(offset).outlet
         return static_outlet(wire)
 
     def _pointwise_prefix(
@@ -215,12 +223,12 @@ class Scheduler:
             if value is None:
                 return None
             values.append(value)
-        op = node.op if relation.at is None else relation.at(frames)
+        op = node.op if relation.make_op is None else relation.make_op(frames)
         return evaluate_prefix(op, values, node.name)
 
     def _first_frames(self, wire: AnyWire, frames: int) -> Array | None:
-        if isinstance(wire, Free):
-            return wire.first(frames)
+        if isinstance(wire, FreeWire):
+            return wire.first_frames(frames)
         if isinstance(wire, StreamWire):
             prefix = wire.fact.prefix
             return None if prefix is None else frames_at(prefix, wire.fact.axis, 0, frames)
@@ -231,7 +239,7 @@ class Scheduler:
     ) -> Sequence[AnyWire]:
         by_offset: dict[int, list[StreamWire]] = {}
 
-        def at(slot: int, offset: int) -> StreamWire:
+        def wire_at(slot: int, offset: int) -> StreamWire:
             if offset not in by_offset:
                 prefixes = self._pointwise_prefix(node, relation, inputs, -offset) if offset < 0 else None
                 by_offset[offset] = self._wire_pointwise(
@@ -239,17 +247,17 @@ class Scheduler:
                 )
             return by_offset[offset][slot]
 
-        def first(slot: int, frames: int) -> Array | None:
+        def first_frames(slot: int, frames: int) -> Array | None:
             values = self._pointwise_prefix(node, relation, inputs, frames)
             return None if values is None else values[slot]
 
         return [
-            Free(
+            FreeWire(
                 flow.along,
                 outlet.fact.shape[flow.along],
                 flow.rate,
-                lambda offset, slot=slot: at(slot, offset),
-                lambda frames, slot=slot: first(slot, frames),
+                lambda offset, slot=slot: wire_at(slot, offset),
+                lambda frames, slot=slot: first_frames(slot, frames),
             )
             for slot, (flow, outlet) in enumerate(zip(flows, node.outputs))
         ]
@@ -259,7 +267,7 @@ class Scheduler:
     def _schedule_cumulative(
         self, node: Node[TypedFact, Op], relation: Cumulative, inputs: list[AnyWire], flows: list[WireFlow]
     ) -> Sequence[AnyWire]:
-        inputs = [wire.at(0) if isinstance(wire, Free) else wire for wire in inputs]
+        inputs = [wire.wire_at(0) if isinstance(wire, FreeWire) else wire for wire in inputs]
         streams = [wire for wire in inputs if isinstance(wire, StreamWire)]
         offset = max(stream.fact.offset for stream in streams)
         if self._state_is_read(node, relation) or any(body_sites(node.name, node.op)):
@@ -272,7 +280,7 @@ class Scheduler:
             past = evaluate_prefix(node.op, constants, node.name) if len(constants) == len(values) else None
             offset = 0 if past is None else offset
         reads = [self._synchronise(wire, offset, node.name) for wire in inputs]
-        op = relation.at(offset, streams[0].fact.length, past)
+        op = relation.make_op(offset, streams[0].fact.length, past)
         facts = [
             None
             if flow.axis is None
@@ -292,7 +300,7 @@ class Scheduler:
         ]
 
     def _state_is_read(self, node: Node[TypedFact, Op], relation: Cumulative) -> bool:
-        """Whether an output depends on a state. If so, only frames that are known to exist may enter it."""
+        """Return whether an output depends on a state. If so, only frames that are known to exist may enter it."""
         graph = self.model.graph
         states = [OutletId(node.id, slot) for slot, axis in enumerate(relation.axes) if axis is None]
         return any(state in graph.outputs or graph.outlet(state).successors for state in states)
@@ -302,25 +310,28 @@ class Scheduler:
     def _schedule_banded(
         self, node: Node[TypedFact, Op], band: Banded, inputs: list[AnyWire], rate: Fraction, length: TDim
     ) -> StreamWire:
-        unknown = any(isinstance(wire, Free) and wire.first(1) is None for wire in inputs)
+        unknown = any(isinstance(wire, FreeWire) and wire.first_frames(1) is None for wire in inputs)
         needs = [0 if unknown else -band.ahead]
         for slot, wire in enumerate(inputs):
             if isinstance(wire, StreamWire):
                 needs.append(wire.fact.offset - (band.ahead if slot == 0 else 0))
         if band.ahead > 0:
             needs.append(require_lag(self.wiring, length, rate, node.name))
-        late = max(needs)
-        offset = late + band.ahead
-        streams = [self._at(wire, late if slot else offset, node.name) for slot, wire in enumerate(inputs)]
+        offset_of_keys = max(needs)
+        offset = offset_of_keys + band.ahead
+        streams = [
+            self._delayed_stream(wire, offset_of_keys if slot else offset, node.name)
+            for slot, wire in enumerate(inputs)
+        ]
         reads = [streams[0].outlet]
         reads += [self.wiring.window(stream, band.back + band.ahead, node.name) for stream in streams[1:]]
         fact = StreamFact(band.axis, length, rate, offset)
-        outlet = self.wiring.add(node.name, band.at(offset, length), reads, fact)
+        outlet = self.wiring.add(node.name, band.make_op(offset, length), reads, fact)
         return self.wiring.expect(StreamWire(outlet, fact), node.name)
 
-    def _at(self, wire: AnyWire, offset: int, name: str) -> StreamWire:
-        if isinstance(wire, Free):
-            return wire.at(offset)
+    def _delayed_stream(self, wire: AnyWire, offset: int, name: str) -> StreamWire:
+        if isinstance(wire, FreeWire):
+            return wire.wire_at(offset)
         assert isinstance(wire, StreamWire)
         return self.wiring.delay(wire, offset, name)
 
@@ -333,31 +344,31 @@ class Scheduler:
         inputs: list[AnyWire],
         flow: WireFlow,
         length: TDim,
-    ) -> Free:
+    ) -> FreeWire:
         reads = [static_outlet(wire) for wire in inputs]
         by_offset: dict[int, StreamWire] = {}
 
-        def first(frames: int) -> Array | None:
+        def first_frames(frames: int) -> Array | None:
             values = [self.wiring.known_value(outlet) for outlet in reads]
             if any(value is None for value in values):
                 return None
             operands = [value for value in values if value is not None]
-            op = relation.at(0, frames)
+            op = relation.make_op(0, frames)
             if isinstance(op, Stateful):
                 return op.step(operands, op.begin(), Clock(self.wiring.symbol))[0]
             return evaluate_prefix(op, operands, node.name)[0]
 
-        def at(offset: int) -> StreamWire:
+        def wire_at(offset: int) -> StreamWire:
             if offset not in by_offset:
-                op = relation.at(offset, self.wiring.frames(flow.rate))
-                prefix = first(-offset) if offset < 0 else None
+                op = relation.make_op(offset, self.wiring.frames(flow.rate))
+                prefix = first_frames(-offset) if offset < 0 else None
                 fact = StreamFact(relation.axis, length, flow.rate, offset, prefix)
                 by_offset[offset] = self.wiring.expect(
                     StreamWire(self.wiring.add(node.name, op, reads, fact), fact), node.name
                 )
             return by_offset[offset]
 
-        return Free(relation.axis, length, flow.rate, at, first)
+        return FreeWire(relation.axis, length, flow.rate, wire_at, first_frames)
 
     def _schedule_tail(
         self, node: Node[TypedFact, Op], tail: Tail, wire: AnyWire, length: TDim

@@ -34,22 +34,22 @@ class StreamWire:
 
 
 @record
-class Free:
+class FreeWire:
     """A wire whose frames are a function of their position, so that it exists at any offset.
 
-    at      function that makes the wire at an offset
-    first   function that gives its first n frames; None if they depend on an input of the model
+    wire_at       function that makes the wire at an offset
+    first_frames  function that gives its first n frames; None if they depend on an input of the model
     """
 
     axis: int
     length: TDim
     rate: Fraction
-    at: Callable[[int], StreamWire]
-    first: Callable[[int], Array | None]
+    wire_at: Callable[[int], StreamWire]
+    first_frames: Callable[[int], Array | None]
 
 
 @record
-class Mirrored:
+class MirroredWire:
     """A stream whose edge or mirrored frames at the ends are not written yet.
 
     ``stream`` is the one without them; if frames follow, it is delayed by its lag. ``length`` counts them. A window
@@ -63,30 +63,30 @@ class Mirrored:
     outer: Ends | None = None
 
     @property
-    def alone(self) -> "Mirrored":
+    def without_outer(self) -> "MirroredWire":
         """The same without the constant frames around it."""
         return replace(self, outer=None, length=self.stream.fact.length + self.ends.before + self.ends.after)
 
     @property
-    def first(self) -> int:
+    def first_index(self) -> int:
         """The index of the first frame in front, constant or mirrored."""
         front = 0 if self.outer is None else int(self.outer.before)
         return self.stream.fact.offset - int(self.ends.before) - front
 
     @property
-    def goes_on(self) -> bool:
+    def has_frames_after(self) -> bool:
         """Whether frames follow after the last one of ``stream``."""
         return self.ends.after != 0 or (self.outer is not None and self.outer.after != 0)
 
     def can_surround(self, ends: Ends) -> bool:
-        """Whether these frames may be its ``outer``."""
+        """Return whether these frames may be its ``outer``."""
         if self.outer is None or ends.mode != "constant":
             return ends.mode == "constant"
         tables = (self.outer.head, self.outer.tail, ends.head, ends.tail)
         return self.outer.fill == ends.fill and all(table is None for table in tables)
 
-    def surround(self, ends: Ends, length: TDim) -> "Mirrored":
-        """With more constant frames around it."""
+    def surround(self, ends: Ends, length: TDim) -> "MirroredWire":
+        """Add constant frames around it."""
         if self.outer is None:
             return replace(self, outer=ends, length=length)
         before, after = self.outer.before + ends.before, self.outer.after + ends.after
@@ -119,13 +119,13 @@ def evaluate_prefix(op: Op, values: Sequence[Array], name: str) -> list[Array]:
     return op.eval(values, {})
 
 
-AnyWire: TypeAlias = OutletId | StreamWire | Free | Mirrored
+AnyWire: TypeAlias = OutletId | StreamWire | FreeWire | MirroredWire
 """A typed wire in the pulsed graph: an outlet if it does not stream."""
 
 
 def static_outlet(wire: AnyWire) -> OutletId:
-    """The outlet of a wire that does not stream."""
-    if isinstance(wire, StreamWire | Free | Mirrored):
+    """Return the outlet of a wire that does not stream."""
+    if isinstance(wire, StreamWire | FreeWire | MirroredWire):
         raise AssertionError("the relation has no stream, but the wire streams")
     return wire
 
@@ -145,7 +145,7 @@ class Wiring:
     )
 
     def frames(self, rate: Fraction) -> int:
-        """The number of frames in each pulse of a wire of this rate."""
+        """Return the number of frames in each pulse of a wire of this rate."""
         frames = rate * self.pulse
         assert frames.denominator == 1, f"pulse {self.pulse} does not suit rate {rate}"
         return int(frames)
@@ -195,7 +195,7 @@ class Wiring:
         return StreamWire(outlet, later)
 
     def window(self, stream: StreamWire, overlap: int, name: str) -> OutletId:
-        """Each pulse preceded by the ``overlap`` frames before it; a delay before it shares the buffer."""
+        """Return each pulse preceded by the ``overlap`` frames before it; a delay before it shares the buffer."""
         if overlap == 0:
             return stream.outlet
         axis = stream.fact.axis
@@ -217,7 +217,7 @@ class Wiring:
         return self._buffers[key]
 
     def initial_frames(self, stream: StreamWire, frames: int) -> Array:
-        """The last frames before index 0: the prefix, with zeros before it."""
+        """Return the last frames before index 0: the prefix, with zeros before it."""
         fact = self.graph.fact(stream.outlet)
         shape = list(fact.sizes)
         shape[stream.fact.axis] = frames
@@ -233,7 +233,7 @@ class Wiring:
         return initial
 
     def crop(self, outlet: OutletId, axis: int, start: int, stop: int, name: str) -> OutletId:
-        """The frames from ``start`` to ``stop`` of a pulse."""
+        """Return the frames from ``start`` to ``stop`` of a pulse."""
         size = int(self.graph.fact(outlet).shape[axis])
         if (start, stop) == (0, size):
             return outlet
@@ -241,5 +241,5 @@ class Wiring:
         return self.add(f"{name}.crop", op, [outlet], self.graph.fact(outlet).stream)
 
     def known_value(self, outlet: OutletId) -> Array | None:
-        """The value of a wire that does not stream, if it is constant."""
+        """Return the value of a wire that does not stream, if it is constant."""
         return self.graph.fact(outlet).value

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def embedded_recipe(source: "ModelSource") -> Recipe:
-    """The recipe of a file, its bytes or a ModelProto that has one. Raises LoadError, naming file and stage."""
+    """Return the recipe of a file, its bytes or a ModelProto that has one. Raises LoadError, naming file and stage."""
     path = path_of(source)
     name = "these bytes" if isinstance(source, bytes) else "the model" if path is None else str(path)
     where = f"{name}: the recipe in its metadata"
@@ -26,7 +26,7 @@ def embedded_recipe(source: "ModelSource") -> Recipe:
 
 
 def embedded_text(source: "ModelSource", where: str) -> str:
-    """The text of the recipe. Raises LoadError."""
+    """Return the text of the recipe. Raises LoadError."""
     text, *others = stored_values(source, RECIPE)
     if others:
         raise LoadError(f"{where}: is there {1 + len(others)} times; write the file again with one")

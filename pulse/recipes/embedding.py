@@ -19,7 +19,7 @@ from pulse.recipes.whole import join_stages
 
 
 def embed_recipe(text: str, place: RecipeContext) -> ModelProto:
-    """The one model that a recipe names, with the recipe in its metadata; there its name is ``"."``.
+    """Return the one model that a recipe names, with the recipe in its metadata; there its name is ``"."``.
 
     Weights in a file next to the model stay there. Raises LoadError
     """
@@ -39,7 +39,7 @@ def require_opens(file: Path, path: Path) -> None:
 
 
 def _spell_out(table: Mapping[str, Any]) -> str:
-    """The text of a recipe that was read: its keys and stages, without comments."""
+    """Return the text of a recipe that was read: its keys and stages, without comments."""
     stages = cast("Sequence[Mapping[str, Any]]", table["stage"])
     lines = [f"{key} = {toml_text(value)}" for key, value in table.items() if key != "stage"]
     for stage in stages:
@@ -48,9 +48,9 @@ def _spell_out(table: Mapping[str, Any]) -> str:
 
 
 def _only_model(recipe: Recipe) -> tuple[int, Path]:
-    """The number of its stage, and its file. Raises LoadError."""
+    """Return the number of its stage, and its file. Raises LoadError."""
     models_by_stage = {
-        stage.number: recipe.place.beside(stage.options["model"])
+        stage.number: recipe.place.resolve_path(stage.options["model"])
         for stage in recipe.stages
         if stage.kind == "model"
     }

@@ -20,7 +20,7 @@ class Framed:
 
 
 def called_on_frames(opened: Loaded, hop: int) -> Framed | None:
-    """A model with one input and one output of equal size after an axis of size 1, which becomes the frame axis.
+    """Return a model with one input and one output of equal size after an axis of size 1, which becomes the frame axis.
 
     hop  samples from one frame to the next
     """
@@ -39,8 +39,8 @@ def called_on_frames(opened: Loaded, hop: int) -> Framed | None:
     axes = input_port.axis - 1, output_port.axis - 1
     if any(axis < 0 or shape[axis] != 1 for axis, shape in zip(axes, shapes, strict=True)):
         return None
-    around = frames_of(input_port.frames, True, hop)
-    front = [*around.front, *(["squeeze = { axis = 0 }"] if axes[0] == 0 else [])]
-    back = [*(["unsqueeze = { axis = 0 }"] if axes[1] == 0 else []), *around.back]
-    guess = Guess(front, back, notes=around.notes, kind=around.kind, samples=around.samples)
+    stages = frames_of(input_port.frames, True, hop)
+    front = [*stages.front, *(["squeeze = { axis = 0 }"] if axes[0] == 0 else [])]
+    back = [*(["unsqueeze = { axis = 0 }"] if axes[1] == 0 else []), *stages.back]
+    guess = Guess(front, back, notes=stages.notes, kind=stages.kind, samples=stages.samples)
     return Framed({input_port.name: axes[0], output_port.name: axes[1]}, guess)

@@ -23,13 +23,13 @@ RATE = "sample_rate"
 
 @cache
 def parameters(name: str) -> Mapping[str, object]:
-    """The parameters of a function, and their types."""
+    """Return the parameters of a function, and their types."""
     hints = get_type_hints(FUNCTIONS[name], localns={"PathLike": PathLike})
     return {parameter: hints[parameter] for parameter in signature(FUNCTIONS[name]).parameters}
 
 
 def check_parameters(name: str, values: Mapping[str, TomlValue], where: str) -> dict[str, Any]:
-    """The parameters in a recipe. Raises LoadError: unknown, missing, or of a wrong type."""
+    """Return the parameters in a recipe. Raises LoadError: unknown, missing, or of a wrong type."""
     types = parameters(name)
     require_known(values, types, where, f"parameter of {name}")
     for parameter, value in values.items():
@@ -44,16 +44,16 @@ def check_parameters(name: str, values: Mapping[str, TomlValue], where: str) -> 
 
 
 def takes_sound(first: RecipeStage) -> bool:
-    """Whether a recipe that begins with this stage reads samples of sound; a model is assumed to."""
+    """Return whether a recipe that begins with this stage reads samples of sound; a model is assumed to."""
     return first.kind == "model" or signature(FUNCTIONS[first.kind]).parameters[SHAPES[0]].default == SOUND
 
 
 def call_function(
     stage: RecipeStage, place: RecipeContext, rates: Rates, facts: Sequence[TypedFact]
 ) -> TypedModel:
-    """The model of a stage after wires of these facts. Raises PulseError."""
+    """Return the model of a stage after wires of these facts. Raises PulseError."""
     types = parameters(stage.kind)
-    options = {name: _beside(value, types[name], place) for name, value in stage.options.items()}
+    options = {name: _resolved_option(value, types[name], place) for name, value in stage.options.items()}
     for parameter, fact in zip(SHAPES, _in_order(stage, facts)):
         if parameter in types:
             options.setdefault(parameter, shape_text(fact.shape))
@@ -65,14 +65,14 @@ def call_function(
     return FUNCTIONS[stage.kind](**options)
 
 
-def _beside(value: Any, hint: object, place: RecipeContext) -> Any:
+def _resolved_option(value: Any, hint: object, place: RecipeContext) -> Any:
     """Resolve a path against the recipe's folder; return other values unchanged."""
     paths = any(PathLike in (part, getattr(part, "__origin__", None)) for part in get_args(hint))
-    return str(place.beside(value)) if paths and isinstance(value, str) else value
+    return str(place.resolve_path(value)) if paths and isinstance(value, str) else value
 
 
 def _in_order(stage: RecipeStage, facts: Sequence[TypedFact]) -> Sequence[TypedFact]:
-    """The facts of the inputs, x first."""
+    """Return the facts of the inputs, x first."""
     if isinstance(stage.reads, Mapping):
         return [fact for _, fact in sorted(zip(stage.reads, facts), key=lambda pair: pair[0] != "x")]
     return facts

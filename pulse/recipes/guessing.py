@@ -69,7 +69,7 @@ class _Axes:
 
     @classmethod
     def of(cls, fact: TypedFact) -> "_Axes | None":
-        """None if there is not one axis of time, or more than one stream."""
+        """Return the axes; None if there is not one axis of time, or more than one stream."""
         moving = [axis for axis, dim in enumerate(fact.shape) if dim.symbols]
         if len(moving) != 1 or moving[0] == 0 or fact.shape[0] != 1:
             return None
@@ -77,12 +77,12 @@ class _Axes:
         return cls(sizes, moving[0] - 1, np.issubdtype(fact.dtype, np.integer))
 
     def layout(self, letters: Sequence[str]) -> str:
-        """Such as F,T,2: a letter for each size, and T."""
+        """Return the layout, such as F,T,2: a letter for each size, and T."""
         return ",".join([*letters[: self.time], "T", *letters[self.time :]])
 
 
 def guess_recipe(input_fact: TypedFact, output_fact: TypedFact, hop: int | None = None) -> Guess | None:
-    """The stages around a model of this input and output; None if nothing usual fits.
+    """Return the stages around a model of this input and output; None if nothing usual fits.
 
     hop  samples from one frame to the next, if known
     """
@@ -97,7 +97,7 @@ def guess_recipe(input_fact: TypedFact, output_fact: TypedFact, hop: int | None 
 
 
 def is_sound(shape: Shape) -> bool:
-    """Whether a tensor has one value for each frame."""
+    """Return whether a tensor has one value for each frame."""
     return sum(bool(dim.symbols) for dim in shape) == 1 and all(dim.symbols or dim == 1 for dim in shape)
 
 
@@ -200,14 +200,14 @@ def _features(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> 
 
 
 def _blocks(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
-    """Frames of samples, and output frames of equal size if there are any."""
+    """Return frames of samples, and output frames of equal size if there are any."""
     if len(input_axes.sizes) != 1 or input_axes.time or input_axes.sizes[0] not in USUAL_BLOCKS:
         return None
     return frames_of(input_axes.sizes[0], output_axes == input_axes, hop)
 
 
 def frames_of(size: int, gives_frames: bool, hop: int | None) -> Guess:
-    """Overlapping frames of samples before a model; ``gives_frames``: its output has such frames too."""
+    """Return overlapping frames of samples before a model; ``gives_frames``: its output has such frames too."""
     step = hop or size // 4
     start = size - step
     back = [f"overlap_add = {{ size = {size}, hop = {step}, trim_end = {start} }}"] if gives_frames else []
@@ -218,7 +218,7 @@ def frames_of(size: int, gives_frames: bool, hop: int | None) -> Guess:
 
 
 def _sound(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
-    """Sound: nothing is needed around it."""
+    """Add nothing around sound."""
     return Guess() if all(size == 1 for size in input_axes.sizes) else None
 
 

@@ -55,7 +55,7 @@ ARRAY_SUFFIX = ".npy"
 
 
 def check_options(path: TomlValue, values: Mapping[str, TomlValue], where: str) -> dict[str, Any]:
-    """The options of a model, including its path. Raises LoadError: unknown, or of a wrong type or value."""
+    """Return the options of a model, including its path. Raises LoadError: unknown, or of a wrong type or value."""
     if not isinstance(path, str) or not path:
         raise LoadError(f'{where}: model = {quote(path)} must be the path of a file, such as "model.onnx"')
     require_known(values, ("from", "as", *OPTIONS), where, "key")
@@ -85,7 +85,7 @@ def check_options(path: TomlValue, values: Mapping[str, TomlValue], where: str) 
 
 
 def _is_array(value: TomlValue) -> bool:
-    """Whether a value is a number, numbers of one shape, or the name of a file of them."""
+    """Return whether a value is a number, numbers of one shape, or the name of a file of them."""
     if isinstance(value, str):
         return value.lower().endswith(ARRAY_SUFFIX)
     try:
@@ -95,7 +95,7 @@ def _is_array(value: TomlValue) -> bool:
 
 
 def open_stage_model(stage: RecipeStage, place: RecipeContext, limits: Mapping[str, Any]) -> TypedModel:
-    """The model of a stage.
+    """Return the model of a stage.
 
     limits   ``budget`` and ``ignore_value_info`` as in ``pulse.load``
     Raises   PulseError
@@ -109,7 +109,7 @@ def open_stage_model(stage: RecipeStage, place: RecipeContext, limits: Mapping[s
         **{each.name: options.pop(each.name) for each in fields(Chunking) if each.name in options}
     )
     if name != ITSELF:
-        return Stage(load(place.beside(name), chunking=chunking, **options, **limits)).open()
+        return Stage(load(place.resolve_path(name), chunking=chunking, **options, **limits)).open()
     if place.itself is None:
         raise LoadError(
             'model = "." is the file in whose metadata a recipe is, and this one is a file of its own; name the model'
@@ -120,7 +120,7 @@ def open_stage_model(stage: RecipeStage, place: RecipeContext, limits: Mapping[s
 def _itself(
     source: "ModelSource", chunking: Chunking, options: Mapping[str, Any], limits: Mapping[str, Any]
 ) -> TypedModel:
-    """The model that holds the recipe, without it. Raises PulseError."""
+    """Return the model that holds the recipe, without it. Raises PulseError."""
     if "signature" in options:
         raise LoadError(f"an ONNX file has no signatures; omit {spell('signature')}")
     loading_options = {key: options[key] for key in ("outputs", "symbol") if key in options}
@@ -135,7 +135,7 @@ def _itself(
 
 
 def _value(value: Any, place: RecipeContext) -> Any:
-    return _array(place.beside(value)) if isinstance(value, str) else value
+    return _array(place.resolve_path(value)) if isinstance(value, str) else value
 
 
 def _array(path: Path) -> Array:

@@ -18,7 +18,7 @@ class PairedModel:
 
     name     of its file
     lines    of its stage
-    guess    the stages around it if it is the only model
+    guess    the stages all_stages it if it is the only model
     reads    its first input that streams
     gives    its first output that streams
     rate_hz  of its sound, if the file states it
@@ -34,7 +34,7 @@ class PairedModel:
     asks: str | None
 
     @property
-    def around(self) -> list[str]:
+    def all_stages(self) -> list[str]:
         """All stages for this model alone, as TOML without the lines that begin them."""
         front = [*self.guess.front]
         if front and self.asks is not None:
@@ -43,7 +43,7 @@ class PairedModel:
         return [*front, self.stage(), *self.guess.back]
 
     def stage(self, *more: str) -> str:
-        """Its own stage."""
+        """Return its own stage."""
         return "\n".join([*self.lines, *more, *self.guess.model_lines])
 
 
@@ -55,7 +55,7 @@ class Stages(NamedTuple):
 
 
 def pair_stages(first: PairedModel, second: PairedModel) -> Stages:
-    """Two models; the second takes the output of the first. Raises LoadError if nothing usual joins them."""
+    """Return two models; the second takes the output of the first. Raises LoadError if nothing usual joins them."""
     for attempt in (_of_one_spectrum, _directly, _sound_between):
         stages = attempt(first, second)
         if stages is not None:
@@ -68,7 +68,7 @@ def pair_stages(first: PairedModel, second: PairedModel) -> Stages:
 
 
 def _of_one_spectrum(first: PairedModel, second: PairedModel) -> Stages | None:
-    """The first changes a spectrum; the second the same one, or the frames of samples that it becomes."""
+    """Return the first changes a spectrum; the second the same one, or the frames of samples that it becomes."""
     spectral, framed = first.guess, second.guess
     if spectral.kind not in SPECTRAL or not spectral.behind or spectral.samples != framed.samples:
         return None
@@ -95,7 +95,7 @@ def _of_one_spectrum(first: PairedModel, second: PairedModel) -> Stages | None:
 
 
 def _add(stages: list[str], part: PairedModel, suffix: str) -> None:
-    """A model that changes a spectrum, after a stage that outputs one."""
+    """Add a model that changes a spectrum after a stage that outputs one."""
     if part.guess.kind == "spectra":
         stages.append(part.stage())
         return
@@ -108,7 +108,7 @@ def _add(stages: list[str], part: PairedModel, suffix: str) -> None:
 
 
 def _directly(first: PairedModel, second: PairedModel) -> Stages | None:
-    """The outputs of the first have the sizes of the inputs of the second."""
+    """Return the outputs of the first have the sizes of the inputs of the second."""
     fixed = [
         [int(dim) if not dim.symbols else None for dim in fact.shape] for fact in (first.gives, second.reads)
     ]
@@ -120,13 +120,13 @@ def _directly(first: PairedModel, second: PairedModel) -> Stages | None:
 
 
 def _sound_between(first: PairedModel, second: PairedModel) -> Stages | None:
-    """Two models of which the first outputs sound, directly or after its other stages."""
+    """Return two models of which the first outputs sound, directly or after its other stages."""
     sound = is_sound(first.gives.shape) and growth(first.gives) == growth(first.reads)
     if not first.guess.back and not (first.guess.kind == "sound" and sound):
         return None
     note = f"{second.name} is taken to hear the sound that {first.name} gives"
-    behind = [_rename_wires(stage, "_2") for stage in second.around]
-    return Stages([*first.around, *behind], [note, *first.guess.notes, *second.guess.notes])
+    later_stages = [_rename_wires(stage, "_2") for stage in second.all_stages]
+    return Stages([*first.all_stages, *later_stages], [note, *first.guess.notes, *second.guess.notes])
 
 
 def _rename_wires(stage: str, suffix: str) -> str:

@@ -45,7 +45,7 @@ class Proposal:
 
 
 def propose_recipe(models: Sequence[Path], folder: Path, hop: int | None = None) -> Proposal:
-    """A recipe for a model, or for two if the second takes the output of the first, for a file in a folder.
+    """Return a recipe for a model, or for two if the second takes the output of the first, for a file in a folder.
 
     hop      samples from one frame to the next, if known; then a call with equally many samples in and out is a frame
     Raises PulseError: a model cannot be read, nothing usual fits its input, or the two do not fit
@@ -55,7 +55,7 @@ def propose_recipe(models: Sequence[Path], folder: Path, hop: int | None = None)
         with catch_warnings():
             filterwarnings("ignore", ".*each call takes", PulseWarning)  # the notes have it
             parts = [_part(model, folder, notes, hop) for model in models]
-        stages = Stages(parts[0].around, parts[0].guess.notes) if len(parts) == 1 else pair_stages(*parts)
+        stages = Stages(parts[0].all_stages, parts[0].guess.notes) if len(parts) == 1 else pair_stages(*parts)
         rate_hz = parts[0].rate_hz or parts[0].guess.rate_hz
         if parts[0].rate_hz is None:
             notes.append(f"the rate of {rate_hz} Hz is a guess")
@@ -128,7 +128,7 @@ def _with_codes(
     model_output: tuple[str, TypedFact],
     notes: list[str],
 ) -> Guess:
-    """The stages with the codes of a model's input made of numbers, and those of its output made numbers."""
+    """Return the stages with the codes of a model's input made of numbers, and those of its output made numbers."""
     front, back = list(guess.front), list(guess.back)
 
     def stage(kind: str, port: tuple[str, TypedFact], verb: str) -> list[str]:
@@ -145,7 +145,7 @@ def _with_codes(
 
 
 def _of_channels(fact: TypedFact) -> str:
-    """A hint how to add the axis of size 1, if the shape has one after its first axis."""
+    """Return a hint how to add the axis of size 1, if the shape has one after its first axis."""
     ones = [axis for axis, dim in enumerate(fact.shape) if axis and dim == 1]
     return f"; unsqueeze = {{ axis = {ones[0]} }} behind a front adds its axis of size 1" if ones else ""
 
@@ -189,7 +189,7 @@ def _say_constants(
     rate_hz: int,
     notes: list[str],
 ) -> None:
-    """The inputs that do not stream: a whole number is taken for the rate, others have to be filled in."""
+    """Add the inputs that do not stream: a whole number is taken for the rate, others have to be filled in."""
     for name, fact in inputs.items():
         if name in streams:
             continue
@@ -203,7 +203,7 @@ def _say_constants(
 
 
 def _open_model(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
-    """The model, and the options that its stage must state."""
+    """Return the model, and the options that its stage must state."""
     loaded = load(path)
     options: dict[str, Any] = {}
     try:
@@ -228,7 +228,7 @@ def _open_model(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
 
 
 def _in_chunks(loaded: Loaded, path: Path, reason: PulsifyError) -> tuple[Loaded, int]:
-    """A model that takes chunks of any length, with a length that suits it. Raises LoadError."""
+    """Return a model that takes chunks of any length, with a length that suits it. Raises LoadError."""
     for size in CHUNKS:
         candidate = loaded.with_pulse(size)
         try:
@@ -240,7 +240,7 @@ def _in_chunks(loaded: Loaded, path: Path, reason: PulsifyError) -> tuple[Loaded
 
 
 def _path(model: Path, folder: Path) -> str:
-    """The model as the recipe names it. Raises LoadError."""
+    """Return the model as the recipe names it. Raises LoadError."""
     path = os.path.relpath(model, folder)
     if not path.isprintable():
         raise LoadError(f"{model}: a recipe is text and cannot name it; rename the file")

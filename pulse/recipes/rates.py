@@ -42,12 +42,12 @@ class Rates:
                 self.agree(int(text) * growth_in / rate if facts else Fraction(int(text)), who)
 
     def metadata(self) -> dict[str, str]:
-        """The entry of the whole model."""
+        """Return the entry of the whole model."""
         return {} if self.hz is None else {KEY: str(self.hz)}
 
 
 def growth(fact: TypedFact) -> Fraction | None:
-    """Frames for each of the one symbol that an axis depends on; None if there is none, or several."""
+    """Return frames for each of the one symbol that an axis depends on; None if there is none, or several."""
     for dim in fact.shape:
         if len(dim.symbols) == 1:
             (symbol,) = dim.symbols

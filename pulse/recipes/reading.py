@@ -27,7 +27,7 @@ def read_recipe(path: Path) -> Recipe:
 
 
 def parse_recipe(text: str, place: RecipeContext) -> Recipe:
-    """The recipe of a text. Raises LoadError as ``read_recipe``."""
+    """Return the recipe of a text. Raises LoadError as ``read_recipe``."""
     where = place.where
     try:
         table: dict[str, TomlValue] = tomllib.loads(text)
@@ -55,7 +55,7 @@ def parse_recipe(text: str, place: RecipeContext) -> Recipe:
 
 
 def _inputs(table: Mapping[str, TomlValue], where: str) -> Mapping[str, str]:
-    """The inputs that are declared, with their shapes."""
+    """Return the inputs that are declared, with their shapes."""
     declarations: Sequence[str] | Mapping[str, str] = (
         get_value(table, "inputs", Sequence[str] | Mapping[str, str], where, '["mic", "far"]') or ()
     )
@@ -68,7 +68,7 @@ def _inputs(table: Mapping[str, TomlValue], where: str) -> Mapping[str, str]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file. Raises LoadError."""
+    """Return the text of a file. Raises LoadError."""
     try:
         if path.exists() and not path.is_file():
             raise LoadError(f"{path}: is not a regular file; give the recipe itself")
@@ -107,9 +107,7 @@ def _stage(number: int, entry: TomlValue, where: str) -> RecipeStage:
             raise LoadError(f"{where}: {kind} = {quote(table[kind])} must be a table, such as {kind} = {{}}")
         for key in rest:
             if key in (*models.OPTIONS, *functions.parameters(kind)):
-                owner = (
-                    f"inside of the table of {kind}" if key in functions.parameters(kind) else "beside model"
-                )
+                owner = f"inside the table of {kind}" if key in functions.parameters(kind) else "beside model"
                 raise LoadError(f"{where}: {key} stands {owner}, not beside {kind}")
         require_known(rest, [*WIRING, kind], where, "key")
         options = functions.check_parameters(kind, cast("dict[str, TomlValue]", table[kind]), where)

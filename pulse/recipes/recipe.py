@@ -32,11 +32,11 @@ class RecipeContext:
 
     @classmethod
     def of(cls, path: Path) -> "RecipeContext":
-        """The context of a recipe that is a file of its own."""
+        """Return the context of a recipe that is a file of its own."""
         return cls(str(path), path, path.parent)
 
-    def beside(self, name: str) -> Path:
-        """A file that the recipe names. Raises LoadError: an embedded recipe names one outside of its folder."""
+    def resolve_path(self, name: str) -> Path:
+        """Return a file that the recipe names. Raises LoadError: an embedded recipe names one outside its folder."""
         if self.itself is None:
             return self.path.parent / name
         if self.folder is None:
@@ -48,7 +48,7 @@ class RecipeContext:
             raise LoadError(f"{name!r} is not a path ({error}); check it") from error
         if not path.is_relative_to(folder):
             raise LoadError(
-                f"{name}: is outside of {self.folder}; a recipe in a model's metadata names files in its folder only: "
+                f"{name}: is outside {self.folder}; a recipe in a model's metadata names files in its folder only: "
                 "copy it there, or write the recipe to a separate file"
             )
         return self.folder / name

@@ -16,21 +16,21 @@ SUFFIX = ".toml"
 
 
 def path_of(source: "ModelSource") -> Path | None:
-    """The path of a file; None for bytes and a ModelProto."""
+    """Return the path of a file; None for bytes and a ModelProto."""
     return Path(source) if isinstance(source, str | PathLike) else None
 
 
 def is_recipe(content: Content) -> bool:
-    """Whether content is a path that ends in .toml, or a file that begins as recipes do."""
+    """Return whether content is a path that ends in .toml, or a file that begins as recipes do."""
     path = content.path
     return path is not None and (path.suffix.lower() == SUFFIX or RECIPE.match(content.head) is not None)
 
 
 def is_recipe_file(path: Path) -> bool:
-    """Whether a path is a recipe's."""
+    """Return whether a path is a recipe's."""
     return is_recipe(Content.of(path))
 
 
 def holds_recipe(content: Content) -> bool:
-    """Whether content is a model with a recipe in its metadata."""
+    """Return whether content is a model with a recipe in its metadata."""
     return bool(stored_values(content.source, ENTRY))

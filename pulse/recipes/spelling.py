@@ -13,7 +13,7 @@ KEYS = {"reads": "from", "gives": "as", **{option: option for option in OPTIONS}
 
 
 def recipe_spelling(otherwise: Spelling) -> Spelling:
-    """Spell a parameter as in a recipe: ``inputs = { x = "1,80,T" }``; others are spelled as outside of recipes."""
+    """Spell a parameter as in a recipe: ``inputs = { x = "1,80,T" }``; others are spelled as outside recipes."""
 
     def spell(parameter: str, example: Any = None) -> str:
         if parameter not in KEYS:

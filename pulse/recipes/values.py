@@ -16,7 +16,7 @@ _NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or 
 
 
 def fits(value: TomlValue, hint: object) -> bool:
-    """Whether a value is of a type: a scalar, ``Literal``, a list, a table, or a union of these."""
+    """Return whether a value is of a type: a scalar, ``Literal``, a list, a table, or a union of these."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(fits(value, part) for part in parts)
@@ -38,7 +38,7 @@ def fits(value: TomlValue, hint: object) -> bool:
 
 
 def describe_type(hint: object) -> str:
-    """The values that a type allows, in words."""
+    """Return the values that a type allows, in words."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         types = [part for part in parts if part is not NoneType and get_origin(part) is not PathLike]
@@ -53,7 +53,7 @@ def describe_type(hint: object) -> str:
 
 
 def get_value(table: Mapping[str, TomlValue], key: str, hint: object, where: str, example: str) -> Any:
-    """The value of a key, or None if missing. Raises LoadError: it has another type."""
+    """Return the value of a key, or None if missing. Raises LoadError: it has another type."""
     value = table.get(key)
     if value is not None and not fits(value, hint):
         raise LoadError(
@@ -63,7 +63,7 @@ def get_value(table: Mapping[str, TomlValue], key: str, hint: object, where: str
 
 
 def quote(value: TomlValue) -> str:
-    """A value for a message, short."""
+    """Return a value for a message, short."""
     text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
     return text if len(text) <= MAX_QUOTED_LENGTH else f"{text[:MAX_QUOTED_LENGTH]}…"
 
@@ -77,6 +77,6 @@ def require_known(keys: Iterable[str], allowed: Iterable[str], where: str, what:
 
 
 def nearest(name: str, names: Sequence[str]) -> str:
-    """The known name nearest to an unknown one, or all known names."""
+    """Return the known name nearest to an unknown one, or all known names."""
     matches = get_close_matches(name, names, 1)
     return f" (did you mean {matches[0]}?)" if matches else f"; there is {', '.join(names)}"

@@ -41,7 +41,7 @@ _opening: ContextVar[_Opening | None] = ContextVar("opening", default=None)
 
 
 def recipe_model(source: "ModelSource", limits: Mapping[str, Any] | None = None) -> TypedModel:
-    """The whole model of a recipe, offline.
+    """Return the whole model of a recipe, offline.
 
     source   its file, or a model that holds one in its metadata
     limits   ``budget`` and ``ignore_value_info`` as in ``pulse.load``, for each of its models
@@ -55,7 +55,7 @@ def recipe_model(source: "ModelSource", limits: Mapping[str, Any] | None = None)
 
 
 def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> TypedModel:
-    """The whole model of a parsed recipe, offline. Raises LoadError."""
+    """Return the whole model of a parsed recipe, offline. Raises LoadError."""
     with use_spelling(recipe_spelling(current_spelling())):
         opening = _opening.get() or _Opening()
         opening.stages += len(recipe.stages)
@@ -95,7 +95,7 @@ def _guard_recursion(path: Path | None) -> Generator[None]:
 
 
 def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str, Any]) -> Stage:
-    """A stage of the chain, whose model is created when the facts of its inputs are known."""
+    """Return a stage of the chain, whose model is created when the facts of its inputs are known."""
 
     def open(facts: Sequence[TypedFact]) -> TypedModel:
         try:
@@ -111,7 +111,7 @@ def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str
 
 
 def read_recipe_content(content: Content, reading: Reading) -> TypedModel:
-    """The whole model of a recipe, a file or in the metadata of one. Raises LoadError."""
+    """Return the whole model of a recipe, a file or in the metadata of one. Raises LoadError."""
     values = {
         "inputs": reading.inputs,
         "constants": reading.constants,

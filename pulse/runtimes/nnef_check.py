@@ -78,7 +78,7 @@ def check_offline(
 
 
 def _feeds(typed: TypedNetwork, length: int, seed: int) -> dict[str, Array]:
-    """Random inputs, with all symbols equal."""
+    """Return random inputs, with all symbols equal."""
     rng = np.random.default_rng([seed, length])
     feeds: dict[str, Array] = {}
     for outlet in typed.graph.inputs:

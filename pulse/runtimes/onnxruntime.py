@@ -28,7 +28,9 @@ ERRORS = 3
 
 
 def runner(model: ModelProto) -> tuple[str, RunModel]:
-    """A runtime's name and call: onnxruntime if it is installed and takes the model, else onnx's own evaluator."""
+    """Return a runtime's name and call: onnxruntime if it is installed and takes the model, else onnx's own
+    evaluator.
+    """
     try:
         ort: Any = import_module("onnxruntime")
         no_kernel: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state").NotImplemented
@@ -51,7 +53,7 @@ def runner(model: ModelProto) -> tuple[str, RunModel]:
 
 
 def evaluator(model: ModelProto) -> RunModel:
-    """The call of onnx's own evaluator: slow, and each operator as the standard defines it."""
+    """Return the call of onnx's own evaluator: slow, and each operator as the standard defines it."""
     session: Any = import_module("onnx.reference").ReferenceEvaluator(model)
     names = [output.name for output in model.graph.output]
 

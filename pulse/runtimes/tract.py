@@ -24,7 +24,7 @@ from pulse.support.not_copyable import NotCopyable
 
 
 def has_tract() -> bool:
-    """Whether tract is installed."""
+    """Return whether tract is installed."""
     return find_spec("tract") is not None
 
 
@@ -48,7 +48,7 @@ class TractProcess:
         self.inputs = int(self._answer())
 
     def run(self, stream: str, arrays: Sequence[Array]) -> list[Array]:
-        """The outputs of one run of a stream, which keeps its states. Raises WriteError."""
+        """Return the outputs of one run of a stream, which keeps its states. Raises WriteError."""
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             send(self._process.stdin, [stream.encode(), str(len(arrays)).encode(), *map(pack, arrays)])

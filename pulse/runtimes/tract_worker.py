@@ -33,19 +33,19 @@ def receive(file: IO[bytes]) -> bytes:
 
 
 def pack(array: "np.ndarray[Any, Any]") -> bytes:
-    """An array as .npy."""
+    """Return an array as .npy."""
     memory = io.BytesIO()
     np.save(memory, array, allow_pickle=False)
     return memory.getvalue()
 
 
 def unpack(content: bytes) -> "np.ndarray[Any, Any]":
-    """The reverse of ``pack``."""
+    """Return the reverse of ``pack``."""
     return np.load(io.BytesIO(content), allow_pickle=False)
 
 
 def error_text(error: Exception) -> str:
-    """The text of tract's error, without the stack of its functions and the listings of its graphs."""
+    """Return the text of tract's error, without the stack of its functions and the listings of its graphs."""
     lines = str(error).partition("Stack backtrace")[0].splitlines()
     return " ".join(" ".join(line for line in lines if "|" not in line).split())
 

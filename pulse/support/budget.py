@@ -35,7 +35,7 @@ class Budget:
 
     @classmethod
     def of(cls, user_limits: Mapping[str, float] | None) -> "Budget":
-        """The usual limits with those that the user gives. Raises LoadError."""
+        """Return the usual limits with those that the user gives. Raises LoadError."""
         names = [each.name for each in fields(cls)]
         values: Any = {} if user_limits is None else user_limits
         if not isinstance(values, Mapping):
@@ -68,7 +68,7 @@ class Spending:
     unfolded: dict[str, str] = field(default_factory=dict[str, str])
 
     def copy(self) -> "Spending":
-        """A copy with the same amounts."""
+        """Return a copy with the same amounts."""
         return replace(self, unfolded=dict(self.unfolded))
 
     def unfold(self, nodes: int, what: str) -> None:
@@ -82,7 +82,7 @@ class Spending:
         self.nodes += nodes
 
     def excess(self, elements: float) -> str:
-        """Why constants of this many elements cannot be computed, and what would help; empty if they can."""
+        """Return why constants of this many elements cannot be computed, and what would help; empty if they can."""
         elements_left = self.budget.elements + STORED_TIMES * self.stored - self.elements
         if elements <= elements_left:
             return ""
@@ -93,7 +93,7 @@ class Spending:
         )
 
     def slowness(self, seconds: float) -> str:
-        """Why a computation of this many seconds is refused, and what would help; empty if it is not."""
+        """Return why a computation of this many seconds is refused, and what would help; empty if it is not."""
         if self.seconds + seconds <= self.budget.seconds:
             return ""
         limits = {"seconds": suggest_limit(self.budget.seconds, seconds)}
@@ -105,7 +105,7 @@ class Spending:
 
 
 def suggest_limit(limit: float, amount: float = 0) -> int:
-    """A limit to propose: ten times as much, or more where more is wanted."""
+    """Return a limit to propose: ten times as much, or more where more is wanted."""
     return int(min(max(10 * limit, 2 * amount, 10), 1e18))
 
 
@@ -113,7 +113,7 @@ _spending: ContextVar[Spending | None] = ContextVar("spending", default=None)
 
 
 def current_spending() -> Spending:
-    """The spending of the running analysis; outside of one, a new one with the usual limits."""
+    """Return the spending of the running analysis; outside one, a new one with the usual limits."""
     return _spending.get() or Spending()
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 ALIGNMENT = 64
 """The alignment of arrays, in bytes."""
-LARGE = 1 << 26
-"""The size of a model in bytes from which its memory is released early."""
+MIN_MAPPED_BYTES = 1 << 26
+"""The least size of weights that are mapped from a file, so that their memory is released early."""
 
 
 def map_arrays(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:

@@ -18,7 +18,7 @@ def printable(text: str) -> str:
 
 
 def is_title(text: str) -> bool:
-    """Whether a text can be the title of a model: a line that can be part of a file's name."""
+    """Return whether a text can be the title of a model: a line that can be part of a file's name."""
     return (
         bool(text.strip())
         and len(text) <= MAX_TITLE_LENGTH

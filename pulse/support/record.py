@@ -73,7 +73,7 @@ class _UnwrittenInit:
 def _init(cls: type) -> FunctionType:
     own_fields: tuple[Field[Any], ...] = fields(cls)
     ordered = [
-        *(each for each in own_fields if not each.kw_only),
+        *(field for field in own_fields if not field.kw_only),
         *(each for each in own_fields if each.kw_only),
     ]
     factories = tuple(each.default_factory is not MISSING for each in ordered)
@@ -100,7 +100,7 @@ def _default(each: Field[Any]) -> Any:
 
 @cache
 def _init_code(factories: tuple[bool, ...], positional: int, post: bool) -> CodeType:
-    """The code of ``__init__`` for fields ``_0``, ``_1`` …, keyword-only fields last.
+    """Return the code of ``__init__`` for fields ``_0``, ``_1`` …, keyword-only fields last.
 
     factories   for each field, whether a function makes its default
     positional  the number of positional parameters
@@ -119,7 +119,7 @@ def _init_code(factories: tuple[bool, ...], positional: int, post: bool) -> Code
 
 
 def _comparison(cls: type, frozen: bool) -> dict[str, Callable[..., Any] | None]:
-    """``__eq__`` and ``__hash__`` of the values of all fields; no ``__hash__`` if they may change."""
+    """Return ``__eq__`` and ``__hash__`` of the values of all fields; no ``__hash__`` if they may change."""
     names = [each.name for each in fields(cls)]
     get: Callable[[Any], Any] = attrgetter(*names) if names else lambda of: ()
 
@@ -153,7 +153,7 @@ def _delattr(self: Any, name: str) -> None:
 
 
 def _is_frozen(self: Any, name: str) -> bool:
-    """Subclasses that are no dataclasses may add attributes."""
+    """Return whether an attribute is frozen; subclasses that are no dataclasses may add attributes."""
     return "__dataclass_fields__" in self.__class__.__dict__ or name in self.__dataclass_fields__
 
 

@@ -18,11 +18,11 @@ class Pairs:
     rows: Sequence[tuple[str, str]]
 
     def text(self) -> str:
-        """The values in one column."""
+        """Return the values in one column."""
         return _align(self.rows, ())
 
     def markdown(self) -> str:
-        """A table without a header."""
+        """Return a table without a header."""
         return _markdown_table(("", ""), self.rows, ())
 
 
@@ -36,12 +36,12 @@ class Table:
     right: Sequence[int] = ()
 
     def text(self) -> str:
-        """The title, then columns as wide as their contents."""
+        """Return the title, then columns as wide as their contents."""
         header = [self.columns] if any(self.columns) else []
         return f"{printable(self.title)}\n{_align([*header, *self.rows], self.right)}"
 
     def markdown(self) -> str:
-        """A heading and a table."""
+        """Return a heading and a table."""
         return f"## {_escape(self.title)}\n\n{_markdown_table(self.columns, self.rows, self.right)}"
 
 
@@ -53,11 +53,11 @@ class Text:
     style: str = ""
 
     def text(self) -> str:
-        """The words."""
+        """Return the words."""
         return printable_lines(self.words)
 
     def markdown(self) -> str:
-        """The words."""
+        """Return the words."""
         return "\n".join(map(_escape, self.words.split("\n")))
 
 
@@ -71,19 +71,19 @@ class Report:
         raise NotImplementedError
 
     def values(self) -> Mapping[str, Any]:
-        """The values for further processing: by default the fields."""
+        """Return the values for further processing: by default the fields."""
         return field_values(self)
 
     def as_dict(self) -> dict[str, Any]:
-        """The values in types of JSON."""
+        """Return the values in types of JSON."""
         return json_value(self.values())
 
     def to_json(self) -> str:
-        """One JSON object."""
+        """Return one JSON object."""
         return json_text(self.values())
 
     def to_markdown(self) -> str:
-        """The sections in Markdown."""
+        """Return the sections in Markdown."""
         return "\n\n".join(section.markdown() for section in self.sections()) + "\n"
 
     def __str__(self) -> str:
@@ -91,12 +91,12 @@ class Report:
 
 
 def field_values(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass."""
+    """Return the fields of a dataclass."""
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 def json_text(value: Mapping[str, Any]) -> str:
-    """JSON in printable characters only; others are escaped."""
+    """Return JSON in printable characters only; others are escaped."""
     text = json.dumps(json_value(value), indent=2, ensure_ascii=False, allow_nan=False)
     return "\n".join(line if line.isprintable() else _as_escapes(line) for line in text.split("\n"))
 
@@ -123,7 +123,7 @@ def json_value(value: Any) -> Any:
 
 
 def duration(seconds: float) -> str:
-    """A time with the unit that suits it: 45 ns, 12.3 us, 4.56 ms, 7.89 s."""
+    """Return a time with the unit that suits it: 45 ns, 12.3 us, 4.56 ms, 7.89 s."""
     if 0 < seconds < 1e-6:
         return f"{seconds * 1e9:.0f} ns"
     if seconds < 1e-3:
@@ -132,7 +132,7 @@ def duration(seconds: float) -> str:
 
 
 def byte_size(count: int) -> str:
-    """Bytes with the unit that suits them."""
+    """Return bytes with the unit that suits them."""
     if count < 1 << 10:
         return f"{count} B"
     return f"{count / (1 << 10):.1f} KiB" if count < 1 << 20 else f"{count / (1 << 20):.1f} MiB"

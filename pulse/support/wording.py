@@ -20,7 +20,7 @@ OF_CHUNKING = ("states", "context", "axes", "delay", "initial")
 
 
 def in_python(parameter: str, example: Any = None) -> str:
-    """``inputs=``, or ``inputs={"x": "1,80,T"}`` with an example; ``chunking=Chunking(states={})``."""
+    """Return ``inputs=``, or ``inputs={"x": "1,80,T"}`` with an example; ``chunking=Chunking(states={})``."""
     text = f"{parameter}={'' if example is None else _literal(example)}"
     return f"chunking=Chunking({text})" if parameter in OF_CHUNKING else text
 
@@ -38,12 +38,14 @@ _spelling: ContextVar[Spelling] = ContextVar("spelling", default=in_python)
 
 
 def spell(parameter: str, example: Any = None) -> str:
-    """How the user writes a parameter, with the value of the example: a number, a name, True, or a mapping of these."""
+    """Return how the user writes a parameter, with the value of the example: a number, a name, True, or a mapping of
+    these.
+    """
     return _spelling.get()(parameter, example)
 
 
 def current_spelling() -> Spelling:
-    """The spelling in use."""
+    """Return the spelling in use."""
     return _spelling.get()
 
 

@@ -16,7 +16,7 @@ __all__ = ["Session", "TensorflowModel", "load", "register_kernel", "register_op
 
 
 def __getattr__(name: str) -> Any:
-    """The names above, imported on first access."""
+    """Return the names above, imported on first access."""
     from importlib import import_module
 
     homes = {"load": "model", "TensorflowModel": "model", "Session": "session"}

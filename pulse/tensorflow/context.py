@@ -27,17 +27,17 @@ class Functions(Protocol):
     """The functions of a file, as models."""
 
     def find(self, name: FunctionName) -> LibraryFunction:
-        """A function. Raises LoadError: there is none of this name."""
+        """Return a function. Raises LoadError: there is none of this name."""
         ...
 
     def assignments(self, name: FunctionName) -> dict[int, str]:
-        """The arguments that a function assigns, and the outputs of its model that are their next values."""
+        """Return the arguments that a function assigns, and the outputs of its model that are their next values."""
         ...
 
     def to_typed(
         self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str
     ) -> TypedNetwork:
-        """A function as a model; arguments with known values are constants in it. Raises LoadError."""
+        """Return a function as a model; arguments with known values are constants in it. Raises LoadError."""
         ...
 
 
@@ -83,48 +83,48 @@ class TensorflowNode(NodeContext):
         return [outlets] if isinstance(outlets, OutletId) else list(cast("Sequence[OutletId]", outlets))
 
     def type_of(self, name: str) -> TensorType:
-        """A type attribute. Raises LoadError."""
+        """Return a type attribute. Raises LoadError."""
         value = self.attributes.get(name)
         if not isinstance(value, TensorType):
             raise self.error(f"attribute {name} is missing or no type; export the model again")
         return value
 
     def dtype_of(self, name: str) -> DType:
-        """The type of an attribute, of numbers. Raises LoadError."""
+        """Return the type of an attribute, of numbers. Raises LoadError."""
         type_ = self.type_of(name)
         if type_.known_type is None:
-            raise self.error(f"a tensor of {type_} is not covered")
+            raise self.error(f"a tensor of {type_} is not supported")
         return type_.known_type
 
     def is_complex(self, name: str = "T") -> bool:
-        """Whether an input is complex: a last axis of two, the real and the imaginary part."""
+        """Return whether an input is complex: a last axis of two, the real and the imaginary part."""
         value = self.attributes.get(name)
         return isinstance(value, TensorType) and value.is_complex
 
     def sizes(self, name: str) -> KnownSizes:
-        """A shape attribute."""
+        """Return a shape attribute."""
         return dims_in(self.attributes.get(name))
 
     def function(self, name: str) -> FunctionName:
-        """A function among the attributes. Raises LoadError."""
+        """Return a function among the attributes. Raises LoadError."""
         return called_function(self.attributes, name, self.error)
 
     def read_list(self, name: str, count: int) -> list[int]:
-        """A list of integers of that length; ones if it is missing. Raises LoadError."""
+        """Return a list of integers of that length; ones if it is missing. Raises LoadError."""
         values = self.integer_list(name, [1] * count)
         if len(values) != count:
             raise self.error(f"attribute {name} has {len(values)} entries instead of {count}")
         return list(values)
 
     def alike(self, outlets: Sequence[OutletId]) -> list[OutletId]:
-        """Wires in one type: sizes are i64 here, where TensorFlow may compute with them in i32."""
+        """Return wires in one type: sizes are i64 here, where TensorFlow may compute with them in i32."""
         types = {self.graph.fact(outlet).dtype for outlet in outlets}
         if len(types) == 1 or not all(np.issubdtype(dtype, np.integer) for dtype in types):
             return list(outlets)
         return [self.widen(outlet, f"operand{index}") for index, outlet in enumerate(outlets)]
 
     def widen(self, outlet: OutletId, suffix: str) -> OutletId:
-        """A wire of integers as i64."""
+        """Return a wire of integers as i64."""
         fact = self.graph.fact(outlet)
         if fact.dtype == I64:
             return outlet
@@ -139,11 +139,11 @@ class TensorflowNode(NodeContext):
         return self.wire(Transpose(tuple(perm)), [x], suffix)
 
     def number(self, value: float, dtype: DType, suffix: str) -> OutletId:
-        """One number as a constant."""
+        """Return one number as a constant."""
         return self.constant(np.array(value, dtype), suffix)
 
     def as_real(self, x: OutletId, part: int, suffix: str | None = None) -> OutletId:
-        """The real (0) or imaginary (1) part of a complex wire."""
+        """Return the real (0) or imaginary (1) part of a complex wire."""
         last = self.graph.fact(x).rank - 1
         name = f"part{part}" if suffix is None else suffix
         cut = self.wire(Slice(last, TDim.of(part), TDim.of(part + 1)), [x], f"{name or 'own'}_cut")

@@ -87,7 +87,7 @@ def _set_kind(field: FieldDescriptorProto, kind: str) -> None:
 
 
 def _entry(message: DescriptorProto, name: str, kind: str, maps: bool) -> str:
-    """The message of a map's entries, inside of the message that has the map."""
+    """Return the message of a map's entries, inside the message that has the map."""
     entry = message.nested_type.add(name="".join(map(str.title, name.split("_"))) + "Entry")
     entry.options.map_entry = maps
     for number, (part, type_) in enumerate((("key", "string"), ("value", kind)), 1):
@@ -115,7 +115,7 @@ def _message(file: FileDescriptorProto, name: str, fields: str, maps: bool) -> N
 
 
 def classes(maps: bool = True) -> dict[str, Proto]:
-    """The messages in a private pool; maps may also be lists of entries, since files do not distinguish them."""
+    """Return the messages in a private pool; maps may also be lists of entries, since files do not distinguish them."""
     file = FileDescriptorProto(name="pulse/tensorflow.proto", package=_PACKAGE, syntax="proto3")
     for name, fields in _FIELDS.items():
         _message(file, name, fields, maps)

@@ -26,11 +26,11 @@ class TensorflowModel(Model):
     nodes: FlatGraph | None = None
 
     def dot(self) -> str:
-        """The file's graph: variables are cylinders, control edges dashed, attributes tooltips."""
+        """Return the file's graph: variables are cylinders, control edges dashed, attributes tooltips."""
         return super().dot() if self.nodes is None else picture(self, self.nodes)
 
     def session(self) -> "Session":
-        """A session on the graph, with its own variables. Raises LoadError if the graph is unknown."""
+        """Return a session on the graph, with its own variables. Raises LoadError if the graph is unknown."""
         from pulse.tensorflow.session import Session
 
         if self.contents is None:

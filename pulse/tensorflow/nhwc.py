@@ -28,22 +28,24 @@ class NhwcNode(Protocol):
 
 
 def channels_first(rank: int) -> tuple[int, ...]:
-    """The order of axes that makes [N, X..., C] of a rank [N, C, X...]."""
+    """Return the order of axes that makes [N, X..., C] of a rank [N, C, X...]."""
     return (0, rank - 1, *range(1, rank - 1))
 
 
 def channels_last(rank: int) -> tuple[int, ...]:
-    """The order of axes that makes [N, C, X...] of a rank [N, X..., C]."""
+    """Return the order of axes that makes [N, C, X...] of a rank [N, X..., C]."""
     return (0, *range(2, rank), 1)
 
 
 def span_of(kernel: int, dilation: int) -> int:
-    """Frames from the first tap of a kernel to the last one."""
+    """Return frames from the first tap of a kernel to the last one."""
     return (kernel - 1) * dilation + 1
 
 
 def same_pair(size: TDim, span: int, stride: int) -> HeightAndWidth:
-    """The padding SAME of a window over an axis: ``ceil(size / stride)`` outputs; an odd frame is added at the end."""
+    """Return the padding SAME of a window over an axis: ``ceil(size / stride)`` outputs; an odd frame is added at the
+    end.
+    """
     if stride == 1:
         total = TDim.of(span - 1)
     else:
@@ -55,14 +57,14 @@ def same_pair(size: TDim, span: int, stride: int) -> HeightAndWidth:
 def window_pads(
     same: bool, sizes: tuple[TDim, ...], spans: tuple[int, ...], strides: tuple[int, ...]
 ) -> Pads:
-    """The padding SAME or VALID of every spatial axis."""
+    """Return the padding SAME or VALID of every spatial axis."""
     return tuple(
         same_pair(size, span, stride) if same else NO_PAD for size, span, stride in zip(sizes, spans, strides)
     )
 
 
 def remaining_pads(pads: Sequence[TDim], crops: Sequence[TDim], rank: int) -> list[HeightAndWidth] | None:
-    """The remaining padding at the ends of each axis: padding minus crops, the axes after the batch first.
+    """Return the remaining padding at the ends of each axis: padding minus crops, the axes after the batch first.
 
     None if the numbers do not fit the rank.
     """
@@ -86,5 +88,5 @@ def pad_or_crop(node: NhwcNode, x: OutletId, ends: Sequence[HeightAndWidth]) -> 
 
 
 def _above_zero(dim: TDim) -> TDim:
-    """The dim if it is above 0, else 0."""
+    """Return the dim if it is above 0, else 0."""
     return ZERO if dim.prove_ge(0).no else dim

@@ -59,7 +59,7 @@ class NodeOutput(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "NodeOutput":
-        """``node`` or ``node:1``. Raises LoadError."""
+        """Return ``node`` or ``node:1``. Raises LoadError."""
         name, colon, slot = text.rpartition(":")
         if not colon:
             return cls(text)
@@ -71,7 +71,7 @@ class NodeOutput(NamedTuple):
 def called_function(
     attributes: Mapping[str, Any], name: str, error: Callable[[str], Exception]
 ) -> FunctionName:
-    """A function among the attributes of a node. Raises what ``error`` makes of a message."""
+    """Return a function among the attributes of a node. Raises what ``error`` makes of a message."""
     value = attributes.get(name)
     if not isinstance(value, FunctionName):
         raise error(f"attribute {name} must name a function; export the model again")
@@ -108,15 +108,15 @@ class GraphNode:
         return {**attributes, **self.given}
 
     def error(self, message: str) -> LoadError:
-        """A LoadError that names the node."""
+        """Return a LoadError that names the node."""
         return LoadError(f"{self.name} ({self.op}): {message}")
 
     def function(self, name: str) -> FunctionName:
-        """A function among the attributes. Raises LoadError."""
+        """Return a function among the attributes. Raises LoadError."""
         return called_function(self.attributes, name, self.error)
 
     def type_number(self, *names: str) -> int:
-        """The number of the first type attribute that there is; 0 if there is none."""
+        """Return the number of the first type attribute that there is; 0 if there is none."""
         for name in names:
             value = self.attributes.get(name)
             if isinstance(value, TensorType):
@@ -124,19 +124,19 @@ class GraphNode:
         return 0
 
     def with_inputs(self, inputs: Iterable[NodeOutput], controls: Iterable[str] | None = None) -> "GraphNode":
-        """The same node with other inputs."""
+        """Return the same node with other inputs."""
         control_names = self.controls if controls is None else tuple(controls)
         return replace(self, inputs=tuple(inputs), controls=control_names)
 
 
 def tensor_of(node: GraphNode) -> Array | None:
-    """The tensor of a Const. Raises LoadError."""
+    """Return the tensor of a Const. Raises LoadError."""
     value: Any = node.attributes.get("value")
     return cast("Array", value) if isinstance(value, np.ndarray) else None
 
 
 def declared_type(node: GraphNode) -> tuple[TensorType | None, KnownSizes]:
-    """Type and shape that the attributes of a node declare. Raises LoadError."""
+    """Return type and shape that the attributes of a node declare. Raises LoadError."""
     type_, shape = node.attributes.get("dtype"), node.attributes.get("shape")
     return (type_ if isinstance(type_, TensorType) else None), dims_in(shape)
 
@@ -198,7 +198,7 @@ class LibraryFunction:
 
 
 def graph_nodes(protos: Sequence[Proto], what: str) -> list[GraphNode]:
-    """The nodes of a GraphDef. Raises LoadError: two have one name."""
+    """Return the nodes of a GraphDef. Raises LoadError: two have one name."""
     nodes: list[GraphNode] = []
     names: set[str] = set()
     for proto in protos:
@@ -219,7 +219,7 @@ def graph_nodes(protos: Sequence[Proto], what: str) -> list[GraphNode]:
 def function_of(
     proto: Proto, values: Mapping[str, Any], outputs_of: Mapping[str, tuple[str, ...]]
 ) -> LibraryFunction:
-    """A function of the library, its placeholders of attributes being ``values``. Raises LoadError."""
+    """Return a function of the library, its placeholders of attributes being ``values``. Raises LoadError."""
     what = f"function {proto.signature.name}"
     ops = {node.name: node.op for node in proto.node_def}
 

@@ -141,7 +141,7 @@ class OwnCall(Op):
             )
         answer = kernel(*inputs, **dict(self.attributes))
         values = cast("Sequence[Any]", answer) if isinstance(answer, tuple | list) else [answer]
-        results: list[Array] = [np.asarray(each) for each in values]
+        results: list[Array] = [np.asarray(value) for value in values]
         facts = self.facts([TypedFact(array.dtype, shape_of(*array.shape)) for array in inputs])
         if len(results) != len(facts):
             raise InputError(

@@ -32,8 +32,8 @@ class PartialRun:
         self, session: Runs, fetches: Sequence[str], feeds: Sequence[str], targets: Sequence[str]
     ) -> None:
         self._session = session
-        self._fetches = {_plain(name) for name in fetches}
-        self._feeds = {_plain(name) for name in feeds}
+        self._fetches = {_full_name(name) for name in fetches}
+        self._feeds = {_full_name(name) for name in feeds}
         self._targets = set(targets)
         self._values: dict[str, Any] = {}
 
@@ -50,14 +50,14 @@ class PartialRun:
         Raises   InputError: a name was not set up, or had its turn; LoadError, FactError: as in ``Session.run``
         """
         names = [fetches] if isinstance(fetches, str) else list(fetches)
-        fed = {_plain(name): value for name, value in (feeds or {}).items()}
+        fed = {_full_name(name): value for name, value in (feeds or {}).items()}
         for name in fed:
             if name not in self._feeds:
                 raise InputError(
                     f"feed {name}: the partial run was not set up with it, or it was fed already"
                 )
         for name in names:
-            if _plain(name) not in self._fetches:
+            if _full_name(name) not in self._fetches:
                 raise InputError(
                     f"fetch {name}: the partial run was not set up with it, or it was given already"
                 )
@@ -69,12 +69,12 @@ class PartialRun:
         feeds_so_far = self._values | fed
         results: list[Array | None] = self._session.run(names, feeds_so_far, targets)
         self._feeds -= fed.keys()
-        self._fetches -= {_plain(name) for name in names}
+        self._fetches -= {_full_name(name) for name in names}
         self._targets -= set(targets)
-        values = {_plain(name): value for name, value in zip(names, results) if value is not None}
+        values = {_full_name(name): value for name, value in zip(names, results) if value is not None}
         self._values = feeds_so_far | values
         return results[0] if isinstance(fetches, str) else results
 
 
-def _plain(name: str) -> str:
+def _full_name(name: str) -> str:
     return str(NodeOutput.parse(name))

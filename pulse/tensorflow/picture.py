@@ -15,7 +15,9 @@ _MAX_ATTRIBUTE_LENGTH = 60
 
 
 def picture(model: FileNetwork, graph: FlatGraph) -> str:
-    """The nodes in groups by name scope; data edges have the known facts of the tensor, control edges are dashed."""
+    """Return the nodes in groups by name scope; data edges have the known facts of the tensor, control edges are
+    dashed.
+    """
     drawing = Picture(model.title)
     keys = {name: f"n{number}" for number, name in enumerate(graph.nodes)}
     facts = _facts(model)
@@ -39,7 +41,7 @@ def picture(model: FileNetwork, graph: FlatGraph) -> str:
 
 
 def _facts(model: FileNetwork) -> dict[str, str]:
-    """Tensor -> its known type and shape."""
+    """Return tensor -> its known type and shape."""
     try:
         graph = model.infer().graph
     except PulseError:  # a graph that contradicts itself can still be looked at
@@ -52,7 +54,7 @@ def _attributes(node: GraphNode) -> str:
     texts: list[str] = []
     try:
         attributes = node.attributes
-    except PulseError as error:  # a tensor that is not covered, such as text
+    except PulseError as error:  # a tensor that is not supported, such as text
         return str(error)
     for name, value in sorted(attributes.items()):
         match value:

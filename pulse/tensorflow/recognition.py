@@ -6,7 +6,7 @@ SAVED = "saved_model.pb"
 
 
 def is_tensorflow(content: Content) -> bool:
-    """Whether content is a GraphDef, a SavedModel, or the folder of one."""
+    """Return whether content is a GraphDef, a SavedModel, or the folder of one."""
     if content.head:
         return _begins(content.head)
     try:
@@ -16,16 +16,16 @@ def is_tensorflow(content: Content) -> bool:
 
 
 def _begins(head: bytes) -> bool:
-    """Whether bytes begin as a graph's first node does, or as a SavedModel's first graph after its version."""
+    """Return whether bytes begin as a graph's first node does, or as a SavedModel's first graph after its version."""
     if head[:1] == b"\x0a":
-        return _inside(head, 1) in (b"\x0a", b"\x12")
+        return _byte_after_length(head, 1) in (b"\x0a", b"\x12")
     if len(head) > 3 and head[0] == 0x08 and head[1] < 0x80 and head[2] == 0x12:
-        return _inside(head, 3) == b"\x0a"
+        return _byte_after_length(head, 3) == b"\x0a"
     return False
 
 
-def _inside(head: bytes, at: int) -> bytes:
-    """The first byte of a message whose length is at a place."""
-    while at < len(head) and head[at] >= 0x80:
-        at += 1
-    return head[at + 1 : at + 2]
+def _byte_after_length(head: bytes, position: int) -> bytes:
+    """Return the first byte of the message whose length is at this position."""
+    while position < len(head) and head[position] >= 0x80:
+        position += 1
+    return head[position + 1 : position + 2]

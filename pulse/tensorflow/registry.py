@@ -16,5 +16,5 @@ tensorflow_op = TRANSLATORS.register
 
 
 def own_name(kind: str) -> str:
-    """The name of a TensorFlow operator for ``pulse.operator``."""
+    """Return the name of a TensorFlow operator for ``pulse.operator``."""
     return f"{DOMAIN}::{kind}"

@@ -18,7 +18,7 @@ from pulse.tensorflow.messages import GraphDef
 from pulse.tensorflow.nodes import GraphNode, NodeOutput, declared_type, graph_nodes
 from pulse.tensorflow.partial_run import PartialRun
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
-from pulse.tensorflow.read.building import NEXT, SILENT, Request, build_model, prepare_graph
+from pulse.tensorflow.read.building import NEXT, WITHOUT_RESULT, Request, build_model, prepare_graph
 from pulse.tensorflow.read.checkpoint import CheckpointTensors
 from pulse.tensorflow.read.effects import VARIABLES, Variables
 from pulse.tensorflow.read.file import Contents, decode
@@ -110,7 +110,7 @@ class Session:
     def partial_run(
         self, fetches: Sequence[str], feeds: Sequence[str] = (), targets: Sequence[str] = ()
     ) -> "PartialRun":
-        """A run in parts: each call of its ``run`` takes some of the feeds, and returns some of the fetches.
+        """Return a run in parts: each call of its ``run`` takes some of the feeds, and returns some of the fetches.
 
         Raises InputError: a name is unknown
         """
@@ -160,19 +160,19 @@ class Session:
     def nodes_of(
         self, fetches: Sequence[str], feeds: Iterable[str] = (), targets: Sequence[str] = ()
     ) -> list[str]:
-        """The nodes of the graph that a run of these would execute, functions inlined."""
+        """Return the nodes of the graph that a run of these would execute, functions inlined."""
         endpoints = [self._endpoint(name, "fetch") for name in fetches]
         fed = [self._endpoint(name, "feed") for name in feeds]
         plan = self._plan(_Key(frozenset(fed), frozenset(endpoints), frozenset(targets)))
-        names = [each.node for each in endpoints if each not in fed]
+        names = [endpoint.node for endpoint in endpoints if endpoint not in fed]
         whole = plan.graph.find_needed([*names, *targets], fed)
         variables = Variables(plan.graph, self._library)
         effects = [node.name for node in whole.values() if variables.changed_variables(node)]
-        pure = [name for name in targets if name in whole and whole[name].op not in SILENT]
+        pure = [name for name in targets if name in whole and whole[name].op not in WITHOUT_RESULT]
         return list(plan.graph.find_needed([*names, *effects, *pure], fed, controls=False))
 
     def cache_info(self) -> CacheInfo:
-        """How often plans were found and made."""
+        """Return how often plans were found and made."""
         return CacheInfo(self._hits, self._misses, MAX_PLANS, len(self._plans))
 
     @property
@@ -196,7 +196,7 @@ class Session:
         return names
 
     def _asks(self, node: GraphNode) -> bool:
-        """Whether the nodes before a node read an input or a checkpoint."""
+        """Return whether the nodes before a node read an input or a checkpoint."""
         stack, visited = [node.name], set[str]()
         while stack:
             graph_node = self._nodes.get(stack.pop())
@@ -216,8 +216,8 @@ class Session:
             self.run((), targets=starts)
 
     def _touches(self, name: str, values: Mapping[str, Array]) -> bool:
-        """Whether an initialiser assigns a variable that the file has."""
-        assigned = (self._nodes[each] for each in self._nodes[name].controls if each in self._nodes)
+        """Return whether an initialiser assigns a variable that the file has."""
+        assigned = (self._nodes[control] for control in self._nodes[name].controls if control in self._nodes)
         return any(node.inputs and node.inputs[0].node in values for node in assigned)
 
     def save(self, path: "str | PathLike[str]") -> None:
@@ -284,7 +284,7 @@ class Session:
 
     def _is_silent(self, name: str) -> bool:
         node = self._nodes.get(name)
-        return node is not None and (node.op in SILENT or node.op in _GIVING_NOTHING)
+        return node is not None and (node.op in WITHOUT_RESULT or node.op in _GIVING_NOTHING)
 
     def _convert_feed(self, endpoint: NodeOutput, name: str, value: Any) -> Array:
         node = self._nodes[endpoint.node]
@@ -301,7 +301,7 @@ class Session:
         return array
 
     def _type(self, endpoint: NodeOutput) -> np.dtype[Any] | None:
-        """The type of a tensor if an attribute of its node states it."""
+        """Return the type of a tensor if an attribute of its node states it."""
         node = self._nodes[endpoint.node]
         if endpoint.slot and node.op not in ("Split", "SplitV", "Unpack", "IdentityN"):
             return None
@@ -318,7 +318,7 @@ class Session:
             self._hits += 1
             self._plans.move_to_end(key)
             return self._plans[key]
-        names = sorted({*(each.node for each in key.fetches if each not in key.feeds), *key.targets})
+        names = sorted({*(fetch.node for fetch in key.fetches if fetch not in key.feeds), *key.targets})
         with count_spending(Spending()):
             graph = prepare_graph(
                 list(self._nodes.values()), self._library, self._title, names, list(key.feeds)
@@ -386,7 +386,7 @@ class Session:
                 )
 
     def _convert_result(self, endpoint: NodeOutput, value: Array) -> Array:
-        """A result in its type in the graph."""
+        """Return a result in its type in the graph."""
         node = self._nodes[endpoint.node]
         if any(isinstance(each, TensorType) and each.is_complex for each in _result_types(node)):
             return np.asarray(value[..., 0] + 1j * value[..., 1])
@@ -406,7 +406,7 @@ _JUDGING = (
 
 
 def _result_types(node: GraphNode) -> list[Any]:
-    """The attributes with the type of a node's result, complex or its real form."""
+    """Return the attributes with the type of a node's result, complex or its real form."""
     if node.op in ("ComplexAbs", "Real", "Imag", "Angle", "IRFFT"):
         return []
     names = ("DstT",) if node.op == "Cast" else ("Tcomplex", "Tout", "dtype", "T")
@@ -414,7 +414,7 @@ def _result_types(node: GraphNode) -> list[Any]:
 
 
 def _stored_form(array: Array) -> Array:
-    """Complex numbers as a last axis of two."""
+    """Return complex numbers as a last axis of two."""
     return np.stack([np.real(array), np.imag(array)], -1) if array.dtype.kind == "c" else array
 
 

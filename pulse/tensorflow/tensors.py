@@ -89,14 +89,14 @@ class FunctionName(NamedTuple):
 
 
 def dims_of(shape: Proto) -> KnownSizes:
-    """A TensorShapeProto; sizes below 0 are unknown."""
+    """Return a TensorShapeProto; sizes below 0 are unknown."""
     if shape.unknown_rank:
         return None
     return tuple(dim.size if dim.size >= 0 else None for dim in shape.dim)
 
 
 def dims_in(value: object) -> KnownSizes:
-    """The sizes of an attribute, if it is a shape of known rank."""
+    """Return the sizes of an attribute, if it is a shape of known rank."""
     return (
         cast("KnownSizes", value)
         if isinstance(value, tuple) and not isinstance(value, FunctionName)
@@ -105,11 +105,11 @@ def dims_in(value: object) -> KnownSizes:
 
 
 def tensor_value(proto: Proto, where: str) -> Array:
-    """A TensorProto; a list that is shorter than the tensor repeats its last element. Raises LoadError."""
+    """Return a TensorProto; a list that is shorter than the tensor repeats its last element. Raises LoadError."""
     type_ = TensorType(proto.dtype)
     dtype = type_.known_type
     if dtype is None:
-        raise LoadError(f"{where}: a tensor of {type_} is not covered")
+        raise LoadError(f"{where}: a tensor of {type_} is not supported")
     dims = dims_of(proto.tensor_shape)
     if dims is None or None in dims:
         raise LoadError(f"{where}: a tensor without a shape; the file is damaged, export it again")
@@ -141,7 +141,7 @@ def tensor_value(proto: Proto, where: str) -> Array:
 
 
 def _read_list(proto: Proto, type_: TensorType, dtype: DType, where: str) -> Array:
-    """The values that are listed one by one, in their type."""
+    """Return the values that are listed one by one, in their type."""
     raw: Any = getattr(proto, _VALUES[type_.number if type_.number in _VALUES else type_.plain])
     if type_.is_complex:
         parts = np.array(raw, np.float64).reshape(-1, 2)

@@ -22,7 +22,7 @@ O = TypeVar("O", bound=Described)
 
 
 def text(graph: Graph[F, O], title: str = "graph") -> str:
-    """One aligned line for each node, each after what it reads.
+    """Return one aligned line for each node, each after what it reads.
 
     id, name, op, attributes, wires read, facts of the outputs; the outputs of the model in the last line.
     """
@@ -46,12 +46,14 @@ def _row(graph: Graph[F, O], node: Node[F, O]) -> Sequence[str]:
 
 
 def _all(graph: Graph[F, O]) -> list[int]:
-    """Every node that is not retired, each after what it reads."""
+    """Return every node that is not retired, each after what it reads."""
     return graph.order([OutletId(node.id) for node in graph.nodes if node.outputs])
 
 
 def dot(graph: Graph[F, O], title: str = "graph") -> str:
-    """The graph in the language of Graphviz, in groups by the scopes of names; edges carry the facts of their wires."""
+    """Return the graph in the language of Graphviz, in groups by the scopes of names; edges carry the facts of their
+    wires.
+    """
     picture = Picture(title)
     for node_id in _all(graph):
         node = graph.nodes[node_id]

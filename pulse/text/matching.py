@@ -69,7 +69,7 @@ _Found: TypeAlias = tuple[tuple[int, ...], dict[str, int]]
 
 
 def find_matches(graph: Graph[F, O], query: str, among: Container[int] | None = None) -> list[Match]:
-    """The parts of a graph that fit, in the order of the graph, none of a node that is in an earlier one.
+    """Return the parts of a graph that fit, in the order of the graph, none of a node that is in an earlier one.
 
     among   the nodes that parts are made of; all of them by default
     Raises InputError: not a query, or one that has too many ways through this graph
@@ -88,7 +88,7 @@ def find_matches(graph: Graph[F, O], query: str, among: Container[int] | None = 
 
 
 def matches_text(graph: Graph[F, O], query: str) -> str:
-    """The parts that fit, one a line, and how many there are. Raises InputError, as ``find_matches``."""
+    """Return the parts that fit, one a line, and how many there are. Raises InputError, as ``find_matches``."""
     matches = find_matches(graph, query)
     nodes = graph.nodes
     lines = [
@@ -104,13 +104,13 @@ class _Parser:
 
     def __init__(self, query: str) -> None:
         if len(query) > MAX_QUERY_LENGTH:
-            raise InputError(f"a query of {len(query)} characters; at most {MAX_QUERY_LENGTH} are covered")
+            raise InputError(f"a query of {len(query)} characters; at most {MAX_QUERY_LENGTH} are supported")
         self._query = query
         self._tokens: list[str] = _TOKEN.findall(query)
         self._at = 0
 
     def query(self) -> list[_Chain]:
-        """All chains. Raises InputError."""
+        """Return all chains. Raises InputError."""
         chains = [self._chain()]
         while self._takes(";"):
             chains.append(self._chain())
@@ -176,7 +176,7 @@ class _Search:
         self._query, self._steps = query, 0
 
     def all_chains(self, chains: Sequence[_Chain], start: int) -> Iterator[_Found]:
-        """The nodes and tags of all chains, the first of which begins at a node."""
+        """Yield the nodes and tags of all chains, the first of which begins at a node."""
 
         def further(number: int, match: _Found) -> Iterator[_Found]:
             if number == len(chains):
@@ -228,5 +228,5 @@ class _Search:
                 yield (*nodes, node), {**tags, step.tag: node} if step.tag else tags
 
     def _is_private(self, node: int) -> bool:
-        """Whether a wire has at most one reader and is not an output."""
+        """Return whether a wire has at most one reader and is not an output."""
         return len(self._readers[node]) <= 1 and node not in self._output_nodes

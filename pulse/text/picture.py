@@ -27,7 +27,7 @@ class Picture:
         self._arrows: list[str] = []
 
     def box(self, key: str, label: Sequence[str], name: str = "", shape: str = "", tooltip: str = "") -> None:
-        """A box in the groups of its name: ``a/b/c`` is in b, which is in a."""
+        """Add a box to the groups of its name: ``a/b/c`` is in b, which is in a."""
         attributes = [f"label={quote(*label)}"]
         attributes += [f"shape={shape}"] if shape else []
         attributes += [f"tooltip={quote(tooltip)}"] if tooltip else []
@@ -37,14 +37,14 @@ class Picture:
         group.boxes.append(f"{key} [{', '.join(attributes)}];")
 
     def arrow(self, start: str, end: str, label: str = "", dashed: bool = False) -> None:
-        """An arrow between two boxes."""
+        """Add an arrow between two boxes."""
         attributes = [f"label={quote(label)}"] if label else []
         attributes += ["style=dashed"] if dashed else []
         suffix = f" [{', '.join(attributes)}]" if attributes else ""
         self._arrows.append(f"  {start} -> {end}{suffix};")
 
     def text(self) -> str:
-        """The picture as Graphviz reads it."""
+        """Return the picture as Graphviz reads it."""
         lines = [f"digraph {quote(self._title)} {{", "  node [shape=box];"]
         count = 0
         stack: list[tuple[_Group, int, str]] = [(self._top, 1, "")]
@@ -71,6 +71,6 @@ _END = _Group()
 
 
 def quote(*lines: str) -> str:
-    """A Graphviz string that keeps lines, with control characters escaped."""
+    """Return a Graphviz string that keeps lines, with control characters escaped."""
     texts = (printable(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
     return '"' + "\\n".join(texts) + '"'

@@ -31,15 +31,15 @@ WireProduct: TypeAlias = Callable[[OutletId, Array, Array | None, str], OutletId
 
 
 def fused_activation(node: TfliteNode) -> int:
-    """The number of the fused activation. Raises LoadError if it is not covered."""
+    """Return the number of the fused activation. Raises LoadError if it is not supported."""
     number = node.integer("FusedActivationFunction", NONE)
     if number not in range(5):
-        raise node.error(f"fused activation {number} is not covered")
+        raise node.error(f"fused activation {number} is not supported")
     return number
 
 
 def activate(node: TfliteNode, x: OutletId, suffix: str = "") -> OutletId:
-    """Floats through the fused activation; the result has the node's name, or one with a suffix."""
+    """Apply the fused activation to floats; the result has the node's name, or one with a suffix."""
     kind = fused_activation(node)
     if kind == NONE:
         return x if suffix else node.name_result(x)
@@ -50,29 +50,29 @@ def activate(node: TfliteNode, x: OutletId, suffix: str = "") -> OutletId:
 
 
 def code_range(dtype: DType, zero: int) -> tuple[int, int]:
-    """The least and the largest ``code - zero``."""
+    """Return the least and the largest ``code - zero``."""
     info = np.iinfo(dtype)
     return int(info.min) - zero, int(info.max) - zero
 
 
 def target(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
-    """An output and the meaning of its codes. Raises LoadError if the file does not state it."""
+    """Return an output and the meaning of its codes. Raises LoadError if the file does not state it."""
     tensor = node.makes[slot]
     if tensor.quantization is None or not tensor.has_codes:
         raise node.error(f"its output {tensor.name} is {tensor.kind} without a scale, where codes go in")
     if tensor.quantization.scale.size != 1:
-        raise node.error(f"its output {tensor.name} has a scale for each channel, which is not covered")
+        raise node.error(f"its output {tensor.name} has a scale for each channel, which is not supported")
     return tensor, tensor.quantization
 
 
 def limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tuple[float, float]:
-    """The least and the largest ``code - zero`` of an output after a fused activation."""
+    """Return the least and the largest ``code - zero`` of an output after a fused activation."""
     tensor, quantization = target(node, slot)
     assert tensor.dtype is not None
     low, high = code_range(tensor.dtype, int(quantization.zero[0]))
     scale = float(quantization.scale[0])
     if activation == TANH:
-        raise node.error("a fused tanh of codes is not covered; convert the model with it apart")
+        raise node.error("a fused tanh of codes is not supported; convert the model with it apart")
     if activation in (RELU, RELU6):
         low = max(low, 0)
     if activation == RELU6:
@@ -83,7 +83,7 @@ def limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tuple[flo
 
 
 def clamp(node: TfliteNode, x: OutletId, activation: int = NONE, suffix: str = "", slot: int = 0) -> OutletId:
-    """Codes kept inside of the range of an output."""
+    """Keep codes inside the range of an output."""
     low, high = limits(node, activation, slot)
     floor = node.each("max", x, low, suffix=f"{suffix}floor")
     return node.each("min", floor, high, suffix=suffix)
@@ -92,7 +92,7 @@ def clamp(node: TfliteNode, x: OutletId, activation: int = NONE, suffix: str = "
 def rescale_codes(
     node: TfliteNode, x: OutletId, factor: Array, activation: int = NONE, suffix: str = ""
 ) -> OutletId:
-    """Sums or codes in f32 as codes of the output: ``rint(x * factor)`` inside of its range."""
+    """Rescale sums or codes to codes of the output: ``rint(x * factor)``, clipped to its range."""
     scale = node.constant(np.asarray(factor, np.float32), f"{suffix}factor")
     return clamp(node, node.each("mul_round", x, scale, suffix=f"{suffix}rounded"), activation, suffix)
 
@@ -100,7 +100,7 @@ def rescale_codes(
 def clamp_wide(
     node: TfliteNode, x: OutletId, activation: int = NONE, suffix: str = "", slot: int = 0
 ) -> OutletId:
-    """Whole f64 numbers inside of the range of the output, f32."""
+    """Keep f64 integers inside the range of the output; return them as f32."""
     low, high = limits(node, activation, slot)
     y = node.each("min", node.each("max", x, low, suffix="floor"), high, suffix="limited")
     return node.cast(y, F32, suffix)
@@ -116,7 +116,7 @@ def exact_sum(
     apply: WireProduct,
     spread: Sequence[int] = (-1,),
 ) -> OutletId:
-    """An exact sum of products of codes: in f32 if that suffices, else in f64.
+    """Return an exact sum of products of codes: in f32 if that suffices, else in f64.
 
     weights, bias  whole numbers; ``output_axis`` of the weights has the outputs
     largest        of ``abs(x)``
@@ -124,17 +124,17 @@ def exact_sum(
     """
     summed = tuple(axis for axis in range(weights.ndim) if axis != output_axis % weights.ndim)
 
-    def reach(part: Array, most: int, more: Array | None) -> float:
-        ends = np.abs(part).sum(axis=summed) * most
-        return float((ends if more is None else ends + np.abs(more)).max(initial=0))
+    def largest_sum(part: Array, largest_x: int, added: Array | None) -> float:
+        sums = np.abs(part).sum(axis=summed) * largest_x
+        return float((sums if added is None else sums + np.abs(added)).max(initial=0))
 
-    if reach(weights, largest, bias) <= MAX_EXACT:
+    if largest_sum(weights, largest, bias) <= MAX_EXACT:
         return apply(x, weights.astype(np.float32), None if bias is None else bias.astype(np.float32), "sum")
     parts = [(weights, 1)]
-    if reach(weights, X_DIGIT - 1, None) > MAX_EXACT:
+    if largest_sum(weights, X_DIGIT - 1, None) > MAX_EXACT:
         high = np.floor_divide(weights, W_DIGIT)
         parts = [(high, W_DIGIT), (weights - high * W_DIGIT, 1)]
-    if any(reach(part, X_DIGIT, None) > MAX_EXACT for part, _ in parts):
+    if any(largest_sum(part, X_DIGIT, None) > MAX_EXACT for part, _ in parts):
         raise node.error(
             "a sum of so many products of codes cannot be computed exactly; make the layer smaller"
         )
@@ -163,14 +163,14 @@ def exact_sum(
 
 
 def largest_code(tensor: Tensor) -> int:
-    """The largest ``abs(code - zero)`` that a tensor can have."""
+    """Return the largest ``abs(code - zero)`` that a tensor can have."""
     assert tensor.dtype is not None and tensor.quantization is not None
     low, high = code_range(tensor.dtype, int(tensor.quantization.zero[0]))
     return max(-low, high)
 
 
 def product_factor(node: TfliteNode, x: Quantization, weights: Quantization) -> Array:
-    """The scale of a sum of products over that of the output, for each channel: f32, of int16 codes f64."""
+    """Return the scale of a sum of products over that of the output, for each channel: f32, of int16 codes f64."""
     tensor, quantization = target(node)
     if tensor.dtype == np.int16:
         return (
@@ -189,15 +189,18 @@ def finish_sum(
     suffix: str = "",
     rescale: Callable[[OutletId, Array], OutletId] | None = None,
 ) -> OutletId:
-    """Exact sums as codes of the output, after its activation; ``shape`` spreads the factors of channels.
+    """Convert exact sums to codes of the output, after its activation; ``shape`` spreads the factors of channels.
 
     rescale   f64 sums times f64 factors as whole numbers, of int16 codes; None: multipliers of 15 bits
     """
     activation, tensor = fused_activation(node), node.makes[0]
     spread = factor.reshape(shape) if factor.size > 1 else factor.reshape(())
     if tensor.dtype == np.int16:
-        wide = node.cast(total, F64, "total64")
-        codes = times_once(node, wide, spread, 15, "rescaled") if rescale is None else rescale(wide, spread)
+        sums_f64 = node.cast(total, F64, "total64")
+        if rescale is None:
+            codes = times_once(node, sums_f64, spread, 15, "rescaled")
+        else:
+            codes = rescale(sums_f64, spread)
         return clamp_wide(node, codes, activation, suffix)
     return rescale_codes(node, node.cast(total, F32, "total32"), spread, activation, suffix)
 
@@ -207,12 +210,12 @@ MIN_RATIO, MAX_RATIO = 2.0**-8, 2.0**7
 
 
 def scale_by_slope(x: Array, factor: np.float32) -> Array:
-    """Codes times a factor in steps of 2**-8, halves up."""
+    """Multiply codes by a factor in steps of 2**-8, and round halves up."""
     return np.floor(x * np.rint(factor / MIN_RATIO) * MIN_RATIO + 0.5)
 
 
 def requantize(node: TfliteNode, slot: int, suffix: str = "", out: int = 0) -> OutletId:
-    """The codes of an input as codes of the output, whose scale may differ."""
+    """Return the codes of an input as codes of the output, whose scale may differ."""
     ours, (tensor, theirs) = node.quantization(slot), target(node, out)
     x, source = node.codes(slot), node.read(slot)
     if ours.scale[0] == theirs.scale[0]:
@@ -229,7 +232,7 @@ def requantize(node: TfliteNode, slot: int, suffix: str = "", out: int = 0) -> O
 
 
 def shift_codes(node: TfliteNode, x: OutletId, source: Tensor, result: Tensor, suffix: str = "") -> OutletId:
-    """Codes of one scale, in the range of the output."""
+    """Convert codes to an output of the same scale, inside its range."""
     assert source.dtype is not None and source.quantization is not None and result.quantization is not None
     assert result.dtype is not None
     low, high = code_range(source.dtype, int(source.quantization.zero[0]))
@@ -240,7 +243,7 @@ def shift_codes(node: TfliteNode, x: OutletId, source: Tensor, result: Tensor, s
 
 
 def input_range(node: TfliteNode) -> tuple[int, int]:
-    """The least and the largest ``code - zero`` of the first input. Raises LoadError if it has no codes."""
+    """Return the least and the largest ``code - zero`` of the first input. Raises LoadError if it has no codes."""
     source = node.read(0)
     if not source.has_codes or source.dtype is None:
         raise node.error(
@@ -253,24 +256,26 @@ RoundingFunction: TypeAlias = Callable[[Array, np.float32, np.float32], Array]
 """f32 values, the scale and the zero point of the output, as ``code - zero``."""
 
 
-def to_even(y: Array, scale: np.float32, zero: np.float32) -> Array:
-    """The nearest code, as XNNPACK has it."""
+def round_half_even(y: Array, scale: np.float32, zero: np.float32) -> Array:
+    """Return the nearest code, halves to even, as XNNPACK does."""
     return np.rint(y * (np.float32(1) / scale) + zero) - zero
 
 
-def away(y: Array, scale: np.float32, zero: np.float32) -> Array:
-    """The nearest code, halves away from the zero point."""
+def round_half_away(y: Array, scale: np.float32, zero: np.float32) -> Array:
+    """Return the nearest code, halves away from the zero point."""
     x = y * (np.float32(1) / scale)
     return np.trunc(x + np.copysign(np.float32(0.5), x))
 
 
-def towards_zero(y: Array, scale: np.float32, zero: np.float32) -> Array:
-    """The code on the side of the zero point."""
+def truncate(y: Array, scale: np.float32, zero: np.float32) -> Array:
+    """Return the nearest code towards the zero point."""
     return np.trunc(y / scale)
 
 
 def table_of(node: TfliteNode, function: Callable[[Array], Array], whole: RoundingFunction) -> Array:
-    """The output's ``code - zero`` for each code of the input, from the least one on; the function's values are f32."""
+    """Return the output's ``code - zero`` for each code of the input, from the least one on; the function's values are
+    f32.
+    """
     ours, (low, high) = node.quantization(0), input_range(node)
     tensor, quantization = target(node)
     assert tensor.dtype is not None

@@ -20,7 +20,7 @@ IMAGE = 4
 
 
 def merge_dilation(graph: Subgraph) -> Subgraph:
-    """The subgraph with dilated convolutions."""
+    """Return the subgraph with dilated convolutions."""
     makers = {number: index for index, each in enumerate(graph.operators) for number in each.outputs}
     readers = Counter(number for each in graph.operators for number in each.inputs)
     readers.update(graph.outputs)
@@ -32,29 +32,31 @@ def merge_dilation(graph: Subgraph) -> Subgraph:
     return replace(graph, operators=[each for each in operators if each is not None])
 
 
-def _before(
+def _maker_of_kind(
     graph: Subgraph, number: int, kinds: tuple[str, ...], between: tuple[str, ...], makers: Mapping[int, int]
 ) -> tuple[int | None, int | None]:
-    """The operator of some kinds that makes a tensor, and the one of others that may stand between."""
+    """Return the operator of some kinds that makes a tensor, and the one of others that may stand between."""
     place = makers.get(number)
     if place is None or graph.operators[place].kind in kinds:
         return place, None
     operator = graph.operators[place]
-    behind = makers.get(operator.inputs[0]) if operator.kind in between and operator.inputs else None
-    return (behind, place) if behind is not None and graph.operators[behind].kind in kinds else (None, None)
+    earlier = makers.get(operator.inputs[0]) if operator.kind in between and operator.inputs else None
+    return (
+        (earlier, place) if earlier is not None and graph.operators[earlier].kind in kinds else (None, None)
+    )
 
 
 def _pattern(
     graph: Subgraph, end: int, makers: Mapping[int, int], readers: Mapping[int, int]
 ) -> dict[int, Operator | None]:
-    """The replacements of the operators of one pattern, None for a removed one; empty if there is no pattern."""
+    """Return the replacements of the operators of one pattern, None for a removed one; empty if there is no pattern."""
     last = graph.operators[end]
-    middle, squeezing = _before(graph, last.inputs[0], CONVOLUTIONS, BEHIND, makers)
+    middle, squeezing = _maker_of_kind(graph, last.inputs[0], CONVOLUTIONS, BEHIND, makers)
     if middle is None:
         return {}
     conv = graph.operators[middle]
-    begin, widening = _before(graph, conv.inputs[0], ("SPACE_TO_BATCH_ND",), BEFORE, makers)
-    if begin is None or len(graph.operators[begin].inputs) != 3 or not _plain(conv):
+    begin, widening = _maker_of_kind(graph, conv.inputs[0], ("SPACE_TO_BATCH_ND",), BEFORE, makers)
+    if begin is None or len(graph.operators[begin].inputs) != 3 or not _is_plain(conv):
         return {}
     first = graph.operators[begin]
     block, other = (graph.tensors[each.inputs[1]].data for each in (first, last))
@@ -78,20 +80,20 @@ def _pattern(
     return replacements
 
 
-def _plain(conv: Operator) -> bool:
-    """Whether a convolution has no padding, steps or dilation of its own."""
+def _is_plain(conv: Operator) -> bool:
+    """Return whether a convolution has no padding, steps or dilation of its own."""
     names = ("StrideH", "StrideW", "DilationHFactor", "DilationWFactor")
     return conv.options.get("Padding") == VALID and all(conv.options.get(name, 1) == 1 for name in names)
 
 
 def _axis(graph: Subgraph, widening: Operator) -> int | None:
-    """The axis that EXPAND_DIMS adds before a convolution."""
+    """Return the axis that EXPAND_DIMS adds before a convolution."""
     value = graph.tensors[widening.inputs[1]].data if len(widening.inputs) == 2 else None
     return None if value is None or value.size != 1 else int(value.ravel()[0]) % IMAGE
 
 
 def _factors(blocks: list[int], added_axis: int | None) -> tuple[int, int] | None:
-    """The dilations of height and width; ``added_axis`` is the one of them that the frames lack."""
+    """Return the dilations of height and width; ``added_axis`` is the one of them that the frames lack."""
     if added_axis is None:
         return (blocks[0], blocks[1]) if len(blocks) == 2 else (blocks[0], 1) if len(blocks) == 1 else None
     if len(blocks) != 1 or added_axis not in (1, 2):

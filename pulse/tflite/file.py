@@ -122,7 +122,9 @@ class TfliteFile:
 
 @cache
 def schema() -> Any:
-    """The ``tflite`` package, which has no types. Importing it takes a while, so it is done when a file is read."""
+    """Return the ``tflite`` package, which has no types. Importing it takes a while, so it is done when a
+    file is read.
+    """
     try:
         return import_module("tflite")
     except ImportError as error:
@@ -152,7 +154,7 @@ def _text(value: Any) -> str:
 
 
 def _integers(value: Any) -> tuple[int, ...]:
-    """A vector as returned by the package: an array, or 0 if the file has none."""
+    """Return a vector as returned by the package: an array, or 0 if the file has none."""
     return tuple(int(number) for number in value.tolist()) if isinstance(value, np.ndarray) else ()
 
 
@@ -173,7 +175,7 @@ class _Parser:
     def file(self) -> TfliteFile:
         model = self._model
         if model.Version() != 3:
-            raise LoadError(f"{self._what}: version {model.Version()} of the schema; only 3 is covered")
+            raise LoadError(f"{self._what}: version {model.Version()} of the schema; only 3 is supported")
         kinds = [self._kind(model.OperatorCodes(i)) for i in range(model.OperatorCodesLength())]
         graphs = [self._subgraph(model.Subgraphs(i), kinds) for i in range(model.SubgraphsLength())]
         if not graphs:
@@ -231,7 +233,7 @@ class _Parser:
         shape, signature = _integers(tensor.ShapeAsNumpy()), _integers(tensor.ShapeSignatureAsNumpy())
         if tensor.Sparsity() is not None:
             raise LoadError(
-                f"{self._what}: {where} is sparse, which is not covered; convert the model again, dense"
+                f"{self._what}: {where} is sparse, which is not supported; convert the model again, dense"
             )
         dims = signature if len(signature) == len(shape) else shape
         if len(dims) > MAX_AXES or any(size < -1 for size in dims) or any(size < 0 for size in shape):
@@ -254,7 +256,7 @@ class _Parser:
         if not data.size or kind in RESOURCES:
             return None
         if kind in ("INT4", "UINT4"):
-            raise LoadError(f"{self._what}: {where} has {kind.lower()} weights, which are not covered")
+            raise LoadError(f"{self._what}: {where} has {kind.lower()} weights, which are not supported")
         dtype = TENSOR_TYPES.get(kind)
         if dtype is None:
             return None
@@ -268,7 +270,7 @@ class _Parser:
         return data.view(dtype.newbyteorder("<")).astype(dtype).reshape(shape)
 
     def _buffer_bytes(self, buffer: Any, where: str) -> NDArray[np.uint8]:
-        """The bytes of a buffer; in large files they follow the FlatBuffer."""
+        """Return the bytes of a buffer; in large files they follow the FlatBuffer."""
         offset, size = buffer.Offset(), buffer.Size()
         if offset > 1:
             if offset + size > len(self._data):
@@ -332,7 +334,7 @@ class _Parser:
 
 
 def _fields(options: Any) -> dict[str, Any]:
-    """All fields of a table of options, by their accessors: numbers, text, and vectors as lists."""
+    """Return all fields of a table of options, by their accessors: numbers, text, and vectors as lists."""
     members = _members(type(options))
     fields: dict[str, Any] = {}
     for name, accessor in members.items():
@@ -355,5 +357,5 @@ def _fields(options: Any) -> dict[str, Any]:
 
 
 def _members(kind: Any) -> dict[str, Any]:
-    """The members of a class of the package, by name."""
+    """Return the members of a class of the package, by name."""
     return dict(cast("Mapping[str, Any]", vars(kind)))

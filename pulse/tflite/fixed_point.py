@@ -26,7 +26,7 @@ _ROUNDS = 3
 
 
 def sigmoid(codes: Array, whole: int) -> Array:
-    """1 / (1 + e**-x) in steps of 2**-15; f32.
+    """Return 1 / (1 + e**-x) in steps of 2**-15; f32.
 
     codes   int16 values, x is ``codes * 2**(whole - 15)``
     """
@@ -37,7 +37,7 @@ def sigmoid(codes: Array, whole: int) -> Array:
 
 
 def tanh(codes: Array, whole: int) -> Array:
-    """The hyperbolic tangent of x in steps of 2**-15; f32. Parameters as in ``sigmoid``."""
+    """Return the hyperbolic tangent of x in steps of 2**-15; f32. Parameters as in ``sigmoid``."""
     x = codes.astype(np.int64)
     negative = np.where(x < 0, x, -x)
     y = np.clip(
@@ -49,7 +49,7 @@ def tanh(codes: Array, whole: int) -> Array:
 
 
 def hard_swish(codes: Array, scale: float, out_scale: float) -> Array:
-    """8-bit codes times a line from 0 at -3 to 1 at 3, in steps of the output; whole numbers.
+    """Return 8-bit codes times a line from 0 at -3 to 1 at 3, in steps of the output; whole numbers.
 
     codes        ``code - zero`` of 8 bits
     scale, out_scale  of the input and the output
@@ -66,7 +66,7 @@ def hard_swish(codes: Array, scale: float, out_scale: float) -> Array:
 
 
 def _multiplier(factor: float) -> tuple[int, int]:
-    """A factor as ``multiplier / 2**15 * 2**shift``: of 32 bits first, and of these the upper half."""
+    """Return a factor as ``multiplier / 2**15 * 2**shift``: of 32 bits first, and of these the upper half."""
     mantissa, shift = np.frexp(factor)
     return min((int(np.rint(float(mantissa) * 2.0**31)) + (1 << 15)) >> 16, MAX_FRACTION), int(shift)
 
@@ -76,7 +76,7 @@ def _clamp(x: IntegerArray) -> IntegerArray:
 
 
 def _fix(value: float, whole: int = 0) -> int:
-    """A constant: the upper half of its 32-bit form."""
+    """Return a constant: the upper half of its 32-bit form."""
     wide = int(np.rint(value * 2.0 ** (31 - whole)))
     return min((wide + (1 << 15)) >> 16, MAX_FRACTION)
 
@@ -94,7 +94,7 @@ def _divide(x: IntegerArray, bits: int) -> IntegerArray:
 
 
 def _on_last_quarter(x: IntegerArray) -> IntegerArray:
-    """The exponential of -1/4 <= x < 0 without integer bits, by its series around -1/8."""
+    """Return the exponential of -1/4 <= x < 0 without integer bits, by its series around -1/8."""
     centred = x + (1 << (BITS - 3))
     square = _product(centred, centred)
     cube, fourth = _product(square, centred), _product(square, square)
@@ -105,7 +105,7 @@ def _on_last_quarter(x: IntegerArray) -> IntegerArray:
 
 
 def _exponential(x: IntegerArray, whole: int) -> IntegerArray:
-    """The exponential of x <= 0."""
+    """Return the exponential of x <= 0."""
     fraction = BITS - whole
     quarter = 1 << (fraction - 2)
     inside = (x & (quarter - 1)) - quarter
@@ -119,7 +119,7 @@ def _exponential(x: IntegerArray, whole: int) -> IntegerArray:
 
 
 def _twice_reciprocal(x: IntegerArray) -> IntegerArray:
-    """Twice the reciprocal of 1 + x, 0 <= x <= 1, with two integer bits."""
+    """Return twice the reciprocal of 1 + x, 0 <= x <= 1, with two integer bits."""
     total = x + MAX_FRACTION
     half = np.where(total >= 0, (total + 1) >> 1, -((1 - total) >> 1))
     y = _fix(48 / 17, 2) + _product(half, _fix(-32 / 17, 2))

@@ -19,7 +19,7 @@ LOW, HIGH = -128.0, 127.0
 
 
 def row_codes(node: TfliteNode, x: OutletId, axes: Sequence[int]) -> tuple[OutletId, OutletId]:
-    """``code - zero`` of each row, and the reciprocal of its scale; a row is the elements along ``axes``."""
+    """Return ``code - zero`` of each row, and the reciprocal of its scale; a row is the elements along ``axes``."""
     along = tuple(axes)
     low = node.each("min", node.wire(Reduce("min", along, True), [x], "least"), 0.0, suffix="row_min")
     high = node.each("max", node.wire(Reduce("max", along, True), [x], "largest"), 0.0, suffix="row_max")
@@ -28,7 +28,7 @@ def row_codes(node: TfliteNode, x: OutletId, axes: Sequence[int]) -> tuple[Outle
     safe = node.each("where", empty, 1.0, extent, suffix="safe")
     steps = node.each("div", STEPS, safe, suffix="row_steps")
     scale = node.each("where", empty, 1.0, steps, suffix="row_scale")
-    zero = _zero_of_states(node, low, high, scale)
+    zero = _zero_point_of_rows(node, low, high, scale)
     codes = node.each("mul_round", x, scale, suffix="rounded")
     least = node.each("sub", LOW, zero, suffix="least_code")
     most = node.each("sub", HIGH, zero, suffix="largest_code")
@@ -37,7 +37,7 @@ def row_codes(node: TfliteNode, x: OutletId, axes: Sequence[int]) -> tuple[Outle
 
 
 def frame_codes(node: TfliteNode, x: OutletId, asymmetric: bool) -> tuple[OutletId, OutletId]:
-    """``code - zero`` of each row, along the last axis, and its scale, as layers with state have them.
+    """Return ``code - zero`` of each row, along the last axis, and its scale, as layers with state have them.
 
     scale = max(abs(x)) / 127, or (max(x, 0) - min(x, 0)) / 255 with a zero point; rounded halves away from zero
     """
@@ -58,17 +58,20 @@ def frame_codes(node: TfliteNode, x: OutletId, asymmetric: bool) -> tuple[Outlet
         inverse = node.each("div", HIGH, safe, suffix="inverse")
         codes = half_away(node, node.each("mul", x, inverse, suffix="scaled"))
         return node.each("min", node.each("max", codes, -HIGH, suffix="floor"), HIGH, suffix="codes"), step
-    zero = _zero_of_products(node, low, high, exact, empty)
+    zero = _zero_point_of_frames(node, low, high, exact, empty)
     scaled = node.each("mul", x, node.each("div", 1.0, step, suffix="inverse"), suffix="scaled")
     codes = half_away(node, node.each("add", scaled, zero, suffix="moved"))
     codes = node.each("min", node.each("max", codes, LOW, suffix="floor"), HIGH, suffix="code")
     return node.each("sub", codes, zero, suffix="codes"), step
 
 
-def _zero_of_products(
+def _zero_point_of_frames(
     node: TfliteNode, low: OutletId, high: OutletId, scale: OutletId, empty: OutletId
 ) -> OutletId:
-    """The code of 0 of rows that have a scale; computed from the end of the range at which the error is smaller."""
+    """Return the code of 0 of rows that have a scale.
+
+    It is computed from the end of the range at which the error is smaller.
+    """
     safe = node.each("where", empty, 1.0, scale, suffix="safe64")
     ends = [
         node.each("div", node.cast(end, F64, f"{name}64"), safe, suffix=f"{name}_steps")
@@ -91,7 +94,7 @@ def _zero_of_products(
 
 
 def half_away(node: TfliteNode, x: OutletId) -> OutletId:
-    """The nearest whole number, halves away from zero."""
+    """Return the nearest whole number, halves away from zero."""
     size = node.each("add", node.each("abs", x, suffix="away.size"), 0.5, suffix="away.half")
     size = node.each("floor", size, suffix="away.whole")
     return node.each("mul", node.each("sign", x, suffix="away.sign"), size, suffix="away")
@@ -100,7 +103,9 @@ def half_away(node: TfliteNode, x: OutletId) -> OutletId:
 def combine(
     node: TfliteNode, total: OutletId, step: OutletId, bias: Array | None, spread: Sequence[int]
 ) -> OutletId:
-    """Sums of products of codes as floats, plus a bias; ``spread``: the shape that broadcasts to the sums."""
+    """Convert sums of products of codes to floats, and add a bias; ``spread``: the shape that broadcasts to
+    the sums.
+    """
     scale = node.quantization(1).scale
     factor = node.constant(scale.reshape(spread if scale.size > 1 else ()), "scale")
     y = node.each("mul", node.each("mul", total, step, suffix="stepped"), factor, suffix="product")
@@ -109,8 +114,8 @@ def combine(
     return node.each("add", y, node.constant(bias.reshape(spread), "bias"), suffix="biased")
 
 
-def _zero_of_states(node: TfliteNode, low: OutletId, high: OutletId, scale: OutletId) -> OutletId:
-    """The code of 0, computed from the end of the range at which the error is smaller."""
+def _zero_point_of_rows(node: TfliteNode, low: OutletId, high: OutletId, scale: OutletId) -> OutletId:
+    """Return the code of 0, computed from the end of the range at which the error is smaller."""
     low, high = (
         node.each("mul", end, scale, suffix=f"{name}_scaled") for end, name in ((low, "low"), (high, "high"))
     )

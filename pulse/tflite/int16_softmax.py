@@ -21,7 +21,7 @@ REACH = 10.0
 
 
 def softmax_of_int16(node: TfliteNode, beta: float) -> OutletId:
-    """Softmax over the last axis, of up to ``MAX_ENTRIES`` entries, in steps of 2**-15."""
+    """Return softmax over the last axis, of up to ``MAX_ENTRIES`` entries, in steps of 2**-15."""
     x = node.codes(0)
     last = (node.graph.fact(x).rank - 1,)
     below = node.each("sub", x, node.wire(Reduce("max", last, True), [x], "largest"), suffix="below")
@@ -45,7 +45,7 @@ def softmax_of_int16(node: TfliteNode, beta: float) -> OutletId:
 
 
 def _power_below(node: TfliteNode, total: OutletId, count: int) -> OutletId:
-    """The largest power of two that is not above a sum of ``count`` entries."""
+    """Return the largest power of two that is not above a sum of ``count`` entries."""
     unit = node.scalar_constant(float(1 << 14), node.graph.fact(total), "least_power")
     for power in range(15, 15 + count.bit_length() + 1):
         is_above = node.each("less", 2.0**power - 0.5, total, suffix=f"above{power}")

@@ -30,7 +30,9 @@ Real: TypeAlias = np.float32 | np.float64
 
 
 def activation_table(kind: str, scale: float) -> Array:
-    """The output for each code of the input, from the least one on: f32 [65536]; kind ``sigmoid`` or ``tanh``."""
+    """Return the output for each code of the input, from the least one on: f32 [65536]; kind ``sigmoid`` or
+    ``tanh``.
+    """
     x = np.arange(-(1 << 15), 1 << 15, dtype=np.int64)
     whole = next((bits for bits in WHOLE[kind] if scale == 2.0 ** (bits - 15)), None)
     if whole is not None:
@@ -49,7 +51,7 @@ def _multiplier(scale: float) -> tuple[int, int]:
 
 
 def _interpolate(size: IntegerArray, bits: int, top: int) -> IntegerArray:
-    """The table between its points, which ``bits`` of ``size`` divide; ``top`` after its end."""
+    """Return the table between its points, which ``bits`` of ``size`` divide; ``top`` after its end."""
     y = 1 / (1 + np.exp(-np.arange(ENTRIES + 1) / POINTS))
     above = y * (1 - y) * (2 * y - 1) / POINTS**2 / 16
     table = np.minimum(np.rint((1 << 16) * (y + above)).astype(np.int64), (1 << 16) - 1)
@@ -74,7 +76,7 @@ def _tanh(x: IntegerArray) -> IntegerArray:
 
 
 def interpolate(function: Callable[[Array], Array], in_scale: float, out_scale: float) -> Array:
-    """A function of all int16 codes by ``lines`` in f32; infinite values are at the end of the range.
+    """Return a function of all int16 codes by ``lines`` in f32; infinite values are at the end of the range.
 
     in_scale, out_scale  of the input and the output
     """
@@ -90,7 +92,7 @@ def interpolate(function: Callable[[Array], Array], in_scale: float, out_scale: 
 
 
 def lines(function: Callable[[Array], Array], low: Real, high: Real, unit: Real) -> Array:
-    """A function of all int16 codes, from the least one on, in the type of the ends: f32 [65536].
+    """Return a function of all int16 codes, from the least one on, in the type of the ends: f32 [65536].
 
     Entries are moved by half of the error in the middle between them.
 

@@ -42,7 +42,7 @@ class TfliteOp(ModelOp):
         return self.kind
 
     @property
-    def is_covered(self) -> bool:
+    def is_supported(self) -> bool:
         return self.kind in TRANSLATORS
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
@@ -85,7 +85,7 @@ class TfliteOp(ModelOp):
 
 
 def _kinds(tensor: Tensor) -> str:
-    """The kinds of types, in numpy's letters, that a wire of a tensor may have."""
+    """Return the kinds of types, in numpy's letters, that a wire of a tensor may have."""
     if tensor.has_codes or tensor.dtype is None or tensor.dtype.kind in "fc":
         return "f"
     return "b" if tensor.dtype.kind == "b" else "iu"
@@ -127,5 +127,5 @@ class Leave(ModelOp):
 
 
 def differs(tensor: Tensor) -> bool:
-    """Whether wires have a tensor in another form than the file."""
+    """Return whether wires have a tensor in another form than the file."""
     return tensor.has_codes or tensor.kind == "INT32"

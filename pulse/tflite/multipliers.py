@@ -8,7 +8,7 @@ from pulse.tflite.node import TfliteNode
 
 
 def multiplier_of(factor: Array) -> tuple[Array, Array]:
-    """Real multipliers as ``multiplier / 2**31 * 2**shift`` with multipliers of 31 bits."""
+    """Return real multipliers as ``multiplier / 2**31 * 2**shift`` with multipliers of 31 bits."""
     mantissa, shift = np.frexp(np.asarray(factor, np.float64))
     multiplier = np.floor(mantissa * (1 << 31) + 0.5).astype(np.int64)
     over = multiplier == 1 << 31
@@ -16,23 +16,23 @@ def multiplier_of(factor: Array) -> tuple[Array, Array]:
 
 
 def multiply(x: Array, factor: float) -> Array:
-    """Whole numbers times a factor, as ``times`` has it; whole numbers."""
+    """Multiply integers by a factor and round, as ``times`` does."""
     multiplier, shift = multiplier_of(np.asarray(factor))
     y = np.floor(x * (np.exp2(np.maximum(shift, 0) - 31) * multiplier) + 0.5)
     return np.sign(y) * np.floor(np.abs(y) * np.exp2(np.minimum(shift, 0)) + 0.5)
 
 
 def multiplier_of_mean(factor: float, count: int) -> tuple[Array, Array]:
-    """The multiplier of sums over ``count`` numbers: the multiplier of a code itself, divided without a rest."""
+    """Return the multiplier of sums over ``count`` numbers: the multiplier of a code itself, divided without a rest."""
     multiplier, shift = multiplier_of(np.asarray(factor))
-    more = min(count.bit_length() - 1, 31 + int(shift))
-    return (multiplier << more) // count, shift - more
+    extra_bits = min(count.bit_length() - 1, 31 + int(shift))
+    return (multiplier << extra_bits) // count, shift - extra_bits
 
 
 def times(
     node: TfliteNode, x: OutletId, factor: Array, name: str, up: bool = False, count: int = 1
 ) -> OutletId:
-    """Whole f64 numbers times factors of 31 bits: rounded halves up, then over a power of two away from zero.
+    """Multiply f64 integers by factors of 31 bits, round halves up, then divide by a power of two, away from zero.
 
     up     halves up there too
     count  a factor of sums over this many numbers
@@ -48,7 +48,7 @@ def times(
 
 
 def times_once(node: TfliteNode, x: OutletId, factor: Array, bits: int, name: str) -> OutletId:
-    """Whole f64 numbers times factors of 15 or 31 bits, rounded once, halves up."""
+    """Multiply f64 integers by factors of 15 or 31 bits, rounded once, halves up."""
     multiplier, shift = multiplier_of(factor)
     if bits == 15:
         multiplier = np.where(multiplier < 0x7FFF0000, (multiplier + 0x8000) >> 16, 0x7FFF)
@@ -56,13 +56,13 @@ def times_once(node: TfliteNode, x: OutletId, factor: Array, bits: int, name: st
 
 
 def _round(node: TfliteNode, x: OutletId, step: Array, name: str) -> OutletId:
-    """Numbers times steps, halves up."""
+    """Multiply by the steps and round to the nearest integer, halves up."""
     y = node.each("mul", x, node.constant(step.astype(np.float64), f"{name}.factor"), suffix=f"{name}.scaled")
     return node.each("floor", node.each("add", y, 0.5, suffix=f"{name}.half"), suffix=f"{name}.rounded")
 
 
 def shift_right(node: TfliteNode, x: OutletId, bits: "Array | int", name: str) -> OutletId:
-    """Whole numbers over a power of two, halves away from zero."""
+    """Divide integers by a power of two, rounding halves away from zero."""
     step = node.constant(np.exp2(-np.asarray(bits, np.float64)), f"{name}.step")
     size = node.each("mul", node.each("abs", x, suffix=f"{name}.size"), step, suffix=f"{name}.stepped")
     size = node.each("floor", node.each("add", size, 0.5, suffix=f"{name}.halves"), suffix=f"{name}.whole")

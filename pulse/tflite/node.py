@@ -55,21 +55,21 @@ class TfliteNode(NodeContext):
         return bool(self.makes) and self.makes[0].has_codes
 
     def read(self, slot: int) -> Tensor:
-        """The tensor of an input. Raises LoadError if it is omitted."""
+        """Return the tensor of an input. Raises LoadError if it is omitted."""
         tensor = self.reads[slot] if slot < len(self.reads) else None
         if tensor is None:
             raise self.error(f"input {slot} is missing")
         return tensor
 
     def quantization(self, slot: int) -> Quantization:
-        """The quantization of an input. Raises LoadError if the file does not state it."""
+        """Return the quantization of an input. Raises LoadError if the file does not state it."""
         quantization = self.read(slot).quantization
         if quantization is None:
             raise self.error(f"its input {slot}, {self.read(slot).name}, has no scale")
         return quantization
 
     def values(self, slot: int) -> OutletId:
-        """An input as numbers: codes and f16 become f32, other types are unchanged."""
+        """Return an input as numbers: codes and f16 become f32, other types are unchanged."""
         tensor, x = self.read(slot), self.input(slot)
         if tensor.quantization is None or tensor.dtype is None or tensor.dtype.kind not in "iu":
             return self.cast(x, F32, f"wide{slot}") if self.graph.fact(x).dtype == np.float16 else x
@@ -81,7 +81,7 @@ class TfliteNode(NodeContext):
         return self.wire(Elementwise("mul"), [x, factor], f"values{slot}")
 
     def codes(self, slot: int) -> OutletId:
-        """A coded input as ``code - zero`` in f32. Raises LoadError if it is not coded."""
+        """Return a coded input as ``code - zero`` in f32. Raises LoadError if it is not coded."""
         tensor = self.read(slot)
         if not tensor.has_codes:
             raise self.error(
@@ -97,7 +97,7 @@ class TfliteNode(NodeContext):
 
 
 def subtract_zero(tensor: Tensor) -> Array:
-    """A stored tensor as ``code - zero``, i64; without zero points if the file has none."""
+    """Return a stored tensor as ``code - zero``, i64; without zero points if the file has none."""
     assert tensor.data is not None
     codes = tensor.data.astype(np.int64)
     if tensor.quantization is None:
@@ -106,14 +106,16 @@ def subtract_zero(tensor: Tensor) -> Array:
 
 
 def decode(tensor: Tensor) -> Array:
-    """A stored tensor of codes as f32 numbers."""
+    """Return a stored tensor of codes as f32 numbers."""
     assert tensor.quantization is not None
     scale = along(tensor.quantization.scale, tensor.quantization.axis, subtract_zero(tensor).ndim)
     return (subtract_zero(tensor).astype(np.float32) * scale).astype(np.float32)
 
 
 def along(values: Array, axis: int, rank: int) -> Array:
-    """Numbers of the channels on an axis, so that they broadcast to a tensor of a rank; a single number unchanged."""
+    """Return numbers of the channels on an axis, so that they broadcast to a tensor of a rank; a single number
+    unchanged.
+    """
     if values.size == 1:
         return values.reshape(())
     return values.reshape([-1 if index == axis else 1 for index in range(rank)])

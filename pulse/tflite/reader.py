@@ -32,7 +32,7 @@ _HANDLES = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
 def read(
     data: bytes, title: str, inputs: Mapping[str, str], constants: Mapping[str, Any], key: str | None = None
 ) -> FileNetwork:
-    """The model of the bytes of a .tflite file, by the signature of a key. Raises LoadError."""
+    """Return the model of the bytes of a .tflite file, by the signature of a key. Raises LoadError."""
     file = parse(data, title)
     signature = _choose(file.signatures, key, title)
     number = 0 if signature is None else signature.subgraph
@@ -45,7 +45,7 @@ def read(
 
 
 def _choose(signatures: Sequence[SubgraphSignature], key: str | None, title: str) -> SubgraphSignature | None:
-    """The signature of a key, or the first one; warns if the file has others."""
+    """Return the signature of a key, or the first one; warns if the file has others."""
     keys = ", ".join(signature.key for signature in signatures) or "none"
     if key is not None:
         match = next((signature for signature in signatures if signature.key == key), None)
@@ -65,7 +65,7 @@ def _choose(signatures: Sequence[SubgraphSignature], key: str | None, title: str
 def _port_names(
     graph: Subgraph, signature: SubgraphSignature | None, title: str
 ) -> tuple[Mapping[int, str], Mapping[int, str]]:
-    """Names of inputs and outputs by the numbers of their tensors: the signature's, else the tensors'."""
+    """Return names of inputs and outputs by the numbers of their tensors: the signature's, else the tensors'."""
     none: Mapping[int, str] = {}
     mappings = (none, none) if signature is None else (signature.inputs, signature.outputs)
     names_by_signature: list[Mapping[int, str]] = []
@@ -80,14 +80,14 @@ def _port_names(
 
 
 def _ports(graph: Subgraph, names: Mapping[int, str], sized_names: Collection[str]) -> GraphProto:
-    """The inputs in the form that ``input_facts`` reads; the caller gives the sizes of ``sized_names``."""
+    """Return the inputs in the form that ``input_facts`` reads; the caller gives the sizes of ``sized_names``."""
     values = [_port(graph.tensors[number], name, name in sized_names) for number, name in names.items()]
     return helper.make_graph([], "inputs", values, [])
 
 
 def _port(tensor: Tensor, name: str, sized: bool) -> Any:
     if tensor.dtype is None or tensor.dtype.kind == "c":
-        raise LoadError(f"input {name}: type {tensor.kind} is not covered")
+        raise LoadError(f"input {name}: type {tensor.kind} is not supported")
     return helper.make_tensor_value_info(
         name,
         helper.np_dtype_to_tensor_dtype(tensor.dtype),
@@ -96,8 +96,8 @@ def _port(tensor: Tensor, name: str, sized: bool) -> Any:
 
 
 def _dims(shape: Sequence[int], sized: bool) -> list[int | str]:
-    """Sizes, with names for open ones. Unless the caller gives it, an open batch (the first of several axes) is 1 as
-    in LiteRT.
+    """Return sizes, with names for open ones. Unless the caller gives it, an open batch (the first of several axes) is
+    1 as in LiteRT.
     """
     free = [axis for axis, size in enumerate(shape) if size < 0 and (axis > 0 or len(shape) == 1)]
     symbols = {axis: f"{TIME}{count or ''}" for count, axis in enumerate(free)}
@@ -107,13 +107,13 @@ def _dims(shape: Sequence[int], sized: bool) -> list[int | str]:
 
 
 def _variable_name(handle: Operator, number: int) -> str:
-    """The name of the variable that a tensor is a handle of."""
+    """Return the name of the variable that a tensor is a handle of."""
     names = (handle.options.get(key, "") for key in ("Container", "SharedName"))
     return "/".join(filter(None, names)) or f"variable{number}"
 
 
 def _steady_variables(graph: Subgraph) -> frozenset[str]:
-    """The variables that a subgraph has handles of and never assigns: they keep their first values."""
+    """Return the variables that a subgraph has handles of and never assigns: they keep their first values."""
     names = {
         number: _variable_name(operator, number)
         for operator in graph.operators
@@ -154,7 +154,7 @@ class _Builder:
     def model(
         self, facts: Mapping[str, InferenceFact], inputs: Mapping[int, str], outputs: Mapping[int, str]
     ) -> FileNetwork:
-        """The subgraph as a model of its own, its variables among inputs and outputs."""
+        """Return the subgraph as a model of its own, its variables among inputs and outputs."""
         self._steady = _steady_variables(self._subgraph)
         self._open = any(
             dim is None or not dim.is_const for fact in facts.values() for dim in fact.shape or ()
@@ -176,7 +176,7 @@ class _Builder:
         return FileNetwork(self.graph, self._scope, self._title, codes, variables=tuple(variables))
 
     def body(self, facts: Mapping[int, TypedFact]) -> FileNetwork:
-        """The subgraph as what another one runs: its codes stay centred, its variables are none."""
+        """Return the subgraph as what another one runs: its codes stay centred, its variables are none."""
         for index, number in enumerate(self._subgraph.inputs):
             fact = facts[index]
             if fact.value is not None:
@@ -190,8 +190,8 @@ class _Builder:
         results = [self._value(number, "the list of outputs") for number in self._subgraph.outputs]
         if self._current:
             raise LoadError(
-                f"{self._title}: {self._subgraph.name} uses variables ({', '.join(self._current)}) inside of a loop "
-                "or branch, which is not covered; read and assign them outside of it"
+                f"{self._title}: {self._subgraph.name} uses variables ({', '.join(self._current)}) inside a loop "
+                "or branch, which is not supported; read and assign them outside it"
             )
         self.graph.set_outputs(results, [f"out{index}" for index in range(len(results))])
         return FileNetwork(self.graph, self._scope, self._title)
@@ -223,7 +223,7 @@ class _Builder:
                 self._node(index)
 
     def _call_once(self, number: int) -> None:
-        """First values, from a subgraph that assigns them."""
+        """Return first values, from a subgraph that assigns them."""
         builder = _Builder(self._file, self._check_subgraph(number, "CALL_ONCE"), self._scope, self._title)
         builder._walk()
         typed = builder._build_network().analyse()
@@ -271,7 +271,7 @@ class _Builder:
             self._values[number] = self._read(name, self._subgraph.tensors[number])
 
     def _agree(self, name: str, tensor: Tensor) -> None:
-        """All that reads or writes a variable means the same by its codes. Raises LoadError."""
+        """Require that all readers and writers of a variable mean the same by its codes. Raises LoadError."""
         known_as = self._forms.setdefault(name, tensor)
         ours, other = known_as.quantization, tensor.quantization
         if (
@@ -285,7 +285,7 @@ class _Builder:
             )
 
     def _read(self, name: str, tensor: Tensor) -> OutletId:
-        """The value of a variable; that before the call if nothing has assigned it yet."""
+        """Return the value of a variable; that before the call if nothing has assigned it yet."""
         if name not in self._current:
             self._begin(name, tensor)
         return self._current[name]

@@ -67,7 +67,7 @@ SCHEMA: Mapping[str, Mapping[int, FieldLayout]] = {
 
 
 def verify(data: bytes, what: str) -> None:
-    """Follow every offset of a model. Raises LoadError if one leads outside of the file or nowhere."""
+    """Follow every offset of a model. Raises LoadError if one leads outside the file or nowhere."""
     if not is_tflite(data):
         raise LoadError(
             f"{what}: not a TFLite model (no {IDENTIFIER.decode()} at byte 4); give a .tflite file"
@@ -96,7 +96,7 @@ class _Walk:
         return struct.unpack_from(form, self.data, place)[0]
 
     def indirect(self, place: int, part: str) -> int:
-        """The place that an offset leads to."""
+        """Return the place that an offset leads to."""
         offset = self.number("<I", place, part)
         if offset == 0:
             raise self.error(part, "has an offset of 0")
@@ -112,7 +112,7 @@ class _Walk:
                 self.follow(there[number], inner, f"field {number} of {kind} at byte {place}")
 
     def fields(self, place: int, kind: str) -> dict[int, int]:
-        """The place of each field that a table has, all of them inside of the file."""
+        """Return the place of each field that a table has, all of them inside the file."""
         part = f"table {kind} at byte {place}"
         vtable = place - self.number("<i", place, part)
         size, length = self.number("<H", vtable, part), self.number("<H", vtable + 2, part)

@@ -10,7 +10,7 @@ from typing import Any
 from pulse.errors import InputError, PulseWarning
 from pulse.loading.format import read_onnx
 from pulse.models import Model
-from pulse.support.mapping import LARGE, let_heap_go, let_pages_go
+from pulse.support.mapping import MIN_MAPPED_BYTES, let_heap_go, let_pages_go
 from pulse.torch.arguments import Dynamic, read_call
 from pulse.torch.axes import describe_no_time
 from pulse.torch.conversion import Conversion
@@ -35,7 +35,7 @@ def from_torch(
     method: str = "forward",
     states: Mapping[str, Any] | None = None,
 ) -> Model:
-    """The model of a PyTorch module.
+    """Return the model of a PyTorch module.
 
     Exporters may silently write a model that is right only for the example's length. So module and model run
     on a shorter and a longer input for each symbol of ``dynamic`` (without any, on the example), and all outputs must
@@ -85,7 +85,7 @@ def convert_module(
     method: str = "forward",
     states: Mapping[str, Any] | None = None,
 ) -> tuple[Model, ModuleOriginal]:
-    """``from_torch``, and the module as what a proof runs beside the streams of the model."""
+    """Run ``from_torch``; return the model, and the original module that a proof runs beside the streams."""
     torch = import_torch()
     if not isinstance(module, torch.nn.Module):
         raise InputError(
@@ -99,7 +99,7 @@ def convert_module(
     f32 = torch.float32 if others else None
     if others:
         call = call.in_type(torch, torch.float32)
-        names = ", ".join(sorted(str(each).removeprefix("torch.") for each in others))
+        names = ", ".join(sorted(str(other).removeprefix("torch.") for other in others))
         _warn(
             title,
             [f"it computes in {names}; the model computes in f32, and is compared with the module in f32"],
@@ -122,7 +122,7 @@ def convert_module(
             _warn(title, conversion.compare(model, onnx_export, compared_lengths))
     for tensor in onnx_export.tensors.values():
         let_pages_go(tensor)
-    if sum(tensor.nbytes for tensor in onnx_export.tensors.values()) >= LARGE:
+    if sum(tensor.nbytes for tensor in onnx_export.tensors.values()) >= MIN_MAPPED_BYTES:
         let_heap_go()
     return model, conversion.original(model)
 
@@ -133,7 +133,7 @@ def _warn(title: str, notes: Sequence[str]) -> None:
 
 
 def import_torch() -> Any:
-    """PyTorch. Raises InputError: it is missing."""
+    """Import PyTorch. Raises InputError: it is missing."""
     if find_spec("torch") is None:
         raise InputError(
             "a module needs PyTorch; pip install 'pulse-stream[torch]', or export to ONNX where PyTorch is and load "

@@ -21,9 +21,9 @@ BRANCH_HELP = (
 COMPLEX_HELP = (
     "write them as pairs of real numbers: torch.stft(..., return_complex=True) with torch.view_as_real behind it, "
     "products as (a*c - b*d, a*d + b*c), magnitudes as sqrt(a*a + b*b), padding before the transform; "
-    "torch.complex(a, b) in front of torch.istft or torch.fft.irfft is covered"
+    "torch.complex(a, b) in front of torch.istft or torch.fft.irfft is supported"
 )
-"""Advice for complex numbers that are not covered."""
+"""Advice for complex numbers that are not supported."""
 
 DATA_HELP = (
     "one export serves all values, so sizes and conditions may depend on lengths, but not on what a tensor holds "
@@ -54,7 +54,9 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def describe_branches(branches: Sequence[str]) -> str:
-    """The conditions on lengths that the example has decided, and what to write instead; empty if there are none."""
+    """Return the conditions on lengths that the example has decided, and what to write instead; empty if there are
+    none.
+    """
     if not branches:
         return ""
     listed = ", ".join(branches[:MAX_BRANCHES])
@@ -63,13 +65,13 @@ def describe_branches(branches: Sequence[str]) -> str:
 
 
 def is_author(frame: FrameType) -> bool:
-    """Whether a frame runs neither PyTorch, nor this package, nor Python's library."""
+    """Return whether a frame runs neither PyTorch, nor this package, nor Python's library."""
     package = frame.f_globals.get("__name__", "").split(".")[0]
     return package not in ("torch", "pulse", "onnxscript") and package not in sys.stdlib_module_names
 
 
 def author_line(error: BaseException) -> str:
-    """The innermost line outside of PyTorch and of this package in an exception's trace; empty if there is none."""
+    """Return the innermost line outside PyTorch and of this package in an exception's trace; empty if there is none."""
     place, trace = "", error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code

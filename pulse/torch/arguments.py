@@ -23,12 +23,14 @@ class ModuleCall:
     positional: bool
 
     def leaves(self, torch: Any) -> dict[str, Any]:
-        """The tensors and numbers of the arguments, by the names that the exporter gives them: ``state_0``."""
+        """Return the tensors and numbers of the arguments, by the names that the exporter gives them: ``state_0``."""
         paths, _ = torch.utils._pytree.tree_flatten_with_path(self.arguments)
         return {"_".join(map(path_key, path)): leaf for path, leaf in paths}
 
     def fill(self, torch: Any, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Positional and named arguments, with the leaves replaced by these values and the other tensors copied."""
+        """Return positional and named arguments, with the leaves replaced by these values and the other
+        tensors copied.
+        """
         leaves = self.leaves(torch)
         _, structure = torch.utils._pytree.tree_flatten(self.arguments)
         filled = [
@@ -56,7 +58,7 @@ class ModuleCall:
         }
 
     def list_axes(self) -> str:
-        """The dynamic axes, as text for messages."""
+        """Return the dynamic axes, as text for messages."""
         return "; ".join(
             f"axis {axis} of {name} ({symbol})"
             for name, axes in self.axes.items()
@@ -65,7 +67,7 @@ class ModuleCall:
 
 
 def read_call(torch: Any, module: Any, title: str, example: Any, dynamic: Dynamic) -> ModuleCall:
-    """Examples and dynamic axes by the names of forward's parameters. Raises InputError."""
+    """Return examples and dynamic axes by the names of forward's parameters. Raises InputError."""
     if any(map(torch.nn.parameter.is_lazy, [*module.parameters(), *module.buffers()])):
         raise InputError(
             f"{title} has lazy layers whose parameters are not made yet; run it once on the example, "
@@ -152,7 +154,7 @@ def _input_name(key: str | int, arguments: Mapping[str, Any]) -> str:
 
 
 def path_key(entry: Any) -> str:
-    """One step of the path to a leaf: a dict's key, an index of a sequence, a field's name."""
+    """Return one step of the path to a leaf: a dict's key, an index of a sequence, a field's name."""
     for attribute in ("key", "idx", "name"):
         if hasattr(entry, attribute):
             return str(getattr(entry, attribute))

@@ -21,7 +21,7 @@ InputAxes: TypeAlias = dict[str, dict[int, str]]
 
 
 def find_time(title: str, module: RunWhole, examples: Mapping[str, Array]) -> InputAxes:
-    """The one axis, or one axis of each of several inputs, along which the module runs at another length.
+    """Return the one axis, or one axis of each of several inputs, along which the module runs at another length.
 
     examples  of all inputs that are tensors
     returns   nothing where the module takes the example's lengths only
@@ -64,7 +64,7 @@ def _together(examples: Mapping[str, Array], axes: list[tuple[str, int]]) -> Ite
 def _runs(
     module: RunWhole, examples: Mapping[str, Array], axes: InputAxes, shapes: list[tuple[int, ...]]
 ) -> bool:
-    """Whether the module runs at another length and its outputs change their shapes."""
+    """Return whether the module runs at another length and its outputs change their shapes."""
     samples = {name: SampledInputs(value, axes.get(name, {})) for name, value in examples.items()}
     sample_lengths = lengths_of(samples)
     shorter, longer = variations(sample_lengths, [SYMBOL])
@@ -79,13 +79,13 @@ def _runs(
 
 
 def describe_time(axes: Mapping[str, Mapping[int, str]]) -> str:
-    """The text that tells the user which axes were found."""
+    """Return the text that tells the user which axes were found."""
     listed: Any = " and ".join(f"axis {axis} of {name}" for name, each in axes.items() for axis in each)
     return f"time ({SYMBOL}) is {listed}: the module runs at other lengths; {spell('dynamic', axes)} says so"
 
 
 def describe_no_time() -> str:
-    """The text for a module without frames."""
+    """Return the text for a module without frames."""
     return (
         "no axis is taken for time: along none does the module run at other lengths and give outputs that become "
         f"longer; {spell('dynamic', {'x': {2: SYMBOL}})} names one, {spell('dynamic', {})} says that there is none"

@@ -128,7 +128,7 @@ class Comparison:
         return ModuleTrial(frames, False, refusal, short)
 
     def _try_shorter(self, shorter: Sequence[Lengths]) -> tuple[bool, str]:
-        """Whether one was compared, and why the model refuses others: a refusal is not an error."""
+        """Return whether one was compared, and why the model refuses others: a refusal is not an error."""
         short = ""
         for lengths in shorter:
             try:
@@ -141,7 +141,7 @@ class Comparison:
         return False, short
 
     def _refusal(self, lengths: Lengths) -> str | None:
-        """Why the module does not take these lengths; None if it does, and the model equals it."""
+        """Return why the module does not take these lengths; None if it does, and the model equals it."""
         feeds = draw_inputs(self.samples, lengths, self._rng)
         try:
             expected = self.module(feeds)
@@ -155,12 +155,14 @@ class Comparison:
     def _agree(
         self, feeds: dict[str, Array], expected: dict[str, Array], outputs: "Reference | PulseError"
     ) -> bool:
-        """Whether the module agrees with the model, in its own dtypes or in f64; the slowest check comes last."""
+        """Return whether the module agrees with the model, in its own dtypes or in f64; the slowest check
+        comes last.
+        """
         if isinstance(outputs, PulseError):
             return False
         references = [expected]
         for runs in (0, RUNS):
-            if any(first_difference(each, outputs, {}, runs) is None for each in references):
+            if any(first_difference(reference, outputs, {}, runs) is None for reference in references):
                 return True
             if len(references) == 1 and self.precise is not None:
                 try:

@@ -56,10 +56,10 @@ class Conversion:
         self._torch, self._title, self._state, self._dtype, self._states = torch, title, state, dtype, states
         with self._quiet():
             self._run_example()
-        state.begin()
+        state.restore_eval()
         self.state_leaves = self._find_states()
         """The parameters that are states, and the outputs that are their next values."""
-        self._own = {each.parameter for each in self.state_leaves}
+        self._own = {leaf.parameter for leaf in self.state_leaves}
 
     def follow_lengths(self, finds_time: bool) -> list[str]:
         """Take the inputs that are lengths from the sizes of others. Returns notes for the user.
@@ -88,7 +88,7 @@ class Conversion:
             self.state_leaves = []
             return
         with self._quiet():
-            buffers = find_buffers(self._torch, self.module, self.call, self._state.begin, self._title)
+            buffers = find_buffers(self._torch, self.module, self.call, self._state.restore_eval, self._title)
             if buffers:
                 self.module, self.call = with_buffers(self._torch, self.module, self.call, buffers)
                 self._run_example()
@@ -100,7 +100,7 @@ class Conversion:
         """Run PyTorch's exporter. Raises LoadError."""
         torch, leaves = self._torch, self.state_leaves
         outputs = name_results(torch, self._result, leaves) if leaves else name_outputs(torch, self._result)
-        self._state.begin()
+        self._state.restore_eval()
         with self._quiet():
             return export(
                 ExportRequest(torch, self.module, self.call, opset, self._title, outputs, self._state)
@@ -113,7 +113,7 @@ class Conversion:
             examples = samples(self._torch, self.call, list(typed.inputs), self._title)
             oracle, precise = (
                 ModuleOracle(
-                    self._torch, self.module, self.call, self._state.begin, list(typed.outputs), dtype
+                    self._torch, self.module, self.call, self._state.restore_eval, list(typed.outputs), dtype
                 )
                 for dtype in (self._dtype, self._torch.float64)
             )
@@ -133,7 +133,7 @@ class Conversion:
         return notes
 
     def original(self, model: Model) -> ModuleOriginal:
-        """The module as what a proof runs beside the streams of its model."""
+        """Return the original of the model: a proof runs it beside the streams."""
         return ModuleOriginal(
             torch=self._torch,
             module=self.module,
@@ -145,7 +145,9 @@ class Conversion:
         )
 
     def _analyse(self, model: Model, branches: Sequence[str]) -> TypedModel:
-        """The typed model. Raises FactError, LoadError: with the conditions on lengths that the example has decided."""
+        """Return the typed model. Raises FactError, LoadError: with the conditions on lengths that the example has
+        decided.
+        """
         try:
             return model.analyse()
         except (FactError, LoadError) as error:
@@ -166,5 +168,5 @@ class Conversion:
         return find_states(self._torch, self.call, self._result, self._title, self._states)
 
     def _time_of(self, module: Any, call: ModuleCall) -> InputAxes:
-        oracle = ModuleOracle(self._torch, module, call, self._state.begin, [], self._dtype)
+        oracle = ModuleOracle(self._torch, module, call, self._state.restore_eval, [], self._dtype)
         return find_time(self._title, oracle, tensors(self._torch, call, self._own))

@@ -11,7 +11,7 @@ from pulse.proof.tolerance import RUNS, Reference
 def first_difference(
     module: Mapping[str, Array], model: Reference, example: Mapping[str, Array], runs: int = RUNS
 ) -> str | None:
-    """The first output that differs, and its first frame; None if all agree.
+    """Return the first output that differs, and its first frame; None if all agree.
 
     module   its outputs by name
     model    what the model gives for the same inputs, and how far rounding may move that
@@ -45,7 +45,7 @@ def _frame_axis(value: Array, example: Array | None) -> int | None:
 
 
 def _first(wrong: Array, axis: int | None) -> tuple[int, ...]:
-    """The index of the first wrong element, the earliest frame first."""
+    """Return the index of the first wrong element, the earliest frame first."""
     places = np.argwhere(wrong)
     place = places[0 if axis is None else int(np.argmin(places[:, axis]))]
     return tuple(int(index) for index in place)

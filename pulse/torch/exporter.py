@@ -67,12 +67,12 @@ class ExportRequest(NamedTuple):
     state: ModuleState
 
     def run(self) -> Any:
-        """The module's result for the example. Raises InputError."""
+        """Return the module's result for the example. Raises InputError."""
         return run_example(self.torch, self.module, self.call, self.title)
 
 
 def export(request: ExportRequest) -> Export:
-    """The exported model. Raises LoadError."""
+    """Return the exported model. Raises LoadError."""
     result = _export(request) if find_spec("onnxscript") is not None else _trace(request)
     _require_dynamic(result.proto, request.call, request.title)
     result.proto.graph.name = request.title
@@ -118,7 +118,7 @@ def _export_calls(torch: Any, module: Any) -> Generator[None]:
 
 
 def run_example(torch: Any, module: Any, call: ModuleCall, title: str) -> Any:
-    """The module's result for the example. Raises InputError."""
+    """Return the module's result for the example. Raises InputError."""
     positional, named = call.fill(torch, {})
     try:
         with torch.no_grad():
@@ -129,7 +129,7 @@ def run_example(torch: Any, module: Any, call: ModuleCall, title: str) -> Any:
 
 
 def name_outputs(torch: Any, result: Any) -> list[str] | None:
-    """The keys of outputs that are a dict; None for others."""
+    """Return the keys of outputs that are a dict; None for others."""
     if not isinstance(result, Mapping):
         return None
     leaves, _ = torch.utils._pytree.tree_flatten_with_path(dict(cast("Mapping[str, Any]", result)))
@@ -169,7 +169,7 @@ def _export(request: ExportRequest) -> Export:
     with (
         keep_recurrent_layers(torch),
         keep_sizes(torch, module, loops),
-        keep_whole_numbers(torch, module, request.run, state.begin),
+        keep_whole_numbers(torch, module, request.run, state.restore_eval),
         keep_small_constants(),
         keep_named_axes(torch),
         replace_functions(torch, module, loops) as functions,
@@ -243,7 +243,7 @@ def _failures_as_load_errors(call: ModuleCall, title: str) -> Generator[None]:
 
 
 def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
-    """The text of an export's failure: the exporter's own words, and what to do."""
+    """Return the text of an export's failure: the exporter's own words, and what to do."""
     cause = error
     while cause.__cause__ is not None:
         cause = cause.__cause__

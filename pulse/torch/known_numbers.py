@@ -40,7 +40,7 @@ class KnownNumbers:
         self._numbers: dict[int, tuple[Any, Any]] = {}
 
     def watch(self) -> Any:
-        """A context in which functions of known tensors give known ones."""
+        """Return a context in which functions of known tensors give known ones."""
         call = self._call
 
         class Watch(self._torch.overrides.TorchFunctionMode):
@@ -52,11 +52,11 @@ class KnownNumbers:
         return Watch()
 
     def full(self, shape: Any, number: Any, dtype: Any) -> Any:
-        """A known tensor, all of whose elements are the number."""
+        """Return a known tensor, all of whose elements are the number."""
         return self._note(self._torch.full(shape, number, dtype=dtype), number)
 
     def number(self, value: Any) -> Any:
-        """The number that all elements of a tensor equal, or None if unknown."""
+        """Return the number that all elements of a tensor equal, or None if unknown."""
         tensor, number = self._numbers.get(id(value), (None, None))
         return number if tensor is value else None
 
@@ -94,10 +94,10 @@ class KnownNumbers:
         return result
 
     def _derive(self, name: str, number: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """The number of a function's result, if its first argument has a known one; None if unknown."""
+        """Return the number of a function's result, if its first argument has a known one; None if unknown."""
         if name == "__getitem__":
             return number
-        numbers = [self.number(each) for each in args[1:]]
+        numbers = [self.number(arg) for arg in args[1:]]
         operands = [number, *(each if known is None else known for each, known in zip(args[1:], numbers))]
         if name == "clamp" and type(number) is int and set(named) <= {"min"} and len(args) == 1:
             least = named.get("min")
@@ -107,7 +107,7 @@ class KnownNumbers:
         if name in KEPT:
             return number
         if not all(
-            type(each) in (int, self._torch.SymInt) for each in operands[1:]
+            type(operand) in (int, self._torch.SymInt) for operand in operands[1:]
         ):  # a bool is not a length
             return None
         plain = name.strip("_")

@@ -59,7 +59,7 @@ def _find_lengths(torch: Any, call: ModuleCall) -> list[LengthAxes]:
 
 
 def _is_length(torch: Any, value: Any) -> bool:
-    """Whether a value is one integer, or the same one for each entry of a batch."""
+    """Return whether a value is one integer, or the same one for each entry of a batch."""
     if not torch.is_tensor(value) or value.dim() > 1 or not value.numel():
         return False
     first = value.reshape(-1)[0]
@@ -71,7 +71,7 @@ def _is_length(torch: Any, value: Any) -> bool:
 
 
 def with_lengths(torch: Any, module: Any, call: ModuleCall, places: LengthAxes) -> tuple[Any, ModuleCall]:
-    """A module that computes these inputs itself, and its call. Outputs that are lengths are left out."""
+    """Return a module that computes these inputs itself, and its call. Outputs that are lengths are left out."""
     kinds = {name: (call.arguments[name].shape, call.arguments[name].dtype) for name in places}
 
     def forward(*positional: Any, **named: Any) -> Any:
@@ -102,7 +102,7 @@ def with_lengths(torch: Any, module: Any, call: ModuleCall, places: LengthAxes) 
 
 
 def describe_lengths(places: LengthAxes) -> list[str]:
-    """The text that tells the user which inputs are lengths."""
+    """Return the text that tells the user which inputs are lengths."""
     return [
         f"{name} is the length of {source} (axis {axis}) in the example, so the model computes it: a stream has no "
         "padding; outputs that are lengths are left out"

@@ -36,31 +36,33 @@ def variations(lengths: Lengths, symbols: Sequence[str]) -> tuple[list[Lengths],
 
 def _shorter(frames: int) -> list[int]:
     """About a third; half; then shorter ones that strides divide."""
-    third = [frames // 3 + more for more in range(1, NEAR + 1)]
+    third = [frames // 3 + step_up for step_up in range(1, NEAR + 1)]
     return list(dict.fromkeys([*third, frames // 2, *(frames - step for step in _steps(frames))]))
 
 
 def _longer(frames: int) -> list[int]:
     """More than twice, as lengths may be rounded up to powers of two; twice; then longer ones that strides divide."""
-    twice = [2 * frames + more for more in range(1, NEAR + 1)]
+    twice = [2 * frames + step_up for step_up in range(1, NEAR + 1)]
     return list(dict.fromkeys([*twice, 2 * frames, *(frames + step for step in _steps(frames))]))
 
 
 def _steps(frames: int) -> list[int]:
-    """The usual strides up to ``frames``, in falling order: powers of two, and 15 times powers of four."""
+    """Return the usual strides up to ``frames``, in falling order: powers of two, and 15 times powers of four."""
     powers = [4**power for power in range(frames.bit_length())]
     steps = {step for power in powers for step in (1, 2 * power, 15 * power) if step <= frames}
     return sorted(steps, reverse=True)
 
 
 def even_length(lengths: Lengths, symbol: str) -> list[Lengths]:
-    """A shorter length divisible by powers of two, so that strides leave no remainder; empty for a short example."""
+    """Return a shorter length divisible by powers of two, so that strides leave no remainder; empty for a short
+    example.
+    """
     power = 2 ** max(lengths[symbol].bit_length() - 2, 0)
     return [{**lengths, symbol: power}] if power >= MIN_LENGTH else []
 
 
 def read_lengths(lengths: Any, traced: Lengths) -> list[Lengths] | None:
-    """The lengths of every symbol at which the caller compares, or None if not given. Raises InputError."""
+    """Return the lengths of every symbol at which the caller compares, or None if not given. Raises InputError."""
     if lengths is None:
         return None
     if isinstance(lengths, str) or not isinstance(lengths, Sequence):
@@ -82,5 +84,5 @@ def _read(entry: Any, traced: Lengths) -> Iterator[tuple[str, int]]:
 
 
 def format_lengths(lengths: Lengths) -> str:
-    """``T = 41, S = 3``."""
+    """Return ``T = 41, S = 3``."""
     return ", ".join(f"{symbol} = {frames}" for symbol, frames in lengths.items())

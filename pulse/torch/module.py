@@ -48,7 +48,7 @@ def _in_type(torch: Any, value: Any, dtype: Any) -> Any:
 
 
 def wide_parameters(torch: Any, dtype: Any) -> Any:
-    """A context in which all functions and attributes of PyTorch get float parameters in another dtype."""
+    """Return a context in which all functions and attributes of PyTorch get float parameters in another dtype."""
     tree = torch.utils._pytree
 
     def widen(value: Any) -> Any:
@@ -69,7 +69,7 @@ def wide_parameters(torch: Any, dtype: Any) -> Any:
 
 
 def float_types(torch: Any, module: Any, call: ModuleCall) -> set[Any]:
-    """The dtypes of the module's float parameters and inputs."""
+    """Return the dtypes of the module's float parameters and inputs."""
     tensors = [*module.parameters(), *filter(torch.is_tensor, call.leaves(torch).values())]
     return {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
 
@@ -106,7 +106,7 @@ class ModuleOracle:
         return dict(zip(names, arrays))
 
     def _values(self, feeds: dict[str, Array]) -> dict[str, Any]:
-        """The tensors that replace the float tensors and the fed ones."""
+        """Return the tensors that replace the float tensors and the fed ones."""
         leaves = {
             name: leaf for name, leaf in self.call.leaves(self.torch).items() if self.torch.is_tensor(leaf)
         }
@@ -129,7 +129,7 @@ class ModuleOracle:
 
 
 def method_module(torch: Any, module: Any, method: str) -> Any:
-    """A module whose ``forward`` is a method of another one. Raises InputError."""
+    """Return a module whose ``forward`` is a method of another one. Raises InputError."""
     function = getattr(module, method, None)
     if not callable(function):
         raise InputError(f"{type(module).__name__} has no method {method!r}")
@@ -141,7 +141,7 @@ def method_module(torch: Any, module: Any, method: str) -> Any:
 
 
 def tensors_of(torch: Any, module: Any) -> dict[str, Any]:
-    """The buffers and tensor attributes of a module and its submodules, by their qualified names."""
+    """Return the buffers and tensor attributes of a module and its submodules, by their qualified names."""
     return {
         f"{prefix}.{name}" if prefix else name: value
         for prefix, each in module.named_modules()
@@ -152,7 +152,7 @@ def tensors_of(torch: Any, module: Any) -> dict[str, Any]:
 
 
 def tensors(torch: Any, call: ModuleCall, besides: Collection[str] = ()) -> dict[str, Array]:
-    """The examples that are tensors, by the names of ``forward``'s parameters, ``besides`` some."""
+    """Return the examples that are tensors, by the names of ``forward``'s parameters, ``besides`` some."""
     return {
         name: array_of(torch, value)
         for name, value in call.arguments.items()
@@ -161,7 +161,7 @@ def tensors(torch: Any, call: ModuleCall, besides: Collection[str] = ()) -> dict
 
 
 def samples(torch: Any, call: ModuleCall, inputs: Sequence[str], title: str) -> dict[str, SampledInputs]:
-    """The example of each input of the exported model. Raises LoadError."""
+    """Return the example of each input of the exported model. Raises LoadError."""
     leaves = call.leaves(torch)
     unknown = [name for name in inputs if name not in leaves]
     if unknown:
@@ -173,7 +173,7 @@ def samples(torch: Any, call: ModuleCall, inputs: Sequence[str], title: str) -> 
 
 
 def array_of(torch: Any, value: Any) -> Array:
-    """A tensor as an array, complex numbers as pairs on a last axis."""
+    """Return a tensor as an array, complex numbers as pairs on a last axis."""
     if not torch.is_tensor(value):
         return np.asarray(value)
     plain_value = value.detach().resolve_conj().resolve_neg()

@@ -1,4 +1,4 @@
-"""A module as what its model was exported from: it runs beside the streams of a proof."""
+"""The original module of an exported model; a proof runs it beside the streams."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -41,7 +41,7 @@ class ModuleOriginal:
         return f"the module {self.name}"
 
     def draw(self, model: Interface, frames: int, seed: int) -> dict[str, Array]:
-        """Frames of the example in random order; for a module of chunks, whole ones."""
+        """Return frames of the example in random order; for a module of chunks, whole ones."""
         leaves = self.call.leaves(self.torch)
         unit = model.chunks.pulse if isinstance(model.chunks, Chunks) else 1
         frames = -(-frames // unit) * unit
@@ -56,14 +56,14 @@ class ModuleOriginal:
         return draw_inputs(samples, lengths, np.random.default_rng((seed, frames)))
 
     def run(self, model: Interface, feeds: Feeds, precise: bool = False) -> dict[str, Array]:
-        """Its outputs; those of a module of chunks joined, without the frames of their delay.
+        """Return its outputs; those of a module of chunks joined, without the frames of their delay.
 
         precise  in f64
         Raises   InputError: the module raises
         """
         with preserve_state(self.torch, self.module, self.call) as state:
             dtype = self.torch.float64 if precise else self.dtype
-            oracle = ModuleOracle(self.torch, self.module, self.call, state.begin, self.outputs, dtype)
+            oracle = ModuleOracle(self.torch, self.module, self.call, state.restore_eval, self.outputs, dtype)
             if isinstance(model.chunks, Chunks):
                 return self._run_chunks(oracle, model.chunks, model, feeds)
             return oracle(dict(feeds))

@@ -10,14 +10,13 @@ import numpy as np
 
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.support.mapping import LARGE as ENOUGH
-from pulse.support.mapping import map_arrays
+from pulse.support.mapping import MIN_MAPPED_BYTES, map_arrays
 from pulse.torch.arguments import ModuleCall
 
 Restore: TypeAlias = Callable[[], None]
 
-LARGE = 1 << 20
-"""The size in bytes from which a tensor may be kept in a file."""
+MIN_FILE_TENSOR_BYTES = 1 << 20
+"""The least size of a tensor that is kept in a file; smaller ones stay in memory."""
 
 
 class ModuleState:
@@ -49,20 +48,22 @@ class ModuleState:
             elif isinstance(value, tuple):
                 left += cast("tuple[Any, ...]", value)
         self._mapped = map_tensors(torch, tensors)
-        self._undo += [_TensorState(torch, each, self._mapped.get(id(each))).restore for each in tensors]
+        self._undo += [
+            _TensorState(torch, tensor, self._mapped.get(id(tensor))).restore for tensor in tensors
+        ]
 
     def restore(self) -> None:
         """Restore everything, including the training modes."""
         for each in self._undo:
             each()
 
-    def begin(self) -> None:
+    def restore_eval(self) -> None:
         """Restore everything, in eval mode."""
         self.restore()
         self._module.eval()
 
     def find(self, array: Array) -> Array | None:
-        """The kept elements of an array that lies in a large tensor of the module; None if it does not."""
+        """Return the kept elements of an array that lies in a large tensor of the module; None if it does not."""
         return next((view for each in self._mapped.values() if (view := each.find(array)) is not None), None)
 
 
@@ -76,7 +77,7 @@ def preserve_state(torch: Any, module: Any, call: ModuleCall) -> Generator[Modul
     tensors = [*module.parameters(), *module.buffers(), *filter(torch.is_tensor, call.leaves(torch).values())]
     state = ModuleState(torch, module)
     with torch.random.fork_rng(devices=sorted({tensor.device.index for tensor in tensors if tensor.is_cuda})):
-        state.begin()
+        state.restore_eval()
         try:
             yield state
         finally:
@@ -106,12 +107,12 @@ class MappedTensor(NamedTuple):
     kept: Array
 
     def find(self, array: Array) -> Array | None:
-        """The kept elements of an array that lies in the tensor; None if it does not."""
-        first, behind = np.lib.array_utils.byte_bounds(array)
-        if first < self.address or behind > self.address + self.kept.nbytes or array.ctypes.data != first:
+        """Return the kept elements of an array that lies in the tensor; None if it does not."""
+        first, end = np.lib.array_utils.byte_bounds(array)
+        if first < self.address or end > self.address + self.kept.nbytes or array.ctypes.data != first:
             return None
-        place = first - self.address
-        view = np.ndarray(array.shape, array.dtype, self.kept.view(np.uint8).data, place, array.strides)
+        offset = first - self.address
+        view = np.ndarray(array.shape, array.dtype, self.kept.view(np.uint8).data, offset, array.strides)
         view.flags.writeable = False
         return view
 
@@ -121,8 +122,8 @@ def map_tensors(torch: Any, tensors: Sequence[Any]) -> dict[int, MappedTensor]:
 
     Raises LoadError: the folder of temporary files has no space for them
     """
-    large = [each for each in tensors if _is_large(torch, each)]
-    if sum(each.nbytes for each in large) < ENOUGH:
+    large = [tensor for tensor in tensors if _is_large(torch, tensor)]
+    if sum(each.nbytes for each in large) < MIN_MAPPED_BYTES:
         return {}
     arrays: list[Array] = [each.detach().numpy().reshape(-1) for each in large]
     try:
@@ -140,7 +141,7 @@ def _is_large(torch: Any, tensor: Any) -> bool:
     return (
         plain
         and tensor.dtype in (torch.float32, torch.float64)
-        and tensor.nbytes >= LARGE
+        and tensor.nbytes >= MIN_FILE_TENSOR_BYTES
         and tensor.is_contiguous()
     )
 
@@ -159,7 +160,7 @@ class _TensorState:
         self._contents = tensor.detach().clone() if mapped is None and self._version is not None else None
 
     def _write_count(self) -> int | None:
-        """The number of writes to the tensor; None for a tensor of inference mode, which does not count them."""
+        """Return the number of writes to the tensor; None for a tensor of inference mode, which does not count them."""
         return None if self._tensor.is_inference() else self._tensor._version
 
     def restore(self) -> None:

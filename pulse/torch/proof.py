@@ -76,7 +76,7 @@ def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, see
             for each in _pulses(torch, feeds, pulsed)
         ]
     reference = Reference.of(pulsed.typed, feeds, seed)
-    if any(len(each) != len(pulsed.outputs) for each in frames):
+    if any(len(frame) != len(pulsed.outputs) for frame in frames):
         raise DivergenceError(
             f"{title}: the twin gives {len(frames[0])} outputs for a pulse, the model {len(pulsed.outputs)}"
         )
@@ -104,7 +104,7 @@ def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, see
 
 
 def _pulses(torch: Any, feeds: dict[str, Array], pulsed: PulsedModel) -> list[list[Any]]:
-    """The tensors of each pulse, in the order of the inputs."""
+    """Return the tensors of each pulse, in the order of the inputs."""
     split = [
         [feeds[port.name]] * PULSES if port.axis is None else np.split(feeds[port.name], PULSES, port.axis)
         for port in pulsed.inputs

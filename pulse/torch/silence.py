@@ -58,7 +58,7 @@ class OwnThread:
         return self.is_here
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a log record is shown."""
+        """Return whether a log record is shown."""
         return not (self.is_here and _is_exporters(record.name))
 
 

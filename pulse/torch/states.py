@@ -44,7 +44,7 @@ class StateLeaf:
 def find_states(
     torch: Any, call: ModuleCall, result: Any, title: str, choices: Mapping[str, Any] | None
 ) -> list[StateLeaf]:
-    """The states that a module takes and returns.
+    """Return the states that a module takes and returns.
 
     Without ``choices``: each parameter named as one (cache, state, memory …) or holding several tensors, matched with
     the only part of the result of equal dtypes and shapes.
@@ -120,12 +120,11 @@ def _require_same(title: str, name: str, before: Any, after: Any) -> None:
         )
 
 
-def find_buffers(torch: Any, module: Any, call: ModuleCall, begin: Restore, title: str) -> dict[str, Any]:
-    """The tensors of the module that a call changes, by their qualified names.
+def find_buffers(torch: Any, module: Any, call: ModuleCall, restore: Restore, title: str) -> dict[str, Any]:
+    """Return the tensors of the module that a call changes, by their qualified names.
 
-    Raises InputError: one that it cannot keep
-
-    begin  restores the module's present state
+    restore  restores the module's present state
+    Raises   InputError: a call changes a value that cannot be kept
     """
     before = {name: value.detach().clone() for name, value in tensors_of(torch, module).items()}
     plain = _plain_values(module)
@@ -150,7 +149,7 @@ def find_buffers(torch: Any, module: Any, call: ModuleCall, begin: Restore, titl
                 f"{numbers[changed[0]]!r}, and an export keeps its first one; make it a tensor and a buffer"
             )
     finally:
-        begin()
+        restore()
     return buffers
 
 
@@ -198,7 +197,7 @@ def with_buffers(
 
 
 def _slot(module: Any, name: str) -> tuple[dict[str, Any], str]:
-    """The dict that holds a tensor of the module, and its key there."""
+    """Return the dict that holds a tensor of the module, and its key there."""
     path, _, last = name.rpartition(".")
     owner: Any = module.get_submodule(path)
     buffers: dict[str, Any] = owner._buffers
@@ -207,7 +206,7 @@ def _slot(module: Any, name: str) -> tuple[dict[str, Any], str]:
 
 
 def name_results(torch: Any, result: Any, states: Sequence[StateLeaf]) -> list[str]:
-    """Names of all outputs: keys of a dict or ``output``, with their places; ``…_next`` for states."""
+    """Return names of all outputs: keys of a dict or ``output``, with their places; ``…_next`` for states."""
     leaves, _ = torch.utils._pytree.tree_flatten_with_path(result)
     paths = [path for path, leaf in leaves if torch.is_tensor(leaf)]
     names = ["_".join(["output", *map(path_key, path)]) for path in paths]
@@ -217,7 +216,7 @@ def name_results(torch: Any, result: Any, states: Sequence[StateLeaf]) -> list[s
 
 
 def keep_states(model: Model, states: Sequence[StateLeaf]) -> Model:
-    """The model of a chunk with its states as variables: they begin with the example's values."""
+    """Return the model of a chunk with its states as variables: they begin with the example's values."""
     inputs, outputs = model.inputs, model.graph.output_names
     variables = tuple(
         Variable(state.input, outputs[state.output], state.initial, "a state of the module")
@@ -228,8 +227,8 @@ def keep_states(model: Model, states: Sequence[StateLeaf]) -> Model:
 
 
 def describe_states(model: Model) -> list[str]:
-    """The text that tells the user which states were found."""
-    listed = ", ".join(each.input for each in model.variables)
+    """Return the text that tells the user which states were found."""
+    listed = ", ".join(variable.input for variable in model.variables)
     return [f"takes one chunk in each call and keeps {listed}: a model of chunks"] if listed else []
 
 
@@ -241,7 +240,9 @@ def require_equal_calls(
     variables: Sequence[Variable],
 ) -> None:
     """Compare module and model call by call, each with the states that the module gave before. Raises LoadError."""
-    states: dict[str, Array] = {each.input: each.initial for each in variables if each.initial is not None}
+    states: dict[str, Array] = {
+        variable.input: variable.initial for variable in variables if variable.initial is not None
+    }
     nexts = {each.output: each.input for each in variables}
     rng = np.random.default_rng(0)
     lengths = {

@@ -84,9 +84,9 @@ def test_classes_of_a_loss(wrong: int, backend: str) -> None:
     source, feeds = loss("none", ignore_index=-100)
     typed = pulse.load(source).analyse()
     feeds["t"][1, 6] = wrong
-    with pytest.raises(FaultError, match=r"1 value .* outside of 0 … 4"):
+    with pytest.raises(FaultError, match=r"1 value .* outside 0 … 4"):
         typed.run(feeds)
-    with pytest.raises(FaultError, match=r"1 value .* outside of 0 … 4"):
+    with pytest.raises(FaultError, match=r"1 value .* outside 0 … 4"):
         streamed_output(typed, feeds, backend)
 
 

@@ -1,4 +1,4 @@
-"""docs/tensorflow_operators.md: the operators of TensorFlow that are covered, by family."""
+"""docs/tensorflow_operators.md: the operators of TensorFlow that are supported, by family."""
 
 from collections import defaultdict
 from importlib import import_module

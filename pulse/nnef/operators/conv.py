@@ -12,7 +12,7 @@ from pulse.nnef.write.node import OperationWriter
 
 
 def window(w: OperationWriter, spatial: int) -> dict[str, Any]:
-    """Padding, stride and dilation as NNEF's arguments."""
+    """Return padding, stride and dilation as NNEF's arguments."""
     pads = list(w.attribute("pads", [0] * 2 * spatial))
     if w.attribute("auto_pad", "NOTSET") != "NOTSET":
         raise w.error("have padding in numbers only", "give the node pads instead of auto_pad")
@@ -24,7 +24,7 @@ def window(w: OperationWriter, spatial: int) -> dict[str, Any]:
 
 
 def _bias(w: OperationWriter) -> list[Expression]:
-    """NNEF's bias is [1, C]."""
+    """Return the bias as NNEF's [1, C]."""
     if not w.has(2):
         return []
     value = w.known_value(2)
@@ -63,9 +63,10 @@ def write_transpose(w: OperationWriter) -> Name:
 
 
 def read_window(node: NodeReader, size: int) -> dict[str, Any]:
-    """Attributes of ONNX for padding, stride and dilation of ``size`` axes; no padding means as much as keeps the size.
+    """Return attributes of ONNX for padding, stride and dilation of ``size`` axes; no padding means as much as keeps
+    the size.
 
-    Raises LoadError: a border that is not covered
+    Raises LoadError: a border that is not supported
     """
     attributes: dict[str, Any] = {}
     for name, attribute in (("stride", "strides"), ("dilation", "dilations")):
@@ -82,7 +83,7 @@ def read_window(node: NodeReader, size: int) -> dict[str, Any]:
 
 
 def _filter(node: NodeReader) -> tuple[NnefWire, NnefWire, int, list[int]]:
-    """Input, filter, groups and sizes of the filter."""
+    """Return input, filter, groups and sizes of the filter."""
     x, filter = node.wire("input"), node.wire("filter")
     sizes = [size for size in filter.sizes if size is not None]
     if x.rank < 3 or filter.rank != x.rank or len(sizes) != filter.rank:
@@ -95,12 +96,12 @@ def _filter(node: NodeReader) -> tuple[NnefWire, NnefWire, int, list[int]]:
     if groups < 1:
         raise node.error(f"groups is {groups}")
     if node.text("border") != "constant":
-        raise node.error(f"the border {node.text('border')} is not covered; pad the input before")
+        raise node.error(f"the border {node.text('border')} is not supported; pad the input before")
     return x, filter, groups, sizes
 
 
 def _read_bias(node: NodeReader, x: NnefWire, channels: int) -> list[NnefWire]:
-    """The bias as [C]; NNEF's is [1, C], or one number."""
+    """Return the bias as [C]; NNEF's is [1, C], or one number."""
     bias = node.wire("bias", x.dtype)
     if bias.value is None:
         return [
@@ -157,7 +158,7 @@ def read_deconv(node: NodeReader) -> NnefWire:
 def _left_over(
     node: NodeReader, x: NnefWire, shape: list[int], taps: list[int], window: dict[str, Any]
 ) -> list[int]:
-    """The frames by which the given output is longer than the shortest one."""
+    """Return the frames by which the given output is longer than the shortest one."""
     spatial = len(taps)
     if "pads" not in window or len(shape) != spatial:
         raise node.error("output_shape needs padding in numbers")

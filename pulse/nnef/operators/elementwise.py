@@ -134,7 +134,7 @@ def write_sloped(w: OperationWriter) -> Name:
 
 
 def _exponential(w: OperationWriter, scale: float, divisor: float, gain: float) -> Name:
-    """``gain * (x if x >= 0 else scale * (exp(x / divisor) - 1))``.
+    """Return ``gain * (x if x >= 0 else scale * (exp(x / divisor) - 1))``.
 
     Near 0, ``exp(a) - 1`` is ``2 t / (1 - t)`` of ``t = tanh(a / 2)``, which loses nothing.
     """
@@ -142,9 +142,9 @@ def _exponential(w: OperationWriter, scale: float, divisor: float, gain: float) 
     scaled = x if divisor == 1 else w.each("div", x, divisor, suffix="scaled")
     half = w.emit("tanh", w.each("mul", scaled, 0.5, suffix="halved"), suffix="half")
     twice, rest = w.emit("add", half, half, suffix="twice"), w.each("sub", 1, half, suffix="rest")
-    far = w.each("sub", w.emit("exp", scaled, suffix="exp"), 1, suffix="far")
+    direct = w.each("sub", w.emit("exp", scaled, suffix="exp"), 1, suffix="far")
     small = w.each("gt", scaled, -0.7, suffix="small")
-    grown = w.emit("select", small, w.emit("div", twice, rest, suffix="near"), far, suffix="grown")
+    grown = w.emit("select", small, w.emit("div", twice, rest, suffix="near"), direct, suffix="grown")
     curve, below = w.each("mul", grown, scale, suffix="curve"), w.each("lt", x, 0, suffix="below")
     chosen = w.emit("select", below, curve, x, suffix="" if gain == 1 else "chosen")
     return chosen if gain == 1 else w.each("mul", chosen, gain)
@@ -184,9 +184,9 @@ def write_tanh(w: OperationWriter) -> Name:
     power = w.emit("exp", w.emit("neg", twice, suffix="neg"), suffix="exp")
     rest, sum = w.each("sub", 1, power, suffix="rest"), w.each("add", 1, power, suffix="sum")
     quotient = w.emit("div", rest, sum, suffix="quotient")
-    far = w.emit("mul", w.emit("sign", x, suffix="sign"), quotient, suffix="far")
+    by_exponentials = w.emit("mul", w.emit("sign", x, suffix="sign"), quotient, suffix="far")
     near = w.each("lt", size, 0.5, suffix="near")
-    return w.emit("select", near, w.emit("tanh", x, suffix="small"), far)
+    return w.emit("select", near, w.emit("tanh", x, suffix="small"), by_exponentials)
 
 
 @writes("Softplus")
@@ -242,12 +242,12 @@ BINARY = tuple(name for name, row in KINDS.items() if row.arity in (2, -1))
 
 
 def parse_type(node: NodeReader, name: str) -> DType:
-    """A type by tract's name, such as F32 and i64. Raises LoadError."""
+    """Return a type by tract's name, such as F32 and i64. Raises LoadError."""
     letter, digits = name[:1].lower(), name[1:]
     if name.lower() == "bool":
         return TRUTH
     if letter not in TYPES or digits not in ("8", "16", "32", "64") or (letter == "f" and digits == "8"):
-        raise node.error(f"the type {printable(name)} is not covered")
+        raise node.error(f"the type {printable(name)} is not supported")
     return np.dtype(f"{TYPES[letter]}{digits}")
 
 

@@ -11,7 +11,7 @@ from pulse.nnef.write.node import OperationWriter
 
 
 def from_the_start(w: OperationWriter, axes: Sequence[int]) -> Name:
-    """The second input, indices into these axes along its last axis, counted from the start of each axis.
+    """Return the second input, indices into these axes along its last axis, counted from the start of each axis.
 
     Indices of one axis need no last axis.
     """
@@ -43,7 +43,7 @@ def write_gather_nd(w: OperationWriter) -> Name:
 
 
 def read_index(node: NodeReader) -> NnefWire:
-    """Indices, which may be numbers in the text, as i64."""
+    """Return indices, which may be numbers in the text, as i64."""
     index = node.wire("indices", LONG)
     return index if index.dtype == LONG else node.cast(index, LONG, "index")
 

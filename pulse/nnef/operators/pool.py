@@ -12,7 +12,7 @@ from pulse.nnef.write.node import OperationWriter
 
 
 def _arguments(w: OperationWriter) -> dict[str, Any]:
-    """Windows with entries for the first two axes, which pools have in NNEF."""
+    """Return windows with entries for the first two axes, which pools have in NNEF."""
     spatial = w.rank() - 2
     if w.attribute("ceil_mode", 0):
         raise w.error(
@@ -53,7 +53,7 @@ def write_power(w: OperationWriter) -> Name:
 
 
 def _read_pool(node: NodeReader) -> tuple[NnefWire, dict[str, Any], str]:
-    """Input, attributes of ONNX and border. Raises LoadError: windows over the first two axes."""
+    """Return input, attributes of ONNX and border. Raises LoadError: windows over the first two axes."""
     x, size, border = node.wire("input"), node.integers("size"), node.text("border")
     if x.rank < 3 or len(size) != x.rank or min(size) < 1:
         raise node.error(f"size {size} must be one positive number for each of {x.rank} axes, at least three")
@@ -63,7 +63,7 @@ def _read_pool(node: NodeReader) -> tuple[NnefWire, dict[str, Any], str]:
     if any(number != 1 for numbers in first for number in numbers) or (
         pads and any(pads[at] for at in (0, 1, x.rank, x.rank + 1))
     ):
-        raise node.error("windows over the first two axes are not covered; transpose the input")
+        raise node.error("windows over the first two axes are not supported; transpose the input")
     spatial: dict[str, Any] = {
         "kernel_shape": size[2:],
         "strides": window["strides"][2:],
@@ -74,7 +74,7 @@ def _read_pool(node: NodeReader) -> tuple[NnefWire, dict[str, Any], str]:
     else:
         spatial["pads"] = [*pads[2 : x.rank], *pads[x.rank + 2 :]]
     if border not in ("constant", "ignore") and any(spatial.get("pads", [1])):
-        raise node.error(f"the border {border} is not covered; pad the input before")
+        raise node.error(f"the border {border} is not supported; pad the input before")
     return x, spatial, border
 
 
@@ -91,13 +91,15 @@ def read_max(node: NodeReader) -> NnefWire:
 def _largest(node: NodeReader) -> NnefWire:
     x, window, border = _read_pool(node)
     if border == "constant" and node.standard and any(window.get("pads", [1])):
-        raise node.error("a border of zeros in a pool for the largest is not covered; use border = 'ignore'")
+        raise node.error(
+            "a border of zeros in a pool for the largest is not supported; use border = 'ignore'"
+        )
     return node.add("MaxPool", [x], x.dtype, _pooled_sizes(x), **window)
 
 
 @reads("max_pool_with_index", takes=f"input size {WINDOW}")
 def read_max_with_index(node: NodeReader) -> tuple[NnefWire]:
-    """The places are not covered; a file that does not read them is."""
+    """The places are not supported; a file that does not read them is."""
     return (_largest(node),)
 
 
@@ -122,7 +124,7 @@ def _average(
     """ONNX's averages of opset 17 have no dilation: they are convolutions then."""
     dilations = window.pop("dilations")
     if any(step != 1 for step in dilations):
-        raise node.error("sums with a dilation are not covered; use a convolution")
+        raise node.error("sums with a dilation are not supported; use a convolution")
     return node.add(
         "AveragePool", [x], x.dtype, _pooled_sizes(x), suffix, count_include_pad=int(counts), **window
     )

@@ -34,15 +34,15 @@ class CellWriter:
     body: list[NodeProto] = field(default_factory=list[NodeProto])
 
     def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """A node of the body."""
+        """Return a node of the body."""
         return self.e.node(self.body, kind, inputs, kind.lower(), **attributes)
 
     def part(self, x: str, first: int, last: int) -> str:
-        """Some gates of [B, G*H], or of [G*H]."""
+        """Return some gates of [B, G*H], or of [G*H]."""
         return self.e.crop(self.body, x, first * self.hidden, last * self.hidden)
 
     def apply(self, number: int, x: str) -> str:
-        """An activation, with its inputs clipped if the node has a clip."""
+        """Return an activation, with its inputs clipped if the node has a clip."""
         clip = self.attributes.get("clip")
         if clip is not None:
             x = self.op("Min", self.op("Max", x, self.e.number(-clip)), self.e.number(clip))
@@ -59,13 +59,13 @@ class CellWriter:
         return self.op(name, x, **parameters)
 
     def product(self, x: str, first: int, last: int) -> str:
-        """Some gates of a state times the recurrent weights, plus their bias."""
+        """Return some gates of a state times the recurrent weights, plus their bias."""
         span = first * self.hidden, last * self.hidden
         weights, bias = (self.e.crop(self.body, each, *span) for each in (self.recurrent, self.bias))
         return self.op("Add", self.op("MatMul", x, weights), bias)
 
     def states(self, x: str, before: Sequence[str]) -> list[str]:
-        """The states after a frame [B, G*H]."""
+        """Return the states after a frame [B, G*H]."""
         if self.kind == "RNN":
             return [self.apply(0, self.op("Add", x, self.product(before[0], 0, 1)))]
         return [self._gru(x, before[0])] if self.kind == "GRU" else self._lstm(x, *before)
@@ -140,7 +140,7 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
 
 
 def _biases(e: Expansion, bias: str, rows: int) -> list[str]:
-    """The biases of the input weights and of the recurrent weights."""
+    """Return the biases of the input weights and of the recurrent weights."""
     if not bias:
         return [e.constant(np.zeros(rows, np.float32))] * 2
     return [e.crop(e.nodes, e.squeeze(e.nodes, bias), half * rows, (half + 1) * rows) for half in (0, 1)]
@@ -155,8 +155,8 @@ def _scan(
     """
     e, hidden = cell.e, cell.hidden
     begin = [
-        e.squeeze(e.nodes, each) if each else e.constant(np.zeros((batch, hidden), np.float32))
-        for each in starts
+        e.squeeze(e.nodes, start) if start else e.constant(np.zeros((batch, hidden), np.float32))
+        for start in starts
     ]
     states = [e.name(f"state{number}") for number in range(len(begin))]
     frame = e.name("frame")
@@ -184,7 +184,7 @@ def _scan(
 
 
 def _functions(kind: str, attributes: Mapping[str, Any]) -> tuple[tuple[str, Mapping[str, float]], ...]:
-    """Activations with their parameters: the node's, in one list for all of them, else the defaults."""
+    """Return activations with their parameters: the node's, in one list for all of them, else the defaults."""
     usual = [ONNX_ACTIVATIONS[each] for each in USUAL_ACTIVATIONS[CELL_KINDS[kind]]]
     functions = [each.decode() for each in attributes.get("activations", ())] or usual
     lists = {name: list(attributes.get(f"activation_{name}", ())) for name in ("alpha", "beta")}
@@ -197,7 +197,7 @@ def _functions(kind: str, attributes: Mapping[str, Any]) -> tuple[tuple[str, Map
 
 
 def _gate(node: NodeReader, x: NnefWire, number: int, hidden: int, name: str) -> NnefWire:
-    """Some entries of the last axis."""
+    """Return some entries of the last axis."""
     return node.slice_axis(x, x.rank - 1, number * hidden, (number + 1) * hidden, name)
 
 

@@ -26,7 +26,7 @@ def _axes(w: OperationWriter) -> list[int]:
 
 
 def _finish(w: OperationWriter, operator: str, x: Name, axes: list[int]) -> Name:
-    """NNEF keeps the axes."""
+    """Emit a reduction; NNEF keeps the axes, so they are removed unless the node keeps them."""
     if w.attribute("keepdims", 1) or not axes:
         return w.emit(operator, x, axes=[*axes])
     return w.remove_axes(w.emit(operator, x, suffix="kept", axes=[*axes]), axes)
@@ -62,7 +62,7 @@ def write_sum(w: OperationWriter) -> Name:
 
 
 def _log_sum_exp(w: OperationWriter, x: Name, axes: list[int]) -> Name:
-    """The largest entry is subtracted first, so that no power overflows."""
+    """Subtract the largest entry first, so that no power overflows."""
     if not axes:
         return w.emit("copy", x)
     top = w.emit("max_reduce", x, suffix="top", axes=[*axes])
@@ -123,7 +123,7 @@ def read_place(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     axes = node.axes("axes", x.rank)
     if len(axes) != 1:
-        raise node.error(f"the place of an extreme along {len(axes)} axes is not covered, one is")
+        raise node.error(f"the place of an extreme along {len(axes)} axes is not supported, one is")
     kind = "ArgMax" if "argmax" in node.operator else "ArgMin"
     sizes = [1 if axis in axes else size for axis, size in enumerate(x.sizes)]
     last = int(node.operator.endswith("_last"))

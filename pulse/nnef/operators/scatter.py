@@ -27,10 +27,10 @@ def write_nd(w: OperationWriter) -> Name:
 
 
 def _reduction(node: NodeReader) -> dict[str, Any]:
-    """ONNX's attribute; tract's names are the same."""
+    """Return ONNX's attribute; tract's names are the same."""
     reduction = node.text("reduction")
     if reduction not in ("none", "add", "mul", "min", "max"):
-        raise node.error(f"the reduction {printable(reduction)} is not covered")
+        raise node.error(f"the reduction {printable(reduction)} is not supported")
     return {} if reduction == "none" else {"reduction": reduction}
 
 

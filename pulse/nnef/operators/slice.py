@@ -34,7 +34,7 @@ def write_slice(w: OperationWriter) -> Name:
 
 
 def _cut_by_text(w: OperationWriter) -> Name:
-    """Bounds that are computed from lengths, of one axis."""
+    """Cut an axis with bounds that are computed from lengths."""
     (axis,), (step,) = w.integers(3, "axes"), w.integers(4, "steps")
     texts = w.scope.shared.bounds
     begin, end = (
@@ -48,7 +48,7 @@ def _cut_by_text(w: OperationWriter) -> Name:
 
 
 def _cut(w: OperationWriter, x: Name, axis: int, frames: tuple[int, int, int], suffix: str) -> Name:
-    """Some frames of one axis; one whose size depends on a symbol goes forward only."""
+    """Return some frames of one axis; one whose size depends on a symbol goes forward only."""
     start, stop, step = frames
     text = w.scope.fact(w.inputs[0])[1][axis]
     if isinstance(text, str) and step > 0:
@@ -68,7 +68,7 @@ def _cut(w: OperationWriter, x: Name, axis: int, frames: tuple[int, int, int], s
 def _cut_symbolic(
     w: OperationWriter, x: Name, axis: int, frames: tuple[int, int, int], size: str, suffix: str
 ) -> Name:
-    """Bounds that count from the end are sums with the symbol."""
+    """Cut an axis; bounds that count from the end are sums with the symbol."""
     start, stop, step = frames
     if not ARITHMETIC.fullmatch(size):
         raise w.error(
@@ -135,7 +135,7 @@ def read_downsample(node: NodeReader) -> NnefWire:
     x, stride, modulo = node.wire("input"), node.integer("stride"), node.integer("modulo")
     axis = node.axis("axis", x.rank)
     if stride < 1 or modulo < 0:
-        raise node.error(f"every {stride}-th frame from {modulo} on is not covered")
+        raise node.error(f"every {stride}-th frame from {modulo} on is not supported")
     sizes = [None if at == axis else size for at, size in enumerate(x.sizes)]
     tensors = [
         node.integers_tensor([number], what)

@@ -23,7 +23,7 @@ def read_transform(node: NodeReader) -> NnefWire:
         return transform
     size = x.sizes[axis]
     if size is None:
-        raise node.error("an inverse transform of an axis whose size is not known is not covered")
+        raise node.error("an inverse transform of an axis whose size is not known is not supported")
     return node.each("Mul", transform, size)
 
 
@@ -32,7 +32,7 @@ def read_frames(node: NodeReader) -> NnefWire:
     """The spectra of x [N, T, 2], one for every ``stride`` samples: [N, frames, frame, 2]."""
     x, frame, stride = _complex(node), node.integer("frame"), node.integer("stride")
     if x.rank != 3 or node.integer("axis") != 1 or frame < 1 or stride < 1:
-        raise node.error("it is covered along axis 1 of [N, T, 2], with positive numbers")
+        raise node.error("it is supported along axis 1 of [N, T, 2], with positive numbers")
     window = node.arguments["window"]
     taps = np.ones(frame, x.dtype) if window in ([], False) else node.wire("window", x.dtype).value
     if taps is None or taps.shape != (frame,):

@@ -19,7 +19,7 @@ SIZE_FUNCTIONS = frozenset({"length_of", "range_of", "shape_of", "scalar", "inte
 
 
 def compute(left: Any, sign: str, right: Any) -> NnefValue:
-    """A binary operator. Raises TypeError, ValueError, ZeroDivisionError, OverflowError, DimError."""
+    """Return a binary operator. Raises TypeError, ValueError, ZeroDivisionError, OverflowError, DimError."""
     if sign == "in":
         return left in right
     if sign in ("&&", "||"):
@@ -36,7 +36,7 @@ def compute(left: Any, sign: str, right: Any) -> NnefValue:
 
 
 def apply(function: str, value: NnefValue) -> NnefValue | None:
-    """A function of ``SIZE_FUNCTIONS``; None if it has no value here."""
+    """Return a function of ``SIZE_FUNCTIONS``; None if it has no value here."""
     if function in ("length_of", "range_of") and isinstance(value, list | tuple | str):
         return len(value) if function == "length_of" else [*range(len(value))]
     if function == "shape_of" and isinstance(value, NnefWire) and None not in value.sizes:
@@ -53,7 +53,7 @@ def apply(function: str, value: NnefValue) -> NnefValue | None:
 
 
 def _repeated_length(left: Any, right: Any) -> int:
-    """The length of a list that is repeated; 0 of numbers."""
+    """Return the length of a list that is repeated; 0 of numbers."""
     pairs = ((left, right), (right, left))
     return max(
         (len(cast("list[Any]", each)) * times for each, times in pairs if isinstance(each, list | str)),
@@ -62,7 +62,7 @@ def _repeated_length(left: Any, right: Any) -> int:
 
 
 def _quotient(left: Any, right: Any) -> NnefValue:
-    """The quotient of floats; of integers and lengths its floor."""
+    """Return the quotient of floats; of integers and lengths its floor."""
     if isinstance(left, float) or isinstance(right, float):
         return float(left) / float(right)
     quotient: NnefValue = left // right

@@ -65,7 +65,7 @@ class Calls:
             _assign(assignment.target, self._expressions.value(assignment.value, at), scope, at)
 
     def node(self, call: Call, at: Position) -> NodeReader:
-        """A call of an operator, its arguments evaluated. Raises LoadError."""
+        """Return a call of an operator, its arguments evaluated. Raises LoadError."""
         arguments = self._arguments(call, SIGNATURES[call.operator], at)
         return self._node(call.operator, at.targets or (call.operator,), arguments, at)
 
@@ -75,7 +75,7 @@ class Calls:
         return NodeReader(at.graph, operator, targets, arguments, at.text, self._definitions.standard)
 
     def _operate(self, operator: str, operands: Sequence[NnefValue], at: Position) -> NnefValue:
-        """An operator between tensors."""
+        """Return an operator between tensors."""
         self._spending.unfold(1, at.title)
         arguments = dict(zip(SIGNATURES[operator].names, operands))
         return _value_of(READERS[operator](self._node(operator, at.targets or (operator,), arguments, at)))
@@ -99,7 +99,7 @@ class Calls:
             return self._variable(self.node(call, at))
         if name not in READERS:
             raise at.error(
-                f"the operator {printable(name)} is not covered; define it as a fragment of others"
+                f"the operator {printable(name)} is not supported; define it as a fragment of others"
             )
         return _value_of(READERS[name](self.node(call, at)))
 
@@ -178,7 +178,7 @@ class Calls:
 
 
 def flat_names(target: AssignmentTarget) -> list[str]:
-    """All names of the left side of an assignment."""
+    """Return all names of the left side of an assignment."""
     return [target] if isinstance(target, str) else [name for each in target for name in flat_names(each)]
 
 

@@ -49,7 +49,7 @@ class Evaluator:
         self._symbols, self._spending, self._operate, self._call = symbols, spending, operate, call
 
     def value(self, expression: Expression, at: Position) -> NnefValue:
-        """The value of an expression. Raises LoadError."""
+        """Return the value of an expression. Raises LoadError."""
         match expression:
             case bool() | int() | float() | str():
                 return expression
@@ -141,7 +141,7 @@ class Evaluator:
         for number, values in enumerate(zip(*lists)):
             self._spending.unfold(1, at.title)
             names = {name: value for (name, _), value in zip(expression.loops, values)}
-            item = at.inside({**at.scope, **names}).part(number)
+            item = at.in_scope({**at.scope, **names}).part(number)
             if expression.condition is not None:
                 condition = self.value(expression.condition, item)
                 if not isinstance(condition, bool):

@@ -1,4 +1,4 @@
-"""The files of a model, from a folder or an archive; only names inside of it are opened."""
+"""The files of a model, from a folder or an archive; only names inside it are opened."""
 
 import gzip
 import io
@@ -32,7 +32,7 @@ class Files:
 
     @classmethod
     def of(cls, source: "Path | bytes") -> "Files":
-        """The files of a folder, or of an archive's path or bytes. Raises LoadError."""
+        """Return the files of a folder, or of an archive's path or bytes. Raises LoadError."""
         if isinstance(source, bytes):
             return cls("the archive", None, _unpack(source, "the archive"))
         title = printable(str(source))
@@ -44,10 +44,10 @@ class Files:
             raise LoadError(f"{title}: cannot be read ({error.strerror})") from error
 
     def text(self) -> str:
-        """``graph.nnef``. Raises LoadError: it is missing, too long, or no text; or there is ``graph.quant``."""
+        """Return ``graph.nnef``. Raises LoadError: it is missing, too long, or no text; or there is ``graph.quant``."""
         if self._content(QUANTISATION) is not None:
             raise LoadError(
-                f"{self.title}: quantisation files are not covered, and it has {QUANTISATION}; "
+                f"{self.title}: quantisation files are not supported, and it has {QUANTISATION}; "
                 "export the model with floats, or as .tflite or ONNX with QDQ"
             )
         content = self._content(GRAPH)
@@ -68,12 +68,12 @@ class Files:
             ) from error
 
     def tensor(self, label: str) -> Array:
-        """A stored tensor. Raises LoadError."""
+        """Return a stored tensor. Raises LoadError."""
         name = f"{label}{TENSOR}"
         shown = f"{self.title}: {printable(name)}"
         parts = PurePosixPath(label).parts
         if not label or label.endswith("/") or "\0" in label or any(part in ("..", "/") for part in parts):
-            raise LoadError(f"{shown}: is not a name inside of the model; rename the variable")
+            raise LoadError(f"{shown}: is not a name inside the model; rename the variable")
         content = self._content(str(PurePosixPath(name)))
         if content is None:
             raise LoadError(f"{shown}: is missing; copy all files of the model")

@@ -53,7 +53,7 @@ class SymbolicSizes:
         self._dims = DimWriter(self.writer, self._symbol)
 
     def wire(self, dim: TDim) -> NnefWire:
-        """An i64 scalar. Raises WriteError: a symbol that is no size of an input."""
+        """Return an i64 scalar. Raises WriteError: a symbol that is no size of an input."""
         return NnefWire(self._dims.write(dim), LONG, ())
 
     def _symbol(self, symbol: Symbol) -> str:
@@ -77,7 +77,7 @@ class GraphReader:
 
     @classmethod
     def begin(cls, opset: int, trims: bool = False) -> "GraphReader":
-        """An empty graph."""
+        """Return an empty graph."""
         names, nodes = Names(), list[NodeProto]()
         return cls(names, SymbolicSizes(opset, names, nodes), nodes, trims=trims)
 
@@ -105,11 +105,11 @@ class GraphReader:
         return name
 
     def tensors(self) -> list[TensorProto]:
-        """All stored tensors."""
+        """Return all stored tensors."""
         return [*self.stored, *self.lengths.writer.constants.values()]
 
     def constant(self, value: Array, name: str) -> NnefWire:
-        """A stored tensor."""
+        """Return a stored tensor."""
         unique = self.names.new(name)
         self.stored.append(numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), unique))
         return NnefWire(unique, value.dtype, value.shape, value)
@@ -132,7 +132,7 @@ class NodeReader:
     """Whether the file is plain NNEF: tract stores some things otherwise."""
 
     def error(self, reason: str) -> LoadError:
-        """A LoadError that names the operator and its place."""
+        """Return a LoadError that names the operator and its place."""
         return LoadError(
             f"{self.place}: {self.targets[0] if self.targets else '?'} = {self.operator}(…): {reason}"
         )
@@ -140,11 +140,11 @@ class NodeReader:
     # arguments
 
     def wire(self, name: str, like: DType | None = None) -> NnefWire:
-        """A tensor; a number becomes one of the type ``like``. Raises LoadError."""
+        """Return a tensor; a number becomes one of the type ``like``. Raises LoadError."""
         return self.as_wire(self.arguments[name], name, like)
 
     def as_wire(self, value: NnefValue, name: str, like: DType | None = None) -> NnefWire:
-        """A value as a tensor: a number, or nested lists of numbers. Raises LoadError."""
+        """Return a value as a tensor: a number, or nested lists of numbers. Raises LoadError."""
         if isinstance(value, NnefWire):
             return value
         length, depth = value, 0
@@ -165,7 +165,7 @@ class NodeReader:
         return self.graph.constant(array.astype(dtype), f"{self.targets[0]}.{name}")
 
     def integers(self, name: str) -> list[int]:
-        """A list of integers. Raises LoadError."""
+        """Return a list of integers. Raises LoadError."""
         value = self.arguments[name]
         if isinstance(value, NnefWire) and value.value is not None:
             value = value.value.ravel().tolist()
@@ -176,7 +176,7 @@ class NodeReader:
         )
 
     def plain(self, value: NnefValue, name: str) -> int:
-        """A value as an integer. Raises LoadError."""
+        """Return a value as an integer. Raises LoadError."""
         if isinstance(value, NnefWire) and value.value is not None and value.value.size == 1:
             value = value.value.reshape(()).item()
         if isinstance(value, TDim) and value.is_const:
@@ -186,14 +186,14 @@ class NodeReader:
         return value
 
     def length(self, value: TDim) -> NnefWire:
-        """A size that may depend on symbols, an i64 scalar. Raises LoadError."""
+        """Return a size that may depend on symbols, an i64 scalar. Raises LoadError."""
         try:
             return self.graph.lengths.wire(value)
         except WriteError as error:
             raise self.error(f"{error}") from error
 
     def bounds(self, name: str) -> "list[int | TDim]":
-        """A list of integers that may depend on symbols. Raises LoadError."""
+        """Return a list of integers that may depend on symbols. Raises LoadError."""
         value = self.arguments[name]
         values = value if isinstance(value, list) else [value]
         return [
@@ -202,11 +202,11 @@ class NodeReader:
         ]
 
     def integer(self, name: str) -> int:
-        """One integer. Raises LoadError."""
+        """Return one integer. Raises LoadError."""
         return self.plain(self.arguments[name], name)
 
     def number(self, name: str) -> float:
-        """One number. Raises LoadError."""
+        """Return one number. Raises LoadError."""
         value = self.arguments[name]
         if isinstance(value, NnefWire) and value.value is not None and value.value.size == 1:
             value = value.value.reshape(()).item()
@@ -215,21 +215,21 @@ class NodeReader:
         return float(value)
 
     def truth(self, name: str) -> bool:
-        """True or false. Raises LoadError."""
+        """Return true or false. Raises LoadError."""
         value = self.arguments[name]
         if not isinstance(value, bool):
             raise self.error(f"{name} must be true or false")
         return value
 
     def text(self, name: str) -> str:
-        """A string. Raises LoadError."""
+        """Return a string. Raises LoadError."""
         value = self.arguments[name]
         if not isinstance(value, str):
             raise self.error(f"{name} must be a string")
         return value
 
     def pairs(self, name: str) -> list[tuple[int, int]]:
-        """A list of pairs of integers. Raises LoadError."""
+        """Return a list of pairs of integers. Raises LoadError."""
         value = self.arguments[name]
         pairs: list[tuple[int, int]] = []
         for pair in value if isinstance(value, list) else [value]:
@@ -239,14 +239,14 @@ class NodeReader:
         return pairs
 
     def axes(self, name: str, rank: int) -> list[int]:
-        """Axes of a tensor, all different. Raises LoadError."""
+        """Return axes of a tensor, all different. Raises LoadError."""
         axes = self.integers(name)
         if len(set(axes)) != len(axes) or any(not 0 <= axis < rank for axis in axes):
             raise self.error(f"{name} {axes} are not axes of a tensor with {rank}")
         return axes
 
     def axis(self, name: str, rank: int) -> int:
-        """One axis. Raises LoadError."""
+        """Return one axis. Raises LoadError."""
         axis = self.integer(name)
         if not 0 <= axis < rank:
             raise self.error(f"{name} {axis} is no axis of a tensor with {rank}")
@@ -264,7 +264,7 @@ class NodeReader:
         slot: int = 0,
         **attributes: Any,
     ) -> NnefWire:
-        """An ONNX node with one output; without a suffix it has the name of the target."""
+        """Return an ONNX node with one output; without a suffix it has the name of the target."""
         target = self.targets[slot] if slot < len(self.targets) else self.operator
         name = self.graph.names.new(f"{target}.{suffix}" if suffix else target)
         input_names = [each.name if each is not None else "" for each in inputs]
@@ -294,12 +294,12 @@ class NodeReader:
         return self.graph.constant(np.array(value).astype(dtype), f"{self.targets[0]}.{suffix}")
 
     def integers_tensor(self, numbers: Sequence[int], suffix: str) -> NnefWire:
-        """A stored list of i64."""
+        """Return a stored list of i64."""
         return self.graph.constant(np.array([*numbers], np.int64), f"{self.targets[0]}.{suffix}")
 
     def bounds_tensor(self, numbers: "Sequence[int | TDim]", suffix: str) -> NnefWire:
-        """A list of i64, computed where one of them depends on a symbol."""
-        if all(isinstance(each, int) for each in numbers):
+        """Return a list of i64, computed where one of them depends on a symbol."""
+        if all(isinstance(number, int) for number in numbers):
             return self.integers_tensor([int(each) for each in numbers], suffix)
         parts = [
             self.integers_tensor([each], f"{suffix}{at}")
@@ -310,7 +310,7 @@ class NodeReader:
         return self.add("Concat", parts, LONG, [len(parts)], suffix, axis=0)
 
     def add_axes(self, x: NnefWire, axes: Sequence[int], suffix: str = "") -> NnefWire:
-        """New axes of size 1."""
+        """Return new axes of size 1."""
         rank = x.rank + len(axes)
         old = iter(x.sizes)
         sizes = [1 if axis in axes else next(old) for axis in range(rank)]
@@ -319,14 +319,14 @@ class NodeReader:
         return self.add("Unsqueeze", [x, self.integers_tensor(axes, "axes")], x.dtype, sizes, suffix)
 
     def remove_axes(self, x: NnefWire, axes: Sequence[int], suffix: str = "") -> NnefWire:
-        """Without axes of size 1."""
+        """Remove axes of size 1."""
         sizes = [size for axis, size in enumerate(x.sizes) if axis not in axes]
         return self.add("Squeeze", [x, self.integers_tensor(axes, "axes")], x.dtype, sizes, suffix)
 
     def slice_axis(
         self, x: NnefWire, axis: int, begin: int, end: "int | TDim | None", suffix: str = ""
     ) -> NnefWire:
-        """Some frames of an axis; all from ``begin`` on if there is no end."""
+        """Return some frames of an axis; all from ``begin`` on if there is no end."""
         sizes = [None if at == axis else size for at, size in enumerate(x.sizes)]
         size = x.sizes[axis]
         if size is not None and not isinstance(end, TDim):
@@ -362,7 +362,9 @@ class NodeReader:
         return self.add("Cast", [x], dtype, x.sizes, suffix, to=element_type(dtype))
 
     def align(self, values: Sequence[tuple[str, NnefValue]]) -> list[NnefWire]:
-        """Operands of one type, with as many axes each: NNEF aligns the first axes. Raises LoadError: two types."""
+        """Align operands of one type, so that each has as many axes: NNEF aligns the first axes. Raises
+        LoadError: two types.
+        """
         typed = [value for _, value in values if isinstance(value, NnefWire)]
         firm = [wire for wire in typed if wire.value is None or wire.value.size != 1] or typed
         like = firm[0].dtype if firm else None
@@ -382,7 +384,7 @@ class NodeReader:
         return self.graph.crop_ends(aligned)
 
     def broadcast(self, wires: Sequence[NnefWire]) -> "list[int | None]":
-        """The sizes of what operands broadcast to. Raises LoadError."""
+        """Return the sizes of what operands broadcast to. Raises LoadError."""
         rank = max(wire.rank for wire in wires)
         result: list[int | None] = []
         for axis in range(rank):

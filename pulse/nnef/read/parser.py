@@ -57,12 +57,12 @@ class Token:
 
 
 def parse(text: str, title: str) -> Document:
-    """The document of a text. Raises LoadError with the line that does not fit."""
+    """Return the document of a text. Raises LoadError with the line that does not fit."""
     return _Parser(text, title).document()
 
 
 def parse_fragments(text: str, title: str) -> tuple[Fragment, ...]:
-    """Fragments without a graph. Raises LoadError."""
+    """Return fragments without a graph. Raises LoadError."""
     parser = _Parser(text, title)
     fragments = parser.fragments()
     parser.end()
@@ -140,7 +140,7 @@ class _Parser:
         version = self._take().text
         self._need(";")
         if not version.startswith("1."):
-            self._fail(1, f"version {printable(version)} is not covered, NNEF 1.0 is")
+            self._fail(1, f"version {printable(version)} is not supported, NNEF 1.0 is")
         extensions: list[tuple[str, ...]] = []
         while self._skip("extension"):
             words: list[str] = []
@@ -162,7 +162,7 @@ class _Parser:
 
     def _names(self) -> tuple[str, ...]:
         names = self._several(lambda: Name(self._word()), ")")
-        return tuple(each.text for each in names if isinstance(each, Name))
+        return tuple(name.text for name in names if isinstance(name, Name))
 
     def fragments(self) -> tuple[Fragment, ...]:
         fragments: list[Fragment] = []
@@ -200,7 +200,7 @@ class _Parser:
         return Fragment(name, tuple(parameters), tuple(results), body, generic)
 
     def _type(self) -> str:
-        """A type as text; it is not checked."""
+        """Return a type as text; it is not checked."""
         if self._skip("("):
             parts = [self._type()]
             while self._skip(","):
@@ -329,8 +329,8 @@ class _Parser:
         return self._call(name) if self._is("(") or self._is_type_next() else Name(name)
 
     def _is_type_next(self) -> bool:
-        """Whether ``<type>(`` follows."""
-        following = [each.text for each in self._tokens[self._at : self._at + 4]]
+        """Return whether ``<type>(`` follows."""
+        following = [token.text for token in self._tokens[self._at : self._at + 4]]
         return (
             len(following) == 4
             and following[0] == "<"

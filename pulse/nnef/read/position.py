@@ -30,14 +30,14 @@ class Position:
         return f"{self.title}, line {self.line}"
 
     def part(self, name: int | str) -> "Position":
-        """The position of an operand or an argument, whose results are called after it."""
+        """Return the position of an operand or an argument, whose results are called after it."""
         targets = (f"{self.targets[0]}.{name}",) if self.targets else ()
         return Position(self.scope, self.graph, targets, self.title, self.line)
 
-    def inside(self, scope: Mapping[str, NnefValue]) -> "Position":
-        """The same position with other names."""
+    def in_scope(self, scope: Mapping[str, NnefValue]) -> "Position":
+        """Return the same position with other names."""
         return Position(scope, self.graph, self.targets, self.title, self.line)
 
     def error(self, reason: str) -> LoadError:
-        """A LoadError that names the document and the line."""
+        """Return a LoadError that names the document and the line."""
         return LoadError(f"{self.text}: {reason}")

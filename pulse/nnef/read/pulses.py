@@ -1,4 +1,4 @@
-"""Files in pulses: ours is read as the stream that it is, one of tract's as the offline model that it was made of."""
+"""Files in pulses: pulse's own are read as streams, tract's as the offline models they were made from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -34,18 +34,18 @@ class StreamTiming:
     """The outputs that are cut; the wires before the cut have other names."""
 
     def dims(self, node: NodeReader, dims: list[NnefValue], stream: TDim | None) -> list[NnefValue]:
-        """The shape of an input, from the shape of its ``external``. Raises LoadError."""
+        """Return the shape of an input, from the shape of its ``external``. Raises LoadError."""
         return dims
 
     def state(self, node: NodeReader, name: str, initial: NnefWire) -> NnefWire | None:
-        """The wire of a state of the graph; None: the initial value, in every run."""
+        """Return the wire of a state of the graph; None: the initial value, in every run."""
         return None
 
     def keep(self, node: NodeReader, name: str, last: NnefWire) -> None:
-        """The next value of a state."""
+        """Add the next value of a state."""
 
     def output(self, graph: GraphReader, place: int, wire: NnefWire) -> NnefWire:
-        """The output of the graph for a computed wire."""
+        """Return the output of the graph for a computed wire."""
         return wire
 
     def finish(self, model: ModelProto, outputs: Sequence[str]) -> None:
@@ -53,7 +53,7 @@ class StreamTiming:
 
 
 def timing_of(document: Document, title: str) -> StreamTiming:
-    """The timing of a document. Raises LoadError: its properties do not fit it."""
+    """Return the timing of a document. Raises LoadError: its properties do not fit it."""
     properties = properties_of(document)
     if FRAMES_PROPERTY in properties:
         return _Stream(document, properties, title)
@@ -127,7 +127,7 @@ class _Pulsed(StreamTiming):
             raise LoadError(
                 f"{self.title}: the property {name} must be {count} integers; write the file again with tract"
             )
-        return [int(each) for each in values]
+        return [int(value) for value in values]
 
     def dims(self, node: NodeReader, dims: list[NnefValue], stream: TDim | None) -> list[NnefValue]:
         axis = self._inputs.get(node.targets[0], -1)

@@ -34,7 +34,7 @@ SUPPORTED_EXTENSIONS = ("KHR_enable_fragment_definitions", "KHR_enable_operator_
 
 
 def read_nnef(files: Files, budget: Mapping[str, float] | None = None) -> ModelProto:
-    """The model of files as ONNX.
+    """Return the model of files as ONNX.
 
     budget  limits of what fragments and lists unfold to; see ``pulse.support.budget``
     Raises  LoadError, naming the line and the operator
@@ -47,7 +47,7 @@ def read_nnef(files: Files, budget: Mapping[str, float] | None = None) -> ModelP
 
 
 def _definitions(files: Files, document: Document, title: str) -> Definitions:
-    """Fragments, symbols and extensions. Raises LoadError: an extension is not covered."""
+    """Return fragments, symbols and extensions. Raises LoadError: an extension is not supported."""
     bodies = {fragment.name: fragment for fragment in document.fragments if fragment.body is not None}
     timing = timing_of(document, title)
     names = [] if timing.symbol is None else [timing.symbol]
@@ -57,7 +57,7 @@ def _definitions(files: Files, document: Document, title: str) -> Definitions:
             names.append("".join(words[1:]))
         elif kind not in ("tract_registry", "tract_assert", *SUPPORTED_EXTENSIONS):
             raise LoadError(
-                f"{title}: the extension {printable(' '.join(words))} is not covered; export without it"
+                f"{title}: the extension {printable(' '.join(words))} is not supported; export without it"
             )
     standard = not any(words[0] == "tract_registry" for words in document.extensions if words)
     scope = SymbolScope()
@@ -77,7 +77,7 @@ class _DocumentReader:
         self._inputs: dict[str, ValueInfoProto] = {}
 
     def model(self) -> ModelProto:
-        """The whole document. Raises LoadError."""
+        """Return the whole document. Raises LoadError."""
         document, graph = self._document, self._graph
         scope: dict[str, NnefValue] = {}
         for assignment in document.body:

@@ -29,9 +29,9 @@ class Entries:
 def read_scan(
     node: NodeReader, fragment: Fragment, run: RunBody, timing: StreamTiming | None
 ) -> NnefWire | tuple[NnefWire, ...]:
-    """A scan over frames, each of size 1; or one turn over all of the axis. Raises LoadError.
+    """Return a scan over frames, each of size 1; or one turn over all of the axis. Raises LoadError.
 
-    timing  of the file, if the scan is not inside of another one
+    timing  of the file, if the scan is not inside another one
     """
     entries = _entries(node, fragment)
     skip = node.integer("skip")
@@ -41,17 +41,17 @@ def read_scan(
     if turns == {1}:
         return _once(node, entries, run, timing or StreamTiming())
     if any(abs(chunk) != 1 for _, _, chunk in entries.scanned.values()):
-        raise node.error("it takes several frames in a turn; only one, or all of them, are covered")
+        raise node.error("it takes several frames in a turn; only one, or all of them, are supported")
     if not entries.scanned:
         raise node.error("it has no input to go over")
     return _loop(node, entries, run, skip)
 
 
 def _later(node: NodeReader, entries: Entries, skip: int) -> Entries:
-    """A scan that begins at frame ``skip``, as in tract's own pulses. Raises LoadError."""
+    """Return a scan that begins at frame ``skip``, as in tract's own pulses. Raises LoadError."""
     if skip < 0 or any(chunk != 1 for _, _, chunk in entries.scanned.values()):
         raise node.error(
-            f"it begins {skip} turns later, which is covered where it goes forward frame by frame"
+            f"it begins {skip} turns later, which is supported where it goes forward frame by frame"
         )
     later = {
         name: (node.slice_axis(wire, axis, skip, None, f"{name}.later"), axis, chunk)
@@ -77,17 +77,17 @@ def _tuples(node: NodeReader, name: str, length: int) -> list[Sequence[NnefValue
 
 
 def _name(node: NodeReader, value: NnefValue) -> str:
-    """An identifier as tract writes it: without dots."""
+    """Return an identifier as tract writes it: without dots."""
     if not isinstance(value, str):
         raise node.error("names of a body are strings")
     return value
 
 
 def _entries(node: NodeReader, fragment: Fragment) -> Entries:
-    names = {each.name for each in fragment.parameters}
+    names = {parameter.name for parameter in fragment.parameters}
     results = {name for name, _ in fragment.results}
 
-    def inside(value: NnefValue, used_names: set[str]) -> str:
+    def inner_name(value: NnefValue, used_names: set[str]) -> str:
         name = _name(node, value)
         inner = name if name in used_names else "".join(c if c.isalnum() or c == "_" else "_" for c in name)
         if inner not in used_names:
@@ -97,20 +97,20 @@ def _entries(node: NodeReader, fragment: Fragment) -> Entries:
     scanned: dict[str, tuple[NnefWire, int, int]] = {}
     for name, value, axis, chunk in _tuples(node, "scan", 4):
         wire = node.as_wire(value, "scan")
-        at, step = node.plain(axis, "axis"), node.plain(chunk, "step")
-        if not 0 <= at < wire.rank or step == 0:
-            raise node.error(f"it goes over axis {at} in steps of {step}")
-        scanned[inside(name, names)] = (wire, at, step)
-    full = {inside(name, names): node.as_wire(value, "full") for name, value in _tuples(node, "full", 2)}
+        scan_axis, step = node.plain(axis, "axis"), node.plain(chunk, "step")
+        if not 0 <= scan_axis < wire.rank or step == 0:
+            raise node.error(f"it goes over axis {scan_axis} in steps of {step}")
+        scanned[inner_name(name, names)] = (wire, scan_axis, step)
+    full = {inner_name(name, names): node.as_wire(value, "full") for name, value in _tuples(node, "full", 2)}
     states = {
-        inside(name, names): (node.as_wire(value, "state"), inside(result, results))
+        inner_name(name, names): (node.as_wire(value, "state"), inner_name(result, results))
         for name, value, result in _tuples(node, "state", 3)
     }
     missing = names - {*scanned, *full, *states}
     if missing:
         raise node.error(f"the body's {sorted(missing)[0]} stands for nothing")
     outputs = [
-        (inside(name, results), _name(node, kind), node.plain(axis, "axis"), node.plain(chunk, "step"))
+        (inner_name(name, results), _name(node, kind), node.plain(axis, "axis"), node.plain(chunk, "step"))
         for name, kind, axis, chunk in _tuples(node, "output", 4)
     ]
     return Entries(scanned, full, states, outputs)
@@ -130,7 +130,7 @@ def _as_result(results: Sequence[NnefWire]) -> NnefWire | tuple[NnefWire, ...]:
 def _once(
     node: NodeReader, entries: Entries, run: RunBody, timing: StreamTiming
 ) -> NnefWire | tuple[NnefWire, ...]:
-    """One turn: the body is part of the graph."""
+    """Return one turn: the body is part of the graph."""
     inside: dict[str, NnefValue] = dict(entries.full)
     inside |= {name: wire for name, (wire, _, _) in entries.scanned.items()}
     for name, (initial, _) in entries.states.items():
@@ -195,7 +195,7 @@ def _loop(node: NodeReader, entries: Entries, run: RunBody, skip: int) -> NnefWi
 def _inputs_of_body(
     node: NodeReader, body: NodeReader, entries: Entries
 ) -> tuple[list[ValueInfoProto], dict[str, NnefValue]]:
-    """The inputs of a scan's body, states first, and what the fragment finds under its names."""
+    """Return the inputs of a scan's body, states first, and what the fragment finds under its names."""
     names = {
         name: body.graph.names.new(f"{node.targets[0]}.{name}")
         for name in (*entries.states, *entries.scanned)
@@ -216,7 +216,7 @@ def _inputs_of_body(
 
 
 def _gather_attributes(gathered: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """ONNX's attributes; a scan may gather nothing."""
+    """Return ONNX's attributes; a scan may gather nothing."""
     if not gathered:
         return {}
     axes, directions = zip(*gathered)

@@ -23,7 +23,9 @@ class OperatorSignature:
 
 
 def signature(text: str) -> OperatorSignature:
-    """The signature in a text of names and ``name=default``, with blanks between; defaults are literals of Python."""
+    """Return the signature in a text of names and ``name=default``, with blanks between; defaults are literals of
+    Python.
+    """
     from ast import literal_eval
 
     names: list[str] = []
@@ -48,11 +50,11 @@ SIGNATURES: dict[str, OperatorSignature] = {
 
 
 def signature_of(fragment: Fragment) -> OperatorSignature:
-    """The signature of a fragment's parameters. Raises LoadError: a default is no literal."""
+    """Return the signature of a fragment's parameters. Raises LoadError: a default is no literal."""
     defaults: dict[str, NnefValue] = {
-        each.name: _literal(each.default, fragment.name)
-        for each in fragment.parameters
-        if each.default is not None
+        parameter.name: _literal(parameter.default, fragment.name)
+        for parameter in fragment.parameters
+        if parameter.default is not None
     }
     return OperatorSignature(tuple(each.name for each in fragment.parameters), defaults)
 

@@ -20,7 +20,7 @@ def bound_texts(
     facts: Mapping[str, tuple[DType, SizeTexts]],
     constants: Mapping[str, Array],
 ) -> dict[str, str]:
-    """Wires of one integer that are computed from the shapes of inputs -> their text."""
+    """Return wires of one integer that are computed from the shapes of inputs -> their text."""
     shapes: dict[str, SizeTexts] = {}
     texts: dict[str, str] = {}
 
@@ -50,7 +50,7 @@ def bound_texts(
 def without_bounds(
     nodes: Sequence[NodeProto], texts: Mapping[str, str], outputs: Iterable[str]
 ) -> list[NodeProto]:
-    """The nodes that are to be written: not those that only make bounds of slices."""
+    """Return the nodes that are to be written: not those that only make bounds of slices."""
     needed = set(outputs)
     rest: list[NodeProto] = []
     for node in reversed(nodes):

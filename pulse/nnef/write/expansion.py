@@ -35,60 +35,60 @@ class Expansion:
     nodes: list[NodeProto] = field(default_factory=list[NodeProto])
 
     def name(self, suffix: str) -> str:
-        """A new name of a wire."""
+        """Return a new name of a wire."""
         return self.names.new(f"{self.title}.{suffix}")
 
     def add(self, kind: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> None:
-        """A node whose outputs have names."""
+        """Add a node whose outputs have names."""
         self.nodes.append(helper.make_node(kind, list(inputs), list(outputs), outputs[-1], **attributes))
 
     def node(
         self, nodes: list[NodeProto], kind: str, inputs: Sequence[str], suffix: str, **attributes: Any
     ) -> str:
-        """A node with one output, among these nodes."""
+        """Return a node with one output, among these nodes."""
         name = self.name(suffix)
         nodes.append(helper.make_node(kind, list(inputs), [name], name, **attributes))
         return name
 
     def constant(self, value: Array) -> str:
-        """A stored tensor."""
+        """Return a stored tensor."""
         name = self.name("constant")
         self.constants[name] = value
         self.added.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name
 
     def integers(self, numbers: Sequence[int]) -> str:
-        """A stored list of i64."""
+        """Return a stored list of i64."""
         return self.constant(np.array([*numbers], np.int64))
 
     def number(self, value: float) -> str:
-        """A stored f32."""
+        """Return a stored f32."""
         return self.constant(np.array(value, np.float32))
 
     def sizes(self, name: str) -> list[int]:
-        """The shape of a wire."""
+        """Return the shape of a wire."""
         return form(self.values[name])[1]
 
     def value(self, name: str, sizes: Sequence[int]) -> ValueInfoProto:
-        """The declaration of an f32 wire."""
+        """Return the declaration of an f32 wire."""
         return helper.make_tensor_value_info(name, TensorProto.FLOAT, [*sizes])
 
     # of constants at once, else as nodes
 
     def squeeze(self, nodes: list[NodeProto], x: str) -> str:
-        """Without the first axis."""
+        """Remove the first axis."""
         if x in self.constants:
             return self.constant(self.constants[x][0])
         return self.node(nodes, "Squeeze", (x, self.integers([0])), "squeezed")
 
     def turn(self, nodes: list[NodeProto], x: str) -> str:
-        """A matrix transposed."""
+        """Return a matrix transposed."""
         if x in self.constants:
             return self.constant(self.constants[x].T)
         return self.node(nodes, "Transpose", (x,), "turned", perm=[1, 0])
 
     def crop(self, nodes: list[NodeProto], x: str, start: int, stop: int) -> str:
-        """Some entries of the last axis."""
+        """Return some entries of the last axis."""
         if x in self.constants:
             return self.constant(self.constants[x][..., start:stop])
         return self.node(

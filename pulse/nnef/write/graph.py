@@ -36,7 +36,7 @@ RESERVED = frozenset(
 
 
 def kind_of(dtype: DType) -> str:
-    """NNEF's name for a type of entries."""
+    """Return NNEF's name for a type of entries."""
     if dtype == np.bool_:
         return LOGICAL
     return INTEGER if dtype == INTEGERS else SCALAR
@@ -60,7 +60,7 @@ class Shared:
     bounds: dict[str, str] = field(default_factory=dict[str, str])
 
     def identifier(self, name: str) -> str:
-        """``name`` as far as NNEF's identifiers allow, different from all others."""
+        """Return ``name`` as far as NNEF's identifiers allow, different from all others."""
         plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "x"
         plain = f"_{plain}" if plain[0].isdigit() or plain in RESERVED else plain
         text, number = plain, 0
@@ -84,18 +84,18 @@ class Scope:
     shared: Shared
     constants: Mapping[str, Array]
     facts: Mapping[str, tuple[DType, SizeTexts]]
-    around: "Scope | None" = None
+    outer: "Scope | None" = None
     known: dict[str, Name] = field(default_factory=dict[str, Name])
     body: list[Assignment] = field(default_factory=list[Assignment])
     captured: dict[str, Name] = field(default_factory=dict[str, Name])
     _stored: dict[str, Name] = field(default_factory=dict[str, Name])
 
     def inner(self) -> "Scope":
-        """A scope for the body of a scan."""
+        """Return a scope for the body of a scan."""
         return Scope(self.shared, self.constants, self.facts, self)
 
     def fact(self, name: str) -> tuple[DType, SizeTexts]:
-        """Type and sizes of an ONNX wire. Raises WriteError if its sizes are unknown."""
+        """Return type and sizes of an ONNX wire. Raises WriteError if its sizes are unknown."""
         if name not in self.facts:
             raise WriteError(
                 f"{name}: its shape is computed at run time, which NNEF cannot express; fix it with constants"
@@ -103,27 +103,27 @@ class Scope:
         return self.facts[name]
 
     def declare(self, name: str) -> str:
-        """A new identifier for a wire of ONNX that this scope begins with."""
+        """Return a new identifier for a wire of ONNX that this scope begins with."""
         identifier = self.shared.identifier(name)
         self.known[name] = Name(identifier)
         return identifier
 
     def wire(self, name: str) -> Name:
-        """The identifier of a wire of ONNX; a body gets it from the scope around it."""
+        """Return the identifier of a wire of ONNX; a body gets it from the scope around it."""
         if name in self.known:
             return self.known[name]
         if name in self.constants:
             wire = self.tensor(self.constants[name], name)
         else:
-            assert self.around is not None, name
-            wire = self._capture(self.around.wire(name))
+            assert self.outer is not None, name
+            wire = self._capture(self.outer.wire(name))
         self.known[name] = wire
         return wire
 
     def tensor(self, value: Array, name: str) -> Name:
         """Store a tensor once; equal tensors share a variable."""
-        if self.around is not None:
-            return self._capture(self.around.tensor(value, name))
+        if self.outer is not None:
+            return self._capture(self.outer.tensor(value, name))
         dense = np.ascontiguousarray(value).reshape(value.shape)
         key = (dense.dtype.str, dense.shape, dense.tobytes())
         label = self.shared.labels.get(key)
@@ -153,6 +153,6 @@ class Scope:
         """Store the body as a fragment and return its name. Captured wires are its last parameters."""
         identifier = self.shared.identifier(name)
         inputs = tuple(Parameter(each, "tensor<scalar>") for each in [*parameters, *self.captured])
-        outputs = tuple((each, "tensor<scalar>") for each in results)
+        outputs = tuple((result, "tensor<scalar>") for result in results)
         self.shared.fragments.append(Fragment(identifier, inputs, outputs, tuple(self.body)))
         return identifier

@@ -78,7 +78,7 @@ class _Export:
     def finish(
         self, names: Sequence[str], results: Sequence[str], fragments: Sequence[Fragment] = ()
     ) -> Archive:
-        """The archive; it names tract's registry if it needs that."""
+        """Return the archive; it names tract's registry if it needs that."""
         body, fragments_all = tuple(self.root.body), (*self.shared.fragments, *fragments)
         called = {
             name
@@ -116,7 +116,7 @@ class _Offline(_Export):
 
 
 def _without_empty(model: TypedNetwork) -> TypedNetwork:
-    """The model with symbols assumed large enough that no wire is empty: tract has no empty tensors."""
+    """Return the model with symbols assumed large enough that no wire is empty: tract has no empty tensors."""
     terms = Terms(SymbolScope(), {})
     dims = {dim for node in model.graph.nodes for outlet in node.outputs for dim in outlet.fact.shape}
     alone: dict[Symbol, list[TDim]] = {}
@@ -154,7 +154,7 @@ class _Pulsed(_Export):
         return self.finish(names, results, [properties_fragment(self._notes, names, results)])
 
     def _scan(self, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
-        """The whole graph as the body of a scan with one turn in each run."""
+        """Return the whole graph as the body of a scan with one turn in each run."""
         axes = {note.name: note.axis for note in self._notes.inputs}
         scan = ScanOperationWriter.begin(self.root, "pulse")
         for name in inputs:
@@ -180,7 +180,7 @@ class _Pulsed(_Export):
 
 
 def _called_operators(value: object) -> Iterator[str]:
-    """The operators of a part of a document."""
+    """Yield the operators of a part of a document."""
     if isinstance(value, Call):
         yield value.operator
         yield from _called_operators((value.positional, [each for _, each in value.named]))
@@ -192,7 +192,7 @@ def _called_operators(value: object) -> Iterator[str]:
 
 
 def external(value: ValueInfoProto) -> Call:
-    """An input of a graph; with tract's own operator if NNEF has no name for the type."""
+    """Return an input of a graph; with tract's own operator if NNEF has no name for the type."""
     declared = value.type.tensor_type
     dtype = onnx_dtype(declared.elem_type, value.name)
     shape: list[Expression] = [

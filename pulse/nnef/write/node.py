@@ -31,43 +31,43 @@ class OperationWriter:
     attributes: Mapping[str, Any]
 
     def error(self, reason: str, way_out: str) -> WriteError:
-        """A WriteError that names the node."""
+        """Return a WriteError that names the node."""
         return WriteError(f"{self.name} ({self.kind}): NNEF and tract {reason}; {way_out}")
 
     def attribute(self, name: str, default: Any) -> Any:
-        """An attribute, or the default if the node has none."""
+        """Return an attribute, or the default if the node has none."""
         return self.attributes.get(name, default)
 
     def has(self, slot: int) -> bool:
-        """Whether an optional input is present."""
+        """Return whether an optional input is present."""
         return slot < len(self.inputs) and bool(self.inputs[slot])
 
     def makes(self, slot: int) -> bool:
-        """Whether an optional output is used."""
+        """Return whether an optional output is used."""
         return slot < len(self.outputs) and bool(self.outputs[slot])
 
     def sizes(self, slot: int = 0) -> tuple[int, ...]:
-        """The shape of an input. Raises WriteError: it depends on a symbol."""
+        """Return the shape of an input. Raises WriteError: it depends on a symbol."""
         return self._numbers(self.scope.fact(self.inputs[slot])[1])
 
     def size(self, axis: int, slot: int = 0) -> int:
-        """The size of one axis of an input. Raises WriteError."""
+        """Return the size of one axis of an input. Raises WriteError."""
         return self._numbers(self.scope.fact(self.inputs[slot])[1][axis : axis + 1])[0]
 
     def rank(self, slot: int = 0) -> int:
-        """The number of axes of an input."""
+        """Return the number of axes of an input."""
         return len(self.scope.fact(self.inputs[slot])[1])
 
     def dtype(self, slot: int = 0) -> DType:
-        """The type of an input."""
+        """Return the type of an input."""
         return self.scope.fact(self.inputs[slot])[0]
 
     def output_shape(self, slot: int = 0) -> tuple[int, ...]:
-        """The shape of an output. Raises WriteError: it depends on a symbol."""
+        """Return the shape of an output. Raises WriteError: it depends on a symbol."""
         return self._numbers(self.scope.fact(self.outputs[slot])[1])
 
     def made_rank(self, slot: int = 0) -> int:
-        """The number of axes of an output."""
+        """Return the number of axes of an output."""
         return len(self.scope.fact(self.outputs[slot])[1])
 
     def _numbers(self, sizes: SizeTexts) -> tuple[int, ...]:
@@ -77,22 +77,22 @@ class OperationWriter:
         return numbers
 
     def made_dtype(self, slot: int = 0) -> DType:
-        """The type of an output."""
+        """Return the type of an output."""
         return self.scope.fact(self.outputs[slot])[0]
 
     def known_value(self, slot: int) -> Array | None:
-        """The value of an input if it is stored."""
+        """Return the value of an input if it is stored."""
         return self.scope.constants.get(self.inputs[slot]) if self.has(slot) else None
 
     def integers(self, slot: int, what: str) -> list[int]:
-        """The stored integers of an input. Raises WriteError: they are computed."""
+        """Return the stored integers of an input. Raises WriteError: they are computed."""
         value = self.known_value(slot)
         if value is None:
             raise self.error(f"take {what} as constants only", f"give the model a constant for {what}")
         return [int(number) for number in value.ravel()]
 
     def x(self, slot: int = 0) -> Name:
-        """The identifier of an input."""
+        """Return the identifier of an input."""
         return self.scope.wire(self.inputs[slot])
 
     def emit(self, operator: str, *inputs: Expression, suffix: str = "", **attributes: Expression) -> Name:
@@ -129,16 +129,16 @@ class OperationWriter:
         return [Name(target) for target in targets]
 
     def tensor(self, value: Array, suffix: str) -> Name:
-        """A stored tensor."""
+        """Return a stored tensor."""
         return self.scope.tensor(value, f"{self.name}.{suffix}")
 
     def number(self, value: float, dtype: DType, suffix: str = "number") -> Expression:
-        """One number: in the text if exact there, otherwise stored."""
+        """Return one number: in the text if exact there, otherwise stored."""
         entry = np.array(value).astype(dtype)
         return literal(entry) if is_writable(entry) else self.tensor(entry, suffix)
 
     def operand(self, slot: int, rank: int) -> Expression:
-        """An input with leading axes of size 1 up to this rank: NNEF aligns the first axes, ONNX the last."""
+        """Return an input with leading axes of size 1 up to this rank: NNEF aligns the first axes, ONNX the last."""
         value = self.known_value(slot)
         if value is not None:
             if value.size == 1 and is_writable(value):
@@ -151,11 +151,11 @@ class OperationWriter:
         return self.add_axes(x, range(missing), f"operand{slot}") if missing > 0 else x
 
     def operands(self, slots: Sequence[int] | None = None) -> list[Expression]:
-        """Inputs that broadcast to the first output."""
+        """Return inputs that broadcast to the first output."""
         rank = self.made_rank()
         places = range(len(self.inputs)) if slots is None else slots
         operands = [self.operand(slot, rank) for slot in places]
-        if all(not isinstance(each, Name) for each in operands):
+        if all(not isinstance(operand, Name) for operand in operands):
             value = self.known_value(places[0])
             assert value is not None
             operands[0] = self.scope.tensor(value, self.inputs[places[0]])
@@ -164,17 +164,17 @@ class OperationWriter:
     # what several writers need
 
     def reshape(self, x: Expression, sizes: Sequence[int], suffix: str = "") -> Name:
-        """The same elements in another shape."""
+        """Return the same elements in another shape."""
         if 0 in sizes:
             raise self.error("have no tensors without elements", "give the model inputs that are not empty")
         return self.emit("reshape", x, suffix=suffix, shape=[int(size) for size in sizes])
 
     def add_axes(self, x: Expression, axes: Sequence[int], suffix: str = "") -> Name:
-        """New axes of size 1."""
+        """Return new axes of size 1."""
         return self.emit("unsqueeze", x, suffix=suffix, axes=list(axes))
 
     def remove_axes(self, x: Expression, axes: Sequence[int], suffix: str = "") -> Name:
-        """Without axes of size 1."""
+        """Remove axes of size 1."""
         return self.emit("squeeze", x, suffix=suffix, axes=list(axes))
 
     def cast(self, x: Expression, dtype: DType, suffix: str = "") -> Name:
@@ -182,22 +182,22 @@ class OperationWriter:
         return self.emit("tract_core_cast", x, suffix=suffix, to=dtype_name(dtype))
 
     def crop(self, x: Expression, axis: int, start: int, stop: int, suffix: str = "") -> Name:
-        """Some frames of an axis."""
+        """Return some frames of an axis."""
         return self.emit("slice", x, suffix=suffix, axes=[axis], begin=[start], end=[stop])
 
     def axis(self, default: int, rank: int) -> int:
-        """The attribute ``axis``, not negative."""
+        """Return the attribute ``axis``, not negative."""
         return int(self.attribute("axis", default)) % max(rank, 1)
 
 
 def is_writable(value: Array) -> bool:
-    """Whether one entry can stand in the text: NNEF reads it in the type of the other operand."""
+    """Return whether one entry can stand in the text: NNEF reads it in the type of the other operand."""
     if value.size != 1:
         return False
     return value.dtype == INTEGERS or (value.dtype == SINGLE and bool(np.isfinite(value).all()))
 
 
 def literal(value: Array) -> Expression:
-    """The entry of a tensor of one element. A bare integer is a dimension in tract, so it gets its type."""
+    """Return the entry of a tensor of one element. A bare integer is a dimension in tract, so it gets its type."""
     entry = value.reshape(()).item()
     return float(entry) if value.dtype == SINGLE else Call("tract_core_cast", (int(entry),), (("to", "i64"),))

@@ -27,29 +27,29 @@ class ScanOperationWriter:
 
     @classmethod
     def begin(cls, outer: Scope, name: str) -> "ScanOperationWriter":
-        """A scan with an empty body."""
+        """Return a scan with an empty body."""
         return cls(outer, name, outer.inner())
 
     def slice(self, name: str, value: Name, axis: int, chunk: int) -> Name:
-        """A wire of the body that is a piece of one around it."""
+        """Return a wire of the body that is a piece of one around it."""
         inside = self._parameter(name)
         self._scanned.append((inside.text, value, axis, chunk))
         return inside
 
     def full(self, name: str, value: Name) -> Name:
-        """A wire of the body that is the whole of one around it."""
+        """Return a wire of the body that is the whole of one around it."""
         inside = self._parameter(name)
         self._full.append((inside.text, value))
         return inside
 
     def state(self, name: str, initial: Name, result: str) -> Name:
-        """A wire of the body: first ``initial``, then the previous value of the body's wire ``result``."""
+        """Return a wire of the body: first ``initial``, then the previous value of the body's wire ``result``."""
         inside = self._parameter(name)
         self._states.append((inside.text, initial, result))
         return inside
 
     def result(self, name: str, axis: int | None, chunk: int) -> None:
-        """An output: the body's wire ``name`` of all turns joined along an axis, or of the last turn."""
+        """Add an output: the body's wire ``name`` of all turns joined along an axis, or of the last turn."""
         self._results.append((name, axis, chunk))
 
     def finish(self, targets: list[str], resets: bool) -> None:

@@ -27,7 +27,7 @@ def check_writers(graph: GraphProto, title: str) -> None:
 
 
 def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
-    """A graph and the bodies of its nodes."""
+    """Yield a graph and the bodies of its nodes."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:

@@ -36,7 +36,7 @@ class Scores:
     weights: OutletId
 
     def choose(self, node: NodeContext) -> OutletId:
-        """The scores that an attribute chooses. Raises LoadError."""
+        """Return the scores that an attribute chooses. Raises LoadError."""
         mode = node.integer("qk_matmul_output_mode", 0)
         outputs = (self.product, self.capped, self.masked, self.weights)
         if not 0 <= mode < len(outputs):
@@ -64,21 +64,21 @@ def attention(node: NodeContext) -> list[OutletId]:
     keys = _present(node, _heads(node, 1, kv_heads, "k"), PAST_KEY, "present_key")
     values = _present(node, _heads(node, 2, kv_heads, "v"), PAST_VALUE, "present_value")
     k, v = (_repeat(node, x, heads, name) for x, name in ((keys, "k"), (values, "v")))
-    scores = _scores(node, _wide(node, q, "q"), _wide(node, k, "k"))
-    y = _mix(node, scores.weights, _wide(node, v, "v"), heads, flat)
+    scores = _scores(node, _to_f32(node, q, "q"), _to_f32(node, k, "k"))
+    y = _mix(node, scores.weights, _to_f32(node, v, "v"), heads, flat)
     if len(node.outputs) < 4 or not node.outputs[3]:
         return [y, keys, values]
     return [y, keys, values, node.with_name(node.outputs[3]).cast(scores.choose(node), node.fact(0).dtype)]
 
 
-def _wide(node: NodeContext, x: OutletId, name: str) -> OutletId:
+def _to_f32(node: NodeContext, x: OutletId, name: str) -> OutletId:
     """Convert a tensor of half precision to f32; return others unchanged."""
     half = node.graph.fact(x).dtype.itemsize == 2
-    return node.cast(x, np.dtype(np.float32), f"{name}_wide") if half else x
+    return node.cast(x, np.dtype(np.float32), f"{name}_to_f32") if half else x
 
 
 def _mix(node: NodeContext, weights: OutletId, v: OutletId, heads: int, flat: bool) -> OutletId:
-    """Weights times values, in the type and shape of the queries."""
+    """Return weights times values, in the type and shape of the queries."""
     narrow = node.graph.fact(v).dtype != node.fact(0).dtype
     y = node.wire(MatMul(), [weights, v], "heads" if flat else "mixed" if narrow else "")
     if flat:
@@ -89,7 +89,7 @@ def _mix(node: NodeContext, weights: OutletId, v: OutletId, heads: int, flat: bo
 
 
 def _heads(node: NodeContext, slot: int, heads: int, name: str) -> OutletId:
-    """An input as [batch, heads, frames, channels]."""
+    """Return an input as [batch, heads, frames, channels]."""
     x, shape = node.input(slot), node.fact(slot).shape
     if len(shape) == 4:
         return x
@@ -102,22 +102,22 @@ def _heads(node: NodeContext, slot: int, heads: int, name: str) -> OutletId:
 
 
 def _present(node: NodeContext, x: OutletId, past: int, name: str) -> OutletId:
-    """Frames preceded by past frames."""
+    """Return frames preceded by past frames."""
     if node.has(PAST_KEY) != node.has(PAST_VALUE):
         raise node.error("past keys and past values come together")
     return node.wire(Concat(2), [node.input(past), x], name) if node.has(past) else x
 
 
 def _repeat(node: NodeContext, x: OutletId, heads: int, name: str) -> OutletId:
-    """Each head of keys or values as often as queries share it."""
+    """Return each head of keys or values as often as queries share it."""
     batch, kv_heads, frames, width = node.graph.fact(x).shape
     times = heads // int(kv_heads)
     if times == 1:
         return x
     one, many = TDim.of(1), TDim.of(times)
-    apart = node.wire(Reshape((batch, kv_heads, one, frames, width)), [x], f"{name}_apart")
-    wide = node.wire(Expand((batch, kv_heads, many, frames, width)), [apart], f"{name}_repeated")
-    return node.wire(Reshape((batch, TDim.of(heads), frames, width)), [wide], f"{name}_shared")
+    with_axis = node.wire(Reshape((batch, kv_heads, one, frames, width)), [x], f"{name}_apart")
+    repeated = node.wire(Expand((batch, kv_heads, many, frames, width)), [with_axis], f"{name}_repeated")
+    return node.wire(Reshape((batch, TDim.of(heads), frames, width)), [repeated], f"{name}_shared")
 
 
 def _scores(node: NodeContext, q: OutletId, k: OutletId) -> Scores:
@@ -136,7 +136,7 @@ def _scores(node: NodeContext, q: OutletId, k: OutletId) -> Scores:
 
 
 def _cap(node: NodeContext, scores: OutletId) -> OutletId:
-    """The scores as cap * tanh(scores / cap)."""
+    """Return the scores as cap * tanh(scores / cap)."""
     cap = node.real("softcap", 0.0)
     if cap == 0:
         return scores
@@ -145,13 +145,13 @@ def _cap(node: NodeContext, scores: OutletId) -> OutletId:
 
 
 def _softmax(node: NodeContext, scores: OutletId) -> OutletId:
-    """Softmax over the keys, in another type if given."""
+    """Return softmax over the keys, in another type if given."""
     dtype = node.graph.fact(scores).dtype
     code = node.integer("softmax_precision", 0)
-    wide = onnx_dtype(code, f"{node.wire_name} (Attention)") if code else dtype
-    same = wide == dtype
+    precision = onnx_dtype(code, f"{node.wire_name} (Attention)") if code else dtype
+    same = precision == dtype
     weights = node.wire(
-        Softmax(3), [node.cast(scores, wide, "precise")], "weights" if same else "precise_weights"
+        Softmax(3), [node.cast(scores, precision, "precise")], "weights" if same else "precise_weights"
     )
     return node.cast(weights, dtype, "weights")
 
@@ -164,7 +164,7 @@ def _mask_scores(node: NodeContext, scores: OutletId) -> tuple[OutletId, bool]:
         if node.fact(MASK).dtype == np.bool_:
             scores = node.each("where", mask, scores, -math.inf, suffix="chosen")
         else:
-            scores = node.each("add", scores, _wide(node, mask, "mask"), suffix="biased")
+            scores = node.each("add", scores, _to_f32(node, mask, "mask"), suffix="biased")
     left, right = (node.integer(f"{side}_window_size", -1) for side in ("left", "right"))
     limits = [("causal", "less_equal", 0)] if node.flag("is_causal") else []
     limits += [("right", "less_equal", right)] if right >= 0 else []
@@ -183,7 +183,7 @@ def _mask_scores(node: NodeContext, scores: OutletId) -> tuple[OutletId, bool]:
 
 
 def _mask(node: NodeContext, scores: TypedFact) -> OutletId:
-    """The mask; keys that it does not reach are not seen."""
+    """Return the mask; keys that it does not reach are not seen."""
     mask, fact = node.input(MASK), node.fact(MASK)
     width, columns = fact.shape[-1], scores.shape[-1]
     if not columns.prove_gt(width).yes:
@@ -195,7 +195,7 @@ def _mask(node: NodeContext, scores: TypedFact) -> OutletId:
 
 
 def _places(node: NodeContext, scores: TypedFact, name: str) -> tuple[OutletId, OutletId]:
-    """The place of each query among the keys, as a column, and the places of the keys.
+    """Return the place of each query among the keys, as a column, and the places of the keys.
 
     A query comes after the keys of the past, or is one of the last keys that are not padding.
     """
@@ -215,7 +215,7 @@ def _places(node: NodeContext, scores: TypedFact, name: str) -> tuple[OutletId, 
 
 
 def _valid(node: NodeContext, name: str = "keys") -> OutletId:
-    """How many keys are not padding, [batch, 1, 1, 1] i64."""
+    """Return how many keys are not padding, [batch, 1, 1, 1] i64."""
     x = node.cast(node.input(VALID), np.dtype(np.int64), f"{name}_counts")
     one = TDim.of(1)
     return node.wire(Reshape((*node.fact(VALID).shape, one, one, one)), [x], f"{name}_valid")
@@ -231,7 +231,7 @@ def write_attention(w: NodeWriter, op: BandedAttention) -> str:
 
 @writes(BandedAttentionStream)
 def write_attention_stream(w: NodeWriter, op: BandedAttentionStream) -> str:
-    """Give frames of the window outside of the stream no weight, whatever their values."""
+    """Give frames of the window outside the stream no weight, whatever their values."""
     band, pulse, dtype = op.op, w.sizes()[-2], w.dtype(2)
     scores = w.emit("Add", [_band_scores(w, band), _band_bias(w, op, pulse)], "biased")
     span = pulse + band.width - 1
@@ -239,22 +239,24 @@ def write_attention_stream(w: NodeWriter, op: BandedAttentionStream) -> str:
     end = op.length if pulse > 1 or band.ahead > 0 else None
     v = w.inputs[2]
     if low < 0 or end is not None:
-        inside = _inside(w, pulse, low, span, 0, end)
+        inside = _stream_frames(w, pulse, low, span, 0, end)
         scores = w.emit("Where", [inside, scores, w.number(-np.inf, dtype, "never")], "seen")
-        v = w.emit("Where", [_inside(w, pulse, low, span, 1, end), v, w.number(0, dtype, "zero")], "values")
+        v = w.emit(
+            "Where", [_stream_frames(w, pulse, low, span, 1, end), v, w.number(0, dtype, "zero")], "values"
+        )
     current_bias = band.bias[..., band.back] if 0 <= band.back < band.width else np.array(-np.inf)
     return _weigh(w, band, scores, v, bool((current_bias == -np.inf).any()))
 
 
-def _inside(w: NodeWriter, pulse: int, low: int, span: int, trailing: int, end: TDim | None) -> str:
-    """Which frames of the window belong to the stream."""
-    inside = w.clock.inside(w.clock.positions(pulse, low, span, trailing), low < 0, end)
+def _stream_frames(w: NodeWriter, pulse: int, low: int, span: int, trailing: int, end: TDim | None) -> str:
+    """Return which frames of the window belong to the stream."""
+    inside = w.clock.positions_inside(w.clock.positions(pulse, low, span, trailing), low < 0, end)
     assert inside is not None
     return inside
 
 
 def _band_scores(w: NodeWriter, op: BandedAttention) -> str:
-    """The scores of each query and each key of the window."""
+    """Return the scores of each query and each key of the window."""
     q, k = w.inputs[:2]
     rank = len(w.sizes(1))
     keys = w.transpose(k, (*range(rank - 2), rank - 1, rank - 2), "keys")
@@ -265,7 +267,7 @@ def _band_scores(w: NodeWriter, op: BandedAttention) -> str:
 
 
 def _band_bias(w: NodeWriter, op: BandedAttentionStream, pulse: int) -> str:
-    """The table for the rows and columns of a pulse; of several, that of this pulse's place in the period."""
+    """Return the table for the rows and columns of a pulse; of several, that of this pulse's place in the period."""
     period = op.op.period
     count = period // np.gcd(pulse, period)
     tables = [_unroll(op.op, pulse, (n * pulse - op.offset) % period) for n in range(int(count))]
@@ -277,7 +279,7 @@ def _band_bias(w: NodeWriter, op: BandedAttentionStream, pulse: int) -> str:
 
 
 def _unroll(op: BandedAttention, pulse: int, first: int) -> Array:
-    """``[A..., pulse, pulse + width - 1]``: row r has the table's row from column r on, -inf elsewhere."""
+    """Return ``[A..., pulse, pulse + width - 1]``: row r has the table's row from column r on, -inf elsewhere."""
     rows, columns = np.arange(pulse)[:, None], np.arange(pulse + op.width - 1)
     place = columns - rows
     inside = (place >= 0) & (place < op.width)
@@ -286,7 +288,7 @@ def _unroll(op: BandedAttention, pulse: int, first: int) -> Array:
 
 
 def _weigh(w: NodeWriter, op: BandedAttention, scores: str, v: str, lonely: bool) -> str:
-    """Means of v; ``lonely``: a frame may have no keys."""
+    """Return means of v; ``lonely``: a frame may have no keys."""
     weights = w.emit("Softmax", [scores], "weights", axis=-1)
     if not lonely or np.isnan(op.empty):
         return w.emit("MatMul", [weights, v])

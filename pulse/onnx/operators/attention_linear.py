@@ -35,20 +35,20 @@ def linear_attention(node: NodeContext) -> list[OutletId]:
     """
     if node.integer("state_window", 0):
         raise node.error(
-            "state_window is not covered; leave it out, then present_state is that after the last frame"
+            "state_window is not supported; leave it out, then present_state is that after the last frame"
         )
     rule = node.text("update_rule", "gated_delta")
     if rule not in RULES:
-        raise node.error(f"update_rule {rule!r} is not covered; use {', '.join(RULES)}")
+        raise node.error(f"update_rule {rule!r} is not supported; use {', '.join(RULES)}")
     for name, slot in (("decay", DECAY), ("beta", BETA)):
         if name in RULES[rule] and not node.has(slot):
             raise node.error(f"update_rule {rule} needs the input {name}")
     kind = node.fact(0).dtype
-    wide = np.dtype(np.float32) if kind.itemsize < 4 else kind
-    frames = _frames(node, rule, wide)
+    state_dtype = np.dtype(np.float32) if kind.itemsize < 4 else kind
+    frames = _frames(node, rule, state_dtype)
     q, v = node.graph.fact(frames["q"]), node.graph.fact(frames["v"])
     batch, _, heads, group, size = q.shape
-    state = TypedFact(wide, (batch, heads, size, v.shape[4]))
+    state = TypedFact(state_dtype, (batch, heads, size, v.shape[4]))
     body = _body(node, rule, state, {name: node.graph.fact(outlet) for name, outlet in frames.items()})
     op = Scan(body, ("S",), tuple(frames), (), (ScanAxis(FRAMES),) * len(frames), (ScanAxis(FRAMES),))
     results = wire(node.graph, f"{node.wire_name}.scan", op, [*frames.values(), _initial(node, state)])
@@ -65,8 +65,10 @@ def _initial(node: NodeContext, state: TypedFact) -> OutletId:
     return node.wire(Expand(state.shape), [node.constant(np.zeros((), state.dtype), "nothing")], "past")
 
 
-def _frames(node: NodeContext, rule: str, wide: DType) -> dict[str, OutletId]:
-    """The inputs of each frame, time second: q [.., heads, group, dk], k [.., heads, dk, 1], v [.., heads, 1, dv] …"""
+def _frames(node: NodeContext, rule: str, state_dtype: DType) -> dict[str, OutletId]:
+    """Return the inputs of each frame, time second: q [.., heads, group, dk], k [.., heads, dk, 1], v [.., heads, 1,
+    dv] …
+    """
     heads = TDim.of(node.divisor("kv_num_heads", node.fact(1).shape[-1], "channels of its keys"))
     queries = node.divisor("q_num_heads", node.fact(0).shape[-1], "channels of its queries")
     if queries % int(heads):
@@ -81,7 +83,7 @@ def _frames(node: NodeContext, rule: str, wide: DType) -> dict[str, OutletId]:
             [width], [head_count, *inner], f"{node.wire_name} (LinearAttention): its {name}"
         )
         shape = (batch, frames, head_count, *inner[:place], size, *inner[place:])
-        return node.cast(node.wire(Reshape(shape), [node.input(slot)], name), wide, f"{name}_wide")
+        return node.cast(node.wire(Reshape(shape), [node.input(slot)], name), state_dtype, f"{name}_wide")
 
     q = split(0, "q", (group,), 1)
     scale = node.real("scale", 0.0) or 1 / math.sqrt(int(node.graph.fact(q).shape[4]))
@@ -96,7 +98,7 @@ def _frames(node: NodeContext, rule: str, wide: DType) -> dict[str, OutletId]:
 
 
 def _body(node: NodeContext, rule: str, state: TypedFact, frames: dict[str, TypedFact]) -> TypedNetwork:
-    """One frame: the new state, and the queries times it."""
+    """Return one frame: the new state, and the queries times it."""
     graph = TypedGraph()
     body = replace(node, graph=graph, wire_name="frame")
     s = add_source(graph, "S", state)

@@ -38,7 +38,7 @@ def rotary_embedding(node: NodeContext) -> OutletId:
 
 
 def _angles(node: NodeContext, slot: int, half: int, heads: int) -> OutletId:
-    """Cosines or sines [B, frames, half] with an axis for the heads; looked up by positions, if given."""
+    """Return cosines or sines [B, frames, half] with an axis for the heads; looked up by positions, if given."""
     name = "cos" if slot == 1 else "sin"
     angles = (
         look_up(node.with_name(f"{node.wire_name}.{name}"), node.input(slot), 0, node.input(3))

@@ -16,7 +16,7 @@ SCALAR: Shape = ()
 
 
 def body(node: NodeContext, name: str) -> BodyGraph:
-    """A graph among the attributes. Raises LoadError."""
+    """Return a graph among the attributes. Raises LoadError."""
     graph = node.attributes.get(name)
     if not isinstance(graph, BodyGraph):
         raise node.error(f"attribute {name} must be a graph; export the model again")
@@ -24,7 +24,7 @@ def body(node: NodeContext, name: str) -> BodyGraph:
 
 
 def as_scalar(node: NodeContext, outlet: OutletId, what: str) -> OutletId:
-    """A wire of one element as a scalar. Raises LoadError."""
+    """Return a wire of one element as a scalar. Raises LoadError."""
     fact = node.graph.fact(outlet)
     if fact.rank == 0:
         return outlet

@@ -102,7 +102,7 @@ class _Repeated:
         return None if value is None else int(value.reshape(()))
 
     def _enters(self, limit: OutletId, go_on: OutletId) -> bool:
-        """Whether there is a first iteration. Raises UnsureError."""
+        """Return whether there is a first iteration. Raises UnsureError."""
         most, first = self._number(limit), self._number(go_on)
         if first == 0 or (most is not None and most <= 0):
             return False
@@ -111,7 +111,7 @@ class _Repeated:
         return True
 
     def _unroll(self, limit: OutletId) -> list[OutletId]:
-        """Every iteration wired after the one before it. Raises UnsureError."""
+        """Wire every iteration after the one before it. Raises UnsureError."""
         most = self._number(limit)
         assert most is not None
         states, gathered = self._states(), list[list[OutletId]]()
@@ -153,14 +153,14 @@ class _Repeated:
         return [self.node.with_name(name).name_result(outlet) if name else outlet for name, outlet in pairs]
 
     def _skip(self) -> list[OutletId]:
-        """No iteration: the states are unchanged, and the scan outputs are empty."""
+        """Run no iteration: the states are unchanged, and the scan outputs are empty."""
         node, model = self.node, self._model
         facts = [model.graph.fact(outlet) for outlet in model.graph.outputs[1 + self.count :]]
         empty: list[OutletId] = []
         for slot, fact in enumerate(facts):
             if not all(dim.is_const for dim in fact.shape):
                 raise node.error(
-                    "a loop of no iterations that gathers tensors of symbolic size is not covered"
+                    "a loop of no iterations that gathers tensors of symbolic size is not supported"
                 )
             value: Array = np.zeros((0, *(int(dim) for dim in fact.shape)), fact.dtype)
             empty.append(node.constant(value, f"rows{slot}"))
@@ -195,14 +195,14 @@ class _Repeated:
         return wire(node.graph, node.wire_name, op, operands)
 
     def _iterations(self, limit: OutletId, go_on: OutletId, model: TypedNetwork) -> TDim | None:
-        """The number of iterations, or None unless the body never stops."""
+        """Return the number of iterations, or None unless the body never stops."""
         value = self.node.graph.fact(limit).value
         if value is None or self._number(go_on) != 1 or not self._never_stops(model):
             return None
         return TDim.of(value.reshape(()).item())
 
     def _never_stops(self, model: TypedNetwork) -> bool:
-        """Whether the body's condition is always true, or always its input."""
+        """Return whether the body's condition is always true, or always its input."""
         go_on = model.graph.outputs[0]
         last = known_value(model.graph, go_on)
         return model.graph.label(go_on) == self.graph.inputs[1] or (last is not None and bool(last))

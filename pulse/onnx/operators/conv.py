@@ -22,27 +22,27 @@ AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
 
 def auto_pad(node: NodeContext) -> str:
-    """The padding rule. Raises LoadError if it is unknown."""
+    """Return the padding rule. Raises LoadError if it is unknown."""
     rule = node.text("auto_pad", "NOTSET") or "NOTSET"
     if rule not in AUTO_PADS:
-        raise node.error(f"auto_pad {rule!r} is not covered")
+        raise node.error(f"auto_pad {rule!r} is not supported")
     return rule
 
 
 def split_total(total: TDim, upper: bool) -> tuple[TDim, TDim]:
-    """Padding before and after; an odd frame is added after (upper) or before."""
+    """Return padding before and after; an odd frame is added after (upper) or before."""
     small = total // 2
     return (small, total - small) if upper else (total - small, small)
 
 
 def same_pads(size: TDim, span: int, stride: int, upper: bool) -> tuple[TDim, TDim]:
-    """The padding that gives one output frame for every ``stride`` input frames."""
+    """Return the padding that gives one output frame for every ``stride`` input frames."""
     total = dim_max(0, (ceil_div(size, stride) - 1) * stride + span - size)
     return split_total(total, upper)
 
 
 def spatial_list(node: NodeContext, name: str, rank: int, least: int) -> tuple[int, ...]:
-    """An attribute with one integer for each spatial axis, ``least`` by default. Raises LoadError."""
+    """Return an attribute with one integer for each spatial axis, ``least`` by default. Raises LoadError."""
     values = node.integer_list(name, (least,) * rank)
     if len(values) != rank:
         raise node.error(f"attribute {name} has {len(values)} entries for {rank} spatial axes")
@@ -54,19 +54,19 @@ def spatial_list(node: NodeContext, name: str, rank: int, least: int) -> tuple[i
 
 
 def attribute_pads(node: NodeContext, rank: int) -> Pads:
-    """The attribute ``pads``: all befores, then all afters. Raises LoadError."""
+    """Return the attribute ``pads``: all befores, then all afters. Raises LoadError."""
     values = node.integer_list("pads", (0,) * (2 * rank))
     if len(values) != 2 * rank:
         raise node.error(f"attribute pads has {len(values)} entries for {rank} spatial axes")
     if any(value < 0 for value in values):
-        raise node.error(f"negative pads {list(values)} are not covered; slice before")
+        raise node.error(f"negative pads {list(values)} are not supported; slice before")
     return tuple((TDim.of(values[axis]), TDim.of(values[axis + rank])) for axis in range(rank))
 
 
 def window_pads(
     node: NodeContext, sizes: Sequence[TDim], spans: Sequence[int], strides: Sequence[int]
 ) -> Pads:
-    """The padding of a convolution or pool over spatial axes of these sizes."""
+    """Return the padding of a convolution or pool over spatial axes of these sizes."""
     rule = auto_pad(node)
     if rule == "NOTSET":
         return attribute_pads(node, len(sizes))
@@ -95,7 +95,7 @@ def _spans(kernel: Sequence[int], dilations: Sequence[int]) -> list[int]:
 
 
 def _group(node: NodeContext) -> int:
-    """The number of groups, which both channels and kernels are cut into. Raises LoadError."""
+    """Return the number of groups, which both channels and kernels are cut into. Raises LoadError."""
     node.divisor("group", node.fact(0).shape[1], "channels of its input", 1)
     return node.divisor("group", node.fact(1).shape[0], "kernels", 1)
 
@@ -130,8 +130,8 @@ def conv_transpose(node: NodeContext) -> OutletId:
         pads = no_pads(rank) if rule == "VALID" else attribute_pads(node, rank)
         return node.wire(ConvTranspose(strides, dilations, pads, extra, _group(node)), node.given_inputs())
     totals = [
-        (size - 1) * stride + more + span - goal
-        for size, stride, more, span, goal in zip(
+        (size - 1) * stride + extra_frames + span - goal
+        for size, stride, extra_frames, span, goal in zip(
             sizes, strides, extra, _spans(kernel, dilations), output_sizes
         )
     ]
@@ -140,7 +140,7 @@ def conv_transpose(node: NodeContext) -> OutletId:
             f"output_shape {[str(goal) for goal in output_sizes]} does not follow the input's length"
         )
     pads = tuple(split_total(dim_max(0, total), rule == "SAME_UPPER") for total in totals)
-    longer = tuple(more + max(0, -int(total)) for more, total in zip(extra, totals))
+    longer = tuple(extra_frames + max(0, -int(total)) for extra_frames, total in zip(extra, totals))
     return node.wire(ConvTranspose(strides, dilations, pads, longer, _group(node)), node.given_inputs())
 
 
@@ -163,7 +163,7 @@ def fused_conv(node: NodeContext) -> OutletId:
 
 def _activation(node: NodeContext, name: str) -> Op:
     if name not in ACTIVATIONS:
-        raise node.error(f"activation {name!r} is not covered; use {', '.join(ACTIVATIONS)}")
+        raise node.error(f"activation {name!r} is not supported; use {', '.join(ACTIVATIONS)}")
     return function_of(
         name, node.real_list("activation_params") if "activation_params" in node.attributes else ()
     )
@@ -202,7 +202,7 @@ def _bias(clues: Clues) -> list[Axis]:
 
 
 def pads_of(pads: Pads) -> list[int]:
-    """The pads of ONNX: all before, then all after."""
+    """Return the pads of ONNX: all before, then all after."""
     return [int(pair[side]) for side in (0, 1) for pair in pads]
 
 

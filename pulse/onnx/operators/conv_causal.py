@@ -26,10 +26,10 @@ def causal_conv_with_state(node: NodeContext) -> list[OutletId]:
     x, w = node.fact(0), node.fact(1)
     name = node.text("activation", "none")
     if name not in ACTIVATIONS:
-        raise node.error(f"activation {name!r} is not covered; use {', '.join(ACTIVATIONS)}")
+        raise node.error(f"activation {name!r} is not supported; use {', '.join(ACTIVATIONS)}")
     for attribute, value in UNSET.items():
         if node.integer(attribute, value) != value:
-            raise node.error(f"attribute {attribute} is not covered; leave it at {value}")
+            raise node.error(f"attribute {attribute} is not supported; leave it at {value}")
     dilation = node.integer("dilation", 1)
     if dilation < 1:
         raise node.error(f"attribute dilation is {dilation}; it must be 1 or more")

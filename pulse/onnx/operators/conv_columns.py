@@ -1,4 +1,4 @@
-"""Blocks laid over each other into an image.
+"""Overlap-add of blocks into an image (Col2Im).
 
 Along one axis they are parts as long as the stride, each added a block later than the one before it; along several, a
 transposed convolution whose kernels are single ones.
@@ -60,7 +60,7 @@ def col2im(node: NodeContext) -> OutletId:
         tuple(extent // stride + 1 for extent, stride in zip(extents, strides)) if rank > 1 else (blocks,)
     )
     extra = [extent - (count - 1) * stride for extent, count, stride in zip(extents, counts, strides)]
-    if not all(more.is_const and int(more) >= 0 for more in extra):
+    if not all(frames.is_const and int(frames) >= 0 for frames in extra):
         raise node.error(f"{blocks} blocks do not cover an image of {', '.join(map(str, image))}")
     spread = (
         node.wire(Reshape((batch, columns, *counts)), [node.input(0)], "blocks")
@@ -68,7 +68,7 @@ def col2im(node: NodeContext) -> OutletId:
         else node.input(0)
     )
     ones: Array = np.tile(np.eye(size, dtype=x.dtype), (channels, 1)).reshape(channels * size, 1, *block)
-    op = ConvTranspose(strides, dilations, pads, tuple(int(more) for more in extra), channels)
+    op = ConvTranspose(strides, dilations, pads, tuple(int(frames) for frames in extra), channels)
     return node.wire(op, [spread, node.constant(ones, "ones")])
 
 
@@ -82,27 +82,27 @@ def overlap_add(
     image: TDim,
     silent: int,
 ) -> OutletId:
-    """Blocks [N, C * block, L] as C signals [N, C, image] without the first ``before`` frames.
+    """Return blocks [N, C * block, L] as C signals [N, C, image] without the first ``before`` frames.
 
     silent  elements at the begin of each block that are zeros: frames do not wait for the block that begins there
     """
     batch, _, blocks = node.graph.fact(x).shape
     parts = -(-block // stride)
     x = node.wire(Reshape((batch, TDim.of(channels), TDim.of(block), blocks)), [x], "blocks")
-    late = min(silent, stride)
-    in_front = max(0, late - before)
-    if late:
-        x = node.wire(Slice(2, TDim.of(late), TDim.of(block)), [x], "sounding")
-        block, before, image = block - late, before + in_front - late, image - in_front
+    skipped = min(silent, stride)
+    in_front = max(0, skipped - before)
+    if skipped:
+        x = node.wire(Slice(2, TDim.of(skipped), TDim.of(block)), [x], "sounding")
+        block, before, image = block - skipped, before + in_front - skipped, image - in_front
     if parts * stride > block:
         x = node.wire(Pad(_pads(4, 2, TDim.of(0), TDim.of(parts * stride - block))), [x], "filled")
     total: OutletId | None = None
     for part in range(parts):
         first = TDim.of(part * stride)
-        each = node.wire(Slice(2, first, first + stride), [x], f"part{part}")
-        later = _pads(4, 3, TDim.of(part), TDim.of(parts - 1 - part))
-        each = node.wire(Pad(later), [each], f"later{part}")
-        total = each if total is None else node.each("add", total, each, suffix=f"sum{part}")
+        piece = node.wire(Slice(2, first, first + stride), [x], f"part{part}")
+        pads_later = _pads(4, 3, TDim.of(part), TDim.of(parts - 1 - part))
+        piece = node.wire(Pad(pads_later), [piece], f"later{part}")
+        total = piece if total is None else node.each("add", total, piece, suffix=f"sum{part}")
     assert total is not None
     rows = node.wire(Transpose((0, 1, 3, 2)), [total], "rows")
     size = (blocks + parts - 1) * stride
@@ -115,5 +115,5 @@ def overlap_add(
 
 
 def _pads(rank: int, axis: int, before: TDim, after: TDim) -> tuple[tuple[TDim, TDim], ...]:
-    """Padding of one axis."""
-    return tuple((before, after) if each == axis else (TDim.of(0), TDim.of(0)) for each in range(rank))
+    """Return padding of one axis."""
+    return tuple((before, after) if other == axis else (TDim.of(0), TDim.of(0)) for other in range(rank))

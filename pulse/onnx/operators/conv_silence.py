@@ -12,7 +12,7 @@ from pulse.typed import TypedGraph, known_value
 
 
 def silent_start(graph: TypedGraph, outlet: OutletId, inner: TDim, block: int) -> int:
-    """The number of elements at the start of each block of a wire that are always zero because of a window.
+    """Return the number of elements at the start of each block of a wire that are always zero because of a window.
 
     inner   the distance of neighbours of a block, in elements of the wire; ``block``: the elements of one
     """
@@ -30,7 +30,7 @@ def silent_start(graph: TypedGraph, outlet: OutletId, inner: TDim, block: int) -
 
 
 def _keeps_order(op: Op, shape: Shape) -> bool:
-    """Whether the elements of a result of this shape are those of the input, in their order."""
+    """Return whether the elements of a result of this shape are those of the input, in their order."""
     if isinstance(op, Transpose):
         moved = [axis for axis, dim in zip(op.perm, shape) if dim != 1]
         return moved == sorted(moved)

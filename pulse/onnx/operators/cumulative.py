@@ -40,12 +40,14 @@ def cum_prod(node: NodeContext) -> OutletId:
 
 
 def _scan_by_doubling(node: NodeContext, axis: int, size: int) -> OutletId:
-    """Along an axis of known length: products of 1, 2, 4, … neighbours, so that frames of another axis can stream."""
+    """Scan along an axis of known length by products of 1, 2, 4, … neighbours, so that frames of another
+    axis can stream.
+    """
     x, reverse = node.input(0), node.flag("reverse")
     one = 1 if np.issubdtype(node.fact(0).dtype, np.integer) else 1.0
 
     def shift(outlet: OutletId, frames: int, name: str) -> OutletId:
-        """Frames later, ones before them; earlier in reverse."""
+        """Return frames later, ones before them; earlier in reverse."""
         pads = [NO_PAD] * node.fact(0).rank
         pads[axis] = (ZERO, TDim.of(frames)) if reverse else (TDim.of(frames), ZERO)
         first = frames if reverse else 0
@@ -62,7 +64,7 @@ def _scan_by_doubling(node: NodeContext, axis: int, size: int) -> OutletId:
 
 
 def _body(node: NodeContext, frame: TypedFact, exclusive: bool) -> TypedNetwork:
-    """One frame: the product so far, and the output."""
+    """Return one frame: the product so far, and the output."""
     graph = TypedGraph()
     before, x = graph.inputs = [add_source(graph, name, frame) for name in ("P", "x")]
     after = wire(graph, "product", Elementwise("mul"), [before, x])[0]
@@ -98,7 +100,7 @@ def write_cumsum(w: NodeWriter, op: CumSum) -> list[str]:
 
 @writes(CumSumStream)
 def write_cumsum_stream(w: NodeWriter, op: CumSumStream) -> list[str]:
-    """The sum so far is the state; frames outside of the stream add nothing to it."""
+    """The sum so far is the state; frames outside the stream add nothing to it."""
     axis, pulse, wide = op.op.axis, w.sizes()[op.op.axis], sum_dtype(w.dtype())
     (initial,) = op.begin()
     state = w.graph.state(f"{w.name}.state", initial.astype(wide))
@@ -118,5 +120,5 @@ def write_cumsum_stream(w: NodeWriter, op: CumSumStream) -> list[str]:
 
 
 def _last(w: NodeWriter, x: str, axis: int, frames: int, name: str) -> str:
-    """The last frame of a pulse."""
+    """Return the last frame of a pulse."""
     return x if frames == 1 else w.crop(x, axis, frames - 1, frames, name)

@@ -27,7 +27,7 @@ OWN_READERS = ("Pow", "Where")
 
 
 def function_of(op_type: str, params: Sequence[float]) -> Elementwise:
-    """The function that an operator is; parameters that are not given have their defaults."""
+    """Return the function that an operator is; parameters that are not given have their defaults."""
     kind = OPERATORS[op_type]
     defaults = tuple(ELEMENTWISE[kind].names.params.values())
     return Elementwise(kind, (*params[: len(defaults)], *defaults[len(params) :]))
@@ -164,7 +164,7 @@ def _fmod(w: NodeWriter, op: Elementwise) -> str:
 
 
 def _mod(w: NodeWriter, op: Elementwise) -> str:
-    """The remainder of floats, which ONNX only divides towards zero: x - floor(x / y) * y."""
+    """Return the remainder of floats, which ONNX only divides towards zero: x - floor(x / y) * y."""
     if not np.issubdtype(w.dtype(), np.floating):
         return w.emit("Mod", w.inputs)
     x, y = w.inputs
@@ -189,7 +189,7 @@ def _sum(w: NodeWriter, op: Elementwise) -> str:
 
 
 def _prelu(w: NodeWriter, op: Elementwise) -> str:
-    """The operator broadcasts the slope only."""
+    """Return the operator broadcasts the slope only."""
     if w.reads[0].shape == w.makes[0].shape:
         return w.emit("PRelu", w.inputs)
     x, slope = w.inputs
@@ -228,7 +228,7 @@ def bit_shift(node: NodeContext) -> OutletId:
     """Bits moved to higher or lower places."""
     direction = node.text("direction")
     if direction not in SHIFTS:
-        raise node.error(f"direction {direction!r} is not covered; use LEFT or RIGHT")
+        raise node.error(f"direction {direction!r} is not supported; use LEFT or RIGHT")
     return node.each(SHIFTS[direction], node.input(0), node.input(1))
 
 

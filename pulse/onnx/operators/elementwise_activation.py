@@ -29,7 +29,7 @@ def is_inf(node: NodeContext) -> OutletId:
 
 @onnx_op("Shrink")
 def shrink(node: NodeContext) -> OutletId:
-    """Towards zero by ``bias`` outside of -lambd … lambd, zero inside."""
+    """Towards zero by ``bias`` outside -lambd … lambd, zero inside."""
     x, limit, bias = node.input(0), node.real("lambd", 0.5), node.real("bias", 0.0)
     below, above = (
         node.each("less", x, -limit, suffix="below"),
@@ -66,7 +66,7 @@ def gelu(node: NodeContext) -> OutletId:
     """Gelu, exact or by tanh."""
     approximate = node.text("approximate", "none")
     if approximate not in ("none", "tanh"):
-        raise node.error(f"approximate {approximate!r} is not covered")
+        raise node.error(f"approximate {approximate!r} is not supported")
     return node.each("gelu", node.input(0), params=(float(approximate == "tanh"),))
 
 

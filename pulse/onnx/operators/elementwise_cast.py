@@ -51,7 +51,7 @@ def identity(node: NodeContext) -> OutletId:
 
 @onnx_op("Dropout")
 def dropout(node: NodeContext) -> list[OutletId]:
-    """Nothing happens outside of training, nor with a ratio of 0; from opset 12 on the mask keeps everything."""
+    """Nothing happens outside training, nor with a ratio of 0; from opset 12 on the mask keeps everything."""
     if node.has(2) and bool(node.scalar(2, "training_mode")):
         ratio = float(node.scalar(1, "ratio")) if node.has(1) else 0.5
         if ratio != 0:

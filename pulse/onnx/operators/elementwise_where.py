@@ -48,11 +48,11 @@ class _Branch:
         self._count = 0
 
     def build(self) -> OutletId:
-        """The wire. Elements that are not chosen may differ."""
+        """Return the wire. Elements that are not chosen may differ."""
         return self._chosen(self._node.input(self._place), MAX_EXAMINED_OPS)
 
     def _chosen(self, outlet: OutletId, farthest: int) -> OutletId:
-        """A wire of which only the chosen elements are converted; itself if it converts nothing."""
+        """Return a wire of which only the chosen elements are converted; itself if it converts nothing."""
         graph = self._node.graph
         producer, fact = graph.node(outlet), graph.fact(outlet)
         if not farthest or fact.shape != self._shape or fact.value is not None:
@@ -86,7 +86,7 @@ class _Branch:
         return any(self._may_be_infinite(source, farthest - 1) for source in producer.inputs)
 
     def _hide(self, outlet: OutletId) -> OutletId:
-        """The wire with 0 in place of elements that are not chosen."""
+        """Return the wire with 0 in place of elements that are not chosen."""
         pair = (outlet, 0) if self._place == 1 else (0, outlet)
         return self._node.each("where", self._node.input(0), *pair, suffix=self._name("chosen"))
 

@@ -12,7 +12,7 @@ from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.gather_positions import gather_by_positions
 from pulse.onnx.operators.gather_progression import gather_by_slices, is_count, progression
-from pulse.onnx.operators.gather_steady import steady
+from pulse.onnx.operators.gather_steady import unchanging_values
 from pulse.onnx.operators.source import scalar_dim
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
@@ -35,7 +35,7 @@ def gather_elements(node: NodeContext) -> OutletId:
     axis = node.axis(node.integer("axis", 0), x.rank)
     op = GatherElements(axis)
     op.facts([x, fact])
-    indices = steady(node.graph, node.input(1))
+    indices = unchanging_values(node.graph, node.input(1))
     others = [other for other in range(x.rank) if other != axis]
     if indices is None or not x.shape[axis].is_const or not fact.shape[axis].is_const:
         return node.wire(op, [node.input(0), node.input(1)])
@@ -134,7 +134,7 @@ def gather(node: NodeContext) -> OutletId:
 
 
 def look_up(node: NodeContext, x: OutletId, axis: int, indices: OutletId) -> OutletId:
-    """Entries by index; slices if the indices are evenly spaced."""
+    """Return entries by index; slices if the indices are evenly spaced."""
     spaced = progression(node.graph, indices)
     if spaced is not None and is_count(node.graph, x, spaced):
         return node.cast(indices, node.graph.fact(x).dtype)

@@ -27,7 +27,7 @@ class IndexPosition:
 
 
 def gather_by_positions(node: NodeContext, indices: OutletId) -> OutletId | None:
-    """The data with its axes moved as in the result; None if the indices are not such positions."""
+    """Return the data with its axes moved as in the result; None if the indices are not such positions."""
     x, shape = node.fact(0), node.graph.fact(indices).shape
     positions = _positions(node.graph, indices)
     if positions is None:
@@ -54,7 +54,7 @@ def gather_by_positions(node: NodeContext, indices: OutletId) -> OutletId | None
 
 
 def _positions(graph: TypedGraph, indices: OutletId) -> list[IndexPosition] | None:
-    """The kind of each number of the indices, along their last axis."""
+    """Return the kind of each number of the indices, along their last axis."""
     fact, producer = graph.fact(indices), graph.node(indices)
     last = fact.rank - 1
     while isinstance(producer.op, Cast):
@@ -101,6 +101,6 @@ def _position(graph: TypedGraph, outlet: OutletId) -> IndexPosition | None:
 
 
 def _only_axis(shape: Shape, length: TDim) -> int | None:
-    """The axis of this length if all others are 1; otherwise None."""
+    """Return the axis of this length if all others are 1; otherwise None."""
     longer = [axis for axis, dim in enumerate(shape) if dim != TDim.of(1)]
     return longer[0] if len(longer) == 1 and shape[longer[0]] == length else None

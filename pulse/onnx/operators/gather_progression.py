@@ -36,7 +36,7 @@ class Progression:
 
 
 def progression(graph: TypedGraph, outlet: OutletId) -> Progression | None:
-    """The progression of a wire of integers made of a range, constants, and axes of size 1; None for others."""
+    """Return the progression of a wire of integers made of a range, constants, and axes of size 1; None for others."""
     value = known_value(graph, outlet)
     if value is not None:
         return _constant(value)
@@ -63,7 +63,7 @@ def progression(graph: TypedGraph, outlet: OutletId) -> Progression | None:
 
 
 def _constant(value: Array) -> Progression | None:
-    """Rows of a table that each go up by the same steps."""
+    """Return rows of a table that each go up by the same steps."""
     if (
         value.ndim == 0
         or not value.size
@@ -78,7 +78,7 @@ def _constant(value: Array) -> Progression | None:
 
 
 def _reshape(inner: Progression, shape: Shape) -> Progression | None:
-    """One row in a shape whose other axes are 1."""
+    """Return one row in a shape whose other axes are 1."""
     rows = [axis for axis, dim in enumerate(shape) if dim != 1]
     if inner.starts.size != 1 or len(rows) != 1 or shape[rows[0]] != inner.length:
         return None
@@ -104,7 +104,7 @@ def _scale(inner: Progression, value: Array) -> Progression | None:
 
 
 def _strip_clamp(length: TDim) -> TDim:
-    """The e of max(0, e): a slice of that many frames is empty if e is negative."""
+    """Return the e of max(0, e): a slice of that many frames is empty if e is negative."""
     if length.const or len(length.terms) != 1:
         return length
     atoms, factor = length.terms[0]
@@ -117,7 +117,9 @@ def _strip_clamp(length: TDim) -> TDim:
 def _cut_frames(
     node: NodeContext, x: OutletId, axis: int, indices: Progression, reach: TDim
 ) -> OutletId | None:
-    """Overlapping frames [..., length, starts, ...] in the order of the indices; None if starts are no neighbours."""
+    """Return overlapping frames [..., length, starts, ...] in the order of the indices; None if starts are
+    no neighbours.
+    """
     width, first = indices.starts.size, int(indices.starts.flat[0])
     if max(indices.starts.shape) < width or (np.diff(indices.starts.ravel()) != 1).any():
         return None
@@ -135,7 +137,7 @@ def _cut_frames(
 
 
 def is_count(graph: TypedGraph, x: OutletId, indices: Progression) -> bool:
-    """Whether a wire is 0, 1, 2, … as far as these indices reach, so that the indices look up themselves."""
+    """Return whether a wire is 0, 1, 2, … as far as these indices reach, so that the indices look up themselves."""
     op = graph.node(x).op
     return isinstance(op, Range) and (op.start, op.step) == (0, 1) and _is_inside(indices, op.length)
 
@@ -146,7 +148,7 @@ def _is_inside(indices: Progression, size: TDim) -> bool:
 
 
 def gather_by_slices(node: NodeContext, x: OutletId, axis: int, indices: Progression) -> OutletId | None:
-    """The entries of x at the indices, by slices; None if these may leave the tensor or are too many.
+    """Return the entries of x at the indices, by slices; None if these may leave the tensor or are too many.
 
     Too many starts for slices of their own are one cut into frames, if they are neighbours.
     """

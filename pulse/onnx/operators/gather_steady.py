@@ -9,16 +9,16 @@ from pulse.ops.shape import AddAxis, Expand, Transpose
 from pulse.typed import TypedGraph, known_value
 
 
-def steady(graph: TypedGraph, outlet: OutletId) -> Array | None:
-    """The values of a wire, with size 1 on every axis along which they do not change; None if unknown.
+def unchanging_values(graph: TypedGraph, outlet: OutletId) -> Array | None:
+    """Return the values of a wire, with size 1 on every axis along which they do not change; None if unknown.
 
     The length of the wire on such an axis is in its fact.
     """
     value = known_value(graph, outlet)
     if value is not None:
-        return _thin(value)
+        return _drop_equal_entries(value)
     node = graph.node(outlet)
-    inner = [steady(graph, source) for source in node.inputs]
+    inner = [unchanging_values(graph, source) for source in node.inputs]
     values = [value for value in inner if value is not None]
     if not values or len(values) < len(inner):
         return None
@@ -35,7 +35,7 @@ def steady(graph: TypedGraph, outlet: OutletId) -> Array | None:
     return None
 
 
-def _thin(value: Array) -> Array:
+def _drop_equal_entries(value: Array) -> Array:
     for axis, size in enumerate(value.shape):
         first = value[(slice(None),) * axis + (slice(0, 1),)]
         if size > 1 and (value == first).all():

@@ -47,7 +47,7 @@ def gemm(node: NodeContext) -> OutletId:
 def fused_mat_mul(node: NodeContext) -> OutletId:
     """The product of matrices, either of them transposed, times alpha."""
     if node.flag("transBatchA") or node.flag("transBatchB"):
-        raise node.error("transposed batches are not covered")
+        raise node.error("transposed batches are not supported")
     operands: list[OutletId] = []
     for slot, name in ((0, "A"), (1, "B")):
         x, rank = node.input(slot), node.fact(slot).rank

@@ -26,7 +26,7 @@ class Term:
     labels: tuple[str, ...]
 
     def without(self, label: str, outlet: OutletId) -> "Term":
-        """Another wire, without one label."""
+        """Return another wire, without one label."""
         return Term(outlet, tuple(each for each in self.labels if each != label))
 
 
@@ -46,7 +46,11 @@ def einsum(node: NodeContext) -> OutletId:
     ]
     dots = _most_dots(operands)
     if arrow:
-        output_labels = (*_before(right), *(dots if DOTS in right else ()), *_after(right))
+        output_labels = (
+            *_labels_before_dots(right),
+            *(dots if DOTS in right else ()),
+            *_labels_after_dots(right),
+        )
     else:
         letters = left.replace(DOTS, "").replace(",", "")
         output_labels = (*dots, *sorted(letter for letter in set(letters) if letters.count(letter) == 1))
@@ -58,17 +62,17 @@ def einsum(node: NodeContext) -> OutletId:
     return node.name_result(_product(node, operands, output_labels))
 
 
-def _before(text: str) -> tuple[str, ...]:
+def _labels_before_dots(text: str) -> tuple[str, ...]:
     return tuple(text.partition(DOTS)[0])
 
 
-def _after(text: str) -> tuple[str, ...]:
+def _labels_after_dots(text: str) -> tuple[str, ...]:
     return tuple(text.partition(DOTS)[2])
 
 
 def _labels(node: NodeContext, text: str, rank: int) -> tuple[str, ...]:
-    """One label for each axis; the axes of an ellipsis are numbered from the last one: ``.1``, ``.0``."""
-    before, after = _before(text), _after(text)
+    """Return one label for each axis; the axes of an ellipsis are numbered from the last one: ``.1``, ``.0``."""
+    before, after = _labels_before_dots(text), _labels_after_dots(text)
     open_axes = rank - len(before) - len(after)
     if open_axes < 0 or (open_axes and DOTS not in text):
         raise node.error(f"the term {text!r} does not fit an operand of {rank} axes")
@@ -110,7 +114,7 @@ def _order(node: NodeContext, term: Term, labels: Sequence[str], suffix: str) ->
 
 
 def _diagonal(node: NodeContext, term: Term, name: str) -> Term:
-    """One axis for each label: those that share a label become their diagonal, every (n+1)-th of n*n entries."""
+    """Return one axis for each label: those that share a label become their diagonal, every (n+1)-th of n*n entries."""
     for label in dict.fromkeys(term.labels):
         while term.labels.count(label) > 1:
             first = term.labels.index(label)
@@ -132,7 +136,7 @@ def _diagonal(node: NodeContext, term: Term, name: str) -> Term:
 
 
 def _sizes(node: NodeContext, terms: Sequence[Term]) -> dict[str, TDim]:
-    """The size of each label; if operands differ, the one that is not 1."""
+    """Return the size of each label; if operands differ, the one that is not 1."""
     sizes: dict[str, TDim] = {}
     for term in terms:
         for label, dim in zip(term.labels, node.graph.fact(term.outlet).shape):
@@ -142,7 +146,7 @@ def _sizes(node: NodeContext, terms: Sequence[Term]) -> dict[str, TDim]:
 
 
 def _squeeze(node: NodeContext, term: Term, sizes: Mapping[str, TDim], name: str) -> Term:
-    """Without the axes of size 1 that broadcast to a label of another size."""
+    """Remove the axes of size 1 that broadcast to a label of another size."""
     for label in term.labels:
         axis = term.labels.index(label)
         if node.graph.fact(term.outlet).shape[axis] == 1 and sizes[label] != 1:
@@ -160,7 +164,7 @@ def _sum(node: NodeContext, term: Term, keep: set[str], name: str) -> Term:
 
 
 def _contract(node: NodeContext, a: Term, b: Term, keep: set[str], name: str) -> Term:
-    """The product of two operands, summed over the labels that both have and the result does not."""
+    """Return the product of two operands, summed over the labels that both have and the result does not."""
     sum_labels = [label for label in a.labels if label in b.labels and label not in keep]
     if not sum_labels:
         return _multiply(node, a, b, name)
@@ -222,7 +226,7 @@ def _reshape(node: NodeContext, x: OutletId, shape: Shape, suffix: str) -> Outle
 
 
 def _multiply(node: NodeContext, a: Term, b: Term, name: str) -> Term:
-    """An elementwise product on the labels of both."""
+    """Return an elementwise product on the labels of both."""
     labels = (*a.labels, *(label for label in b.labels if label not in a.labels))
     operands: list[OutletId] = []
     for term, side in ((a, "left"), (b, "right")):

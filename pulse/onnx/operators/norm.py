@@ -52,7 +52,9 @@ def layer_norm(node: NodeContext) -> list[OutletId]:
 
 
 def _statistics(node: NodeContext, axis: int, epsilon: float) -> list[OutletId]:
-    """Mean and 1 / sqrt(variance + epsilon) of all axes from ``axis`` on, in the type of the attribute stash_type."""
+    """Return mean and 1 / sqrt(variance + epsilon) of all axes from ``axis`` on, in the type of the attribute
+    stash_type.
+    """
     dtype = onnx_dtype(node.integer("stash_type", 1), f"{node.wire_name} (LayerNormalization)")
     statistics = moments(node, node.cast(node.input(0), dtype, "precise"), range(axis, node.fact(0).rank))
     spread = node.each("add", statistics.variance, epsilon, suffix="spread")
@@ -70,7 +72,7 @@ class Moments:
 
 
 def moments(node: NodeContext, x: OutletId, axes: Sequence[int]) -> Moments:
-    """Statistics over some axes, which keep size 1."""
+    """Return statistics over some axes, which keep size 1."""
     reduce = Reduce("mean", tuple(axes), True)
     mean = node.wire(reduce, [x], "mean")
     centred = node.each("sub", x, mean, suffix="centred")
@@ -79,7 +81,7 @@ def moments(node: NodeContext, x: OutletId, axes: Sequence[int]) -> Moments:
 
 
 def _normalise_rows(node: NodeContext, x: OutletId, axis: int, epsilon: float) -> OutletId:
-    """Every axis from ``axis`` on to mean 0 and variance 1."""
+    """Normalise the axes from ``axis`` on to mean 0 and variance 1."""
     one = node.constant(np.ones((), dtype=node.graph.fact(x).dtype), "one")
     return node.wire(LayerNorm(axis, epsilon), [x, one], "normalised")
 
@@ -87,7 +89,7 @@ def _normalise_rows(node: NodeContext, x: OutletId, axis: int, epsilon: float) -
 def _scale(
     node: NodeContext, x: OutletId, axis: int, slots: Sequence[int] = (1, 2), suffix: str = ""
 ) -> OutletId:
-    """Scale and bias, each [C], along an axis."""
+    """Return scale and bias, each [C], along an axis."""
     rank = node.graph.fact(x).rank
     operands = [node.input(slot) for slot in slots]
     for index, (slot, kind) in enumerate(zip(slots, ("mul", "add"))):
@@ -130,7 +132,7 @@ def lp_norm(node: NodeContext) -> OutletId:
     x = node.input(0)
     p = node.integer("p", 2)
     if p not in (1, 2):
-        raise node.error(f"p {p} is not covered; 1 and 2 are")
+        raise node.error(f"p {p} is not supported; 1 and 2 are")
     axis = node.axis(node.integer("axis", -1), node.fact(0).rank)
     norm = node.wire(Reduce("l1" if p == 1 else "l2", (axis,), True), [x], "norm")
     empty = node.each("equal", norm, 0, suffix="empty")
@@ -195,7 +197,7 @@ def skip_layer_normalization(node: NodeContext) -> Sequence[OutletId]:
     if len(node.outputs) < 4 or not node.outputs[3]:
         return [y]
     if any(node.outputs[1:3]):
-        raise node.error("mean and deviation are not covered; they are for training")
+        raise node.error("mean and deviation are not supported; they are for training")
     return [y, y, y, node.with_name(node.outputs[3]).name_result(total)]
 
 
@@ -259,7 +261,7 @@ def write_layer_norm(w: NodeWriter, op: LayerNorm) -> str:
 
 
 def _spread(w: NodeWriter, slot: int, inner: tuple[int, ...]) -> str:
-    """A scale or bias in the shape of the normalised axes."""
+    """Return a scale or bias in the shape of the normalised axes."""
     sizes, value = w.sizes(slot), w.known_value(slot)
     if sizes == inner:
         return w.inputs[slot]

@@ -15,7 +15,7 @@ def batch_norm(node: NodeContext) -> list[OutletId]:
     In training mode the statistics are those of the batch; the outputs are their mix with the given ones.
     """
     if node.opset < 9 and not node.flag("spatial", True):
-        raise node.error("only statistics for each channel are covered")
+        raise node.error("only statistics for each channel are supported")
     epsilon = node.real("epsilon", 1e-5)
     if not node.flag("training_mode"):
         return [normalise(node, node.input(3), node.input(4), epsilon)]
@@ -27,7 +27,7 @@ def batch_norm(node: NodeContext) -> list[OutletId]:
 
 
 def _of_the_batch(node: NodeContext) -> tuple[OutletId, OutletId]:
-    """Mean and variance of each channel, [C], in the type of the given ones."""
+    """Return mean and variance of each channel, [C], in the type of the given ones."""
     statistics = moments(node, node.input(0), [axis for axis in range(node.fact(0).rank) if axis != 1])
     rows: list[OutletId] = []
     for x, slot, name in ((statistics.mean, 3, "mean"), (statistics.variance, 4, "variance")):
@@ -37,7 +37,7 @@ def _of_the_batch(node: NodeContext) -> tuple[OutletId, OutletId]:
 
 
 def _mix_running(node: NodeContext, slot: int, now: OutletId, name: str) -> OutletId:
-    """A given statistic mixed with the one of the batch: given * momentum + now * (1 - momentum)."""
+    """Return a given statistic mixed with the one of the batch: given * momentum + now * (1 - momentum)."""
     momentum = node.real("momentum", 0.9)
     before = node.each("mul", node.input(slot), momentum, suffix=f"{name}_before")
     share = node.each("mul", now, 1 - momentum, suffix=f"{name}_now")

@@ -27,7 +27,7 @@ def pad(node: NodeContext) -> OutletId:
     """Pads are an attribute before opset 11, then inputs; a negative pad is a slice."""
     mode = node.text("mode", "constant")
     if mode not in (*MODES, "wrap"):
-        raise node.error(f"mode {mode!r} is not covered; {', '.join(MODES)} and wrap are")
+        raise node.error(f"mode {mode!r} is not supported; {', '.join(MODES)} and wrap are")
     rank = node.fact(0).rank
     befores, afters = _amounts(node, rank)
     x = node.input(0)
@@ -125,7 +125,7 @@ def write_pad(w: NodeWriter, op: Pad) -> str:
 
 
 def _mirror(w: NodeWriter, op: Pad) -> str:
-    """Looked up, axis by axis: no version of the operator repeats the frame at the border."""
+    """Look frames up, axis by axis: no version of the operator repeats the frame at the border."""
     pairs = [(int(before), int(after)) for before, after in op.pads]
     axes = [axis for axis, pair in enumerate(pairs) if pair != (0, 0)]
     x = w.inputs[0]

@@ -23,7 +23,7 @@ KINDS: dict[str, PoolKind] = {"MaxPool": "max", "AveragePool": "average", "LpPoo
 
 
 def _ceil_extra(size: TDim, before: TDim, after: TDim, span: int, stride: int) -> TDim:
-    """Frames to append so that no input frame is omitted (ceil_mode).
+    """Return frames to append so that no input frame is omitted (ceil_mode).
 
     A last window that would begin in the padding at the end is omitted.
     """
@@ -33,7 +33,7 @@ def _ceil_extra(size: TDim, before: TDim, after: TDim, span: int, stride: int) -
 
 
 def _shortfall(total: TDim, span: int, stride: int) -> TDim:
-    """The frames missing to a whole window, if fewer than a stride.
+    """Return the frames missing to a whole window, if fewer than a stride.
 
     There onnxruntime still returns one frame, because it divides towards zero; the specification rounds down.
     """
@@ -89,7 +89,7 @@ def global_pool(node: NodeContext) -> OutletId:
     if node.op_type == "GlobalLpPool":
         exponent = node.integer("p", 2)
         if exponent not in norms:
-            raise node.error(f"p {exponent} is not covered; 1 and 2 are")
+            raise node.error(f"p {exponent} is not supported; 1 and 2 are")
         kind = norms[exponent]
     rank = node.fact(0).rank
     return node.wire(Reduce(kind, tuple(range(2, rank)), True), [node.input(0)])
@@ -146,7 +146,7 @@ def write_pool(w: NodeWriter, op: Pool) -> str:
 
 
 def _sums(w: NodeWriter, op: Pool, x: str, suffix: str = "") -> str:
-    """The sum of every window: each channel convolved with ones."""
+    """Return the sum of every window: each channel convolved with ones."""
     batch, channels, *spatial = w.sizes()
     kernel = np.ones((1, 1, *op.kernel), w.dtype())
     single = (batch, channels) == (1, 1)

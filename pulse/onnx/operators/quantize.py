@@ -49,12 +49,12 @@ def _quantized_type(node: NodeContext) -> DType:
         kind = node.fact(2).dtype
     kind = kind or U8
     if kind not in QUANTIZED:
-        raise node.error(f"quantizing to {dtype_name(kind)} is not covered; use integers of 8 or 16 bits")
+        raise node.error(f"quantizing to {dtype_name(kind)} is not supported; use integers of 8 or 16 bits")
     return kind
 
 
 def quantize(node: NodeContext, x: OutletId, zero: OutletId | None, kind: DType) -> OutletId:
-    """Scaled f32 numbers as integers: rounded to even, moved by the zero point, cut to the type's range."""
+    """Quantize scaled f32 numbers to integers: round to even, add the zero point, clip to the type's range."""
     y = node.each("round", x, suffix="rounded")
     if zero is not None and not _is_nothing(node, zero):
         y = node.each("add", y, node.cast(zero, F32, "zero_wide"), suffix="moved")
@@ -65,20 +65,22 @@ def quantize(node: NodeContext, x: OutletId, zero: OutletId | None, kind: DType)
 
 
 def _is_nothing(node: NodeContext, zero: OutletId) -> bool:
-    """Whether a zero point is known to be 0."""
+    """Return whether a zero point is known to be 0."""
     value = known_value(node.graph, zero)
     return value is not None and not value.any()
 
 
 def _spread(node: NodeContext, slot: int, name: str) -> OutletId:
-    """A scale or zero point shaped to broadcast with the data: one, one for each entry of an axis, or for blocks."""
+    """Return a scale or zero point shaped to broadcast with the data: one, one for each entry of an axis, or for
+    blocks.
+    """
     x, fact = node.fact(0), node.fact(slot)
     if fact.rank == 0 or (fact.rank == 1 and fact.shape[0] == 1):
         return as_one(node, node.input(slot), name)
     axis = node.axis(node.integer("axis", 1), x.rank)
     block = node.integer("block_size", 0)
     if fact.rank == 1 and not block:
-        return beside(node, node.input(slot), x, axis, name)
+        return spread_row(node, node.input(slot), x, axis, name)
     if fact.rank != x.rank or block < 1:
         raise node.error(f"its {name} {fact} does not fit {x}, axis {axis}, blocks of {block}")
     count = fact.shape[axis]
@@ -97,13 +99,13 @@ def _spread(node: NodeContext, slot: int, name: str) -> OutletId:
 
 
 def as_one(node: NodeContext, outlet: OutletId, name: str) -> OutletId:
-    """A tensor of one element as a scalar."""
+    """Return a tensor of one element as a scalar."""
     shape: tuple[TDim, ...] = ()
     return outlet if node.graph.fact(outlet).rank == 0 else node.wire(Reshape(shape), [outlet], f"{name}_one")
 
 
-def beside(node: NodeContext, row: OutletId, x: TypedFact, axis: int, name: str) -> OutletId:
-    """A row of numbers laid along one axis of x."""
+def spread_row(node: NodeContext, row: OutletId, x: TypedFact, axis: int, name: str) -> OutletId:
+    """Reshape a row of numbers so that it broadcasts along one axis of x."""
     ones = (TDim.of(1),) * (x.rank - axis - 1)
     return node.wire(Reshape((*node.graph.fact(row).shape, *ones)), [row], f"{name}_along") if ones else row
 
@@ -113,7 +115,7 @@ def dequantize_linear(node: NodeContext) -> OutletId:
     """(x - zero point) * scale, in f32 inside."""
     x, kind = node.fact(0), node.fact(1).dtype
     if x.dtype not in (*QUANTIZED, I32):
-        raise node.error(f"{dtype_name(x.dtype)} is not covered; use integers of 8, 16 or 32 bits")
+        raise node.error(f"{dtype_name(x.dtype)} is not supported; use integers of 8, 16 or 32 bits")
     code = node.integer("output_dtype", 0)
     result = onnx_dtype(code, f"{node.wire_name} (DequantizeLinear)") if code else kind
     y = subtract_zero(node, node.input(0), _spread(node, 2, "zero") if node.has(2) else None)
@@ -185,7 +187,7 @@ def q_linear_activation(node: NodeContext) -> OutletId:
 
 
 def _floats(node: NodeContext, slot: int, name: str) -> OutletId:
-    """Quantized numbers as floats; their scale and zero point are the next two inputs."""
+    """Convert quantized numbers to floats; their scale and zero point are the next two inputs."""
     zero = as_one(node, node.input(slot + 2), f"{name}_zero") if node.has(slot + 2) else None
     numbers = node.cast(subtract_zero(node, node.input(slot), zero, name), F32, f"{name}_wide")
     scale = as_one(node, node.input(slot + 1), f"{name}_scale")
@@ -193,7 +195,7 @@ def _floats(node: NodeContext, slot: int, name: str) -> OutletId:
 
 
 def _codes(node: NodeContext, y: OutletId, slot: int) -> OutletId:
-    """The result as quantized numbers of the first input's type; their scale and zero point are at ``slot``."""
+    """Return the result as quantized numbers of the first input's type; their scale and zero point are at ``slot``."""
     y = node.each("div", y, as_one(node, node.input(slot), "y_scale"), suffix="scaled")
     point = as_one(node, node.input(slot + 1), "y_zero") if node.has(slot + 1) else None
     return node.name_result(quantize(node, y, point, node.fact(0).dtype))

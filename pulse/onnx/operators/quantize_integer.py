@@ -14,7 +14,7 @@ from pulse.facts import Array, DType, TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.conv import conv
-from pulse.onnx.operators.quantize import F32, I32, as_one, beside, quantize, subtract_zero
+from pulse.onnx.operators.quantize import F32, I32, as_one, quantize, spread_row, subtract_zero
 from pulse.onnx.registry import onnx_op
 from pulse.ops.elementwise import Cast
 from pulse.ops.matmul import MatMul
@@ -62,7 +62,7 @@ def q_linear_conv(node: NodeContext) -> OutletId:
     y = _convolve(node, (0, 2), (3, 5))
     fact = node.graph.fact(y)
     if node.has(8):
-        y = node.each("add", y, beside(node, node.input(8), fact, 1, "bias"), suffix="biased")
+        y = node.each("add", y, spread_row(node, node.input(8), fact, 1, "bias"), suffix="biased")
     scales = [as_one(node, node.input(1), "x_scale"), _channels(node, 4, fact, "w_scale")]
     return node.name_result(_requantize(node, y, scales, 6, 7))
 
@@ -73,7 +73,7 @@ def _check(node: NodeContext, fact: TypedFact, zero: DType | None) -> None:
 
 
 def _subtract_matrix_zero(node: NodeContext, slot: int, zero: int, name: str) -> OutletId:
-    """A matrix minus its zero point, which may differ for each row of the left or column of the right matrix."""
+    """Return a matrix minus its zero point, which may differ for each row of the left or column of the right matrix."""
     has_zero = node.has(zero)
     _check(node, node.fact(slot), node.fact(zero).dtype if has_zero else None)
     return subtract_zero(
@@ -96,17 +96,17 @@ def _channels(node: NodeContext, slot: int, x: TypedFact, name: str) -> OutletId
     fact = node.fact(slot)
     if fact.rank == 0 or fact.shape[0] == 1:
         return as_one(node, node.input(slot), name)
-    return beside(node, node.input(slot), x, 1, name)
+    return spread_row(node, node.input(slot), x, 1, name)
 
 
 def _largest(node: NodeContext, outlet: OutletId) -> Array:
-    """The largest magnitude of each number; that of the type if they are unknown."""
+    """Return the largest magnitude of each number; that of the type if they are unknown."""
     value = known_value(node.graph, outlet)
     return np.array(MAX_CODE) if value is None else np.abs(value.astype(np.float64))
 
 
 def _product(node: NodeContext, a: OutletId, b: OutletId) -> OutletId:
-    """A matrix product of integers in f32, as i32."""
+    """Return a matrix product of integers in f32, as i32."""
     shape = node.graph.fact(a).shape
     size = shape[-1]
     if not size.is_const:
@@ -133,7 +133,7 @@ def _product(node: NodeContext, a: OutletId, b: OutletId) -> OutletId:
 
 
 def _peaks(largest: Array, axis: int) -> Array:
-    """The largest magnitude at each place of an axis."""
+    """Return the largest magnitude at each place of an axis."""
     if largest.ndim == 0:
         return largest
     others = tuple(a for a in range(largest.ndim) if a != axis % largest.ndim)
@@ -141,7 +141,7 @@ def _peaks(largest: Array, axis: int) -> Array:
 
 
 def _parts(node: NodeContext, terms: Array) -> Sequence[int] | None:
-    """The starts of the parts whose sums are exact; None if there are too many."""
+    """Return the starts of the parts whose sums are exact; None if there are too many."""
     starts, total = [0], 0.0
     for index, term in enumerate(terms.tolist()):
         total += term
@@ -152,7 +152,7 @@ def _parts(node: NodeContext, terms: Array) -> Sequence[int] | None:
 
 
 def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> OutletId:
-    """A convolution of integers in i32; of each operand the slots of the numbers and of their zero points."""
+    """Return a convolution of integers in i32; of each operand the slots of the numbers and of their zero points."""
     operands: list[OutletId] = []
     for (slot, zero), name in ((x, "x"), (w, "w")):
         has_zero = node.has(zero)
@@ -160,7 +160,7 @@ def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> Outl
         _check(node, fact, node.fact(zero).dtype if has_zero else None)
         point = None
         if has_zero and node.fact(zero).rank and node.fact(zero).shape[0] != 1:
-            point = beside(node, node.input(zero), fact, 0, f"{name}_zero")
+            point = spread_row(node, node.input(zero), fact, 0, f"{name}_zero")
         elif has_zero:
             point = as_one(node, node.input(zero), f"{name}_zero")
         operands.append(subtract_zero(node, node.input(slot), point, name))
@@ -183,10 +183,10 @@ def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> Outl
 def _requantize(
     node: NodeContext, sums: OutletId, scales: Sequence[OutletId], scale: int, zero: int
 ) -> OutletId:
-    """Sums of products times the scales of both operands over the scale of the result, quantized."""
+    """Return sums of products times the scales of both operands over the scale of the result, quantized."""
     fact = node.graph.fact(sums)
     y_scale, point = (
-        beside(node, node.input(slot), fact, fact.rank - 1, name)
+        spread_row(node, node.input(slot), fact, fact.rank - 1, name)
         if node.fact(slot).rank > 1
         else as_one(node, node.input(slot), name)
         for slot, name in ((scale, "y_scale"), (zero, "y_zero"))

@@ -64,7 +64,7 @@ def recurrent(node: NodeContext) -> Sequence[OutletId]:
 
 
 def _hidden_size(node: NodeContext, kind: CellKind) -> int:
-    """The size of the state, on which the weights and the attribute must agree. Raises LoadError."""
+    """Return the size of the state, on which the weights and the attribute must agree. Raises LoadError."""
     fact = node.fact(2)
     rows, hidden = fact.shape[1:]
     if not rows.is_const or not hidden.is_const or int(rows) != GATE_COUNTS[kind] * int(hidden):
@@ -80,24 +80,24 @@ def _hidden_size(node: NodeContext, kind: CellKind) -> int:
 
 
 def _stack(node: NodeContext, slot: int, parts: Sequence[OutletId], batch_first: bool) -> OutletId:
-    """One output of all directions: y [T, D, B, H] or a state [D, B, H]; with layout 1, the batch in front."""
+    """Return one output of all directions: y [T, D, B, H] or a state [D, B, H]; with layout 1, the batch in front."""
     name = node.outputs[slot] if slot < len(node.outputs) else ""
     output_node = node.with_name(name or f"{node.wire_name}.{'yhc'[slot]}")
     last = Transpose((2, 0, 1, 3) if slot == 0 else (1, 0, 2)) if batch_first else None
     axis = 1 if slot == 0 else 0
     joins = len(parts) > 1
-    wide = [
+    with_axis = [
         output_node.wire(AddAxis(axis), [part], f"wide{number}" if joins or last else "")
         for number, part in enumerate(parts)
     ]
-    y = output_node.wire(Concat(axis), wide, "joined" if last else "") if joins else wide[0]
+    y = output_node.wire(Concat(axis), with_axis, "joined" if last else "") if joins else with_axis[0]
     return y if last is None else output_node.wire(last, [y])
 
 
 def _operands(
     node: NodeContext, x: OutletId, cell: Cell, number: int, hidden: int, batch_first: bool
 ) -> tuple[list[OutletId], tuple[str, ...]]:
-    """The inputs of one direction's layer, and which optional ones are among them."""
+    """Return the inputs of one direction's layer, and which optional ones are among them."""
     dtype, batch = node.graph.fact(x).dtype, node.graph.fact(x).shape[1]
     rows = 2 * GATE_COUNTS[cell.kind] * hidden
     bias = (
@@ -123,7 +123,7 @@ def _operands(
 
 
 def _direction(node: NodeContext, slot: int, number: int, axis: int) -> OutletId:
-    """The part of an input that belongs to one direction, without the axis of directions."""
+    """Return the part of an input that belongs to one direction, without the axis of directions."""
     outlet, count = node.input(slot), node.fact(slot).shape[axis]
     name = f"in{slot}_{number}"
     if count != 1:
@@ -162,12 +162,12 @@ def _cells(node: NodeContext, kind: CellKind, directions: int) -> list[Cell]:
 
 
 def _lengths(node: NodeContext, time: TDim) -> tuple[int, ...] | None:
-    """The frames of each sequence; None if each has all of them."""
+    """Return the frames of each sequence; None if each has all of them."""
     if not node.has(LENGTHS):
         return None
     value = node.value(LENGTHS)
     if value is None:
-        raise node.error("its sequence_lens are computed while running; only constants are covered")
+        raise node.error("its sequence_lens are computed while running; only constant ones are supported")
     dims = [TDim.of(dim) for dim in value.ravel().tolist()]
     if all(dim.prove_eq(time).yes for dim in dims):
         return None
@@ -188,11 +188,11 @@ def infer_recurrent(clues: Clues) -> Iterator[FactRelation]:
     y, *final = clues.outlets
     initial = [clues.input(slot) for slot in (INITIAL_H, INITIAL_C) if clues.has(slot)]
     states = [*initial, *final]
-    more = [clues.input(slot) for slot in (3, PEEPHOLES) if clues.has(slot)]
-    yield SameType([x, w, r, *states, *more, y])
+    others = [clues.input(slot) for slot in (3, PEEPHOLES) if clues.has(slot)]
+    yield SameType([x, w, r, *states, *others, y])
     yield HasRank([x, w, r, *states], 3)
     yield HasRank([y], 4)
-    yield HasRank(more, 2)
+    yield HasRank(others, 2)
     first = bool(clues.flag("layout"))
     time, batch = (1, 0) if first else (0, 1)
     side = 1 if first else 0
@@ -206,7 +206,7 @@ def infer_recurrent(clues: Clues) -> Iterator[FactRelation]:
         Axis(r, 0),
         Axis(y, 2 if first else 1),
         *_same_axis(states, side),
-        *_same_axis(more, 0),
+        *_same_axis(others, 0),
     ]
     yield HasSize(sides, TDim.of(directions))
     for matrix in (w, r):

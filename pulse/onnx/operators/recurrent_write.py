@@ -27,7 +27,7 @@ class Layer:
     def run(
         self, x: str, states: Sequence[str], names: Sequence[str | None], writer: NodeWriter | None = None
     ) -> list[str]:
-        """Frames [P, 1, B, H] and the states after them, as far as they have names."""
+        """Return frames [P, 1, B, H] and the states after them, as far as they have names."""
         inputs = [x, *self.weights, "", *states]
         if self.op.lengths is not None:
             inputs[4] = self.w.constant(np.array(self.op.lengths, np.int32), "lengths")
@@ -61,25 +61,27 @@ def _attributes(op: Recurrent) -> dict[str, Any]:
 
 def _layer(w: NodeWriter, op: Recurrent) -> Layer:
     slot = op.optional_slot("p")
-    first, second, third = (_wide(w, number, name) for number, name in ((1, "w"), (2, "r"), (3, "b")))
-    return Layer(w, op, (first, second, third), None if slot is None else _wide(w, slot, "p"))
+    first, second, third = (
+        _with_directions(w, number, name) for number, name in ((1, "w"), (2, "r"), (3, "b"))
+    )
+    return Layer(w, op, (first, second, third), None if slot is None else _with_directions(w, slot, "p"))
 
 
-def _wide(w: NodeWriter, slot: int, name: str) -> str:
-    """An input with the axis of directions first."""
+def _with_directions(w: NodeWriter, slot: int, name: str) -> str:
+    """Return an input with the axis of directions first."""
     value = w.known_value(slot)
     return w.add_axis(w.inputs[slot], 0, name) if value is None else w.constant(value[None], name)
 
 
 def _initial(w: NodeWriter, op: Recurrent, name: str, slot: int, batch: int) -> str:
-    """A given initial state [1, B, H]."""
+    """Return a given initial state [1, B, H]."""
     sizes, value = (1, batch, op.hidden), w.known_value(slot)
     if value is not None:
         return w.constant(np.broadcast_to(value, sizes[1:])[None], f"initial_{name}")
-    wide = w.add_axis(w.inputs[slot], 0, f"wide_{name}")
+    state = w.add_axis(w.inputs[slot], 0, f"wide_{name}")
     if w.sizes(slot) == sizes[1:]:
-        return wide
-    return w.emit("Expand", [wide, w.integers(sizes, "state_shape")], f"initial_{name}")
+        return state
+    return w.emit("Expand", [state, w.integers(sizes, "state_shape")], f"initial_{name}")
 
 
 @writes(Recurrent)
@@ -95,7 +97,7 @@ def write_recurrent(w: NodeWriter, op: Recurrent) -> list[str]:
 
 
 def _narrow(w: NodeWriter, outputs: Sequence[str]) -> list[str]:
-    """The outputs without the axis of directions."""
+    """Return the outputs without the axis of directions."""
     results = [w.remove_axis(outputs[0], 1)]
     for slot, name in enumerate(outputs[1:], 1):
         results.append(w.remove_axis(name, 0, f"state{slot}") if name and w.used[slot] else "")
@@ -145,7 +147,7 @@ def write_recurrent_stream(w: NodeWriter, op: RecurrentStream) -> list[str]:
 
 
 def _states(w: NodeWriter, op: RecurrentStream) -> list[str]:
-    """The inputs that carry h and c."""
+    """Return the inputs that carry h and c."""
     begin = op.begin()
     for index, name in enumerate(("h", "c")[: len(begin)]):
         slot = op.op.optional_slot(name)
@@ -160,7 +162,9 @@ def _states(w: NodeWriter, op: RecurrentStream) -> list[str]:
 
 
 def _states_before(w: NodeWriter, op: RecurrentStream, states: Sequence[str]) -> list[str]:
-    """The states before this pulse; an initial state that is an input of the model is taken with the first one."""
+    """Return the states before this pulse; an initial state that is an input of the model is taken with the
+    first one.
+    """
     result = list(states)
     for index, name in enumerate(("h", "c")[: len(states)]):
         slot = op.op.optional_slot(name)
@@ -173,7 +177,7 @@ def _states_before(w: NodeWriter, op: RecurrentStream, states: Sequence[str]) ->
 def _write_last_states(
     w: NodeWriter, op: RecurrentStream, y: str, begin: Sequence[str], current: Sequence[str], pulse: int
 ) -> list[str]:
-    """The states after the last frame of the stream. Of several frames, h is among the outputs."""
+    """Return the states after the last frame of the stream. Of several frames, h is among the outputs."""
     stop = w.clock.stop(pulse, op.offset, op.length)
     if pulse > 1:
         row = w.emit("Gather", [y, w.clock.op("Sub", [stop, w.clock.number(1)], f"{stop}-1")], "last", axis=0)
@@ -188,7 +192,7 @@ def _write_last_states(
 def _frame_by_frame(
     w: NodeWriter, op: RecurrentStream, layer: Layer, states: Sequence[str], begin: Sequence[str]
 ) -> list[str]:
-    """A scan with one step of the layer as its body, which keeps c for frames outside of the stream."""
+    """Return a scan with one step of the layer as its body, which keeps c for frames outside the stream."""
     (pulse, batch, features), hidden = w.sizes(), op.op.hidden
     scan = ScanWriter.begin(w)
     letters, sizes = ("h", "c"), (1, batch, hidden)

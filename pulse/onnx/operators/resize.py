@@ -87,7 +87,7 @@ def _scales(node: NodeContext) -> list[float]:
 
 
 def _keep_aspect(node: NodeContext, policy: str, axes: Sequence[int], sizes: Sequence[TDim]) -> ResizedAxes:
-    """One factor for all axes: the smallest or the largest of the requested ones."""
+    """Return one factor for all axes: the smallest or the largest of the requested ones."""
     choices = {"not_larger": min, "not_smaller": max}
     if policy not in choices:
         raise node.error(f"keep_aspect_ratio_policy {policy!r} is not stretch, not_larger or not_smaller")
@@ -102,13 +102,13 @@ def _keep_aspect(node: NodeContext, policy: str, axes: Sequence[int], sizes: Seq
 
 
 def _ratio(scale: float) -> Fraction:
-    """The simplest fraction that is this float32."""
+    """Return the simplest fraction that is this float32."""
     simple = Fraction(scale).limit_denominator(1000)
     return simple if np.float32(float(simple)) == np.float32(scale) else Fraction(scale)
 
 
 def _quotient(length: TDim, frames: TDim) -> Fraction | None:
-    """``length / frames`` if that is the same number for all values of the symbols."""
+    """Return ``length / frames`` if that is the same number for all values of the symbols."""
     if length.is_const and frames.is_const:
         return Fraction(int(length), int(frames)) if int(frames) and int(length) else None
     shared = length.symbols & frames.symbols
@@ -124,18 +124,18 @@ def _quotient(length: TDim, frames: TDim) -> Fraction | None:
 def _sampling(node: NodeContext, axis: int, ratio: Fraction | None) -> Sampling:
     mode = node.text("mode", "nearest")
     if mode not in ("nearest", "linear", "cubic"):
-        raise node.error(f"mode {mode!r} is not covered; nearest, linear and cubic are")
+        raise node.error(f"mode {mode!r} is not supported; nearest, linear and cubic are")
     old = node.opset < 11
     coordinates = node.text("coordinate_transformation_mode", "asymmetric" if old else "half_pixel")
     if coordinates not in COORDINATES:
         raise node.error(
-            f"coordinate_transformation_mode {coordinates!r} is not covered; {', '.join(COORDINATES)} are"
+            f"coordinate_transformation_mode {coordinates!r} is not supported; {', '.join(COORDINATES)} are"
         )
     rounding = node.text("nearest_mode", "round_prefer_floor")
     if old:
         rounding = "ceil" if ratio is not None and ratio < 1 else "floor"
     if rounding not in ROUNDINGS:
-        raise node.error(f"nearest_mode {rounding!r} is not covered; {', '.join(ROUNDINGS)} are")
+        raise node.error(f"nearest_mode {rounding!r} is not supported; {', '.join(ROUNDINGS)} are")
     return Sampling(
         COORDINATES[coordinates],
         ROUNDINGS[rounding] if mode == "nearest" else None,
@@ -147,7 +147,7 @@ def _sampling(node: NodeContext, axis: int, ratio: Fraction | None) -> Sampling:
 
 
 def _crop(node: NodeContext, axis: int) -> Crop:
-    """The start and the end of the region of interest on an axis, from 0 to 1."""
+    """Return the start and the end of the region of interest on an axis, from 0 to 1."""
     if node.text("coordinate_transformation_mode", "") != "tf_crop_and_resize":
         return WHOLE
     axes, region = _axes(node), node.numbers(1, "region of interest").ravel()
@@ -164,7 +164,7 @@ def _resize_axis(
     frames = fact.shape[axis]
     cropped = sampling.coordinates == "tf_crop_and_resize"
     if sampling.rounding is None and not np.issubdtype(fact.dtype, np.floating):
-        raise node.error(f"linear and cubic resizing of {fact} is covered for floats only")
+        raise node.error(f"linear and cubic resizing of {fact} is supported for floats only")
     if frames == 1 and not cropped:
         return node.wire(Expand(with_dim(fact.shape, axis, length)), [x])
     if not frames.is_const or not length.is_const or not node.affords(max(int(frames), int(length))):
@@ -174,7 +174,9 @@ def _resize_axis(
             )
         return node.wire(Interpolate(axis, length, ratio, sampling), [x])
     factor = ratio or Fraction(1)
-    outside = sampling.outside(factor, int(frames), int(length)) if cropped else np.zeros(0, np.bool_)
+    outside = (
+        sampling.positions_outside(factor, int(frames), int(length)) if cropped else np.zeros(0, np.bool_)
+    )
     y = _look_up(
         node, x, axis, *sampling.table(factor, int(frames), int(length)), "inside" if outside.any() else ""
     )
@@ -188,7 +190,9 @@ def _resize_axis(
 def _look_up(
     node: NodeContext, x: OutletId, axis: int, frames: Array, weights: Array | None, suffix: str
 ) -> OutletId:
-    """The sum over k of ``x[frames[:, k]] * weights[:, k]`` along an axis; a product with a matrix where k are many."""
+    """Return the sum over k of ``x[frames[:, k]] * weights[:, k]`` along an axis; a product with a matrix where k are
+    many.
+    """
     if weights is None:
         return node.wire(Gather(axis), [x, node.constant(frames[:, 0], "frames")], suffix)
     if frames.shape[1] > MAX_LOOKUPS:
@@ -247,7 +251,7 @@ def write_interpolate(w: NodeWriter, op: Interpolate) -> str:
 
 
 def _weigh_frames(w: NodeWriter, axis: int, frames: Array, weights: Array | None) -> str:
-    """Along an axis the frames ``[length, k]`` with their weights; None of the nearest one."""
+    """Return the frames ``[length, k]`` along an axis, with their weights; None for the nearest one."""
     (x,) = w.inputs
     if weights is None:
         return w.emit("Gather", [x, w.integers(frames[:, 0].tolist(), "frames")], axis=axis)

@@ -34,9 +34,11 @@ def scan(node: NodeContext) -> Sequence[OutletId]:
 
 
 def _scan_batches(node: NodeContext, body: BodyGraph) -> list[OutletId]:
-    """One scan for each example; the lengths of sequences come first, and only whole sequences are covered."""
+    """Return one scan for each example; the lengths of sequences come first, and only whole sequences are supported."""
     if node.has(0):
-        raise node.error("lengths of sequences (sequence_lens) are not covered; export with opset 9 or later")
+        raise node.error(
+            "lengths of sequences (sequence_lens) are not supported; export with opset 9 or later"
+        )
     inputs = [node.input(slot) for slot in range(1, len(node.inputs))]
     batch = node.graph.fact(inputs[0]).shape[0]
     if not batch.is_const or int(batch) < 1:
@@ -60,7 +62,7 @@ def _scan_batches(node: NodeContext, body: BodyGraph) -> list[OutletId]:
 def _scan_courses(
     node: NodeContext, body: BodyGraph, inputs: Sequence[OutletId], axes: str, directions: str
 ) -> tuple[ScanAxis, ...]:
-    """How the last of the inputs are run through."""
+    """Return how the last of the inputs are run through."""
     count = node.integer("num_scan_inputs")
     if not 1 <= count <= len(inputs) or len(body.inputs) != len(inputs):
         raise node.error(f"{len(inputs)} inputs and {count} scan inputs do not fit its body")
@@ -98,7 +100,9 @@ def _run(
 
 
 def _courses(node: NodeContext, axes: str, directions: str, ranks: Sequence[int]) -> tuple[ScanAxis, ...]:
-    """Axis and direction of each tensor that is run through, from two attributes; axis 0 and forwards by default."""
+    """Return axis and direction of each tensor that is run through, from two attributes; axis 0 and
+    forwards by default.
+    """
     lists = [node.integer_list(name, [0] * len(ranks)) for name in (axes, directions)]
     if any(len(numbers) != len(ranks) for numbers in lists):
         raise node.error(f"{axes or 'its axes'} or {directions} do not fit its body")
@@ -138,7 +142,7 @@ def write_scan_stream(w: NodeWriter, op: ScanStream) -> list[str]:
 
 
 def _emit_scan(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TDim | None) -> list[str]:
-    """The states after the pulse, then the gathered frames; one frame needs no Scan around it."""
+    """Return the states after the pulse, then the gathered frames; one frame needs no Scan around it."""
     if w.sizes()[op.scanned[0].axis] == 1:
         return _once(w, op, begin, offset, length)
     scan = ScanWriter.begin(w)
@@ -163,7 +167,7 @@ def _emit_scan(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, lengt
 
 
 def _once(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TDim | None) -> list[str]:
-    """The nodes of the body among those around it."""
+    """Return the nodes of the body among those around it."""
     inside = dict(zip(op.captured, w.inputs[len(op.scanned) + len(op.states) :]))
     inside |= dict(zip(op.states, begin))
     for slot, (name, course) in enumerate(zip(op.frames, op.scanned)):
@@ -172,7 +176,7 @@ def _once(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TD
     after, frames = values[: len(op.states)], values[len(op.states) :]
     valid = None
     if offset > 0 or length is not None:
-        valid = w.clock.inside(w.clock.position(1, -offset), offset > 0, length)
+        valid = w.clock.positions_inside(w.clock.position(1, -offset), offset > 0, length)
     if valid is not None:
         updates = zip(op.states, after, begin)
         after = [w.emit("Where", [valid, new, old], f"{name}.kept") for name, new, old in updates]
@@ -184,6 +188,6 @@ def _once(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TD
 
 
 def _results(op: Scan) -> tuple[list[TypedFact], list[tuple[int, ...]]]:
-    """The facts of the body's outputs, and their shapes in numbers."""
+    """Return the facts of the body's outputs, and their shapes in numbers."""
     facts = [op.body.graph.fact(outlet) for outlet in op.body.graph.outputs]
     return facts, [tuple(int(dim) for dim in fact.shape) for fact in facts]

@@ -17,7 +17,7 @@ from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.conv_columns import overlap_add
 from pulse.onnx.operators.conv_silence import silent_start
 from pulse.onnx.operators.gather_progression import progression
-from pulse.onnx.operators.gather_steady import steady
+from pulse.onnx.operators.gather_steady import unchanging_values
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
@@ -59,7 +59,9 @@ def scatter_nd(node: NodeContext) -> OutletId:
 
 
 def _frames_laid(node: NodeContext) -> OutletId | None:
-    """Frames added at places that are evenly spaced, as an inverse short-time transform does; None for other places."""
+    """Return frames added at places that are evenly spaced, as an inverse short-time transform does; None for other
+    places.
+    """
     x, outlet = node.fact(0), node.input(1)
     if index_depth(x, node.fact(1)) != 1 or not all(dim.is_const for dim in x.shape[1:]):
         return None
@@ -91,7 +93,7 @@ def _frames_laid(node: NodeContext) -> OutletId | None:
     if first:
         line = node.wire(Pad(((TDim.of(first), TDim.of(0)), (TDim.of(0), TDim.of(0)))), [line], "later")
     line = node.wire(Reshape(x.shape), [line], "laid")
-    zeros = steady(node.graph, node.input(0))
+    zeros = unchanging_values(node.graph, node.input(0))
     if zeros is not None and not zeros.any():
         return node.name_result(line)
     return node.each("add", node.input(0), line)
@@ -106,20 +108,20 @@ def scatter_elements(node: NodeContext) -> OutletId:
     op = ScatterElements(axis, reduction)
     op.facts([x, node.fact(1), node.fact(2)])
     inputs = [node.input(0), node.input(1), node.input(2)]
-    outlet = _along(node, axis, reduction)
+    outlet = _update_axis(node, axis, reduction)
     return outlet if outlet is not None else node.wire(op, inputs)
 
 
 def _reduction(node: NodeContext) -> str:
     reduction = node.text("reduction", "none")
     if reduction != "none" and reduction not in COMBINE:
-        raise node.error(f"reduction {reduction!r} is not covered")
+        raise node.error(f"reduction {reduction!r} is not supported")
     return reduction
 
 
-def _along(node: NodeContext, axis: int, reduction: str) -> OutletId | None:
-    """Updates at constant indices of one axis: the same on all other axes, or a place for each element."""
-    indices = steady(node.graph, node.input(1))
+def _update_axis(node: NodeContext, axis: int, reduction: str) -> OutletId | None:
+    """Return updates at constant indices of one axis: the same on all other axes, or a place for each element."""
+    indices = unchanging_values(node.graph, node.input(1))
     if indices is None:
         return None
     x, shape = node.fact(0), node.fact(1).shape
@@ -145,7 +147,7 @@ def _along(node: NodeContext, axis: int, reduction: str) -> OutletId | None:
 def _place(
     node: NodeContext, x: OutletId, updates: OutletId, places: Array, reduction: str, suffix: str = ""
 ) -> OutletId | None:
-    """The tensor with its slices at ``places [N, K]`` updated; None if they cannot be counted."""
+    """Return the tensor with its slices at ``places [N, K]`` updated; None if they cannot be counted."""
     fact = node.graph.fact(x)
     if not len(places):
         return x
@@ -155,7 +157,7 @@ def _place(
     if box is not None:
         part = _reshape(node, updates, (*box.sizes, *rest), "updates")
         if reduction != "none":
-            part = node.each(reduction, _inside(node, x, box), part, suffix="combined")
+            part = node.each(reduction, _slice_box(node, x, box), part, suffix="combined")
         return paste(node, x, part, box, suffix)
     sizes = fact.shape[:depth]
     if not all(size.is_const for size in sizes):
@@ -189,7 +191,7 @@ def _from_front(node: NodeContext, index: Array, size: int) -> Array:
 
 
 def _box(node: NodeContext, shape: Sequence[TDim], places: Array) -> PlaceRange | None:
-    """The box that the places fill in row-major order."""
+    """Return the box that the places fill in row-major order."""
     starts: list[TDim] = []
     offsets: list[Array] = []
     sizes: list[int] = []
@@ -210,7 +212,7 @@ def _box(node: NodeContext, shape: Sequence[TDim], places: Array) -> PlaceRange 
     return PlaceRange(tuple(starts), tuple(map(TDim.of, sizes)))
 
 
-def _inside(node: NodeContext, x: OutletId, box: PlaceRange) -> OutletId:
+def _slice_box(node: NodeContext, x: OutletId, box: PlaceRange) -> OutletId:
     for axis, (start, size) in enumerate(zip(box.starts, box.sizes)):
         if node.graph.fact(x).shape[axis] != size:
             x = node.wire(Slice(axis, start, start + size), [x], f"inside{axis}")
@@ -220,7 +222,7 @@ def _inside(node: NodeContext, x: OutletId, box: PlaceRange) -> OutletId:
 def paste(
     node: NodeContext, x: OutletId, part: OutletId, box: PlaceRange, suffix: str, axis: int = 0
 ) -> OutletId:
-    """The tensor with a box of it replaced by ``part``: one join for each axis that the box does not fill."""
+    """Return the tensor with a box of it replaced by ``part``: one join for each axis that the box does not fill."""
     shape = node.graph.fact(x).shape
     partial_axes = [a for a in range(axis, len(box.sizes)) if shape[a] != box.sizes[a]]
     if not partial_axes:
@@ -240,7 +242,7 @@ def paste(
 
 
 def _replace(node: NodeContext, flat: OutletId, parts: OutletId, rows: Array) -> OutletId:
-    """Rows of ``flat`` or of ``parts``, by a map; for several parts of one row, the last one."""
+    """Return rows of ``flat`` or of ``parts``, by a map; for several parts of one row, the last one."""
     count = int(node.graph.fact(flat).shape[0])
     source = np.arange(count)
     source[rows] = count + np.arange(len(rows))
@@ -251,7 +253,7 @@ def _replace(node: NodeContext, flat: OutletId, parts: OutletId, rows: Array) ->
 def _combine(
     node: NodeContext, flat: OutletId, parts: OutletId, rows: Array, reduction: str
 ) -> OutletId | None:
-    """Each round takes one update of every row that has any left."""
+    """Combine updates in rounds: each takes one update of every row that has any left."""
     turn = np.zeros(len(rows), np.int64)
     counts: dict[int, int] = {}
     for number, row in enumerate(rows.tolist()):

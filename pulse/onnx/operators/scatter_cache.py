@@ -31,36 +31,34 @@ def tensor_scatter(node: NodeContext) -> OutletId:
     for other in range(cache.rank):
         if other != axis:
             unify(cache.shape[other], update.shape[other], f"{node.wire_name} (TensorScatter): axis {other}")
-    begin = np.zeros(1, np.int64) if not node.has(2) else known_value(node.graph, node.input(2))
-    if begin is not None and begin.size and (begin == begin.flat[0]).all():
-        start, available = TDim.of(int(begin.flat[0])), cache.shape[axis] - update.shape[axis]
+    starts = np.zeros(1, np.int64) if not node.has(2) else known_value(node.graph, node.input(2))
+    if starts is not None and starts.size and (starts == starts.flat[0]).all():
+        start, available = TDim.of(int(starts.flat[0])), cache.shape[axis] - update.shape[axis]
         if mode == "linear" or available.prove_ge(start).yes:
-            starts = (*[TDim.of(0)] * axis, start)
-            return node.name_result(
-                paste(node, node.input(0), node.input(1), PlaceRange(starts, update.shape[: axis + 1]), "")
-            )
+            written = PlaceRange((*[TDim.of(0)] * axis, start), update.shape[: axis + 1])
+            return node.name_result(paste(node, node.input(0), node.input(1), written, ""))
     return _choose(node, axis, mode == "circular")
 
 
 def _choose(node: NodeContext, axis: int, circular: bool) -> OutletId:
-    """One choice for each new frame: where its place is that of the cache's frame."""
+    """Return one choice for each new frame: where its place is that of the cache's frame."""
     cache, update = node.fact(0), node.fact(1)
     size, count = cache.shape[axis], update.shape[axis]
     if not size.is_const or not count.is_const or int(count) > MAX_WRITTEN_FRAMES:
         raise node.error(
-            f"{count} frames are written at computed places; only up to {MAX_WRITTEN_FRAMES} are covered"
+            f"{count} frames are written at computed places; only up to {MAX_WRITTEN_FRAMES} are supported"
         )
-    begin = _begin(node, cache)
+    start = _start_index(node, cache)
     if not circular:
-        begin = node.wire(Within(0, int(size) - int(count)), [begin], "inside")
+        start = node.wire(Within(0, int(size) - int(count)), [start], "inside")
     places: Array = np.arange(int(size)).reshape(-1, *(1,) * (cache.rank - axis - 1))
     place = node.constant(places, "places")
     y = node.input(0)
     for number in range(int(count)):
-        at = node.each("add", begin, number, suffix=f"at{number}")
+        index = node.each("add", start, number, suffix=f"at{number}")
         if circular:
-            at = node.each("mod", at, int(size), suffix=f"round{number}")
-        hit = node.each("equal", place, at, suffix=f"hit{number}")
+            index = node.each("mod", index, int(size), suffix=f"round{number}")
+        hit = node.each("equal", place, index, suffix=f"hit{number}")
         frame = node.wire(
             Slice(axis, TDim.of(number), TDim.of(number + 1)), [node.input(1)], f"frame{number}"
         )
@@ -68,13 +66,13 @@ def _choose(node: NodeContext, axis: int, circular: bool) -> OutletId:
     return node.name_result(y)
 
 
-def _begin(node: NodeContext, cache: TypedFact) -> OutletId:
-    """Where the new frames begin, an i64 for each batch, [batch, 1 …]."""
+def _start_index(node: NodeContext, cache: TypedFact) -> OutletId:
+    """Return the index of the first new frame, an i64 for each batch, [batch, 1 …]."""
     if not node.has(2):
         return node.constant(np.zeros((1,) * cache.rank, np.int64), "begin")
-    begin = node.cast(node.input(2), np.dtype(np.int64), "index")
+    start = node.cast(node.input(2), np.dtype(np.int64), "index")
     shape = (*node.fact(2).shape, *(TDim.of(1),) * (cache.rank - 1))
-    return node.wire(Reshape(shape), [begin], "begin")
+    return node.wire(Reshape(shape), [start], "begin")
 
 
 rule("TensorScatter")(same_type_and_shape)

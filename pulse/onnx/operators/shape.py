@@ -67,7 +67,7 @@ def transpose(node: NodeContext) -> OutletId:
 
 
 def _read_axes(node: NodeContext) -> Sequence[int] | None:
-    """Axes: an attribute before opset 13, then an input."""
+    """Return axes: an attribute before opset 13, then an input."""
     if node.opset < 13:
         return node.integer_list("axes") if "axes" in node.attributes else None
     return node.integers(1, "axes") if node.has(1) else None
@@ -214,7 +214,7 @@ def infer_squeeze(clues: Clues) -> Iterator[FactRelation]:
 def _without(
     clues: Clues, wide: OutletId, narrow: OutletId, axes: tuple[int, ...], rank: int
 ) -> Iterator[FactRelation]:
-    """``narrow`` is ``wide`` without some axes, which are of size 1."""
+    """Relate ``narrow`` to ``wide``: it has the same axes without some of size 1."""
     dims: list[Dim] = [ONE if axis in axes else None for axis in range(rank)]
     yield HasSizes(wide, tuple(dims))
     yield Mapped(narrow, wide, [axis for axis in range(rank) if axis not in axes])
@@ -255,7 +255,7 @@ def infer_reshape(clues: Clues) -> Iterator[FactRelation]:
 
 
 def _is_size(size: Dim, copies: bool) -> bool:
-    """Whether an entry of a target shape is the size itself."""
+    """Return whether an entry of a target shape is the size itself."""
     return size is not None and size != -1 and not (copies and size == 0)
 
 

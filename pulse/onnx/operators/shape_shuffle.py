@@ -28,10 +28,10 @@ def _image(node: NodeContext) -> tuple[Shape, TDim]:
 
 
 def _order(node: NodeContext) -> str:
-    """Whether blocks come before channels (DCR) or after (CRD). Raises LoadError."""
+    """Return whether blocks come before channels (DCR) or after (CRD). Raises LoadError."""
     mode = node.text("mode", "DCR")
     if mode not in ("DCR", "CRD"):
-        raise node.error(f"mode {mode!r} is not covered; DCR and CRD are")
+        raise node.error(f"mode {mode!r} is not supported; DCR and CRD are")
     return mode
 
 

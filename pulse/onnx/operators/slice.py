@@ -29,21 +29,21 @@ FAR_END = 2**31 - 1
 
 
 def at_most(dim: TDim, limit: TDim) -> TDim:
-    """The smaller dim, in its simplest form."""
+    """Return the smaller dim, in its simplest form."""
     if limit.prove_ge(dim).yes:
         return dim
     return limit if dim.prove_ge(limit).yes else dim_min(dim, limit)
 
 
 def at_least(dim: TDim, limit: TDim) -> TDim:
-    """The larger dim, in its simplest form."""
+    """Return the larger dim, in its simplest form."""
     if dim.prove_ge(limit).yes:
         return dim
     return limit if limit.prove_ge(dim).yes else dim_max(dim, limit)
 
 
 def _from_front(node: NodeContext, bound: TDim, size: TDim) -> TDim:
-    """A bound that may count from the end, counted from the front.
+    """Return a bound that may count from the end, counted from the front.
 
     Where its sign depends on a length it is assumed to be positive, which is checked when the model runs.
     """
@@ -59,7 +59,7 @@ def _from_front(node: NodeContext, bound: TDim, size: TDim) -> TDim:
 
 
 def _clamp_bound(node: NodeContext, bound: TDim, size: TDim, low: int, high: TDim) -> TDim:
-    """A bound of a slice, clamped to ``low .. high``."""
+    """Return a bound of a slice, clamped to ``low .. high``."""
     if bound.is_const and int(bound) >= FAR_END:
         return high
     if bound.is_const and int(bound) <= -FAR_END:
@@ -68,7 +68,7 @@ def _clamp_bound(node: NodeContext, bound: TDim, size: TDim, low: int, high: TDi
 
 
 def _forward(node: NodeContext, bound: TDim, size: TDim) -> TDim:
-    """A bound of a slice with a positive step, counted from the front; the op clamps it to the size."""
+    """Return a bound of a slice with a positive step, counted from the front; the op clamps it to the size."""
     if bound.is_const and int(bound) >= FAR_END:
         return size
     if bound.is_const and int(bound) <= -FAR_END:
@@ -77,7 +77,7 @@ def _forward(node: NodeContext, bound: TDim, size: TDim) -> TDim:
 
 
 def slice_op(node: NodeContext, axis: int, size: TDim, start: TDim, end: TDim, step: int) -> Slice | None:
-    """The slice of one axis as ONNX means it; None if it takes everything. Raises LoadError."""
+    """Return the slice of one axis as ONNX means it; None if it takes everything. Raises LoadError."""
     if step == 0:
         raise node.error("a step of 0")
     if step > 0:
@@ -222,7 +222,7 @@ def write_slice(w: NodeWriter, op: Slice) -> str:
 
 
 def _written_bound(bound: TDim, size: TDim) -> int | None:
-    """A bound for ONNX: negative if it counts from the end; None if it must be computed."""
+    """Return a bound for ONNX: negative if it counts from the end; None if it must be computed."""
     if bound.is_const:
         return int(bound)
     back = bound - size

@@ -34,7 +34,7 @@ def constant(node: NodeContext) -> OutletId:
         return node.constant(np.array(node.real("value_float"), dtype=np.float32))
     if "value_floats" in node.attributes:
         return node.constant(np.array(node.real_list("value_floats"), dtype=np.float32))
-    raise node.error(f"a constant of {', '.join(sorted(node.attributes)) or 'nothing'} is not covered")
+    raise node.error(f"a constant of {', '.join(sorted(node.attributes)) or 'nothing'} is not supported")
 
 
 @onnx_op("ConstantOfShape")
@@ -78,7 +78,7 @@ def range_(node: NodeContext) -> OutletId:
 
 
 def _count(node: NodeContext, ratio: float) -> int:
-    """How many steps a range has. Raises LoadError if that is not a number."""
+    """Return how many steps a range has. Raises LoadError if that is not a number."""
     if not abs(ratio) < 1 << 62:
         raise node.error(f"it has {ratio} numbers; give a start, limit and delta that are finite")
     return max(0, math.ceil(ratio))
@@ -145,7 +145,7 @@ def write_range(w: NodeWriter, op: Range) -> str:
 
 
 def steps(node: NodeContext, size: TDim, name: str) -> OutletId:
-    """0, 1, 2 …, ``size`` of them."""
+    """Return 0, 1, 2 …, ``size`` of them."""
     if size.is_const and node.affords(int(size)):
         return node.constant(np.arange(int(size)), name)
     return node.wire(Range(0, 1, size, np.dtype(np.int64)), [], name)

@@ -1,4 +1,4 @@
-"""Write ops that store frames, depend on their position or replace frames outside of the stream."""
+"""Write ops that store frames, depend on their position or replace frames outside the stream."""
 
 import numpy as np
 
@@ -54,11 +54,11 @@ def write_last_frames(w: NodeWriter, op: LastFrames) -> str:
 
 
 def only_valid(w: NodeWriter, x: str, axis: int, pulse: int, offset: int, length: TDim | None) -> str:
-    """Replace the frames outside of the stream by zeros: before its first one, and after ``length`` if given."""
+    """Replace the frames outside the stream by zeros: before its first one, and after ``length`` if given."""
     if offset <= 0 and length is None:
         return x
     positions = w.clock.positions(pulse, -offset, pulse, len(w.sizes()) - 1 - axis)
-    inside = w.clock.inside(positions, offset > 0, length)
+    inside = w.clock.positions_inside(positions, offset > 0, length)
     if inside is None:
         return x
     return w.emit("Where", [inside, x, w.number(0, w.dtype(), "zero")], "valid")
@@ -81,7 +81,7 @@ def write_positions(w: NodeWriter, op: Positions) -> str:
 
 @writes(TableRows)
 def write_table_rows(w: NodeWriter, op: TableRows) -> str:
-    """Rows by position; positions outside of the table belong to no frame of the stream."""
+    """Rows by position; positions outside the table belong to no frame of the stream."""
     rows = w.clock.positions(op.frames, -op.offset, op.frames)
     if op.step_size != 1:
         rows = w.emit("Mul", [rows, w.number(op.step_size, np.dtype(np.int64), "step")], "scaled")
@@ -116,17 +116,17 @@ def write_fill_ends(w: NodeWriter, op: FillEnds) -> str:
         x = w.crop(x, axis, start, start + frames, "window")
     positions = w.clock.positions(step, low, frames, len(w.sizes()) - 1 - axis)
     if op.head is None and op.tail is None:
-        inside = w.clock.inside(positions, low < 0, op.length)
+        inside = w.clock.positions_inside(positions, low < 0, op.length)
         assert inside is not None
         return w.emit("Where", [inside, x, w.number(op.fill, w.dtype(), "fill")])
     flat = w.clock.positions(step, low, frames)
     if low < 0:
-        inside = w.clock.inside(positions, True, None)
+        inside = w.clock.positions_inside(positions, True, None)
         assert inside is not None
         before = _rows(w, op, op.head, flat, "head")
         x = w.emit("Where", [inside, x, before], "" if op.tail is None else "with_head")
     if op.tail is not None:
-        inside = w.clock.inside(positions, False, op.length)
+        inside = w.clock.positions_inside(positions, False, op.length)
         assert inside is not None
         behind = w.clock.op("Sub", [flat, w.clock.length(op.length)], f"{flat}-({op.length})")
         x = w.emit("Where", [inside, x, _rows(w, op, op.tail, behind, "tail")])
@@ -134,7 +134,7 @@ def write_fill_ends(w: NodeWriter, op: FillEnds) -> str:
 
 
 def _rows(w: NodeWriter, op: FillEnds, table: Array | None, frames: str, name: str) -> str:
-    """The rows that replace frames before the first one (the table ends there) or after the last one."""
+    """Return the rows that replace frames before the first one (the table ends there) or after the last one."""
     if table is None:
         return w.number(op.fill, w.dtype(), "fill")
     rows = table.shape[op.axis]
@@ -148,8 +148,8 @@ def _rows(w: NodeWriter, op: FillEnds, table: Array | None, frames: str, name: s
 
 
 def _look_up(w: NodeWriter, op: FillEnds, step: int, frames: str) -> str:
-    """The source of frame f is f inside; else the nearest frame, or |f| before and 2 (length - 1) - f after the stream
-    (reflect), or -1 - f and 2 length - 1 - f (symmetric).
+    """Return the source of frame f is f inside; else the nearest frame, or |f| before and 2 (length - 1) - f after the
+    stream (reflect), or -1 - f and 2 length - 1 - f (symmetric).
     """
     clock, length = w.clock, w.clock.length(op.length)
     last = clock.op("Sub", [length, clock.number(1)], f"{op.length}-1")

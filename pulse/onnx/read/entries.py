@@ -29,7 +29,7 @@ _MAX_FIELDS = 1 << 14
 
 
 def stored_values(source: "ModelSource", key: str) -> list[Any]:
-    """The values of all entries with a key: text, or bytes if it is not valid UTF-8.
+    """Return the values of all entries with a key: text, or bytes if it is not valid UTF-8.
 
     Empty for other or damaged files: ``pulse.load`` reports their errors.
     """
@@ -78,7 +78,7 @@ def _find(file: BinaryIO, size: int, key: str) -> list[Any]:
 
 
 def _varint(file: BinaryIO) -> int | None:
-    """The next number; None at the end of the file, or if there is none."""
+    """Return the next number; None at the end of the file, or if there is none."""
     number = 0
     for index in range(_MAX_VARINT):
         byte = file.read(1)

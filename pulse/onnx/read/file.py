@@ -33,7 +33,7 @@ class FileSource(NamedTuple):
 
 
 def read_source(source: ModelSource) -> FileSource:
-    """The model, without functions, all names in it text. Raises LoadError."""
+    """Return the model, without functions, all names in it text. Raises LoadError."""
     if isinstance(source, ModelProto):
         return FileSource(_check(source, "the model"), source.graph.name or "model", None)
     if isinstance(source, bytes):
@@ -50,7 +50,7 @@ def read_source(source: ModelSource) -> FileSource:
 
 
 def _contents(path: Path) -> bytes:
-    """The bytes of a file, which is not read if its size or head shows that it is not a model."""
+    """Return the bytes of a file, which is not read if its size or head shows that it is not a model."""
     try:
         if path.is_dir():
             raise LoadError(f"{path}: is a folder; give the .onnx file in it")
@@ -86,7 +86,7 @@ def _require_likely(head: bytes, what: str) -> None:
 
 
 def begins_model(head: bytes) -> bool:
-    """Whether the first bytes are those of a ModelProto: the key of one of its fields."""
+    """Return whether the first bytes are those of a ModelProto: the key of one of its fields."""
     number, kind = UnpackTag(head[0]) if head and head[0] < 0x80 else (0, 0)
     field = ModelProto.DESCRIPTOR.fields_by_number.get(number)
     if field is None:
@@ -116,7 +116,7 @@ def _check(proto: ModelProto, what: str) -> ModelProto:
 
 
 def _find_broken_texts(message: Message) -> Iterator[bytes]:
-    """The texts of a message, nested ones included, that are not valid UTF-8."""
+    """Yield the texts of a message, nested ones included, that are not valid UTF-8."""
     ahead, kinds = [message], dict[FieldDescriptor, tuple[int, bool]]()
     while ahead:
         for field, value in ahead.pop().ListFields():

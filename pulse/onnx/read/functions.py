@@ -11,7 +11,7 @@ Key: TypeAlias = tuple[str, str, str]
 
 
 def inline(model: ModelProto, what: str) -> ModelProto:
-    """The model without functions. Raises LoadError if they call themselves, or are too many nodes."""
+    """Return the model without functions. Raises LoadError if they call themselves, or are too many nodes."""
     if not model.functions:
         return model
     functions = {
@@ -45,7 +45,9 @@ def _count(
     counts: dict[Key, int | None],
     what: str,
 ) -> int:
-    """Nodes after unfolding, bodies included; ``counts`` has those of functions, None for one that is being counted."""
+    """Return nodes after unfolding, bodies included; ``counts`` has those of functions, None for one that is being
+    counted.
+    """
     total = 0
     for node in nodes:
         total += 1

@@ -31,7 +31,7 @@ def input_facts(
     scope: SymbolScope,
     constants: Mapping[str, Any] | None = None,
 ) -> dict[str, InferenceFact]:
-    """The fact of each input, with its value if ``constants`` has one.
+    """Return the fact of each input, with its value if ``constants`` has one.
 
     Raises LoadError if ``shapes`` or ``constants`` does not fit the file.
     """
@@ -59,7 +59,7 @@ def input_facts(
 
 
 def _assume_sizes(dims: Sequence[TDim | None], scope: SymbolScope) -> None:
-    """No symbol of a size is negative."""
+    """Assume that no symbol of a size is negative."""
     for dim in dims:
         for symbol in () if dim is None else sorted(dim.symbols, key=str):
             scope.assume(ge(TDim.of(symbol), TDim.of(0)))
@@ -67,12 +67,14 @@ def _assume_sizes(dims: Sequence[TDim | None], scope: SymbolScope) -> None:
 
 def _tensor_type(value: ValueInfoProto) -> TypeProto.Tensor:
     if not value.type.HasField("tensor_type"):
-        raise LoadError(f"input {value.name}: only tensors are covered, not {value.type.WhichOneof('value')}")
+        raise LoadError(
+            f"input {value.name}: only tensors are supported, not {value.type.WhichOneof('value')}"
+        )
     return value.type.tensor_type
 
 
 def _constant(value: ValueInfoProto, source: Any) -> Array:
-    """The constant value of an input: an array of its type; a single number fills the array."""
+    """Return the constant value of an input: an array of its type; a single number fills the array."""
     kind = _tensor_type(value)
     dtype = onnx_dtype(kind.elem_type, f"input {value.name}")
     cast = numbers_of(source, dtype)
@@ -87,13 +89,15 @@ def _constant(value: ValueInfoProto, source: Any) -> Array:
 
 
 def claimed_fact(value: ValueInfoProto) -> InferenceFact | None:
-    """The fact that a file states of a wire other than an input, numeric sizes only; None if its type is unknown."""
+    """Return the fact that a file states of a wire other than an input, numeric sizes only; None if its type is
+    unknown.
+    """
     if not value.type.HasField("tensor_type"):
         return None
     kind = value.type.tensor_type
     try:
         dtype = _dtype(kind, value.name)
-    except LoadError:  # a type that is not covered; the node that makes it is refused with a better reason
+    except LoadError:  # a type that is not supported; the node that makes it is refused with a better reason
         return None
     if not kind.HasField("shape"):
         return InferenceFact(dtype)
@@ -102,7 +106,7 @@ def claimed_fact(value: ValueInfoProto) -> InferenceFact | None:
 
 
 def named_fact(value: ValueInfoProto, scope: SymbolScope) -> InferenceFact:
-    """The names that a file gives to sizes of a wire other than an input; sizes without names are unknown."""
+    """Return the names that a file gives to sizes of a wire other than an input; sizes without names are unknown."""
     shape = value.type.tensor_type.shape
     if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
         return InferenceFact()
@@ -112,7 +116,9 @@ def named_fact(value: ValueInfoProto, scope: SymbolScope) -> InferenceFact:
 
 
 def frees_lengths(graph: GraphProto, shapes: Mapping[str, str]) -> bool:
-    """Whether the caller gives names to sizes that the file fixes, so that other shapes in the file are stale."""
+    """Return whether the caller gives names to sizes that the file fixes, so that other shapes in the file
+    are stale.
+    """
     fixed = {value.name: value.type.tensor_type.shape.dim for value in graph.input if value.name in shapes}
     return any(
         dim.HasField("dim_value") and dim.dim_value >= 0 and not part.strip().isdigit()
@@ -122,7 +128,7 @@ def frees_lengths(graph: GraphProto, shapes: Mapping[str, str]) -> bool:
 
 
 def _dtype(kind: TypeProto.Tensor, what: str) -> DType | None:
-    """The type, None if the file leaves it open. Raises LoadError if it is not covered."""
+    """Return the type, None if the file leaves it open. Raises LoadError if it is not supported."""
     return onnx_dtype(kind.elem_type, what) if kind.elem_type != TensorProto.UNDEFINED else None
 
 
@@ -143,7 +149,7 @@ def _dim(dim: TensorShapeProto.Dimension, fixed: Fixed, scope: SymbolScope) -> T
 
 
 def named_dim(name: str, scope: SymbolScope) -> TDim:
-    """The dim of a name in a file: an expression if all names in it are known symbols, otherwise a new symbol.
+    """Return the dim of a name in a file: an expression if all names in it are known symbols, otherwise a new symbol.
 
     So ``time-axis`` is one symbol, and ``T-1`` is a difference if the file has T before it.
     """

@@ -73,7 +73,7 @@ class OnnxOp(ModelOp):
         return operator_name(self.domain, self.type)
 
     @property
-    def is_covered(self) -> bool:
+    def is_supported(self) -> bool:
         has_translator = translator_of(self.name) is not None
         return has_translator or (bool(self.stated) and all(map(is_stated, self.stated)))
 
@@ -97,17 +97,17 @@ class OnnxOp(ModelOp):
         outlets: list[OutletId] = [result] if isinstance(result, OutletId) else list(result)
         extra = [name for name in self.outputs[len(outlets) :] if name]
         if extra:
-            raise LoadError(f"{wire} ({self.type}): its outputs {', '.join(extra)} are not covered")
+            raise LoadError(f"{wire} ({self.type}): its outputs {', '.join(extra)} are not supported")
         return outlets[: len(self.outputs)]
 
     def _keep(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
-        """The operator as the file states it, which cannot be executed. Raises LoadError."""
+        """Return the operator as the file states it, which cannot be executed. Raises LoadError."""
         symbols = {symbol for fact in target.inputs.values() for dim in fact.shape for symbol in dim.symbols}
         facts = stated_facts(self.stated, target.scope, symbols, f"{wire} ({self.name})")
         if facts is None:
             raise LoadError(
-                f"{wire} ({self.name}): the operator is not covered, and the file does not state its outputs in terms "
-                f'of the inputs; register it with @pulse.operator("{self.name}")'
+                f"{wire} ({self.name}): the operator is not supported, and the file does not state its outputs in "
+                f'terms of the inputs; register it with @pulse.operator("{self.name}")'
             )
         return target.graph.add(wire, Generic(self.name, wire, self.attributes, tuple(facts)), inputs, facts)
 
@@ -132,7 +132,7 @@ class OnnxOp(ModelOp):
         return self._rule.says(Clues(self.type, self.opset, wire, *facts))
 
     def _slots(self, inputs: Sequence[OutletId]) -> tuple[OutletId | None, ...]:
-        """The operator's inputs, None for omitted ones."""
+        """Return the operator's inputs, None for omitted ones."""
         return tuple(None if slot is None else inputs[slot] for slot in self.slots)
 
     def detail(self) -> str:
@@ -147,7 +147,7 @@ def _short(value: object) -> str:
 
 
 def is_stated(value: ValueInfoProto | None) -> bool:
-    """Whether the file has type and shape, with a size or a name for every axis."""
+    """Return whether the file has type and shape, with a size or a name for every axis."""
     if value is None or not value.type.HasField("tensor_type"):
         return False
     tensor = value.type.tensor_type
@@ -158,7 +158,7 @@ def is_stated(value: ValueInfoProto | None) -> bool:
 def stated_facts(
     values: Sequence[ValueInfoProto | None], scope: SymbolScope, symbols: Collection[Symbol], what: str
 ) -> list[TypedFact] | None:
-    """The facts of wires; None if one is not stated in terms of the inputs' symbols. Raises LoadError."""
+    """Return the facts of wires; None if one is not stated in terms of the inputs' symbols. Raises LoadError."""
     facts: list[TypedFact] = []
     for value in values:
         if value is None or not is_stated(value):

@@ -11,7 +11,7 @@ OPSETS = range(7, 29)
 
 
 def opsets(proto: ModelProto, title: str) -> dict[str, int]:
-    """The version of each domain. Raises LoadError if that of the default domain is not covered.
+    """Return the version of each domain. Raises LoadError if that of the default domain is not supported.
 
     Versions before the first one of OPSETS are, as long as the file uses only operators that were already the same.
     """
@@ -22,7 +22,7 @@ def opsets(proto: ModelProto, title: str) -> dict[str, int]:
         if version < 1 or version > OPSETS[-1] or op_types:
             because = f" ({', '.join(op_types)} changed since)" if op_types else ""
             raise LoadError(
-                f"{title}: opset {version} is not covered{because}; convert it to one of {OPSETS[0]} to "
+                f"{title}: opset {version} is not supported{because}; convert it to one of {OPSETS[0]} to "
                 f"{OPSETS[-1]}, with onnx.version_converter or by exporting again"
             )
     for domain in DEFAULT_DOMAINS:
@@ -31,7 +31,7 @@ def opsets(proto: ModelProto, title: str) -> dict[str, int]:
 
 
 def _has_changed(node: NodeProto, version: int) -> bool:
-    """Whether an old version of an operator differs from the first one that the translators support."""
+    """Return whether an old version of an operator differs from the first one that the translators support."""
     if node.domain not in DEFAULT_DOMAINS or not 1 <= version < OPSETS[0]:
         return False
     from onnx import defs
@@ -44,7 +44,7 @@ def _has_changed(node: NodeProto, version: int) -> bool:
 
 
 def _nodes(graph: GraphProto) -> Iterator[NodeProto]:
-    """The nodes of a graph and of the bodies in it."""
+    """Yield the nodes of a graph and of the bodies in it."""
     for node in graph.node:
         yield node
         for attribute in node.attribute:

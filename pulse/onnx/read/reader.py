@@ -51,7 +51,7 @@ def read(
     ignore_value_info: bool = False,
     tensors: Mapping[str, Array] | None = None,
 ) -> FileNetwork:
-    """The model of a path, of bytes or of a ModelProto. Raises LoadError."""
+    """Return the model of a path, of bytes or of a ModelProto. Raises LoadError."""
     proto, title, folder = read_source(source)
     scope = SymbolScope()
     facts = input_facts(proto.graph, inputs, scope, constants)
@@ -78,7 +78,7 @@ class _Builder:
         self, proto: GraphProto, inputs: Mapping[str, InferenceFact], tensors: Mapping[str, Array]
     ) -> None:
         if proto.sparse_initializer:
-            raise LoadError(f"{self._title}: sparse initializers are not covered; export them dense")
+            raise LoadError(f"{self._title}: sparse initializers are not supported; export them dense")
         self._infos = {value.name: value for value in (*proto.value_info, *proto.output)}
         for name, fact in inputs.items():
             if fact.value is not None:
@@ -99,7 +99,7 @@ class _Builder:
         self.graph.set_outputs([self._value(name, "the list of outputs") for name in outputs], outputs)
 
     def claims(self, proto: GraphProto) -> tuple[Claim, ...]:
-        """The facts that the file states of its nodes' outputs."""
+        """Return the facts that the file states of its nodes' outputs."""
         infos = ((value, self._values.get(value.name)) for value in (*proto.value_info, *proto.output))
         node_outputs = (
             (value, outlet) for value, outlet in infos if outlet and self.graph.node(outlet).inputs
@@ -108,7 +108,7 @@ class _Builder:
         return tuple((outlet, fact) for outlet, fact in claims if fact is not None)
 
     def names(self, proto: GraphProto, scope: SymbolScope) -> tuple[Claim, ...]:
-        """The names that the file gives to sizes of its outputs, if an input is not fully known."""
+        """Return the names that the file gives to sizes of its outputs, if an input is not fully known."""
         if all(self.graph.fact(outlet).to_typed() is not None for outlet in self.graph.inputs):
             return ()
         outputs = ((self._values[value.name], value) for value in proto.output)
@@ -212,13 +212,15 @@ _FIELDS = {
 
 
 def _is_stored(node: NodeProto, attributes: Mapping[str, Any]) -> bool:
-    """Whether a node Constant equals an initializer: a tensor of the file, not an operator of a plugin."""
+    """Return whether a node Constant equals an initializer: a tensor of the file, not an operator of a plugin."""
     plain = node.domain in DEFAULT_DOMAINS and node.op_type not in GIVEN and not node.input
     return plain and list(attributes) == ["value"] and isinstance(attributes["value"], np.ndarray)
 
 
 def _trace(node: NodeProto) -> str:
-    """The stack trace that exporters leave: PyTorch's under a key of the metadata, older ones in the doc string."""
+    """Return the stack trace that exporters leave: PyTorch's under a key of the metadata, older ones in the
+    doc string.
+    """
     for entry in node.metadata_props:
         if entry.key.endswith("stack_trace"):
             return entry.value

@@ -50,7 +50,7 @@ def _page(head: bytes) -> bool:
 
 
 def _text(head: bytes) -> bool:
-    """Without control characters; the last letter may be cut off."""
+    """Return text without control characters; the last letter may be cut off."""
     try:
         text = getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
@@ -121,5 +121,5 @@ LIKENESSES = (
 
 
 def unreadable_format(head: bytes) -> UnreadableFormat | None:
-    """The kind of a file that begins with ``head``; None if unknown."""
+    """Return the kind of a file that begins with ``head``; None if unknown."""
     return next((kind for kind in LIKENESSES if kind.test(head[:HEAD_BYTES])), None)

@@ -1,4 +1,4 @@
-"""Time inside of the file: pulses so far, the stream's end, and positions made from both."""
+"""Time inside the file: pulses so far, the stream's end, and positions made from both."""
 
 from collections.abc import Sequence
 
@@ -39,28 +39,28 @@ class ClockWriter:
         return self._pulses
 
     def stream_end(self, free: str | None = None) -> str:
-        """Frames of the symbol in the whole stream; ``free`` is a name that the input may have."""
+        """Return frames of the symbol in the whole stream; ``free`` is a name that the input may have."""
         if self.end is None:
             self.end = free or self._graph.names.new(END)
         return self.end
 
     def length(self, dim: TDim) -> str:
-        """Frames of a wire in the whole stream."""
+        """Return frames of a wire in the whole stream."""
         return self._dims.write(dim)
 
     def positions(self, step: int, low: int, count: int, trailing: int = 0) -> str:
-        """``pulses*step + low ...``, ``count`` numbers, i64 [count, 1 ...] with this many ones."""
+        """Return ``pulses*step + low ...``, ``count`` numbers, i64 [count, 1 ...] with this many ones."""
         places = np.arange(low, low + count, dtype=np.int64).reshape(count, *(1,) * trailing)
         return self._plus(
             step, self._graph.constant(places, f"frames.{low}.{count}"), f"{low}.{count}.{trailing}"
         )
 
     def position(self, step: int, low: int) -> str:
-        """``pulses*step + low``, i64 scalar."""
+        """Return ``pulses*step + low``, i64 scalar."""
         return self._base(step) if low == 0 else self._plus(step, self._number(low), str(low))
 
-    def inside(self, positions: str, after_start: bool, before: TDim | None) -> str | None:
-        """Which positions are not negative, and less than a length; None if there is no condition."""
+    def positions_inside(self, positions: str, after_start: bool, before: TDim | None) -> str | None:
+        """Return which positions are not negative, and less than a length; None if there is no condition."""
         answers: list[str] = []
         if after_start:
             answers.append(self._op("GreaterOrEqual", [positions, self._number(0)], f"{positions}>=0"))
@@ -71,11 +71,11 @@ class ClockWriter:
         return answers[0] if answers else None
 
     def has_reached(self, pulses: int) -> str:
-        """Whether this many pulses came before this one, bool scalar."""
+        """Return whether this many pulses came before this one, bool scalar."""
         return self._op("GreaterOrEqual", [self.pulses, self._number(pulses)], f"pulses>={pulses}")
 
     def start(self, step: int, offset: int) -> str:
-        """How many of a pulse's frames come before the first one of the stream, i64 scalar in 0 … step."""
+        """Return how many of a pulse's frames come before the first one of the stream, i64 scalar in 0 … step."""
         if offset <= 0:
             return self._number(0)
         frames_before = self._op("Neg", [self.position(step, -offset)], f"{offset}-{step}p")
@@ -83,7 +83,7 @@ class ClockWriter:
         return self._op("Min", [some, self._number(step)], f"start.{step}.{offset}")
 
     def stop(self, step: int, offset: int, length: TDim) -> str:
-        """How many of a pulse's frames come before the last one's end, i64 scalar in 0 … step."""
+        """Return how many of a pulse's frames come before the last one's end, i64 scalar in 0 … step."""
         frames_before = self._op(
             "Sub", [self.length(length), self.position(step, -offset)], f"{length}-{step}p+{offset}"
         )
@@ -91,11 +91,11 @@ class ClockWriter:
         return self._op("Min", [some, self._number(step)], f"stop.{length}.{step}.{offset}")
 
     def op(self, op_type: str, inputs: Sequence[str], text: str) -> str:
-        """Integer arithmetic on positions; ``text`` identifies it."""
+        """Add integer arithmetic on positions; ``text`` identifies it."""
         return self._op(op_type, inputs, text)
 
     def number(self, value: int) -> str:
-        """A stored i64 scalar."""
+        """Return a stored i64 scalar."""
         return self._number(value)
 
     def _symbol(self, symbol: Symbol) -> str:

@@ -24,7 +24,7 @@ class DimWriter:
         self._names: dict[str, str] = {}
 
     def write(self, dim: TDim) -> str:
-        """The name of an i64 scalar that has the value of the dim. Raises WriteError if it may overflow."""
+        """Return the name of an i64 scalar that has the value of the dim. Raises WriteError if it may overflow."""
         if _largest(dim) >= 1 << 63:
             raise WriteError(
                 f"the length {dim} may overflow 64 bits; give the model a length that is linear in time"
@@ -32,11 +32,11 @@ class DimWriter:
         return self._dim(dim)
 
     def number(self, value: int) -> str:
-        """A stored i64 scalar."""
+        """Return a stored i64 scalar."""
         return self._graph.constant(np.array(value, np.int64), f"number.{value}")
 
     def op(self, op_type: str, inputs: Sequence[str], text: str) -> str:
-        """A node; ``text`` identifies it."""
+        """Return a node; ``text`` identifies it."""
         if text not in self._names:
             name = self._graph.names.new(f"time.{text.replace('time.', '')}")
             self._graph.add(op_type, inputs, [name])
@@ -56,7 +56,7 @@ class DimWriter:
         return self.op("Add", [name, self.number(const)], f"{text}+{const}")
 
     def _sum(self, terms: Sequence[tuple[str, int, str]]) -> tuple[str, str] | None:
-        """The sum of the terms, negative ones last."""
+        """Return the sum of the terms, negative ones last."""
         total: tuple[str, str] | None = None
         for name, factor, text in sorted(terms, key=lambda term: term[1] < 0):
             size = abs(factor)
@@ -96,7 +96,9 @@ class DimWriter:
                 raise WriteError(f"the length {atom.text} has no form in ONNX")
 
     def _quotient(self, atom: Div) -> str:
-        """ONNX rounds towards zero; a negative numerator is brought to a multiple first."""
+        """Return a floored quotient: ONNX rounds towards zero, so a negative numerator is brought to a
+        multiple first.
+        """
         over, under = self._dim(atom.num), self.number(atom.k)
         least = atom.num.bounds()[0]
         if least is None or least < 0:
@@ -105,7 +107,7 @@ class DimWriter:
         return self.op("Div", [over, under], atom.text)
 
     def _broadcast(self, atom: Broadcast) -> str:
-        """The largest option, or 0 if one is 0: of sizes that are 1 or agree."""
+        """Return the largest option, or 0 if one is 0: of sizes that are 1 or agree."""
         sizes = [self._dim(option) for option in atom.options]
         small, large = (self.op(kind, sizes, f"{kind}.{atom.text}") for kind in ("Min", "Max"))
         nothing = self._as_integer(
@@ -126,7 +128,7 @@ def _text(atoms: Sequence[Atom]) -> str:
 
 
 def _largest(dim: TDim) -> int:
-    """A bound of all intermediate numbers, with symbols of at most FAR_END."""
+    """Return a bound of all intermediate numbers, with symbols of at most FAR_END."""
     total = abs(dim.const)
     for atoms, factor in dim.terms:
         size = abs(factor)

@@ -14,14 +14,14 @@ from pulse.support.record import record
 
 
 def value_info(name: str, dtype: DType, sizes: Sequence[int]) -> ValueInfoProto:
-    """The declaration of a wire."""
+    """Return the declaration of a wire."""
     from onnx import helper
 
     return helper.make_tensor_value_info(name, element_type(dtype), list(sizes))
 
 
 def form(value: ValueInfoProto) -> tuple[DType, list[int]]:
-    """The type and the sizes of a declared wire of constant shape."""
+    """Return the type and the sizes of a declared wire of constant shape."""
     tensor = value.type.tensor_type
     return onnx_dtype(tensor.elem_type, value.name), [dim.dim_value for dim in tensor.shape.dim]
 
@@ -45,7 +45,7 @@ class Names:
     taken: set[str] = field(default_factory=set[str])
 
     def new(self, name: str) -> str:
-        """``name``, with a number if it is taken."""
+        """Return ``name``, with a number if it is taken."""
         free_name, number = name, 0
         while free_name in self.taken or not free_name:
             number += 1
@@ -71,7 +71,7 @@ class GraphWriter:
     aliases: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
     def body(self) -> "GraphWriter":
-        """A graph inside of a node's attribute."""
+        """Return a graph inside a node's attribute."""
         return GraphWriter(self.opset, self.names, self.constants)
 
     def add(self, op_type: str, inputs: Iterable[str], outputs: Sequence[str], **attributes: Any) -> None:
@@ -100,7 +100,7 @@ class GraphWriter:
         return input_name
 
     def keep(self, input_name: str, value: str) -> None:
-        """The value that a state has in the next pulse."""
+        """Set the value that a state has in the next pulse."""
         (pair,) = (pair for pair in self.states if pair.read == input_name)
         self.alias(value, pair.write)
 

@@ -84,12 +84,7 @@ def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
     new_names = writer.rename_outputs(outputs)
     if whole and clock.end is not None:
         outlet, axis = next(iter(lengths.items()))
-        place = writer.constant(np.array(axis, np.int64), "axis")
-        shape = writer.names.new(f"{names[outlet]}.shape")
-        writer.nodes[:0] = [
-            helper.make_node("Shape", [names[outlet]], [shape], shape),
-            helper.make_node("Gather", [shape, place], [clock.end], clock.end),
-        ]
+        _read_length(writer, names[outlet], axis, clock.end)
     elif clock.end is not None or writer.states:
         raise WriteError(f"{model.title}: it computes with the length of the stream; write it in pulses")
     input_infos = [_symbolic(names[outlet], graph.fact(outlet)) for outlet in graph.inputs]
@@ -112,6 +107,16 @@ def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
     )
     imports = [helper.make_opsetid("", writer.opset)]
     return helper.make_model(proto, opset_imports=imports, ir_version=helper.find_min_ir_version_for(imports))
+
+
+def _read_length(writer: GraphWriter, x: str, axis: int, result: str) -> None:
+    """Compute the length of the stream first, from the shape of an input."""
+    place = writer.constant(np.array(axis, np.int64), "axis")
+    shape = writer.names.new(f"{x}.shape")
+    writer.nodes[:0] = [
+        helper.make_node("Shape", [x], [shape], shape),
+        helper.make_node("Gather", [shape, place], [result], result),
+    ]
 
 
 def _symbolic(name: str, fact: TypedFact) -> ValueInfoProto:
@@ -198,7 +203,7 @@ class _Export:
         return proto
 
     def _wires(self, port_names: set[str]) -> list[ValueInfoProto]:
-        """The shapes of the wires that the pulsed graph has too."""
+        """Return the shapes of the wires that the pulsed graph has too."""
         node_outputs = {name for node in self._graph.nodes for name in node.output}
         wires = {
             name: value_info(name, (fact := self._model.graph.fact(outlet)).dtype, fact.sizes)

@@ -42,15 +42,15 @@ class NodeWriter:
         return self.graph.opset
 
     def error(self, message: str) -> WriteError:
-        """A WriteError that names the node."""
+        """Return a WriteError that names the node."""
         return WriteError(f"{self.name} ({self.op_name}): {message}")
 
     def sizes(self, slot: int = 0) -> tuple[int, ...]:
-        """The shape of an input. Raises WriteError: in an offline model, it depends on a length."""
+        """Return the shape of an input. Raises WriteError: in an offline model, it depends on a length."""
         return self._numbers(self.reads[slot].shape)
 
     def size(self, axis: int, slot: int = 0) -> int:
-        """The size of one axis of an input. Raises WriteError."""
+        """Return the size of one axis of an input. Raises WriteError."""
         return self._numbers([self.reads[slot].shape[axis]])[0]
 
     def _numbers(self, dims: Sequence[TDim]) -> tuple[int, ...]:
@@ -62,15 +62,15 @@ class NodeWriter:
         return tuple(int(dim) for dim in dims)
 
     def dtype(self, slot: int = 0) -> DType:
-        """The type of an input."""
+        """Return the type of an input."""
         return self.reads[slot].dtype
 
     def output_shape(self, slot: int = 0) -> tuple[int, ...]:
-        """The shape of an output. Raises WriteError, as ``sizes`` does."""
+        """Return the shape of an output. Raises WriteError, as ``sizes`` does."""
         return self._numbers(self.makes[slot].shape)
 
     def known_value(self, slot: int) -> Array | None:
-        """The value of an input if it is constant."""
+        """Return the value of an input if it is constant."""
         value = self.reads[slot].value
         return None if value is None or is_symbolic(value) else value
 
@@ -98,34 +98,34 @@ class NodeWriter:
         return names
 
     def constant(self, value: Array, suffix: str) -> str:
-        """A stored tensor."""
+        """Return a stored tensor."""
         return self.graph.constant(value, f"{self.name}.{suffix}")
 
     def integers(self, numbers: Sequence[int], suffix: str) -> str:
-        """A stored list of i64."""
+        """Return a stored list of i64."""
         return self.constant(np.array(list(numbers), np.int64), suffix)
 
     def number(self, value: float, dtype: DType, suffix: str) -> str:
-        """A stored scalar."""
+        """Return a stored scalar."""
         return self.constant(np.array(value).astype(dtype), suffix)
 
     # shared by several writers
 
     def reshape(self, x: str, sizes: Sequence[int], suffix: str = "") -> str:
-        """The same elements in another shape."""
+        """Return the same elements in another shape."""
         allow = {"allowzero": 1} if 0 in sizes and self.opset >= 14 else {}
         return self.emit("Reshape", [x, self.integers(sizes, "shape")], suffix, **allow)
 
     def add_axis(self, x: str, axis: int, suffix: str = "") -> str:
-        """A new axis of size 1."""
+        """Return a new axis of size 1."""
         return self.emit("Unsqueeze", [x, self.integers([axis], "axes")], suffix)
 
     def remove_axis(self, x: str, axis: int, suffix: str = "") -> str:
-        """Without an axis of size 1."""
+        """Remove an axis of size 1."""
         return self.emit("Squeeze", [x, self.integers([axis], "axes")], suffix)
 
     def crop(self, x: str, axis: int, start: int, stop: int, suffix: str = "", step: int = 1) -> str:
-        """Some frames of an axis; a negative ``stop`` of a negative step means up to the first one."""
+        """Return some frames of an axis; a negative ``stop`` of a negative step means up to the first one."""
         if step < 0 and stop < 0:
             stop = np.iinfo(np.int64).min
         bounds = [self.integers([value], what) for value, what in ((start, "start"), (stop, "stop"))]
@@ -143,7 +143,7 @@ class NodeWriter:
         return self.emit("Transpose", [x], suffix, perm=list(perm))
 
     def reduce(self, kind: str, x: str, axes: Sequence[int], suffix: str = "", keepdims: bool = True) -> str:
-        """A reduction; its axes are an attribute in older opsets."""
+        """Return a reduction; its axes are an attribute in older opsets."""
         keep = {"keepdims": int(keepdims)}
         if kind == "ReduceSum" or self.opset >= 18:
             return self.emit(kind, [x, self.integers(axes, "axes")], suffix, **keep)

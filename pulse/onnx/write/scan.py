@@ -34,31 +34,31 @@ class ScanWriter:
 
     @classmethod
     def begin(cls, w: NodeWriter) -> "ScanWriter":
-        """An empty body."""
+        """Return an empty body."""
         return cls(w, replace(w, graph=w.graph.body()))
 
     def state(self, value: str, name: str, dtype: DType, sizes: Sequence[int]) -> str:
-        """A state that begins as ``value``; all states come before the frames."""
+        """Return a state that begins as ``value``; all states come before the frames."""
         return self._input(value, name, dtype, sizes)
 
     def frame(self, value: str, name: str, dtype: DType, sizes: Sequence[int], course: ScanAxis) -> str:
-        """One frame of a wire outside; ``sizes`` without the axis of frames."""
+        """Return one frame of a wire outside; ``sizes`` without the axis of frames."""
         self._courses.append(course)
         return self._input(value, name, dtype, sizes)
 
     def valid(self, pulse: int, offset: int, length: TDim | None) -> str | None:
-        """Whether the frame is one of the stream; None if all are, or if it does not matter."""
+        """Return whether the frame is one of the stream; None if all are, or if it does not matter."""
         if offset <= 0 and length is None:
             return None
         positions = self.w.clock.positions(pulse, -offset, pulse)
-        inside = self.w.clock.inside(positions, offset > 0, length)
+        inside = self.w.clock.positions_inside(positions, offset > 0, length)
         assert inside is not None
         return self.frame(inside, "valid", BOOL, (), ScanAxis(0))
 
     def keep(
         self, valid: str | None, new: str, old: str, name: str, dtype: DType, sizes: Sequence[int]
     ) -> None:
-        """A state after the frame; unchanged if the frame is outside of the stream."""
+        """Set a state after the frame; it is unchanged if the frame is outside the stream."""
         if valid is not None:
             new = self.inner.emit("Where", [valid, new, old], f"{name}.kept")
         self._output(new, f"{name}.after", dtype, sizes)
@@ -90,7 +90,7 @@ class ScanWriter:
         return inside
 
     def _output(self, value: str, name: str, dtype: DType, sizes: Sequence[int]) -> None:
-        """Outputs of a body have names of their own, made by its nodes."""
+        """Add an output; outputs of a body have names of their own, made by its nodes."""
         is_inner = any(value in node.output for node in self.inner.graph.nodes)
         if not is_inner or any(value == output.name for output in self._outputs):
             value = self.inner.emit("Identity", [value], name)

@@ -53,7 +53,7 @@ class SequenceModel:
 
 
 def sequence_model(proto: ModelProto) -> SequenceModel:
-    """An exported model with START. Raises WriteError: ``to_onnx`` did not write it."""
+    """Return an exported model with START. Raises WriteError: ``to_onnx`` did not write it."""
     notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
     if notes is None:
         raise WriteError("the model has no metadata of its states: give one that to_onnx wrote")
@@ -107,7 +107,7 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
 
 
 def shape_of(value: ValueInfoProto) -> tuple[int, ...]:
-    """The shape of an input or output of an exported model, which is always known."""
+    """Return the shape of an input or output of an exported model, which is always known."""
     return tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
 
 
@@ -123,7 +123,7 @@ def _set_vector(value: ValueInfoProto) -> None:
 
 
 def _free(name: str, used_names: set[str]) -> str:
-    """A name that no wire has; it is taken then."""
+    """Return a name that no wire has; it is taken then."""
     while name in used_names:
         name += "_"
     used_names.add(name)

@@ -54,7 +54,7 @@ def write_nodes(
 
     names         the names of existing wires, such as inputs
     wire_names    the required names of wires; others get new ones
-    read_outside  wires that are read from outside of the graph
+    read_outside  wires that are read from outside the graph
     """
     for node_id in order:
         node = graph.nodes[node_id]

@@ -28,7 +28,7 @@ from pulse.program.table.memory import Value, aligned_bytes
 from pulse.program.table.place import Place
 from pulse.pulsify.faults import find_unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
-from pulse.support.mapping import LARGE, let_heap_go
+from pulse.support.mapping import MIN_MAPPED_BYTES, let_heap_go
 from pulse.support.plugins import load_plugins
 from pulse.support.report import json_value
 
@@ -61,7 +61,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         self.arena_bytes = max(builder.plan(), 64)
         self.weights = builder.weights.assemble()
         self.weights.flags.writeable = False
-        if self.weights.size >= LARGE:
+        if self.weights.size >= MIN_MAPPED_BYTES:
             let_heap_go()
         self.initial = builder.state.assemble()
         self.instructions = (

@@ -83,7 +83,7 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
         band = bands[same]
         near = None
         if isinstance(band, Band) and attention.relative is not None:
-            band, near = _near(result.model, symbol, attention, band, max_context)
+            band, near = _band_of_positions(result.model, symbol, attention, band, max_context)
         if isinstance(band, NoBandError):
             softmax, product = graph.nodes[attention.softmax], graph.nodes[attention.product]
             refusals = refuse_attention(graph, softmax, product, symbol, static, band.reason, band.help)
@@ -119,10 +119,12 @@ def _attention(
     return Attention(node.id, product, steps, scale, readers, relative) if readers else None
 
 
-def _near(
+def _band_of_positions(
     model: TypedNetwork, symbol: Symbol, attention: Attention, band: Band, max_context: int | None
 ) -> tuple[Band | NoBandError, Array | None]:
-    """The band and its table of positions; the band is limited if the table is known only up to ``max_context``."""
+    """Return the band and its table of positions; the band is limited if the table is known only up to
+    ``max_context``.
+    """
     assert attention.relative is not None
     table = model.graph.nodes[attention.relative.product].inputs[1]
     mask = _mask(model, symbol, attention, max_context)
@@ -133,10 +135,10 @@ def _near(
             why, "hide what is ahead (a causal mask), or give positions for all distances"
         ), None
     if attention.relative.pairs:
-        near = pairs_near(mask, attention.relative, band.back, max(0, ahead))
-        if isinstance(near, str):
-            return NoBandError(near, "compute them of positions (arange), and clip them"), None
-        return band, _scale_positions(near, band, attention.relative)
+        distances = pairs_near(mask, attention.relative, band.back, max(0, ahead))
+        if isinstance(distances, str):
+            return NoBandError(distances, "compute them of positions (arange), and clip them"), None
+        return band, _scale_positions(distances, band, attention.relative)
     if end is None:
         why = "its relative positions are computed for each length of the stream"
         return NoBandError(why, f"give {spell('max_context')}, or slice them from a table"), None
@@ -152,12 +154,12 @@ def _near(
 
 
 def _scale_positions(near: Array, band: Band, relative: RelativeScores) -> Array:
-    """The positions of the band, times the factor of their scores."""
+    """Return the positions of the band, times the factor of their scores."""
     return near[..., : band.bias.shape[-1]] * np.float32(relative.factor)
 
 
 def _key(graph: TypedGraph, attention: Attention) -> Hashable:
-    """A cache key of the band, since layers often share a mask."""
+    """Return a cache key of the band, since layers often share a mask."""
     fact = graph.fact(OutletId(attention.product))
     steps: list[Hashable] = []
     for step in attention.steps:
@@ -214,7 +216,7 @@ def _rewrite(
 
 
 def _transpose(graph: TypedGraph, patch: Patch, outlet: OutletId, name: str) -> OutletId:
-    """A wire with its last two axes exchanged; undoes an existing transpose instead of adding one."""
+    """Return a wire with its last two axes exchanged; undoes an existing transpose instead of adding one."""
     node = graph.node(outlet)
     perm = _last_two(graph.fact(outlet).rank)
     if isinstance(node.op, Transpose):

@@ -19,7 +19,7 @@ BOTH_DIRECTIONS = (
 
 
 def both_directions_help() -> str:
-    """The way out of a refusal."""
+    """Return the way out of a refusal."""
     return (
         "hide what is ahead (a causal mask, or chunks), and limit its reach (a window, or chunks; or "
         f"{spell('max_context')})"
@@ -72,7 +72,7 @@ def refuse_attention(
 ) -> dict[str, Refusal | None]:
     """Refuse the product; the nodes of its scores and mask map to None, since its refusal covers them."""
     nodes = _read_scores(graph, softmax, symbol, static).nodes
-    refusals: dict[str, Refusal | None] = dict.fromkeys(graph.nodes[each].name for each in nodes)
+    refusals: dict[str, Refusal | None] = dict.fromkeys(graph.nodes[node].name for node in nodes)
     axis = graph.fact(OutletId(product.id)).symbolic_axes(symbol)[0]
     why = f"(softmax {softmax.name}) {reason}"
     refusals[product.name] = Refusal(product.name, "attention", axis, "whole", why, help)

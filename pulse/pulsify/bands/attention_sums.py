@@ -19,7 +19,7 @@ def join_products(graph: TypedGraph, symbol: Symbol) -> None:
         if not isinstance(node.op, Elementwise) or node.op.kind != "add":
             continue
         products = [graph.node(source) for source in node.inputs]
-        if all(_is_scores(graph, each, symbol) for each in products):
+        if all(_is_scores(graph, product, symbol) for product in products):
             _join(graph, node, products)
 
 
@@ -39,7 +39,7 @@ def _is_scores(graph: TypedGraph, node: Node[TypedFact, Op], symbol: Symbol) -> 
 
 def _join(graph: TypedGraph, node: Node[TypedFact, Op], products: list[Node[TypedFact, Op]]) -> None:
     old = OutletId(node.id)
-    sides = [[graph.fact(each.inputs[side]) for each in products] for side in (0, 1)]
+    sides = [[graph.fact(product.inputs[side]) for product in products] for side in (0, 1)]
     lead = broadcast_shapes([fact.shape[:-2] for facts in sides for fact in facts], "batch axes")
     if (*lead, *graph.fact(old).shape[-2:]) != graph.fact(old).shape:
         return

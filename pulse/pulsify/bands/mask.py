@@ -92,7 +92,7 @@ class Sample:
         return bool((self.bias == -np.inf).all(axis=-1).any())
 
     def reach(self) -> tuple[int, int]:
-        """The most frames that any frame sees back and ahead."""
+        """Return the most frames that any frame sees back and ahead."""
         visible = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
         rows = np.flatnonzero(visible.any(1))
         if not rows.size:
@@ -101,22 +101,24 @@ class Sample:
         return int((rows - first).max()), int((last - rows).max())
 
     def sinks(self) -> int:
-        """The number of first frames that every frame sees although the last frame skips some in between (sinks)."""
+        """Return the number of first frames that every frame sees although the last frame skips some in between
+        (sinks).
+        """
         visible = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
         last, half = ~visible[-1], self.frames // 2
         count = int(last.argmax()) if last.any() else 0
         return count if count < half and bool(visible[half:, :count].all()) and last[count:half].any() else 0
 
     def agrees(self, other: Array) -> bool:
-        """Whether another bias is equal."""
+        """Return whether another bias is equal."""
         return (self.tolerance == 0 and np.array_equal(self.bias, other)) or bool(self._close(other).all())
 
     def _close(self, other: Array) -> NDArray[np.bool_]:
-        """Where another bias is equal."""
+        """Return where another bias is equal."""
         return np.isclose(self.bias, other, 1e-6, self.tolerance or 1e-6)
 
     def period(self) -> int | None:
-        """The smallest shift of rows and columns together that keeps the bias; None if there is none."""
+        """Return the smallest shift of rows and columns together that keeps the bias; None if there is none."""
         x = self.bias
         telling = [self.frames - 1]  # rows that refuted one shift refute most of the next ones too
         for c in range(1, self.frames // 3 + 1):
@@ -133,7 +135,7 @@ class Sample:
         return None
 
     def relative(self) -> "Sample":
-        """Each row minus its maximum, which a softmax ignores."""
+        """Return each row minus its maximum, which a softmax ignores."""
         top = self.bias.max(axis=-1, keepdims=True)
         finite = self.bias[self.bias > -np.inf]
         size = float(np.abs(finite).max()) if finite.size else 0.0
@@ -141,7 +143,7 @@ class Sample:
         return Sample(bias, self.finite, 4 * size * float(np.finfo(np.float32).eps))
 
     def table(self, period: int, back: int, ahead: int) -> Array:
-        """The bias of column j for row i at [i mod period, j - i + back]; -inf if no row has that pair.
+        """Return the bias of column j for row i at [i mod period, j - i + back]; -inf if no row has that pair.
 
         Where numbers are rounded, those of the first rows are the most exact.
         """
@@ -254,12 +256,12 @@ class Mask:
         return replace(candidate.band, limited=most is None or end < most)
 
     def _frames_of(self, rows: int) -> int:
-        """The most frames of the symbol that make at most this many rows."""
+        """Return the most frames of the symbol that make at most this many rows."""
         length = self._length(rows)
         return length if self.rows.eval({self.symbol: length}) <= rows else length - 1
 
     def _farthest(self, largest: int) -> int:
-        """The largest position in the mask's constants (a number, or the size of a table), up to a limit.
+        """Return the largest position in the mask's constants (a number, or the size of a table), up to a limit.
 
         A mask hardly changes its pattern beyond it, so one longer run shows more than many shorter ones.
         """
@@ -286,7 +288,7 @@ class Mask:
         return largest_position
 
     def _causal(self, sample: Sample, limit: int | None, largest: int) -> Band:
-        """A band over all earlier frames, up to the longest possible stream."""
+        """Return a band over all earlier frames, up to the longest possible stream."""
         _, ahead = sample.reach()
         if 2 * ahead >= sample.frames:
             raise NoBandError(BOTH_DIRECTIONS, both_directions_help())
@@ -320,14 +322,14 @@ class Mask:
         return replace(self._find(op), limited=limited)
 
     def _holds(self, op: BandedAttention, other: Sample, relative: bool) -> bool:
-        """Whether the mask at another length agrees with the band."""
+        """Return whether the mask at another length agrees with the band."""
         expected = Sample(op.full_bias(other.frames), False)
         if not relative:
             return other.agrees(expected.bias)
         return other.relative().agrees(expected.relative().bias)
 
     def _find(self, op: BandedAttention) -> Band:
-        """The band. Raises NoBandError if a frame that should see nothing sees all."""
+        """Return the band. Raises NoBandError if a frame that should see nothing sees all."""
         samples = self._samples.values()
         blind, finite = any(sample.blind for sample in samples), any(sample.finite for sample in samples)
         if blind and finite:
@@ -338,7 +340,7 @@ class Mask:
         return Band(op.bias, op.back, blind, finite)
 
     def sample(self, frames: int) -> Sample:
-        """The bias at the first length of at least this many frames. Raises NoBandError."""
+        """Return the bias at the first length of at least this many frames. Raises NoBandError."""
         if frames not in self._samples:
             self._samples[frames] = self._run(self._length(frames))
         return self._samples[frames]
@@ -390,14 +392,18 @@ class Mask:
         return Sample(x, finite)
 
     def longest(self) -> int | None:
-        """The most rows of a stream that the model or the user allows; None without a limit, or if it is too large."""
+        """Return the most rows of a stream that the model or the user allows; None without a limit, or if it is too
+        large.
+        """
         limit = longest_stream(self.symbol, self.assumptions)
         lengths = [length for length in (limit, self.context) if length is not None]
         rows = self.rows.eval({self.symbol: min(lengths)}) if lengths else MAX_ELEMENTS
         return rows if 0 < rows < MAX_POSITIONS else None
 
     def values(self, outlet: OutletId, rows: Sequence[int]) -> Iterator[tuple[int, Array]]:
-        """The values of a wire that depends on positions alone, at these numbers of rows or the next possible ones."""
+        """Yield the values of a wire that depends on positions alone, at these numbers of rows or the next possible
+        ones.
+        """
         longest = self.longest()
         for count in rows:
             length = self._length(max(1, count))

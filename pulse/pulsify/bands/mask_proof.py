@@ -47,7 +47,7 @@ class MaskProof:
         self._causes: dict[int, str] = {}
 
     def doubt(self, steps: Sequence[tuple[int, int]], relative: bool) -> str | None:
-        """Why the mask may change, or distant frames may see each other; None if both are disproved.
+        """Return why the mask may change, or distant frames may see each other; None if both are disproved.
 
         steps     nodes from the product to the softmax, each with the input slot of the scores
         relative  whether only differences within a row must repeat, since a softmax sees nothing else
@@ -84,7 +84,7 @@ class MaskProof:
         )
 
     def pattern(self, outlet: OutletId) -> Pattern:
-        """The pattern of a wire that depends on positions and lengths alone."""
+        """Return the pattern of a wire that depends on positions and lengths alone."""
         pending = [outlet]
         while pending:
             node = self._graph.node(pending[-1])
@@ -102,7 +102,7 @@ class MaskProof:
         return self._patterns[outlet]
 
     def _table(self, outlet: OutletId) -> Pattern | None:
-        """The pattern of a constant, or of one sliced to the length of the stream."""
+        """Return the pattern of a constant, or of one sliced to the length of the stream."""
         node, cuts = self._graph.node(outlet), list[Slice]()
         while isinstance(node.op, Slice) and node.op.start.is_const and node.op.step == 1:
             cuts.append(node.op)
@@ -121,7 +121,7 @@ class MaskProof:
         return stored_pattern(value, axes, self._extent.period, self._extent.distance)
 
     def _length(self, value: Array) -> Pattern:
-        """The pattern of a number that depends on the number of rows."""
+        """Return the pattern of a number that depends on the number of rows."""
         more = [TDim.of(each) - self._rows for each in value.ravel().tolist()]
         if len(more) != 1 or not more[0].is_const:
             return Pattern.unknown()
@@ -171,18 +171,18 @@ class MaskProof:
         return pattern
 
     def _fits(self, fact: TypedFact) -> bool:
-        """Whether there are no more positions than rows."""
+        """Return whether there are no more positions than rows."""
         return all(fact.shape[axis].prove_le(self._rows).yes for axis in fact.symbolic_axes(self._symbol))
 
     def _streams(self, fact: TypedFact, axis: int) -> bool:
         return self._symbol in fact.shape[axis].symbols and not self._is_one(fact.shape[axis])
 
     def _is_one(self, dim: TDim) -> bool:
-        """Whether it is 1 in every stream that has a frame."""
+        """Return whether it is 1 in every stream that has a frame."""
         return dim.subs({self._symbol: TDim.of(self._symbol) + 1}).prove_eq(TDim.of(1)).yes
 
     def _first(self, x: Pattern, axis: int, fact: TypedFact) -> Pattern:
-        """The first entry of a value that grows along an axis; several entries are unknown."""
+        """Return the first entry of a value that grows along an axis; several entries are unknown."""
         if not self._is_one(fact.shape[axis]):
             return Pattern.unknown()
         slopes = {other: slope for other, slope in x.slopes.items() if other != axis}
@@ -210,7 +210,7 @@ class MaskProof:
         return whole_part(x, self._extent)
 
     def _truncated_argument(self, node: Node[TypedFact, Op]) -> OutletId | None:
-        """The x of ``sign(x) * floor(abs(x))``, which PyTorch writes for a quotient rounded toward zero."""
+        """Return the x of ``sign(x) * floor(abs(x))``, which PyTorch writes for a quotient rounded toward zero."""
 
         def argument(outlet: OutletId, kind: str) -> OutletId | None:
             producer = self._graph.node(outlet)
@@ -232,7 +232,7 @@ class MaskProof:
         """Add, drop or regroup axes of constant size; transpose axes."""
         if x.parts is not None:
             kind, parts = x.parts
-            return extreme(kind, [self._move(op, each, before, after) for each in parts])
+            return extreme(kind, [self._move(op, part, before, after) for part in parts])
         streams = [axis - before.rank for axis in before.symbolic_axes(self._symbol)]
         sizes = [1 if axis - before.rank in streams else int(dim) for axis, dim in enumerate(before.shape)]
         if isinstance(op, Transpose):
@@ -288,7 +288,7 @@ def _map(x: Pattern, change: Callable[[Exact], Exact], places: dict[int, int]) -
 
 
 def _keeps_order(before: TypedFact, after: TypedFact, old: Sequence[int], new: Sequence[int]) -> bool:
-    """Whether the constant axes between the stream axes keep their number of elements."""
+    """Return whether the constant axes between the stream axes keep their number of elements."""
 
     def volumes(fact: TypedFact, streams: Sequence[int]) -> list[int]:
         volumes_so_far = [1]

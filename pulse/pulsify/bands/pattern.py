@@ -24,7 +24,7 @@ IntervalFunction: TypeAlias = Callable[..., Interval]
 
 
 def exact(value: Array) -> Exact:
-    """The numbers of an array, exactly."""
+    """Return the numbers of an array, exactly."""
     numbers = [Fraction(each) if np.isfinite(each) else float(each) for each in value.ravel().tolist()]
     array = np.empty(len(numbers), object)
     array[:] = numbers
@@ -82,13 +82,13 @@ class Pattern:
 
     @classmethod
     def constant(cls, value: Exact, high: Exact | None = None) -> "Pattern":
-        """A value that is the same at all positions, or between two numbers everywhere."""
+        """Return a value that is the same at all positions, or between two numbers everywhere."""
         every = value, value if high is None else high
         return cls({}, every, every, every, every)
 
     @classmethod
     def unknown(cls, bounds: Interval = ANYTHING) -> "Pattern":
-        """A value of which only bounds are known."""
+        """Return a value of which only bounds are known."""
         return cls({}, bounds, bounds, bounds, bounds, False)
 
     @property
@@ -109,7 +109,7 @@ class Pattern:
 
 
 def affine(slopes: Mapping[int, Exact], rest: Interval, distance: int, repeats: bool = True) -> Pattern:
-    """A value by its slopes and the interval of its rest.
+    """Return a value by its slopes and the interval of its rest.
 
     distance  the least distance of two positions in ``behind`` and ``ahead``
     """
@@ -126,19 +126,19 @@ def affine(slopes: Mapping[int, Exact], rest: Interval, distance: int, repeats: 
 
 
 def _everywhere(slopes: Sequence[Exact], by_length: Exact) -> Interval:
-    """The interval of ``sum_a slopes[a] * p_a + by_length * n``, for all ``0 <= p_a < n``."""
+    """Return the interval of ``sum_a slopes[a] * p_a + by_length * n``, for all ``0 <= p_a < n``."""
     up, down = (sum((pick(slope, ZERO) for slope in slopes), ZERO) for pick in (_most, _least))
     return np.where(down + by_length < 0, -inf, by_length), np.where(up + by_length > 0, inf, by_length)
 
 
 def _grow(slope: Exact, steps: int = 0) -> Interval:
-    """The interval of ``slope * n`` for all n from ``steps`` on."""
+    """Return the interval of ``slope * n`` for all n from ``steps`` on."""
     least = slope * steps
     return np.where(slope < 0, -inf, least), np.where(slope > 0, inf, least)
 
 
 def _add(x: Interval, y: Interval) -> Interval:
-    """The interval of a sum; minus infinity, a masked score, stays."""
+    """Return the interval of a sum; minus infinity, a masked score, stays."""
     return _plus(x[0], y[0]), _plus(x[1], y[1])
 
 
@@ -157,7 +157,7 @@ def _times(x: Exact, y: Exact) -> Exact:
 
 
 def multiply(x: Interval, y: Interval) -> Interval:
-    """The interval of a product."""
+    """Return the interval of a product."""
     corners = [_times(a, b) for a in x for b in y]
     return reduce(_least, corners), reduce(_most, corners)
 
@@ -171,71 +171,71 @@ def _most(x: Exact, y: Exact) -> Exact:
 
 
 def least(*values: Interval) -> Interval:
-    """The interval of a minimum; of truth values: whether all are true."""
+    """Return the interval of a minimum; of truth values: whether all are true."""
     return reduce(_least, [low for low, _ in values]), reduce(_least, [high for _, high in values])
 
 
 def most(*values: Interval) -> Interval:
-    """The interval of a maximum; of truth values: whether any is true."""
+    """Return the interval of a maximum; of truth values: whether any is true."""
     return reduce(_most, [low for low, _ in values]), reduce(_most, [high for _, high in values])
 
 
 def union(x: Interval, y: Interval) -> Interval:
-    """The smallest interval that contains both."""
+    """Return the smallest interval that contains both."""
     return _least(x[0], y[0]), _most(x[1], y[1])
 
 
 def magnitude(x: Interval) -> Interval:
-    """The interval of an absolute value."""
+    """Return the interval of an absolute value."""
     low, high = x
     outside = _most(low, -high)
     return _most(outside, ZERO), _most(-low, high)
 
 
 def invert(x: Interval) -> Interval:
-    """The interval of ``not``."""
+    """Return the interval of ``not``."""
     return ONE - x[1], ONE - x[0]
 
 
 def choose(condition: Interval, x: Interval, y: Interval) -> Interval:
-    """The interval of ``where``."""
+    """Return the interval of ``where``."""
     low, high = union(x, y)
     for always, (a, b) in ((condition[0] == 1, x), (condition[1] == 0, y)):
         low, high = np.where(always, a, low), np.where(always, b, high)
     return low, high
 
 
-def below(x: Interval) -> Interval:
-    """The interval of ``x < 0``."""
+def is_negative(x: Interval) -> Interval:
+    """Return the interval of ``x < 0``."""
     return np.where(x[1] < 0, ONE, ZERO), np.where(x[0] < 0, ONE, ZERO)
 
 
-def not_above(x: Interval) -> Interval:
-    """The interval of ``x <= 0``."""
+def is_not_positive(x: Interval) -> Interval:
+    """Return the interval of ``x <= 0``."""
     return np.where(x[1] <= 0, ONE, ZERO), np.where(x[0] <= 0, ONE, ZERO)
 
 
 def is_zero(x: Interval) -> Interval:
-    """The interval of ``x == 0``."""
+    """Return the interval of ``x == 0``."""
     both = (x[0] == 0) & (x[1] == 0)
     return np.where(both, ONE, ZERO), np.where((x[0] <= 0) & (x[1] >= 0), ONE, ZERO)
 
 
 def is_true(x: Interval) -> Interval:
-    """The interval of ``x != 0``."""
+    """Return the interval of ``x != 0``."""
     return invert(is_zero(x))
 
 
 def function(bounds: IntervalFunction, operands: Sequence[Pattern]) -> Pattern:
-    """A function of each position's own values; it repeats if all operands do."""
+    """Return a function of each position's own values; it repeats if all operands do."""
     near, behind, ahead = (
         bounds(*(getattr(each, place) for each in operands)) for place in ("near", "behind", "ahead")
     )
-    return Pattern({}, near, near, behind, ahead, all(each.is_steady for each in operands))
+    return Pattern({}, near, near, behind, ahead, all(operand.is_steady for operand in operands))
 
 
 def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int) -> Pattern:
-    """A sum of values, each with the sign 1 or -1."""
+    """Return a sum of values, each with the sign 1 or -1."""
     for place, each in enumerate(operands):
         if each.parts is not None:
             kind, parts = each.parts
@@ -248,7 +248,7 @@ def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int
             slopes[axis] = slopes.get(axis, ZERO) + slope * sign
 
     def total(place: str) -> Interval:
-        intervals = cast("list[Interval]", [getattr(each, place) for each in operands])
+        intervals = cast("list[Interval]", [getattr(operand, place) for operand in operands])
         return reduce(_add, (each if sign > 0 else _negate(each) for each, sign in zip(intervals, signs)))
 
     pattern = affine(slopes, total("rest"), distance, all(each.repeats for each in operands))
@@ -256,7 +256,7 @@ def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int
 
 
 def _narrow(pattern: Pattern, near: Interval, behind: Interval, ahead: Interval) -> Pattern:
-    """A pattern narrowed by bounds from another derivation."""
+    """Return a pattern narrowed by bounds from another derivation."""
 
     def both(x: Interval, y: Interval) -> Interval:
         return _most(x[0], y[0]), _least(x[1], y[1])
@@ -272,10 +272,10 @@ def _narrow(pattern: Pattern, near: Interval, behind: Interval, ahead: Interval)
 
 
 def scale(x: Pattern, factor: Exact, distance: int) -> Pattern:
-    """A value times a finite number."""
+    """Return a value times a finite number."""
     if x.parts is not None and np.all(factor > 0):
         kind, parts = x.parts
-        return extreme(kind, [scale(each, factor, distance) for each in parts])
+        return extreme(kind, [scale(part, factor, distance) for part in parts])
     by = factor, factor
     pattern = affine(
         {axis: slope * factor for axis, slope in x.slopes.items()}, multiply(x.rest, by), distance, x.repeats
@@ -284,17 +284,17 @@ def scale(x: Pattern, factor: Exact, distance: int) -> Pattern:
 
 
 def extreme(kind: str, operands: Sequence[Pattern]) -> Pattern:
-    """The maximum ("max") or minimum ("min") of values."""
+    """Return the maximum ("max") or minimum ("min") of values."""
     bounds = most if kind == "max" else least
     pattern = function(bounds, operands)
-    if pattern.repeats or not all(each.repeats for each in operands):
+    if pattern.repeats or not all(operand.repeats for operand in operands):
         return pattern
     parts = kind, tuple(operands)
     return Pattern({}, pattern.rest, pattern.near, pattern.behind, pattern.ahead, False, parts)
 
 
 def round_down(x: Pattern, period: int, distance: int) -> Pattern:
-    """The floor of a value."""
+    """Return the floor of a value."""
     slopes, (low, high) = x.slopes, x.rest
     whole = _of_each(lambda each: Fraction(each).denominator == 1, x.drift * period)
     one = (_number(Fraction(-1)), ZERO)

@@ -14,28 +14,28 @@ from pulse.pulsify.bands.pattern import (
     IntervalFunction,
     Pattern,
     PatternExtent,
-    below,
     choose,
     combination,
     extreme,
     function,
     invert,
+    is_negative,
+    is_not_positive,
     is_zero,
     least,
     magnitude,
     most,
     multiply,
-    not_above,
     round_down,
     scale,
     union,
 )
 
 COMPARISONS: dict[str, tuple[IntervalFunction, bool]] = {
-    "less": (below, False),
-    "less_equal": (not_above, False),
-    "greater": (below, True),
-    "greater_equal": (not_above, True),
+    "less": (is_negative, False),
+    "less_equal": (is_not_positive, False),
+    "greater": (is_negative, True),
+    "greater_equal": (is_not_positive, True),
     "equal": (is_zero, False),
 }
 """Comparison -> the test of the operands' difference, and whether that is second minus first."""
@@ -58,7 +58,7 @@ MIRRORED = {
 
 
 def elementwise(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: PatternExtent) -> Pattern:
-    """The pattern of an elementwise function's result, whose fact is ``fact``."""
+    """Return the pattern of an elementwise function's result, whose fact is ``fact``."""
     distance, period = extent.distance, extent.period
     if kind in ("add", "sum", "sub", "neg"):
         signs = {"sub": (1, -1), "neg": (-1,)}.get(kind, (1,) * len(inputs))
@@ -93,7 +93,7 @@ def elementwise(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: P
 def _by_number(
     kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: PatternExtent
 ) -> Pattern | None:
-    """The product, quotient or remainder of a value and a number."""
+    """Return the product, quotient or remainder of a value and a number."""
     x, number = inputs[0], inputs[1].number
     if kind == "mul" and number is None:
         x, number = inputs[1], inputs[0].number
@@ -118,7 +118,7 @@ def _by_number(
 
 
 def whole_part(x: Pattern, extent: PatternExtent) -> Pattern:
-    """Rounded toward zero."""
+    """Round toward zero."""
     if np.all(np.asarray(x.near[0] >= 0)):
         return round_down(x, extent.period, extent.distance)
 
@@ -141,7 +141,7 @@ def _compare(kind: str, inputs: Sequence[Pattern], extent: PatternExtent) -> Pat
 
 
 def _where(inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
-    """The choice between two values that grow alike, or one of which is masked."""
+    """Return the choice between two values that grow alike, or one of which is masked."""
     condition, x, y = inputs
     for always, branch in ((condition.near[0] == 1, x), (condition.near[1] == 0, y)):
         if np.all(always):

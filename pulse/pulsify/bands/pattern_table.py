@@ -12,7 +12,8 @@ MAX_EXAMINED_ELEMENTS = 1 << 12
 
 
 def stored_pattern(value: Array, axes: Sequence[int], period: int, distance: int) -> Pattern:
-    """The pattern of a table along the axes that are sliced to the stream's length; no stream is longer than they are.
+    """Return the pattern of a table along the axes that are sliced to the stream's length; no stream is longer than
+    they are.
 
     period, distance  as in ``PatternExtent``
     """
@@ -29,21 +30,21 @@ def stored_pattern(value: Array, axes: Sequence[int], period: int, distance: int
     if np.array_equal(early, late):
         behind = ahead = bounds.near
         if len(axes) == 2:
-            behind, ahead = _far(value, axes, distance), _far(value, axes[::-1], distance)
+            behind, ahead = _bounds_beyond(value, axes, distance), _bounds_beyond(value, axes[::-1], distance)
         return Pattern({}, bounds.near, bounds.near, behind, ahead)
     return _steps(value, axes[0], distance) if len(axes) == 1 else Pattern.unknown(bounds.near)
 
 
-def _far(value: Array, axes: Sequence[int], distance: int) -> Interval:
-    """Bounds of the entries whose first axis is far ahead of the second."""
+def _bounds_beyond(value: Array, axes: Sequence[int], distance: int) -> Interval:
+    """Return bounds of the entries whose first axis is far ahead of the second."""
     matrix = np.moveaxis(value, axes, (-2, -1))
     rows, columns = np.ogrid[: matrix.shape[-2], : matrix.shape[-1]]
-    far = matrix[..., rows - columns >= distance]
-    return _bounds(far).near if far.size else NEVER
+    entries = matrix[..., rows - columns >= distance]
+    return _bounds(entries).near if entries.size else NEVER
 
 
 def _steps(value: Array, axis: int, distance: int) -> Pattern:
-    """The pattern of stored positions: equal steps along one axis."""
+    """Return the pattern of stored positions: equal steps along one axis."""
     numbers = np.moveaxis(value, axis, 0).reshape(value.shape[axis], -1)
     steps = np.diff(numbers.astype(np.float64), axis=0)
     if not steps.size or (steps != steps[0, 0]).any() or (numbers[0] != numbers[0, 0]).any():

@@ -37,7 +37,7 @@ def find_readers(
     cleaned: bool = False,
     flipped: bool = False,
 ) -> Iterator[Reader]:
-    """Products of values with weights whose axes are in the order of the scores.
+    """Yield products of values with weights whose axes are in the order of the scores.
 
     hiding   conditions that mask scores, and the slot of the scores
     """
@@ -72,7 +72,7 @@ def find_readers(
 
 
 def _cleans(graph: TypedGraph, node: Node[TypedFact, Op], weights: OutletId) -> bool:
-    """Whether it is ``where(isnan(weights), 0, weights)``."""
+    """Return whether it is ``where(isnan(weights), 0, weights)``."""
     if not isinstance(node.op, Elementwise) or node.op.kind != "where":
         return False
     test = graph.node(node.inputs[0])
@@ -81,7 +81,7 @@ def _cleans(graph: TypedGraph, node: Node[TypedFact, Op], weights: OutletId) -> 
 
 
 def _is_zero(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bool:
-    """Whether the other branch of ``where`` is all zeros."""
+    """Return whether the other branch of ``where`` is all zeros."""
     if not isinstance(node.op, Elementwise) or node.op.kind != "where":
         return False
     value = graph.fact(node.inputs[slot]).value

@@ -42,7 +42,7 @@ def find_pairs(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) 
 
 
 def pairs_near(mask: Mask, relative_scores: RelativeScores, back: int, ahead: int) -> Array | str:
-    """The vectors [d, back + 1 + ahead] for all distances in a band, or why they are unknown."""
+    """Return the vectors [d, back + 1 + ahead] for all distances in a band, or why they are unknown."""
     vectors = mask.graph.nodes[relative_scores.product].inputs[1]
     proof = MaskProof(mask.graph, mask.symbol, mask.rows, PatternExtent(1, 1, MASKED))
     if not proof.pattern(vectors).is_steady:

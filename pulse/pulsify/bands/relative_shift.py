@@ -86,7 +86,7 @@ def find_shift(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) 
 
 
 def _move(graph: TypedGraph, number: int, value: Array, env: dict[Symbol, int]) -> Array:
-    """The result of an op for a value of the wire that it moves; what it joins to it are zeros."""
+    """Return the result of an op for a value of the wire that it moves; what it joins to it are zeros."""
     node = graph.nodes[number]
     operands = [value]
     if isinstance(node.op, Concat):
@@ -102,7 +102,8 @@ def _move(graph: TypedGraph, number: int, value: Array, env: dict[Symbol, int]) 
 def find_moved(
     graph: TypedGraph, outlet: OutletId, moves: tuple[type[Op], ...]
 ) -> tuple[TypedNode, list[int]]:
-    """The node whose first output is moved to a wire by ops that keep the order and by ``moves``, and the ops between.
+    """Return the node whose first output is moved to a wire by ops that keep the order and by ``moves``, and the ops
+    between.
 
     These are given by their ids, the last one first.
     """
@@ -118,7 +119,7 @@ def find_moved(
 
 
 def moved_input(graph: TypedGraph, node: TypedNode) -> OutletId | None:
-    """The wire that an op moves; the only one that a Concat joins to constants, None if there are several."""
+    """Return the wire that an op moves; the only one that a Concat joins to constants, None if there are several."""
     if not isinstance(node.op, Concat):
         return node.inputs[0]
     others = [source for source in node.inputs if not _is_filled(graph, source)]
@@ -126,7 +127,7 @@ def moved_input(graph: TypedGraph, node: TypedNode) -> OutletId | None:
 
 
 def _is_filled(graph: TypedGraph, outlet: OutletId) -> bool:
-    """Whether a wire is one number repeated."""
+    """Return whether a wire is one number repeated."""
     node = graph.node(outlet)
     while node.op.keeps_values:
         node = graph.node(node.inputs[0])
@@ -134,12 +135,13 @@ def _is_filled(graph: TypedGraph, outlet: OutletId) -> bool:
 
 
 def length_with_rows(rows: TDim, symbol: Symbol, count: int) -> int | None:
-    """A stream length that gives ``count`` rows; None if there is none."""
+    """Return a stream length that gives ``count`` rows; None if there is none."""
     return next((each for each in range(64 * count) if rows.eval({symbol: each}) == count), None)
 
 
 def positions_near(values: Mapping[int, Array], back: int, ahead: int) -> Array | None:
-    """The positions [A..., d, back + 1 + ahead] for all distances in a band; None if they change with the length.
+    """Return the positions [A..., d, back + 1 + ahead] for all distances in a band; None if they change with the
+    length.
 
     values  rows -> all positions of a stream of that length, [A..., d, 2 * rows - 1]
     """
@@ -166,7 +168,7 @@ def join_positions(
     k: OutletId,
     name: str,
 ) -> tuple[OutletId, OutletId]:
-    """Queries and keys [A..., T, d] with extra channels, so that their products include the relative scores.
+    """Return queries and keys [A..., T, d] with extra channels, so that their products include the relative scores.
 
     Channel c of key j is 1 if c is j modulo the width of the band, else 0; channel c of query i is its score with the
     frame of the band whose index is c modulo that width.
@@ -208,7 +210,7 @@ def join_positions(
 def _order_matrices(
     patch: Patch, scores: OutletId, order: tuple[int, ...], lead: Shape, name: str
 ) -> OutletId:
-    """Scores [A..., rows, n] with their matrices in another order and shape [lead..., rows, n]."""
+    """Order the matrices of scores [A..., rows, n] differently, with shape [lead..., rows, n]."""
     shape = patch.graph.fact(scores).shape
     if order != tuple(range(len(order))):
         flat = patch.wire(f"{name}.relative_flat", Reshape((TDim.of(len(order)), *shape[-2:])), [scores])[0]

@@ -71,7 +71,7 @@ def trace_scores(
 def _relative_scores(
     graph: TypedGraph, node: Node[TypedFact, Op], symbol: Symbol, static: StaticWires
 ) -> tuple[int, list[ScoreStep], float, RelativeScores | None]:
-    """The product, how it is scaled before the sum, and the relative scores."""
+    """Return the product, how it is scaled before the sum, and the relative scores."""
     for place, other in (node.inputs, node.inputs[::-1]):
         product, steps, scale = _without_scale(graph, place)
         if isinstance(graph.node(product).op, MatMul):
@@ -100,7 +100,7 @@ def _without_scale(graph: TypedGraph, outlet: OutletId) -> tuple[OutletId, list[
 
 
 def _keeps_scores(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bool:
-    """Whether the op leaves each score at its row and column (the last two axes)."""
+    """Return whether the op leaves each score at its row and column (the last two axes)."""
     before, after = graph.fact(node.inputs[slot]), node.outputs[0].fact
     if before.rank < 2 or after.rank < 2 or not same_shape(before.shape[-2:], after.shape[-2:]):
         return False
@@ -113,7 +113,7 @@ def _keeps_scores(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bo
 
 
 def _factor(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> float | None:
-    """The factor by which an elementwise op multiplies its scores, None if it does something else."""
+    """Return the factor by which an elementwise op multiplies its scores, None if it does something else."""
     assert isinstance(node.op, Elementwise)
     kind = node.op.kind
     if kind == "where":
@@ -130,7 +130,7 @@ def _factor(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> float | 
 
 
 def hiding_conditions(graph: TypedGraph, steps: Sequence[ScoreStep]) -> set[tuple[OutletId, int]]:
-    """The conditions that replace scores by masked numbers, each with the input slot of the scores.
+    """Return the conditions that replace scores by masked numbers, each with the input slot of the scores.
 
     The weights there are 0 already, or all weights of the row are NaN.
     """
@@ -145,5 +145,5 @@ def hiding_conditions(graph: TypedGraph, steps: Sequence[ScoreStep]) -> set[tupl
 
 
 def same_shape(left: Shape, right: Shape) -> bool:
-    """Whether two shapes are the same for every allowed length."""
+    """Return whether two shapes are the same for every allowed length."""
     return len(left) == len(right) and all(a.prove_eq(b).yes for a, b in zip(left, right))

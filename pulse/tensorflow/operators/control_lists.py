@@ -172,7 +172,7 @@ def write(node: TensorflowNode) -> OutletId:
 def scatter(node: TensorflowNode) -> OutletId:
     """All elements at once; inputs are handle, indices, value, flow."""
     if not _all_in_order(node, 1, node.fact(2).shape[0]):
-        raise node.error("only all elements in their order are covered")
+        raise node.error("only all elements in their order are supported")
     return node.input(2)
 
 
@@ -186,7 +186,7 @@ def gather(node: TensorflowNode) -> OutletId:
 
 
 def _all_in_order(node: TensorflowNode, slot: int, count: TDim) -> bool:
-    """Whether indices are 0, 1 … up to a count."""
+    """Return whether indices are 0, 1 … up to a count."""
     value = node.value(slot)
     if value is not None and value.dtype != object:
         return count == len(value) and bool((value == np.arange(len(value))).all())

@@ -50,7 +50,7 @@ class _While:
         self._constant = [self._stays(index) for index in range(count)]
 
     def _stays(self, place: int) -> bool:
-        """Whether the body passes a variable on unchanged."""
+        """Return whether the body passes a variable on unchanged."""
         nodes = {each.name: each for each in self._function.nodes}
         endpoint = self._function.outputs[place]
         for _ in range(len(nodes) + 1):
@@ -84,12 +84,12 @@ class _While:
         )
 
     def _sources(self, model: TypedNetwork, names: Sequence[str]) -> dict[OutletId, int]:
-        """The inputs of a model -> the number of the variable."""
+        """Return the inputs of a model -> the number of the variable."""
         indices = {name: index for index, name in enumerate(names)}
         return {outlet: indices[model.graph.label(outlet)] for outlet in model.graph.inputs}
 
     def wire(self) -> list[OutletId]:
-        """The outlets of the variables after the loop."""
+        """Return the outlets of the variables after the loop."""
         node = self._node
         before = len(node.graph.nodes)
         try:
@@ -106,13 +106,13 @@ class _While:
         return counters(body, self._sources(body, self._function.inputs), values)
 
     def _iterations(self) -> TDim:
-        """How often the loop runs its body. Raises UnsureError."""
+        """Return how often the loop runs its body. Raises UnsureError."""
         condition = self._condition
         names = self._node.functions.find(self._node.function("cond")).inputs
         return iteration_count(condition, self._sources(condition, names), self._counters)
 
     def _unroll_or_scan(self) -> list[OutletId]:
-        """The loop unrolled or as a scan. Raises UnsureError."""
+        """Return the loop unrolled or as a scan. Raises UnsureError."""
         iterations = self._iterations()
         parts = self._parts(iterations)
         if iterations.is_const:
@@ -124,7 +124,7 @@ class _While:
         return self._scan(iterations, parts)
 
     def _parts(self, iterations: TDim) -> LoopParts:
-        """The role of each variable in the loop. Raises UnsureError."""
+        """Return the role of each variable in the loop. Raises UnsureError."""
         body = self._body
         sources = self._sources(body, self._function.inputs)
         own_sources = {place: source for source, place in sources.items()}
@@ -150,7 +150,7 @@ class _While:
         return LoopParts(own_sources, elements, heads, last, states, self._read(sources))
 
     def _head(self, outlet: OutletId, start: TDim, iterations: TDim) -> list[OutletId]:
-        """The elements of a list before the loop, which writes all later ones. Raises UnsureError."""
+        """Return the elements of a list before the loop, which writes all later ones. Raises UnsureError."""
         graph = self._node.graph
         values: dict[int, OutletId] = {}
         producer = graph.node(outlet)
@@ -174,7 +174,7 @@ class _While:
     def _writes_one(
         self, place: int, inputs: Sequence[OutletId], own_sources: Mapping[int, OutletId]
     ) -> bool:
-        """Whether each iteration writes the one element that a list has, so that the last one stays."""
+        """Return whether each iteration writes the one element that a list has, so that the last one stays."""
         index = known_value(self._body.graph, inputs[1])
         first = self._node.graph.node(self._first[place]).op
         return (
@@ -187,7 +187,9 @@ class _While:
         )
 
     def _read(self, sources: Mapping[OutletId, int]) -> dict[OutletId, tuple[OutletId, TDim]]:
-        """The elements that an iteration takes by a counter from constants of the loop, and the first of them."""
+        """Return the elements that an iteration takes by a counter from constants of the loop, and the
+        first of them.
+        """
         body = self._body
         values: dict[OutletId, tuple[OutletId, TDim]] = {}
         outside = {source: self._first[place] for source, place in sources.items() if self._constant[place]}
@@ -206,7 +208,7 @@ class _While:
         return [*states, *parts.last.values(), *parts.written.values()]
 
     def _unroll(self, iterations: int, parts: LoopParts) -> list[OutletId]:
-        """Every iteration wired after the one before it."""
+        """Wire every iteration after the one before it."""
         node, graph = self._node, self._node.graph
         current = {place: self._first[place] for place in parts.states}
         rows = {place: self._head_rows(place, parts) for place in parts.written}
@@ -219,7 +221,7 @@ class _While:
             }
             for place, counter in self._counters.items():
                 if place in parts.sources:
-                    present[parts.sources[place]] = self._at(
+                    present[parts.sources[place]] = self._counter_value(
                         place, counter, TDim.of(iteration), f"iteration{iteration}"
                     )
             for outlet, (whole, start) in parts.read.items():
@@ -243,7 +245,7 @@ class _While:
         return self._results(current | elements_of | self._as_lists(last), TDim.of(iterations))
 
     def _head_rows(self, place: int, parts: LoopParts) -> list[OutletId]:
-        """The elements of a list that were written before the loop, each with an axis to be joined along."""
+        """Return the elements of a list that were written before the loop, each with an axis to be joined along."""
         heads = enumerate(parts.heads[place])
         return [self._node.wire(AddAxis(0), [outlet], f"head{place}_{number}") for number, outlet in heads]
 
@@ -252,23 +254,23 @@ class _While:
         return self._node.wire(Concat(0), [*rows, element_rows], f"rows{place}") if rows else element_rows
 
     def _as_lists(self, last: Mapping[int, OutletId]) -> dict[int, OutletId]:
-        """Lists of one element, by their variables."""
+        """Return lists of one element, by their variables."""
         return {place: self._node.wire(AddAxis(0), [each], f"last{place}") for place, each in last.items()}
 
-    def _at(self, place: int, counter: Counter, iteration: TDim, name: str) -> OutletId:
-        """A counter's value after some iterations."""
+    def _counter_value(self, place: int, counter: Counter, iteration: TDim, name: str) -> OutletId:
+        """Return a counter's value after some iterations."""
         value = counter.start + iteration * counter.step
         if not value.is_const:
             return scalar_dim(self._node, value, f"counter{place}_{name}")
         dtype = self._node.graph.fact(self._first[place]).dtype
         return self._node.constant(np.array(int(value), dtype), f"counter{place}_{name}")
 
-    def _element(self, whole: OutletId, at: TDim, name: str) -> OutletId:
-        cut = self._node.wire(Slice(0, at, at + 1), [whole], f"{name}_cut")
+    def _element(self, whole: OutletId, index: TDim, name: str) -> OutletId:
+        cut = self._node.wire(Slice(0, index, index + 1), [whole], f"{name}_cut")
         return self._node.wire(RemoveAxis(0), [cut], name)
 
     def _like_first(self, place: int, outlet: OutletId, name: str) -> OutletId:
-        """A state in the type that it began with."""
+        """Return a state in the type that it began with."""
         dtype = self._node.graph.fact(self._first[place]).dtype
         fact = self._node.graph.fact(outlet)
         if fact.dtype == dtype or not np.issubdtype(fact.dtype, np.integer):
@@ -282,13 +284,13 @@ class _While:
             if index in values:
                 results.append(values[index])
             elif counter is not None and not self._constant[index]:
-                results.append(self._at(index, counter, iterations, "last"))
+                results.append(self._counter_value(index, counter, iterations, "last"))
             else:
                 results.append(first)
         return results
 
     def _scan(self, iterations: TDim, parts: LoopParts) -> list[OutletId]:
-        """A scan over the elements that the iterations take."""
+        """Return a scan over the elements that the iterations take."""
         node, body, scanned = self._node, self._body, ScanBody()
         self._add_states(scanned, parts)
         for outlet, (whole, start) in parts.read.items():
@@ -302,7 +304,7 @@ class _While:
             numbers = node.wire(Range(0, 1, iterations, np.dtype(np.int64)), [], "iterations")
             scanned.add_frames(counter, numbers)
         graph = scanned.graph
-        results = self._inside(graft(body, targets, graph, scanned.present), graph, parts)
+        results = self._iteration_results(graft(body, targets, graph, scanned.present), graph, parts)
         graph.inputs = sources(graph)
         graph.set_outputs(results, [f"result{number}" for number in range(len(results))])
         scan = Scan(
@@ -321,7 +323,7 @@ class _While:
         return self._results(values, iterations)
 
     def _add_states(self, scanned: ScanBody, parts: LoopParts) -> None:
-        """The states, then the last elements of lists: each iteration writes those, so their first values are zeros."""
+        """Add the states, then the last elements of lists; each iteration writes those, so they begin as zeros."""
         node, label = self._node, self._function.inputs
         for place in parts.states:
             first = self._first[place]
@@ -336,7 +338,7 @@ class _While:
     def _add_captures(
         self, scanned: ScanBody, parts: LoopParts, inputs: Collection[OutletId], iterations: TDim
     ) -> None:
-        """The other inputs of an iteration: values that stay, and counters, which are frames."""
+        """Add the other inputs of an iteration: values that stay, and counters, which are frames."""
         for place, source in parts.sources.items():
             if source not in inputs or source in scanned.present:
                 continue
@@ -349,8 +351,10 @@ class _While:
             else:
                 scanned.add_frames(inner, self._count(place, counter, iterations))
 
-    def _inside(self, outlets: Sequence[OutletId], graph: TypedGraph, parts: LoopParts) -> list[OutletId]:
-        """The results of an iteration, states in the types that they began with, each a wire of its own."""
+    def _iteration_results(
+        self, outlets: Sequence[OutletId], graph: TypedGraph, parts: LoopParts
+    ) -> list[OutletId]:
+        """Return the results of an iteration, states in the types that they began with, each a wire of its own."""
         results: list[OutletId] = []
         for number, outlet in enumerate(outlets):
             if number < len(parts.states):
@@ -375,7 +379,7 @@ class _While:
         )
 
     def _loop_at_run_time(self) -> list[OutletId]:
-        """An op that evaluates the condition before each iteration."""
+        """Return an op that evaluates the condition before each iteration."""
         node, body, condition = self._node, self._body, self._condition
         outer = self._sources(body, self._function.inputs)
         tested = self._sources(condition, node.functions.find(node.function("cond")).inputs)

@@ -24,7 +24,7 @@ class Counter:
 def counters(
     body: TypedNetwork, sources: Mapping[OutletId, int], values: Mapping[int, Array | None]
 ) -> dict[int, Counter]:
-    """The variables of a loop that count.
+    """Return the variables of a loop that count.
 
     sources  inputs of the body -> the numbers of their variables
     values   number of a variable -> its first value, if known
@@ -56,7 +56,7 @@ def counters(
 def iteration_count(
     condition: TypedNetwork, sources: Mapping[OutletId, int], counting: Mapping[int, Counter]
 ) -> TDim:
-    """How often a loop runs its body before its condition is false.
+    """Return how often a loop runs its body before its condition is false.
 
     Raises UnsureError: the condition is another one than that counters are below limits
     """

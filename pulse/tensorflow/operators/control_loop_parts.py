@@ -22,7 +22,7 @@ class LoopParts:
     heads     the same lists -> the elements that were written before the first iteration
     last      lists of one element -> the element that each iteration writes
     states    all other values that pass from iteration to iteration
-    read      elements that an iteration takes -> their tensor, outside of the loop, and the first of them
+    read      elements that an iteration takes -> their tensor, outside the loop, and the first of them
     """
 
     sources: Mapping[int, OutletId]
@@ -101,7 +101,7 @@ def graft(
 def needs(
     model: TypedNetwork, targets: Sequence[OutletId], present: Mapping[OutletId, OutletId]
 ) -> set[OutletId]:
-    """The inputs of a model that some outlets need, if the outlets in ``present`` have values."""
+    """Return the inputs of a model that some outlets need, if the outlets in ``present`` have values."""
     sources = {outlet for outlet in targets if outlet not in present}
     needed: set[OutletId] = set()
     for number in reversed(model.graph.order(list(targets))):
@@ -115,7 +115,7 @@ def needs(
 
 
 def uncast(model: TypedNetwork, outlet: OutletId) -> OutletId:
-    """A wire of integers before its cast to another integer type."""
+    """Return a wire of integers before its cast to another integer type."""
     producer = model.graph.node(outlet)
     while isinstance(producer.op, Cast) and producer.op.dtype.kind in "iu":
         outlet = producer.inputs[0]

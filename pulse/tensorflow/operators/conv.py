@@ -13,15 +13,15 @@ from pulse.tensorflow.registry import tensorflow_op
 
 
 def channels_first(node: TensorflowNode) -> bool:
-    """Whether channels are the second axis. Raises LoadError."""
+    """Return whether channels are the second axis. Raises LoadError."""
     data_format = node.text("data_format", "NHWC")
     if data_format not in ("NHWC", "NCHW", "NWC", "NCW", "NDHWC", "NCDHW"):
-        raise node.error(f"data_format {data_format!r} is not covered")
+        raise node.error(f"data_format {data_format!r} is not supported")
     return data_format.startswith("NC")
 
 
 def to_second(node: TensorflowNode, x: OutletId, suffix: str = "channels_second") -> OutletId:
-    """A tensor with its channels second, if they are last."""
+    """Return a tensor with its channels second, if they are last."""
     rank = node.graph.fact(x).rank
     if channels_first(node):
         return x
@@ -29,7 +29,7 @@ def to_second(node: TensorflowNode, x: OutletId, suffix: str = "channels_second"
 
 
 def from_second(node: TensorflowNode, x: OutletId, suffix: str = "") -> OutletId:
-    """A tensor with its channels on the axis that the node uses."""
+    """Return a tensor with its channels on the axis that the node uses."""
     rank = node.graph.fact(x).rank
     if channels_first(node):
         return node.name_result(x) if not suffix else x
@@ -37,7 +37,7 @@ def from_second(node: TensorflowNode, x: OutletId, suffix: str = "") -> OutletId
 
 
 def spatial(node: TensorflowNode, name: str, rank: int) -> list[int]:
-    """An attribute that lists every axis: those between batch and channels. Raises LoadError."""
+    """Return an attribute that lists every axis: those between batch and channels. Raises LoadError."""
     values = node.read_list(name, rank)
     first = channels_first(node)
     outer = (values[0], values[1] if first else values[-1])
@@ -48,14 +48,14 @@ def spatial(node: TensorflowNode, name: str, rank: int) -> list[int]:
 
 
 def pads_of(node: TensorflowNode, rank: int) -> dict[str, object]:
-    """The padding as ONNX writes it. Raises LoadError."""
+    """Return the padding as ONNX writes it. Raises LoadError."""
     padding = node.text("padding")
     if padding == "VALID":
         return {"auto_pad": "VALID"}
     if padding == "SAME":
         return {"auto_pad": "SAME_UPPER"}
     if padding != "EXPLICIT":
-        raise node.error(f"padding {padding!r} is not covered")
+        raise node.error(f"padding {padding!r} is not supported")
     paddings = node.integer_list("explicit_paddings")
     if len(paddings) != 2 * rank:
         raise node.error(f"{len(paddings)} explicit paddings for {rank} axes")

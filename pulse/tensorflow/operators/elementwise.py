@@ -184,7 +184,7 @@ def cast(node: TensorflowNode) -> OutletId:
 
 
 def complex_of(node: TensorflowNode) -> OutletId:
-    """A real tensor as a complex one."""
+    """Return a real tensor as a complex one."""
     real = node.cast(node.input(0), np.dtype(np.float32), "real")
     return pair(node, real, node.each("sub", real, real, suffix="zero"))
 

@@ -10,7 +10,7 @@ from pulse.tensorflow.registry import tensorflow_op
 def matmul(node: TensorflowNode) -> OutletId:
     """The product over the last two axes, either of them transposed first."""
     if node.is_complex():
-        raise node.error("products of complex matrices are not covered")
+        raise node.error("products of complex matrices are not supported")
     names = ("transpose_a", "transpose_b") if node.op_type == "MatMul" else ("adj_x", "adj_y")
     factors: list[OutletId] = []
     for slot, name in enumerate(names):

@@ -22,7 +22,7 @@ def batch_norm(node: TensorflowNode) -> OutletId:
 
 
 def _of_batch(node: TensorflowNode) -> tuple[OutletId, OutletId]:
-    """Mean and variance of each channel."""
+    """Return mean and variance of each channel."""
     if len(node.outputs) > 1:
         raise node.error(
             "statistics of the batch as outputs belong to training; export the model for inference"

@@ -36,7 +36,7 @@ def pad(node: TensorflowNode) -> OutletId:
     if node.op_type == "MirrorPad":
         name = node.text("mode")
         if name not in MODES:
-            raise node.error(f"mode {name!r} is not covered")
+            raise node.error(f"mode {name!r} is not supported")
         mode = MODES[name]
     if all(pair == NO_PAD for pair in pads):
         return node.input(0)

@@ -76,7 +76,7 @@ def gru_cell(node: TensorflowNode) -> list[OutletId]:
 
 
 def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int]]:
-    """The body of one frame, and its captures: name -> input of the node; x is input ``first``."""
+    """Return the body of one frame, and its captures: name -> input of the node; x is input ``first``."""
     graph, x, cs = TypedGraph(), node.fact(first), node.fact(first + 1)
     cell = replace(node, graph=graph, wire_name="frame")
     peeps = node.flag("use_peephole")

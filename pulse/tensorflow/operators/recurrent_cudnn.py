@@ -30,7 +30,7 @@ class _Vector:
         self._values = node.numbers(PARAMS, "weights").ravel()
 
     def take(self, *shape: int) -> Array:
-        """The next ones. Raises LoadError: there are too few."""
+        """Return the next ones. Raises LoadError: there are too few."""
         size = int(np.prod(shape))
         if self._at + size > self._values.size:
             raise self._node.error(
@@ -57,7 +57,7 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
         or node.text("input_mode", "linear_input") == "skip_input"
         or node.integer("num_proj", 0)
     ):
-        raise node.error(f"rnn_mode {kind!r}, skipped inputs and projections: not all of it is covered")
+        raise node.error(f"rnn_mode {kind!r}, skipped inputs and projections: not all of it is supported")
     major = node.flag("time_major", True)
     if (
         x.rank != 3
@@ -99,7 +99,7 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
 
 
 def _exchange(node: TensorflowNode, x: OutletId, name: str) -> OutletId:
-    """The first two axes exchanged."""
+    """Return the first two axes exchanged."""
     return node.wire(Transpose((1, 0, 2)), [x], name)
 
 
@@ -121,7 +121,7 @@ def _layer(
     matrices: list[tuple[Array, Array]],
     biases: list[tuple[Array, Array]],
 ) -> tuple[OutletId, list[OutletId]]:
-    """One layer: its frames [time, batch, cells of both ways], and its last states.
+    """Return one layer: its frames [time, batch, cells of both ways], and its last states.
 
     begin  the first states of all layers, [layers, batch, cells]
     """

@@ -32,7 +32,7 @@ def _axes(node: TensorflowNode) -> tuple[int, ...]:
 def reduce(node: TensorflowNode) -> OutletId:
     """Axes are an input; no axes change nothing."""
     if node.is_complex():
-        raise node.error("reductions of complex tensors are not covered")
+        raise node.error("reductions of complex tensors are not supported")
     axes = _axes(node)
     if not axes:
         return node.input(0)

@@ -51,8 +51,8 @@ def reshape(node: TensorflowNode) -> OutletId:
         return node.input(0)
     new_axes = _added_axes(source, target)
     if not new_axes:
-        late = delay_rows(node, node.input(0), target)
-        return late if late is not None else node.wire(Reshape(target), [node.input(0)])
+        delayed = delay_rows(node, node.input(0), target)
+        return delayed if delayed is not None else node.wire(Reshape(target), [node.input(0)])
     x = node.input(0)
     for axis in new_axes:
         x = node.wire(AddAxis(axis), [x], "" if axis == new_axes[-1] else f"axis{axis}")
@@ -60,7 +60,7 @@ def reshape(node: TensorflowNode) -> OutletId:
 
 
 def _added_axes(source: Shape, target: Shape) -> list[int]:
-    """The new axes of the target if the reshape only adds axes of size 1."""
+    """Return the new axes of the target if the reshape only adds axes of size 1."""
     new_axes: list[int] = []
     place = 0
     for axis, dim in enumerate(target):

@@ -76,7 +76,7 @@ def blocks(node: TensorflowNode) -> OutletId:
     """Places in a block of an image moved to its channels, or back; NHWC."""
     step = node.integer("block_size")
     if node.text("data_format", "NHWC") != "NHWC" or node.fact(0).rank != 4 or step < 2:
-        raise node.error(f"only images in NHWC and blocks of 2 or more are covered, got {node.fact(0)}")
+        raise node.error(f"only images in NHWC and blocks of 2 or more are supported, got {node.fact(0)}")
     n, h, w, c = node.fact(0).shape
     size = TDim.of(step)
     if node.op_type == "SpaceToDepth":

@@ -21,7 +21,7 @@ MAX_ROWS = 64
 
 
 def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | None:
-    """A reshape to ``target`` that delays rows, as paddings; None for other reshapes."""
+    """Return a reshape to ``target`` that delays rows, as paddings; None for other reshapes."""
     graph = node.graph
     crop = graph.node(x)
     if not isinstance(crop.op, Slice) or crop.op.start != 0 or crop.op.step != 1:
@@ -39,19 +39,19 @@ def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | N
         return None
     if not (zeros_behind(graph, whole, axis + 1) - (int(rows) - 1)).prove_ge(0).yes:
         return None
-    late: list[OutletId] = []
+    delayed_rows: list[OutletId] = []
     for row in range(int(rows)):
         one_row = node.wire(Slice(axis, TDim.of(row), TDim.of(row + 1)), [whole], f"row{row}")
         if row:
             pads = [NO_PAD] * len(shape)
             pads[axis + 1] = (TDim.of(row), ZERO)
             one_row = node.wire(Pad(tuple(pads)), [one_row], f"later{row}")
-        late.append(node.wire(Slice(axis + 1, ZERO, frames - 1), [one_row], f"kept{row}"))
-    return node.wire(Concat(axis), late)
+        delayed_rows.append(node.wire(Slice(axis + 1, ZERO, frames - 1), [one_row], f"kept{row}"))
+    return node.wire(Concat(axis), delayed_rows)
 
 
 def zeros_behind(graph: TypedGraph, outlet: OutletId, axis: int) -> TDim:
-    """The number of last frames of an axis that are certainly zeros of a padding."""
+    """Return the number of last frames of an axis that are certainly zeros of a padding."""
     while True:
         producer = graph.node(outlet)
         match producer.op:

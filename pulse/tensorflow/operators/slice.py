@@ -87,7 +87,7 @@ def strided_slice(node: TensorflowNode) -> OutletId:
 
 
 def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
-    """``x[:, i]`` with an index that is computed while running: one element of one axis."""
+    """Return ``x[:, i]`` with an index that is computed while running: one element of one axis."""
     graph = node.graph
     producer = graph.node(node.input(1))
     rows = producer.inputs if isinstance(producer.op, Concat) else [node.input(1)]
@@ -97,7 +97,7 @@ def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
     if len(single) != 1 or len(single) + len(whole) != len(rows) or masks["ellipsis"] or masks["new_axis"]:
         raise node.error(
             "its begin is computed while running (through floats, or from data); only constants, integer arithmetic on "
-            "shapes, and one index of one axis are covered"
+            "shapes, and one index of one axis are supported"
         )
     if any(step != 1 for step in node.integers(3, "strides")):
         raise node.error("its begin is computed while running, and its strides are not 1; slice in two steps")
@@ -110,7 +110,7 @@ def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
 
 
 def _open(first: bool) -> TDim:
-    """A bound beyond the first or the last frame."""
+    """Return a bound beyond the first or the last frame."""
     return TDim.of(-FAR_END if first else FAR_END)
 
 

@@ -12,7 +12,7 @@ from pulse.tensorflow.registry import tensorflow_op
 
 
 def pair(node: TensorflowNode, real: OutletId, imaginary: OutletId, suffix: str = "") -> OutletId:
-    """Two real tensors as a complex one."""
+    """Join two real tensors to a complex one."""
     shapes = [node.graph.fact(part).shape for part in (real, imaginary)]
     whole = broadcast_shapes(shapes, f"{node.wire_name}, its parts")
     rank = len(whole)
@@ -62,7 +62,7 @@ def atan2(node: TensorflowNode) -> OutletId:
 
 
 def arctangent(node: TensorflowNode, y: OutletId, x: OutletId) -> OutletId:
-    """The angle of the points (x, y), between -pi and pi."""
+    """Return the angle of the points (x, y), between -pi and pi."""
     wide = [node.each("abs", each, suffix=f"size{index}") for index, each in enumerate((x, y))]
     steep = node.each("greater", wide[1], wide[0], suffix="steep")
     low = node.each("min", *wide, suffix="low")
@@ -80,7 +80,7 @@ def arctangent(node: TensorflowNode, y: OutletId, x: OutletId) -> OutletId:
 
 
 def complex_product(node: TensorflowNode) -> OutletId:
-    """(a + bi)(c + di)."""
+    """Return (a + bi)(c + di)."""
     a, b = node.as_real(node.input(0), 0, "a"), node.as_real(node.input(0), 1, "b")
     c, d = node.as_real(node.input(1), 0, "c"), node.as_real(node.input(1), 1, "d")
 

@@ -11,7 +11,7 @@ from pulse.typed import TypedNetwork
 
 
 def _graft(node: TensorflowNode, model: TypedNetwork, x: OutletId) -> OutletId:
-    """A front of one input and one output, wired after x."""
+    """Return a front of one input and one output, wired after x."""
     values = {
         next(iter(dim.symbols)): size
         for dim, size in zip(next(iter(model.inputs.values())).shape, node.graph.fact(x).shape)

@@ -19,15 +19,15 @@ ASSIGNMENTS: dict[str, str] = {
     "StridedSliceAssign": "TensorStridedSliceUpdate",
 }
 """Operator -> what makes the new value of the old one and its other inputs; the second input if it is empty."""
-CHANGING = (
+CHANGING_PREFIXES = (
     *("ResourceScatter", "ResourceStridedSlice", "ResourceApply", "ResourceSparse", "ResourceCountUpTo"),
     *("Scatter", "StridedSliceAssign", "Apply", "SparseApply", "CountUpTo", "AssignVariable"),
 )
 """How operators begin that change the variable that is their first input."""
-PASSING = ("Identity", "IdentityN", "RefIdentity", "Enter", "RefEnter")
+HANDLE_FORWARDING = ("Identity", "IdentityN", "RefIdentity", "Enter", "RefEnter")
 """Operators that pass on a handle or a reference."""
 
 
 def changes(op: str) -> bool:
-    """Whether an operator surely changes a variable."""
+    """Return whether an operator surely changes a variable."""
     return op in ASSIGNMENTS or op.startswith(("ResourceScatter", "ResourceApply"))

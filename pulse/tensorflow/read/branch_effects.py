@@ -3,17 +3,18 @@
 from pulse.errors import LoadError
 from pulse.tensorflow.library import FunctionLibrary
 from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput
-from pulse.tensorflow.read.assignments import PASSING, changes
+from pulse.tensorflow.read.assignments import HANDLE_FORWARDING, changes
 from pulse.tensorflow.read.inlining import called_function
 from pulse.tensorflow.tensors import FunctionName
 
 BRANCHES = ("If",)
 DEEPEST = 64
-"""Branches inside of branches."""
+"""Branches inside branches."""
 
 
 def branch_places(node: GraphNode, library: FunctionLibrary, depth: int = 0) -> tuple[int, ...]:
-    """The arguments of an If that one of its branches assigns, counted without the condition; empty for other nodes.
+    """Return the arguments of an If that one of its branches assigns, counted without the condition; empty for other
+    nodes.
 
     Raises LoadError: a branch assigns a variable that is not its argument, or in a loop
     """
@@ -26,7 +27,7 @@ def branch_places(node: GraphNode, library: FunctionLibrary, depth: int = 0) -> 
 
 
 def assigned_places(name: FunctionName, library: FunctionLibrary, depth: int = 0) -> tuple[int, ...]:
-    """The arguments of a function that it assigns, of its branches and of the functions that it calls included.
+    """Return the arguments of a function that it assigns, of its branches and of the functions that it calls included.
 
     Raises LoadError
     """
@@ -63,19 +64,19 @@ def _given_endpoints(node: GraphNode, places: tuple[int, ...], first: int) -> tu
 
 
 def _argument(endpoint: NodeOutput, function: LibraryFunction, nodes: dict[str, GraphNode]) -> int | None:
-    """The argument whose handle a tensor is."""
+    """Return the argument whose handle a tensor is."""
     for _ in range(len(nodes) + 1):
         if endpoint.node in function.inputs:
             return function.inputs.index(endpoint.node)
         node = nodes.get(endpoint.node)
-        if node is None or node.op not in PASSING or endpoint.slot >= len(node.inputs):
+        if node is None or node.op not in HANDLE_FORWARDING or endpoint.slot >= len(node.inputs):
             return None
         endpoint = node.inputs[endpoint.slot]
     return None
 
 
 def hidden_assignment(node: GraphNode, library: FunctionLibrary, visited: set[str]) -> GraphNode | None:
-    """An assignment in the functions that a node runs."""
+    """Return an assignment in the functions that a node runs."""
     for value in node.attributes.values():
         if not isinstance(value, FunctionName) or value.name in visited or value.name not in library:
             continue
@@ -90,7 +91,7 @@ def hidden_assignment(node: GraphNode, library: FunctionLibrary, visited: set[st
 
 
 def refusal(node: GraphNode) -> LoadError:
-    """The error for an assignment in a loop, or of a variable that is not an argument of the branch."""
+    """Return the error for an assignment in a loop, or of a variable that is not an argument of the branch."""
     return node.error(
         "a loop assigns a variable, or a branch one that is not among its arguments; keep the state in the loop's own "
         "variables, or assign what the branches give"

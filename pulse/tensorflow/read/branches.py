@@ -1,4 +1,4 @@
-"""Branches that were written as single nodes (Switch and Merge outside of loops) as a choice between two values."""
+"""Branches that were written as single nodes (Switch and Merge outside loops) as a choice between two values."""
 
 from pulse.tensorflow.nodes import GraphNode, NodeOutput
 from pulse.tensorflow.read.flat import FlatGraph
@@ -6,7 +6,7 @@ from pulse.tensorflow.read.loops import MERGE, SWITCH
 
 
 def branches_to_selects(graph: FlatGraph) -> FlatGraph:
-    """The graph with both branches run, and a choice by the condition after them. Raises LoadError."""
+    """Return the graph with both branches run, and a choice by the condition after them. Raises LoadError."""
     if not any(node.op in SWITCH for node in graph):
         return graph
     sides = _Sides(graph)
@@ -30,7 +30,7 @@ class _Sides:
         self._sides: dict[NodeOutput, dict[NodeOutput, int]] = {}
 
     def of(self, endpoint: NodeOutput) -> dict[NodeOutput, int]:
-        """Condition -> the output of Switch that a tensor depends on."""
+        """Return condition -> the output of Switch that a tensor depends on."""
         sides: dict[NodeOutput, int] = {}
         stack, visited = [endpoint], set[NodeOutput]()
         while stack:
@@ -40,11 +40,11 @@ class _Sides:
                 continue
             visited.add(each)
             if node.op in SWITCH and len(node.inputs) == 2:
-                sides.setdefault(self._plain(node.inputs[1]), each.slot)
+                sides.setdefault(self._source_of(node.inputs[1]), each.slot)
             stack += [*node.inputs, *(NodeOutput(name) for name in node.controls)]
         return sides
 
-    def _plain(self, endpoint: NodeOutput) -> NodeOutput:
+    def _source_of(self, endpoint: NodeOutput) -> NodeOutput:
         for _ in range(len(self._graph.nodes)):
             node = self._graph.nodes.get(endpoint.node)
             if node is None or node.op != "Identity" or not node.inputs:
@@ -53,7 +53,7 @@ class _Sides:
         return endpoint
 
     def choice(self, merge: GraphNode) -> tuple[NodeOutput, NodeOutput, NodeOutput]:
-        """The condition of a Merge, and its results if that is true and if it is false. Raises LoadError."""
+        """Return the condition of a Merge, and its results if that is true and if it is false. Raises LoadError."""
         first, second = merge.inputs
         sides = self.of(first), self.of(second)
         for condition, slot in sides[0].items():

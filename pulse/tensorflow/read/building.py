@@ -1,6 +1,6 @@
 """Nodes of a flat graph as a model: variables become inputs and outputs, effects are in order."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -27,8 +27,10 @@ from pulse.tensorflow.read.node import TensorflowOp
 from pulse.tensorflow.tensors import FunctionName
 from pulse.typed import TypedNetwork, Variable
 
-SILENT = ("NoOp", "Assert", "Print", "PrintV2", "CheckNumerics", "StringFormat")
-ASKING = ("VarIsInitializedOp", "IsVariableInitialized")
+WITHOUT_RESULT = ("NoOp", "Assert", "Print", "PrintV2", "CheckNumerics", "StringFormat")
+"""Operators without a result that a model needs."""
+INITIALISED_QUERIES = ("VarIsInitializedOp", "IsVariableInitialized")
+"""Operators that ask whether a variable has a value."""
 NEXT = ".next"
 """The suffix of a variable's name for the output that is its next value."""
 
@@ -60,7 +62,8 @@ def prepare_graph(
     names: Sequence[str],
     fed: Collection[NodeOutput] = (),
 ) -> FlatGraph:
-    """The part of the graph that some nodes need: functions inlined, loops, branches and dilations as one node each.
+    """Return the part of the graph that some nodes need: functions inlined, loops, branches and dilations as one node
+    each.
 
     Raises LoadError
     """
@@ -79,16 +82,21 @@ def build_model(
     scope: SymbolScope,
     labels: Mapping[NodeOutput, str] | None = None,
 ) -> FileNetwork:
-    """The model of one run: its inputs are the feeds and the variables, its outputs the fetches and next values.
+    """Return the model of one run: its inputs are the feeds and the variables, its outputs the fetches and next values.
 
     labels   other names of feeds than those of their tensors
     Raises   LoadError
     """
-    names = [*(each.node for each in request.fetches.values() if each not in request.feeds), *request.targets]
-    return _Building(graph, library, request, scope, names).model(labels or {})
+    names = [
+        *(fetch.node for fetch in request.fetches.values() if fetch not in request.feeds),
+        *request.targets,
+    ]
+    return _Building(graph, library, request, scope, names).build(labels or {})
 
 
 class _Building:
+    """A model under construction from the nodes of one run."""
+
     def __init__(
         self,
         graph: FlatGraph,
@@ -102,7 +110,7 @@ class _Building:
         whole = FlatGraph(graph.find_needed(names, feeds).values(), graph.title)
         self._variables = Variables(whole, library)
         effects = [node.name for node in whole if self._variables.changed_variables(node)]
-        targets = [each.node for each in request.fetches.values() if each not in feeds]
+        targets = [fetch.node for fetch in request.fetches.values() if fetch not in feeds]
         self._needed_nodes = whole.find_needed([*targets, *effects], feeds, controls=False)
         self._order = run_order(whole.nodes, self._variables, graph.title)
         self._order = [node for node in self._order if node.name in self._needed_nodes]
@@ -112,16 +120,12 @@ class _Building:
         self._current: dict[str, OutletId] = {}
         self._assigned: dict[str, None] = {}
         self._variables_read: set[str] = set()
-        self._counts: dict[str, int] = {}
         self._references: dict[NodeOutput, OutletId] = {}
-        for node in self._order:
-            for endpoint in node.inputs:
-                self._counts[endpoint.node] = max(self._counts.get(endpoint.node, 1), endpoint.slot + 1)
-        for endpoint in request.fetches.values():
-            self._counts[endpoint.node] = max(self._counts.get(endpoint.node, 1), endpoint.slot + 1)
+        endpoints = [endpoint for node in self._order for endpoint in node.inputs]
+        self._counts = _output_counts([*endpoints, *request.fetches.values()])
 
-    def model(self, labels: Mapping[NodeOutput, str]) -> FileNetwork:
-        """Every node in its turn."""
+    def build(self, labels: Mapping[NodeOutput, str]) -> FileNetwork:
+        """Add the inputs, then every node in the order of the run, and return the model."""
         request = self._request
         for endpoint, fact in request.feeds.items():
             self._outlets[endpoint] = self._input(labels.get(endpoint, str(endpoint)), fact)
@@ -141,7 +145,7 @@ class _Building:
         names = [name for name in self._assigned if name in self._variables_read or not request.frozen]
         variables = tuple(Variable(name, f"{name}{NEXT}", request.values.get(name)) for name in names)
         results = [*fetch_outlets.values(), *(self._current[name] for name in names)]
-        self._model.set_outputs(results, [*fetch_outlets, *(each.output for each in variables)])
+        self._model.set_outputs(results, [*fetch_outlets, *(variable.output for variable in variables)])
         return FileNetwork(self._model, self._scope, self._graph.title, variables=variables)
 
     def _input(self, name: str, fact: InferenceFact) -> OutletId:
@@ -152,7 +156,7 @@ class _Building:
         return outlet
 
     def _value(self, variable: str) -> OutletId:
-        """The value of a variable at this moment of the run."""
+        """Return the value of a variable at this moment of the run."""
         if variable not in self._current:
             node, value = self._graph.nodes[variable], self._request.values.get(variable)
             if value is not None and self._request.frozen and variable not in self._assigned:
@@ -184,7 +188,7 @@ class _Building:
         raise LoadError(f"{self._graph.title}: {reader} reads {str(endpoint)!r}: {problem}; check the name")
 
     def _node(self, node: GraphNode) -> None:
-        if node.op in VARIABLES or node.op in SILENT or self._variables.is_handle(node):
+        if node.op in VARIABLES or node.op in WITHOUT_RESULT or self._variables.is_handle(node):
             return
         if all(
             NodeOutput(node.name, slot) in self._outlets for slot in range(self._counts.get(node.name, 1))
@@ -197,7 +201,7 @@ class _Building:
             self._branch(node, changed)
         elif node.op == "Const":
             self._outlets[NodeOutput(node.name)] = self._constant(node.name, constant_value(node))
-        elif node.op in ASKING:
+        elif node.op in INITIALISED_QUERIES:
             self._outlets[NodeOutput(node.name)] = self._constant(node.name, np.array(self._is_set(node)))
         elif node.op == "PlaceholderWithDefault" and node.inputs:
             self._outlets[NodeOutput(node.name)] = self._outlet(node.inputs[0], node.name)
@@ -207,13 +211,13 @@ class _Building:
             self._operator(node, node.op, [self._outlet(each, node.name) for each in node.inputs])
 
     def _is_set(self, node: GraphNode) -> bool:
-        """Whether a variable holds something at this moment of the run."""
+        """Return whether a variable holds something at this moment of the run."""
         variable = self._variables.of(node.inputs[0]) if node.inputs else None
         mappings = (self._request.values, self._request.held, self._current)
-        return any(variable in each for each in mappings)
+        return any(variable in mapping for mapping in mappings)
 
     def _branch(self, node: GraphNode, changed: Sequence[str]) -> None:
-        """An If whose results are those of its branches, then the values of the variables after it."""
+        """Add an If whose results are those of its branches, then the values of the variables after it."""
         count = len(self._library.find(node.function("then_branch")).outputs)
         reads = [self._outlet(each, node.name) for each in node.inputs]
         outlets = self._model.add(
@@ -257,6 +261,14 @@ class _Building:
         self._references[NodeOutput(node.name)] = value
 
 
+def _output_counts(endpoints: Iterable[NodeOutput]) -> dict[str, int]:
+    """Return the number of outputs of each node that these endpoints need."""
+    counts: dict[str, int] = {}
+    for endpoint in endpoints:
+        counts[endpoint.node] = max(counts.get(endpoint.node, 1), endpoint.slot + 1)
+    return counts
+
+
 def _labels(name: str, count: int) -> tuple[str, ...]:
     return tuple(name if slot == 0 else f"{name}:{slot}" for slot in range(count))
 
@@ -268,18 +280,18 @@ class Bodies:
     library: FunctionLibrary
 
     def find(self, name: FunctionName) -> LibraryFunction:
-        """A function. Raises LoadError."""
+        """Return a function. Raises LoadError."""
         return self.library.find(name)
 
     def assignments(self, name: FunctionName) -> dict[int, str]:
-        """The arguments that a function assigns, and the outputs of its model that are their next values."""
+        """Return the arguments that a function assigns, and the outputs of its model that are their next values."""
         inputs = self.library.find(name).inputs
         return {place: f"{inputs[place]}{NEXT}" for place in assigned_places(name, self.library)}
 
     def to_typed(
         self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str
     ) -> TypedNetwork:
-        """A function as a model. Raises LoadError."""
+        """Return a function as a model. Raises LoadError."""
         places = tuple(self.assignments(name))
         return function_model(self.library.find(name), self.library, facts, scope, title, places)
 
@@ -292,10 +304,10 @@ def function_model(
     title: str,
     assigned: Collection[int] = (),
 ) -> TypedNetwork:
-    """A function as a model; arguments with known values are constants in it.
+    """Return a function as a model; arguments with known values are constants in it.
 
     assigned  arguments that are variables: the outputs ``argument.next`` after the others are their next values
-    Raises    LoadError: it is not covered
+    Raises    LoadError: it is not supported
     """
     if len(facts) != len(function.inputs):
         raise LoadError(f"{title}: {len(facts)} arguments for {len(function.inputs)}; export the model again")
@@ -310,7 +322,7 @@ def function_model(
     arguments = [
         GraphNode(name, "VarHandleOp" if name in states else "Placeholder") for name in function.inputs
     ]
-    names = [*dict.fromkeys([*(each.node for each in function.outputs), *function.effects])]
+    names = [*dict.fromkeys([*(output.node for output in function.outputs), *function.effects])]
     graph = prepare_graph([*arguments, *function.nodes], library, title, names)
     fetches = {f"{index}": endpoint for index, endpoint in enumerate(function.outputs)}
     request = Request(fetches, function.effects if states else (), feeds, frozen=not states, held=states)
@@ -318,7 +330,7 @@ def function_model(
 
 
 def constant_value(node: GraphNode) -> Array:
-    """The tensor of a Const. Raises LoadError."""
+    """Return the tensor of a Const. Raises LoadError."""
     value = tensor_of(node)
     if value is None:
         raise node.error("attribute value must be a tensor; export the model again")
@@ -328,7 +340,7 @@ def constant_value(node: GraphNode) -> Array:
 
 
 def variable_fact(node: GraphNode) -> InferenceFact:
-    """Type and shape that a variable declares."""
+    """Return type and shape that a variable declares."""
     type_, dims = declared_type(node)
     dtype = None if type_ is None else type_.known_type
     if dims is None:

@@ -51,10 +51,10 @@ class CheckpointTensors:
         header = self._message(BundleHeaderProto, self._entries.pop("", b""))
         self._shards = max(1, header.num_shards)
         if header.endianness:
-            raise self._damage_error("its numbers are big-endian, which is not covered")
+            raise self._damage_error("its numbers are big-endian, which is not supported")
 
     def keys(self) -> list[str]:
-        """The names of the tensors."""
+        """Return the names of the tensors."""
         return list(self._entries)
 
     def __contains__(self, key: str) -> bool:
@@ -104,9 +104,9 @@ class CheckpointTensors:
     def _block(self, place: _Place) -> Iterator[tuple[bytes, bytes]]:
         end = place.offset + place.size
         if end + _TRAILER > len(self._data):
-            raise self._damage_error("a block is outside of it")
+            raise self._damage_error("a block is outside it")
         if self._data[end] != 0:
-            raise self._damage_error("a block is compressed, which is not covered")
+            raise self._damage_error("a block is compressed, which is not supported")
         block = self._data[place.offset : end]
         if len(block) < 4:
             raise self._damage_error("a block is too short")
@@ -117,18 +117,18 @@ class CheckpointTensors:
             fresh, at = self._varint(block, at)
             length, at = self._varint(block, at)
             if shared > len(key) or at + fresh + length > stop:
-                raise self._damage_error("an entry is outside of its block")
+                raise self._damage_error("an entry is outside its block")
             key = key[:shared] + block[at : at + fresh]
             yield key, block[at + fresh : at + fresh + length]
             at += fresh + length
 
     def tensor(self, key: str) -> Array:
-        """A tensor of numbers. Raises LoadError."""
+        """Return a tensor of numbers. Raises LoadError."""
         entry = self._entry(key)
         type_, dims = TensorType(entry.dtype), dims_of(entry.shape)
         dtype = type_.known_type
         if dtype is None:
-            raise LoadError(f"{self._path}, {key}: a tensor of {type_} is not covered")
+            raise LoadError(f"{self._path}, {key}: a tensor of {type_} is not supported")
         if dims is None or None in dims:
             raise self._damage_error(f"{key} has no shape")
         shape = tuple(dim for dim in dims if dim is not None)
@@ -138,7 +138,7 @@ class CheckpointTensors:
         return np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
 
     def text(self, key: str) -> bytes:
-        """A tensor of one text: its length, a checksum, its bytes. Raises LoadError."""
+        """Return a tensor of one text: its length, a checksum, its bytes. Raises LoadError."""
         entry = self._entry(key)
         data = self._bytes(self._shard(entry, key), entry.offset, entry.size)
         length, at = self._varint(data, 0)
@@ -163,7 +163,7 @@ class CheckpointTensors:
         folder = self._prefix.parent.resolve()
         try:
             if path.resolve().parent != folder:
-                raise LoadError(f"{path}: is outside of the model's folder; copy the file into it")
+                raise LoadError(f"{path}: is outside the model's folder; copy the file into it")
             with path.open("rb") as file:
                 length = path.stat().st_size
                 if offset < 0 or offset + size > length:

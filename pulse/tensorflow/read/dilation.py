@@ -17,7 +17,7 @@ PADDED = "_PadOfDilation"
 
 
 def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[NodeOutput]) -> FlatGraph:
-    """The graph with dilated convolutions, but for nodes that are fetched or fed."""
+    """Return the graph with dilated convolutions, but for nodes that are fetched or fed."""
     needed = {*fetched, *(endpoint.node for endpoint in fed)}
     replacements: dict[str, GraphNode] = {}
     readers = Counter(endpoint.node for node in graph for endpoint in node.inputs)
@@ -32,7 +32,7 @@ def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[N
 
 
 def _known_value(graph: FlatGraph, endpoint: NodeOutput) -> Array | None:
-    """The value of a constant."""
+    """Return the value of a constant."""
     for _ in range(len(graph.nodes)):
         node = graph.nodes.get(endpoint.node)
         if node is None:
@@ -52,10 +52,10 @@ def _pattern(
     needed: Collection[str],
     fed: Collection[NodeOutput],
 ) -> dict[str, GraphNode]:
-    """The nodes that replace those of one pattern; empty if there is no pattern."""
+    """Return the nodes that replace those of one pattern; empty if there is no pattern."""
     block = _known_value(graph, end.inputs[1])
     conv, chain = _upwards(graph, end.inputs[0], CONVOLUTIONS)
-    if block is None or conv is None or not _plain(conv):
+    if block is None or conv is None or not _is_plain(conv):
         return {}
     start, before = _upwards(graph, conv.inputs[0], ("SpaceToBatchND",))
     if start is None or len(start.inputs) != 3:
@@ -83,7 +83,7 @@ def _pattern(
 def _upwards(
     graph: FlatGraph, endpoint: NodeOutput, ops: tuple[str, ...]
 ) -> tuple[GraphNode | None, list[GraphNode]]:
-    """The first node of some operators before a tensor, and the nodes between."""
+    """Return the first node of some operators before a tensor, and the nodes between."""
     between: list[GraphNode] = []
     while len(between) <= len(graph.nodes):
         node = graph.nodes.get(endpoint.node)
@@ -98,20 +98,20 @@ def _upwards(
     return None, []
 
 
-def _plain(conv: GraphNode) -> bool:
-    """Whether a convolution has no padding, steps or dilation of its own."""
+def _is_plain(conv: GraphNode) -> bool:
+    """Return whether a convolution has no padding, steps or dilation of its own."""
     for name in ("strides", "dilations"):
         values = conv.attributes.get(name, [1])
         if not isinstance(values, list) or any(each != 1 for each in cast("list[Any]", values)):
             return False
     settings = [conv.attributes.get("padding"), conv.attributes.get("data_format", "NHWC")]
-    return all(isinstance(each, str) for each in settings) and settings == ["VALID", "NHWC"]
+    return all(isinstance(setting, str) for setting in settings) and settings == ["VALID", "NHWC"]
 
 
 def _dilations(
     graph: FlatGraph, block: list[int], before: list[GraphNode], conv: GraphNode
 ) -> list[int] | None:
-    """The dilation of each axis of the convolution's input, NHWC."""
+    """Return the dilation of each axis of the convolution's input, NHWC."""
     axes = list(range(1, 1 + len(block)))
     rank = 4
     for node in before:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pulse.errors import LoadError
 from pulse.tensorflow.library import FunctionLibrary
 from pulse.tensorflow.nodes import GraphNode, NodeOutput
-from pulse.tensorflow.read.assignments import ASSIGNMENTS, CHANGING, PASSING
+from pulse.tensorflow.read.assignments import ASSIGNMENTS, CHANGING_PREFIXES, HANDLE_FORWARDING
 from pulse.tensorflow.read.branch_effects import BRANCHES, branch_places, hidden_assignment, refusal
 from pulse.tensorflow.read.flat import FlatGraph, order
 from pulse.tensorflow.read.loops import MERGE, SWITCH
@@ -30,7 +30,7 @@ class Variables:
         self._variable_of: dict[NodeOutput, str | None] = {}
 
     def of(self, endpoint: NodeOutput) -> str | None:
-        """The variable that a tensor is the handle of, or a reference to; None if it is a value."""
+        """Return the variable that a tensor is the handle of, or a reference to; None if it is a value."""
         chain: list[NodeOutput] = []
         name: str | None = None
         while True:
@@ -47,25 +47,31 @@ class Variables:
                 name = node.name
                 break
             slot = endpoint.slot if node.op == "IdentityN" else 0
-            if node.op not in (*PASSING, *_RETURNING) or slot >= len(node.inputs) or endpoint.slot > slot:
+            if (
+                node.op not in (*HANDLE_FORWARDING, *_RETURNING)
+                or slot >= len(node.inputs)
+                or endpoint.slot > slot
+            ):
                 break
             endpoint = node.inputs[slot]
         refers = name is None or self._graph.nodes[name].op not in REFERENCES or self._refers(chain)
-        if not refers:  # though a part of the chain may
+        if not refers:  # only this endpoint: a part of the chain may still refer to the variable
             self._variable_of[chain[0]] = None
             return None
         self._variable_of.update(dict.fromkeys(chain, name))
         return name
 
     def _refers(self, chain: Sequence[NodeOutput]) -> bool:
-        """Whether every node between a tensor and its reference variable passes on the reference, not the value."""
+        """Return whether every node between a tensor and its reference variable passes on the reference,
+        not the value.
+        """
         between = [self._graph.nodes[endpoint.node].op for endpoint in chain[:-1]]
         return all(op in (*_RETURNING, "RefIdentity", "RefEnter", "IdentityN") for op in between)
 
     def is_handle(self, node: GraphNode) -> bool:
-        """Whether a node only passes on handles."""
+        """Return whether a node only passes on handles."""
         return (
-            node.op in PASSING
+            node.op in HANDLE_FORWARDING
             and bool(node.inputs)
             and all(self.of(each) is not None for each in node.inputs)
             and (node.op != "Identity" or self._handle(node.inputs[0]))
@@ -76,10 +82,12 @@ class Variables:
         return name is not None and self._graph.nodes[name].op not in REFERENCES
 
     def assigned_variable(self, node: GraphNode) -> str | None:
-        """The variable that a node assigns. Raises LoadError if it is unknown."""
+        """Return the variable that a node assigns. Raises LoadError if it is unknown."""
         if node.op not in ASSIGNMENTS:
-            if node.op.startswith(CHANGING) and node.inputs and self.of(node.inputs[0]) is not None:
-                raise node.error("it changes a variable in a way that is not covered; assign the whole value")
+            if node.op.startswith(CHANGING_PREFIXES) and node.inputs and self.of(node.inputs[0]) is not None:
+                raise node.error(
+                    "it changes a variable in a way that is not supported; assign the whole value"
+                )
             return None
         name = self.of(node.inputs[0]) if len(node.inputs) >= 2 else None
         if name is None:
@@ -87,7 +95,7 @@ class Variables:
         return name
 
     def changed_variables(self, node: GraphNode) -> tuple[str, ...]:
-        """The variables that a node or its branches assign. Raises LoadError if they are unknown."""
+        """Return the variables that a node or its branches assign. Raises LoadError if they are unknown."""
         variable = self.assigned_variable(node)
         if variable is not None:
             return (variable,)
@@ -105,7 +113,7 @@ class Variables:
         return tuple(names)
 
     def read(self, node: GraphNode) -> set[str]:
-        """The variables whose value a node takes."""
+        """Return the variables whose value a node takes."""
         if self.is_handle(node) or node.op in VARIABLES:
             return set()
         inputs = node.inputs
@@ -115,7 +123,7 @@ class Variables:
 
 
 def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str) -> list[GraphNode]:
-    """The nodes of one run in an order that keeps data and control edges.
+    """Return the nodes of one run in an order that keeps data and control edges.
 
     A node that reads a variable precedes every assignment to it, unless an edge orders them otherwise; assignments
     without such edges keep the order of the file. Raises LoadError.
@@ -143,13 +151,13 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
     return order(dict(needed), after, title)
 
 
-def _reaches(after: Mapping[str, set[str]], late: str, early: str) -> bool:
-    """Whether a node surely runs after another."""
-    visited = {late}
-    stack = [late]
+def _reaches(after: Mapping[str, set[str]], later: str, earlier: str) -> bool:
+    """Return whether a node surely runs after another."""
+    visited = {later}
+    stack = [later]
     while stack:
         name = stack.pop()
-        if name == early:
+        if name == earlier:
             return True
         fresh = after[name] - visited
         visited |= fresh
@@ -172,7 +180,7 @@ def refuse_hidden(graph: FlatGraph, library: FunctionLibrary) -> None:
 
 
 def _is_switched(graph: FlatGraph, node: GraphNode) -> bool:
-    """Whether a Switch decides if a node runs: one comes before it, with no Merge between them."""
+    """Return whether a Switch decides if a node runs: one comes before it, with no Merge between them."""
     stack = [*(each.node for each in node.inputs), *node.controls]
     visited: set[str] = set()
     while stack:

@@ -47,7 +47,7 @@ class Contents:
 
 
 def read_contents(source: "str | PathLike[str] | bytes") -> Contents:
-    """A GraphDef by its path or bytes, or the folder of a SavedModel. Raises LoadError."""
+    """Return a GraphDef by its path or bytes, or the folder of a SavedModel. Raises LoadError."""
     if isinstance(source, bytes):
         return _graph(source, "these bytes", "model")
     try:
@@ -65,7 +65,7 @@ def read_contents(source: "str | PathLike[str] | bytes") -> Contents:
 
 
 def file_bytes(path: Path) -> bytes:
-    """The bytes of a file. Raises LoadError."""
+    """Return the bytes of a file. Raises LoadError."""
     try:
         if path.exists() and not path.is_file():
             raise LoadError(f"{path}: is not a regular file; give one, or its bytes")
@@ -95,7 +95,7 @@ def _graph(data: bytes, what: str, title: str) -> Contents:
 
 
 def decode(kind: Proto, data: bytes, what: str) -> Proto:
-    """A message. Raises LoadError."""
+    """Return a message. Raises LoadError."""
     try:
         return kind.FromString(data)
     except DecodeError:
@@ -142,7 +142,7 @@ def _signature(proto: Proto, what: str, name: str) -> Signature:
     for infos in (proto.inputs, proto.outputs):
         if any(not infos[key].name for key in infos):
             raise LoadError(
-                f"{what}: signature {name} has a tensor without a name; only dense tensors are covered"
+                f"{what}: signature {name} has a tensor without a name; only dense tensors are supported"
             )
         sides.append({key: NodeOutput.parse(infos[key].name) for key in sorted(infos)})
     return Signature(sides[0], sides[1])

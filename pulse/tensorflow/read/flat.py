@@ -17,7 +17,7 @@ class FlatGraph:
         return iter(self.nodes.values())
 
     def node(self, name: str, reader: str) -> GraphNode:
-        """A node. Raises LoadError, naming who reads it."""
+        """Return a node. Raises LoadError, naming who reads it."""
         node = self.nodes.get(name)
         if node is None:
             raise LoadError(f"{self.title}: {reader} reads {name!r}, which no node is called; check the name")
@@ -26,7 +26,7 @@ class FlatGraph:
     def find_needed(
         self, names: Iterable[str], fed: Collection[NodeOutput] = (), controls: bool = True
     ) -> dict[str, GraphNode]:
-        """The nodes that some nodes need, in the order of the file, except those that only fed tensors need.
+        """Return the nodes that some nodes need, in the order of the file, except those that only fed tensors need.
 
         controls   also by control edges
         Raises     LoadError: a node reads one that there is not
@@ -40,12 +40,12 @@ class FlatGraph:
             node = needed[name] = self.node(name, reader)
             stack += [(each.node, name) for each in node.inputs if each not in fed]
             if controls:
-                stack += [(each, name) for each in node.controls]
+                stack += [(control, name) for control in node.controls]
         return {name: needed[name] for name in self.nodes if name in needed}
 
 
 def order(nodes: dict[str, GraphNode], after: dict[str, set[str]], title: str) -> list[GraphNode]:
-    """Nodes in an order in which each follows the nodes that ``after`` lists for it; else in the given order.
+    """Return nodes in an order in which each follows the nodes that ``after`` lists for it; else in the given order.
 
     Raises LoadError: there is a cycle
     """

@@ -13,7 +13,7 @@ DEEPEST = 64
 
 
 def inline(nodes: Iterable[GraphNode], library: FunctionLibrary) -> list[GraphNode]:
-    """Every call as the nodes of its function, their names after the call's. Raises LoadError."""
+    """Replace every call by the nodes of its function, their names after the call's. Raises LoadError."""
     flat: list[GraphNode] = []
     for node in nodes:
         flat += _expand(node, library, 0)
@@ -21,7 +21,7 @@ def inline(nodes: Iterable[GraphNode], library: FunctionLibrary) -> list[GraphNo
 
 
 def called_function(node: GraphNode, library: FunctionLibrary) -> FunctionName | None:
-    """The function that a node calls; None if it is an operator."""
+    """Return the function that a node calls; None if it is an operator."""
     if node.op in CALLS:
         return node.function("f")
     return FunctionName(node.op, node.attributes) if node.op in library else None
@@ -48,7 +48,9 @@ def _expand(node: GraphNode, library: FunctionLibrary, depth: int) -> list[Graph
 
 
 def _body(node: GraphNode, function: LibraryFunction) -> list[GraphNode]:
-    """The nodes of a function as nodes of the caller; what had to run before the call runs before each of them."""
+    """Return the nodes of a function as nodes of the caller; what had to run before the call runs before
+    each of them.
+    """
     arguments = dict(zip(function.inputs, node.inputs))
     inside = {each.name for each in function.nodes}
     body: list[GraphNode] = []
@@ -75,7 +77,7 @@ def _move(endpoint: NodeOutput, call: str, arguments: dict[str, NodeOutput]) -> 
 
 
 def _result(node: GraphNode, function: LibraryFunction) -> GraphNode:
-    """A node of the call's name that returns the function's results, after all its effects."""
+    """Return a node of the call's name that returns the function's results, after all its effects."""
     arguments = dict(zip(function.inputs, node.inputs))
     outputs = tuple(_move(endpoint, node.name, arguments) for endpoint in function.outputs)
     effects = tuple(f"{node.name}/{name}" for name in function.effects)

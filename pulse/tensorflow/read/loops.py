@@ -37,14 +37,14 @@ class _Loop:
 
 
 def loops_to_while(graph: FlatGraph, library: FunctionLibrary) -> FlatGraph:
-    """The graph with a While node in place of the nodes of each loop. Raises LoadError: a loop is not whole."""
+    """Return the graph with a While node in place of the nodes of each loop. Raises LoadError: a loop is not whole."""
     if not any(node.op in ENTER for node in graph):
         return graph
     return _Conversion(graph, library).run()
 
 
 def find_reached(nodes: Iterable[GraphNode], enters: Iterable[str], exits: Collection[str]) -> set[str]:
-    """Every node of a loop: those that its entrances reach without leaving it."""
+    """Return every node of a loop: those that its entrances reach without leaving it."""
     readers: dict[str, list[str]] = {}
     for node in nodes:
         for name in (*(each.node for each in node.inputs), *node.controls):
@@ -59,7 +59,7 @@ def find_reached(nodes: Iterable[GraphNode], enters: Iterable[str], exits: Colle
 
 
 def inside_loops(nodes: Iterable[GraphNode]) -> set[str]:
-    """The nodes that belong to loops."""
+    """Return the nodes that belong to loops."""
     all_nodes = list(nodes)
     exits = {node.name for node in all_nodes if node.op in EXIT}
     return find_reached(all_nodes, (node.name for node in all_nodes if node.op in ENTER), exits)
@@ -74,7 +74,7 @@ class _Conversion:
         self._running: list[str] = []
 
     def run(self) -> FlatGraph:
-        """Replace every loop, those inside of others first."""
+        """Replace every loop, those inside others first."""
         self._find()
         for name in list(self._loops):
             if name in self._loops:
@@ -82,7 +82,7 @@ class _Conversion:
         return self._graph
 
     def _find(self) -> None:
-        """The parts of each loop."""
+        """Find the parts of each loop."""
         readers: dict[str, list[GraphNode]] = {}
         for node in self._graph:
             for endpoint in node.inputs:
@@ -97,12 +97,12 @@ class _Conversion:
             if node.attributes.get("is_constant") is True:
                 loop.constant.append(node)
                 continue
-            merge = next((each for each in readers.get(node.name, ()) if each.op in MERGE), None)
+            merge = next((source for source in readers.get(node.name, ()) if source.op in MERGE), None)
             if merge is None:  # nothing updates it: the loop does not change it
                 loop.constant.append(node)
                 continue
-            behind = [self._graph.nodes.get(endpoint.node) for endpoint in merge.inputs]
-            after = next((each for each in behind if each is not None and each.op in NEXT), None)
+            sources = [self._graph.nodes.get(endpoint.node) for endpoint in merge.inputs]
+            after = next((source for source in sources if source is not None and source.op in NEXT), None)
             if after is None or len(after.inputs) != 1:
                 raise merge.error("nothing brings its next value (NextIteration); export the model again")
             variable = _LoopVariable(node, merge, after)
@@ -164,7 +164,7 @@ class _Conversion:
             elif node.name in inside:
                 continue
             elif inside.intersection(node.controls):
-                controls = dict.fromkeys(whole if each in inside else each for each in node.controls)
+                controls = dict.fromkeys(whole if control in inside else control for control in node.controls)
                 node = node.with_inputs(node.inputs, controls)
             nodes.append(node)
         functions = {"cond": self._library.add(condition), "body": self._library.add(body)}
@@ -185,15 +185,17 @@ class _Conversion:
     def _function(
         self, name: str, ports: dict[NodeOutput, str], types: tuple[int, ...], outputs: list[NodeOutput]
     ) -> LibraryFunction:
-        """The nodes between the arguments of a loop and some results, as a function."""
+        """Return the nodes between the arguments of a loop and some results, as a function."""
         nodes = self._take_body(ports, outputs)
         arguments = set(ports.values())
 
         def move(endpoints: Iterable[NodeOutput]) -> tuple[NodeOutput, ...]:
-            return tuple(NodeOutput(ports[each]) if each in ports else each for each in endpoints)
+            return tuple(
+                NodeOutput(ports[endpoint]) if endpoint in ports else endpoint for endpoint in endpoints
+            )
 
         body = [
-            node.with_inputs(move(node.inputs), (each for each in node.controls if each in nodes))
+            node.with_inputs(move(node.inputs), (control for control in node.controls if control in nodes))
             for node in nodes.values()
         ]
         if arguments & nodes.keys():

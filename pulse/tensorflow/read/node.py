@@ -51,7 +51,7 @@ class TensorflowOp(ModelOp):
         return f"node {self.title}"
 
     @property
-    def is_covered(self) -> bool:
+    def is_supported(self) -> bool:
         return self._translator() is not None
 
     def _translator(self) -> Callable[[Any], Any] | None:
@@ -61,13 +61,14 @@ class TensorflowOp(ModelOp):
         translator = self._translator()
         if translator is None:
             raise LoadError(
-                f'{wire} ({self.type}): the operator is not covered; @pulse.operator("{own_name(self.type)}") adds it, '
-                "see docs/tensorflow.md"
+                f'{wire} ({self.type}): the operator is not supported; @pulse.operator("{own_name(self.type)}") adds '
+                "it, see docs/tensorflow.md"
             )
         if self.type not in COMPLEX and any(
-            isinstance(each, TensorType) and each.is_complex for each in self.attributes.values()
+            isinstance(attribute, TensorType) and attribute.is_complex
+            for attribute in self.attributes.values()
         ):
-            raise LoadError(f"{wire} ({self.type}): complex numbers are not covered by this operator")
+            raise LoadError(f"{wire} ({self.type}): complex numbers are not supported by this operator")
         context = TensorflowNode(
             op_type=self.type,
             opset=1,
@@ -84,7 +85,7 @@ class TensorflowOp(ModelOp):
         outlets: list[OutletId] = [result] if isinstance(result, OutletId) else list(result)
         if len(outlets) < len(self.outputs):
             missing = ", ".join(self.outputs[len(outlets) :])
-            raise LoadError(f"{wire} ({self.type}): its outputs {missing} are not covered")
+            raise LoadError(f"{wire} ({self.type}): its outputs {missing} are not supported")
         return outlets[: len(self.outputs)]
 
     def relations(

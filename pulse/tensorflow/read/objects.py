@@ -28,7 +28,7 @@ def captured_values(
     values: Mapping[str, Array],
     what: str,
 ) -> dict[str, Array]:
-    """Variable -> its value in the checkpoint, for the variables that calls capture and that ``values`` lacks.
+    """Return variable -> its value in the checkpoint, for the variables that calls capture and that ``values`` lacks.
 
     Raises LoadError
     """
@@ -63,7 +63,7 @@ def _read_objects(checkpoint: CheckpointTensors, what: str) -> Proto:
 
 
 def _keys(objects: Proto, saved_objects: Proto) -> dict[int, str]:
-    """Object -> the name of its tensor: both graphs are walked from their roots, by the names of children."""
+    """Return object -> the name of its tensor: both graphs are walked from their roots, by the names of children."""
     keys: dict[int, str] = {}
     stack, visited = [(0, 0)], {0}
     while stack:

@@ -14,7 +14,7 @@ from pulse.onnx.read.inputs import input_facts
 from pulse.tensorflow.nodes import GraphNode, NodeOutput, declared_type
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.branch_effects import branch_places
-from pulse.tensorflow.read.building import SILENT, Request, build_model, prepare_graph
+from pulse.tensorflow.read.building import WITHOUT_RESULT, Request, build_model, prepare_graph
 from pulse.tensorflow.read.effects import VARIABLES
 from pulse.tensorflow.read.file import Contents, Signature
 from pulse.tensorflow.read.flat import FlatGraph
@@ -40,7 +40,7 @@ def model_of(
     signature: str | None = None,
     outputs: Sequence[str] | None = None,
 ) -> tuple[FileNetwork, FlatGraph]:
-    """The model of a file, and its nodes; ``outputs`` are any of its tensors. Raises LoadError."""
+    """Return the model of a file, and its nodes; ``outputs`` are any of its tensors. Raises LoadError."""
     if contents.signatures:
         side = _signature(contents, signature)
         selection = side.outputs if outputs is None else _select_outputs(contents, side, outputs)
@@ -84,7 +84,15 @@ def _of_signature(
                 f"{contents.title}: {name} of the signature is {str(endpoint)!r}, which no node is called; the file is "
                 "damaged, get it again"
             )
-    return _model(contents, nodes, signature.inputs, signature.outputs, (), _plain(inputs), _plain(constants))
+    return _model(
+        contents,
+        nodes,
+        signature.inputs,
+        signature.outputs,
+        (),
+        _without_slots(inputs),
+        _without_slots(constants),
+    )
 
 
 def _of_graph(
@@ -94,7 +102,7 @@ def _of_graph(
     outputs: Sequence[str] | None,
 ) -> tuple[FileNetwork, FlatGraph]:
     nodes = {node.name: node for node in contents.nodes}
-    input_values, constant_values = _plain(inputs), _plain(constants)
+    input_values, constant_values = _without_slots(inputs), _without_slots(constants)
     names = _last(contents.nodes) if outputs is None else [name.removesuffix(":0") for name in outputs]
     fetches = {name: NodeOutput.parse(name) for name in names}
     if not fetches:
@@ -128,16 +136,16 @@ def _names(fetches: Mapping[str, NodeOutput]) -> list[str]:
     return list(dict.fromkeys(endpoint.node for endpoint in fetches.values()))
 
 
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """``x:0`` as ``x``."""
+def _without_slots(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``x:0`` as ``x``."""
     return {name.removesuffix(":0"): value for name, value in values.items()}
 
 
 def _last(nodes: Sequence[GraphNode]) -> list[str]:
-    """The nodes whose results are not read, and that depend on more than constants: the outputs."""
+    """Return the nodes whose results are not read, and that depend on more than constants: the outputs."""
     endpoints_read = {endpoint.node for node in nodes for endpoint in node.inputs}
     silent = (
-        *SILENT,
+        *WITHOUT_RESULT,
         *ASSIGNMENTS,
         *VARIABLES,
         *PLACES,
@@ -160,7 +168,7 @@ def _last(nodes: Sequence[GraphNode]) -> list[str]:
 
 
 def _find_moving(nodes: Sequence[GraphNode]) -> set[str]:
-    """The nodes that depend on inputs or variables, or on what there is not."""
+    """Return the nodes that depend on inputs or variables, or on what there is not."""
     readers: dict[str, list[str]] = {}
     for node in nodes:
         for endpoint in node.inputs:
@@ -197,12 +205,12 @@ def _model(
 
 
 def _value_info(name: str, endpoint: NodeOutput, node: GraphNode) -> Any:
-    """The type and shape of an input by its node, in the form of ONNX."""
+    """Return the type and shape of an input by its node, in the form of ONNX."""
     type_, dims = _stated_type(node, endpoint)
     dtype = type_.known_type if type_ is not None else None
     if type_ is not None and dtype is None and node.op in PLACES:
         raise LoadError(
-            f"input {name}: a tensor of {type_} is not covered; give a tensor after it as the input"
+            f"input {name}: a tensor of {type_} is not supported; give a tensor after it as the input"
         )
     number = TensorProto.UNDEFINED if dtype is None else helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     shape = None if dims is None else [_dim(dims, axis) for axis in range(len(dims))]
@@ -221,7 +229,7 @@ def _stated_type(
 
 
 def _dim(dims: "tuple[int | None, ...]", axis: int) -> int | str | None:
-    """A size, or the name of an unknown one: of streams before frames, of frames; none for others."""
+    """Return a size, or the name of an unknown one: of streams before frames, of frames; none for others."""
     if dims[axis] is not None:
         return dims[axis]
     unknown = [index for index, dim in enumerate(dims) if dim is None]

@@ -23,7 +23,7 @@ def restored_values(
     checkpoint: CheckpointTensors,
     what: str,
 ) -> dict[str, Array]:
-    """Variable -> its value in the checkpoint.
+    """Return variable -> its value in the checkpoint.
 
     Names do not suffice: two variables may share one. Raises LoadError.
     """
@@ -44,7 +44,7 @@ def restored_values(
 
 
 def _key(graph: FlatGraph, endpoint: NodeOutput) -> str | None:
-    """The name of a restored tensor in the checkpoint."""
+    """Return the name of a restored tensor in the checkpoint."""
     for _ in range(len(graph.nodes)):
         node = graph.nodes.get(endpoint.node)
         if node is None:
@@ -60,7 +60,7 @@ def _key(graph: FlatGraph, endpoint: NodeOutput) -> str | None:
 
 
 def _texts(graph: FlatGraph, endpoint: NodeOutput) -> list[str]:
-    """The entries of a constant of text. Raises LoadError."""
+    """Return the entries of a constant of text. Raises LoadError."""
     node = graph.nodes.get(endpoint.node)
     if node is None or node.op != "Const" or "value" not in (node.stored or {}):
         return []

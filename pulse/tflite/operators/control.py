@@ -35,7 +35,7 @@ def while_(node: TfliteNode) -> Sequence[OutletId]:
 
 
 def _to_typed(node: TfliteNode, option: str, facts: Mapping[int, TypedFact]) -> TypedNetwork:
-    """A subgraph of the node as a model."""
+    """Return a subgraph of the node as a model."""
     return node.body(node.integer(option, 0), facts, f"{node.wire_name} ({node.op_type})")
 
 
@@ -47,7 +47,7 @@ def _number(node: TfliteNode, outlet: OutletId) -> bool | None:
 def _run(
     node: TfliteNode, option: str, inputs: Sequence[OutletId], graph: TypedGraph | None = None
 ) -> list[OutletId]:
-    """A subgraph wired in the place of the node, or into another graph."""
+    """Return a subgraph wired in the place of the node, or into another graph."""
     graph = node.graph if graph is None else graph
     facts = {index: graph.fact(outlet) for index, outlet in enumerate(inputs)}
     body = _to_typed(node, option, facts)
@@ -59,7 +59,7 @@ def _run(
 
 
 def _op(node: TfliteNode) -> Sequence[OutletId]:
-    """A loop whose number of iterations is known only at run time."""
+    """Return a loop whose number of iterations is known only at run time."""
     states = [node.input(slot) for slot in range(len(node.inputs))]
     graph = TypedGraph()
     for index, outlet in enumerate(states):

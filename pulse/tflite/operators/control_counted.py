@@ -34,7 +34,7 @@ BuildSubgraph = Callable[[str, Mapping[int, TypedFact]], TypedNetwork]
 
 
 def scan(node: TfliteNode, run: BuildSubgraph) -> list[OutletId] | None:
-    """The loop's outputs; None if it is no loop over frames, or its body needs the number of the iteration."""
+    """Return the loop's outputs; None if it is no loop over frames, or its body needs the number of the iteration."""
     try:
         with node.scope.trial():
             parts = _Counted(node, run).find()
@@ -75,7 +75,7 @@ class _Parts:
     reads: dict[OutletId, tuple[int, int]] = field(default_factory=dict[OutletId, tuple[int, int]])
 
     def wire(self) -> list[OutletId] | None:
-        """A scan, and the loop's outputs from it."""
+        """Return a scan, and the loop's outputs from it."""
         node, graph = self.node, TypedGraph()
         in_body: dict[OutletId, OutletId] = {}
         frames: list[tuple[str, int, int]] = []
@@ -153,7 +153,7 @@ def _copy(
 
 
 def _depends(item: object, symbol: Symbol) -> bool:
-    """Whether an op, a fact or a part of one contains a symbol."""
+    """Return whether an op, a fact or a part of one contains a symbol."""
     if isinstance(item, TDim):
         return symbol in item.symbols
     if isinstance(item, np.ndarray):
@@ -216,7 +216,7 @@ class _Counted:
         return body.graph.label(outlet) == f"in{place}"
 
     def _iterations(self, facts: Mapping[int, TypedFact]) -> TDim | None:
-        """The length that the condition compares the iteration with; of several the one that all agree on."""
+        """Return the length that the condition compares the iteration with; of several the one that all agree on."""
         cond = self._run("CondSubgraphIndex", facts)
         counts: list[TDim] = []
         stack = [cond.graph.outputs[0]]
@@ -234,7 +234,9 @@ class _Counted:
         return counts[0] if all(limit == counts[0] for limit in counts) else None
 
     def _sort(self, parts: _Parts, place: int) -> None:
-        """A state is a list that each iteration writes one frame of, or goes from iteration to iteration."""
+        """Sort the states: lists that each iteration writes one frame of, and those that go from iteration to
+        iteration.
+        """
         graph, iteration = parts.body.graph, self._iteration
         producer = graph.node(graph.outputs[place])
         if isinstance(producer.op, Concat) and producer.op.axis == 0 and len(producer.inputs) == 3:

@@ -22,7 +22,7 @@ CHANNELS = (-1, 1, 1)
 
 
 def spatial(node: TfliteNode, name: str) -> tuple[int, int]:
-    """An option of height and width, at least 1. Raises LoadError."""
+    """Return an option of height and width, at least 1. Raises LoadError."""
     sizes = node.integer(f"{name}H", 1), node.integer(f"{name}W", 1)
     if min(sizes) < 1:
         raise node.error(f"{name} is {list(sizes)}")
@@ -30,7 +30,7 @@ def spatial(node: TfliteNode, name: str) -> tuple[int, int]:
 
 
 def kernel_of(node: TfliteNode, slot: int, perm: Sequence[int], codes: bool) -> Array:
-    """Constant weights with their axes in another order: whole numbers of codes, else f32."""
+    """Return constant weights with their axes in another order: whole numbers of codes, else f32."""
     tensor = node.read(slot)
     value = subtract_zero(tensor) if codes and tensor.data is not None else numbers(node, slot, "kernel")
     if value.ndim != len(perm) or (codes and tensor.data is None):
@@ -41,18 +41,18 @@ def kernel_of(node: TfliteNode, slot: int, perm: Sequence[int], codes: bool) -> 
 
 
 def numbers(node: TfliteNode, slot: int, what: str) -> Array:
-    """A constant as f32: stored, or computed of stored ones, as f16 is decoded. Raises LoadError."""
+    """Return a constant as f32: stored, or computed of stored ones, as f16 is decoded. Raises LoadError."""
     tensor = node.read(slot)
     if tensor.data is not None:
         return decode(tensor) if tensor.quantization is not None else tensor.data.astype(np.float32)
     value = node.value(slot)
     if value is None:
-        raise node.error(f"its {what} is computed while running; only a constant is covered")
+        raise node.error(f"its {what} is computed while running; only a constant is supported")
     return value.astype(np.float32)
 
 
 def bias_of(node: TfliteNode, slot: int) -> Array | None:
-    """The bias as stored, or as f32, or None. Raises LoadError."""
+    """Return the bias as stored, or as f32, or None. Raises LoadError."""
     if not node.has(slot):
         return None
     data = node.read(slot).data
@@ -76,7 +76,7 @@ def conv(node: TfliteNode) -> OutletId:
 
 
 def dilation(node: TfliteNode) -> tuple[int, int]:
-    """The option, whose fields have other names than those of strides."""
+    """Return the option, whose fields have other names than those of strides."""
     factors = node.integer("DilationHFactor", 1), node.integer("DilationWFactor", 1)
     if min(factors) < 1:
         raise node.error(f"Dilation is {list(factors)}")
@@ -86,15 +86,15 @@ def dilation(node: TfliteNode) -> tuple[int, int]:
 def convolve(
     node: TfliteNode, slot: int, perm: Sequence[int], op: Conv | ConvTranspose, bias: Array | None
 ) -> OutletId:
-    """A convolution of an input with channels last, after the activation, in floats or codes.
+    """Return a convolution of an input with channels last, after the activation, in floats or codes.
 
     perm  the axes of the stored kernel in the order of the op
     """
 
-    def apply(x: OutletId, weights: Array, more: Array | None, suffix: str) -> OutletId:
+    def apply(x: OutletId, weights: Array, offsets: Array | None, suffix: str) -> OutletId:
         operands = [x, node.constant(weights, f"{suffix}.kernel")]
-        if more is not None:
-            operands.append(node.constant(more, f"{suffix}.bias"))
+        if offsets is not None:
+            operands.append(node.constant(offsets, f"{suffix}.bias"))
         return node.wire(op, operands, suffix)
 
     x = node.codes(slot) if node.has_codes else node.values(slot)
@@ -125,7 +125,9 @@ def convolve(
 
 
 def _meets_codes(node: TfliteNode, slot: int) -> bool:
-    """Whether floats are multiplied by stored codes in calls of constant size: LiteRT then quantizes the floats too."""
+    """Return whether floats are multiplied by stored codes in calls of constant size: LiteRT then quantizes the floats
+    too.
+    """
     fact = node.fact(slot)
     return (
         fact.dtype == np.float32 and node.read(1).dtype == np.int8 and all(dim.is_const for dim in fact.shape)
@@ -144,12 +146,12 @@ def transpose_conv(node: TfliteNode) -> OutletId:
     for axis, (size, stride) in enumerate(zip(kernel.shape[2:], strides)):
         frames = sizes[axis + 1]
         before = same_pair(frames, size, stride)[0] if node.integer("Padding", SAME) == SAME else TDim.of(0)
-        more = frames - ((shape[axis + 1] - 1) * stride + size - before)
-        if not more.is_const or not before.is_const:
+        missing = frames - ((shape[axis + 1] - 1) * stride + size - before)
+        if not missing.is_const or not before.is_const:
             raise node.error(
                 f"its output has {frames} frames on axis {axis + 1}, which {shape[axis + 1]} frames do not give"
             )
-        pads.append((before, TDim.of(max(0, -int(more)))))
-        extra.append(max(0, int(more)))
+        pads.append((before, TDim.of(max(0, -int(missing)))))
+        extra.append(max(0, int(missing)))
     op = ConvTranspose(strides, (1, 1), tuple(pads), tuple(extra))
     return convolve(node, 2, perm, op, bias_of(node, 3))

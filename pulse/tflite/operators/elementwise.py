@@ -46,7 +46,7 @@ SUM_SCALES = 2.0**-10, 2.0**8
 
 
 def _sum(node: TfliteNode) -> OutletId:
-    """The sum or difference of two terms in steps of the output."""
+    """Return the sum or difference of two terms in steps of the output."""
     tensor, quantization = target(node)
     ratios = [np.float32(node.quantization(slot).scale[0] / quantization.scale[0]) for slot in (0, 1)]
     if tensor.dtype == np.int16 or not all(SUM_SCALES[0] <= ratio < SUM_SCALES[1] for ratio in ratios):
@@ -63,7 +63,7 @@ def _sum(node: TfliteNode) -> OutletId:
 
 
 def _terms(node: TfliteNode, shift: int) -> tuple[OutletId, OutletId, float]:
-    """Both inputs in steps of twice the coarser scale over a power of two, f64, and that doubled scale."""
+    """Return both inputs in steps of twice the coarser scale over a power of two, f64, and that doubled scale."""
     scales = [float(node.quantization(slot).scale[0]) for slot in (0, 1)]
     coarse = 2 * max(scales)
     terms: list[OutletId] = []
@@ -75,7 +75,7 @@ def _terms(node: TfliteNode, shift: int) -> tuple[OutletId, OutletId, float]:
 
 
 def _sum_in_fixed_point(node: TfliteNode, shift: int) -> OutletId:
-    """The sum of both terms by multipliers of 31 bits."""
+    """Return the sum of both terms by multipliers of 31 bits."""
     _, quantization = target(node)
     left, right, coarse = _terms(node, shift)
     total = node.each("sub" if node.op_type == "SUB" else "add", left, right, suffix="sum")
@@ -172,7 +172,7 @@ def cast(node: TfliteNode) -> OutletId:
     """Cast to a type."""
     tensor = node.makes[0]
     if tensor.dtype is None or tensor.dtype.kind == "c":
-        raise node.error(f"a cast to {tensor.kind} is not covered")
+        raise node.error(f"a cast to {tensor.kind} is not supported")
     dtype = TENSOR_TYPES["INT64"] if tensor.kind == "INT32" else tensor.dtype
     x = node.values(0)
     return x if node.graph.fact(x).dtype == dtype else node.wire(Cast(dtype), [x])

@@ -12,16 +12,16 @@ from pulse.tflite import fixed_point
 from pulse.tflite.codes import (
     MAX_RATIO,
     MIN_RATIO,
-    away,
     clamp,
     clamp_wide,
     input_range,
     limits,
+    round_half_away,
+    round_half_even,
     scale_by_slope,
     table_of,
     target,
-    to_even,
-    towards_zero,
+    truncate,
 )
 from pulse.tflite.int16_tables import activation_table, interpolate
 from pulse.tflite.multipliers import multiply, times
@@ -55,7 +55,7 @@ def hard_swish(node: TfliteNode) -> OutletId:
 def root(node: TfliteNode) -> OutletId:
     """The square root; of codes the step below it."""
     if node.has_codes:
-        return pick(node, table_of(node, np.sqrt, towards_zero))
+        return pick(node, table_of(node, np.sqrt, truncate))
     return apply(node, "sqrt")
 
 
@@ -101,7 +101,7 @@ INTERPOLATED = ("exp", "gelu", "log")
 
 
 def apply(node: TfliteNode, kind: str, params: tuple[float, ...] = ()) -> OutletId:
-    """An elementwise function of floats; of 8-bit codes by a table."""
+    """Return an elementwise function of floats; of 8-bit codes by a table."""
     tensor = node.read(0)
     if not (node.has_codes and tensor.has_codes):
         return plain(node, node.each(kind, node.values(0), suffix="value", params=params))
@@ -110,7 +110,7 @@ def apply(node: TfliteNode, kind: str, params: tuple[float, ...] = ()) -> Outlet
         return np.where((x > 0) | (kind != "log"), ELEMENTWISE[kind].run(x, *params), -np.inf)
 
     if tensor.dtype != np.int16:
-        return pick(node, table_of(node, function, to_even if kind in XNNPACK else away))
+        return pick(node, table_of(node, function, round_half_even if kind in XNNPACK else round_half_away))
     if kind in ("sigmoid", "tanh"):
         return pick(node, activation_table(kind, float(node.quantization(0).scale[0])))
     if kind in INTERPOLATED:
@@ -119,18 +119,18 @@ def apply(node: TfliteNode, kind: str, params: tuple[float, ...] = ()) -> Outlet
 
 
 def lines_of(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
-    """A table of int16 codes: straight lines between 513 values of the function."""
+    """Return a table of int16 codes: straight lines between 513 values of the function."""
     return interpolate(function, float(node.quantization(0).scale[0]), float(target(node)[1].scale[0]))
 
 
 def pick(node: TfliteNode, table: Array) -> OutletId:
-    """Codes by a table that begins with the least one."""
+    """Return codes by a table that begins with the least one."""
     low, _ = input_range(node)
     return node.wire(CodeTable(low), [node.codes(0), node.constant(table, "table")])
 
 
 def of_codes(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
-    """A table: a function from each ``code - zero`` of the input to one of the output, kept inside of its range."""
+    """Return a table: a function from each ``code - zero`` of the input to one of the output, kept inside its range."""
     low, high = input_range(node)
     return np.clip(function(np.arange(low, high + 1)), *limits(node)).astype(np.float32)
 
@@ -139,7 +139,7 @@ def of_codes(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
 def square(node: TfliteNode) -> OutletId:
     """The square."""
     if node.has_codes:
-        return pick(node, table_of(node, np.square, away))
+        return pick(node, table_of(node, np.square, round_half_away))
     return node.each("mul", node.values(0), node.values(0))
 
 
@@ -168,7 +168,7 @@ RANGES = {"RELU": (0.0, None), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0),
 
 @tflite_op(*RANGES)
 def relu(node: TfliteNode) -> OutletId:
-    """The input inside of a range."""
+    """The input inside a range."""
     low, high = RANGES[node.op_type]
     if node.has_codes:
         ours, (_, theirs) = node.quantization(0), target(node)

@@ -34,14 +34,16 @@ def fully_connected(node: TfliteNode) -> OutletId:
     if node.read(1).data is None:
         return _multiply_computed(node)
     if node.integer("WeightsFormat", 0):
-        raise node.error("shuffled weights are not covered; convert the model again")
+        raise node.error("shuffled weights are not supported; convert the model again")
     weights, bias = kernel_of(node, 1, (1, 0), node.has_codes), bias_of(node, 2)
 
-    def apply(x: OutletId, matrix: Array, more: Array | None, suffix: str) -> OutletId:
+    def apply(x: OutletId, matrix: Array, offsets: Array | None, suffix: str) -> OutletId:
         operands = [x, node.constant(matrix, f"{suffix}.matrix")]
-        y = node.wire(MatMul(), operands, f"{suffix}.product" if more is not None else suffix)
+        y = node.wire(MatMul(), operands, f"{suffix}.product" if offsets is not None else suffix)
         return (
-            y if more is None else node.each("add", y, node.constant(more, f"{suffix}.bias"), suffix=suffix)
+            y
+            if offsets is None
+            else node.each("add", y, node.constant(offsets, f"{suffix}.bias"), suffix=suffix)
         )
 
     if (
@@ -65,7 +67,7 @@ def fully_connected(node: TfliteNode) -> OutletId:
 
 
 def _rescale_int16(node: TfliteNode, total: OutletId, factor: Array) -> OutletId:
-    """Sums of int16 codes: with a bias of 64 bits rounded once, else twice."""
+    """Return sums of int16 codes: with a bias of 64 bits rounded once, else twice."""
     if node.has(2) and node.read(2).kind == "INT64":
         return times_once(node, total, factor, 31, "rescaled")
     if factor.size == 1:
@@ -76,7 +78,7 @@ def _rescale_int16(node: TfliteNode, total: OutletId, factor: Array) -> OutletId
 
 
 def _hybrid(node: TfliteNode, bias: Array | None) -> OutletId:
-    """Floats times stored codes."""
+    """Multiply floats by stored codes."""
     weights = kernel_of(node, 1, (1, 0), True).astype(np.float32)
     x = _rows(node, node.values(0), weights.shape[0])
     codes, step = row_codes(node, x, [node.graph.fact(x).rank - 1])
@@ -94,9 +96,9 @@ def _rows(node: TfliteNode, x: OutletId, size: int) -> OutletId:
 
 
 def _multiply_computed(node: TfliteNode) -> OutletId:
-    """Weights that are computed while running."""
+    """Multiply by weights that are computed while running."""
     if node.has_codes:
-        raise node.error("codes times weights that are computed while running are not covered")
+        raise node.error("codes times weights that are computed while running are not supported")
     w = node.values(1)
     size = node.graph.fact(w).shape[1]
     transposed = node.wire(Transpose((1, 0)), [w], "turned")

@@ -20,7 +20,9 @@ def pad(node: TfliteNode) -> OutletId:
     if node.op_type == "PADV2" and node.makes[0].has_codes:
         fill_tensor, quantization = node.read(2), node.makes[0].quantization
         if fill_tensor.data is None or fill_tensor.quantization is None or quantization is None:
-            raise node.error("its number to fill with is computed while running; only a constant is covered")
+            raise node.error(
+                "its number to fill with is computed while running; only a constant is supported"
+            )
         fill = float(np.rint(decode(fill_tensor).ravel()[0] / quantization.scale[0]))
     elif node.op_type == "PADV2":
         fill = float(node.scalar(2, "number to fill with"))

@@ -51,7 +51,7 @@ def _pool(node: TfliteNode, x: OutletId, op: Pool) -> OutletId:
 
 
 def _half_away(node: TfliteNode, x: OutletId, zero: int) -> OutletId:
-    """``code - zero`` of the nearest code, halves away from code 0."""
+    """Return ``code - zero`` of the nearest code, halves away from code 0."""
     code = node.each("add", x, float(zero), suffix="code")
     size = node.each(
         "floor", node.each("add", node.each("abs", code, suffix="size"), 0.5, suffix="half"), suffix="whole"

@@ -22,7 +22,7 @@ GATES = (0, 3, 1, 2)
 
 
 def _weights(node: TfliteNode, slot: int) -> Array | None:
-    """Constant weights as f32; None if omitted."""
+    """Return constant weights as f32; None if omitted."""
     return numbers(node, slot, f"input {slot}") if node.has(slot) else None
 
 
@@ -30,19 +30,19 @@ def _read_needed(node: TfliteNode, slots: Sequence[int]) -> list[Array]:
     weights = [_weights(node, slot) for slot in slots]
     missing = [slot for slot, value in zip(slots, weights) if value is None]
     if missing:
-        raise node.error(f"inputs {missing} are omitted, which is not covered")
+        raise node.error(f"inputs {missing} are omitted, which is not supported")
     return [value for value in weights if value is not None]
 
 
 def _meets_codes(node: TfliteNode, slot: int) -> bool:
-    """Whether floats are multiplied by stored codes of 8 bits."""
+    """Return whether floats are multiplied by stored codes of 8 bits."""
     return not node.read(0).has_codes and node.read(slot).has_codes and node.read(slot).data is not None
 
 
 def _activation(node: TfliteNode) -> Activation:
     number = node.integer("FusedActivationFunction", 0)
     if number not in ACTIVATIONS:
-        raise node.error(f"activation {number} is not covered")
+        raise node.error(f"activation {number} is not supported")
     return Activation(ACTIVATIONS[number])
 
 
@@ -53,10 +53,10 @@ def _frames_first(node: TfliteNode, x: OutletId, forward: bool) -> OutletId:
 def _layer(
     node: TfliteNode, cell: Cell, weights: Sequence[Array], states: Sequence[int], peepholes: Array | None
 ) -> list[OutletId]:
-    """The frames, and the states after them."""
+    """Return the frames, and the states after them."""
     if node.has_codes or node.read(0).has_codes:
         raise node.error(
-            "codes are not covered (of the recurrent layers only an LSTM takes them, of 8 bits); convert it with "
+            "codes are not supported (of the recurrent layers only an LSTM takes them, of 8 bits); convert it with "
             "dynamic-range quantization, or unfused"
         )
     hidden = weights[1].shape[1]
@@ -82,14 +82,14 @@ def lstm(node: TfliteNode) -> list[OutletId]:
     """Four gates, each with weights of its own; without projection and normalisation."""
     for slots, what in (((16, 17), "a projection"), ((20, 21, 22, 23), "normalised gates")):
         if any(node.has(slot) for slot in slots):
-            raise node.error(f"{what} is not covered; convert the model with unfused layers")
+            raise node.error(f"{what} is not supported; convert the model with unfused layers")
     if node.attributes.get("ProjClip", 0.0):
-        raise node.error("a limit of the projection is not covered")
+        raise node.error("a limit of the projection is not supported")
     holes_given = any(node.has(slot) for slot in (9, 10, 11))
     if node.read(0).has_codes or _meets_codes(node, 4) or node.attributes.get("CellClip", 0.0):
         if holes_given:
             raise node.error(
-                "gates that see the cell (peepholes) are not covered together with codes or a limit of the cell; "
+                "gates that see the cell (peepholes) are not supported together with codes or a limit of the cell; "
                 "convert the model with unfused layers"
             )
         if node.read(0).has_codes:

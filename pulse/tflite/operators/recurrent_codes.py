@@ -47,7 +47,7 @@ class LstmWeights:
 
 
 def parts_of(node: TfliteNode, gates: Sequence[int]) -> LstmWeights:
-    """The weights of the gates, in an order of the gates of the file. Raises LoadError."""
+    """Return the weights of the gates, in an order of the gates of the file. Raises LoadError."""
 
     def read_stored(first: int) -> tuple[Array, Array]:
         values, scales = list[Array](), list[Array]()
@@ -71,7 +71,7 @@ def parts_of(node: TfliteNode, gates: Sequence[int]) -> LstmWeights:
 
 
 def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
-    """The layer; its states h (input 18) and c (input 19) are codes as well."""
+    """Return the layer; its states h (input 18) and c (input 19) are codes as well."""
     cell = node.quantization(19)
     cell_bits = -float(np.log2(cell.scale[0]))
     whole = FUNCTION_BITS - int(cell_bits)
@@ -87,36 +87,47 @@ def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
     total = _sum(node, x, parts.w, parts.bias, largest_code(node.read(0)), "frames")
     x_gates = _clamp(node, times(node, total, x_factor, "frames.gates"), "frames.kept")
 
-    def frame(at: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
-        total = _sum(at, states[0], parts.r, None, largest_code(node.read(18)), "past")
-        past = times(at, total, h_factor, "past.gates")
-        gates = _clamp(at, at.each("add", past, at.cast(x, F64, "entered"), suffix="both"), "gates")
-        opened = _look_up(at, _share(at, gates, 0, 3 * hidden, "three"), fixed_point.sigmoid, 3, "opened")
-        fresh = _look_up(at, _share(at, gates, 3 * hidden, 4 * hidden, "last"), fixed_point.tanh, 3, "fresh")
+    def frame(number: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
+        total = _sum(number, states[0], parts.r, None, largest_code(node.read(18)), "past")
+        past = times(number, total, h_factor, "past.gates")
+        gates = _clamp(
+            number, number.each("add", past, number.cast(x, F64, "entered"), suffix="both"), "gates"
+        )
+        opened = _look_up(
+            number, _share(number, gates, 0, 3 * hidden, "three"), fixed_point.sigmoid, 3, "opened"
+        )
+        fresh = _look_up(
+            number, _share(number, gates, 3 * hidden, 4 * hidden, "last"), fixed_point.tanh, 3, "fresh"
+        )
         names = ("entering", "leaving", "keeping")
         i, o, f = (
-            at.cast(_share(at, opened, k * hidden, (k + 1) * hidden, name), F64, f"{name}64")
+            number.cast(_share(number, opened, k * hidden, (k + 1) * hidden, name), F64, f"{name}64")
             for k, name in enumerate(names)
         )
-        before = at.cast(states[1], F64, "before")
-        old = shift_right(at, at.each("mul", f, before, suffix="old"), FUNCTION_BITS, "old")
-        new = at.each("mul", i, at.cast(fresh, F64, "fresh64"), suffix="new")
-        new = shift_right(at, new, 2 * FUNCTION_BITS - int(cell_bits), "new")
+        before = number.cast(states[1], F64, "before")
+        old = shift_right(number, number.each("mul", f, before, suffix="old"), FUNCTION_BITS, "old")
+        new = number.each("mul", i, number.cast(fresh, F64, "fresh64"), suffix="new")
+        new = shift_right(number, new, 2 * FUNCTION_BITS - int(cell_bits), "new")
         c = _clamp(
-            at, at.each("add", old, new, suffix="cell64"), "cell", *_limit(parts.clip, float(cell.scale[0]))
+            number,
+            number.each("add", old, new, suffix="cell64"),
+            "cell",
+            *_limit(parts.clip, float(cell.scale[0])),
         )
-        shape = at.cast(_look_up(at, c, fixed_point.tanh, whole, "shape"), F64, "shape64")
-        product = at.each("mul", o, shape, suffix="product")
-        h = times(at, product, np.asarray(2.0 ** (-2 * FUNCTION_BITS) / _hidden_scale(node)), "product.codes")
+        shape = number.cast(_look_up(number, c, fixed_point.tanh, whole, "shape"), F64, "shape64")
+        product = number.each("mul", o, shape, suffix="product")
+        h = times(
+            number, product, np.asarray(2.0 ** (-2 * FUNCTION_BITS) / _hidden_scale(node)), "product.codes"
+        )
         low, high = code_range(np.dtype(np.int8), int(node.quantization(18).zero[0]))
-        return [_clamp(at, h, "hidden", low, high), c]
+        return [_clamp(number, h, "hidden", low, high), c]
 
     states = [node.input(slot) for slot in (18, 19)]
     return scan_frames(node, x_gates, states, frame, node.flag("TimeMajor"))
 
 
 def _hidden_scale(node: TfliteNode) -> float:
-    """The scales of the gates' results; that of the state if the file does not state them."""
+    """Return the scales of the gates' results; that of the state if the file does not state them."""
     quantization = node.inner[4].quantization if len(node.inner) > 4 else None
     return float((quantization or node.quantization(18)).scale[0])
 
@@ -133,15 +144,15 @@ def _share(node: TfliteNode, x: OutletId, start: int, end: int, name: str) -> Ou
 
 
 def _sum(node: TfliteNode, x: OutletId, rows: Array, bias: Array | None, largest: int, name: str) -> OutletId:
-    """Whole sums of products, f64."""
+    """Return whole sums of products, f64."""
     within = node.with_name(f"{node.wire_name}.{name}")
 
-    def apply(x: OutletId, matrix: Array, more: Array | None, suffix: str) -> OutletId:
+    def apply(x: OutletId, matrix: Array, offsets: Array | None, suffix: str) -> OutletId:
         y = within.wire(MatMul(), [x, within.constant(matrix, f"{suffix}.matrix")], f"{suffix}.product")
         return (
             y
-            if more is None
-            else within.each("add", y, within.constant(more, f"{suffix}.bias"), suffix=suffix)
+            if offsets is None
+            else within.each("add", y, within.constant(offsets, f"{suffix}.bias"), suffix=suffix)
         )
 
     return within.cast(exact_sum(within, x, rows.T, bias, 1, largest, apply), F64, "wide")

@@ -20,7 +20,7 @@ Frame: TypeAlias = Callable[[TfliteNode, OutletId, Sequence[OutletId]], Sequence
 def scan_frames(
     node: TfliteNode, x: OutletId, states: Sequence[OutletId], frame: Frame, first_axis: bool
 ) -> list[OutletId]:
-    """All frames, and the states after them.
+    """Return all frames, and the states after them.
 
     x           [B, …] as one frame; [B, T, …], or [T, B, …] where ``first_axis`` is set
     """

@@ -28,7 +28,7 @@ class WeightRows:
 
 
 def rows_of(node: TfliteNode, slots: Sequence[int]) -> WeightRows:
-    """Weights one below the other. Raises LoadError."""
+    """Return weights one below the other. Raises LoadError."""
     tensors = [node.read(slot) for slot in slots]
     if any(tensor.data is None or not tensor.has_codes or tensor.dtype == np.int16 for tensor in tensors):
         return WeightRows(np.concatenate([numbers(node, slot, f"input {slot}") for slot in slots]), None)
@@ -40,7 +40,7 @@ def rows_of(node: TfliteNode, slots: Sequence[int]) -> WeightRows:
 
 
 def times(node: TfliteNode, x: OutletId, rows: WeightRows, name: str) -> OutletId:
-    """Floats [..., size] times the rows."""
+    """Return floats [..., size] times the rows."""
     matrix = node.constant(rows.values.T, f"{name}.matrix")
     if rows.scale is None:
         return node.wire(MatMul(), [x, matrix], name)
@@ -55,23 +55,23 @@ def times(node: TfliteNode, x: OutletId, rows: WeightRows, name: str) -> OutletI
 def lstm_of_floats(
     node: TfliteNode, w: WeightRows, r: WeightRows, bias: Array, function: str
 ) -> list[OutletId]:
-    """An LSTM, gates in the order input, output, forget, cell; ``function`` is the cell's activation."""
+    """Return an LSTM, gates in the order input, output, forget, cell; ``function`` is the cell's activation."""
     size, clip = r.values.shape[1], node.attributes.get("CellClip", 0.0)
     x = times(node, node.values(0), w, "entered")
     x = node.each("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
 
-    def frame(at: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
-        gates = at.each("add", x, times(at, states[0], r, "past"), suffix="gates")
+    def frame(number: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
+        gates = number.each("add", x, times(number, states[0], r, "past"), suffix="gates")
         parts = [
-            at.wire(Slice(1, TDim.of(start * size), TDim.of(end * size)), [gates], name)
+            number.wire(Slice(1, TDim.of(start * size), TDim.of(end * size)), [gates], name)
             for start, end, name in ((0, 1, "i"), (1, 2, "o"), (2, 3, "f"), (3, 4, "g"))
         ]
-        i, o, f = (at.each("sigmoid", part, suffix=f"open{k}") for k, part in enumerate(parts[:3]))
-        new = at.each("mul", i, at.each(function, parts[3], suffix="fresh"), suffix="new")
-        c = at.each("add", at.each("mul", f, states[1], suffix="old"), new, suffix="cell")
+        i, o, f = (number.each("sigmoid", part, suffix=f"open{k}") for k, part in enumerate(parts[:3]))
+        new = number.each("mul", i, number.each(function, parts[3], suffix="fresh"), suffix="new")
+        c = number.each("add", number.each("mul", f, states[1], suffix="old"), new, suffix="cell")
         if clip > 0:
-            c = at.each("min", at.each("max", c, -clip, suffix="floor"), clip, suffix="limited")
-        return [at.each("mul", o, at.each(function, c, suffix="shape"), suffix="hidden"), c]
+            c = number.each("min", number.each("max", c, -clip, suffix="floor"), clip, suffix="limited")
+        return [number.each("mul", o, number.each(function, c, suffix="shape"), suffix="hidden"), c]
 
     return scan_frames(node, x, [node.input(18), node.input(19)], frame, node.flag("TimeMajor"))
 
@@ -79,12 +79,12 @@ def lstm_of_floats(
 def rnn_of_floats(
     node: TfliteNode, w: WeightRows, r: WeightRows, bias: Array, function: str
 ) -> list[OutletId]:
-    """A plain layer."""
+    """Return a plain layer."""
     x = times(node, node.values(0), w, "entered")
     x = node.each("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
 
-    def frame(at: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
-        total = at.each("add", x, times(at, states[0], r, "past"), suffix="total")
-        return [at.each(function, total, suffix="hidden")]
+    def frame(number: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
+        total = number.each("add", x, times(number, states[0], r, "past"), suffix="total")
+        return [number.each(function, total, suffix="hidden")]
 
     return scan_frames(node, x, [node.input(4)], frame, node.flag("TimeMajor"))

@@ -53,9 +53,9 @@ def svdf(node: TfliteNode) -> list[OutletId]:
 
 
 def _features(node: TfliteNode, weights: Array) -> OutletId:
-    """The newest entry of each filter's memory."""
+    """Return the newest entry of each filter's memory."""
 
-    def apply(x: OutletId, matrix: Array, more: Array | None, suffix: str) -> OutletId:
+    def apply(x: OutletId, matrix: Array, offsets: Array | None, suffix: str) -> OutletId:
         return node.wire(MatMul(), [x, node.constant(matrix, f"{suffix}.matrix")], suffix)
 
     if not node.has_codes and node.read(1).has_codes and node.read(1).data is not None:
@@ -75,7 +75,7 @@ def _features(node: TfliteNode, weights: Array) -> OutletId:
 
 
 def _filter(node: TfliteNode, memory: OutletId, time: Array, batch: TDim, units: int, rank: int) -> OutletId:
-    """Each filter over its memory, those of a unit added; sums of codes in f64."""
+    """Return each filter over its memory, those of a unit added; sums of codes in f64."""
     kind = F64 if node.has_codes else F32
     weights = node.constant(time.astype(kind), "time")
     product = node.each("mul", node.cast(memory, kind, "wide"), weights, suffix="products")

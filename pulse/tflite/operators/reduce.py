@@ -44,7 +44,7 @@ def reduce(node: TfliteNode) -> OutletId:
 
 
 def _on_a_line(node: TfliteNode, total: OutletId, count: int, mean: bool) -> OutletId:
-    """Sums of ``code - zero`` as codes of the output: sums of codes times an f32 scale plus an f32 offset.
+    """Return sums of ``code - zero`` as codes of the output: sums of codes times an f32 scale plus an f32 offset.
 
     Each step is rounded to f32, as XNNPACK has it, so that a half goes its way: to even, of int16 away from 0.
     """

@@ -27,27 +27,27 @@ COMPLEX = "COMPLEX64"
 
 
 def requantize_input(node: TfliteNode, slot: int = 0, suffix: str = "moved", out: int = 0) -> OutletId:
-    """An input as the output has it: the codes of its scale, or numbers."""
+    """Return an input as the output has it: the codes of its scale, or numbers."""
     if node.makes[out].has_codes:
         return requantize(node, slot, suffix, out)
     return node.values(slot) if node.read(slot).has_codes else node.input(slot)
 
 
 def parts(node: TfliteNode, slot: int = 0) -> Shape:
-    """The last axis of a complex wire, of real and imaginary parts, which the file does not count."""
+    """Return the last axis of a complex wire, of real and imaginary parts, which the file does not count."""
     return (TDim.of(2),) if node.read(slot).kind == COMPLEX else ()
 
 
 def own_rank(node: TfliteNode, slot: int = 0) -> int:
-    """The axes of an input as the file counts them."""
+    """Return the axes of an input as the file counts them."""
     return node.fact(slot).rank - len(parts(node, slot))
 
 
 def require_real(node: TfliteNode) -> None:
-    """Raises LoadError if an input is complex."""
+    """Raise LoadError if an input is complex."""
     for tensor in node.reads:
         if tensor is not None and tensor.kind == COMPLEX:
-            raise node.error("complex numbers are covered between RFFT2D and COMPLEX_ABS, REAL or IMAG")
+            raise node.error("complex numbers are supported between RFFT2D and COMPLEX_ABS, REAL or IMAG")
 
 
 @tflite_op("RESHAPE")

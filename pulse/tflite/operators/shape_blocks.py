@@ -23,14 +23,14 @@ def _rearrange(
     shape: Sequence[TDim],
     suffix: str = "",
 ) -> OutletId:
-    """Axes split, put in another order, and joined."""
+    """Return axes split, put in another order, and joined."""
     parts = node.wire(Reshape(tuple(block_shape)), [x], f"{suffix}split")
     transposed = node.wire(Transpose(tuple(perm)), [parts], f"{suffix}turned")
     return node.wire(Reshape(tuple(shape)), [transposed], suffix)
 
 
 def _blocks(node: TfliteNode, pairs: int) -> tuple[list[int], list[tuple[TDim, TDim]]]:
-    """The sizes of blocks, and the padding or crop at the ends of their axes. Raises LoadError."""
+    """Return the sizes of blocks, and the padding or crop at the ends of their axes. Raises LoadError."""
     require_real(node)
     sizes, amounts = node.integers(1, "block"), node.dims(2, "amounts")
     if len(amounts) != 2 * len(sizes) or pairs < len(sizes) + 1 or any(size < 1 for size in sizes):

@@ -56,7 +56,7 @@ def strided_slice(node: TfliteNode) -> OutletId:
 
 
 def _entry(node: TfliteNode, x: OutletId, axis: int, index: TDim, size: TDim) -> OutletId:
-    """One entry of an axis, which stays with size 1."""
+    """Return one entry of an axis, which stays with size 1."""
     if index.is_const and size.is_const and not -int(size) <= int(index) < int(size):
         raise node.error(f"entry {index} of axis {axis}, which has {size}")
     at = index + size if index.prove_ge(0).no else index

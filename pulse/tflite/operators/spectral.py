@@ -29,7 +29,7 @@ def rfft2d(node: TfliteNode) -> OutletId:
 
 
 def _transform(node: TfliteNode, x: OutletId, axis: int, onesided: bool, name: str) -> OutletId:
-    """The transform of one axis of real and imaginary parts."""
+    """Return the transform of one axis of real and imaginary parts."""
     title, attributes = f"{node.wire_name}.{name}", {"axis": axis, "onesided": int(onesided)}
     return dft(
         NodeContext(
@@ -59,7 +59,7 @@ def _fit_length(node: TfliteNode, x: OutletId, axis: int, length: int) -> Outlet
 
 
 def _part(node: TfliteNode, place: int) -> OutletId:
-    """The real or the imaginary part."""
+    """Return the real or the imaginary part."""
     if node.read(0).kind != "COMPLEX64":
         raise node.error(f"its input is {node.read(0).kind}, and not complex")
     last = node.fact(0).rank - 1

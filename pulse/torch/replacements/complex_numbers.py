@@ -9,7 +9,7 @@ ComplexPair = tuple[Any, Any]
 
 
 def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """The result of a function of PyTorch, computed with real tensors; None if no argument is complex."""
+    """Return the result of a function of PyTorch, computed with real tensors; None if no argument is complex."""
     name = getattr(function, "__name__", "").strip("_")
     first = args[0] if args else None
     listed: list[Any] = list(first) if isinstance(first, list | tuple) else []
@@ -22,7 +22,7 @@ def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict
         return join_parts(
             torch,
             _sums_of_products(
-                lambda x, y: function(equation, x, y), *(parts(torch, each) for each in operands)
+                lambda x, y: function(equation, x, y), *(parts(torch, operand) for operand in operands)
             ),
         )
     if name in TRANSFORMS:
@@ -35,12 +35,12 @@ def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict
 
 
 def is_complex(torch: Any, value: Any) -> bool:
-    """Whether a tensor or a number is complex."""
+    """Return whether a tensor or a number is complex."""
     return value.is_complex() if torch.is_tensor(value) else isinstance(value, complex)
 
 
 def parts(torch: Any, value: Any) -> ComplexPair:
-    """The real and the imaginary part; that of a real value is the number 0."""
+    """Return the real and the imaginary part; that of a real value is the number 0."""
     if not torch.is_tensor(value):
         return (value.real, value.imag) if isinstance(value, complex) else (value, 0)
     if not value.is_complex():
@@ -60,7 +60,7 @@ def join_parts(torch: Any, pair: ComplexPair) -> Any:
 
 
 def _times(left: Any, right: Any) -> Any:
-    """A product in which the number 0 stays a number."""
+    """Return a product in which the number 0 stays a number."""
     exact = (left, right)
     if any(isinstance(each, int | float) and each == 0 for each in exact):
         return 0
@@ -76,7 +76,7 @@ def _product(torch: Any, x: ComplexPair, y: ComplexPair) -> ComplexPair:
 
 
 def _sums_of_products(function: Callable[[Any, Any], Any], x: ComplexPair, y: ComplexPair) -> ComplexPair:
-    """A function of two tensors that is linear in each."""
+    """Return a function of two tensors that is linear in each."""
 
     def value(left: Any, right: Any) -> Any:
         return 0 if isinstance(left, int) or isinstance(right, int) else function(left, right)
@@ -155,7 +155,7 @@ PARTWISE = {
 def _transform(
     torch: Any, function: Any, input: Any, n: int | None = None, dim: int = -1, norm: str | None = None
 ) -> Any:
-    """The transform of frames that have its length; None if they have it already, or one that is not known."""
+    """Return the transform of frames that have its length; None if they have it already, or one that is not known."""
     size = input.shape[dim]
     if n is None or n == size or not is_complex(torch, input) or not isinstance(size, int):
         return None
@@ -165,7 +165,7 @@ def _transform(
 
 
 def _partwise(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """The function on the parts of its first argument, a tensor or a list of tensors."""
+    """Return the function on the parts of its first argument, a tensor or a list of tensors."""
     first = args[0]
     many = not torch.is_tensor(first)
     split = [parts(torch, each) for each in (first if many else [first])]

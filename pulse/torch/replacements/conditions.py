@@ -29,7 +29,9 @@ class KnownConditions:
         ]
 
     def convert(self, name: str, args: tuple[Any, ...]) -> Any:
-        """The known result of one of CONVERSIONS; None if it is not known. Forgets a buffer that is written to."""
+        """Return the known result of one of CONVERSIONS; None if it is not known. Forgets a buffer that is
+        written to.
+        """
         if not args or not self._torch.is_tensor(args[0]):
             return None
         if name in CONVERSIONS:
@@ -43,7 +45,7 @@ class KnownConditions:
 
 
 def _caller() -> FrameType | None:
-    """The frame outside of this package and of PyTorch."""
+    """Return the frame outside this package and of PyTorch."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("pulse", "torch"):
         frame = frame.f_back
@@ -51,7 +53,9 @@ def _caller() -> FrameType | None:
 
 
 def asserted_value(frame: FrameType | None) -> bool | None:
-    """The truth value with which an ``assert`` of the frame's present instruction passes; None if there is none."""
+    """Return the truth value with which an ``assert`` of the frame's present instruction passes; None if
+    there is none.
+    """
     if frame is None:
         return None
     steps = [step for step in dis.get_instructions(frame.f_code) if step.opname not in _BETWEEN]
@@ -67,5 +71,5 @@ def asserted_value(frame: FrameType | None) -> bool | None:
 
 
 def _fails(step: dis.Instruction) -> bool:
-    """Whether the instruction begins the failure of an ``assert``."""
+    """Return whether the instruction begins the failure of an ``assert``."""
     return step.opname == "LOAD_ASSERTION_ERROR" or step.argval is AssertionError

@@ -38,7 +38,7 @@ def _attend(
     mems: Any,
     state: list[Any] | None,
 ) -> tuple[Any, Any, list[Any]]:
-    """The result of the layer's attention in ``infer`` (Shi et al., "Emformer", 2021).
+    """Return the result of the layer's attention in ``infer`` (Shi et al., "Emformer", 2021).
 
     utterance      frames [U, B, D]
     lengths        [B] valid frames; all of them
@@ -87,12 +87,12 @@ def _attend(
 
 
 def _is_number(value: Any, number: int) -> bool:
-    """Whether a value is known to be this number; an exporter's unknown sizes are not."""
+    """Return whether a value is known to be this number; an exporter's unknown sizes are not."""
     return isinstance(value, int) and value == number
 
 
 def _hidden_keys(torch: Any, layer: Any, past: Any, ahead: int, frames: int) -> Any:
-    """The entries of memory and cache that ``past`` frames have not filled: [keys]."""
+    """Return the entries of memory and cache that ``past`` frames have not filled: [keys]."""
     chunks_since = torch.arange(layer.max_memory_size - 1, -1, -1) * layer.segment_length
     frames_since = torch.arange(layer.left_context_length - 1, -1, -1)
     never = torch.full((ahead,), -1), torch.full((frames,), -1)
@@ -100,18 +100,18 @@ def _hidden_keys(torch: Any, layer: Any, past: Any, ahead: int, frames: int) -> 
 
 
 def _join(torch: Any, *parts: Any) -> Any:
-    """All parts that have frames, in a row."""
+    """Join all parts that have frames."""
     return torch.cat([part for part in parts if part.shape[0]])
 
 
 def _newest(torch: Any, cache: Any, new: Any) -> Any:
-    """The cache with new frames at its end, at its own size."""
+    """Return the cache with new frames at its end, at its own size."""
     size = cache.shape[0]
     return torch.cat([cache, new])[-size:] if size else cache
 
 
 def _newest_frames(torch: Any, cache: Any, new: Any, past: Any) -> Any:
-    """The cache with new frames at its end, as the author leaves it.
+    """Return the cache with new frames at its end, as the author leaves it.
 
     The author repeats older rows in places that are not filled. They are always hidden, but the states are compared.
     """

@@ -14,7 +14,7 @@ from pulse.torch.replacements.windows import pool_maxima, strided_windows
 
 
 def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
-    """A context in which functions that the exporter writes wrongly, or not at all, are composed of others.
+    """Return a context in which functions that the exporter writes wrongly, or not at all, are composed of others.
 
     Its ``trims`` says whether a slice counts back from the end a number of frames that depends on the length. Authors
     treat 0 frames as a separate case, and the export has only the example's case; to the model, 0 is a number like any
@@ -35,7 +35,7 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
             name = getattr(function, "__name__", "")
             if name == "arange":
                 args, named = _whole_steps(torch, args, named)
-            if name == "arange" and not named and all(type(each) is int for each in args):
+            if name == "arange" and not named and all(type(arg) is int for arg in args):
                 result = function(*args)
                 result.tolist = lambda: list(range(*args))
                 return result
@@ -60,7 +60,7 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
             return result
 
         def _running_result(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-            """A running result; its loop is seen by this context. None for other calls."""
+            """Return a running result; its loop is seen by this context. None for other calls."""
             if name not in RUNNING or not args or named.keys() - {"dim", "dtype"}:
                 return None
             with self:
@@ -70,15 +70,17 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
 
 
 def _counts_back(torch: Any, bound: Any) -> bool:
-    """Whether a bound of a slice is a size that is negative in the example."""
+    """Return whether a bound of a slice is a size that is negative in the example."""
     return isinstance(bound, torch.SymInt) and bound.node.hint is not None and bound.node.hint < 0
 
 
 def _whole_steps(
     torch: Any, args: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of ``arange(0.0, size)`` as integers and a type: the exporter writes a range of integers for it."""
-    floats = [each for each in args if isinstance(each, float)]
+    """Return the arguments of ``arange(0.0, size)`` as integers and a type: the exporter writes a range of integers for
+    it.
+    """
+    floats = [arg for arg in args if isinstance(arg, float)]
     sizes = any(isinstance(each, torch.SymInt) for each in args)
     if not floats or not sizes or not all(each.is_integer() for each in floats):
         return args, named
@@ -87,14 +89,14 @@ def _whole_steps(
 
 
 def _from_front(torch: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The slice (tensor, axis, start, end, step) with its bounds counted from the front."""
+    """Return the slice (tensor, axis, start, end, step) with its bounds counted from the front."""
     x, axis, *bounds = args
     front = [x.shape[axis] + bound if _counts_back(torch, bound) else bound for bound in bounds[:2]]
     return (x, axis, *front, *bounds[2:])
 
 
 def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """The replacement of a result; None if there is none."""
+    """Return the replacement of a result; None if there is none."""
     match getattr(function, "__name__", ""):
         case "istft":
             return inverse_transform(torch, *args, **named)
@@ -114,7 +116,7 @@ def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[s
 
 
 def _clamp_by_floats(torch: Any, function: Any, x: Any, min: Any = None, max: Any = None, **more: Any) -> Any:
-    """``clamp(x, 50, 8000.0)`` with both bounds as floats, which the exporter needs; None for other bounds."""
+    """Return ``clamp(x, 50, 8000.0)`` with both bounds as floats, which the exporter needs; None for other bounds."""
     if {type(min), type(max)} != {int, float} or not x.is_floating_point():
         return None
     return function(x, float(min), float(max), **more)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def interpolate_linearly(torch: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """``F.interpolate`` of these arguments, or None if it is not linear or its factor depends on the length."""
+    """Return ``F.interpolate`` of these arguments, or None if it is not linear or its factor depends on the length."""
     arguments = {**dict(zip(("input", "size", "scale_factor", "mode", "align_corners"), args)), **named}
     x = arguments["input"]
     if (
@@ -34,7 +34,9 @@ def interpolate_linearly(torch: Any, args: tuple[Any, ...], named: dict[str, Any
 
 
 def every_other(torch: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """``F.interpolate`` of these arguments that keeps one frame of each ``1 / scale_factor``; None if it does not."""
+    """Return ``F.interpolate`` of these arguments that keeps one frame of each ``1 / scale_factor``; None
+    if it does not.
+    """
     arguments = {**dict(zip(("input", "size", "scale_factor", "mode"), args)), **named}
     x, factors = arguments["input"], arguments.get("scale_factor")
     if arguments.get("mode", "nearest") != "nearest" or factors is None:
@@ -54,7 +56,7 @@ def _single(value: Any) -> Any:
 
 
 def _factor(torch: Any, frames: Any, size: Any, factor: Any) -> Any:
-    """The number of output frames per input frame; None if it is not known for every length."""
+    """Return the number of output frames per input frame; None if it is not known for every length."""
     if size is None:
         return int(factor) if factor == int(factor) else factor
     if not isinstance(frames, torch.SymInt) or not isinstance(size, torch.SymInt):

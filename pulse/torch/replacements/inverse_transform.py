@@ -16,7 +16,7 @@ def inverse_transform(
     length: Any = None,
     return_complex: bool = False,
 ) -> Any:
-    """``torch.istft`` whose length may be a size; None if no length is given, or for complex signals.
+    """Return ``torch.istft`` whose length may be a size; None if no length is given, or for complex signals.
 
     Overlapping frames are added and divided by the sum of their squared windows, starting at half a frame.
     """

@@ -72,7 +72,7 @@ def _marked_nodes(graph: Any, loop: FrameLoop, kind: str) -> list[Any]:
 
 
 def _frames_of(node: Any) -> tuple[Any, ...]:
-    """The frames that a node joins: the inputs of a Stack, or those of a chain of Stores that ends with it."""
+    """Return the frames that a node joins: the inputs of a Stack, or those of a chain of Stores that ends with it."""
     if node.op_type == "Stack":
         return tuple(node.inputs)
     frames: list[Any] = []
@@ -93,7 +93,7 @@ def _skip_copies(graph: Any, node: Any) -> None:
 
 
 def _last_stores(stores: Sequence[Any]) -> list[Any]:
-    """The last Store of each chain."""
+    """Return the last Store of each chain."""
     return [node for node in stores if node.attributes["step"].value == EXPORTED_STEPS - 1]
 
 
@@ -119,7 +119,7 @@ class _Body:
         self._known: dict[tuple[int, int], tuple[tuple[Any, ...], Any]] = {}
 
     def output(self, values: Sequence[Any]) -> Any:
-        """The value in the body that is ``values[k]`` in step k."""
+        """Return the value in the body that is ``values[k]`` in step k."""
         value = self._value(tuple(values))
         return self._node("Identity", [value], values[0])
 
@@ -160,7 +160,7 @@ class _Body:
         ):
             return self._state(values)
         constants = [_constant(value) for value in values]
-        if all(each is not None for each in constants):
+        if all(constant is not None for constant in constants):
             if all(_equal(each, constants[0]) for each in constants):
                 return first
             raise _NoScanError("it computes with the number of the step")
@@ -184,7 +184,7 @@ class _Body:
         return self._ir.Value(name=f"loop{self._number}.{kind}{place}", type=like.type, shape=like.shape)
 
     def _state(self, values: tuple[Any, ...]) -> Any:
-        """A value that each step takes from the step before; the first takes ``values[0]``."""
+        """Return a value that each step takes from the step before; the first takes ``values[0]``."""
         value, place = self._input("state", values[1]), len(self._nexts)
         self._begins.append(self._begin(values[0], values[1]))
         self._state_inputs.append(value)
@@ -194,7 +194,7 @@ class _Body:
         return value
 
     def _begin(self, first: Any, second: Any) -> Any:
-        """The state before the first step, in the shape that the second step has."""
+        """Return the state before the first step, in the shape that the second step has."""
         if first.shape == second.shape:
             return first
         sizes, target = list(first.shape), list(second.shape)
@@ -293,7 +293,7 @@ class _Body:
         _use_instead(self._graph, old, value)
 
     def _merge_axes(self, node: Any, value: Any, frame: Any) -> Any:
-        """Frames [..., T, M, ...] as [..., T * M, ...]."""
+        """Return frames [..., T, M, ...] as [..., T * M, ...]."""
         axis = node.attributes["axis"].value
         rest: list[Any] = [dim if isinstance(dim, int) else None for dim in list(frame.shape)[axis + 1 :]]
         if None in rest:
@@ -308,18 +308,20 @@ class _Body:
         return reshape.outputs[0]
 
     def _keep_last_values(self) -> list[tuple[Any, int]]:
-        """Values of the last step that are used after the loop, each with the index of the state that keeps it."""
+        """Return values of the last step that are used after the loop, each with the index of the state
+        that keeps it.
+        """
         last_values: list[tuple[Any, int]] = []
         for values, inner in list(self._known.values()):
             value = values[-1]
-            behind = any(
+            is_read_after = any(
                 id(user) not in self._steps and user.domain != LOOP_DOMAIN for user, _ in value.uses()
             )
             is_output = any(value is output for output in self._graph.outputs)
             if (
                 len(values) < EXPORTED_STEPS
                 or self._levels.get(id(value)) != EXPORTED_STEPS - 1
-                or not (behind or is_output)
+                or not (is_read_after or is_output)
             ):
                 continue
             sizes = list(value.shape)
@@ -336,7 +338,9 @@ class _Body:
 
 
 def _levels(graph: Any, loop: FrameLoop) -> dict[int, int]:
-    """The last step whose frames a value depends on, by the value's identity; joined frames belong to no step."""
+    """Return the last step whose frames a value depends on, by the value's identity; joined frames belong
+    to no step.
+    """
     levels: dict[int, int] = {}
     for node in graph:
         if node.domain == LOOP_DOMAIN and node.attributes["loop"].value == loop.number:
@@ -350,7 +354,7 @@ def _levels(graph: Any, loop: FrameLoop) -> dict[int, int]:
 
 
 def _constant(value: Any) -> Any:
-    """The numbers of a constant, or None for other values."""
+    """Return the numbers of a constant, or None for other values."""
     if value.const_value is not None:
         return value.const_value.numpy()
     node = value.producer()
@@ -365,7 +369,7 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 def _alike(left: Any, right: Any) -> bool:
-    """Whether two nodes compute the same of their inputs."""
+    """Return whether two nodes compute the same of their inputs."""
     names = ("domain", "op_type", "overload")
     if any(getattr(left, name) != getattr(right, name) for name in names) or len(left.inputs) != len(
         right.inputs

@@ -55,18 +55,20 @@ class FrameLoops:
         return shapes.statically_known_true(condition)
 
     def begin(self, frames: Any) -> FrameLoop:
-        """A new loop over this number of frames."""
+        """Return a new loop over this number of frames."""
         loop = FrameLoop(len(self.every), frames, _origin())
         self.every.append(loop)
         return loop
 
     def steps(self, frames: Any) -> list[LoopStep]:
-        """The numbers of the steps of a new loop that are exported."""
+        """Return the numbers of the steps of a new loop that are exported."""
         loop = self.begin(frames)
         return [LoopStep.of(loop, number) for number in range(EXPORTED_STEPS)]
 
     def number_of(self, frames: Any, number: int) -> int:
-        """The number of a step that takes these frames: that of their loop, if they are the frames of that number."""
+        """Return the number of a step that takes these frames: that of their loop, if they are the frames of that
+        number.
+        """
         tensors = [
             leaf for leaf in self._torch.utils._pytree.tree_leaves(frames) if self._torch.is_tensor(leaf)
         ]
@@ -75,7 +77,9 @@ class FrameLoops:
         return number if mark is None or mark[1] != number else LoopStep.of(self.every[mark[0]], number)
 
     def result(self, name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """The result of a function of PyTorch that selects or joins frames of a loop, or None for other calls."""
+        """Return the result of a function of PyTorch that selects or joins frames of a loop, or None for
+        other calls.
+        """
         match name:
             case "__getitem__":
                 return self._frame_at(*args)
@@ -102,7 +106,7 @@ class FrameLoops:
                     setattr(leaf, _MARK, max(marks))
 
     def _frame_at(self, x: Any, index: Any) -> Any:
-        """``x[..., step, …]``, and ``x[..., step : step + 1, …]``."""
+        """Return ``x[..., step, …]``, and ``x[..., step : step + 1, …]``."""
         entries = list(index) if isinstance(index, tuple) else [index]
         places = [place for place, entry in enumerate(entries) if _step(entry) is not None]
         if len(places) != 1 or any(self._torch.is_tensor(entry) or entry is None for entry in entries):
@@ -129,11 +133,11 @@ class FrameLoops:
         return result
 
     def _axis(self, x: Any, entries: list[Any], place: int) -> int | None:
-        """The axis that an entry of an index stands for; None if other entries select by their values."""
+        """Return the axis that an entry of an index stands for; None if other entries select by their values."""
         if not all(isinstance(entry, int | slice) or entry is ... for entry in entries):
             return None
-        behind = ... in entries[:place]
-        return x.dim() - (len(entries) - place) if behind else place
+        is_after_ellipsis = ... in entries[:place]
+        return x.dim() - (len(entries) - place) if is_after_ellipsis else place
 
     def _frame(self, loop: FrameLoop, x: Any, axis: int, number: int) -> Any:
         axis %= x.dim()
@@ -146,7 +150,7 @@ class FrameLoops:
         return frame
 
     def _unbind(self, x: Any, dim: int = 0) -> Any:
-        """All frames of a tensor, for ``unbind`` and ``for frame in x``."""
+        """Return all frames of a tensor, for ``unbind`` and ``for frame in x``."""
         frames: Any = x.shape[dim] if x.dim() else 0
         if not isinstance(frames, self._torch.SymInt) or self._known_true(frames == frames.node.hint):
             return None
@@ -156,7 +160,7 @@ class FrameLoops:
         return tuple(self._frame(loop, x, dim, number) for number in range(EXPORTED_STEPS))
 
     def _write(self, y: Any, index: Any, value: Any) -> Any:
-        """``y[..., step, …] = value``, where the other entries are whole axes; True if it is done."""
+        """Write ``y[..., step, …] = value``, where the other entries are whole axes; True if it is done."""
         entries = list(index) if isinstance(index, tuple) else [index]
         places = [place for place, entry in enumerate(entries) if isinstance(entry, LoopStep)]
         whole = all(each in (slice(None), ...) for each in entries if not isinstance(each, LoopStep))
@@ -180,14 +184,14 @@ class FrameLoops:
         return True
 
     def _end(self, loop: FrameLoop) -> None:
-        """Frames that are unbound from here on belong to another loop."""
+        """End the loop: frames that are unbound from here on belong to another one."""
         self._unbound = {key: each for key, each in self._unbound.items() if each is not loop}
 
     def _join(self, name: str, tensors: Any, dim: int = 0, axis: int | None = None) -> Any:
         """Join the frames of all steps, if there is one of each."""
         if not isinstance(tensors, list | tuple) or len(tensors) != EXPORTED_STEPS:
             return None
-        marks: list[Any] = [getattr(each, _MARK, None) for each in tensors]
+        marks: list[Any] = [getattr(tensor, _MARK, None) for tensor in tensors]
         if None in marks or len({number for number, _ in marks}) > 1:
             return None
         if [step for _, step in marks] != list(range(EXPORTED_STEPS)):
@@ -208,14 +212,14 @@ class FrameLoops:
 
 
 def _step(entry: Any) -> LoopStep | None:
-    """The step of an entry of an index: itself, or a slice of one frame."""
+    """Return the step of an entry of an index: itself, or a slice of one frame."""
     if isinstance(entry, slice) and isinstance(entry.start, LoopStep) and entry.step in (None, 1):
         return entry.start if entry.stop == entry.start + 1 else None
     return entry if isinstance(entry, LoopStep) else None
 
 
 def _origin() -> str:
-    """The file and the line of the innermost caller outside of this package and of PyTorch."""
+    """Return the file and the line of the innermost caller outside this package and of PyTorch."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
         "pulse",

@@ -63,7 +63,7 @@ def _by_name(torch: Any, owner: OwnThread, original: Any, function: Callable[...
 
 
 def _read(torch: Any, pattern: Any, operands: tuple[Any, ...]) -> list[list[str]] | None:
-    """The axes of each operand and of the result, or None if the pattern has more than names."""
+    """Return the axes of each operand and of the result, or None if the pattern has more than names."""
     if not isinstance(pattern, str) or pattern.count("->") != 1:
         return None
     operand_axes, result = pattern.split("->")

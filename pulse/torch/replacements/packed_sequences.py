@@ -19,16 +19,16 @@ class FullSizes:
         return self.batch
 
     def size(self, axis: int = 0) -> Any:
-        """The number of steps."""
+        """Return the number of steps."""
         return self.frames
 
-    def apart(self, data: Any) -> Any:
-        """Packed data as frames [frames, batch, ...]."""
+    def unpack(self, data: Any) -> Any:
+        """Convert packed data to frames [frames, batch, ...]."""
         return data.unflatten(0, (self.frames, self.batch))
 
 
 def pack_full(torch: Any, x: Any, lengths: Any, batch_first: bool) -> tuple[Any, FullSizes] | None:
-    """The packed data of sequences whose lengths are proved to be all frames, or None."""
+    """Return the packed data of sequences whose lengths are proved to be all frames, or None."""
     frames, batch = (x.shape[1], x.shape[0]) if batch_first else (x.shape[0], x.shape[1])
     known_true = import_module("torch.fx.experimental.symbolic_shapes").statically_known_true
     ends = (lengths.min().item(), lengths.max().item())
@@ -39,9 +39,9 @@ def pack_full(torch: Any, x: Any, lengths: Any, batch_first: bool) -> tuple[Any,
 
 
 def pad_full(data: Any, sizes: FullSizes, batch_first: bool, fill: float, frames: Any) -> tuple[Any, Any]:
-    """The frames of packed data, with ``fill`` up to ``frames``, and their lengths."""
+    """Return the frames of packed data, with ``fill`` up to ``frames``, and their lengths."""
     torch = import_module("torch")
-    x = sizes.apart(data)
+    x = sizes.unpack(data)
     more = frames - sizes.frames
     if not import_module("torch.fx.experimental.symbolic_shapes").statically_known_true(more == 0):
         x = torch.cat([x, x.new_full((more, *x.shape[1:]), fill)])

@@ -7,7 +7,7 @@ FAR = 1 << 62
 
 
 def translations(torch: Any) -> dict[Any, Any]:
-    """How ``x[..., 1:] = y`` is written for any number of frames: the first frames are kept, and y follows them.
+    """Return how ``x[..., 1:] = y`` is written for any number of frames: the first frames are kept, and y follows them.
 
     Other writes, and those along axes of a constant size, remain as the exporter writes them.
     """

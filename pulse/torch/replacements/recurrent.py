@@ -77,10 +77,12 @@ def _pad(function: Any, data: Any, sizes: Any, *arguments: Any) -> Any:
 
 
 def _layer(torch: Any, cell: OnnxCell, function: Any, *arguments: Any) -> Any:
-    """The layer's result; projections and sequences of several lengths are left to PyTorch: ONNX has no such layers."""
+    """Return the layer's result; projections and sequences of several lengths are left to PyTorch: ONNX has no such
+    layers.
+    """
     if isinstance(arguments[1], FullSizes):
         data, sizes, initial, weights, biased, *others = arguments
-        y, *ends = _layer(torch, cell, function, sizes.apart(data), initial, weights, biased, *others, False)
+        y, *ends = _layer(torch, cell, function, sizes.unpack(data), initial, weights, biased, *others, False)
         return y.flatten(0, 1), *ends
     if not isinstance(arguments[3], bool):
         return function(*arguments)
@@ -108,7 +110,7 @@ def _layer(torch: Any, cell: OnnxCell, function: Any, *arguments: Any) -> Any:
 def _node(
     torch: Any, cell: OnnxCell, x: Any, parts: Sequence[Sequence[Any]], states: Sequence[Any], biased: bool
 ) -> list[Any]:
-    """One layer, in both directions if there are two parts: frames [T, B, D * H] and last states [D, B, H]."""
+    """Return one layer, in both directions if there are two parts: frames [T, B, D * H] and last states [D, B, H]."""
     frames, batch, _ = x.shape
     directions, size = len(parts), states[0].shape[-1]
 

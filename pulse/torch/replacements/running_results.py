@@ -11,7 +11,7 @@ RUNNING = ("cumprod", "logcumsumexp", "cummax", "cummin")
 
 
 def running_result(torch: Any, loops: FrameLoops, name: str, x: Any, dim: int, dtype: Any = None) -> Any:
-    """The result of ``cumprod``, ``logcumsumexp``, ``cummax`` or ``cummin`` of frames; None for other arguments.
+    """Return the result of ``cumprod``, ``logcumsumexp``, ``cummax`` or ``cummin`` of frames; None for other arguments.
 
     ONNX has no such operators: each is a loop whose state is the result so far.
     """
@@ -34,13 +34,13 @@ def running_result(torch: Any, loops: FrameLoops, name: str, x: Any, dim: int, d
 
 
 def _log_of_sum(torch: Any, x: Any, y: Any) -> Any:
-    """``log(exp(x) + exp(y))``, also of two values that are both minus infinity."""
+    """Return ``log(exp(x) + exp(y))``, also of two values that are both minus infinity."""
     distance = torch.where(x == y, torch.zeros_like(x), (x - y).abs())
     return torch.maximum(x, y) + torch.log1p(torch.exp(-distance))
 
 
 def _extreme(torch: Any, loops: FrameLoops, greatest: bool, x: Any, dim: int, shape: list[Any]) -> Any:
-    """The extreme so far and the place of its last occurrence."""
+    """Return the extreme so far and the place of its last occurrence."""
     if x.is_floating_point():
         least, most = -math.inf, math.inf
     else:

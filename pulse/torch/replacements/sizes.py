@@ -59,7 +59,7 @@ def keep_sizes(torch: Any, module: Any, loops: FrameLoops) -> Generator[None]:
 
 
 def _namespaces(module: Any) -> list[dict[str, Any]]:
-    """The globals of the files that define the module's classes and their bases."""
+    """Return the globals of the files that define the module's classes and their bases."""
     files = {
         base.__module__
         for each in module.modules()
@@ -76,7 +76,7 @@ def _namespaces(module: Any) -> list[dict[str, Any]]:
 
 
 def _is_near(name: str, files: set[str]) -> bool:
-    """Whether a file is in the folder of one of the files, as the helpers of a model are."""
+    """Return whether a file is in the folder of one of the files, as the helpers of a model are."""
     return name.rpartition(".")[0] in {file.rpartition(".")[0] for file in files}
 
 
@@ -118,11 +118,11 @@ def _symbolic_len(torch: Any, owner: OwnThread) -> Any:
 
 def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
     def steps(*arguments: Any) -> Any:
-        """``range`` that keeps sizes symbolic if it has the same number of steps for every length.
+        """Return ``range`` that keeps sizes symbolic if it has the same number of steps for every length.
 
         A loop over all frames runs only some steps.
         """
-        if owner.is_here and any(isinstance(each, torch.SymInt) for each in arguments):
+        if owner.is_here and any(isinstance(argument, torch.SymInt) for argument in arguments):
             start, stop, step = (0, *arguments, 1) if len(arguments) == 1 else (*arguments, 1)[:3]
             hint = builtins.range(
                 *(each.node.hint if isinstance(each, torch.SymInt) else each for each in arguments)
@@ -146,7 +146,7 @@ def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
 
 def _step_numbers(owner: OwnThread, loops: FrameLoops) -> Any:
     def numbers(values: Any, start: int = 0) -> Any:
-        """``enumerate`` whose numbers are the steps of a loop where the values are its frames."""
+        """Return ``enumerate`` whose numbers are the steps of a loop where the values are its frames."""
         for number, value in builtins.enumerate(values, start):
             yield (loops.number_of(value, number) if owner.is_here else number), value
 
@@ -154,10 +154,10 @@ def _step_numbers(owner: OwnThread, loops: FrameLoops) -> Any:
 
 
 def _choice(torch: Any, owner: OwnThread, function: Any, prefers: Any) -> Any:
-    """``max`` or ``min`` of sizes, decided by the example."""
+    """Return ``max`` or ``min`` of sizes, decided by the example."""
 
     def choose(*arguments: Any, **named: Any) -> Any:
-        sizes = any(isinstance(each, torch.SymInt) for each in arguments)
+        sizes = any(isinstance(argument, torch.SymInt) for argument in arguments)
         if sizes and not named and len(arguments) == 2 and owner.is_here:
             return arguments[1] if prefers(*arguments) else arguments[0]
         return function(*arguments, **named)
@@ -170,7 +170,7 @@ def _itself(size: Any) -> Any:
 
 
 def _exact_division(torch: Any, owner: OwnThread, divide: Any) -> Any:
-    """The result of ``/`` of two sizes, in place of ``divide``."""
+    """Return the result of ``/`` of two sizes, in place of ``divide``."""
 
     class Quotient(torch.SymFloat):
         """An exact quotient of integers with a positive denominator; elsewhere it acts as a float."""

@@ -6,12 +6,12 @@ from typing import Any
 from pulse.facts import Array
 from pulse.torch.preservation import ModuleState
 
-LARGE = 1 << 14
+MIN_PLACEHOLDER_BYTES = 1 << 14
 """The size in bytes from which a weight is taken out."""
 
 
 def take_weights(program: Any, state: ModuleState) -> dict[str, Array]:
-    """The large weights of an exported program by their names; its file then has only their shapes.
+    """Return the large weights of an exported program by their names; its file then has only their shapes.
 
     Later changes to the module do not affect them: they are the arrays of ``state``, or copies.
     """
@@ -25,7 +25,11 @@ def take_weights(program: Any, state: ModuleState) -> dict[str, Array]:
     arrays: dict[str, Array] = {}
     for name, value in initializers.items():
         tensor = value.const_value
-        if tensor is None or tensor.nbytes < LARGE or tensor.dtype.name not in ("FLOAT", "DOUBLE"):
+        if (
+            tensor is None
+            or tensor.nbytes < MIN_PLACEHOLDER_BYTES
+            or tensor.dtype.name not in ("FLOAT", "DOUBLE")
+        ):
             continue
         array = tensor.numpy()
         original = state.find(array)

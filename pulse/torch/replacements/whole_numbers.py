@@ -25,8 +25,8 @@ class WholeNumber(int):
         return super().__hash__()
 
 
-def _plain(operation: Callable[[Any, Any], Any], swap: bool) -> Callable[[WholeNumber, Any], Any]:
-    """An operator on the plain Python int: symbolic sizes support no other type."""
+def _integer_operator(operation: Callable[[Any, Any], Any], swap: bool) -> Callable[[WholeNumber, Any], Any]:
+    """Return an operator on the plain Python int: symbolic sizes support no other type."""
 
     def compute(self: WholeNumber, other: Any) -> Any:
         number = other.__pos__() if isinstance(other, WholeNumber) else other
@@ -36,10 +36,10 @@ def _plain(operation: Callable[[Any, Any], Any], swap: bool) -> Callable[[WholeN
 
 
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
-    setattr(WholeNumber, f"__{_name}__", _plain(getattr(operator, _name), False))
-    setattr(WholeNumber, f"__r{_name}__", _plain(getattr(operator, _name), True))
+    setattr(WholeNumber, f"__{_name}__", _integer_operator(getattr(operator, _name), False))
+    setattr(WholeNumber, f"__r{_name}__", _integer_operator(getattr(operator, _name), True))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
-    setattr(WholeNumber, f"__{_name}__", _plain(getattr(operator, _name), False))
+    setattr(WholeNumber, f"__{_name}__", _integer_operator(getattr(operator, _name), False))
 
 
 @contextlib.contextmanager
@@ -97,7 +97,7 @@ def _wrap_rounding(torch: Any, owner: OwnThread, function: Any, rounded: Callabl
 
 
 def _quotient_itself(torch: Any, owner: OwnThread, function: Any) -> Any:
-    """``torch.as_tensor`` that leaves quotients of sizes unchanged: authors round them with ``torch.ceil``."""
+    """Return ``torch.as_tensor`` that leaves quotients of sizes unchanged: authors round them with ``torch.ceil``."""
 
     def convert(value: Any, *others: Any, **named: Any) -> Any:
         if isinstance(value, torch.SymFloat) and owner.is_here:
@@ -134,7 +134,7 @@ def _to_tensors(places: list[_Place]) -> None:
 
 
 def _runs_alike(places: list[_Place], run: Callable[[], object]) -> bool:
-    """Whether the module runs with the numbers without assigning any."""
+    """Return whether the module runs with the numbers without assigning any."""
     before = [module.__dict__[name] for module, name, _ in places]
     try:
         run()

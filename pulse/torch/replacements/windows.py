@@ -14,7 +14,7 @@ def pool_maxima(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """``max_pool1d`` as the maxima of windows, or as that of one row; None if its indices are wanted.
+    """Return ``max_pool1d`` as the maxima of windows, or as that of one row; None if its indices are wanted.
 
     In ONNX a row that is shorter than a window may have a maximum. Windows have none there, as in PyTorch.
     """
@@ -30,7 +30,9 @@ def pool_maxima(
 
 
 def strided_windows(torch: Any, x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
-    """``as_strided`` as ``unfold`` of the last axis; None if it gives anything but windows of a contiguous tensor."""
+    """Return ``as_strided`` as ``unfold`` of the last axis; None if it gives anything but windows of a
+    contiguous tensor.
+    """
     size, stride = tuple(size), tuple(stride)
     known_true = torch.fx.experimental.symbolic_shapes.statically_known_true
     if storage_offset or len(size) != x.dim() + 1 or not x.is_contiguous() or x.storage_offset():

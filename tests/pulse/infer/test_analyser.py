@@ -50,7 +50,7 @@ def test_known_inputs_are_refused_by_the_translator() -> None:
         load(model).analyse()
 
 
-def test_operators_that_are_not_covered_say_nothing() -> None:
+def test_operators_that_are_not_supported_say_nothing() -> None:
     fused = helper.make_node("Fused", ["x"], ["h"], domain="com.example")
     model = proto([fused, node("Relu", "h")], {"x": "?,3,f32"}, {"y": "2,5,f32"})
     model.opset_import.append(helper.make_opsetid("com.example", 1))

@@ -139,7 +139,7 @@ def test_an_unknown_operator_is_kept() -> None:
         InputError, match=r'y \(my.sounds::Echo\).*register it with @pulse.operator\("my.sounds::Echo"'
     ):
         typed.run(X)
-    with pytest.raises(PulsifyError, match=r"y .my.sounds::Echo.*the operator is not covered"):
+    with pytest.raises(PulsifyError, match=r"y .my.sounds::Echo.*the operator is not supported"):
         typed.declutter().pulsify(pulse=4)
 
 
@@ -153,7 +153,7 @@ def identity(node: NodeContext) -> OutletId:
     return node.input(0)
 
 
-def test_a_covered_operator_is_replaced_only_on_demand() -> None:
+def test_a_supported_operator_is_replaced_only_on_demand() -> None:
     with pytest.raises(LoadError, match=r"Relu exists already; use operator\('Relu', override=True\)"):
         pulse.operator("Relu")(identity)
     pulse.operator("Relu", override=True)(identity)

@@ -119,9 +119,9 @@ def test_data_in_a_file_next_to_the_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entries", "words"),
     [
-        ({"location": "../secret.bin"}, "outside of the model's folder; move it"),
-        ({"location": "link.bin"}, "outside of the model's folder"),
-        ({"location": "/dev/zero"}, "outside of the model's folder"),
+        ({"location": "../secret.bin"}, "outside the model's folder; move it"),
+        ({"location": "link.bin"}, "outside the model's folder"),
+        ({"location": "/dev/zero"}, "outside the model's folder"),
         ({"location": "pipe.bin"}, "not a regular file"),
         ({"location": "none.bin"}, "missing; put it into the model's folder"),
         ({"location": ""}, "not a regular file"),

@@ -156,7 +156,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("opset", [0, 1000])
     def test_unknown_opsets_are_refused(self, opset: int) -> None:
-        with pytest.raises(LoadError, match=f"opset {opset} is not covered"):
+        with pytest.raises(LoadError, match=f"opset {opset} is not supported"):
             load(conv_model([1, 3, "T"], opset))
 
     def test_a_broken_tensor_is_refused(self) -> None:
@@ -193,7 +193,7 @@ class TestExternalData:
     def test_files_outside_of_the_folder_are_refused(self, tmp_path: Path, location: str) -> None:
         inner = tmp_path / "inner"
         inner.mkdir()
-        with pytest.raises(LoadError, match="outside of the model's folder"):
+        with pytest.raises(LoadError, match="outside the model's folder"):
             load(self.save(inner, location))
 
     def test_missing_files_are_refused(self, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ class TestExternalData:
 
 
 class TestCoverage:
-    """Operators, outputs and attributes that are not covered."""
+    """Operators, outputs and attributes that are not supported."""
 
     def test_all_missing_operators_are_named_at_once(self) -> None:
         nodes = [
@@ -220,7 +220,7 @@ class TestCoverage:
         with pytest.raises(LoadError) as caught:
             load(proto).analyse()
         assert str(caught.value) == (
-            "case: operators that are not covered: Multinomial (1 node, first c); StringSplit (2 nodes, first a); "
+            "case: operators that are not supported: Multinomial (1 node, first c); StringSplit (2 nodes, first a); "
             "com.example::Fused (1 node, first d); pulse.operator adds one, see docs/extend.md"
         )
 
@@ -230,7 +230,7 @@ class TestCoverage:
 
     def test_extra_outputs_are_refused(self) -> None:
         proto = model([node("Relu", "x", "y i")], {"x": floats("x", 1, 1, 4)}, outputs="y i")
-        with pytest.raises(LoadError, match=r"y \(Relu\): its outputs i are not covered"):
+        with pytest.raises(LoadError, match=r"y \(Relu\): its outputs i are not supported"):
             load(proto).analyse()
 
     def test_wrong_attribute_types_are_refused(self) -> None:

@@ -82,13 +82,13 @@ def refusal_of(operator: Any, constants: dict[str, Any], opset: int = 18) -> str
 
 def test_unsupported_transforms_are_refused() -> None:
     scales = {"s": np.array([1, 1, 2, 1], np.float32), "r": np.zeros(0, np.float32)}
-    assert "'spline' is not covered; nearest, linear and cubic" in refusal_of(
+    assert "'spline' is not supported; nearest, linear and cubic" in refusal_of(
         node("Resize", "x r s", mode="spline"), scales
     )
     assert "region of interest must be 8 numbers" in refusal_of(
         node("Resize", "x r s", coordinate_transformation_mode="tf_crop_and_resize"), scales
     )
-    assert "'wrong' is not covered; asymmetric" in refusal_of(
+    assert "'wrong' is not supported; asymmetric" in refusal_of(
         node("Resize", "x r s", coordinate_transformation_mode="wrong"), scales
     )
     assert "is not stretch, not_larger or not_smaller" in refusal_of(
@@ -97,5 +97,5 @@ def test_unsupported_transforms_are_refused() -> None:
     assert "give one of the two" in refusal_of(node("Resize", "x"), {})
     assert "do not divide by" in refusal_of(node("DepthToSpace", "x", blocksize=3), {})
     assert "has fewer" in refusal_of(node("TopK", "x k", axis=1), {"k": np.array([5])})
-    assert "p 3 is not covered" in refusal_of(node("LpNormalization", "x", p=3), {})
+    assert "p 3 is not supported" in refusal_of(node("LpNormalization", "x", p=3), {})
     assert "must be [batch, time, 1]" in refusal_of(node("STFT", "x k"), {"k": np.int64(4)})

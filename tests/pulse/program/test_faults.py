@@ -64,7 +64,7 @@ def test_a_stream_with_a_fault_is_refused_until_reset_or_restored(backend: str) 
     before = state.snapshot()
     wrong = faulty(typed, feeds, value, 1)["i"][..., :4]
     with pytest.raises(
-        FaultError, match=r"the \(Gather\): 1 value of input 1 outside of -7 … 6, in pulse 1.*reset"
+        FaultError, match=r"the \(Gather\): 1 value of input 1 outside -7 … 6, in pulse 1.*reset"
     ):
         state.step(wrong)
     failed = state.snapshot()
@@ -114,7 +114,7 @@ def test_a_proof_fails_if_only_the_stream_has_a_fault() -> None:
     wider = builder.model(builder.add("the", Gather(0), rows, builder["i"]))
     report = prove(pulsed, lambda feeds, arithmetic: wider.run(feeds, arithmetic=arithmetic), [9])
     assert report.divergence is not None
-    assert "the (Gather)" in report.divergence.reason and "outside of -7 … 6" in report.divergence.reason
+    assert "the (Gather)" in report.divergence.reason and "outside -7 … 6" in report.divergence.reason
     assert (
         prove(pulsed, lambda feeds, arithmetic: lying.run(feeds, arithmetic=arithmetic), [9]).divergence
         is None

@@ -89,7 +89,7 @@ def test_lengths_of_reversed_sequences_beyond_the_frames_are_faults() -> None:
     typed = pulse.load(model([turned], {"x": x, "i": np.array([1, 5, 0])}, {}, 17)).analyse()
     assert typed.run({"x": x, "i": np.array([1, 5, 0])})["y"][0].tolist() == [0, 13, 2]
     for wrong in (6, -1):
-        with pytest.raises(FaultError, match=r"1 value .* outside of 0 … 5"):
+        with pytest.raises(FaultError, match=r"1 value .* outside 0 … 5"):
             typed.run({"x": x, "i": np.array([1, wrong, 0])})
 
 

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 import pulse
 from pulse.dim import SymbolScope
 from pulse.program.compiler import BACKENDS
-from pulse.pulsify.lengths import grows, lag, tells_length
+from pulse.pulsify.lengths import lag, never_shrinks, tells_length
 from streaming import Session
 
 
@@ -71,7 +71,7 @@ def test_a_bound_far_away_adds_no_delay() -> None:
 def test_lengths_that_never_fall_grow(text: str, expected: bool) -> None:
     scope = SymbolScope()
     symbol = scope.symbol("T")
-    assert grows(scope.parse(text), symbol) is expected
+    assert never_shrinks(scope.parse(text), symbol) is expected
 
 
 @pytest.mark.parametrize(
@@ -127,11 +127,11 @@ def test_delays_of_random_lengths_suffice_and_are_nearly_always_the_least(seeds:
         pulse_frames = int(rng.choice([1, 7, 16, 480]))
         frames = [max(0, length.eval({symbol: at})) for at in range(6000)]
         falls = any(later < now for now, later in itertools.pairwise(frames))
-        assert not (grows(length, symbol) and falls), length
+        assert not (never_shrinks(length, symbol) and falls), length
         if falls:
             reached["falls"] += 1
             continue
-        reached["grows"] += grows(length, symbol)
+        reached["grows"] += never_shrinks(length, symbol)
         least = lag(length, Fraction(1), symbol, pulse_frames)
         most = length.bounds()[1]
         unsure = [at for at in range(0, 6000, pulse_frames) if most is None or frames[at] < most]

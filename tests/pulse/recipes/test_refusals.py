@@ -60,7 +60,7 @@ def message_of(folder: Path, text: str) -> str:
         ("[[stage]]\nstft = { hopp = 3 }", "(stft): no parameter of stft is called hopp (did you mean hop?)"),
         (
             "[[stage]]\nstft = {}\nhop = 3",
-            "stage 1 (stft): hop stands inside of the table of stft, not beside",
+            "stage 1 (stft): hop stands inside the table of stft, not beside",
         ),
         ("[[stage]]\nstft = {}\nstates = {}", "stage 1 (stft): states stands beside model, not beside stft"),
         ("[[stage]]\nstft = {}\nform = 1", "stage 1 (stft): no key is called form (did you mean from?)"),

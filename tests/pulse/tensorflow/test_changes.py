@@ -1,4 +1,4 @@
-"""Variables that are changed in part, in branches, or in ways that are not covered: kept or refused, never lost."""
+"""Variables that are changed in part, in branches, or in ways that are not supported: kept or refused, never lost."""
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def test_parts_of_a_variable_are_changed(name: str) -> None:
         np.testing.assert_allclose(state.step(x)["y"], expected, rtol=1e-6, atol=1e-6)
 
 
-def test_a_change_that_is_not_covered_is_refused() -> None:
+def test_a_change_that_is_not_supported_is_refused() -> None:
     with pytest.raises(LoadError, match=r"change \(ResourceScatterMul\): it changes a variable in a way"):
         pulse.load(buffer_graph("ResourceScatterMul", "row", "x").data)
 

@@ -383,7 +383,7 @@ def test_a_gated_cell() -> None:
         np.testing.assert_allclose(array, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_enough_operators_are_covered() -> None:
+def test_enough_operators_are_supported() -> None:
     assert len(TRANSLATORS) >= 100
 
 

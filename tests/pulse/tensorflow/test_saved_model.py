@@ -180,7 +180,7 @@ def test_data_that_is_missing_or_elsewhere_is_refused(tmp_path: Path) -> None:
         pulse.load(folder)
     (tmp_path / "elsewhere").write_bytes(content)
     data.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(LoadError, match="outside of the model's folder"):
+    with pytest.raises(LoadError, match="outside the model's folder"):
         pulse.load(folder)
 
 

@@ -108,7 +108,7 @@ def test_plans_are_kept_by_feeds_fetches_and_targets() -> None:
         ("relu", {"nobody": 1}, "no node of model is called so"),
         ("relu", {"x": [1.0, 2.0, 3.0]}, r"shape \[3\] does not fit \[None, 2\]"),
         ("relu", {"x": "text"}, "is not of type f32"),
-        ("conv:3", {"x": [[1, 2]]}, "outputs conv:.* are not covered"),
+        ("conv:3", {"x": [[1, 2]]}, "outputs conv:.* are not supported"),
         ("conv:x:y", {}, "is not the name of a tensor"),
     ],
 )

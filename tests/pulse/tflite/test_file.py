@@ -1,4 +1,4 @@
-"""What is said of files, signatures and sizes, and of those that are not covered."""
+"""What is said of files, signatures and sizes, and of those that are not supported."""
 
 import struct
 from pathlib import Path
@@ -64,7 +64,7 @@ def test_open_sizes_are_symbols_and_an_open_batch_is_one() -> None:
         (file_of_operator("TANH")[:200], "damaged"),
         (b"\x10\0\0\0TFL3" + b"\0" * 8, "damaged"),
         (file_of_operator("NO_SUCH_OPERATOR"), "CUSTOM NO_SUCH_OPERATOR"),
-        (file_of_operator("HASHTABLE_LOOKUP"), "not covered: HASHTABLE_LOOKUP"),
+        (file_of_operator("HASHTABLE_LOOKUP"), "not supported: HASHTABLE_LOOKUP"),
         (file_of_operator("TANH", 7), "names one of"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Every operator that is covered gives what LiteRT gives."""
+"""Every operator that is supported gives what LiteRT gives."""
 
 import numpy as np
 import pytest

@@ -123,7 +123,7 @@ def test_a_model_that_refuses_what_the_module_takes() -> None:
 
 
 def test_a_model_that_never_runs() -> None:
-    """An operator that is not covered, for instance: no length is the cause."""
+    """An operator that is not supported, for instance: no length is the cause."""
     with pytest.raises(
         LoadError, match=r"on the example itself, .*: the model refuses .* no such length as \[20\]"
     ):

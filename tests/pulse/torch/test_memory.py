@@ -30,8 +30,8 @@ def test_mapped_arrays_are_the_same() -> None:
 def test_a_model_of_mapped_weights_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever becomes of the module: also what lies in a tensor in another order."""
     monkeypatch.setattr("pulse.torch.preservation.ENOUGH", 1)
-    monkeypatch.setattr("pulse.torch.preservation.LARGE", 1)
-    monkeypatch.setattr("pulse.torch.replacements.weights.LARGE", 1)
+    monkeypatch.setattr("pulse.torch.preservation.MIN_FILE_TENSOR_BYTES", 1)
+    monkeypatch.setattr("pulse.torch.replacements.weights.MIN_PLACEHOLDER_BYTES", 1)
     module: Any = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3))
     x = torch.randn(1, 12, 6)
     expected = module(x).detach().numpy()
@@ -49,7 +49,7 @@ def test_a_module_that_writes_to_its_weights_gets_them_back(monkeypatch: pytest.
     """From the file in which they are kept."""
     pytest.importorskip("onnxscript", reason="the older exporter runs such a module as it is")
     monkeypatch.setattr("pulse.torch.preservation.ENOUGH", 1)
-    monkeypatch.setattr("pulse.torch.preservation.LARGE", 1)
+    monkeypatch.setattr("pulse.torch.preservation.MIN_FILE_TENSOR_BYTES", 1)
 
     class Writes(torch.nn.Module):
         def __init__(self) -> None:

@@ -41,7 +41,7 @@ def test_faults_are_counted_and_named_live(backend, wrong):
         host.run(rows_of_table(wrong))
         statistics = live.statistics()
         assert statistics.counters.faults == wrong
-        notes = [note for note in statistics.notes if "-8 … 7" in note]
+        notes = [note for note in statistics.notes if "outside -8 … 7" in note]
         assert [note.partition(" values")[0] for note in notes] == (
             [f"the (Gather): {wrong}"] if wrong else []
         )
