@@ -14,6 +14,7 @@ from pulse.errors import InputError
 from streaming.cli.chunk_options import budget, chunking, constants
 from streaming.cli.model import open_model, parse_inputs
 from streaming.cli.options import ModelOptions
+from streaming.cli.spelling import option_names
 
 SUFFIX = ".onnx"
 
@@ -29,7 +30,7 @@ def add_options(parser: ArgumentParser) -> None:
             argument |= {"metavar": info.metavar, "type": int if int in (kind, *get_args(kind)) else str}
             if list[str] in get_args(kind):
                 argument["action"] = "append"
-        group.add_argument(*info.param_decls or (), str(info.default), **argument)
+        group.add_argument(*option_names(field.name, info), **argument)
 
 
 def _options() -> Iterator[tuple[Field[Any], Any, OptionInfo]]:

@@ -73,12 +73,23 @@ def options_of(command: Callable[..., None]) -> Spelling:
 
 
 def _option_names(command: Callable[..., None]) -> set[str]:
-    """The names of a command's options; typer keeps the first of an annotation where it keeps defaults."""
-    annotations = [parameter.annotation for parameter in signature(command).parameters.values()]
-    options = [option for annotation in annotations for option in getattr(annotation, "__metadata__", ())]
+    """Return the names of a command's options."""
     return {
-        name for option in options for name in (option.default, *(getattr(option, "param_decls", None) or ()))
+        name
+        for parameter in signature(command).parameters.values()
+        for option in getattr(parameter.annotation, "__metadata__", ())
+        for name in option_names(parameter.name, option)
     }
+
+
+def option_names(parameter: str, option: Any) -> list[str]:
+    """Return the names that typer gives an option: those that it declares, or its parameter's.
+
+    typer keeps the first declared name of an annotation as the option's default.
+    """
+    declared = (option.default, *(getattr(option, "param_decls", None) or ()))
+    names = [name for name in declared if isinstance(name, str)]
+    return names or [f"--{parameter.replace('_', '-')}"]
 
 
 def as_options(parameter: str, example: Any = None) -> str:

@@ -102,7 +102,7 @@ class TestInputs:
         assert str(typed.inputs["x"]) == "1,3,audio_length,f32"
 
     def test_unknown_dims_are_refused_with_an_example(self) -> None:
-        with pytest.raises(LoadError, match=r'input x .*axis 0, 2.*inputs=\{"x": "T,3,A"\}'):
+        with pytest.raises(LoadError, match=r'input x .*axis 0, 2.*inputs=\{"x": "1,3,T"\}'):
             load(conv_model([None, 3, None])).analyse()
 
     def test_an_input_without_a_shape_is_refused(self) -> None:

@@ -135,7 +135,7 @@ def test_the_relation_of_banded_attention() -> None:
     banded = op.relation(facts, [2, 1, 1])
     assert isinstance(banded, Banded)
     assert (banded.axis, banded.back, banded.ahead) == (2, 3, 2)
-    stream = banded.at(5, TDim.of(9))
+    stream = banded.make_op(5, TDim.of(9))
     assert isinstance(stream, BandedAttentionStream) and stream.offset == 5
     assert op.relation(facts_of("T,9,4", "T,9,4", "T,9,4"), [0, 0, 0]) == Pointwise((0,))
     assert isinstance(op.relation(facts, [2, None, 1]), Whole)

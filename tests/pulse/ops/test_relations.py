@@ -46,7 +46,7 @@ def prove_pointwise(
     op: Op, relation: Pointwise, arrays: Sequence[Array], axes: Sequence[int | None], whole: Array
 ) -> None:
     for start, end in ((0, 5), (5, 6), (6, FRAMES)):
-        part = op if relation.at is None else relation.at(end - start)
+        part = op if relation.make_op is None else relation.make_op(end - start)
         pieces = [cut(value, axis, start, end) for value, axis in zip(arrays, axes)]
         (output,) = part.eval(pieces, {})
         np.testing.assert_allclose(output, cut(whole, relation.axes[0], start, end), rtol=1e-5)
@@ -74,7 +74,7 @@ def prove(
     elif isinstance(relation, Window):
         prove_window(relation, arrays[0], axes[0], whole)
     elif isinstance(relation, Positional):
-        (output,) = relation.at(3, 4).eval(arrays, {})
+        (output,) = relation.make_op(3, 4).eval(arrays, {})
         np.testing.assert_array_equal(output, cut(whole, relation.axis, 3, 7))
     return relation
 
