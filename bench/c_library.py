@@ -78,9 +78,12 @@ class CStream:
         first = -self._memory.ctypes.data % alignment + alignment
         self._inside = slice(first, first + size)
         self.address = ctypes.c_void_p()
-        assert library.call("init", self._at(first), ctypes.c_size_t(size), ctypes.byref(self.address)) == OK
+        assert (
+            library.call("init", self._pointer(first), ctypes.c_size_t(size), ctypes.byref(self.address))
+            == OK
+        )
 
-    def _at(self, first: int) -> ctypes.c_void_p:
+    def _pointer(self, first: int) -> ctypes.c_void_p:
         return ctypes.c_void_p(self._memory.ctypes.data + first)
 
     def require_untouched(self) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bench.c_library import CLibrary, addresses
 from bench.models import PUBLISHED
-from bench.recipe_pages import laid_out
+from bench.recipe_pages import lay_out_recipe
 from pulse.jit.levels import LEVELS
 from pulse.program.native.executable import NativeState
 from streaming.builtin import model_path
@@ -34,7 +34,7 @@ LEVEL = "PULSE_LEVEL"
 def measure(name: str, folder: Path) -> None:
     """Build a library for the level of ``PULSE_LEVEL``, whose kernels Python uses too, and print its times and size."""
     opened = open_model(
-        model_path() if name == BUILTIN else laid_out(f"{name}.toml", folder, PUBLISHED.parent),
+        model_path() if name == BUILTIN else lay_out_recipe(f"{name}.toml", folder, PUBLISHED.parent),
         ModelOptions(),
     )
     program = opened.compile(None, "numba", None)

@@ -7,7 +7,14 @@ from pathlib import Path
 from bench import start_times
 from bench.contest import OURS, SPECIAL
 from bench.host import Host
-from bench.report import GROWTH_COLUMNS, LANES_COLUMNS, growth_lines, lanes_lines, left_out, missed_targets
+from bench.report import (
+    GROWTH_COLUMNS,
+    LANES_COLUMNS,
+    growth_lines,
+    lanes_lines,
+    missed_targets,
+    untimed_forms,
+)
 from bench.results import PEERS, Results, Row
 from bench.start_times import Start
 from bench.stream_lanes import LanesRow
@@ -43,7 +50,7 @@ def page(results: Results) -> str:
     parts.append(table(COLUMNS, (line for row in results.rows for line in steps_lines(row)), left=2))
     parts.append("\n".join(f"- {line}" for line in results.summary()) + "\n")
     parts += section("Missed targets", missed_targets(results))
-    parts += section("Not timed", left_out(results), NOT_TIMED)
+    parts += section("Not timed", untimed_forms(results), NOT_TIMED)
     if results.lanes:
         parts.append(lanes_section(results.lanes))
     if results.starts:

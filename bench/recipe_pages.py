@@ -17,7 +17,7 @@ def recipes() -> dict[str, str]:
     return {name: text for text, name in blocks}
 
 
-def laid_out(name: str, folder: Path, shared: Path) -> Path:
+def lay_out_recipe(name: str, folder: Path, shared: Path) -> Path:
     """Return a recipe of the pages in a folder, with the recipes that it names, and links to other files.
 
     shared   the folder of published models and sound
@@ -27,7 +27,7 @@ def laid_out(name: str, folder: Path, shared: Path) -> Path:
     for stage in tomllib.loads(text)["stage"]:
         for file in (stage.get("model"), stage.get("cmvn", {}).get("path")):
             if file is not None and Path(file).suffix == ".toml":
-                laid_out(file, folder, shared)
+                lay_out_recipe(file, folder, shared)
             elif file is not None:
                 source = shared / FOLDERS[Path(file).suffix] / file
                 if not source.exists():

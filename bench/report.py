@@ -19,7 +19,7 @@ def show(results: Results, console: Console) -> None:
         lines = (
             *results.summary(),
             *(f"target missed: {line}" for line in missed_targets(results)),
-            *left_out(results),
+            *untimed_forms(results),
         )
         for line in lines:
             console.print(line, highlight=False)
@@ -83,7 +83,7 @@ def missed_targets(results: Results) -> Iterator[str]:
                 yield f"{row.title}, {row.pulse}: p99.9 of {peer} is {times} times ours"
 
 
-def left_out(results: Results) -> Iterator[str]:
+def untimed_forms(results: Results) -> Iterator[str]:
     """Yield every form that was not timed, and why."""
     for row in results.rows:
         for form in row.forms:

@@ -19,7 +19,7 @@ from bench.contest import WrongResultError
 from bench.models import PUBLISHED
 from bench.models.explicit import Explicit
 from bench.peers import OnnxRuntimePeer
-from bench.recipe_pages import laid_out
+from bench.recipe_pages import lay_out_recipe
 from bench.timing import Comparison, alternate, make_stepper
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.native.executable import NativeState
@@ -99,7 +99,7 @@ def measure(contest: SoundContest, shared: Path, rounds: int, steps: int) -> Fou
     x, expected = stored["in"].ravel().astype(np.float32), stored["out"].ravel()
     hops = list(x[: len(x) // contest.hop * contest.hop].reshape(-1, contest.hop))
     with TemporaryDirectory() as folder:
-        program = pulse.stream(laid_out(contest.recipe, Path(folder), shared), pulse=contest.hop)
+        program = pulse.stream(lay_out_recipe(contest.recipe, Path(folder), shared), pulse=contest.hop)
     assert isinstance(program, NativeProgram), "the bench runs the numba backend"
     (port,) = program.outputs
     delay = {OURS: port.delay, EXPORTED: port.delay}

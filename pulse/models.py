@@ -34,7 +34,7 @@ Network: TypeAlias = FileNetwork | TypedNetwork | PulsedNetwork
 N = TypeVar("N", bound=Network)
 
 
-def _as(kind: type[N], network: Network) -> N:
+def _with_steps_of(kind: type[N], network: Network) -> N:
     """Return the same network with the steps of ``kind``, a class of it."""
     if isinstance(network, kind):
         return network
@@ -54,7 +54,7 @@ class Model(FileNetwork):
     @classmethod
     def of(cls, network: FileNetwork) -> "Model":
         """Return a network that was read, with its next steps."""
-        return _as(cls, network)
+        return _with_steps_of(cls, network)
 
     def analyse(self) -> "TypedModel":
         """Derive every type and shape; those of inputs that the file does not state are inferred first.
@@ -83,7 +83,7 @@ class TypedModel(TypedNetwork):
     @classmethod
     def of(cls, network: TypedNetwork) -> "TypedModel":
         """Return a typed network with its next steps."""
-        return _as(cls, network)
+        return _with_steps_of(cls, network)
 
     def with_sizes(self, sizes: Mapping[Symbol, int]) -> "TypedModel":
         """Return the model with numbers in place of some symbols, in a new scope. Raises FactError."""
@@ -153,7 +153,7 @@ class PulsedModel(PulsedNetwork):
     @classmethod
     def of(cls, network: PulsedNetwork) -> "PulsedModel":
         """Return a pulsed network with its next steps."""
-        return _as(cls, network)
+        return _with_steps_of(cls, network)
 
     def compile(
         self,

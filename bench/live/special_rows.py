@@ -58,8 +58,8 @@ class Phase:
         return cls(
             name,
             last.elapsed_s - first.elapsed_s,
-            last.total.since(first.total),
-            last.compute.since(first.compute),
+            last.total.difference_from(first.total),
+            last.compute.difference_from(first.compute),
             last.counters.frames_silent - first.counters.frames_silent,
         )
 

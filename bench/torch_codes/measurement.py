@@ -129,7 +129,7 @@ def _stream(subject: Given, outcome: Outcome) -> None:
         _stream_chunks(subject, outcome, pulse.load(model, chunking=subject.chunking), begin)
         return
     typed = model.analyse()
-    typed = typed.with_outputs(_chosen(subject, list(typed.outputs))).declutter()
+    typed = typed.with_outputs(_streamed_outputs(subject, list(typed.outputs))).declutter()
     pulsed = typed.pulsify(pulse=subject.pulse, max_context=subject.max_context)
     outcome.stage, outcome.pulse = "pulsified", pulsed.pulse
     outcome.delays = tuple(port.delay for port in pulsed.outputs)
@@ -255,10 +255,10 @@ def module_outputs(subject: Given, feeds: Mapping[str, Array]) -> list[Array]:
         for leaf in torch.utils._pytree.tree_leaves(result)
         if torch.is_tensor(leaf) and not (follows and _may_be_length(leaf))
     ]
-    return _chosen(subject, arrays)
+    return _streamed_outputs(subject, arrays)
 
 
-def _chosen(subject: Given, every: list[Output]) -> list[Output]:
+def _streamed_outputs(subject: Given, every: list[Output]) -> list[Output]:
     """Of all outputs, those that are streamed."""
     return every if subject.outputs is None else [every[place] for place in subject.outputs]
 

@@ -51,7 +51,7 @@ class Integers:
         """Return ``x * y``."""
         return self.each("mul", x, y)
 
-    def down(self, x: OutletId, bits: int) -> OutletId:
+    def shift_right(self, x: OutletId, bits: int) -> OutletId:
         """Shift to the right; the sign stays."""
         return self.shift(x, 2.0**-bits)
 
@@ -61,7 +61,7 @@ class Integers:
 
     def lowest(self, x: OutletId, bits: int) -> OutletId:
         """Return the last binary digits."""
-        return self.sub(x, self.mul(self.down(x, bits), 1 << bits))
+        return self.sub(x, self.mul(self.shift_right(x, bits), 1 << bits))
 
     def cast(self, x: OutletId, dtype: type[np.generic] = np.float64) -> OutletId:
         """Cast to a type."""
@@ -98,11 +98,11 @@ class Integers:
 
     def wrap(self, x: OutletId) -> OutletId:
         """Wrap to a 16-bit integer."""
-        return self.sub(x, self.mul(self.down(self.add(x, 1 << 15), 16), 1 << 16))
+        return self.sub(x, self.mul(self.shift_right(self.add(x, 1 << 15), 16), 1 << 16))
 
     def fraction(self, x: OutletId) -> OutletId:
         """Return a product with a factor that was multiplied by 2**15, rounded."""
-        return self.down(self.add(x, 1 << (FRACTION_BITS - 1)), FRACTION_BITS)
+        return self.shift_right(self.add(x, 1 << (FRACTION_BITS - 1)), FRACTION_BITS)
 
     def divide(self, x: OutletId, by: int) -> OutletId:
         """Divide as kissfft does: multiply by 32767 // by, then divide by 2**15."""
@@ -146,8 +146,8 @@ def transform(z: Integers, x: OutletId, count: int) -> ComplexWires:
     even = [z.add(near_wire, far_wire) for near_wire, far_wire in zip(near, far)]
     odd = z.sub(near[0], far[0]), z.sub(near[1], far[1])
     re, im = z.rotate(odd, circle(-np.pi * ((np.arange(half) + 1) / count + 0.5)))
-    lower = z.down(z.add(even[0], re), 1), z.down(z.add(even[1], im), 1)
-    upper = z.down(z.sub(even[0], re), 1), z.down(z.sub(im, even[1]), 1)
+    lower = z.shift_right(z.add(even[0], re), 1), z.shift_right(z.add(even[1], im), 1)
+    upper = z.shift_right(z.sub(even[0], re), 1), z.shift_right(z.sub(im, even[1]), 1)
     back = np.arange(half)[::-1]
     re, im = (
         draft.add("bins", Concat(2), draft.part(low, 2, 0, half - 1), z.pick(high, back, 2))

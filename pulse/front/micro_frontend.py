@@ -96,7 +96,7 @@ def micro_frontend(
     if enable_pcan:
         tables = gain_tables(SMOOTHING_BITS - correction, gain_bits, pcan_strength, pcan_offset)
         gain = _gain(z, estimate, *tables)
-        signal = _shrunk(z, z.down(z.mul(signal, gain), gain_bits - correction - SNR_BITS))
+        signal = _shrunk(z, z.shift_right(z.mul(signal, gain), gain_bits - correction - SNR_BITS))
     if enable_log:
         signal = _logarithm(z, z.shift(signal, 2.0**correction), scale_shift)
     features = z.cast(z.each("min", signal, 65535), np.float32)
@@ -145,7 +145,7 @@ def _filter_bank(
 def _band_levels(z: Integers, frames: OutletId, points: int, bank: Bank) -> OutletId:
     """Return the roots of the energies of the bands [B, frames, channels], from frames of samples."""
     size = int(z.draft.shape(frames)[2])
-    windowed = z.down(z.mul(frames, window_table(size)), WINDOW_BITS)
+    windowed = z.shift_right(z.mul(frames, window_table(size)), WINDOW_BITS)
     factor = _headroom(z, windowed)
     padded = z.draft.pad(z.wrap(z.mul(windowed, factor)), 2, 0, points - size)
     re, im = transform(z, padded, points // 2)
@@ -196,7 +196,7 @@ def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
     y = Integers(inner)
     new = y.mul(y.mul(inner["band"], 1 << SMOOTHING_BITS), factors)
     old = y.mul(inner["estimate"], (1 << NOISE_BITS) - factors)
-    after = y.down(y.add(new, old), NOISE_BITS)
+    after = y.shift_right(y.add(new, old), NOISE_BITS)
     inner.graph.set_outputs([after, after], ["after", "given"])
     body = TypedModel(inner.graph, draft.scope, inner.function)
     scan = Scan(body, ("estimate",), ("band",), (), (ScanAxis(1),), (ScanAxis(1),))
@@ -207,8 +207,8 @@ def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
 def _reduce_noise(z: Integers, bands: OutletId, estimate: OutletId, remaining: int) -> OutletId:
     """Return the bands less their noise."""
     loud = z.mul(bands, 1 << SMOOTHING_BITS)
-    signal = z.down(z.sub(loud, z.each("min", estimate, loud)), SMOOTHING_BITS)
-    return z.each("max", signal, z.down(z.mul(bands, remaining), NOISE_BITS))
+    signal = z.shift_right(z.sub(loud, z.each("min", estimate, loud)), SMOOTHING_BITS)
+    return z.each("max", signal, z.shift_right(z.mul(bands, remaining), NOISE_BITS))
 
 
 def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
@@ -216,8 +216,8 @@ def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
     bits, power = z.bits(x, 32)
     place = z.lowest(z.shift(x, z.mul(power, 1 << 11)), 10)
     value, slope, curve = (z.look_up(table, z.cast(bits, np.int64)) for table in parabolas)
-    inner = z.add(z.down(z.mul(curve, place), 5), z.mul(slope, 32))
-    gain = z.add(z.down(z.add(z.mul(inner, place), 1 << 14), 15), value)
+    inner = z.add(z.shift_right(z.mul(curve, place), 5), z.mul(slope, 32))
+    gain = z.add(z.shift_right(z.add(z.mul(inner, place), 1 << 14), 15), value)
     for least, table_gain in reversed(list(enumerate(small))):
         gain = z.choose(z.each("less_equal", x, least), table_gain, gain)
     return gain
@@ -226,8 +226,8 @@ def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
 def _shrunk(z: Integers, snr: OutletId) -> OutletId:
     """Return a parabola continued by a line."""
     low = z.each("min", snr, 2 << SNR_BITS)
-    square = z.down(z.mul(low, low), 2 + 2 * SNR_BITS - OUTPUT_BITS)
-    line = z.sub(z.down(snr, SNR_BITS - OUTPUT_BITS), 1 << OUTPUT_BITS)
+    square = z.shift_right(z.mul(low, low), 2 + 2 * SNR_BITS - OUTPUT_BITS)
+    line = z.sub(z.shift_right(snr, SNR_BITS - OUTPUT_BITS), 1 << OUTPUT_BITS)
     return z.choose(z.each("less", snr, 2 << SNR_BITS), square, line)
 
 
@@ -237,13 +237,13 @@ def _logarithm(z: Integers, x: OutletId, scale_shift: int) -> OutletId:
     bits, power = z.bits(operand, 32)
     # power is 2**-bits, and the first digit means 2**(bits - 1)
     rest = z.shift(z.sub(z.mul(z.mul(operand, power), 2), 1), 1 << LOG_BITS)
-    segment = z.cast(z.down(rest, LOG_BITS - LOG_SEGMENT_BITS), np.int64)
+    segment = z.cast(z.shift_right(rest, LOG_BITS - LOG_SEGMENT_BITS), np.int64)
     table = log_table()
     base, slope = z.look_up(table, segment), z.look_up(np.append(np.diff(table), 0), segment)
     inside = z.lowest(rest, LOG_BITS - LOG_SEGMENT_BITS)
-    fraction = z.add(z.add(rest, base), z.down(z.mul(slope, inside), LOG_BITS))
+    fraction = z.add(z.add(rest, base), z.shift_right(z.mul(slope, inside), LOG_BITS))
     half = 1 << (LOG_BITS - 1)
     binary = z.add(z.mul(z.sub(bits, 1), 1 << LOG_BITS), fraction)
-    natural = z.down(z.add(z.mul(binary, LOG_FACTOR), half), LOG_BITS)
-    logarithm = z.down(z.add(z.mul(natural, 1 << scale_shift), half), LOG_BITS)
+    natural = z.shift_right(z.add(z.mul(binary, LOG_FACTOR), half), LOG_BITS)
+    logarithm = z.shift_right(z.add(z.mul(natural, 1 << scale_shift), half), LOG_BITS)
     return z.choose(z.each("greater", x, 1), logarithm, 0)

@@ -83,7 +83,7 @@ def mask(
     function = "mask"
     choice(function, "kind", kind, MASKS)
     real = kind in ("real", "ratio")
-    without = _without(Draft(function, {"x": shape}), axis)
+    without = _shape_without_parts(Draft(function, {"x": shape}), axis)
     draft = Draft(function, {"x": shape, "mask": mask_shape or (without if real else shape)})
     x, m = draft["x"], draft["mask"]
     part_axis = draft.axis(x, axis)
@@ -212,7 +212,7 @@ def _halves(draft: Draft, x: OutletId, axis: object) -> tuple[OutletId, OutletId
     )
 
 
-def _without(draft: Draft, axis: object) -> str:
+def _shape_without_parts(draft: Draft, axis: object) -> str:
     """Return the shape of x without its parts."""
     x = draft["x"]
     _, _, part_axis, single = _halves(draft, x, axis)

@@ -24,12 +24,12 @@ class SameCount:
             sizes = [size for axis in here if (size := facts.size(axis)) is not None]
             whole = [size for axis in there if (size := facts.size(axis)) is not None]
             if len(holes) == 1 and len(whole) == len(there):
-                rest = _left_over(whole, sizes)
+                rest = _divide_sizes(whole, sizes)
                 if rest is not None:
                     facts.give(holes[0], rest)
 
 
-def _left_over(whole: Sequence[TDim], sizes: Sequence[TDim]) -> TDim | None:
+def _divide_sizes(whole: Sequence[TDim], sizes: Sequence[TDim]) -> TDim | None:
     """Return the product of ``whole`` divided by that of ``sizes``; None if the quotient depends on the length."""
     over, under = list(whole), list(sizes)
     for size in sizes:

@@ -53,13 +53,13 @@ def receptive_fields(model: TypedNetwork, related: Related) -> dict[OutletId, Re
         for _, other in inputs[1:]:
             field = field.union(other)
         rate_in, rate_out = related.flows[inputs[0][0]].rate, related.flows[OutletId(node_id)].rate
-        field = _through(relation, field, rate_in, rate_out)
+        field = _extend_field(relation, field, rate_in, rate_out)
         for slot in range(len(node.outputs)):
             fields[OutletId(node_id, slot)] = field
     return fields
 
 
-def _through(relation: Relation, field: Receptive, rate_in: Fraction, rate_out: Fraction) -> Receptive:
+def _extend_field(relation: Relation, field: Receptive, rate_in: Fraction, rate_out: Fraction) -> Receptive:
     if isinstance(relation, Ends):
         return _move(field, -int(relation.before) / rate_in, -int(relation.before) / rate_in)
     if isinstance(relation, Cumulative):

@@ -47,7 +47,7 @@ class WireFlow:
     rate: Fraction
 
     @property
-    def along(self) -> int:
+    def stream_axis(self) -> int:
         """The stream axis of a wire that must have one."""
         assert self.axis is not None
         return self.axis
@@ -150,12 +150,12 @@ def relate(
     sources = [(graph.fact(outlet), flows[outlet]) for outlet in graph.inputs if outlet in flows]
     if not sources:
         raise PulsifyError(f"no input streams over {symbol.name}")
-    if not any(tells_length(fact.shape[flow.along], flow.rate, symbol) for fact, flow in sources):
+    if not any(tells_length(fact.shape[flow.stream_axis], flow.rate, symbol) for fact, flow in sources):
         fact, flow = sources[0]
         name = graph.label(graph.inputs[0])
-        sizes = ",".join("U" if axis == flow.along else str(dim) for axis, dim in enumerate(fact.shape))
+        sizes = ",".join("U" if axis == flow.stream_axis else str(dim) for axis, dim in enumerate(fact.shape))
         raise PulsifyError(
-            f"{name}: {fact.shape[flow.along]} of its frames do not prove that there are "
+            f"{name}: {fact.shape[flow.stream_axis]} of its frames do not prove that there are "
             f"{symbol.name} frames; name its own length, as in {spell('inputs', {name: sizes})}"
         )
     return Related(symbol, order, flows, relations)

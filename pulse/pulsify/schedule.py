@@ -117,8 +117,8 @@ class Scheduler:
             self.wires[outlet] = wire
             return
         shape = list(fact.shape)
-        stream = StreamFact(flow.along, fact.shape[flow.along], flow.rate, 0)
-        shape[flow.along] = TDim.of(self.wiring.frames(flow.rate))
+        stream = StreamFact(flow.stream_axis, fact.shape[flow.stream_axis], flow.rate, 0)
+        shape[flow.stream_axis] = TDim.of(self.wiring.frames(flow.rate))
         wire = self.wiring.add(node.name, Source(TypedFact(fact.dtype, tuple(shape))), (), stream)
         self.wiring.graph.inputs.append(wire)
         self.wires[outlet] = StreamWire(wire, stream)
@@ -189,7 +189,7 @@ class Scheduler:
     ) -> list[StreamWire]:
         outlets = [self._synchronise(wire, offset, node.name) for wire in inputs]
         facts = [
-            StreamFact(flow.along, outlet.fact.shape[flow.along], flow.rate, offset, prefix)
+            StreamFact(flow.stream_axis, outlet.fact.shape[flow.stream_axis], flow.rate, offset, prefix)
             for flow, outlet, prefix in zip(flows, node.outputs, prefixes)
         ]
         op = node.op if relation.make_op is None else relation.make_op(self._frames(flows[0], facts[0]))
@@ -253,8 +253,8 @@ class Scheduler:
 
         return [
             FreeWire(
-                flow.along,
-                outlet.fact.shape[flow.along],
+                flow.stream_axis,
+                outlet.fact.shape[flow.stream_axis],
                 flow.rate,
                 lambda offset, slot=slot: wire_at(slot, offset),
                 lambda frames, slot=slot: first_frames(slot, frames),

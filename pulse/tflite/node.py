@@ -102,17 +102,17 @@ def subtract_zero(tensor: Tensor) -> Array:
     codes = tensor.data.astype(np.int64)
     if tensor.quantization is None:
         return codes
-    return codes - along(tensor.quantization.zero, tensor.quantization.axis, codes.ndim)
+    return codes - spread_on_axis(tensor.quantization.zero, tensor.quantization.axis, codes.ndim)
 
 
 def decode(tensor: Tensor) -> Array:
     """Return a stored tensor of codes as f32 numbers."""
     assert tensor.quantization is not None
-    scale = along(tensor.quantization.scale, tensor.quantization.axis, subtract_zero(tensor).ndim)
+    scale = spread_on_axis(tensor.quantization.scale, tensor.quantization.axis, subtract_zero(tensor).ndim)
     return (subtract_zero(tensor).astype(np.float32) * scale).astype(np.float32)
 
 
-def along(values: Array, axis: int, rank: int) -> Array:
+def spread_on_axis(values: Array, axis: int, rank: int) -> Array:
     """Return numbers of the channels on an axis, so that they broadcast to a tensor of a rank; a single number
     unchanged.
     """

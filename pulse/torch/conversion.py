@@ -15,7 +15,7 @@ from pulse.torch.comparison import Comparison
 from pulse.torch.exporter import Export, ExportRequest, export, name_outputs, run_example
 from pulse.torch.length_inputs import describe_lengths, follow_lengths
 from pulse.torch.lengths import Lengths
-from pulse.torch.module import ModuleOracle, computing_in, samples, tensors
+from pulse.torch.module import ModuleOracle, samples, tensors, use_dtype
 from pulse.torch.original import ModuleOriginal
 from pulse.torch.preservation import ModuleState
 from pulse.torch.silence import silence_exporter
@@ -158,7 +158,7 @@ class Conversion:
     @contextmanager
     def _quiet(self) -> Generator[None]:
         """Without prints of PyTorch, in the type of the conversion."""
-        with silence_exporter(), computing_in(self._torch, self.module, self._dtype):
+        with silence_exporter(), use_dtype(self._torch, self.module, self._dtype):
             yield
 
     def _run_example(self) -> None:

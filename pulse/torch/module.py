@@ -16,7 +16,7 @@ from pulse.torch.preservation import Restore, refill_dict
 
 
 @contextlib.contextmanager
-def computing_in(torch: Any, module: Any, dtype: Any) -> Generator[None]:
+def use_dtype(torch: Any, module: Any, dtype: Any) -> Generator[None]:
     """While this lasts, the module's floats and new tensors have another dtype, f32 or f64; None: as they are.
 
     In f64, parameters are converted one by one when used: all at once take twice the memory of the module.
@@ -95,7 +95,7 @@ class ModuleOracle:
         if restore:
             self.restore()
         try:
-            with self.torch.no_grad(), computing_in(self.torch, self.module, self.dtype):
+            with self.torch.no_grad(), use_dtype(self.torch, self.module, self.dtype):
                 positional, named = self.call.fill(self.torch, self._values(feeds))
                 result = self.module(*positional, **named)
         except Exception as error:

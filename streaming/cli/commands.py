@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from streaming.cli.console import BAD_USE, CHECK_FAILED, INTERRUPTED, errors_as_json, fail, plain_warnings
-from streaming.cli.help import laid_out
+from streaming.cli.help import lay_out
 from streaming.cli.signals import watch_interrupts
 from streaming.cli.standard_output import lend_stdout
 
@@ -47,7 +47,7 @@ class Command(TyperCommand):
         return _leave_default(_hide_type(super().get_help_option(ctx)))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        with laid_out(self):
+        with lay_out(self):
             super().format_help(ctx, formatter)
 
 
@@ -130,7 +130,7 @@ class Commands(TyperGroup):
         return _leave_default(_hide_type(super().get_help_option(ctx)))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        with laid_out(self):
+        with lay_out(self):
             super().format_help(ctx, formatter)
 
     def main(self, args: Sequence[str] | None = None, *others: Any, **keywords: Any) -> Any:

@@ -18,7 +18,7 @@ _WIDEST_COMMAND = 46
 
 
 @contextmanager
-def laid_out(command: Any) -> Generator[None]:
+def lay_out(command: Any) -> Generator[None]:
     """Lay out the help of ``command`` for the terminal while open: paragraphs are wrapped, lists have two columns.
 
     A list begins with a line that ends in a colon; in its indented lines, two or more spaces separate a command from

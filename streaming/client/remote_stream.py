@@ -261,7 +261,7 @@ class RemoteStream(NotCopyable):
                 await self._send({"type": "reset"})
             received = ready["received"] if ready["epoch"] == self._epoch else [0] * len(self.inputs)
             for port, buffer, first in zip(self.inputs, self._resend, received):
-                for start, array in buffer.since(first):
+                for start, array in buffer.blocks_from(first):
                     await self._send_frames(port, array, start)
             if self._flushing and not self._ended:
                 await self._send({"type": "flush"})

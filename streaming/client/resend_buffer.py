@@ -27,7 +27,7 @@ class ResendBuffer:
         while self._blocks and self._end(*self._blocks[0]) <= first:
             self._blocks.popleft()
 
-    def since(self, first: int) -> Iterator[tuple[int, Array]]:
+    def blocks_from(self, first: int) -> Iterator[tuple[int, Array]]:
         """Yield the frames from this one on, in blocks with their numbers."""
         for begin, frames in list(self._blocks):
             skipped = max(0, first - begin)

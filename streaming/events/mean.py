@@ -10,7 +10,7 @@ class TrailingMean:
     def __init__(self, frames: int) -> None:
         self._last: deque[float] = deque(maxlen=frames)
 
-    def of(self, value: float) -> float:
+    def add(self, value: float) -> float:
         """Add a value and return the mean."""
         if self._last.maxlen == 1:
             return value

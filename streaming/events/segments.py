@@ -200,7 +200,7 @@ class Segments(Detector[_State]):
 
     def _frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
         value = pick(row, self._column)
-        level, total_before = state.mean.of(value), state.total
+        level, total_before = state.mean.add(value), state.total
         state.total += value
         speech = level >= self._threshold
         if state.start is None:

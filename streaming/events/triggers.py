@@ -55,7 +55,7 @@ class Triggers(ClassDetector[_State]):
     def _frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
         if not state.means:
             state.means = [TrailingMean(self._smooth) for _ in row]
-        means = [mean.of(value) for mean, value in zip(state.means, row)]
+        means = [mean.add(value) for mean, value in zip(state.means, row)]
         watched = [number for number in range(len(row)) if number != self._background]
         if not watched or frame < state.again:
             return

@@ -53,7 +53,7 @@ class Actors:
         self._namespace = namespace
         self._known: dict[str, Any] = {}
 
-    def of(self, names: Sequence[str]) -> dict[str, Any]:
+    def actors_of(self, names: Sequence[str]) -> dict[str, Any]:
         """Return name -> actor, of those that exist."""
         for name in names:
             if name not in self._known:
@@ -81,11 +81,11 @@ class RayHolders:
     def look_up(self, names: Sequence[str]) -> None:
         """Look them up before they are needed."""
         self._actors.keep(names)
-        self._actors.of(names)
+        self._actors.actors_of(names)
 
     def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
         """Return name -> answer, of those that answer in time."""
-        answers = ask_actors(self._actors.of(names), method, arguments, HOLDER_TIMEOUT_S)
+        answers = ask_actors(self._actors.actors_of(names), method, arguments, HOLDER_TIMEOUT_S)
         return {name: answer for name, answer in answers.items() if not isinstance(answer, Lost)}
 
 
@@ -191,7 +191,7 @@ class RayCluster:
 
     def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
         """Return name -> answer or ``Lost``; late members, and those that are starting, are missing."""
-        actors = self._actors.of(names)
+        actors = self._actors.actors_of(names)
         answers = ask_actors(actors, method, arguments, MEMBER_TIMEOUT_S)
         for name in names:
             if name not in actors:
@@ -203,7 +203,7 @@ class RayCluster:
 
     def end(self, name: str) -> None:
         """End a member at once."""
-        for actor in self._actors.of([name]).values():
+        for actor in self._actors.actors_of([name]).values():
             ray.kill(actor)
         self._begins.pop(name, None)
 

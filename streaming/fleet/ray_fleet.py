@@ -175,6 +175,6 @@ def _table_of(namespace: str) -> FleetTable:
     names = [
         actor["name"] for actor in actors if actor["namespace"] == namespace and actor["name"] != CONTROL
     ]
-    answers = ask_actors(Actors(namespace).of(names), "table", (), MEMBER_TIMEOUT_S)
+    answers = ask_actors(Actors(namespace).actors_of(names), "table", (), MEMBER_TIMEOUT_S)
     tables = [table for table in answers.values() if not isinstance(table, Lost)]
     return max(tables, key=lambda table: table.number, default=FleetTable())

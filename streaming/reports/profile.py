@@ -19,11 +19,12 @@ def profile_dict(profile: Profile | None) -> dict[str, Any]:
             for row in _most_expensive(profile)
         ],
         "profile_ops": [
-            {"op": row.op, "instructions": row.instructions, **_numbers(row)} for row in profile.by("op")
+            {"op": row.op, "instructions": row.instructions, **_numbers(row)}
+            for row in profile.group_by("op")
         ],
         "profile_nodes": [
             {"node": row.node, "op": row.op, "instructions": row.instructions, **_numbers(row)}
-            for row in profile.by("node")
+            for row in profile.group_by("node")
         ],
         "profile_step": {
             "steps": profile.steps,
@@ -46,10 +47,12 @@ def profile_sections(profile: Profile, details: bool) -> list[Section]:
         f"{duration(profile.overhead_s)} to it, which the times below do not include",
         "dim",
     )
-    ops = _table("ops", ("op", "rows"), [((row.op, str(row.instructions)), row) for row in profile.by("op")])
+    ops = _table(
+        "ops", ("op", "rows"), [((row.op, str(row.instructions)), row) for row in profile.group_by("op")]
+    )
     if not details:
         return [step, ops, Text("nodes and instructions: --profile", "dim")]
-    nodes = [((row.node, str(row.instructions)), row) for row in profile.by("node")]
+    nodes = [((row.node, str(row.instructions)), row) for row in profile.group_by("node")]
     instructions = [((row.node, row.op, _kernel(row)), row) for row in _most_expensive(profile)]
     return [
         step,

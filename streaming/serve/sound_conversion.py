@@ -102,13 +102,13 @@ class SoundConversion(NotCopyable):
         assert not isinstance(frames, bytes)
         return frames
 
-    def counted_in(self, received: Mapping[str, int]) -> list[int]:
+    def count_received(self, received: Mapping[str, int]) -> list[int]:
         """Return frames of each input, at the client's rate."""
         if self.is_plain:
             return list(received.values())
         return [sound.received for sound in self.inward.values()]
 
-    def counted_out(self, sent: Mapping[str, int]) -> list[int]:
+    def count_sent(self, sent: Mapping[str, int]) -> list[int]:
         """Return frames of each streaming output, at the client's rate."""
         return [self.outward[name].sent if name in self.outward else count for name, count in sent.items()]
 

@@ -47,9 +47,9 @@ class Columns:
         return cls(
             size,
             np.array([begin_s, *(part[-1].at_s for part in parts)]),
-            np.array([_of(part, "p50_us", np.median) for part in parts]),
-            np.array([_of(part, "p99_us", np.max) for part in parts]),
-            np.array([_of(part, "max_us", np.max) for part in parts]),
+            np.array([_merge_times(part, "p50_us", np.median) for part in parts]),
+            np.array([_merge_times(part, "p99_us", np.max) for part in parts]),
+            np.array([_merge_times(part, "max_us", np.max) for part in parts]),
             {
                 name: np.array([sum(group_count(interval.new, name) for interval in part) for part in parts])
                 for name in GROUPS
@@ -66,7 +66,9 @@ class Columns:
         return ("minutes", 60.0) if length_s < 3 * 3600 else ("hours", 3600.0)
 
 
-def _of(part: tuple[IntervalStatistics, ...], name: str, merge: Callable[[list[float]], Any]) -> float:
+def _merge_times(
+    part: tuple[IntervalStatistics, ...], name: str, merge: Callable[[list[float]], Any]
+) -> float:
     values = [getattr(interval.total, name) for interval in part if interval.total.count]
     return float(merge(values)) if values else float("nan")
 

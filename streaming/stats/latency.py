@@ -141,7 +141,7 @@ class Latency:
         self._total_ns += other._total_ns
         self._max_ns = max(self._max_ns, other._max_ns)
 
-    def since(self, earlier: "Latency") -> "Latency":
+    def difference_from(self, earlier: "Latency") -> "Latency":
         """Return the counts since ``earlier``, an earlier copy of this latency.
 
         The longest time is exact if it is the longest of all, else to 1.6 %.

@@ -52,7 +52,7 @@ class Counters:
         """The sum of all flags of the audio system."""
         return self.input_underflows + self.input_overflows + self.output_underflows + self.output_overflows
 
-    def since(self, earlier: "Counters") -> "Counters":
+    def difference_from(self, earlier: "Counters") -> "Counters":
         """Return the difference from ``earlier``."""
         return Counters(*(getattr(self, field.name) - getattr(earlier, field.name) for field in fields(self)))
 

@@ -117,13 +117,15 @@ class StatsWriter(NotCopyable):
 
         def new(name: str) -> Latency:
             latency: Latency = getattr(statistics, name)
-            return latency if before is None else latency.since(getattr(before, name))
+            return latency if before is None else latency.difference_from(getattr(before, name))
 
         total = new("total")
         interval = IntervalStatistics(
             at_s=statistics.elapsed_s,
             span_s=span_s,
-            new=statistics.counters if before is None else statistics.counters.since(before.counters),
+            new=statistics.counters
+            if before is None
+            else statistics.counters.difference_from(before.counters),
             total=total.summary(),
             waiting=new("waiting").summary(),
             compute=new("compute").summary(),

@@ -69,7 +69,9 @@ def test_missed_targets_are_listed(results_of_all):
 
 
 def test_forms_that_are_wrong_are_told(results_of_all):
-    assert "net, 4: tract, pulsed by tract: wrong, off by 1.0e+00" in list(report.left_out(results_of_all))
+    assert "net, 4: tract, pulsed by tract: wrong, off by 1.0e+00" in list(
+        report.untimed_forms(results_of_all)
+    )
 
 
 def test_results_are_read_back_from_json(results_of_all, tmp_path):

@@ -45,6 +45,7 @@ WORDS = {
     "ranking": "a noun: workers from the best to the worst",
     "sampling": "a noun: where an interpolation reads",
     "timing": "a noun: frames before and after a resampler",
+    "to": "a name: PyTorch's method",
 }
 """Function names that only look like participles or prepositions."""
 
@@ -93,7 +94,8 @@ def is_statement(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 def is_constructor(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether it makes an instance from something else: ``Digest.of(content)`` reads as a noun."""
-    return function.name == "of" and not {"classmethod", "staticmethod"}.isdisjoint(decorators_of(function))
+    makers = {"classmethod", "staticmethod"}
+    return function.name in ("of", "at", "over") and not makers.isdisjoint(decorators_of(function))
 
 
 def misnamed_functions(tree: ast.Module) -> Iterator[str]:

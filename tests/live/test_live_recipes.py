@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bench.live.server import JackServer, jack_server
-from bench.recipe_pages import laid_out
+from bench.recipe_pages import lay_out_recipe
 from tests.demos.measurements import assert_measured
 from tests.live.playing import JACK, demo_command, play_sound, pulse_command
 from tests.live.servers import found_here, server_or_skip
@@ -48,7 +48,7 @@ def require_delay(server: JackServer, recipe: Path, report: dict[str, Any], seco
 
 def test_a_recipe_on_jack(tmp_path: Path) -> None:
     """What is late on a machine with other work is counted elsewhere; here, that it runs and what its delay is."""
-    recipe = laid_out("gtcrn.toml", tmp_path, shared_path("models").parent)
+    recipe = lay_out_recipe("gtcrn.toml", tmp_path, shared_path("models").parent)
     with server_or_skip(jack_server()) as server, found_here(server):
         report = ran(server, recipe, 2)
         assert report["statistics"]["counters"]["pulses"] > 1 / HOP_S
@@ -59,7 +59,7 @@ def test_a_recipe_on_jack(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_minute_without_loss(tmp_path: Path) -> None:
     """No xrun, no late block; wants a machine that does nothing else."""
-    recipe = laid_out("gtcrn.toml", tmp_path, shared_path("models").parent)
+    recipe = lay_out_recipe("gtcrn.toml", tmp_path, shared_path("models").parent)
     with server_or_skip(jack_server()) as server, found_here(server):
         report = ran(server, recipe, 60)
         print(json.dumps(report["statistics"], indent=1))

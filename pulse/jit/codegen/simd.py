@@ -303,7 +303,7 @@ for _function, _first in ((simd.vmix_first, 0), (simd.vmix_second, LANES // 2)):
     )
 
 
-def across(builder, v, combine: Callable):
+def reduce_lanes(builder, v, combine: Callable):
     """Reduce 16 lanes to one by halves."""
     width = LANES
     while width > 1:
@@ -318,17 +318,17 @@ def across(builder, v, combine: Callable):
 
 @lowers(simd.vsum, types.float32, FLOATS)
 def _sum(builder, v):
-    return across(builder, v, builder.fadd)
+    return reduce_lanes(builder, v, builder.fadd)
 
 
 @lowers(simd.vmin_across, types.float32, FLOATS)
 def _min_across(builder, v):
-    return across(builder, v, lambda a, b: extreme(builder, a, b, "<"))
+    return reduce_lanes(builder, v, lambda a, b: extreme(builder, a, b, "<"))
 
 
 @lowers(simd.vmax_across, types.float32, FLOATS)
 def _max_across(builder, v):
-    return across(builder, v, lambda a, b: extreme(builder, a, b, ">"))
+    return reduce_lanes(builder, v, lambda a, b: extreme(builder, a, b, ">"))
 
 
 # bits

@@ -120,9 +120,9 @@ def bytes_of(kind: type[Struct]) -> int:
 def struct_at(kind: type[S]) -> Callable[[int], S]:
     """Return a function from an address to the struct of this kind there."""
 
-    def at(address: int) -> S:
+    def view(address: int) -> S:
         return kind.at(address)
 
-    at.__module__, at.__qualname__ = kind.__module__, f"{kind.__qualname__} at"
-    UNREGISTERED.append(StructAt(at, kind))
-    return at
+    view.__module__, view.__qualname__ = kind.__module__, f"{kind.__qualname__} at"
+    UNREGISTERED.append(StructAt(view, kind))
+    return view

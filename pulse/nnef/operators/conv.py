@@ -142,7 +142,7 @@ def read_deconv(node: NodeReader) -> NnefWire:
     window = read_window(node, x.rank - 2)
     shape = node.integers("output_shape") if node.arguments["output_shape"] != [] else []
     if shape:
-        window["output_padding"] = _left_over(node, x, shape[-(x.rank - 2) :], sizes[2:], window)
+        window["output_padding"] = _surplus_frames(node, x, shape[-(x.rank - 2) :], sizes[2:], window)
     channels = sizes[1] * groups
     out_sizes = [x.sizes[0], channels, *[None] * (x.rank - 2)]
     return node.add(
@@ -155,7 +155,7 @@ def read_deconv(node: NodeReader) -> NnefWire:
     )
 
 
-def _left_over(
+def _surplus_frames(
     node: NodeReader, x: NnefWire, shape: list[int], taps: list[int], window: dict[str, Any]
 ) -> list[int]:
     """Return the frames by which the given output is longer than the shortest one."""

@@ -49,9 +49,9 @@ class _Branch:
 
     def build(self) -> OutletId:
         """Return the wire. Elements that are not chosen may differ."""
-        return self._chosen(self._node.input(self._place), MAX_EXAMINED_OPS)
+        return self._convert_chosen(self._node.input(self._place), MAX_EXAMINED_OPS)
 
-    def _chosen(self, outlet: OutletId, farthest: int) -> OutletId:
+    def _convert_chosen(self, outlet: OutletId, farthest: int) -> OutletId:
         """Return a wire of which only the chosen elements are converted; itself if it converts nothing."""
         graph = self._node.graph
         producer, fact = graph.node(outlet), graph.fact(outlet)
@@ -61,7 +61,7 @@ class _Branch:
             return self._wire(producer.op, [self._hide(producer.inputs[0])])
         if not isinstance(producer.op, Elementwise | Cast):
             return outlet
-        inputs = [self._chosen(source, farthest - 1) for source in producer.inputs]
+        inputs = [self._convert_chosen(source, farthest - 1) for source in producer.inputs]
         return outlet if inputs == producer.inputs else self._wire(producer.op, inputs)
 
     def _converts(self, producer: TypedNode) -> bool:

@@ -25,7 +25,7 @@ class Term:
     outlet: OutletId
     labels: tuple[str, ...]
 
-    def without(self, label: str, outlet: OutletId) -> "Term":
+    def drop_label(self, label: str, outlet: OutletId) -> "Term":
         """Return another wire, without one label."""
         return Term(outlet, tuple(each for each in self.labels if each != label))
 
@@ -151,7 +151,7 @@ def _squeeze(node: NodeContext, term: Term, sizes: Mapping[str, TDim], name: str
         axis = term.labels.index(label)
         if node.graph.fact(term.outlet).shape[axis] == 1 and sizes[label] != 1:
             narrow = node.wire(RemoveAxis(axis), [term.outlet], f"{name}_narrow")
-            term = term.without(label, narrow)
+            term = term.drop_label(label, narrow)
     return term
 
 

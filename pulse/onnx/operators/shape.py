@@ -194,7 +194,7 @@ def infer_unsqueeze(clues: Clues) -> Iterator[FactRelation]:
     yield RankSum(y, [x], len(axes))
     rank = clues.rank(y)
     if rank is not None:
-        yield from _without(clues, y, x, clues.axes(axes, rank), rank)
+        yield from _relate_squeezed(clues, y, x, clues.axes(axes, rank), rank)
 
 
 @rule("Squeeze", parts=(0,))
@@ -208,10 +208,10 @@ def infer_squeeze(clues: Clues) -> Iterator[FactRelation]:
     yield RankSum(x, [y], len(axes))
     rank = clues.rank(x)
     if rank is not None:
-        yield from _without(clues, x, y, clues.axes(axes, rank), rank)
+        yield from _relate_squeezed(clues, x, y, clues.axes(axes, rank), rank)
 
 
-def _without(
+def _relate_squeezed(
     clues: Clues, wide: OutletId, narrow: OutletId, axes: tuple[int, ...], rank: int
 ) -> Iterator[FactRelation]:
     """Relate ``narrow`` to ``wide``: it has the same axes without some of size 1."""

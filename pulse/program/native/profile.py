@@ -85,7 +85,7 @@ class Profile:
     def __iter__(self) -> Iterator[ProfileRow]:
         return iter(self.rows)
 
-    def by(self, group: Group) -> list[ProfileRow]:
+    def group_by(self, group: Group) -> list[ProfileRow]:
         """Return one row for all instructions of each kernel, op or node; the most expensive first."""
         totals: dict[str, ProfileRow] = {}
         for row in self.rows:

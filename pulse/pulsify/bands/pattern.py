@@ -304,10 +304,10 @@ def round_down(x: Pattern, period: int, distance: int) -> Pattern:
 
 
 def _floor(x: Interval) -> Interval:
-    def down(value: Fraction | float) -> Fraction | float:
+    def round_down_finite(value: Fraction | float) -> Fraction | float:
         return value if abs(value) == inf else Fraction(value // 1)
 
-    return _of_each(down, x[0]), _of_each(down, x[1])
+    return _of_each(round_down_finite, x[0]), _of_each(round_down_finite, x[1])
 
 
 def _of_each(run: Callable[[Any], object], value: Exact) -> Exact:

@@ -176,7 +176,7 @@ class _Building:
     def _outlet(self, endpoint: NodeOutput, reader: str) -> OutletId:
         if endpoint in self._outlets:
             return self._outlets[endpoint]
-        variable = self._variables.of(endpoint)
+        variable = self._variables.variable_of(endpoint)
         if variable is not None:
             return self._references[endpoint] if endpoint in self._references else self._value(variable)
         node = self._graph.nodes.get(endpoint.node)
@@ -212,7 +212,7 @@ class _Building:
 
     def _is_set(self, node: GraphNode) -> bool:
         """Return whether a variable holds something at this moment of the run."""
-        variable = self._variables.of(node.inputs[0]) if node.inputs else None
+        variable = self._variables.variable_of(node.inputs[0]) if node.inputs else None
         mappings = (self._request.values, self._request.held, self._current)
         return any(variable in mapping for mapping in mappings)
 

@@ -50,7 +50,7 @@ class Scene:
         """Return the scene after these statistics."""
         at_s, marked, previous, p99_us = statistics.elapsed_s, self.marked, self.previous, self.p99_us
         if self.ticks.is_due(0.0 if marked is None else marked.elapsed_s, at_s):
-            total = statistics.total if marked is None else statistics.total.since(marked.total)
+            total = statistics.total if marked is None else statistics.total.difference_from(marked.total)
             p99_us = (*p99_us, 1e6 * total.percentile_s(99) if total.count else nan)[-REMEMBERED:]
             marked, previous = statistics, marked
         peaks_in = _update_peaks(self.peaks_in, statistics.levels_in, at_s)

@@ -75,8 +75,8 @@ def plain_line(scene: Scene) -> str:
     """Return the last interval of a scene as one line."""
     statistics, previous = scene.marked, scene.previous
     assert statistics is not None
-    total = statistics.total if previous is None else statistics.total.since(previous.total)
-    new = statistics.counters if previous is None else statistics.counters.since(previous.counters)
+    total = statistics.total if previous is None else statistics.total.difference_from(previous.total)
+    new = statistics.counters if previous is None else statistics.counters.difference_from(previous.counters)
     limit = f"{1e3 * statistics.deadline_s:.2f} ms"
     parts = [
         clock(statistics.elapsed_s),

@@ -216,8 +216,8 @@ class LaneStream(NotCopyable):
             *encoder.encode_finals(frames),
             *encoder.encode_events(self._events.flush()),
         ]
-        received = self._conversion.counted_in(session.received_frames)
-        sent = self._conversion.counted_out(session.frames_out)
+        received = self._conversion.count_received(session.received_frames)
+        sent = self._conversion.count_sent(session.frames_out)
         messages.append({"type": "flushed", "epoch": encoder.epoch, "received": received, "sent": sent})
         return self._answer(tuple(messages))
 
@@ -237,7 +237,7 @@ class LaneStream(NotCopyable):
         try:
             self._session.restore(checkpoint.snapshot)
             self._conversion.restore(checkpoint.sound)
-            if self._conversion.counted_in(self._session.received_frames) != list(checkpoint.received):
+            if self._conversion.count_received(self._session.received_frames) != list(checkpoint.received):
                 raise InputError("its frame counts are not those of its snapshot")
         except InputError as error:
             return self._answer((), error=ProtocolError("resume", str(error), "begin a new stream"))
@@ -264,6 +264,6 @@ class LaneStream(NotCopyable):
     def _checkpoint(self, model: str) -> Checkpoint:
         session = self._session
         snapshot = session.snapshot()
-        received = tuple(self._conversion.counted_in(session.received_frames))
-        sent = tuple(self._conversion.counted_out(session.frames_out))
+        received = tuple(self._conversion.count_received(session.received_frames))
+        sent = tuple(self._conversion.count_sent(session.frames_out))
         return Checkpoint(model, self._messages.epoch, received, sent, snapshot, self._conversion.snapshot())

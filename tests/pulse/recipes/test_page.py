@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 import pulse
-from bench.recipe_pages import FORMAT, PUBLISHED, laid_out, recipes
+from bench.recipe_pages import FORMAT, PUBLISHED, lay_out_recipe, recipes
 from pulse.front import FUNCTIONS
 from pulse.program.program import Program
 from pulse.recipes import models
@@ -27,7 +27,7 @@ from tests.streaming.command import pulse as command
 
 def beside_its_models(name: str, folder: Path) -> Path:
     """A recipe of the page, beside what it names."""
-    return laid_out(name, folder, shared_path("models").parent)
+    return lay_out_recipe(name, folder, shared_path("models").parent)
 
 
 def read_values(path: str) -> Array:

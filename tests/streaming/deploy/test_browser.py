@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from bench.recipe_pages import laid_out
+from bench.recipe_pages import lay_out_recipe
 from pulse.deploy.names import identifier
 from pulse.program.program import Program
 from streaming.builtin import noisy_path
@@ -132,7 +132,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
     def make(name: str, external: bool = False) -> tuple[Program, Path]:
         folder = tmp_path_factory.mktemp("browser")
-        path = None if name == "denoise" else laid_out(name, folder, shared_path("models").parent)
+        path = None if name == "denoise" else lay_out_recipe(name, folder, shared_path("models").parent)
         model = open_model(path, ModelOptions())
         program = model.compile(None, "numba")
         out = folder / "out"

@@ -8,7 +8,7 @@ from shutil import which
 
 import pytest
 
-from bench.recipe_pages import laid_out, recipes
+from bench.recipe_pages import lay_out_recipe, recipes
 from pulse.deploy.deployed import prepare_deployment
 from pulse.deploy.elf import undefined_symbols
 from pulse.deploy.vector import make_vector
@@ -42,7 +42,7 @@ def recipe(name: str, folder: Path) -> Path:
     """A recipe of the pages with its files; skips where one is missing."""
     shared_path("models")
     try:
-        return laid_out(f"{name}.toml", folder, ROOT)
+        return lay_out_recipe(f"{name}.toml", folder, ROOT)
     except FileNotFoundError as error:
         pytest.skip(f"{error} is not here")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.recipe_pages import laid_out
+from bench.recipe_pages import lay_out_recipe
 from streaming.builtin import model_path
 from streaming.cli.model import open_model
 from streaming.cli.options import ModelOptions
@@ -22,7 +22,7 @@ def model(name: str, folder: Path) -> Path:
     if name == "denoise":
         return model_path()
     shared_path("models")
-    return laid_out(f"{name}.toml", folder, ROOT)
+    return lay_out_recipe(f"{name}.toml", folder, ROOT)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -99,7 +99,7 @@ def test_bucket_counts_hold_all_times(times):
 @given(TIMES_NS, TIMES_NS)
 def test_since_has_later_times_only(first, later):
     whole, earlier, alone = latency_of(first + later, 1e-3), latency_of(first, 1e-3), latency_of(later, 1e-3)
-    difference = whole.since(earlier)
+    difference = whole.difference_from(earlier)
     assert difference.bucket_counts() == alone.bucket_counts()
     assert (difference.count, difference.missed, difference.total_ns) == (
         alone.count,
@@ -113,6 +113,6 @@ def test_since_has_later_times_only(first, later):
 
 def test_a_difference_without_new_times_is_empty():
     latency = latency_of([5, 9])
-    assert latency.since(latency_of([5, 9])).as_dict() == latency_of([]).as_dict()
+    assert latency.difference_from(latency_of([5, 9])).as_dict() == latency_of([]).as_dict()
     with pytest.raises(ValueError, match="has counted times that this one has not"):
-        latency.since(latency_of([5, 10]))
+        latency.difference_from(latency_of([5, 10]))

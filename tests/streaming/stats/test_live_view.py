@@ -194,7 +194,7 @@ def test_the_final_report(series):
 
 
 def test_a_run_that_computed_nothing(series):
-    nothing = replace(series[0], total=series[0].total.since(series[0].total))
+    nothing = replace(series[0], total=series[0].total.difference_from(series[0].total))
     assert "latency" not in dict(LiveReport(SETUP, nothing.summary()).pairs())
     assert "no pulse" in plain_line(scene_of([nothing]))
     assert shown_text(scene_of([nothing]))

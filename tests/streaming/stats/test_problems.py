@@ -29,8 +29,8 @@ def problems_of(statistics, setup=SETUP, **counters):
 
 
 def test_counters_add_and_subtract():
-    assert EACH.sum_with(EACH).since(EACH) == EACH
-    assert EACH.since(EACH) == Counters()
+    assert EACH.sum_with(EACH).difference_from(EACH) == EACH
+    assert EACH.difference_from(EACH) == Counters()
     assert EACH.xruns == sum(
         getattr(EACH, f"{a}_{b}flows") for a in ("input", "output") for b in ("under", "over")
     )

@@ -160,7 +160,7 @@ def test_long_runs_have_larger_units(good, tmp_path, unit):
 
 def test_a_picture_is_drawn_of_any_run(bad, good, tmp_path):
     image = pytest.importorskip("matplotlib.image", reason="an extra: pip install 'pulse-stream[report]'")
-    still = [replace(interval, total=interval.total.since(interval.total)) for interval in good[:1]]
+    still = [replace(interval, total=interval.total.difference_from(interval.total)) for interval in good[:1]]
     silent = replace(SETUP, input=None, output=None)
     for name, series, setup in (("bad", bad, SETUP), ("good", good, SETUP), ("still", still, silent)):
         path = write(tmp_path / f"{name}.jsonl", series, setup)

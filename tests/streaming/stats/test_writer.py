@@ -61,7 +61,7 @@ def test_intervals_add_up_to_the_whole(path, series):
     assert [interval.events for interval in stats.intervals] == [(), (), (), ("opened again",), ()]
     assert [interval.delay_s for interval in stats.intervals] == pytest.approx([DELAY.total_s] * SECONDS)
     for before, now, interval in zip([None, *series], series, stats.intervals):
-        alone = now.total if before is None else now.total.since(before.total)
+        alone = now.total if before is None else now.total.difference_from(before.total)
         assert interval.total.p99_us == pytest.approx(alone.summary().p99_us)
         assert interval.total.missed == alone.missed
     assert stats.intervals[1].total.max_us > 20_000 > 5_000 > stats.intervals[2].total.max_us

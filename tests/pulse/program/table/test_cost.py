@@ -78,12 +78,12 @@ def test_times_shares_and_costs_of_rows_add_up() -> None:
         ProfileRow("b", "Own", "own", 0.5e-6, 0.25, Cost()),
     )
     profile = Profile(rows, 10, 2e-6, 1e-8)
-    conv, custom = profile.by("op")
+    conv, custom = profile.group_by("op")
     assert (conv.instructions, conv.share, conv.cost) == (2, 0.75, Cost(200, 0, 56, 128))
     assert conv.gigabytes_per_s == pytest.approx(256 / 1.5e-6 / 1e9)
     assert conv.giga_multiply_adds_per_s == pytest.approx(128 / 1.5e-6 / 1e9)
     assert (custom.gigabytes_per_s, custom.giga_multiply_adds_per_s) == (None, None)
-    assert [row.cost for row in profile.by("node")] == [cost, cost]
+    assert [row.cost for row in profile.group_by("node")] == [cost, cost]
     assert list(profile) == list(rows) and len(profile) == 3
 
 
