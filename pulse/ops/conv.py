@@ -131,17 +131,14 @@ class Conv(Op):
         kernel = w.shape[2:]
         view = windows(padded, kernel, self.strides, self.dilations)
         out = view.shape[2 : 2 + len(kernel)]
-        per_group = channels // self.group
+        per_group, units = channels // self.group, w.shape[0] // self.group
+        depth = per_group * math.prod(kernel)
         rows = view.reshape(batch, self.group, per_group, *out, *kernel)
         spatial, taps = list(range(3, 3 + len(out))), list(range(3 + len(out), 3 + 2 * len(out)))
-        rows = rows.transpose(1, 0, *spatial, 2, *taps).reshape(self.group, batch * math.prod(out), -1)
-        matrix = (
-            w.astype(accumulator, copy=False)
-            .reshape(self.group, w.shape[0] // self.group, -1)
-            .transpose(0, 2, 1)
-        )
+        rows = rows.transpose(1, 0, *spatial, 2, *taps).reshape(self.group, batch * math.prod(out), depth)
+        matrix = w.astype(accumulator, copy=False).reshape(self.group, units, depth).transpose(0, 2, 1)
         with np.errstate(invalid="ignore"):  # frames outside the stream may be infinite, after a maximum
-            y = (rows @ matrix).reshape(self.group, batch, *out, -1)
+            y = (rows @ matrix).reshape(self.group, batch, *out, units)
         y = np.moveaxis(np.moveaxis(y, 0, -2).reshape(batch, *out, w.shape[0]), -1, 1)
         if len(inputs) > 2:
             y = y + inputs[2].astype(accumulator, copy=False).reshape(-1, *(1,) * len(out))

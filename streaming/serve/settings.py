@@ -130,11 +130,13 @@ def read_settings(path: Path) -> ServerSettings:
 
 
 def read_toml(path: Path, parse: Callable[[dict[str, Any]], SettingsT]) -> SettingsT:
-    """What a function makes of the table in a file. Raises InputError, naming the file."""
+    """Return the settings that a function makes from the table in a file. Raises InputError, naming the file."""
     try:
         return parse(tomllib.loads(path.read_text("utf-8")))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not TOML: {error}") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
@@ -181,7 +183,7 @@ def fill(settings: SettingsT, table: Mapping[str, Any], what: str, others: Colle
     for key, value in table.items():
         if key not in kinds:
             raise InputError(f"{what} has no key {key!r}; the keys are {', '.join(sorted(kinds))}")
-        values[key] = _value(key, value, kinds[key])
+        values[key] = _value(f"{what} {key}" if what.startswith("[") else key, value, kinds[key])
     return replace(cast("Any", settings), **values)
 
 
