@@ -30,9 +30,9 @@ def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = FEATU
     number(function, "scale", scale, 0, above=True)
     count(function, "zero", zero, -_MAX_ZERO_POINT, 2 * _MAX_ZERO_POINT)
     draft = Draft(function, {"x": shape})
-    steps = draft.each("round", draft.each("mul", draft["x"], float(np.float32(1) / np.float32(scale))))
-    clipped = draft.each("min", draft.each("max", steps, float(info.min - zero)), float(info.max - zero))
-    codes = draft.each("add", clipped, float(zero))
+    steps = draft.apply("round", draft.apply("mul", draft["x"], float(np.float32(1) / np.float32(scale))))
+    clipped = draft.apply("min", draft.apply("max", steps, float(info.min - zero)), float(info.max - zero))
+    codes = draft.apply("add", clipped, float(zero))
     return draft.model(codes=draft.add("codes", Cast(np.dtype(TYPES[type])), codes))
 
 
@@ -54,4 +54,4 @@ def dequantize(scale: float, zero: int = 0, type: str = "uint8", shape: str = FE
     short = {"int8": "i8", "uint8": "u8", "int16": "i16"}[type]
     draft = Draft(function, {"x": f"{shape},{short}"}, TYPES[type])
     x = draft.add("numbers", Cast(np.dtype(np.float32)), draft["x"])
-    return draft.model(values=draft.each("mul", draft.each("sub", x, float(zero)), scale, name="values"))
+    return draft.model(values=draft.apply("mul", draft.apply("sub", x, float(zero)), scale, name="values"))

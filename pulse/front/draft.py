@@ -117,7 +117,7 @@ class Draft:
         """Add a constant, rounded to f32."""
         return constant(self.graph, name, np.ascontiguousarray(np.asarray(value, np.float32)))
 
-    def each(self, kind: str, *operands: OutletId | float, name: str = "") -> OutletId:
+    def apply(self, kind: str, *operands: OutletId | float, name: str = "") -> OutletId:
         """Add an elementwise function; numbers become constants."""
         wires = [
             operand if isinstance(operand, OutletId) else self.constant("number", operand)
@@ -203,7 +203,7 @@ class Draft:
             self.part(self.part(x, 2, k * hop, (k + 1) * hop), 1, parts - 1 - k, parts - 1 - k + blocks)
             for k in range(parts)
         ]
-        total = reduce(lambda left, right: self.each("add", left, right, name=name), pieces)
+        total = reduce(lambda left, right: self.apply("add", left, right, name=name), pieces)
         whole = self.reshape(total, batch, blocks * hop)
         return self.part(whole, 1, 0, (frames - 1) * hop + size)
 

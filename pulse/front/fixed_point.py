@@ -34,22 +34,22 @@ class Integers:
         """Add a constant."""
         return constant(self.draft.graph, "integers", np.ascontiguousarray(np.asarray(value, np.float64)))
 
-    def each(self, kind: str, *operands: Number) -> OutletId:
+    def apply(self, kind: str, *operands: Number) -> OutletId:
         """Add an elementwise function; numbers become constants."""
         wires = [operand if isinstance(operand, OutletId) else self.constant(operand) for operand in operands]
-        return self.draft.each(kind, *wires)
+        return self.draft.apply(kind, *wires)
 
     def add(self, x: Number, y: Number) -> OutletId:
         """Return ``x + y``."""
-        return self.each("add", x, y)
+        return self.apply("add", x, y)
 
     def sub(self, x: Number, y: Number) -> OutletId:
         """Return ``x - y``."""
-        return self.each("sub", x, y)
+        return self.apply("sub", x, y)
 
     def mul(self, x: Number, y: Number) -> OutletId:
         """Return ``x * y``."""
-        return self.each("mul", x, y)
+        return self.apply("mul", x, y)
 
     def shift_right(self, x: OutletId, bits: int) -> OutletId:
         """Shift to the right; the sign stays."""
@@ -57,7 +57,7 @@ class Integers:
 
     def shift(self, x: OutletId, factor: Number) -> OutletId:
         """Multiply by a power of two and drop the fraction: a shift of bits."""
-        return self.each("floor", self.mul(x, factor))
+        return self.apply("floor", self.mul(x, factor))
 
     def lowest(self, x: OutletId, bits: int) -> OutletId:
         """Return the last binary digits."""
@@ -70,7 +70,7 @@ class Integers:
     def choose(self, condition: OutletId, x: Number, y: Number) -> OutletId:
         """Select x where a condition holds, otherwise y."""
         wires = [operand if isinstance(operand, OutletId) else self.constant(operand) for operand in (x, y)]
-        return self.draft.each("where", condition, *wires)
+        return self.draft.apply("where", condition, *wires)
 
     def places(self, value: Array) -> OutletId:
         """Return indices as a constant."""
@@ -88,12 +88,12 @@ class Integers:
         """Return how many binary digits x has, 0 of 0 and at most ``most``, a power of two; and 2**-digits."""
         count, power, step = self.constant(0), self.constant(1), most // 2
         while step:
-            is_larger = self.each("greater_equal", x, 1 << step)
+            is_larger = self.apply("greater_equal", x, 1 << step)
             factor = self.choose(is_larger, 2.0**-step, 1)
             x, power = self.mul(x, factor), self.mul(power, factor)
             count = self.add(count, self.choose(is_larger, step, 0))
             step //= 2
-        is_larger = self.each("greater_equal", x, 1)
+        is_larger = self.apply("greater_equal", x, 1)
         return self.add(count, self.choose(is_larger, 1, 0)), self.mul(power, self.choose(is_larger, 0.5, 1))
 
     def wrap(self, x: OutletId) -> OutletId:
@@ -168,8 +168,8 @@ def _butterflies(z: Integers, x: ComplexWires, count: int, step: int) -> Complex
     rotated = z.rotate((draft.part(split[0], 3, 1, RADIX), draft.part(split[1], 3, 1, RADIX)), circle(phase))
     first = [draft.part(part, 3, 0, 1) for part in split]
     one, two, three = ([draft.part(part, 3, at, at + 1) for part in rotated] for at in range(3))
-    plus, minus = ([z.each(kind, *pair) for pair in zip(first, two)] for kind in ("add", "sub"))
-    total, other = ([z.each(kind, *pair) for pair in zip(one, three)] for kind in ("add", "sub"))
+    plus, minus = ([z.apply(kind, *pair) for pair in zip(first, two)] for kind in ("add", "sub"))
+    total, other = ([z.apply(kind, *pair) for pair in zip(one, three)] for kind in ("add", "sub"))
     real = (
         z.add(plus[0], total[0]), z.add(minus[0], other[1]), z.sub(plus[0], total[0]), z.sub(minus[0], other[1])
     )  # fmt: skip

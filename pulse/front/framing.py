@@ -54,7 +54,7 @@ def frames(
     y = draft.frame(x, 1, size, hop, "cut" if window is not None else "frames")
     if window is not None:
         weights = window_values(function, window, size, periodic, beta)
-        y = draft.each("mul", y, draft.constant("window", weights), name="windowed")
+        y = draft.apply("mul", y, draft.constant("window", weights), name="windowed")
     return draft.model(frames=y)
 
 
@@ -95,7 +95,7 @@ def overlap_add(
         raise draft.error(f"frames of shape {draft.text(x)!r} are not of size={size}")
     if window is not None:
         weights = window_values(function, window, size, periodic, beta)
-        x = draft.each("mul", x, draft.constant("window", weights), name="windowed")
+        x = draft.apply("mul", x, draft.constant("window", weights), name="windowed")
     whole = draft.overlap_add(x, hop)
     length = draft.shape(whole)[1]
     draft.require(length - trim_start - trim_end, 0, "samples that trim_start and trim_end leave")

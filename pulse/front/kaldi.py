@@ -207,14 +207,14 @@ class _Frames:
         draft.require_rank(draft["x"], 2, "1,T")
         x = draft["x"]
         if options.scale != 1:
-            x = draft.each("mul", x, options.scale, name="scaled")
+            x = draft.apply("mul", x, options.scale, name="scaled")
         if not options.snip_edges:
             before = self.size // 2 - self.hop // 2
             after = self.size - self.size // 2 + 2 * (self.hop // 2) - self.hop
             x = draft.pad(x, 1, before, after, "symmetric")
         raw = draft.frame(x, 1, self.size, self.hop)
         mean = draft.add("mean", Reduce("mean", (2,), True), raw) if options.remove_dc_offset else None
-        self.centred = raw if mean is None else draft.each("sub", raw, mean, name="centred")
+        self.centred = raw if mean is None else draft.apply("sub", raw, mean, name="centred")
         self.emphasised = self._emphasise(raw, mean)
 
     def _emphasise(self, raw: OutletId, mean: OutletId | None) -> OutletId:
@@ -223,12 +223,12 @@ class _Frames:
         if not c:
             return self.centred
         later, before = draft.part(raw, 2, 1, self.size), draft.part(raw, 2, 0, self.size - 1)
-        rest = draft.each("sub", later, draft.each("mul", before, c))
+        rest = draft.apply("sub", later, draft.apply("mul", before, c))
         if mean is not None:
-            rest = draft.each("sub", rest, draft.each("mul", mean, 1 - c))
+            rest = draft.apply("sub", rest, draft.apply("mul", mean, 1 - c))
         if self.weights[0] == 0:
             return rest
-        first = draft.each("mul", draft.part(self.centred, 2, 0, 1), 1 - c)
+        first = draft.apply("mul", draft.part(self.centred, 2, 0, 1), 1 - c)
         return draft.side_by_side(first, rest)
 
     def power(self) -> OutletId:
@@ -246,12 +246,12 @@ class _Frames:
         frame = self.centred
         if not self.raw:
             first_row = self.size - int(draft.shape(self.emphasised)[2])
-            frame = draft.each(
+            frame = draft.apply(
                 "mul", self.emphasised, draft.constant("window", self.weights[first_row:]), name="windowed"
             )
         total = draft.add("energy", Reduce("sum_square", (2,), True), frame)
         y = _log(draft, total)
-        return draft.each("max", y, math.log(self.floor)) if self.floor > 0 else y
+        return draft.apply("max", y, math.log(self.floor)) if self.floor > 0 else y
 
 
 def _samples(function: str, name: str, milliseconds: float, rate_hz: int, least: int) -> int:
@@ -291,4 +291,4 @@ def _bank(frames: _Frames, bands: int) -> Array:
 
 
 def _log(draft: Draft, x: OutletId) -> OutletId:
-    return draft.each("log", draft.each("max", x, EPSILON), name="log")
+    return draft.apply("log", draft.apply("max", x, EPSILON), name="log")

@@ -35,7 +35,7 @@ def gain(factor: float | None = None, db: float | None = None, shape: str = SOUN
         else 10 ** (number(function, "db", db, -400, 400) / 20)
     )
     draft = Draft(function, {"x": shape})
-    return draft.model(sound=draft.each("mul", draft["x"], times, name="sound"))
+    return draft.model(sound=draft.apply("mul", draft["x"], times, name="sound"))
 
 
 def preemphasis(coefficient: float = 0.97, first: str = "zero", shape: str = SOUND) -> TypedModel:
@@ -119,12 +119,12 @@ def limiter(
     draft = Draft(function, {"x": shape})
     x = draft["x"]
     draft.require_rank(x, 2, SOUND)
-    over = draft.each("max", draft.each("mul", draft.each("abs", x), 1 / threshold), 1.0)
+    over = draft.apply("max", draft.apply("mul", draft.apply("abs", x), 1 / threshold), 1.0)
     over = draft.pad(draft.with_axis(over, 1), 2, hold + ahead, ahead, fill=1.0)
-    gain_limit = draft.each("div", 1.0, _largest(draft, over, hold + ahead + 1))
+    gain_limit = draft.apply("div", 1.0, _largest(draft, over, hold + ahead + 1))
     total = draft.add("ramp", Pool("sum", (ahead + 1,), (1,), (1,), no_pads(1)), gain_limit)
-    factor = draft.without_axis(draft.each("mul", total, 1 / (ahead + 1), name="gain"), 1)
-    return draft.model(sound=draft.each("mul", x, factor, name="sound"))
+    factor = draft.without_axis(draft.apply("mul", total, 1 / (ahead + 1), name="gain"), 1)
+    return draft.model(sound=draft.apply("mul", x, factor, name="sound"))
 
 
 def _largest(draft: Draft, x: OutletId, frames: int) -> OutletId:
@@ -143,7 +143,7 @@ def _difference(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
     """Return each sample but the first, less the one before it times a coefficient."""
     pairs = draft.frame(x, 1, 2, 1)
     before, current = (draft.without_axis(draft.part(pairs, 2, index, index + 1), 2) for index in (0, 1))
-    return draft.each("sub", current, draft.each("mul", before, coefficient), name="difference")
+    return draft.apply("sub", current, draft.apply("mul", before, coefficient), name="difference")
 
 
 def _leaky(draft: Draft, x: OutletId, coefficient: float) -> OutletId:

@@ -29,7 +29,7 @@ def log(
     number(function, "floor", floor, 0)
     number(function, "offset", offset)
     draft = Draft(function, {"x": shape})
-    x = draft.each("add", draft["x"], offset) if offset else draft["x"]
+    x = draft.apply("add", draft["x"], offset) if offset else draft["x"]
     return draft.model(features=floored_log(draft, x, floor, base))
 
 
@@ -69,7 +69,7 @@ def db(
                 f"know; fix that value with maximum=, in dB, or leave both out ({missing} is missing)"
             )
         least = number(function, "maximum", maximum) - number(function, "top_db", top_db, 0)
-        y = draft.each("max", y, least, name="floored")
+        y = draft.apply("max", y, least, name="floored")
     return draft.model(features=y)
 
 
@@ -91,18 +91,18 @@ def whisper_log(maximum: float | None = None, floor: float = 1e-10, shape: str =
     least = number(function, "maximum", maximum) - 8
     number(function, "floor", floor, 0, above=True)
     draft = Draft(function, {"x": shape})
-    y = draft.each("max", floored_log(draft, draft["x"], floor, "log10"), least)
-    return draft.model(features=draft.each("mul", draft.each("add", y, 4.0), 0.25, name="features"))
+    y = draft.apply("max", floored_log(draft, draft["x"], floor, "log10"), least)
+    return draft.model(features=draft.apply("mul", draft.apply("add", y, 4.0), 0.25, name="features"))
 
 
 def floored_log(draft: Draft, x: OutletId, floor: float, base: str = "natural") -> OutletId:
     """Return a logarithm of at least ``floor``."""
-    y = draft.each("log", draft.each("max", x, floor) if floor else x, name="log")
-    return y if base == "natural" else draft.each("mul", y, BASES[base], name=base)
+    y = draft.apply("log", draft.apply("max", x, floor) if floor else x, name="log")
+    return y if base == "natural" else draft.apply("mul", y, BASES[base], name=base)
 
 
 def decibels(draft: Draft, x: OutletId, floor: float, factor: int = 1, reference: float = 0.0) -> OutletId:
     """Return decibels of at least ``floor``, minus those of a reference."""
-    y = draft.each("log", draft.each("max", x, floor) if floor else x, name="log")
-    y = draft.each("mul", y, 10 * factor / math.log(10), name="db")
-    return draft.each("sub", y, reference) if reference else y
+    y = draft.apply("log", draft.apply("max", x, floor) if floor else x, name="log")
+    y = draft.apply("mul", y, 10 * factor / math.log(10), name="db")
+    return draft.apply("sub", y, reference) if reference else y

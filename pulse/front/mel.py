@@ -223,7 +223,7 @@ def _logarithm(draft: Draft, x: OutletId, kind: str, floor: float, offset: float
     number(draft.function, "offset", offset, 0)
     if kind == "none":
         return x
-    x = draft.each("add", x, offset) if offset else x
+    x = draft.apply("add", x, offset) if offset else x
     return decibels(draft, x, floor) if kind == "db" else floored_log(draft, x, floor, kind)
 
 

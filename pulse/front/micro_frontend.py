@@ -99,8 +99,8 @@ def micro_frontend(
         signal = _shrunk(z, z.shift_right(z.mul(signal, gain), gain_bits - correction - SNR_BITS))
     if enable_log:
         signal = _logarithm(z, z.shift(signal, 2.0**correction), scale_shift)
-    features = z.cast(z.each("min", signal, 65535), np.float32)
-    return draft.model(features=draft.each("mul", features, output_scale) if output_scale != 1 else features)
+    features = z.cast(z.apply("min", signal, 65535), np.float32)
+    return draft.model(features=draft.apply("mul", features, output_scale) if output_scale != 1 else features)
 
 
 def _frame_sizes(function: str, rate_hz: int, window_ms: int, step_ms: int) -> tuple[int, int, int]:
@@ -121,8 +121,8 @@ def _samples(z: Integers, scale: float) -> OutletId:
     draft, x = z.draft, z.draft["x"]
     draft.require_rank(x, 2, "1,T")
     draft.require_fixed(x, 0, "the streams")
-    loud = draft.each("round", draft.each("mul", x, scale) if scale != 1 else x)
-    return z.cast(draft.each("min", draft.each("max", loud, -32768.0), 32767.0))
+    loud = draft.apply("round", draft.apply("mul", x, scale) if scale != 1 else x)
+    return z.cast(draft.apply("min", draft.apply("max", loud, -32768.0), 32767.0))
 
 
 def _filter_bank(
@@ -150,14 +150,14 @@ def _band_levels(z: Integers, frames: OutletId, points: int, bank: Bank) -> Outl
     padded = z.draft.pad(z.wrap(z.mul(windowed, factor)), 2, 0, points - size)
     re, im = transform(z, padded, points // 2)
     energy = z.add(z.mul(re, re), z.mul(im, im))
-    return z.shift(_root(z, _bands(z, energy, bank)), z.each("div", 1, factor))
+    return z.shift(_root(z, _bands(z, energy, bank)), z.apply("div", 1, factor))
 
 
 def _headroom(z: Integers, x: OutletId) -> OutletId:
     """Return the largest power of two by which a frame [B, frames, size] stays within 16 bits: [B, frames, 1]."""
-    magnitude = z.each("abs", x)
+    magnitude = z.apply("abs", x)
     # -32768 has no magnitude of 16 bits, and counts as nothing
-    magnitude = z.choose(z.each("less", magnitude, 32768), magnitude, 0)
+    magnitude = z.choose(z.apply("less", magnitude, 32768), magnitude, 0)
     largest = z.draft.add("largest", Reduce("max", (2,), True), z.cast(magnitude, np.float32))
     return z.mul(z.bits(z.cast(largest), 16)[1], 1 << 15)
 
@@ -179,10 +179,10 @@ def _bands(z: Integers, energy: OutletId, bank: Bank) -> OutletId:
 
 def _root(z: Integers, x: OutletId) -> OutletId:
     """Return the nearest integer to the root; of 32 bits never 2**16."""
-    root = z.each("floor", z.each("sqrt", x))
+    root = z.apply("floor", z.apply("sqrt", x))
     rest = z.sub(x, z.mul(root, root))
-    nearest = z.choose(z.each("greater", rest, root), z.add(root, 1), root)
-    return z.choose(z.each("less", x, 1 << 32), z.each("min", nearest, (1 << 16) - 1), nearest)
+    nearest = z.choose(z.apply("greater", rest, root), z.add(root, 1), root)
+    return z.choose(z.apply("less", x, 1 << 32), z.apply("min", nearest, (1 << 16) - 1), nearest)
 
 
 def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
@@ -207,8 +207,8 @@ def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
 def _reduce_noise(z: Integers, bands: OutletId, estimate: OutletId, remaining: int) -> OutletId:
     """Return the bands less their noise."""
     loud = z.mul(bands, 1 << SMOOTHING_BITS)
-    signal = z.shift_right(z.sub(loud, z.each("min", estimate, loud)), SMOOTHING_BITS)
-    return z.each("max", signal, z.shift_right(z.mul(bands, remaining), NOISE_BITS))
+    signal = z.shift_right(z.sub(loud, z.apply("min", estimate, loud)), SMOOTHING_BITS)
+    return z.apply("max", signal, z.shift_right(z.mul(bands, remaining), NOISE_BITS))
 
 
 def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
@@ -219,21 +219,21 @@ def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
     inner = z.add(z.shift_right(z.mul(curve, place), 5), z.mul(slope, 32))
     gain = z.add(z.shift_right(z.add(z.mul(inner, place), 1 << 14), 15), value)
     for least, table_gain in reversed(list(enumerate(small))):
-        gain = z.choose(z.each("less_equal", x, least), table_gain, gain)
+        gain = z.choose(z.apply("less_equal", x, least), table_gain, gain)
     return gain
 
 
 def _shrunk(z: Integers, snr: OutletId) -> OutletId:
     """Return a parabola continued by a line."""
-    low = z.each("min", snr, 2 << SNR_BITS)
+    low = z.apply("min", snr, 2 << SNR_BITS)
     square = z.shift_right(z.mul(low, low), 2 + 2 * SNR_BITS - OUTPUT_BITS)
     line = z.sub(z.shift_right(snr, SNR_BITS - OUTPUT_BITS), 1 << OUTPUT_BITS)
-    return z.choose(z.each("less", snr, 2 << SNR_BITS), square, line)
+    return z.choose(z.apply("less", snr, 2 << SNR_BITS), square, line)
 
 
 def _logarithm(z: Integers, x: OutletId, scale_shift: int) -> OutletId:
     """Return the natural logarithm times 2**scale_shift; 0 of 0 and 1."""
-    operand = z.choose(z.each("greater", x, 2), x, 2)
+    operand = z.choose(z.apply("greater", x, 2), x, 2)
     bits, power = z.bits(operand, 32)
     # power is 2**-bits, and the first digit means 2**(bits - 1)
     rest = z.shift(z.sub(z.mul(z.mul(operand, power), 2), 1), 1 << LOG_BITS)
@@ -246,4 +246,4 @@ def _logarithm(z: Integers, x: OutletId, scale_shift: int) -> OutletId:
     binary = z.add(z.mul(z.sub(bits, 1), 1 << LOG_BITS), fraction)
     natural = z.shift_right(z.add(z.mul(binary, LOG_FACTOR), half), LOG_BITS)
     logarithm = z.shift_right(z.add(z.mul(natural, 1 << scale_shift), half), LOG_BITS)
-    return z.choose(z.each("greater", x, 1), logarithm, 0)
+    return z.choose(z.apply("greater", x, 1), logarithm, 0)

@@ -71,9 +71,9 @@ def cmvn(
             f"{function}: statistics of {len(shift)} bins for features of {bins}, {draft.text(x)!r}"
         )
     along = [bins if other == at else 1 for other in range(draft.rank(x))]
-    y = draft.each("add", x, draft.constant("shift", shift.reshape(along)), name="centred")
+    y = draft.apply("add", x, draft.constant("shift", shift.reshape(along)), name="centred")
     if norm_vars:
-        y = draft.each("mul", y, draft.constant("scale", scale.reshape(along)), name="normalised")
+        y = draft.apply("mul", y, draft.constant("scale", scale.reshape(along)), name="normalised")
     return draft.model(features=y)
 
 
@@ -108,9 +108,9 @@ def sliding_cmvn(
     mean, variance = (
         _centred_moments(draft, x, window) if center else _past_moments(draft, x, window, min_window)
     )
-    y = draft.each("sub", x, mean, name="centred")
+    y = draft.apply("sub", x, mean, name="centred")
     if norm_vars:
-        y = draft.each("div", y, draft.each("sqrt", draft.each("max", variance, MIN_VARIANCE)))
+        y = draft.apply("div", y, draft.apply("sqrt", draft.apply("max", variance, MIN_VARIANCE)))
     return draft.model(features=y)
 
 
@@ -135,8 +135,8 @@ def _centred_moments(draft: Draft, x: OutletId, window: int) -> tuple[OutletId, 
     """Return mean and variance of the frames around each; near the ends those of the first and of the last window."""
     draft.require(draft.shape(x)[1], window, "frames of a window")
     before, after = window // 2, window - 1 - window // 2
-    mean = draft.each("mul", _sums(draft, x, window), 1 / window, name="mean")
-    variance = draft.each(
+    mean = draft.apply("mul", _sums(draft, x, window), 1 / window, name="mean")
+    variance = draft.apply(
         "mul", _squares(draft, draft.frame(x, 1, window, 1), mean), 1 / window, name="variance"
     )
     return draft.pad(mean, 1, before, after, "edge"), draft.pad(variance, 1, before, after, "edge")
@@ -148,14 +148,14 @@ def _past_moments(draft: Draft, x: OutletId, window: int, least: int) -> tuple[O
     draft.require(frames, least, "frames of min_window")
     with_zeros = draft.pad(x, 1, window, 0)
     counts = draft.add("counts", Range(1.0, 1.0, frames, np.dtype(np.float32)))
-    counts = draft.each("min", draft.reshape(counts, 1, frames, 1), float(window + 1))
-    mean = draft.each("div", _sums(draft, with_zeros, window + 1), counts, name="mean")
+    counts = draft.apply("min", draft.reshape(counts, 1, frames, 1), float(window + 1))
+    mean = draft.apply("div", _sums(draft, with_zeros, window + 1), counts, name="mean")
     ones = draft.add(
         "ones", Expand((TDim.of(1), frames, TDim.of(1))), draft.constant("one", np.ones((1, 1, 1)))
     )
     present = draft.frame(draft.pad(ones, 1, window, 0), 1, window + 1, 1)
     squares = _squares(draft, draft.frame(with_zeros, 1, window + 1, 1), mean, present)
-    variance = draft.each("div", squares, counts, name="variance")
+    variance = draft.apply("div", squares, counts, name="variance")
     return _hold_first_frames(draft, mean, least), _hold_first_frames(draft, variance, least)
 
 
@@ -164,9 +164,9 @@ def _squares(draft: Draft, near: OutletId, mean: OutletId, present: OutletId | N
 
     The mean of squares minus the squared mean would consist of rounding errors for loud features of small variance.
     """
-    apart = draft.each("sub", near, draft.with_axis(mean, 2))
+    apart = draft.apply("sub", near, draft.with_axis(mean, 2))
     if present is not None:
-        apart = draft.each("mul", apart, present)
+        apart = draft.apply("mul", apart, present)
     return draft.add("squares", Reduce("sum_square", (2,), False), apart)
 
 

@@ -89,13 +89,13 @@ def mask(
     part_axis = draft.axis(x, axis)
     if real:
         draft.require_rank(m, without.count(",") + 1, without)
-        m = draft.each("max", draft.each("min", m, 1.0), 0.0) if kind == "ratio" else m
+        m = draft.apply("max", draft.apply("min", m, 1.0), 0.0) if kind == "ratio" else m
         factor = (
             draft.with_axis(m, part_axis)
             if draft.rank(m) < draft.rank(x)
             else draft.side_by_side(m, m, axis=part_axis)
         )
-        return draft.model(spectrum=draft.each("mul", x, factor, name="spectrum"))
+        return draft.model(spectrum=draft.apply("mul", x, factor, name="spectrum"))
     if draft.shape(m) != draft.shape(x):
         raise draft.error(
             f"a {kind} mask of shape {draft.text(m)!r} must have the shape {draft.text(x)!r} of x"
@@ -104,10 +104,10 @@ def mask(
     c, d, _, _ = _halves(draft, m, part_axis)
     if kind == "polar":
         size = length_of(draft, c, d)
-        factor = draft.each("div", draft.each("tanh", size), draft.each("max", size, 1e-12))
-        c, d = draft.each("mul", c, factor), draft.each("mul", d, factor)
-    re = draft.each("sub", draft.each("mul", a, c), draft.each("mul", b, d), name="real")
-    im = draft.each("add", draft.each("mul", a, d), draft.each("mul", b, c), name="imaginary")
+        factor = draft.apply("div", draft.apply("tanh", size), draft.apply("max", size, 1e-12))
+        c, d = draft.apply("mul", c, factor), draft.apply("mul", d, factor)
+    re = draft.apply("sub", draft.apply("mul", a, c), draft.apply("mul", b, d), name="real")
+    im = draft.apply("add", draft.apply("mul", a, d), draft.apply("mul", b, c), name="imaginary")
     return draft.model(spectrum=draft.side_by_side(re, im, axis=part_axis))
 
 
@@ -136,44 +136,44 @@ def compress(
     draft = Draft(function, {"x": shape})
     x = draft["x"]
     if choice(function, "of", of, ("complex", "real")) == "real":
-        size = draft.each("abs", x)
-        size = raise_power(draft, draft.each("add", size, epsilon) if epsilon else size, exponent)
-        return draft.model(compressed=draft.each("mul", draft.each("sign", x), size, name="compressed"))
+        size = draft.apply("abs", x)
+        size = raise_power(draft, draft.apply("add", size, epsilon) if epsilon else size, exponent)
+        return draft.model(compressed=draft.apply("mul", draft.apply("sign", x), size, name="compressed"))
     real, imaginary, part_axis, _ = _halves(draft, x, axis)
     squares = square(draft, real, imaginary)
-    squares = draft.each("max", draft.each("add", squares, epsilon) if epsilon else squares, MIN_POWER)
+    squares = draft.apply("max", draft.apply("add", squares, epsilon) if epsilon else squares, MIN_POWER)
     factor = raise_power(draft, squares, (exponent - 1) / 2)
-    parts = (draft.each("mul", part, factor) for part in (real, imaginary))
+    parts = (draft.apply("mul", part, factor) for part in (real, imaginary))
     return draft.model(compressed=draft.side_by_side(*parts, axis=part_axis))
 
 
 def square(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
     """Return ``re² + im²``."""
-    return draft.each(
-        "add", draft.each("mul", real, real), draft.each("mul", imaginary, imaginary), name="power"
+    return draft.apply(
+        "add", draft.apply("mul", real, real), draft.apply("mul", imaginary, imaginary), name="power"
     )
 
 
 def length_of(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
     """Return ``sqrt(re² + im²)``."""
-    return draft.each("sqrt", square(draft, real, imaginary), name="magnitude")
+    return draft.apply("sqrt", square(draft, real, imaginary), name="magnitude")
 
 
 def angle(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
     """Return ``atan2(im, re)``; a zero has no sign."""
-    none = draft.each("equal", imaginary, 0.0)
-    steepness = draft.each("div", imaginary, draft.each("abs", real))
-    acute = draft.each("where", none, 0.0, draft.each("atan", steepness))
-    half_turn = draft.each("where", draft.each("less", imaginary, 0.0), -math.pi, math.pi)
-    is_negative = draft.each("less", real, 0.0)
-    return draft.each("where", is_negative, draft.each("sub", half_turn, acute), acute, name="phase")
+    none = draft.apply("equal", imaginary, 0.0)
+    steepness = draft.apply("div", imaginary, draft.apply("abs", real))
+    acute = draft.apply("where", none, 0.0, draft.apply("atan", steepness))
+    half_turn = draft.apply("where", draft.apply("less", imaginary, 0.0), -math.pi, math.pi)
+    is_negative = draft.apply("less", real, 0.0)
+    return draft.apply("where", is_negative, draft.apply("sub", half_turn, acute), acute, name="phase")
 
 
 def from_angle(draft: Draft, size: OutletId, turn: OutletId) -> tuple[OutletId, OutletId]:
     """Return real and imaginary part of a magnitude and a phase."""
     return (
-        draft.each("mul", size, draft.each("cos", turn), name="real"),
-        draft.each("mul", size, draft.each("sin", turn), name="imaginary"),
+        draft.apply("mul", size, draft.apply("cos", turn), name="real"),
+        draft.apply("mul", size, draft.apply("sin", turn), name="imaginary"),
     )
 
 
@@ -182,8 +182,8 @@ def raise_power(draft: Draft, squares: OutletId, exponent: float) -> OutletId:
     if exponent == 1:
         return squares
     if exponent == 0.5:
-        return draft.each("sqrt", squares)
-    return draft.each("pow", squares, exponent)
+        return draft.apply("sqrt", squares)
+    return draft.apply("pow", squares, exponent)
 
 
 def _of_parts(function: str, name: str, exponent: float, epsilon: float, axis: int, shape: str) -> TypedModel:
@@ -191,7 +191,7 @@ def _of_parts(function: str, name: str, exponent: float, epsilon: float, axis: i
     draft = Draft(function, {"x": shape})
     real, imaginary, axis, single = _halves(draft, draft["x"], axis)
     y = square(draft, real, imaginary)
-    y = raise_power(draft, draft.each("add", y, epsilon) if epsilon else y, exponent)
+    y = raise_power(draft, draft.apply("add", y, epsilon) if epsilon else y, exponent)
     return draft.model(**{name: draft.without_axis(y, axis) if single else y})
 
 

@@ -47,7 +47,7 @@ def tf_spectrogram(
     y = _transform(draft, draft.frame(x, 1, window_size - first, stride), matrix[first:])
     bins = points // 2 + 1
     power = square(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
-    return draft.model(spectrogram=power if magnitude_squared else draft.each("sqrt", power))
+    return draft.model(spectrogram=power if magnitude_squared else draft.apply("sqrt", power))
 
 
 def _transform(draft: Draft, frames: OutletId, matrix: Array) -> OutletId:
@@ -58,8 +58,8 @@ def _transform(draft: Draft, frames: OutletId, matrix: Array) -> OutletId:
     logarithm shows that. The spectrum of a constant is known, so it need not be a sum of terms that cancel.
     """
     level = draft.add("level", Reduce("mean", (2,), True), frames)
-    rest = draft.times(draft.each("sub", frames, level, name="rest"), matrix, "transform")
-    return draft.each("add", rest, draft.times(level, matrix.sum(0, keepdims=True), "level_transform"))
+    rest = draft.times(draft.apply("sub", frames, level, name="rest"), matrix, "transform")
+    return draft.apply("add", rest, draft.times(level, matrix.sum(0, keepdims=True), "level_transform"))
 
 
 def tf_mfcc(
@@ -98,7 +98,7 @@ def tf_mfcc(
     if bins < 2:
         raise InputError(f"{function}: {bins} frequency in {draft.text(x)!r}; a spectrogram has 2 at least")
     logs = floored_log(
-        draft, draft.times(draft.each("sqrt", x), _bank(bins, bands, sample_rate, low, high), "bank"), FLOOR
+        draft, draft.times(draft.apply("sqrt", x), _bank(bins, bands, sample_rate, low, high), "bank"), FLOOR
     )
     angle = np.outer(np.arange(bands) + 0.5, np.arange(coefficients)) * math.pi / bands
     return draft.model(features=draft.times(logs, np.cos(angle) * math.sqrt(2 / bands), "cepstrum"))

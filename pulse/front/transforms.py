@@ -230,7 +230,7 @@ def istft(
     sound, weight = draft.overlap_add(y, hop), _weights(draft, frames, values, hop)
     end = _end(draft, draft.shape(sound)[1], skipped, center, length)
     sound, weight = (draft.part(wire, 1, skipped, end) for wire in (sound, weight))
-    return draft.model(sound=draft.each("div", sound, weight, name="sound"))
+    return draft.model(sound=draft.apply("div", sound, weight, name="sound"))
 
 
 def _check_size(function: str, name: str, n: object) -> None:

@@ -127,7 +127,7 @@ class NodeContext(FileNode):
         name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
         return wire(self.graph, name, op, inputs)[0]
 
-    def each(
+    def apply(
         self, kind: str, *operands: OutletId | float, suffix: str = "", params: Sequence[float] = ()
     ) -> OutletId:
         """An elementwise function; numbers become constants of the type of the last wire."""

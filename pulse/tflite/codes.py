@@ -44,9 +44,9 @@ def activate(node: TfliteNode, x: OutletId, suffix: str = "") -> OutletId:
     if kind == NONE:
         return x if suffix else node.name_result(x)
     if kind in (RELU, TANH):
-        return node.each("relu" if kind == RELU else "tanh", x, suffix=suffix)
+        return node.apply("relu" if kind == RELU else "tanh", x, suffix=suffix)
     low, high = (-1.0, 1.0) if kind == RELU_N1_TO_1 else (0.0, 6.0)
-    return node.each("min", node.each("max", x, low, suffix=f"{suffix}floor"), high, suffix=suffix)
+    return node.apply("min", node.apply("max", x, low, suffix=f"{suffix}floor"), high, suffix=suffix)
 
 
 def code_range(dtype: DType, zero: int) -> tuple[int, int]:
@@ -85,8 +85,8 @@ def limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tuple[flo
 def clamp(node: TfliteNode, x: OutletId, activation: int = NONE, suffix: str = "", slot: int = 0) -> OutletId:
     """Keep codes inside the range of an output."""
     low, high = limits(node, activation, slot)
-    floor = node.each("max", x, low, suffix=f"{suffix}floor")
-    return node.each("min", floor, high, suffix=suffix)
+    floor = node.apply("max", x, low, suffix=f"{suffix}floor")
+    return node.apply("min", floor, high, suffix=suffix)
 
 
 def rescale_codes(
@@ -94,7 +94,7 @@ def rescale_codes(
 ) -> OutletId:
     """Rescale sums or codes to codes of the output: ``rint(x * factor)``, clipped to its range."""
     scale = node.constant(np.asarray(factor, np.float32), f"{suffix}factor")
-    return clamp(node, node.each("mul_round", x, scale, suffix=f"{suffix}rounded"), activation, suffix)
+    return clamp(node, node.apply("mul_round", x, scale, suffix=f"{suffix}rounded"), activation, suffix)
 
 
 def clamp_wide(
@@ -102,7 +102,7 @@ def clamp_wide(
 ) -> OutletId:
     """Keep f64 integers inside the range of the output; return them as f32."""
     low, high = limits(node, activation, slot)
-    y = node.each("min", node.each("max", x, low, suffix="floor"), high, suffix="limited")
+    y = node.apply("min", node.apply("max", x, low, suffix="floor"), high, suffix="limited")
     return node.cast(y, F32, suffix)
 
 
@@ -140,10 +140,10 @@ def exact_sum(
         )
     digits = [(x, 1)]
     if largest >= X_DIGIT:
-        scaled = node.each("mul", x, 1 / X_DIGIT, suffix="shifted")
-        high_x = node.each("floor", scaled, suffix="high")
-        low_x = node.each(
-            "sub", x, node.each("mul", high_x, float(X_DIGIT), suffix="high_part"), suffix="low"
+        scaled = node.apply("mul", x, 1 / X_DIGIT, suffix="shifted")
+        high_x = node.apply("floor", scaled, suffix="high")
+        low_x = node.apply(
+            "sub", x, node.apply("mul", high_x, float(X_DIGIT), suffix="high_part"), suffix="low"
         )
         digits = [(high_x, X_DIGIT), (low_x, 1)]
     terms: list[OutletId] = []
@@ -151,13 +151,13 @@ def exact_sum(
         for j, (part, part_weight) in enumerate(parts):
             name = f"sum{i}{j}"
             product = node.cast(apply(digit, part.astype(np.float32), None, name), F64, f"{name}.wide")
-            terms.append(node.each("mul", product, float(weight * part_weight), suffix=f"{name}.scaled"))
+            terms.append(node.apply("mul", product, float(weight * part_weight), suffix=f"{name}.scaled"))
     total = terms[0]
     for number, term in enumerate(terms[1:]):
-        total = node.each("add", total, term, suffix=f"total{number}")
+        total = node.apply("add", total, term, suffix=f"total{number}")
     if bias is None:
         return total
-    return node.each(
+    return node.apply(
         "add", total, node.constant(bias.astype(np.float64).reshape(spread), "bias"), suffix="total"
     )
 
@@ -223,8 +223,10 @@ def requantize(node: TfliteNode, slot: int, suffix: str = "", out: int = 0) -> O
     ratio = np.float32(ours.scale[0] / theirs.scale[0])
     if source.dtype == tensor.dtype != np.int16 and MIN_RATIO <= ratio <= MAX_RATIO:
         step = float(np.rint(ratio / MIN_RATIO) * MIN_RATIO)
-        y = node.each("add", node.each("mul", x, step, suffix=f"{suffix}steps"), 0.5, suffix=f"{suffix}half")
-        return clamp(node, node.each("floor", y, suffix=f"{suffix}whole"), suffix=suffix, slot=out)
+        y = node.apply(
+            "add", node.apply("mul", x, step, suffix=f"{suffix}steps"), 0.5, suffix=f"{suffix}half"
+        )
+        return clamp(node, node.apply("floor", y, suffix=f"{suffix}whole"), suffix=suffix, slot=out)
     factor = np.asarray(float(ours.scale[0]) / float(theirs.scale[0]))
     up = np.int16 not in (source.dtype, tensor.dtype)
     y = times(node, node.cast(x, F64, f"{suffix}wide"), factor, f"{suffix}rescaled", up)

@@ -21,19 +21,19 @@ LOW, HIGH = -128.0, 127.0
 def row_codes(node: TfliteNode, x: OutletId, axes: Sequence[int]) -> tuple[OutletId, OutletId]:
     """Return ``code - zero`` of each row, and the reciprocal of its scale; a row is the elements along ``axes``."""
     along = tuple(axes)
-    low = node.each("min", node.wire(Reduce("min", along, True), [x], "least"), 0.0, suffix="row_min")
-    high = node.each("max", node.wire(Reduce("max", along, True), [x], "largest"), 0.0, suffix="row_max")
-    extent = node.each("sub", high, low, suffix="extent")
-    empty = node.each("equal", extent, 0.0, suffix="empty")
-    safe = node.each("where", empty, 1.0, extent, suffix="safe")
-    steps = node.each("div", STEPS, safe, suffix="row_steps")
-    scale = node.each("where", empty, 1.0, steps, suffix="row_scale")
+    low = node.apply("min", node.wire(Reduce("min", along, True), [x], "least"), 0.0, suffix="row_min")
+    high = node.apply("max", node.wire(Reduce("max", along, True), [x], "largest"), 0.0, suffix="row_max")
+    extent = node.apply("sub", high, low, suffix="extent")
+    empty = node.apply("equal", extent, 0.0, suffix="empty")
+    safe = node.apply("where", empty, 1.0, extent, suffix="safe")
+    steps = node.apply("div", STEPS, safe, suffix="row_steps")
+    scale = node.apply("where", empty, 1.0, steps, suffix="row_scale")
     zero = _zero_point_of_rows(node, low, high, scale)
-    codes = node.each("mul_round", x, scale, suffix="rounded")
-    least = node.each("sub", LOW, zero, suffix="least_code")
-    most = node.each("sub", HIGH, zero, suffix="largest_code")
-    codes = node.each("min", node.each("max", codes, least, suffix="floor"), most, suffix="row_codes")
-    return codes, node.each("div", 1.0, scale, suffix="row_step")
+    codes = node.apply("mul_round", x, scale, suffix="rounded")
+    least = node.apply("sub", LOW, zero, suffix="least_code")
+    most = node.apply("sub", HIGH, zero, suffix="largest_code")
+    codes = node.apply("min", node.apply("max", codes, least, suffix="floor"), most, suffix="row_codes")
+    return codes, node.apply("div", 1.0, scale, suffix="row_step")
 
 
 def frame_codes(node: TfliteNode, x: OutletId, asymmetric: bool) -> tuple[OutletId, OutletId]:
@@ -45,24 +45,24 @@ def frame_codes(node: TfliteNode, x: OutletId, asymmetric: bool) -> tuple[Outlet
     low = node.wire(Reduce("min", along, True), [x], "least")
     high = node.wire(Reduce("max", along, True), [x], "largest")
     if asymmetric:
-        low, high = node.each("min", low, 0.0, suffix="low"), node.each("max", high, 0.0, suffix="high")
-        extent, steps = node.each("sub", high, low, suffix="extent"), STEPS
+        low, high = node.apply("min", low, 0.0, suffix="low"), node.apply("max", high, 0.0, suffix="high")
+        extent, steps = node.apply("sub", high, low, suffix="extent"), STEPS
     else:
-        size = node.each("max", node.each("neg", low, suffix="below"), high, suffix="size")
+        size = node.apply("max", node.apply("neg", low, suffix="below"), high, suffix="size")
         extent, steps = size, HIGH
-    empty = node.each("equal", extent, 0.0, suffix="empty")
-    exact = node.each("div", node.cast(extent, F64, "extent64"), steps, suffix="scale64")
-    step = node.each("where", empty, 1.0, node.cast(exact, F32, "scale32"), suffix="row_scale")
+    empty = node.apply("equal", extent, 0.0, suffix="empty")
+    exact = node.apply("div", node.cast(extent, F64, "extent64"), steps, suffix="scale64")
+    step = node.apply("where", empty, 1.0, node.cast(exact, F32, "scale32"), suffix="row_scale")
     if not asymmetric:
-        safe = node.each("where", empty, 1.0, extent, suffix="safe")
-        inverse = node.each("div", HIGH, safe, suffix="inverse")
-        codes = half_away(node, node.each("mul", x, inverse, suffix="scaled"))
-        return node.each("min", node.each("max", codes, -HIGH, suffix="floor"), HIGH, suffix="codes"), step
+        safe = node.apply("where", empty, 1.0, extent, suffix="safe")
+        inverse = node.apply("div", HIGH, safe, suffix="inverse")
+        codes = half_away(node, node.apply("mul", x, inverse, suffix="scaled"))
+        return node.apply("min", node.apply("max", codes, -HIGH, suffix="floor"), HIGH, suffix="codes"), step
     zero = _zero_point_of_frames(node, low, high, exact, empty)
-    scaled = node.each("mul", x, node.each("div", 1.0, step, suffix="inverse"), suffix="scaled")
-    codes = half_away(node, node.each("add", scaled, zero, suffix="moved"))
-    codes = node.each("min", node.each("max", codes, LOW, suffix="floor"), HIGH, suffix="code")
-    return node.each("sub", codes, zero, suffix="codes"), step
+    scaled = node.apply("mul", x, node.apply("div", 1.0, step, suffix="inverse"), suffix="scaled")
+    codes = half_away(node, node.apply("add", scaled, zero, suffix="moved"))
+    codes = node.apply("min", node.apply("max", codes, LOW, suffix="floor"), HIGH, suffix="code")
+    return node.apply("sub", codes, zero, suffix="codes"), step
 
 
 def _zero_point_of_frames(
@@ -72,32 +72,32 @@ def _zero_point_of_frames(
 
     It is computed from the end of the range at which the error is smaller.
     """
-    safe = node.each("where", empty, 1.0, scale, suffix="safe64")
+    safe = node.apply("where", empty, 1.0, scale, suffix="safe64")
     ends = [
-        node.each("div", node.cast(end, F64, f"{name}64"), safe, suffix=f"{name}_steps")
+        node.apply("div", node.cast(end, F64, f"{name}64"), safe, suffix=f"{name}_steps")
         for end, name in ((low, "low"), (high, "high"))
     ]
     by_low, by_high = (
-        node.each("sub", limit, end, suffix=f"by_{name}")
+        node.apply("sub", limit, end, suffix=f"by_{name}")
         for limit, end, name in ((LOW, ends[0], "low"), (HIGH, ends[1], "high"))
     )
     errors = [
-        node.each("add", node.each("abs", end, suffix=f"size_{name}"), abs(limit), suffix=f"error_{name}")
+        node.apply("add", node.apply("abs", end, suffix=f"size_{name}"), abs(limit), suffix=f"error_{name}")
         for limit, end, name in ((LOW, ends[0], "low"), (HIGH, ends[1], "high"))
     ]
-    nearer = node.each("less", *errors, suffix="nearer")
-    zero = node.each("where", nearer, by_low, by_high, suffix="zero_near")
-    zero = node.each("min", node.each("max", zero, LOW, suffix="zero_floor"), HIGH, suffix="zero_limited")
+    nearer = node.apply("less", *errors, suffix="nearer")
+    zero = node.apply("where", nearer, by_low, by_high, suffix="zero_near")
+    zero = node.apply("min", node.apply("max", zero, LOW, suffix="zero_floor"), HIGH, suffix="zero_limited")
     zero = half_away(node.with_name(f"{node.wire_name}.zero"), zero)
-    zero = node.each("where", empty, 0.0, zero, suffix="zero64")
+    zero = node.apply("where", empty, 0.0, zero, suffix="zero64")
     return node.cast(zero, F32, "zero")
 
 
 def half_away(node: TfliteNode, x: OutletId) -> OutletId:
     """Return the nearest whole number, halves away from zero."""
-    size = node.each("add", node.each("abs", x, suffix="away.size"), 0.5, suffix="away.half")
-    size = node.each("floor", size, suffix="away.whole")
-    return node.each("mul", node.each("sign", x, suffix="away.sign"), size, suffix="away")
+    size = node.apply("add", node.apply("abs", x, suffix="away.size"), 0.5, suffix="away.half")
+    size = node.apply("floor", size, suffix="away.whole")
+    return node.apply("mul", node.apply("sign", x, suffix="away.sign"), size, suffix="away")
 
 
 def combine(
@@ -108,22 +108,22 @@ def combine(
     """
     scale = node.quantization(1).scale
     factor = node.constant(scale.reshape(spread if scale.size > 1 else ()), "scale")
-    y = node.each("mul", node.each("mul", total, step, suffix="stepped"), factor, suffix="product")
+    y = node.apply("mul", node.apply("mul", total, step, suffix="stepped"), factor, suffix="product")
     if bias is None:
         return y
-    return node.each("add", y, node.constant(bias.reshape(spread), "bias"), suffix="biased")
+    return node.apply("add", y, node.constant(bias.reshape(spread), "bias"), suffix="biased")
 
 
 def _zero_point_of_rows(node: TfliteNode, low: OutletId, high: OutletId, scale: OutletId) -> OutletId:
     """Return the code of 0, computed from the end of the range at which the error is smaller."""
     low, high = (
-        node.each("mul", end, scale, suffix=f"{name}_scaled") for end, name in ((low, "low"), (high, "high"))
+        node.apply("mul", end, scale, suffix=f"{name}_scaled") for end, name in ((low, "low"), (high, "high"))
     )
-    from_low = node.each("add", low, LOW, suffix="from_low")
-    error = node.each("add", from_low, node.each("add", high, HIGH, suffix="from_high"), suffix="error")
-    begin = node.each("sub", LOW, low, suffix="by_low")
-    end = node.each("sub", HIGH, high, suffix="by_high")
-    by_low = node.each("greater", error, 0.0, suffix="nearer")
-    nearest = node.each("where", by_low, begin, end, suffix="zero_near")
-    floor = node.each("max", nearest, LOW, suffix="zero_floor")
-    return node.each("round", node.each("min", floor, HIGH, suffix="zero_limited"), suffix="zero")
+    from_low = node.apply("add", low, LOW, suffix="from_low")
+    error = node.apply("add", from_low, node.apply("add", high, HIGH, suffix="from_high"), suffix="error")
+    begin = node.apply("sub", LOW, low, suffix="by_low")
+    end = node.apply("sub", HIGH, high, suffix="by_high")
+    by_low = node.apply("greater", error, 0.0, suffix="nearer")
+    nearest = node.apply("where", by_low, begin, end, suffix="zero_near")
+    floor = node.apply("max", nearest, LOW, suffix="zero_floor")
+    return node.apply("round", node.apply("min", floor, HIGH, suffix="zero_limited"), suffix="zero")

@@ -24,23 +24,23 @@ def softmax_of_int16(node: TfliteNode, beta: float) -> OutletId:
     """Return softmax over the last axis, of up to ``MAX_ENTRIES`` entries, in steps of 2**-15."""
     x = node.codes(0)
     last = (node.graph.fact(x).rank - 1,)
-    below = node.each("sub", x, node.wire(Reduce("max", last, True), [x], "largest"), suffix="below")
+    below = node.apply("sub", x, node.wire(Reduce("max", last, True), [x], "largest"), suffix="below")
     factor = np.asarray(float(node.quantization(0).scale[0]) * beta / (REACH / (MAX_CODE - MIN_CODE)))
     steps = times(node, node.cast(below, F64, "below64"), factor, "steps")
     powers = _look_up(
-        node, node.each("add", steps, float(MAX_CODE), suffix="moved"), np.exp, -REACH, 0.0, "grown"
+        node, node.apply("add", steps, float(MAX_CODE), suffix="moved"), np.exp, -REACH, 0.0, "grown"
     )
     total = node.cast(node.wire(Reduce("sum", last, True), [powers], "total"), F64, "total64")
     unit = _power_below(node, total, int(node.graph.fact(x).shape[-1]))
-    within = node.each("div", total, unit, suffix="within")
-    spread = node.each("add", node.each("mul", within, float(1 << 16), suffix="wide"), 0.5, suffix="half")
-    place = node.each("sub", node.each("floor", spread, suffix="whole"), float(3 << 15), suffix="place")
+    within = node.apply("div", total, unit, suffix="within")
+    spread = node.apply("add", node.apply("mul", within, float(1 << 16), suffix="wide"), 0.5, suffix="half")
+    place = node.apply("sub", node.apply("floor", spread, suffix="whole"), float(3 << 15), suffix="place")
     share = _look_up(node, place, lambda v: 1 / (1 + v), 0.0, 1.0, "share")
-    product = node.each(
+    product = node.apply(
         "mul", node.cast(powers, F64, "grown_64"), node.cast(share, F64, "share64"), suffix="product"
     )
-    y = node.each("add", node.each("div", product, unit, suffix="ratio"), 0.5, suffix="halves")
-    y = node.each("min", node.each("floor", y, suffix="rounded"), float(MAX_CODE), suffix="limited")
+    y = node.apply("add", node.apply("div", product, unit, suffix="ratio"), 0.5, suffix="halves")
+    y = node.apply("min", node.apply("floor", y, suffix="rounded"), float(MAX_CODE), suffix="limited")
     return node.name_result(node.cast(y, F32, "codes"))
 
 
@@ -48,17 +48,17 @@ def _power_below(node: TfliteNode, total: OutletId, count: int) -> OutletId:
     """Return the largest power of two that is not above a sum of ``count`` entries."""
     unit = node.scalar_constant(float(1 << 14), node.graph.fact(total), "least_power")
     for power in range(15, 15 + count.bit_length() + 1):
-        is_above = node.each("less", 2.0**power - 0.5, total, suffix=f"above{power}")
-        unit = node.each("where", is_above, 2.0**power, unit, suffix=f"unit{power}")
+        is_above = node.apply("less", 2.0**power - 0.5, total, suffix=f"above{power}")
+        unit = node.apply("where", is_above, 2.0**power, unit, suffix=f"unit{power}")
     return unit
 
 
 def _look_up(
     node: TfliteNode, x: OutletId, function: Callable[[Array], Array], low: float, high: float, name: str
 ) -> OutletId:
-    clamped = node.each(
+    clamped = node.apply(
         "min",
-        node.each("max", x, float(MIN_CODE), suffix=f"{name}.low"),
+        node.apply("max", x, float(MIN_CODE), suffix=f"{name}.low"),
         float(MAX_CODE),
         suffix=f"{name}.kept",
     )

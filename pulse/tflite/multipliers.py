@@ -57,13 +57,15 @@ def times_once(node: TfliteNode, x: OutletId, factor: Array, bits: int, name: st
 
 def _round(node: TfliteNode, x: OutletId, step: Array, name: str) -> OutletId:
     """Multiply by the steps and round to the nearest integer, halves up."""
-    y = node.each("mul", x, node.constant(step.astype(np.float64), f"{name}.factor"), suffix=f"{name}.scaled")
-    return node.each("floor", node.each("add", y, 0.5, suffix=f"{name}.half"), suffix=f"{name}.rounded")
+    y = node.apply(
+        "mul", x, node.constant(step.astype(np.float64), f"{name}.factor"), suffix=f"{name}.scaled"
+    )
+    return node.apply("floor", node.apply("add", y, 0.5, suffix=f"{name}.half"), suffix=f"{name}.rounded")
 
 
 def shift_right(node: TfliteNode, x: OutletId, bits: "Array | int", name: str) -> OutletId:
     """Divide integers by a power of two, rounding halves away from zero."""
     step = node.constant(np.exp2(-np.asarray(bits, np.float64)), f"{name}.step")
-    size = node.each("mul", node.each("abs", x, suffix=f"{name}.size"), step, suffix=f"{name}.stepped")
-    size = node.each("floor", node.each("add", size, 0.5, suffix=f"{name}.halves"), suffix=f"{name}.whole")
-    return node.each("mul", node.each("sign", x, suffix=f"{name}.sign"), size, suffix=f"{name}.signed")
+    size = node.apply("mul", node.apply("abs", x, suffix=f"{name}.size"), step, suffix=f"{name}.stepped")
+    size = node.apply("floor", node.apply("add", size, 0.5, suffix=f"{name}.halves"), suffix=f"{name}.whole")
+    return node.apply("mul", node.apply("sign", x, suffix=f"{name}.sign"), size, suffix=f"{name}.signed")

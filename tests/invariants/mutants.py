@@ -56,19 +56,19 @@ def residual() -> PulsedModel:
     """A causal filter, one that looks ahead, and their sum."""
     builder = ModelBuilder(x="1,2,T")
     causal = builder.conv(builder.pad(builder["x"], (2, 0)), 3, name="causal")
-    same = builder.conv(builder.each("tanh", causal), 3, (1, 1), name="same")
-    return pulsify(builder.model(builder.each("add", same, causal)), pulse=4)
+    same = builder.conv(builder.apply("tanh", causal), 3, (1, 1), name="same")
+    return pulsify(builder.model(builder.apply("add", same, causal)), pulse=4)
 
 
 def hourglass() -> PulsedModel:
     """Half as many frames inside, and a way around."""
     builder = ModelBuilder(1, x="1,3,T")
-    down = builder.each("tanh", builder.conv(builder.pad(builder["x"], (3, 0)), 4, stride=2, name="down"))
+    down = builder.apply("tanh", builder.conv(builder.pad(builder["x"], (3, 0)), 4, stride=2, name="down"))
     inner = builder.conv(down, 3, (2, 0), name="inner")
     up = builder.deconv(inner, 4, stride=2, name="up")
     y = builder.cut(up, 1, end=builder.length(builder["x"]) + 1)
     return pulsify(
-        builder.model(builder.each("add", y, builder["x"])),
+        builder.model(builder.apply("add", y, builder["x"])),
         pulse=4,
     )
 
@@ -88,15 +88,15 @@ def mirrored_ends() -> PulsedModel:
     """Frames mirrored at both ends, then pools."""
     builder = ModelBuilder(3, x="1,2,T")
     x = builder.conv(builder.pad(builder["x"], (2, 2), "reflect"), 5, name="filter")
-    return pulsify(builder.model(builder.pool(builder.each("softsign", x), "avg", 3, stride=2)), pulse=6)
+    return pulsify(builder.model(builder.pool(builder.apply("softsign", x), "avg", 3, stride=2)), pulse=6)
 
 
 def sums() -> PulsedModel:
     """A running sum, a ramp, constants at the ends."""
     builder = ModelBuilder(4, x="1,2,T")
-    total = builder.add("total", CumSum(2, True, False), builder.each("tanh", builder["x"]))
+    total = builder.add("total", CumSum(2, True, False), builder.apply("tanh", builder["x"]))
     ramp = builder.add("ramp", Range(0.5, 0.01, builder.length(total), np.dtype(F)))
-    y = builder.each("add", builder.each("softsign", total), ramp)
+    y = builder.apply("add", builder.apply("softsign", total), ramp)
     return pulsify(builder.model(builder.conv(builder.ends(y, 2, 1), 3, name="after")), pulse=4)
 
 
@@ -119,7 +119,7 @@ def gated_features() -> PulsedModel:
         builder.add(name, MatMul(), builder["x"], builder.constant(builder.taps(6, 6) / F(3)))
         for name in "ab"
     )
-    gate = builder.each("mul", builder.each("sigmoid", a), builder.each("tanh", b))
+    gate = builder.apply("mul", builder.apply("sigmoid", a), builder.apply("tanh", b))
     rows = builder.add("norm", LayerNorm(2, 1e-5), gate, builder.constant(builder.taps(6)))
     late = builder.add("late", Transpose((0, 2, 1)), rows)
     mixed = builder.conv(late, 3, (2, 0), name="mix")

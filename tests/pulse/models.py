@@ -126,7 +126,7 @@ class ModelBuilder:
         parts = [self.constant(self.taps(1, self.channels(x), n)) for n in (head, tail)]
         return self.add(name, Concat(2), parts[0], x, parts[1])
 
-    def each(self, kind: str, *inputs: OutletId, name: str | None = None) -> OutletId:
+    def apply(self, kind: str, *inputs: OutletId, name: str | None = None) -> OutletId:
         """An elementwise function."""
         return self.add(name or kind, Elementwise(kind), *inputs)
 

@@ -21,7 +21,7 @@ STEPS = {"analyse", "declutter", "pulsify", "chunked", "compile", "to_onnx", "sa
 
 def sketch_model() -> TypedModel:
     builder = ModelBuilder(x="1,2,T")
-    return builder.model(builder.conv(builder.each("relu", builder["x"]), 3, name="y"))
+    return builder.model(builder.conv(builder.apply("relu", builder["x"]), 3, name="y"))
 
 
 def test_networks_know_no_later_step() -> None:

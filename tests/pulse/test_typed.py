@@ -21,7 +21,7 @@ def model_of_two_inputs() -> TypedModel:
     builder = ModelBuilder(x="1,2,T", y="1,2,2*T")
     low = builder.conv(builder["y"], 2, stride=2, name="low")
     return builder.model(
-        builder.each("add", low, builder["x"], name="sum"), builder.each("neg", low, name="other")
+        builder.apply("add", low, builder["x"], name="sum"), builder.apply("neg", low, name="other")
     )
 
 
@@ -73,7 +73,7 @@ def test_arrays_that_do_not_fit(feeds: dict[str, Array], message: str) -> None:
 def test_one_array_for_one_input() -> None:
     """And only then."""
     builder = ModelBuilder(x="1,2,T")
-    assert builder.model(builder.each("relu", builder["x"])).run(zeros(1, 2, 3))["relu"].shape == (1, 2, 3)
+    assert builder.model(builder.apply("relu", builder["x"])).run(zeros(1, 2, 3))["relu"].shape == (1, 2, 3)
     with pytest.raises(InputError, match="has 2 inputs, feed them by name: x, y"):
         model_of_two_inputs().run(zeros(1, 2, 3))
 
@@ -90,7 +90,7 @@ def test_lengths_that_break_an_assumption_are_refused() -> None:
 def test_symbols_are_read_off_linear_dims() -> None:
     """2*T+3, and two symbols in one shape."""
     builder = ModelBuilder(x="2*T+3,U")
-    model = builder.model(builder.each("relu", builder["x"]))
+    model = builder.model(builder.apply("relu", builder["x"]))
     env = model.bind({"x": zeros(9, 5)})
     assert {symbol.name: value for symbol, value in env.items()} == {"T": 3, "U": 5}
     with pytest.raises(InputError, match="does not fit"):
@@ -122,7 +122,7 @@ def test_known_values_are_folded_while_wiring() -> None:
     """Constants become constants; large ones are left alone."""
     builder = ModelBuilder(x="1,2,T")
     constant = builder.constant(np.ones((1, 2, 1), F))
-    twice = builder.each("add", constant, constant, name="twice")
+    twice = builder.apply("add", constant, constant, name="twice")
     assert isinstance(builder.graph.node(twice).op, Const)
     np.testing.assert_array_equal(known_value(builder.graph, twice), np.full((1, 2, 1), 2, F))
     wide = builder.add("wide", Pad(pads_of((0, 0), (0, 0), (0, 1 << 25))), constant)

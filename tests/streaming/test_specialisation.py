@@ -65,7 +65,7 @@ def model() -> TypedModel:
     """Convolutions, elementwise functions and copies."""
     builder = ModelBuilder(x="1,12,T")
     wide = builder.conv(builder["x"], 3, (2, 0), dilation=1, name="wide")
-    return builder.model(builder.each("mul", builder.each("tanh", wide), wide, name="y"))
+    return builder.model(builder.apply("mul", builder.apply("tanh", wide), wide, name="y"))
 
 
 def fresh() -> NativeProgram:
@@ -190,9 +190,9 @@ def of_sound() -> NativeProgram:
     wide = builder.conv(builder["x"], 16, (15, 0), out=12, name="wide")
     for number in range(8):
         deep = builder.conv(wide, 3, (2, 0), dilation=1, name=f"deep{number}")
-        gate = builder.each("sigmoid", deep, name=f"gate{number}")
-        wide = builder.each(
-            "mul", builder.each("tanh", deep, name=f"tanh{number}"), gate, name=f"wide{number}"
+        gate = builder.apply("sigmoid", deep, name=f"gate{number}")
+        wide = builder.apply(
+            "mul", builder.apply("tanh", deep, name=f"tanh{number}"), gate, name=f"wide{number}"
         )
     compiled = builder.model(builder.conv(wide, 3, (2, 0), out=1, name="y")).pulsify(None, 160).compile()
     assert isinstance(compiled, NativeProgram)

@@ -24,4 +24,4 @@ def running_sum(
 ) -> NnefWire:
     """Return the sums of all frames so far."""
     place = node.constant(axis, LONG, "axis")
-    return node.each("CumSum", x, place, suffix=suffix, exclusive=int(exclusive), reverse=int(reverse))
+    return node.apply("CumSum", x, place, suffix=suffix, exclusive=int(exclusive), reverse=int(reverse))

@@ -78,12 +78,12 @@ def write_mean(w: OperationWriter) -> Name:
     total, *rest = w.operands()
     for number, each in enumerate(rest, 1):
         total = w.emit("add", total, each, suffix=f"with{number}")
-    return w.each("div", total, len(w.inputs))
+    return w.apply("div", total, len(w.inputs))
 
 
 @writes("Reciprocal")
 def write_reciprocal(w: OperationWriter) -> Name:
-    return w.each("div", 1, w.x())
+    return w.apply("div", 1, w.x())
 
 
 @writes("Mod")
@@ -97,9 +97,9 @@ def write_mod(w: OperationWriter) -> Name:
     rest = w.emit("sub", x, w.emit("mul", quotient, y, suffix="multiple"), suffix=rest_suffix)
     if not rest_suffix:
         return rest
-    below, under = w.each("lt", rest, 0, suffix="below"), w.each("lt", y, 0, suffix="under")
+    below, under = w.apply("lt", rest, 0, suffix="below"), w.apply("lt", y, 0, suffix="under")
     differs = w.emit("tract_core_xor", below, under, suffix="differs")
-    shifts = w.emit("and", w.each("ne", rest, 0, suffix="some"), differs, suffix="shifts")
+    shifts = w.emit("and", w.apply("ne", rest, 0, suffix="some"), differs, suffix="shifts")
     return w.emit("select", shifts, w.emit("add", rest, y, suffix="shifted"), rest)
 
 
@@ -112,7 +112,7 @@ def write_shift(w: OperationWriter) -> Name:
 def write_cast(w: OperationWriter) -> Name:
     target = w.made_dtype()
     if target == np.bool_ and w.dtype() != np.bool_:
-        return w.each("ne", w.x(), 0)
+        return w.apply("ne", w.x(), 0)
     return w.cast(w.x(), target)
 
 
@@ -129,8 +129,8 @@ def write_sloped(w: OperationWriter) -> Name:
     rank = w.made_rank()
     x = w.operand(0, rank)
     slope = w.operand(1, rank) if w.kind == "PRelu" else _params(w)[0]
-    below = w.each("lt", x, 0, suffix="below")
-    return w.emit("select", below, w.each("mul", x, slope, suffix="scaled"), x)
+    below = w.apply("lt", x, 0, suffix="below")
+    return w.emit("select", below, w.apply("mul", x, slope, suffix="scaled"), x)
 
 
 def _exponential(w: OperationWriter, scale: float, divisor: float, gain: float) -> Name:
@@ -139,15 +139,15 @@ def _exponential(w: OperationWriter, scale: float, divisor: float, gain: float) 
     Near 0, ``exp(a) - 1`` is ``2 t / (1 - t)`` of ``t = tanh(a / 2)``, which loses nothing.
     """
     x = w.x()
-    scaled = x if divisor == 1 else w.each("div", x, divisor, suffix="scaled")
-    half = w.emit("tanh", w.each("mul", scaled, 0.5, suffix="halved"), suffix="half")
-    twice, rest = w.emit("add", half, half, suffix="twice"), w.each("sub", 1, half, suffix="rest")
-    direct = w.each("sub", w.emit("exp", scaled, suffix="exp"), 1, suffix="far")
-    small = w.each("gt", scaled, -0.7, suffix="small")
+    scaled = x if divisor == 1 else w.apply("div", x, divisor, suffix="scaled")
+    half = w.emit("tanh", w.apply("mul", scaled, 0.5, suffix="halved"), suffix="half")
+    twice, rest = w.emit("add", half, half, suffix="twice"), w.apply("sub", 1, half, suffix="rest")
+    direct = w.apply("sub", w.emit("exp", scaled, suffix="exp"), 1, suffix="far")
+    small = w.apply("gt", scaled, -0.7, suffix="small")
     grown = w.emit("select", small, w.emit("div", twice, rest, suffix="near"), direct, suffix="grown")
-    curve, below = w.each("mul", grown, scale, suffix="curve"), w.each("lt", x, 0, suffix="below")
+    curve, below = w.apply("mul", grown, scale, suffix="curve"), w.apply("lt", x, 0, suffix="below")
     chosen = w.emit("select", below, curve, x, suffix="" if gain == 1 else "chosen")
-    return chosen if gain == 1 else w.each("mul", chosen, gain)
+    return chosen if gain == 1 else w.apply("mul", chosen, gain)
 
 
 @writes("Elu")
@@ -172,7 +172,7 @@ def write_celu(w: OperationWriter) -> Name:
 def write_sigmoid(w: OperationWriter) -> Name:
     """In exponentials: tract's own sigmoid of -20 is 200 times too large."""
     power = w.emit("exp", w.emit("neg", w.x(), suffix="neg"), suffix="exp")
-    return w.each("div", 1, w.each("add", 1, power, suffix="sum"))
+    return w.apply("div", 1, w.apply("add", 1, power, suffix="sum"))
 
 
 @writes("Tanh")
@@ -182,10 +182,10 @@ def write_tanh(w: OperationWriter) -> Name:
     size = w.emit("abs", x, suffix="abs")
     twice = w.emit("add", size, size, suffix="twice")
     power = w.emit("exp", w.emit("neg", twice, suffix="neg"), suffix="exp")
-    rest, sum = w.each("sub", 1, power, suffix="rest"), w.each("add", 1, power, suffix="sum")
+    rest, sum = w.apply("sub", 1, power, suffix="rest"), w.apply("add", 1, power, suffix="sum")
     quotient = w.emit("div", rest, sum, suffix="quotient")
     by_exponentials = w.emit("mul", w.emit("sign", x, suffix="sign"), quotient, suffix="far")
-    near = w.each("lt", size, 0.5, suffix="near")
+    near = w.apply("lt", size, 0.5, suffix="near")
     return w.emit("select", near, w.emit("tanh", x, suffix="small"), by_exponentials)
 
 
@@ -194,19 +194,19 @@ def write_softplus(w: OperationWriter) -> Name:
     """``max(x, 0) + log(1 + exp(-|x|))``, which does not overflow."""
     x = w.x()
     small = w.emit("exp", w.emit("neg", w.emit("abs", x, suffix="abs"), suffix="neg"), suffix="exp")
-    rest = w.emit("log", w.each("add", small, 1, suffix="sum"), suffix="log")
-    return w.emit("add", w.each("max", x, 0, suffix="positive"), rest)
+    rest = w.emit("log", w.apply("add", small, 1, suffix="sum"), suffix="log")
+    return w.emit("add", w.apply("max", x, 0, suffix="positive"), rest)
 
 
 @writes("Softsign")
 def write_softsign(w: OperationWriter) -> Name:
-    return w.emit("div", w.x(), w.each("add", w.emit("abs", w.x(), suffix="abs"), 1, suffix="sum"))
+    return w.emit("div", w.x(), w.apply("add", w.emit("abs", w.x(), suffix="abs"), 1, suffix="sum"))
 
 
 @writes("ThresholdedRelu")
 def write_thresholded(w: OperationWriter) -> Name:
-    above = w.each("gt", w.x(), _params(w)[0], suffix="above")
-    return w.each("select", above, w.x(), 0)
+    above = w.apply("gt", w.x(), _params(w)[0], suffix="above")
+    return w.apply("select", above, w.x(), 0)
 
 
 @writes("HardSigmoid")
@@ -216,8 +216,8 @@ def write_hard_sigmoid(w: OperationWriter) -> Name:
 
 
 def _hard_sigmoid(w: OperationWriter, alpha: float, beta: float, suffix: str) -> Name:
-    line = w.each("add", w.each("mul", w.x(), alpha, suffix="scaled"), beta, suffix="line")
-    return w.each("min", w.each("max", line, 0, suffix="low"), 1, suffix=suffix)
+    line = w.apply("add", w.apply("mul", w.x(), alpha, suffix="scaled"), beta, suffix="line")
+    return w.apply("min", w.apply("max", line, 0, suffix="low"), 1, suffix=suffix)
 
 
 @writes("HardSwish")
@@ -255,44 +255,46 @@ def parse_type(node: NodeReader, name: str) -> DType:
 def read_unary(node: NodeReader) -> NnefWire:
     x = node.wire("x", SINGLE)
     if node.operator in ("sqr", "square"):
-        return node.each("Mul", x, x)
+        return node.apply("Mul", x, x)
     if node.operator == "rsqrt":
-        return node.each("Reciprocal", node.each("Sqrt", x, suffix="root"))
-    return node.each(UNARY[node.operator], x)
+        return node.apply("Reciprocal", node.apply("Sqrt", x, suffix="root"))
+    return node.apply(UNARY[node.operator], x)
 
 
 @reads("not", takes="x")
 def read_not(node: NodeReader) -> NnefWire:
-    return node.each("Not", node.wire("x"), dtype=TRUTH)
+    return node.apply("Not", node.wire("x"), dtype=TRUTH)
 
 
 @reads("round", takes="x")
 def read_round(node: NodeReader) -> NnefWire:
     """Halves go away from zero, unlike ONNX's."""
     x = node.wire("x", SINGLE)
-    half_up = node.each("Add", node.each("Abs", x, suffix="abs"), 0.5, suffix="sum")
-    return node.each("Mul", node.each("Sign", x, suffix="sign"), node.each("Floor", half_up, suffix="whole"))
+    half_up = node.apply("Add", node.apply("Abs", x, suffix="abs"), 0.5, suffix="sum")
+    return node.apply(
+        "Mul", node.apply("Sign", x, suffix="sign"), node.apply("Floor", half_up, suffix="whole")
+    )
 
 
 @reads("tract_core_is_nan", takes="x")
 def read_nan(node: NodeReader) -> NnefWire:
-    return node.each("IsNaN", node.wire("x", SINGLE), dtype=TRUTH)
+    return node.apply("IsNaN", node.wire("x", SINGLE), dtype=TRUTH)
 
 
 @reads("tract_core_silu", takes="x")
 def read_silu(node: NodeReader) -> NnefWire:
     x = node.wire("x", SINGLE)
-    return node.each("Mul", x, node.each("Sigmoid", x, suffix="gate"))
+    return node.apply("Mul", x, node.apply("Sigmoid", x, suffix="gate"))
 
 
 @reads("elu", takes="x alpha=1.0")
 def read_elu(node: NodeReader) -> NnefWire:
-    return node.each("Elu", node.wire("x", SINGLE), alpha=node.number("alpha"))
+    return node.apply("Elu", node.wire("x", SINGLE), alpha=node.number("alpha"))
 
 
 @reads("leaky_relu", takes="x alpha")
 def read_leaky(node: NodeReader) -> NnefWire:
-    return node.each("LeakyRelu", node.wire("x", SINGLE), alpha=node.number("alpha"))
+    return node.apply("LeakyRelu", node.wire("x", SINGLE), alpha=node.number("alpha"))
 
 
 @reads("prelu", takes="x alpha")
@@ -329,7 +331,7 @@ def read_shift(node: NodeReader) -> NnefWire:
 
 @reads("tract_core_pow_const", takes="x exponent")
 def read_power(node: NodeReader) -> NnefWire:
-    return node.each("Pow", node.wire("x", SINGLE), node.number("exponent"))
+    return node.apply("Pow", node.wire("x", SINGLE), node.number("exponent"))
 
 
 @reads("select", takes="condition true_value false_value")

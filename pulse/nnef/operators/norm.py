@@ -20,7 +20,7 @@ def write_layer(w: OperationWriter) -> Name:
     centred = w.emit("sub", x, w.emit("mean_reduce", x, suffix="mean", axes=[*axes]), suffix="centred")
     square = w.emit("mul", centred, centred, suffix="square")
     variance = w.emit("mean_reduce", square, suffix="variance", axes=[*axes])
-    sure = w.each("add", variance, w.attribute("epsilon", 1e-5), suffix="sure")
+    sure = w.apply("add", variance, w.attribute("epsilon", 1e-5), suffix="sure")
     unit = w.emit("div", centred, w.emit("sqrt", sure, suffix="deviation"), suffix="unit")
     scaled = w.emit("mul", unit, w.operand(1, rank), suffix="scaled" if w.has(2) else "")
     return w.emit("add", scaled, w.operand(2, rank)) if w.has(2) else scaled
@@ -34,7 +34,7 @@ def read_softmax(node: NodeReader) -> NnefWire:
     axes = node.axes("axes", x.rank)
     if len(axes) != 1:
         raise node.error(f"over {len(axes)} axes it is not supported, over one it is; reshape them to one")
-    return node.each("LogSoftmax" if "log" in node.operator else "Softmax", x, axis=axes[0])
+    return node.apply("LogSoftmax" if "log" in node.operator else "Softmax", x, axis=axes[0])
 
 
 @reads("tract_core_rms_norm", takes="input axis eps=1e-5")
@@ -42,7 +42,7 @@ def read_root_mean_square(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     axis = node.axis("axis", x.rank)
     sizes = [1 if at == axis else size for at, size in enumerate(x.sizes)]
-    square = node.each("Mul", x, x, suffix="square")
+    square = node.apply("Mul", x, x, suffix="square")
     mean = node.add("ReduceMean", [square], x.dtype, sizes, "mean", axes=[axis], keepdims=1)
-    sure = node.each("Add", mean, node.number("eps"), suffix="sure")
-    return node.each("Div", x, node.each("Sqrt", sure, suffix="root"))
+    sure = node.apply("Add", mean, node.number("eps"), suffix="sure")
+    return node.apply("Div", x, node.apply("Sqrt", sure, suffix="root"))

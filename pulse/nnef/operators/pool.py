@@ -47,9 +47,9 @@ def write_power(w: OperationWriter) -> Name:
     x, power = w.emit("abs", w.x(), suffix="abs"), int(w.attribute("p", 2))
     if power == 1:
         return w.emit("box", x, **_arguments(w), border="constant", normalize=False)
-    raised = w.emit("mul", x, x, suffix="square") if power == 2 else w.each("pow", x, power, suffix="power")
+    raised = w.emit("mul", x, x, suffix="square") if power == 2 else w.apply("pow", x, power, suffix="power")
     total = w.emit("box", raised, suffix="total", **_arguments(w), border="constant", normalize=False)
-    return w.emit("sqrt", total) if power == 2 else w.each("pow", total, 1 / power)
+    return w.emit("sqrt", total) if power == 2 else w.apply("pow", total, 1 / power)
 
 
 def _read_pool(node: NodeReader) -> tuple[NnefWire, dict[str, Any], str]:
@@ -109,7 +109,7 @@ def read_box(node: NodeReader) -> NnefWire:
     if node.truth("normalize"):
         return _average(node, x, window, border == "constant")
     mean = _average(node, x, window, True, "mean")
-    return node.each("Mul", mean, prod(window["kernel_shape"]))
+    return node.apply("Mul", mean, prod(window["kernel_shape"]))
 
 
 @reads("avg_pool", takes=f"input size {WINDOW}")

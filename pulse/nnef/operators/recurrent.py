@@ -206,18 +206,18 @@ def read_gru(node: NodeReader) -> NnefWire:
     """The cell after its two products, [B, 3H] each, gates z r h: the reset gate multiplies the recurrent product."""
     x, r, h, hidden = node.wire("xh"), node.wire("rh"), node.wire("h_prev"), node.integer("hidden")
     update, reset = (
-        node.each(
+        node.apply(
             "Sigmoid",
-            node.each("Add", *(_gate(node, y, at, hidden, name) for y in (x, r)), suffix=f"{name}.sum"),
+            node.apply("Add", *(_gate(node, y, at, hidden, name) for y in (x, r)), suffix=f"{name}.sum"),
             suffix=name,
         )
         for at, name in enumerate(("update", "reset"))
     )
-    candidate = node.each("Mul", reset, _gate(node, r, 2, hidden, "own.r"), suffix="own")
-    total = node.each("Add", _gate(node, x, 2, hidden, "fresh.x"), candidate, suffix="fresh.sum")
-    fresh = node.each("Tanh", total, suffix="fresh")
-    kept = node.each("Mul", update, node.each("Sub", h, fresh, suffix="difference"), suffix="kept")
-    return node.each("Add", fresh, kept)
+    candidate = node.apply("Mul", reset, _gate(node, r, 2, hidden, "own.r"), suffix="own")
+    total = node.apply("Add", _gate(node, x, 2, hidden, "fresh.x"), candidate, suffix="fresh.sum")
+    fresh = node.apply("Tanh", total, suffix="fresh")
+    kept = node.apply("Mul", update, node.apply("Sub", h, fresh, suffix="difference"), suffix="kept")
+    return node.apply("Add", fresh, kept)
 
 
 @reads("tract_core_lstm_epilogue", takes="preact c_prev hidden")
@@ -225,10 +225,13 @@ def read_lstm(node: NodeReader) -> tuple[NnefWire, NnefWire]:
     """The cell after its products [B, 4H], gates i o f c."""
     x, c, hidden = node.wire("preact"), node.wire("c_prev"), node.integer("hidden")
     entered, out, forget = (
-        node.each("Sigmoid", _gate(node, x, at, hidden, f"{name}.x"), suffix=name)
+        node.apply("Sigmoid", _gate(node, x, at, hidden, f"{name}.x"), suffix=name)
         for at, name in enumerate(("entered", "out", "kept"))
     )
-    fresh = node.each("Tanh", _gate(node, x, 3, hidden, "fresh.x"), suffix="fresh")
-    left, added = node.each("Mul", forget, c, suffix="left"), node.each("Mul", entered, fresh, suffix="added")
-    after = node.each("Add", left, added, suffix="after")
-    return node.each("Mul", out, node.each("Tanh", after, suffix="shown"), suffix="hidden"), after
+    fresh = node.apply("Tanh", _gate(node, x, 3, hidden, "fresh.x"), suffix="fresh")
+    left, added = (
+        node.apply("Mul", forget, c, suffix="left"),
+        node.apply("Mul", entered, fresh, suffix="added"),
+    )
+    after = node.apply("Add", left, added, suffix="after")
+    return node.apply("Mul", out, node.apply("Tanh", after, suffix="shown"), suffix="hidden"), after

@@ -37,10 +37,12 @@ def _reduction(node: NodeReader) -> dict[str, Any]:
 @reads("tract_core_scatter_elements", takes="input indices updates axis reduction='none'")
 def read_elements(node: NodeReader) -> NnefWire:
     x, index, updates = node.wire("input"), read_index(node), node.wire("updates")
-    return node.each("ScatterElements", x, index, updates, axis=node.axis("axis", x.rank), **_reduction(node))
+    return node.apply(
+        "ScatterElements", x, index, updates, axis=node.axis("axis", x.rank), **_reduction(node)
+    )
 
 
 @reads("tract_core_scatter_nd", takes="input indices updates reduction='none'")
 def read_nd(node: NodeReader) -> NnefWire:
     x, index, updates = node.wire("input"), read_index(node), node.wire("updates")
-    return node.each("ScatterND", x, index, updates, **_reduction(node))
+    return node.apply("ScatterND", x, index, updates, **_reduction(node))

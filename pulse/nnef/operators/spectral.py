@@ -18,13 +18,13 @@ def read_transform(node: NodeReader) -> NnefWire:
     """Neither direction is divided by the length; ONNX divides the inverse."""
     x, inverse = _complex(node), node.truth("inverse")
     axis = node.axis("axis", x.rank - 1)
-    transform = node.each("DFT", x, suffix="scaled" if inverse else "", axis=axis, inverse=int(inverse))
+    transform = node.apply("DFT", x, suffix="scaled" if inverse else "", axis=axis, inverse=int(inverse))
     if not inverse:
         return transform
     size = x.sizes[axis]
     if size is None:
         raise node.error("an inverse transform of an axis whose size is not known is not supported")
-    return node.each("Mul", transform, size)
+    return node.apply("Mul", transform, size)
 
 
 @reads("tract_core_stft", takes="input axis frame stride window=[]")

@@ -271,7 +271,7 @@ class NodeReader:
         self.graph.nodes.append(helper.make_node(kind, input_names, [name], name, **attributes))
         return NnefWire(name, dtype, tuple(sizes))
 
-    def each(
+    def apply(
         self,
         kind: str,
         *operands: "NnefWire | float",

@@ -99,7 +99,7 @@ class OperationWriter:
         """Add an assignment with one target; without a suffix it is named after the node's first output."""
         return self.assign(Call(operator, inputs, tuple(attributes.items())), suffix)
 
-    def each(self, operator: str, *operands: Expression, suffix: str = "") -> Name:
+    def apply(self, operator: str, *operands: Expression, suffix: str = "") -> Name:
         """Add a function of elements; numbers get the type of the node's first input."""
         dtype = self.dtype()
         inputs = [

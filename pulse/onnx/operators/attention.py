@@ -125,13 +125,13 @@ def _scores(node: NodeContext, q: OutletId, k: OutletId) -> Scores:
     scale = node.real("scale", 1 / math.sqrt(int(fact.shape[3])))
     k_transposed = node.wire(Transpose((0, 1, 3, 2)), [k], "k_turned")
     product = node.wire(MatMul(), [q, k_transposed], "scores")
-    product = node.each("mul", product, scale, suffix="scaled")
+    product = node.apply("mul", product, scale, suffix="scaled")
     capped = _cap(node, product)
     masked, empty = _mask_scores(node, capped)
     weights = _softmax(node, masked)
     if empty:
-        nothing = node.each("isnan", weights, suffix="nothing")
-        weights = node.each("where", nothing, 0, weights, suffix="cleaned")
+        nothing = node.apply("isnan", weights, suffix="nothing")
+        weights = node.apply("where", nothing, 0, weights, suffix="cleaned")
     return Scores(product, capped, masked, weights)
 
 
@@ -140,8 +140,8 @@ def _cap(node: NodeContext, scores: OutletId) -> OutletId:
     cap = node.real("softcap", 0.0)
     if cap == 0:
         return scores
-    small = node.each("tanh", node.each("div", scores, cap, suffix="share"), suffix="tanh")
-    return node.each("mul", small, cap, suffix="capped")
+    small = node.apply("tanh", node.apply("div", scores, cap, suffix="share"), suffix="tanh")
+    return node.apply("mul", small, cap, suffix="capped")
 
 
 def _softmax(node: NodeContext, scores: OutletId) -> OutletId:
@@ -162,9 +162,9 @@ def _mask_scores(node: NodeContext, scores: OutletId) -> tuple[OutletId, bool]:
     if node.has(MASK):
         mask = _mask(node, fact)
         if node.fact(MASK).dtype == np.bool_:
-            scores = node.each("where", mask, scores, -math.inf, suffix="chosen")
+            scores = node.apply("where", mask, scores, -math.inf, suffix="chosen")
         else:
-            scores = node.each("add", scores, _to_f32(node, mask, "mask"), suffix="biased")
+            scores = node.apply("add", scores, _to_f32(node, mask, "mask"), suffix="biased")
     left, right = (node.integer(f"{side}_window_size", -1) for side in ("left", "right"))
     limits = [("causal", "less_equal", 0)] if node.flag("is_causal") else []
     limits += [("right", "less_equal", right)] if right >= 0 else []
@@ -172,13 +172,13 @@ def _mask_scores(node: NodeContext, scores: OutletId) -> tuple[OutletId, bool]:
     for name, kind, distance in limits:
         rows, columns = _places(node, fact, name)
         if distance:
-            rows = node.each("add", rows, distance, suffix=f"{name}_at")
-        visible = node.each(kind, columns, rows, suffix=f"{name}_seen")
-        scores = node.each("where", visible, scores, -math.inf, suffix=name)
+            rows = node.apply("add", rows, distance, suffix=f"{name}_at")
+        visible = node.apply(kind, columns, rows, suffix=f"{name}_seen")
+        scores = node.apply("where", visible, scores, -math.inf, suffix=name)
     if node.has(VALID):
         columns = steps(node, fact.shape[-1], "places")
-        visible = node.each("less", columns, _valid(node), suffix="valid_seen")
-        scores = node.each("where", visible, scores, -math.inf, suffix="valid")
+        visible = node.apply("less", columns, _valid(node), suffix="valid_seen")
+        scores = node.apply("where", visible, scores, -math.inf, suffix="valid")
     return scores, node.has(MASK) or node.has(VALID) or left >= 0
 
 
@@ -208,9 +208,9 @@ def _places(node: NodeContext, scores: TypedFact, name: str) -> tuple[OutletId, 
         before = scalar_dim(node, node.fact(PAST_KEY).shape[2], f"{name}_past")
     elif node.has(VALID):
         queries = scalar_dim(node, scores.shape[-2], f"{name}_queries")
-        before = node.each("sub", _valid(node, name), queries, suffix=f"{name}_before")
+        before = node.apply("sub", _valid(node, name), queries, suffix=f"{name}_before")
     if before is not None:
-        rows = node.each("add", rows, before, suffix=f"{name}_places")
+        rows = node.apply("add", rows, before, suffix=f"{name}_places")
     return rows, columns
 
 

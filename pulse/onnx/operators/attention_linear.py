@@ -87,10 +87,10 @@ def _frames(node: NodeContext, rule: str, state_dtype: DType) -> dict[str, Outle
 
     q = split(0, "q", (group,), 1)
     scale = node.real("scale", 0.0) or 1 / math.sqrt(int(node.graph.fact(q).shape[4]))
-    q = node.each("mul", q, scale, suffix="q_scaled")
+    q = node.apply("mul", q, scale, suffix="q_scaled")
     frames = {"q": q, "k": split(1, "k", (one,), 0), "v": split(2, "v", (one,), 1)}
     if "decay" in RULES[rule]:
-        frames["g"] = node.each("exp", split(DECAY, "decay", (one,), 0), suffix="g")
+        frames["g"] = node.apply("exp", split(DECAY, "decay", (one,), 0), suffix="g")
     if "beta" in RULES[rule]:
         beta_heads = one if node.fact(BETA).shape[2] == 1 else heads
         frames["b"] = split(BETA, "beta", (one,), 0, beta_heads)
@@ -108,12 +108,12 @@ def _body(node: NodeContext, rule: str, state: TypedFact, frames: dict[str, Type
     }
     graph.inputs = sources(graph)
     if "g" in x:
-        s = body.each("mul", x["g"], s, suffix="kept")
+        s = body.apply("mul", x["g"], s, suffix="kept")
     v = x["v"]
     if "b" in x:
         row = body.wire(Transpose((0, 1, 3, 2)), [x["k"]], "k_row")
         recalled = body.wire(MatMul(), [row, s], "recalled")
-        v = body.each("mul", x["b"], body.each("sub", v, recalled, suffix="news"), suffix="weighed")
-    s = body.each("add", s, body.each("mul", x["k"], v, suffix="update"), suffix="state")
+        v = body.apply("mul", x["b"], body.apply("sub", v, recalled, suffix="news"), suffix="weighed")
+    s = body.apply("add", s, body.apply("mul", x["k"], v, suffix="update"), suffix="state")
     graph.set_outputs([s, body.wire(MatMul(), [x["q"], s], "y")], ["state", "y"])
     return TypedNetwork(graph, node.scope, f"{node.wire_name}.body")

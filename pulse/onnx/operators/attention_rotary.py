@@ -64,9 +64,9 @@ def _mix(
     node: NodeContext, kind: str, left: tuple[OutletId, OutletId], right: tuple[OutletId, OutletId], name: str
 ) -> OutletId:
     products = [
-        node.each("mul", *pair, suffix=f"{name}{number}") for number, pair in enumerate((left, right))
+        node.apply("mul", *pair, suffix=f"{name}{number}") for number, pair in enumerate((left, right))
     ]
-    return node.each(kind, *products, suffix=name)
+    return node.apply(kind, *products, suffix=name)
 
 
 def _join(node: NodeContext, real: OutletId, imaginary: OutletId, rotary_dim: int) -> OutletId:

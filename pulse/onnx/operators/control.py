@@ -81,5 +81,5 @@ def _choose(node: NodeContext, condition: OutletId) -> list[OutletId]:
                 "give inputs fixed sizes or values so that the condition is constant"
             )
         part = node.with_name(name) if name else node
-        outlets.append(part.each("where", condition, yes, no))
+        outlets.append(part.apply("where", condition, yes, no))
     return outlets

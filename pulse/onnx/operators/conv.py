@@ -154,7 +154,7 @@ def fused_conv(node: NodeContext) -> OutletId:
     inner = replace(node, wire_name=f"{node.wire_name}.conv", inputs=node.inputs[:3])
     y = conv(inner)
     if node.has(3):
-        y = node.each("add", y, node.input(3), suffix="sum")
+        y = node.apply("add", y, node.input(3), suffix="sum")
     name = node.text("activation", "")
     if name:
         y = node.wire(_activation(node, name), [y])

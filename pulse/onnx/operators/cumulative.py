@@ -58,7 +58,7 @@ def _scan_by_doubling(node: NodeContext, axis: int, size: int) -> OutletId:
         x = shift(x, 1, "before")
     reach = 1
     while reach < size:
-        x = node.each("mul", x, shift(x, reach, f"moved{reach}"), suffix=f"product{reach}")
+        x = node.apply("mul", x, shift(x, reach, f"moved{reach}"), suffix=f"product{reach}")
         reach *= 2
     return node.name_result(x)
 

@@ -44,7 +44,7 @@ def plain(node: NodeContext) -> OutletId:
 @onnx_op("Mod")
 def mod(node: NodeContext) -> OutletId:
     """Remainder with the sign of the divisor, or of the dividend (fmod)."""
-    return node.each("fmod" if node.flag("fmod") else "mod", node.input(0), node.input(1))
+    return node.apply("fmod" if node.flag("fmod") else "mod", node.input(0), node.input(1))
 
 
 @onnx_op("Pow")
@@ -54,9 +54,9 @@ def power(node: NodeContext) -> OutletId:
     dtype = node.fact(0).dtype
     if np.issubdtype(dtype, np.integer) and np.issubdtype(node.fact(1).dtype, np.floating):
         f64 = np.dtype(np.float64)
-        wide = node.each("pow", node.cast(x, f64, "wide"), node.cast(y, f64, "exponent"), suffix="real")
+        wide = node.apply("pow", node.cast(x, f64, "wide"), node.cast(y, f64, "exponent"), suffix="real")
         return node.wire(Cast(dtype), [wide])
-    return node.each("pow", x, y)
+    return node.apply("pow", x, y)
 
 
 BOOL = np.dtype(np.bool_)
@@ -229,7 +229,7 @@ def bit_shift(node: NodeContext) -> OutletId:
     direction = node.text("direction")
     if direction not in SHIFTS:
         raise node.error(f"direction {direction!r} is not supported; use LEFT or RIGHT")
-    return node.each(SHIFTS[direction], node.input(0), node.input(1))
+    return node.apply(SHIFTS[direction], node.input(0), node.input(1))
 
 
 @onnx_op("BitCast")

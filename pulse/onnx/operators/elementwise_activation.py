@@ -21,10 +21,10 @@ def is_inf(node: NodeContext) -> OutletId:
         if node.flag(f"detect_{name}", True)
     ]
     x = node.input(0)
-    infinite = [node.each("equal", x, sign * math.inf, suffix=name) for sign, name in signs]
+    infinite = [node.apply("equal", x, sign * math.inf, suffix=name) for sign, name in signs]
     if not infinite:
-        return node.each("less", x, x)
-    return node.name_result(infinite[0] if len(infinite) == 1 else node.each("or", *infinite))
+        return node.apply("less", x, x)
+    return node.name_result(infinite[0] if len(infinite) == 1 else node.apply("or", *infinite))
 
 
 @onnx_op("Shrink")
@@ -32,18 +32,18 @@ def shrink(node: NodeContext) -> OutletId:
     """Towards zero by ``bias`` outside -lambd … lambd, zero inside."""
     x, limit, bias = node.input(0), node.real("lambd", 0.5), node.real("bias", 0.0)
     below, above = (
-        node.each("less", x, -limit, suffix="below"),
-        node.each("greater", x, limit, suffix="above"),
+        node.apply("less", x, -limit, suffix="below"),
+        node.apply("greater", x, limit, suffix="above"),
     )
-    up, down = node.each("add", x, bias, suffix="up"), node.each("sub", x, bias, suffix="down")
-    return node.each("where", below, up, node.each("where", above, down, 0, suffix="inner"))
+    up, down = node.apply("add", x, bias, suffix="up"), node.apply("sub", x, bias, suffix="down")
+    return node.apply("where", below, up, node.apply("where", above, down, 0, suffix="inner"))
 
 
 @onnx_op("SwiGLU")
 def swiglu(node: NodeContext) -> OutletId:
     """Swish of one tensor times the other."""
-    gate = node.each("swish", node.input(0), suffix="gate", params=(node.real("alpha", 1.0),))
-    return node.each("mul", gate, node.input(1))
+    gate = node.apply("swish", node.input(0), suffix="gate", params=(node.real("alpha", 1.0),))
+    return node.apply("mul", gate, node.input(1))
 
 
 @onnx_op("com.microsoft::Gelu", "com.microsoft::BiasGelu", "com.microsoft::FastGelu")
@@ -51,14 +51,14 @@ def bias_gelu(node: NodeContext) -> OutletId:
     """Gelu of x, or of x and a bias; FastGelu computes it by tanh."""
     x = node.input(0)
     if node.has(1):
-        x = node.each("add", x, node.input(1), suffix="biased")
-    return node.each("gelu", x, params=(float(node.op_type.endswith("FastGelu")),))
+        x = node.apply("add", x, node.input(1), suffix="biased")
+    return node.apply("gelu", x, params=(float(node.op_type.endswith("FastGelu")),))
 
 
 @onnx_op("com.microsoft::QuickGelu")
 def quick_gelu(node: NodeContext) -> OutletId:
     """``x * sigmoid(alpha * x)``."""
-    return node.each("swish", node.input(0), params=(node.real("alpha", 1.702),))
+    return node.apply("swish", node.input(0), params=(node.real("alpha", 1.702),))
 
 
 @onnx_op("Gelu")
@@ -67,7 +67,7 @@ def gelu(node: NodeContext) -> OutletId:
     approximate = node.text("approximate", "none")
     if approximate not in ("none", "tanh"):
         raise node.error(f"approximate {approximate!r} is not supported")
-    return node.each("gelu", node.input(0), params=(float(approximate == "tanh"),))
+    return node.apply("gelu", node.input(0), params=(float(approximate == "tanh"),))
 
 
 @onnx_op("Clip")
@@ -83,7 +83,7 @@ def clip(node: NodeContext) -> OutletId:
     x = node.input(0)
     for number, (kind, bound) in enumerate(limits):
         last = number == len(limits) - 1
-        x = node.each(kind, x, bound, suffix="" if last else "lower")
+        x = node.apply(kind, x, bound, suffix="" if last else "lower")
     return x
 
 

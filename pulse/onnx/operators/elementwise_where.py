@@ -28,7 +28,7 @@ def where(node: NodeContext) -> OutletId:
     Buckets of distances are written as ``where(n < 8, n, log(n / 8).to(int) + 8)``. The logarithm of 0 is no integer,
     but it is never chosen: the conversion is given 0 there.
     """
-    return node.each("where", node.input(0), *(_Branch(node, place).build() for place in (1, 2)))
+    return node.apply("where", node.input(0), *(_Branch(node, place).build() for place in (1, 2)))
 
 
 @rule("Where")
@@ -88,7 +88,7 @@ class _Branch:
     def _hide(self, outlet: OutletId) -> OutletId:
         """Return the wire with 0 in place of elements that are not chosen."""
         pair = (outlet, 0) if self._place == 1 else (0, outlet)
-        return self._node.each("where", self._node.input(0), *pair, suffix=self._name("chosen"))
+        return self._node.apply("where", self._node.input(0), *pair, suffix=self._name("chosen"))
 
     def _wire(self, op: Elementwise | Cast, inputs: list[OutletId]) -> OutletId:
         return self._node.wire(op, inputs, self._name("chosen"))

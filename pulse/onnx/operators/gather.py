@@ -112,11 +112,11 @@ def _flat_index(node: NodeContext, indices: OutletId, sizes: tuple[TDim, ...]) -
         index = node.wire(RemoveAxis(last), [column], f"index{axis}")
         if size.is_const:
             index = node.wire(Within(-int(size), int(size) - 1), [index], f"inside{axis}")
-        below = node.each("less", index, 0, suffix=f"below{axis}")
-        around = node.each("add", index, scalar_dim(node, size, f"size{axis}"), suffix=f"around{axis}")
-        front = node.each("where", below, around, index, suffix=f"front{axis}")
-        offset = node.each("mul", front, scalar_dim(node, step, f"step{axis}"), suffix=f"scaled{axis}")
-        total = offset if total is None else node.each("add", total, offset, suffix=f"total{axis}")
+        below = node.apply("less", index, 0, suffix=f"below{axis}")
+        around = node.apply("add", index, scalar_dim(node, size, f"size{axis}"), suffix=f"around{axis}")
+        front = node.apply("where", below, around, index, suffix=f"front{axis}")
+        offset = node.apply("mul", front, scalar_dim(node, step, f"step{axis}"), suffix=f"scaled{axis}")
+        total = offset if total is None else node.apply("add", total, offset, suffix=f"total{axis}")
     assert total is not None
     return total
 

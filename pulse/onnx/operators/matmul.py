@@ -34,13 +34,13 @@ def gemm(node: NodeContext) -> OutletId:
     if node.flag("transB"):
         b = node.wire(Transpose((1, 0)), [b], "b")
     if alpha != 1.0:
-        b = node.each("mul", b, alpha, suffix="scaled")
+        b = node.apply("mul", b, alpha, suffix="scaled")
     if not node.has(2) or beta == 0.0:
         return node.wire(MatMul(), [a, b])
     c = node.input(2)
     if beta != 1.0:
-        c = node.each("mul", c, beta, suffix="c")
-    return node.each("add", node.wire(MatMul(), [a, b], "product"), c)
+        c = node.apply("mul", c, beta, suffix="c")
+    return node.apply("add", node.wire(MatMul(), [a, b], "product"), c)
 
 
 @onnx_op("com.microsoft::FusedMatMul", "com.microsoft::TransposeMatMul")
@@ -57,7 +57,7 @@ def fused_mat_mul(node: NodeContext) -> OutletId:
     alpha = node.real("alpha", 1.0)
     y = node.wire(MatMul(), operands, "product")
     if alpha != 1.0:
-        y = node.each("mul", y, alpha)
+        y = node.apply("mul", y, alpha)
     return node.name_result(y)
 
 

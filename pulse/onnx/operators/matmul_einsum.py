@@ -235,4 +235,4 @@ def _multiply(node: NodeContext, a: Term, b: Term, name: str) -> Term:
         first = min((labels.index(label) for label in sizes), default=len(labels))
         shape = tuple(sizes.get(label, TDim.of(1)) for label in labels[first:])
         operands.append(_reshape(node, x, shape, f"{name}_{side}"))
-    return Term(node.each("mul", *operands, suffix=name), labels)
+    return Term(node.apply("mul", *operands, suffix=name), labels)

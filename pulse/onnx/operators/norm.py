@@ -57,9 +57,9 @@ def _statistics(node: NodeContext, axis: int, epsilon: float) -> list[OutletId]:
     """
     dtype = onnx_dtype(node.integer("stash_type", 1), f"{node.wire_name} (LayerNormalization)")
     statistics = moments(node, node.cast(node.input(0), dtype, "precise"), range(axis, node.fact(0).rank))
-    spread = node.each("add", statistics.variance, epsilon, suffix="spread")
-    deviation = node.each("sqrt", spread, suffix="deviation")
-    return [statistics.mean, node.each("reciprocal", deviation, suffix="inverse")]
+    spread = node.apply("add", statistics.variance, epsilon, suffix="spread")
+    deviation = node.apply("sqrt", spread, suffix="deviation")
+    return [statistics.mean, node.apply("reciprocal", deviation, suffix="inverse")]
 
 
 @record
@@ -75,8 +75,8 @@ def moments(node: NodeContext, x: OutletId, axes: Sequence[int]) -> Moments:
     """Return statistics over some axes, which keep size 1."""
     reduce = Reduce("mean", tuple(axes), True)
     mean = node.wire(reduce, [x], "mean")
-    centred = node.each("sub", x, mean, suffix="centred")
-    square = node.each("mul", centred, centred, suffix="square")
+    centred = node.apply("sub", x, mean, suffix="centred")
+    square = node.apply("mul", centred, centred, suffix="square")
     return Moments(mean, centred, node.wire(reduce, [square], "variance"))
 
 
@@ -98,7 +98,7 @@ def _scale(
             raise node.error(f"its scale and bias must be [C], got {fact}")
         column = (*fact.shape, *(TDim.of(1),) * (rank - 1 - axis))
         part = node.wire(Reshape(column), [operands[index]], f"{kind}_column")
-        x = node.each(kind, x, part, suffix=suffix if kind == "add" else f"{kind}_scaled")
+        x = node.apply(kind, x, part, suffix=suffix if kind == "add" else f"{kind}_scaled")
     return x
 
 
@@ -135,8 +135,8 @@ def lp_norm(node: NodeContext) -> OutletId:
         raise node.error(f"p {p} is not supported; 1 and 2 are")
     axis = node.axis(node.integer("axis", -1), node.fact(0).rank)
     norm = node.wire(Reduce("l1" if p == 1 else "l2", (axis,), True), [x], "norm")
-    empty = node.each("equal", norm, 0, suffix="empty")
-    return node.each("div", x, node.each("where", empty, 1, norm, suffix="divisor"))
+    empty = node.apply("equal", norm, 0, suffix="empty")
+    return node.apply("div", x, node.apply("where", empty, 1, norm, suffix="divisor"))
 
 
 @onnx_op("MeanVarianceNormalization")
@@ -145,8 +145,8 @@ def mean_variance_norm(node: NodeContext) -> OutletId:
     x = node.input(0)
     axes = node.axes(node.integer_list("axes", (0, 2, 3)), node.fact(0).rank)
     statistics = moments(node, x, axes)
-    deviation = node.each("sqrt", statistics.variance, suffix="deviation")
-    return node.each("div", statistics.centred, node.each("add", deviation, 1e-9, suffix="divisor"))
+    deviation = node.apply("sqrt", statistics.variance, suffix="deviation")
+    return node.apply("div", statistics.centred, node.apply("add", deviation, 1e-9, suffix="divisor"))
 
 
 @onnx_op("RMSNormalization")
@@ -155,11 +155,11 @@ def rms_norm(node: NodeContext) -> OutletId:
     x = node.input(0)
     rank = node.fact(0).rank
     axis = node.axis(node.integer("axis", -1), rank)
-    square = node.each("mul", x, x, suffix="square")
+    square = node.apply("mul", x, x, suffix="square")
     mean = node.wire(Reduce("mean", tuple(range(axis, rank)), True), [square], "mean_square")
-    spread = node.each("add", mean, node.real("epsilon", 1e-5), suffix="spread")
-    root = node.each("sqrt", spread, suffix="root")
-    return node.each("mul", node.each("div", x, root, suffix="normalised"), node.input(1))
+    spread = node.apply("add", mean, node.real("epsilon", 1e-5), suffix="spread")
+    root = node.apply("sqrt", spread, suffix="root")
+    return node.apply("mul", node.apply("div", x, root, suffix="normalised"), node.input(1))
 
 
 @onnx_op("LRN")
@@ -172,23 +172,23 @@ def lrn(node: NodeContext) -> OutletId:
     current_spending().unfold(size, f"{node.wire_name} (LRN), size {size}")
     before = (size - 1) // 2
     edges = (NO_PAD, (TDim.of(before), TDim.of(size - 1 - before)), *(NO_PAD,) * (fact.rank - 2))
-    wide = node.wire(Pad(edges), [node.each("mul", x, x, suffix="squares")], "wide")
+    wide = node.wire(Pad(edges), [node.apply("mul", x, x, suffix="squares")], "wide")
     parts = [
         node.wire(Slice(1, TDim.of(first), fact.shape[1] + first), [wide], f"neighbour{first}")
         for first in range(size)
     ]
-    total = node.each("sum", *parts, suffix="sums")
-    penalty = node.each("mul", total, node.real("alpha", 1e-4) / size, suffix="scaled")
-    biased = node.each("add", penalty, node.real("bias", 1.0), suffix="biased")
-    return node.each("div", x, node.each("pow", biased, node.real("beta", 0.75), suffix="power"))
+    total = node.apply("sum", *parts, suffix="sums")
+    penalty = node.apply("mul", total, node.real("alpha", 1e-4) / size, suffix="scaled")
+    biased = node.apply("add", penalty, node.real("bias", 1.0), suffix="biased")
+    return node.apply("div", x, node.apply("pow", biased, node.real("beta", 0.75), suffix="power"))
 
 
 @onnx_op("com.microsoft::SkipLayerNormalization")
 def skip_layer_normalization(node: NodeContext) -> Sequence[OutletId]:
     """The sum of two tensors and a bias, normalised over the last axis; the sum is the fourth output."""
-    total = node.each("add", node.input(0), node.input(1), suffix="sum")
+    total = node.apply("add", node.input(0), node.input(1), suffix="sum")
     if node.has(4):
-        total = node.each("add", total, node.input(4), suffix="biased")
+        total = node.apply("add", total, node.input(4), suffix="biased")
     operands = [total, node.input(2)]
     shift = node.input(3) if node.has(3) else None
     epsilon = node.real("epsilon", 1e-12)

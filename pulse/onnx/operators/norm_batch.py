@@ -39,22 +39,22 @@ def _of_the_batch(node: NodeContext) -> tuple[OutletId, OutletId]:
 def _mix_running(node: NodeContext, slot: int, now: OutletId, name: str) -> OutletId:
     """Return a given statistic mixed with the one of the batch: given * momentum + now * (1 - momentum)."""
     momentum = node.real("momentum", 0.9)
-    before = node.each("mul", node.input(slot), momentum, suffix=f"{name}_before")
-    share = node.each("mul", now, 1 - momentum, suffix=f"{name}_now")
-    return node.each("add", before, share, suffix=f"running_{name}")
+    before = node.apply("mul", node.input(slot), momentum, suffix=f"{name}_before")
+    share = node.apply("mul", now, 1 - momentum, suffix=f"{name}_now")
+    return node.apply("add", before, share, suffix=f"running_{name}")
 
 
 def normalise(
     node: NodeContext, mean: OutletId, variance: OutletId, epsilon: float, channels_second: bool = True
 ) -> OutletId:
     """``x * k + (bias - mean * k)`` with ``k = scale / sqrt(variance + epsilon)``; the inputs are x, scale, bias."""
-    spread = node.each("add", variance, epsilon, suffix="spread")
-    deviation = node.each("sqrt", spread, suffix="deviation")
-    k = node.each("div", node.input(1), deviation, suffix="scale")
-    scaled_mean = node.each("mul", mean, k, suffix="moved")
-    shift = node.each("sub", node.input(2), scaled_mean, suffix="shift")
+    spread = node.apply("add", variance, epsilon, suffix="spread")
+    deviation = node.apply("sqrt", spread, suffix="deviation")
+    k = node.apply("div", node.input(1), deviation, suffix="scale")
+    scaled_mean = node.apply("mul", mean, k, suffix="moved")
+    shift = node.apply("sub", node.input(2), scaled_mean, suffix="shift")
     if channels_second:
         column = (*node.fact(1).shape, *(TDim.of(1),) * max(0, node.fact(0).rank - 2))
         k = node.wire(Reshape(column), [k], "scale_column")
         shift = node.wire(Reshape(column), [shift], "shift_column")
-    return node.each("add", node.each("mul", node.input(0), k, suffix="scaled"), shift)
+    return node.apply("add", node.apply("mul", node.input(0), k, suffix="scaled"), shift)

@@ -37,7 +37,7 @@ def quantize_linear(node: NodeContext) -> OutletId:
     dtype = onnx_dtype(precision, f"{node.wire_name} (QuantizeLinear)") if precision else scale
     x = node.cast(node.input(0), dtype, "x")
     s = node.cast(_spread(node, 1, "scale"), dtype, "scale_as_x")
-    y = node.each("div", x, s, suffix="scaled")
+    y = node.apply("div", x, s, suffix="scaled")
     zero = _spread(node, 2, "zero") if node.has(2) else None
     return node.name_result(quantize(node, node.cast(y, F32, "wide"), zero, kind))
 
@@ -55,12 +55,12 @@ def _quantized_type(node: NodeContext) -> DType:
 
 def quantize(node: NodeContext, x: OutletId, zero: OutletId | None, kind: DType) -> OutletId:
     """Quantize scaled f32 numbers to integers: round to even, add the zero point, clip to the type's range."""
-    y = node.each("round", x, suffix="rounded")
+    y = node.apply("round", x, suffix="rounded")
     if zero is not None and not _is_nothing(node, zero):
-        y = node.each("add", y, node.cast(zero, F32, "zero_wide"), suffix="moved")
+        y = node.apply("add", y, node.cast(zero, F32, "zero_wide"), suffix="moved")
     bounds = np.iinfo(kind)
     for name, bound in (("max", bounds.min), ("min", bounds.max)):
-        y = node.each(name, y, node.constant(np.array(bound, F32), f"bound_{name}"), suffix=f"cut_{name}")
+        y = node.apply(name, y, node.constant(np.array(bound, F32), f"bound_{name}"), suffix=f"cut_{name}")
     return node.wire(Cast(kind), [y], "quantized")
 
 
@@ -120,7 +120,7 @@ def dequantize_linear(node: NodeContext) -> OutletId:
     result = onnx_dtype(code, f"{node.wire_name} (DequantizeLinear)") if code else kind
     y = subtract_zero(node, node.input(0), _spread(node, 2, "zero") if node.has(2) else None)
     scale = node.cast(_spread(node, 1, "scale"), F32, "scale_wide")
-    y = node.each("mul", node.cast(y, F32, "wide"), scale, suffix="scaled")
+    y = node.apply("mul", node.cast(y, F32, "wide"), scale, suffix="scaled")
     return node.name_result(node.cast(y, result, "narrow"))
 
 
@@ -130,7 +130,7 @@ def subtract_zero(node: NodeContext, x: OutletId, zero: OutletId | None, name: s
     x = node.cast(x, wide, f"{name}_wide")
     if zero is None or _is_nothing(node, zero):
         return x
-    return node.each("sub", x, node.cast(zero, wide, f"{name}_zero"), suffix=f"{name}_centred")
+    return node.apply("sub", x, node.cast(zero, wide, f"{name}_zero"), suffix=f"{name}_centred")
 
 
 @onnx_op("DynamicQuantizeLinear")
@@ -139,20 +139,22 @@ def dynamic_quantize_linear(node: NodeContext) -> list[OutletId]:
     x = node.input(0)
     axes = tuple(range(node.fact(0).rank))
     highest, lowest = (
-        node.each(kind, node.wire(Reduce(kind, axes, False), [x], kind) if axes else x, 0, suffix=f"{kind}_0")
+        node.apply(
+            kind, node.wire(Reduce(kind, axes, False), [x], kind) if axes else x, 0, suffix=f"{kind}_0"
+        )
         for kind in ("max", "min")
     )
-    span = node.each("sub", highest, lowest, suffix="span")
-    steps = node.each("div", span, 255, suffix="steps")
-    flat = node.each("equal", span, 0, suffix="flat")
+    span = node.apply("sub", highest, lowest, suffix="span")
+    steps = node.apply("div", span, 255, suffix="steps")
+    flat = node.apply("equal", span, 0, suffix="flat")
     names = [name or f"{node.wire_name}.output{slot}" for slot, name in enumerate(node.outputs)]
     parts = [node.with_name(name) for name in (*names, *(f"{node.wire_name}.unused{i}" for i in range(3)))]
-    scale = parts[1].each("where", flat, 1, steps)
-    first = node.each("div", node.each("sub", 0, lowest, suffix="below"), scale, suffix="first")
+    scale = parts[1].apply("where", flat, 1, steps)
+    first = node.apply("div", node.apply("sub", 0, lowest, suffix="below"), scale, suffix="first")
     point = parts[2].name_result(
         quantize(replace(node, wire_name=f"{node.wire_name}.point"), first, None, U8)
     )
-    quotient = node.each("div", x, scale, suffix="scaled")
+    quotient = node.apply("div", x, scale, suffix="scaled")
     return [parts[0].name_result(quantize(node, quotient, point, U8)), scale, point]
 
 
@@ -174,7 +176,7 @@ SUMS_AND_PRODUCTS = {"QLinearAdd": "add", "QLinearMul": "mul"}
 def q_linear_arithmetic(node: NodeContext) -> OutletId:
     """The sum or product of quantized numbers, each operand with a scale and a zero point, quantized again."""
     operands = [_floats(node, 0, "a"), _floats(node, 3, "b")]
-    y = node.each(SUMS_AND_PRODUCTS[node.op_type], *operands, suffix="value")
+    y = node.apply(SUMS_AND_PRODUCTS[node.op_type], *operands, suffix="value")
     return _codes(node, y, 6)
 
 
@@ -191,12 +193,12 @@ def _floats(node: NodeContext, slot: int, name: str) -> OutletId:
     zero = as_one(node, node.input(slot + 2), f"{name}_zero") if node.has(slot + 2) else None
     numbers = node.cast(subtract_zero(node, node.input(slot), zero, name), F32, f"{name}_wide")
     scale = as_one(node, node.input(slot + 1), f"{name}_scale")
-    return node.each("mul", numbers, scale, suffix=f"{name}_scaled")
+    return node.apply("mul", numbers, scale, suffix=f"{name}_scaled")
 
 
 def _codes(node: NodeContext, y: OutletId, slot: int) -> OutletId:
     """Return the result as quantized numbers of the first input's type; their scale and zero point are at ``slot``."""
-    y = node.each("div", y, as_one(node, node.input(slot), "y_scale"), suffix="scaled")
+    y = node.apply("div", y, as_one(node, node.input(slot), "y_scale"), suffix="scaled")
     point = as_one(node, node.input(slot + 1), "y_zero") if node.has(slot + 1) else None
     return node.name_result(quantize(node, y, point, node.fact(0).dtype))
 

@@ -62,7 +62,7 @@ def q_linear_conv(node: NodeContext) -> OutletId:
     y = _convolve(node, (0, 2), (3, 5))
     fact = node.graph.fact(y)
     if node.has(8):
-        y = node.each("add", y, spread_row(node, node.input(8), fact, 1, "bias"), suffix="biased")
+        y = node.apply("add", y, spread_row(node, node.input(8), fact, 1, "bias"), suffix="biased")
     scales = [as_one(node, node.input(1), "x_scale"), _channels(node, 4, fact, "w_scale")]
     return node.name_result(_requantize(node, y, scales, 6, 7))
 
@@ -129,7 +129,7 @@ def _product(node: NodeContext, a: OutletId, b: OutletId) -> OutletId:
             for x, axis, name in ((a, axes[0], "a"), (b, axes[1], "b"))
         ]
         sums.append(node.wire(Cast(I32), [node.wire(MatMul(), pair, f"product{start}")], f"sum{start}"))
-    return sums[0] if len(sums) == 1 else node.each("sum", *sums, suffix="total")
+    return sums[0] if len(sums) == 1 else node.apply("sum", *sums, suffix="total")
 
 
 def _peaks(largest: Array, axis: int) -> Array:
@@ -191,9 +191,9 @@ def _requantize(
         else as_one(node, node.input(slot), name)
         for slot, name in ((scale, "y_scale"), (zero, "y_zero"))
     )
-    factors = node.each(
+    factors = node.apply(
         "mul", *[node.cast(factor, F32, f"factor{i}") for i, factor in enumerate(scales)], suffix="factors"
     )
-    ratio = node.each("div", factors, node.cast(y_scale, F32, "y_factor"), suffix="ratio")
-    wide = node.each("mul", node.cast(sums, F32, "wide"), ratio, suffix="scaled")
+    ratio = node.apply("div", factors, node.cast(y_scale, F32, "y_factor"), suffix="ratio")
+    wide = node.apply("mul", node.cast(sums, F32, "wide"), ratio, suffix="scaled")
     return quantize(node, wide, point, node.fact(zero).dtype)

@@ -184,7 +184,7 @@ def _resize_axis(
         return y
     column = node.constant(outside.reshape(-1, *(1,) * (fact.rank - 1 - axis)), "outside")
     fill = node.scalar_constant(node.real("extrapolation_value", 0.0), fact, "fill")
-    return node.each("where", column, fill, y)
+    return node.apply("where", column, fill, y)
 
 
 def _look_up(
@@ -203,8 +203,8 @@ def _look_up(
     for k, column in enumerate(columns):
         frame = node.wire(Gather(axis), [x, node.constant(frames[:, k], f"frames{k}")], f"frame{k}")
         share = node.constant(column, f"weights{k}")
-        parts.append(node.each("mul", frame, share, suffix=f"share{k}"))
-    return node.each("sum", *parts, suffix=suffix)
+        parts.append(node.apply("mul", frame, share, suffix=f"share{k}"))
+    return node.apply("sum", *parts, suffix=suffix)
 
 
 def _product(

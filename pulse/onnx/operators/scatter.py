@@ -96,7 +96,7 @@ def _frames_laid(node: NodeContext) -> OutletId | None:
     zeros = unchanging_values(node.graph, node.input(0))
     if zeros is not None and not zeros.any():
         return node.name_result(line)
-    return node.each("add", node.input(0), line)
+    return node.apply("add", node.input(0), line)
 
 
 @onnx_op("ScatterElements", "Scatter")
@@ -157,7 +157,7 @@ def _place(
     if box is not None:
         part = _reshape(node, updates, (*box.sizes, *rest), "updates")
         if reduction != "none":
-            part = node.each(reduction, _slice_box(node, x, box), part, suffix="combined")
+            part = node.apply(reduction, _slice_box(node, x, box), part, suffix="combined")
         return paste(node, x, part, box, suffix)
     sizes = fact.shape[:depth]
     if not all(size.is_const for size in sizes):
@@ -266,7 +266,7 @@ def _combine(
         mine = np.flatnonzero(turn == number)
         group_rows = node.wire(Gather(0), [flat, node.constant(rows[mine], f"rows{number}")], f"own{number}")
         new = node.wire(Gather(0), [parts, node.constant(mine, f"turn{number}")], f"new{number}")
-        combined = node.each(reduction, group_rows, new, suffix=f"met{number}")
+        combined = node.apply(reduction, group_rows, new, suffix=f"met{number}")
         flat = _replace(node, flat, combined, rows[mine])
     return flat
 

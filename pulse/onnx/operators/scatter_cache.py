@@ -55,14 +55,14 @@ def _choose(node: NodeContext, axis: int, circular: bool) -> OutletId:
     place = node.constant(places, "places")
     y = node.input(0)
     for number in range(int(count)):
-        index = node.each("add", start, number, suffix=f"at{number}")
+        index = node.apply("add", start, number, suffix=f"at{number}")
         if circular:
-            index = node.each("mod", index, int(size), suffix=f"round{number}")
-        hit = node.each("equal", place, index, suffix=f"hit{number}")
+            index = node.apply("mod", index, int(size), suffix=f"round{number}")
+        hit = node.apply("equal", place, index, suffix=f"hit{number}")
         frame = node.wire(
             Slice(axis, TDim.of(number), TDim.of(number + 1)), [node.input(1)], f"frame{number}"
         )
-        y = node.each("where", hit, frame, y, suffix=f"written{number}")
+        y = node.apply("where", hit, frame, y, suffix=f"written{number}")
     return node.name_result(y)
 
 

@@ -40,14 +40,14 @@ def one_hot(node: NodeContext) -> OutletId:
         raise node.error(f"its values must be two, off and on, got {len(values)}")
     axis = node.axis(node.integer("axis", -1), indices.rank + 1)
     places = node.cast(node.input(0), np.dtype(np.int64), "indices")
-    below = node.each("less", places, 0, suffix="below")
-    from_end = node.each("add", places, depth, suffix="wrapped")
-    places = node.each("where", below, from_end, places, suffix="places")
+    below = node.apply("less", places, 0, suffix="below")
+    from_end = node.apply("add", places, depth, suffix="wrapped")
+    places = node.apply("where", below, from_end, places, suffix="places")
     column = node.wire(AddAxis(axis), [places], "column")
     steps = np.arange(node.count(depth, "depth")).reshape(-1, *(1,) * (indices.rank - axis))
-    hit = node.each("equal", column, node.constant(steps, "steps"), suffix="hit")
+    hit = node.apply("equal", column, node.constant(steps, "steps"), suffix="hit")
     off, on = (node.constant(value, name) for value, name in zip(values, ("off", "on")))
-    return node.each("where", hit, on, off)
+    return node.apply("where", hit, on, off)
 
 
 @onnx_op("Trilu")
@@ -58,11 +58,11 @@ def trilu(node: NodeContext) -> OutletId:
         raise node.error(f"{x} is not a matrix")
     k = node.whole(1, "k") if node.has(1) else 0
     rows, columns = (steps(node, x.shape[axis], name) for axis, name in ((-2, "rows"), (-1, "columns")))
-    diagonal = node.each("add", rows, k, suffix="diagonal")
+    diagonal = node.apply("add", rows, k, suffix="diagonal")
     column = node.wire(AddAxis(1), [diagonal], "column")
     kind = "greater_equal" if node.flag("upper", True) else "less_equal"
-    mask = node.each(kind, columns, column, suffix="kept")
-    return node.each("where", mask, node.input(0), 0)
+    mask = node.apply(kind, columns, column, suffix="kept")
+    return node.apply("where", mask, node.input(0), 0)
 
 
 @onnx_op("NonZero")
@@ -124,7 +124,7 @@ def hardmax(node: NodeContext) -> OutletId:
     row = steps(node, fact.shape[axis], "steps")
     if fact.rank - axis > 1:
         row = node.wire(Reshape((fact.shape[axis], *(TDim.of(1),) * (fact.rank - axis - 1))), [row], "along")
-    hit = node.cast(node.each("equal", row, place, suffix="hit"), fact.dtype, "one")
+    hit = node.cast(node.apply("equal", row, place, suffix="hit"), fact.dtype, "one")
     return node.name_result(node.wire(Reshape(shape), [hit]) if flat else hit)
 
 

@@ -96,7 +96,7 @@ def _symbolic_range(node: NodeContext, ends: Sequence[Ratio], dtype: DType) -> O
             f"it begins at {start}, by steps of {delta}; begin at a constant, or count in integers"
         )
     steps = node.wire(Range(0, _number(delta), length, np.dtype(np.int64)), [], "steps")
-    values = node.each("add", steps, scalar_dim(node, start.num, "start"))
+    values = node.apply("add", steps, scalar_dim(node, start.num, "start"))
     return node.cast(values, dtype, "cast")
 
 
@@ -113,9 +113,9 @@ def eye_like(node: NodeContext) -> OutletId:
     code = node.integer("dtype", 0)
     dtype = onnx_dtype(code, f"{node.wire_name} (EyeLike)") if code else fact.dtype
     rows, columns = (steps(node, dim, name) for dim, name in zip(fact.shape, ("rows", "columns")))
-    diagonal = node.each("add", rows, k, suffix="diagonal")
+    diagonal = node.apply("add", rows, k, suffix="diagonal")
     column = node.wire(AddAxis(1), [diagonal], "column")
-    hit = node.each("equal", column, columns, suffix="hit")
+    hit = node.apply("equal", column, columns, suffix="hit")
     return node.name_result(node.cast(hit, dtype, "ones"))
 
 

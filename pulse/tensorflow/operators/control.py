@@ -38,7 +38,7 @@ def if_(node: TensorflowNode) -> list[OutletId]:
                 f"its condition is only known while running, and the branches differ: {left} and {right}"
             )
         part = node.with_name(node.outputs[index]) if index < len(node.outputs) else node
-        outlets.append(part.each("where", condition, yes, no))
+        outlets.append(part.apply("where", condition, yes, no))
     return outlets
 
 

@@ -144,4 +144,4 @@ def bias_add(node: TensorflowNode) -> OutletId:
     if channels_first(node) and rank > 2:
         shape = (node.fact(1).shape[0], *(TDim.of(1),) * (rank - 2))
         bias = node.wire(Reshape(shape), [bias], "column")
-    return node.each("add", node.input(0), bias)
+    return node.apply("add", node.input(0), bias)

@@ -31,7 +31,7 @@ def plain(node: TensorflowNode) -> OutletId:
     """A row of the table; its parameters have their defaults."""
     kind = FUNCTIONS[node.op_type]
     params = tuple(ELEMENTWISE[kind].names.params.values())
-    return node.each(kind, *node.alike(node.given_inputs()), params=params)
+    return node.apply(kind, *node.alike(node.given_inputs()), params=params)
 
 
 @tensorflow_op("Mul")
@@ -39,19 +39,19 @@ def mul(node: TensorflowNode) -> OutletId:
     """A product, of complex numbers too."""
     if node.is_complex():
         return complex_product(node)
-    return node.each("mul", *node.alike(node.given_inputs()))
+    return node.apply("mul", *node.alike(node.given_inputs()))
 
 
 @tensorflow_op("Exp")
 def exp(node: TensorflowNode) -> OutletId:
     """The exponential, of complex numbers a + bi too: cos b + i sin b, times exp of a."""
     if not node.is_complex():
-        return node.each("exp", node.input(0))
-    size = node.each("exp", node.as_real(node.input(0), 0), suffix="size")
+        return node.apply("exp", node.input(0))
+    size = node.apply("exp", node.as_real(node.input(0), 0), suffix="size")
     phase = node.as_real(node.input(0), 1)
-    parts = [node.each(kind, phase, suffix=kind) for kind in ("cos", "sin")]
+    parts = [node.apply(kind, phase, suffix=kind) for kind in ("cos", "sin")]
     real, imaginary = (
-        node.each("mul", size, part, suffix=f"part_{index}") for index, part in enumerate(parts)
+        node.apply("mul", size, part, suffix=f"part_{index}") for index, part in enumerate(parts)
     )
     return pair(node, real, imaginary)
 
@@ -59,7 +59,7 @@ def exp(node: TensorflowNode) -> OutletId:
 @tensorflow_op("LeakyRelu")
 def leaky_relu(node: TensorflowNode) -> OutletId:
     """The slope is an attribute."""
-    return node.each("leaky_relu", node.input(0), params=(node.real("alpha", 0.2),))
+    return node.apply("leaky_relu", node.input(0), params=(node.real("alpha", 0.2),))
 
 
 @tensorflow_op("Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "DeepCopy")
@@ -72,50 +72,50 @@ def identity(node: TensorflowNode) -> list[OutletId]:
 @tensorflow_op("Relu6")
 def relu6(node: TensorflowNode) -> OutletId:
     """Between 0 and 6."""
-    return node.each("min", node.each("relu", node.input(0), suffix="positive"), 6)
+    return node.apply("min", node.apply("relu", node.input(0), suffix="positive"), 6)
 
 
 @tensorflow_op("Rsqrt")
 def rsqrt(node: TensorflowNode) -> OutletId:
     """1 / sqrt(x)."""
-    return node.each("reciprocal", node.each("sqrt", node.input(0), suffix="root"))
+    return node.apply("reciprocal", node.apply("sqrt", node.input(0), suffix="root"))
 
 
 @tensorflow_op("Square")
 def square(node: TensorflowNode) -> OutletId:
     """``x * x``."""
-    return node.each("mul", node.input(0), node.input(0))
+    return node.apply("mul", node.input(0), node.input(0))
 
 
 @tensorflow_op("SquaredDifference")
 def squared_difference(node: TensorflowNode) -> OutletId:
     """(x - y) squared."""
-    difference = node.each("sub", *node.alike(node.given_inputs()), suffix="difference")
-    return node.each("mul", difference, difference)
+    difference = node.apply("sub", *node.alike(node.given_inputs()), suffix="difference")
+    return node.apply("mul", difference, difference)
 
 
 @tensorflow_op("Erfc")
 def erfc(node: TensorflowNode) -> OutletId:
     """1 - erf(x)."""
-    return node.each("sub", 1, node.each("erf", node.input(0), suffix="erf"))
+    return node.apply("sub", 1, node.apply("erf", node.input(0), suffix="erf"))
 
 
 @tensorflow_op("Log1p")
 def log1p(node: TensorflowNode) -> OutletId:
     """log(1 + x)."""
-    return node.each("log", node.each("add", node.input(0), 1, suffix="more"))
+    return node.apply("log", node.apply("add", node.input(0), 1, suffix="more"))
 
 
 @tensorflow_op("Expm1")
 def expm1(node: TensorflowNode) -> OutletId:
     """exp(x) - 1."""
-    return node.each("sub", node.each("exp", node.input(0), suffix="exp"), 1)
+    return node.apply("sub", node.apply("exp", node.input(0), suffix="exp"), 1)
 
 
 @tensorflow_op("NotEqual")
 def not_equal(node: TensorflowNode) -> OutletId:
     """Whether two numbers differ."""
-    return node.each("not", node.each("equal", *node.alike(node.given_inputs()), suffix="same"))
+    return node.apply("not", node.apply("equal", *node.alike(node.given_inputs()), suffix="same"))
 
 
 @tensorflow_op("IsInf")
@@ -127,14 +127,14 @@ def is_inf(node: TensorflowNode) -> OutletId:
 @tensorflow_op("IsFinite")
 def is_finite(node: TensorflowNode) -> OutletId:
     """Whether a number is neither infinite nor none."""
-    return node.each("less", node.each("abs", node.input(0), suffix="size"), math.inf)
+    return node.apply("less", node.apply("abs", node.input(0), suffix="size"), math.inf)
 
 
 @tensorflow_op("ClipByValue")
 def clip_by_value(node: TensorflowNode) -> OutletId:
     """Between two tensors."""
-    x = node.each("min", node.input(0), node.input(2), suffix="upper")
-    return node.each("max", x, node.input(1))
+    x = node.apply("min", node.input(0), node.input(2), suffix="upper")
+    return node.apply("max", x, node.input(1))
 
 
 @tensorflow_op("FloorDiv")
@@ -143,11 +143,11 @@ def floor_div(node: TensorflowNode) -> OutletId:
     x, y = node.alike(node.given_inputs())
     facts = [node.graph.fact(x), node.graph.fact(y)]
     if np.issubdtype(facts[0].dtype, np.floating):
-        return node.each("floor", node.each("div", x, y, suffix="quotient"))
+        return node.apply("floor", node.apply("div", x, y, suffix="quotient"))
     if any(fact.value is not None and is_symbolic(fact.value) for fact in facts):
-        return node.each("div", x, y)
-    rest = node.each("mod", x, y, suffix="rest")
-    return node.each("div", node.each("sub", x, rest, suffix="whole"), y)
+        return node.apply("div", x, y)
+    rest = node.apply("mod", x, y, suffix="rest")
+    return node.apply("div", node.apply("sub", x, rest, suffix="whole"), y)
 
 
 @tensorflow_op(*GUARDED)
@@ -156,15 +156,15 @@ def no_nan(node: TensorflowNode) -> OutletId:
     x, y = node.given_inputs()
     kind, operand = GUARDED[node.op_type]
     guard = (x, y)[operand]
-    empty = node.each("equal", guard, 0, suffix="empty")
+    empty = node.apply("equal", guard, 0, suffix="empty")
     if kind == "log1p":
-        y = node.each("add", y, 1, suffix="more")
+        y = node.apply("add", y, 1, suffix="more")
     if kind.startswith("log"):
-        y = node.each("log", y, suffix="log")
+        y = node.apply("log", y, suffix="log")
     if guard == node.input(1) and kind == "div":
-        y = node.each("where", empty, 1, y, suffix="divisor")
-    result = node.each("div" if kind == "div" else "mul", x, y, suffix="value")
-    return node.each("where", empty, 0, result)
+        y = node.apply("where", empty, 1, y, suffix="divisor")
+    result = node.apply("div" if kind == "div" else "mul", x, y, suffix="value")
+    return node.apply("where", empty, 0, result)
 
 
 @tensorflow_op("Cast")
@@ -186,7 +186,7 @@ def cast(node: TensorflowNode) -> OutletId:
 def complex_of(node: TensorflowNode) -> OutletId:
     """Return a real tensor as a complex one."""
     real = node.cast(node.input(0), np.dtype(np.float32), "real")
-    return pair(node, real, node.each("sub", real, real, suffix="zero"))
+    return pair(node, real, node.apply("sub", real, real, suffix="zero"))
 
 
 @tensorflow_op("Select", "SelectV2")
@@ -198,7 +198,7 @@ def select(node: TensorflowNode) -> OutletId:
     if node.op_type == "Select" and fact.rank == 1 and rank > 1:
         shape = (*fact.shape, *(TDim.of(1),) * (rank - 1))
         condition = node.wire(Reshape(shape), [condition], "rows")
-    return node.each("where", condition, x, y)
+    return node.apply("where", condition, x, y)
 
 
 @tensorflow_op("ZerosLike", "OnesLike")

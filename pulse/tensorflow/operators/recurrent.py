@@ -64,15 +64,15 @@ def gru_cell(node: TensorflowNode) -> list[OutletId]:
     def product(frame: OutletId, slot: int, name: str) -> OutletId:
         both = node.wire(Concat(1), [x, frame], f"{name}_both")
         y = node.wire(MatMul(), [both, node.input(slot)], f"{name}_product")
-        return node.each("add", y, node.input(slot + 2), suffix=f"{name}_sum")
+        return node.apply("add", y, node.input(slot + 2), suffix=f"{name}_sum")
 
-    gates = node.each("sigmoid", product(before, 2, "gates"), suffix="gates")
+    gates = node.apply("sigmoid", product(before, 2, "gates"), suffix="gates")
     r, u = (node.wire(Slice(1, size * n, size * (n + 1)), [gates], name) for n, name in enumerate("ru"))
-    reset = node.each("mul", before, r, suffix="reset")
-    c = node.each("tanh", product(reset, 3, "c"), suffix="c")
-    change = node.each("sub", before, c, suffix="left")
-    kept = node.each("mul", u, change, suffix="kept")
-    return [r, u, c, node.each("add", c, kept, suffix="h")]
+    reset = node.apply("mul", before, r, suffix="reset")
+    c = node.apply("tanh", product(reset, 3, "c"), suffix="c")
+    change = node.apply("sub", before, c, suffix="left")
+    kept = node.apply("mul", u, change, suffix="kept")
+    return [r, u, c, node.apply("add", c, kept, suffix="h")]
 
 
 def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int]]:
@@ -87,32 +87,32 @@ def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int
     wires = {name: add_source(graph, name, fact) for name, fact in facts.items()}
     graph.inputs = sources(graph)
     xh = cell.wire(Concat(1), [wires["x"], wires["h_before"]], "xh")
-    gates = cell.each("add", cell.wire(MatMul(), [xh, wires["w"]], "product"), wires["b"], suffix="gates")
+    gates = cell.apply("add", cell.wire(MatMul(), [xh, wires["w"]], "product"), wires["b"], suffix="gates")
     size = cs.shape[1]
     for index, name in enumerate(GATES.get(node.op_type, GATES["BlockLSTM"])):
         wires[name] = cell.wire(Slice(1, size * index, size * (index + 1)), [gates], f"{name}_gate")
     bias = node.real("forget_bias", 1.0) if node.op_type != "BlockLSTMV2" else 0.0
     if bias:
-        wires["f"] = cell.each("add", wires["f"], bias, suffix="f_biased")
+        wires["f"] = cell.apply("add", wires["f"], bias, suffix="f_biased")
     for name in ("i", "f") if peeps else ():
-        peephole = cell.each("mul", wires["cs_before"], wires[f"wc{name}"], suffix=f"{name}_seen")
-        wires[name] = cell.each("add", wires[name], peephole, suffix=f"{name}_peeping")
+        peephole = cell.apply("mul", wires["cs_before"], wires[f"wc{name}"], suffix=f"{name}_seen")
+        wires[name] = cell.apply("add", wires[name], peephole, suffix=f"{name}_peeping")
     for name, kind in (("i", "sigmoid"), ("f", "sigmoid"), ("ci", "tanh")):
-        wires[name] = cell.each(kind, wires[name], suffix=name)
-    fresh = cell.each("mul", wires["ci"], wires["i"], suffix="fresh")
-    kept = cell.each("mul", wires["cs_before"], wires["f"], suffix="kept")
-    state = cell.each("add", fresh, kept, suffix="cs")
+        wires[name] = cell.apply(kind, wires[name], suffix=name)
+    fresh = cell.apply("mul", wires["ci"], wires["i"], suffix="fresh")
+    kept = cell.apply("mul", wires["cs_before"], wires["f"], suffix="kept")
+    state = cell.apply("add", fresh, kept, suffix="cs")
     clip = node.real("cell_clip", 3.0 if node.op_type != "BlockLSTMV2" else 0.0)
     if clip > 0:
-        state = cell.each("min", state, clip, suffix="cs_below")
-        state = cell.each("max", state, -clip, suffix="cs_clipped")
+        state = cell.apply("min", state, clip, suffix="cs_below")
+        state = cell.apply("max", state, -clip, suffix="cs_clipped")
     wires["cs"] = state
     if peeps:
-        peephole = cell.each("mul", state, wires["wco"], suffix="o_seen")
-        wires["o"] = cell.each("add", wires["o"], peephole, suffix="o_peeping")
-    wires["o"] = cell.each("sigmoid", wires["o"], suffix="o")
-    wires["co"] = cell.each("tanh", state, suffix="co")
-    wires["h"] = cell.each("mul", wires["co"], wires["o"], suffix="h")
+        peephole = cell.apply("mul", state, wires["wco"], suffix="o_seen")
+        wires["o"] = cell.apply("add", wires["o"], peephole, suffix="o_peeping")
+    wires["o"] = cell.apply("sigmoid", wires["o"], suffix="o")
+    wires["co"] = cell.apply("tanh", state, suffix="co")
+    wires["h"] = cell.apply("mul", wires["co"], wires["o"], suffix="h")
     names = ["cs_next", "h_next", *(f"{name}_frame" for name in RESULTS)]
     graph.set_outputs([wires["cs"], wires["h"], *(wires[name] for name in RESULTS)], names)
     return TypedNetwork(graph, node.scope, f"{node.wire_name}.body"), captures

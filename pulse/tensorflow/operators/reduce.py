@@ -42,9 +42,9 @@ def reduce(node: TensorflowNode) -> OutletId:
 @tensorflow_op("L2Loss")
 def half_square(node: TensorflowNode) -> OutletId:
     """Half of the sum of all squares."""
-    square = node.each("mul", node.input(0), node.input(0), suffix="square")
+    square = node.apply("mul", node.input(0), node.input(0), suffix="square")
     total = node.wire(Reduce("sum", tuple(range(node.fact(0).rank)), False), [square], "sum")
-    return node.each("mul", total, 0.5)
+    return node.apply("mul", total, 0.5)
 
 
 @tensorflow_op(*LOGIC)

@@ -23,12 +23,12 @@ def band_part(node: TensorflowNode) -> OutletId:
     inside: list[OutletId] = []
     for name, limit, pair in (("below", below, (rows, columns)), ("above", above, (columns, rows))):
         if limit >= 0:
-            distance = node.each("sub", *pair, suffix=f"{name}_distance")
-            inside.append(node.each("less_equal", distance, limit, suffix=name))
+            distance = node.apply("sub", *pair, suffix=f"{name}_distance")
+            inside.append(node.apply("less_equal", distance, limit, suffix=name))
     if not inside:
         return node.input(0)
-    in_band = inside[0] if len(inside) == 1 else node.each("and", *inside, suffix="kept")
-    return node.each("where", in_band, node.input(0), 0)
+    in_band = inside[0] if len(inside) == 1 else node.apply("and", *inside, suffix="kept")
+    return node.apply("where", in_band, node.input(0), 0)
 
 
 @tensorflow_op("OneHot")
@@ -39,8 +39,8 @@ def one_hot(node: TensorflowNode) -> OutletId:
     axis = fact.rank if axis == -1 else node.axis(axis, fact.rank + 1)
     column = node.wire(AddAxis(axis), [node.input(0)], "column")
     places = np.arange(depth).astype(fact.dtype).reshape(-1, *(1,) * (fact.rank - axis))
-    is_place = node.each("equal", column, node.constant(places, "places"), suffix="hit")
-    return node.each("where", is_place, node.input(2), node.input(3))
+    is_place = node.apply("equal", column, node.constant(places, "places"), suffix="hit")
+    return node.apply("where", is_place, node.input(2), node.input(3))
 
 
 @tensorflow_op("Where")

@@ -40,7 +40,7 @@ def part(node: TensorflowNode) -> OutletId:
 def conjugate(node: TensorflowNode) -> OutletId:
     """The imaginary part with the other sign."""
     signs = node.constant(np.array([1, -1], node.fact(0).dtype), "signs")
-    return node.each("mul", node.input(0), signs)
+    return node.apply("mul", node.input(0), signs)
 
 
 @tensorflow_op("ComplexAbs")
@@ -63,20 +63,20 @@ def atan2(node: TensorflowNode) -> OutletId:
 
 def arctangent(node: TensorflowNode, y: OutletId, x: OutletId) -> OutletId:
     """Return the angle of the points (x, y), between -pi and pi."""
-    wide = [node.each("abs", each, suffix=f"size{index}") for index, each in enumerate((x, y))]
-    steep = node.each("greater", wide[1], wide[0], suffix="steep")
-    low = node.each("min", *wide, suffix="low")
-    high = node.each("max", *wide, suffix="high")
-    nothing = node.each("equal", high, 0, suffix="nothing")
-    slope = node.each("div", low, node.each("where", nothing, 1, high, suffix="divisor"), suffix="slope")
-    flat = node.each("atan", slope, suffix="flat")
-    complement = node.each("sub", np.pi / 2, flat, suffix="turned")
-    first = node.each("where", steep, complement, flat, suffix="first")
-    negative_x = node.each("less", x, 0, suffix="left")
-    mirrored = node.each("sub", np.pi, first, suffix="mirrored")
-    upper = node.each("where", negative_x, mirrored, first, suffix="upper")
-    below = node.each("less", y, 0, suffix="below")
-    return node.each("where", below, node.each("neg", upper, suffix="lower"), upper)
+    wide = [node.apply("abs", each, suffix=f"size{index}") for index, each in enumerate((x, y))]
+    steep = node.apply("greater", wide[1], wide[0], suffix="steep")
+    low = node.apply("min", *wide, suffix="low")
+    high = node.apply("max", *wide, suffix="high")
+    nothing = node.apply("equal", high, 0, suffix="nothing")
+    slope = node.apply("div", low, node.apply("where", nothing, 1, high, suffix="divisor"), suffix="slope")
+    flat = node.apply("atan", slope, suffix="flat")
+    complement = node.apply("sub", np.pi / 2, flat, suffix="turned")
+    first = node.apply("where", steep, complement, flat, suffix="first")
+    negative_x = node.apply("less", x, 0, suffix="left")
+    mirrored = node.apply("sub", np.pi, first, suffix="mirrored")
+    upper = node.apply("where", negative_x, mirrored, first, suffix="upper")
+    below = node.apply("less", y, 0, suffix="below")
+    return node.apply("where", below, node.apply("neg", upper, suffix="lower"), upper)
 
 
 def complex_product(node: TensorflowNode) -> OutletId:
@@ -85,10 +85,10 @@ def complex_product(node: TensorflowNode) -> OutletId:
     c, d = node.as_real(node.input(1), 0, "c"), node.as_real(node.input(1), 1, "d")
 
     def times(x: OutletId, y: OutletId, name: str) -> OutletId:
-        return node.each("mul", x, y, suffix=name)
+        return node.apply("mul", x, y, suffix=name)
 
-    real = node.each("sub", times(a, c, "ac"), times(b, d, "bd"), suffix="real")
-    imaginary = node.each("add", times(a, d, "ad"), times(b, c, "bc"), suffix="imaginary")
+    real = node.apply("sub", times(a, c, "ac"), times(b, d, "bd"), suffix="real")
+    imaginary = node.apply("add", times(a, d, "ad"), times(b, c, "bc"), suffix="imaginary")
     return pair(node, real, imaginary)
 
 

@@ -34,7 +34,7 @@ def binary(node: TfliteNode) -> OutletId:
     """Two tensors that broadcast."""
     if node.has_codes and node.op_type in CODED:
         return CODED[node.op_type](node)
-    return plain(node, node.each(BINARY[node.op_type], node.values(0), node.values(1), suffix="value"))
+    return plain(node, node.apply(BINARY[node.op_type], node.values(0), node.values(1), suffix="value"))
 
 
 SUM_SHIFT, INT16_SHIFT, DIFFERENCE_SHIFT = 20, 15, 7
@@ -57,9 +57,9 @@ def _sum(node: TfliteNode) -> OutletId:
         step = float(np.rint(np.ldexp(float(ratio), shift))) * 2.0**-shift
         sign = -1 if slot and node.op_type == "SUB" else 1
         wide = node.cast(node.codes(slot), F64, f"wide{slot}")
-        terms.append(node.each("mul", wide, sign * step, suffix=f"term{slot}"))
-    total = node.each("add", node.each("add", *terms, suffix="sum"), 0.5, suffix="half")
-    return clamp_wide(node, node.each("floor", total, suffix="rounded"), fused_activation(node))
+        terms.append(node.apply("mul", wide, sign * step, suffix=f"term{slot}"))
+    total = node.apply("add", node.apply("add", *terms, suffix="sum"), 0.5, suffix="half")
+    return clamp_wide(node, node.apply("floor", total, suffix="rounded"), fused_activation(node))
 
 
 def _terms(node: TfliteNode, shift: int) -> tuple[OutletId, OutletId, float]:
@@ -69,7 +69,7 @@ def _terms(node: TfliteNode, shift: int) -> tuple[OutletId, OutletId, float]:
     terms: list[OutletId] = []
     for slot, name in ((0, "left"), (1, "right")):
         x = node.cast(node.codes(slot), F64, f"{name}64")
-        x = node.each("mul", x, float(1 << shift), suffix=f"{name}.wide")
+        x = node.apply("mul", x, float(1 << shift), suffix=f"{name}.wide")
         terms.append(times(node, x, np.asarray(scales[slot] / coarse), name))
     return terms[0], terms[1], coarse
 
@@ -78,7 +78,7 @@ def _sum_in_fixed_point(node: TfliteNode, shift: int) -> OutletId:
     """Return the sum of both terms by multipliers of 31 bits."""
     _, quantization = target(node)
     left, right, coarse = _terms(node, shift)
-    total = node.each("sub" if node.op_type == "SUB" else "add", left, right, suffix="sum")
+    total = node.apply("sub" if node.op_type == "SUB" else "add", left, right, suffix="sum")
     factor = np.asarray(coarse / ((1 << shift) * float(quantization.scale[0])))
     return clamp_wide(node, times(node, total, factor, "rescaled"), fused_activation(node))
 
@@ -87,10 +87,10 @@ def _product(node: TfliteNode) -> OutletId:
     tensor, quantization = target(node)
     if tensor.dtype == np.int16:
         wide = [node.cast(node.codes(slot), F64, f"wide{slot}") for slot in (0, 1)]
-        y = node.each("mul", *wide, suffix="product")
+        y = node.apply("mul", *wide, suffix="product")
         factor = node.quantization(0).scale[0] * node.quantization(1).scale[0] / quantization.scale[0]
         return clamp_wide(node, times(node, y, factor, "rescaled"), fused_activation(node))
-    y = node.each("mul", node.codes(0), node.codes(1), suffix="product")
+    y = node.apply("mul", node.codes(0), node.codes(1), suffix="product")
     return rescale_codes(
         node,
         y,
@@ -100,7 +100,7 @@ def _product(node: TfliteNode) -> OutletId:
 
 
 def _extreme(node: TfliteNode) -> OutletId:
-    return node.each(BINARY[node.op_type], requantize(node, 0, "left"), requantize(node, 1, "right"))
+    return node.apply(BINARY[node.op_type], requantize(node, 0, "left"), requantize(node, 1, "right"))
 
 
 CODED: dict[str, Callable[[TfliteNode], OutletId]] = {
@@ -115,23 +115,23 @@ CODED: dict[str, Callable[[TfliteNode], OutletId]] = {
 @tflite_op("NOT_EQUAL")
 def not_equal(node: TfliteNode) -> OutletId:
     """Whether two tensors differ."""
-    return node.each("not", node.each("equal", node.values(0), node.values(1), suffix="equal"))
+    return node.apply("not", node.apply("equal", node.values(0), node.values(1), suffix="equal"))
 
 
 @tflite_op("SQUARED_DIFFERENCE")
 def squared_difference(node: TfliteNode) -> OutletId:
     if node.has_codes and target(node)[0].dtype != np.int16:
         return _squared_difference_of_codes(node)
-    difference = node.each("sub", node.values(0), node.values(1), suffix="difference")
-    return plain(node, node.each("mul", difference, difference, suffix="value"))
+    difference = node.apply("sub", node.values(0), node.values(1), suffix="difference")
+    return plain(node, node.apply("mul", difference, difference, suffix="value"))
 
 
 def _squared_difference_of_codes(node: TfliteNode) -> OutletId:
     """Both terms in steps of twice the coarser scale over 2**7, then the square in those of the output."""
     _, quantization = target(node)
     left, right, coarse = _terms(node, DIFFERENCE_SHIFT)
-    difference = node.each("sub", left, right, suffix="difference")
-    square = node.each("mul", difference, difference, suffix="square")
+    difference = node.apply("sub", left, right, suffix="difference")
+    square = node.apply("mul", difference, difference, suffix="square")
     factor = np.asarray(coarse**2 / ((1 << 2 * DIFFERENCE_SHIFT) * float(quantization.scale[0])))
     return clamp_wide(node, times(node, square, factor, "rescaled"))
 
@@ -141,17 +141,17 @@ def floor_div(node: TfliteNode) -> OutletId:
     """The quotient rounded down, or the remainder."""
     x, y = node.values(0), node.values(1)
     if np.issubdtype(node.graph.fact(x).dtype, np.floating) and node.op_type == "FLOOR_DIV":
-        return node.each("floor", node.each("div", x, y, suffix="quotient"))
-    rest = node.each("mod", x, y, suffix="rest" if node.op_type == "FLOOR_DIV" else "")
+        return node.apply("floor", node.apply("div", x, y, suffix="quotient"))
+    rest = node.apply("mod", x, y, suffix="rest" if node.op_type == "FLOOR_DIV" else "")
     if node.op_type == "FLOOR_MOD":
         return rest
-    return node.each("div", node.each("sub", x, rest, suffix="whole"), y)
+    return node.apply("div", node.apply("sub", x, rest, suffix="whole"), y)
 
 
 @tflite_op("ADD_N")
 def add_n(node: TfliteNode) -> OutletId:
     """The sum of all inputs."""
-    return node.each("sum", *(node.values(slot) for slot in range(len(node.inputs))))
+    return node.apply("sum", *(node.values(slot) for slot in range(len(node.inputs))))
 
 
 @tflite_op("SELECT", "SELECT_V2")
@@ -162,9 +162,9 @@ def select(node: TfliteNode) -> OutletId:
     if node.op_type == "SELECT" and len(shape) == 1 and rank > 1:
         condition = node.wire(Reshape((*shape, *(TDim.of(1),) * (rank - 1))), [condition], "rows")
     if node.has_codes:
-        y = node.each("where", condition, requantize(node, 1, "yes"), requantize(node, 2, "no"))
+        y = node.apply("where", condition, requantize(node, 1, "yes"), requantize(node, 2, "no"))
         return node.name_result(y)
-    return node.each("where", condition, node.values(1), node.values(2))
+    return node.apply("where", condition, node.values(1), node.values(2))
 
 
 @tflite_op("CAST")

@@ -104,7 +104,7 @@ def apply(node: TfliteNode, kind: str, params: tuple[float, ...] = ()) -> Outlet
     """Return an elementwise function of floats; of 8-bit codes by a table."""
     tensor = node.read(0)
     if not (node.has_codes and tensor.has_codes):
-        return plain(node, node.each(kind, node.values(0), suffix="value", params=params))
+        return plain(node, node.apply(kind, node.values(0), suffix="value", params=params))
 
     def function(x: Array) -> Array:
         return np.where((x > 0) | (kind != "log"), ELEMENTWISE[kind].run(x, *params), -np.inf)
@@ -115,7 +115,7 @@ def apply(node: TfliteNode, kind: str, params: tuple[float, ...] = ()) -> Outlet
         return pick(node, activation_table(kind, float(node.quantization(0).scale[0])))
     if kind in INTERPOLATED:
         return pick(node, lines_of(node, function))
-    return plain(node, node.each(kind, node.values(0), suffix="value", params=params))
+    return plain(node, node.apply(kind, node.values(0), suffix="value", params=params))
 
 
 def lines_of(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
@@ -140,7 +140,7 @@ def square(node: TfliteNode) -> OutletId:
     """The square."""
     if node.has_codes:
         return pick(node, table_of(node, np.square, round_half_away))
-    return node.each("mul", node.values(0), node.values(0))
+    return node.apply("mul", node.values(0), node.values(0))
 
 
 ROOT_BITS = 20
@@ -151,7 +151,7 @@ ROOT_BITS = 20
 def reciprocal_root(node: TfliteNode) -> OutletId:
     """1 / sqrt(x); of codes that are not above the zero point the largest code."""
     if not node.has_codes:
-        return node.each("reciprocal", node.each("sqrt", node.values(0), suffix="root"))
+        return node.apply("reciprocal", node.apply("sqrt", node.values(0), suffix="root"))
     if node.read(0).dtype == np.int16:
         return pick(node, lines_of(node, lambda x: np.where(x > 0, 1 / np.sqrt(x), np.inf)))
     step = 1 / (np.sqrt(float(node.quantization(0).scale[0])) * float(target(node)[1].scale[0]))
@@ -178,24 +178,24 @@ def relu(node: TfliteNode) -> OutletId:
             ratio = float(ours.scale[0] / theirs.scale[0])
             return pick(node, of_codes(node, lambda x: np.clip(multiply(x, ratio), floor, ceiling)))
         y = clamp(node, node.codes(0), suffix="limited")
-        y = node.each("max", y, floor, suffix="floor" if ceiling is not None else "")
-        return y if ceiling is None else node.each("min", y, ceiling)
+        y = node.apply("max", y, floor, suffix="floor" if ceiling is not None else "")
+        return y if ceiling is None else node.apply("min", y, ceiling)
     if high is None:
-        return node.each("relu", node.values(0))
-    return node.each("min", node.each("max", node.values(0), low, suffix="floor"), high)
+        return node.apply("relu", node.values(0))
+    return node.apply("min", node.apply("max", node.values(0), low, suffix="floor"), high)
 
 
 @tflite_op("PRELU")
 def prelu(node: TfliteNode) -> OutletId:
     """The input if it is positive, else times a slope of its channel."""
     if not node.has_codes:
-        return node.each("prelu", node.values(0), node.values(1))
+        return node.apply("prelu", node.values(0), node.values(1))
     ours, slopes, (_, theirs) = node.quantization(0), node.quantization(1), target(node)
     x = node.cast(node.codes(0), F64, "wide")
     positive = times(node, x, np.asarray(float(ours.scale[0] / theirs.scale[0])), "positive")
-    product = node.each("mul", x, node.cast(node.codes(1), F64, "slopes"), suffix="product")
+    product = node.apply("mul", x, node.cast(node.codes(1), F64, "slopes"), suffix="product")
     negative = times(
         node, product, np.asarray(float(ours.scale[0] * slopes.scale[0] / theirs.scale[0])), "negative"
     )
-    below = node.each("less", x, 0.0, suffix="below")
-    return clamp_wide(node, node.each("where", below, negative, positive, suffix="chosen"))
+    below = node.apply("less", x, 0.0, suffix="below")
+    return clamp_wide(node, node.apply("where", below, negative, positive, suffix="chosen"))

@@ -43,7 +43,7 @@ def fully_connected(node: TfliteNode) -> OutletId:
         return (
             y
             if offsets is None
-            else node.each("add", y, node.constant(offsets, f"{suffix}.bias"), suffix=suffix)
+            else node.apply("add", y, node.constant(offsets, f"{suffix}.bias"), suffix=suffix)
         )
 
     if (
@@ -103,7 +103,7 @@ def _multiply_computed(node: TfliteNode) -> OutletId:
     size = node.graph.fact(w).shape[1]
     transposed = node.wire(Transpose((1, 0)), [w], "turned")
     y = node.wire(MatMul(), [_rows(node, node.values(0), int(size)), transposed], "product")
-    return activate(node, node.each("add", y, node.values(2), suffix="sum") if node.has(2) else y)
+    return activate(node, node.apply("add", y, node.values(2), suffix="sum") if node.has(2) else y)
 
 
 @tflite_op("BATCH_MATMUL")

@@ -20,6 +20,6 @@ def softmax(node: TfliteNode) -> OutletId:
         return softmax_of_int16(node, beta)
     x = node.values(0)
     if beta != 1.0:
-        x = node.each("mul", x, beta, suffix="sharpened")
+        x = node.apply("mul", x, beta, suffix="sharpened")
     op = Softmax(node.graph.fact(x).rank - 1, node.op_type == "LOG_SOFTMAX")
     return plain(node, node.wire(op, [x], "value"))

@@ -28,9 +28,9 @@ def pool(node: TfliteNode) -> OutletId:
     if node.op_type == "L2_POOL_2D":
         x = node.values(0)
         square = _pool(
-            node, node.each("mul", x, x, suffix="square"), Pool("average", kernel, strides, (1, 1), pads)
+            node, node.apply("mul", x, x, suffix="square"), Pool("average", kernel, strides, (1, 1), pads)
         )
-        return activate(node, node.each("sqrt", square, suffix="root"))
+        return activate(node, node.apply("sqrt", square, suffix="root"))
     if not node.has_codes:
         kind: PoolKind = "average" if average else "max"
         return activate(node, _pool(node, node.values(0), Pool(kind, kernel, strides, (1, 1), pads)))
@@ -41,7 +41,7 @@ def pool(node: TfliteNode) -> OutletId:
     op = Pool("average" if padded else "sum", kernel, strides, (1, 1), pads)
     y = _pool(node, node.codes(0), op)
     if not padded:
-        y = node.each("div", y, float(math.prod(kernel)), suffix="mean")
+        y = node.apply("div", y, float(math.prod(kernel)), suffix="mean")
     return clamp(node, _half_away(node, y, int(node.quantization(0).zero[0])), fused_activation(node))
 
 
@@ -52,9 +52,9 @@ def _pool(node: TfliteNode, x: OutletId, op: Pool) -> OutletId:
 
 def _half_away(node: TfliteNode, x: OutletId, zero: int) -> OutletId:
     """Return ``code - zero`` of the nearest code, halves away from code 0."""
-    code = node.each("add", x, float(zero), suffix="code")
-    size = node.each(
-        "floor", node.each("add", node.each("abs", code, suffix="size"), 0.5, suffix="half"), suffix="whole"
+    code = node.apply("add", x, float(zero), suffix="code")
+    size = node.apply(
+        "floor", node.apply("add", node.apply("abs", code, suffix="size"), 0.5, suffix="half"), suffix="whole"
     )
-    signed = node.each("mul", node.each("sign", code, suffix="sign"), size, suffix="signed")
-    return node.each("sub", signed, float(zero), suffix="centred")
+    signed = node.apply("mul", node.apply("sign", code, suffix="sign"), size, suffix="signed")
+    return node.apply("sub", signed, float(zero), suffix="centred")

@@ -91,7 +91,7 @@ def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
         total = _sum(number, states[0], parts.r, None, largest_code(node.read(18)), "past")
         past = times(number, total, h_factor, "past.gates")
         gates = _clamp(
-            number, number.each("add", past, number.cast(x, F64, "entered"), suffix="both"), "gates"
+            number, number.apply("add", past, number.cast(x, F64, "entered"), suffix="both"), "gates"
         )
         opened = _look_up(
             number, _share(number, gates, 0, 3 * hidden, "three"), fixed_point.sigmoid, 3, "opened"
@@ -105,17 +105,17 @@ def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
             for k, name in enumerate(names)
         )
         before = number.cast(states[1], F64, "before")
-        old = shift_right(number, number.each("mul", f, before, suffix="old"), FUNCTION_BITS, "old")
-        new = number.each("mul", i, number.cast(fresh, F64, "fresh64"), suffix="new")
+        old = shift_right(number, number.apply("mul", f, before, suffix="old"), FUNCTION_BITS, "old")
+        new = number.apply("mul", i, number.cast(fresh, F64, "fresh64"), suffix="new")
         new = shift_right(number, new, 2 * FUNCTION_BITS - int(cell_bits), "new")
         c = _clamp(
             number,
-            number.each("add", old, new, suffix="cell64"),
+            number.apply("add", old, new, suffix="cell64"),
             "cell",
             *_limit(parts.clip, float(cell.scale[0])),
         )
         shape = number.cast(_look_up(number, c, fixed_point.tanh, whole, "shape"), F64, "shape64")
-        product = number.each("mul", o, shape, suffix="product")
+        product = number.apply("mul", o, shape, suffix="product")
         h = times(
             number, product, np.asarray(2.0 ** (-2 * FUNCTION_BITS) / _hidden_scale(node)), "product.codes"
         )
@@ -152,7 +152,7 @@ def _sum(node: TfliteNode, x: OutletId, rows: Array, bias: Array | None, largest
         return (
             y
             if offsets is None
-            else within.each("add", y, within.constant(offsets, f"{suffix}.bias"), suffix=suffix)
+            else within.apply("add", y, within.constant(offsets, f"{suffix}.bias"), suffix=suffix)
         )
 
     return within.cast(exact_sum(within, x, rows.T, bias, 1, largest, apply), F64, "wide")
@@ -162,8 +162,8 @@ def _clamp(
     node: TfliteNode, x: OutletId, name: str, low: float = MIN_CODE, high: float = MAX_CODE
 ) -> OutletId:
     """Clip to a range, in f32."""
-    floor = node.each("max", x, float(low), suffix=f"{name}.floor")
-    return node.cast(node.each("min", floor, float(high), suffix=f"{name}.limited"), F32, name)
+    floor = node.apply("max", x, float(low), suffix=f"{name}.floor")
+    return node.cast(node.apply("min", floor, float(high), suffix=f"{name}.limited"), F32, name)
 
 
 def _look_up(

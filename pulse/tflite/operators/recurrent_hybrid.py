@@ -48,8 +48,8 @@ def times(node: TfliteNode, x: OutletId, rows: WeightRows, name: str) -> OutletI
         node.with_name(f"{node.wire_name}.{name}"), x, node.flag("AsymmetricQuantizeInputs")
     )
     total = node.wire(MatMul(), [codes, matrix], f"{name}.sum")
-    scale = node.each("mul", step, node.constant(rows.scale, f"{name}.scale"), suffix=f"{name}.scales")
-    return node.each("mul", total, scale, suffix=name)
+    scale = node.apply("mul", step, node.constant(rows.scale, f"{name}.scale"), suffix=f"{name}.scales")
+    return node.apply("mul", total, scale, suffix=name)
 
 
 def lstm_of_floats(
@@ -58,20 +58,20 @@ def lstm_of_floats(
     """Return an LSTM, gates in the order input, output, forget, cell; ``function`` is the cell's activation."""
     size, clip = r.values.shape[1], node.attributes.get("CellClip", 0.0)
     x = times(node, node.values(0), w, "entered")
-    x = node.each("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
+    x = node.apply("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
 
     def frame(number: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
-        gates = number.each("add", x, times(number, states[0], r, "past"), suffix="gates")
+        gates = number.apply("add", x, times(number, states[0], r, "past"), suffix="gates")
         parts = [
             number.wire(Slice(1, TDim.of(start * size), TDim.of(end * size)), [gates], name)
             for start, end, name in ((0, 1, "i"), (1, 2, "o"), (2, 3, "f"), (3, 4, "g"))
         ]
-        i, o, f = (number.each("sigmoid", part, suffix=f"open{k}") for k, part in enumerate(parts[:3]))
-        new = number.each("mul", i, number.each(function, parts[3], suffix="fresh"), suffix="new")
-        c = number.each("add", number.each("mul", f, states[1], suffix="old"), new, suffix="cell")
+        i, o, f = (number.apply("sigmoid", part, suffix=f"open{k}") for k, part in enumerate(parts[:3]))
+        new = number.apply("mul", i, number.apply(function, parts[3], suffix="fresh"), suffix="new")
+        c = number.apply("add", number.apply("mul", f, states[1], suffix="old"), new, suffix="cell")
         if clip > 0:
-            c = number.each("min", number.each("max", c, -clip, suffix="floor"), clip, suffix="limited")
-        return [number.each("mul", o, number.each(function, c, suffix="shape"), suffix="hidden"), c]
+            c = number.apply("min", number.apply("max", c, -clip, suffix="floor"), clip, suffix="limited")
+        return [number.apply("mul", o, number.apply(function, c, suffix="shape"), suffix="hidden"), c]
 
     return scan_frames(node, x, [node.input(18), node.input(19)], frame, node.flag("TimeMajor"))
 
@@ -81,10 +81,10 @@ def rnn_of_floats(
 ) -> list[OutletId]:
     """Return a plain layer."""
     x = times(node, node.values(0), w, "entered")
-    x = node.each("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
+    x = node.apply("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
 
     def frame(number: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
-        total = number.each("add", x, times(number, states[0], r, "past"), suffix="total")
-        return [number.each(function, total, suffix="hidden")]
+        total = number.apply("add", x, times(number, states[0], r, "past"), suffix="total")
+        return [number.apply(function, total, suffix="hidden")]
 
     return scan_frames(node, x, [node.input(4)], frame, node.flag("TimeMajor"))

@@ -42,10 +42,10 @@ def svdf(node: TfliteNode) -> list[OutletId]:
     bias = bias_of(node, 3)
     if not coded:
         if bias is not None:
-            y = node.each("add", y, node.constant(bias.astype(np.float32), "bias"), suffix="sum")
+            y = node.apply("add", y, node.constant(bias.astype(np.float32), "bias"), suffix="sum")
         return [activate(node, y), after]
     if bias is not None:
-        y = node.each("add", y, node.constant(bias.astype(np.float64), "bias"), suffix="sum")
+        y = node.apply("add", y, node.constant(bias.astype(np.float64), "bias"), suffix="sum")
     quantization = node.makes[0].quantization
     assert quantization is not None
     factor = node.quantization(4).scale * node.quantization(2).scale / quantization.scale
@@ -65,12 +65,12 @@ def _features(node: TfliteNode, weights: Array) -> OutletId:
     total = exact_sum(node, node.codes(0), weights, None, 1, largest_code(node.read(0)), apply)
     factor = node.quantization(0).scale * node.quantization(1).scale / node.quantization(4).scale
     scale = node.constant(factor.astype(np.float32).reshape(()), "feature_scale")
-    y = node.each("mul_round", node.cast(total, F32, "features32"), scale, suffix="features")
+    y = node.apply("mul_round", node.cast(total, F32, "features32"), scale, suffix="features")
     kind = node.read(4).dtype
     assert kind is not None
     info = np.iinfo(kind)
-    return node.each(
-        "min", node.each("max", y, float(info.min), suffix="low"), float(info.max), suffix="new_features"
+    return node.apply(
+        "min", node.apply("max", y, float(info.min), suffix="low"), float(info.max), suffix="new_features"
     )
 
 
@@ -78,7 +78,7 @@ def _filter(node: TfliteNode, memory: OutletId, time: Array, batch: TDim, units:
     """Return each filter over its memory, those of a unit added; sums of codes in f64."""
     kind = F64 if node.has_codes else F32
     weights = node.constant(time.astype(kind), "time")
-    product = node.each("mul", node.cast(memory, kind, "wide"), weights, suffix="products")
+    product = node.apply("mul", node.cast(memory, kind, "wide"), weights, suffix="products")
     split = (batch, TDim.of(units), TDim.of(rank * time.shape[1]))
     parts = node.wire(Reshape(split), [product], "units")
     if not node.has_codes:
@@ -86,5 +86,5 @@ def _filter(node: TfliteNode, memory: OutletId, time: Array, batch: TDim, units:
     total = node.wire(Slice(2, TDim.of(0), TDim.of(1)), [parts], "tap0")
     for tap in range(1, rank * time.shape[1]):
         entry = node.wire(Slice(2, TDim.of(tap), TDim.of(tap + 1)), [parts], f"tap{tap}")
-        total = node.each("add", total, entry, suffix=f"taps{tap}")
+        total = node.apply("add", total, entry, suffix=f"taps{tap}")
     return node.wire(RemoveAxis(2), [total], "filtered")

@@ -54,11 +54,11 @@ def _on_a_line(node: TfliteNode, total: OutletId, count: int, mean: bool) -> Out
         scale = scale * (np.float32(1) / np.float32(max(1, count)))
     zeros, zero = float(ours.zero[0]) * count, float(theirs.zero[0])
     offset = np.float32(-zeros) * scale + np.float32(zero)
-    y = node.each("mul", node.each("add", total, zeros, suffix="stored"), float(scale), suffix="scaled")
+    y = node.apply("mul", node.apply("add", total, zeros, suffix="stored"), float(scale), suffix="scaled")
     if node.makes[0].dtype == np.int16:
         return clamp_wide(node, shift_right(node, node.cast(y, F64, "wide"), 0, "rescaled"))
-    y = node.each("round", node.each("add", y, float(offset), suffix="line"), suffix="rounded")
-    return clamp(node, node.each("sub", y, zero, suffix="centred"))
+    y = node.apply("round", node.apply("add", y, float(offset), suffix="line"), suffix="rounded")
+    return clamp(node, node.apply("sub", y, zero, suffix="centred"))
 
 
 @tflite_op("REDUCE_ANY", "REDUCE_ALL")

@@ -78,6 +78,6 @@ def part(node: TfliteNode) -> OutletId:
 def complex_abs(node: TfliteNode) -> OutletId:
     """The length of a complex number."""
     squares = [
-        node.each("mul", x, x, suffix=f"square{place}") for place in (0, 1) for x in [_part(node, place)]
+        node.apply("mul", x, x, suffix=f"square{place}") for place in (0, 1) for x in [_part(node, place)]
     ]
-    return node.each("sqrt", node.each("add", *squares, suffix="power"))
+    return node.apply("sqrt", node.apply("add", *squares, suffix="power"))

@@ -24,9 +24,9 @@ def windows() -> TypedModel:
     """Delays, a prefix, ends, a mirror; a second output of half the rate."""
     builder = ModelBuilder(x="1,2,T")
     causal = builder.conv(builder.pad(builder["x"], (4, 0), fill=0.5), 3, dilation=2, name="causal")
-    same = builder.conv(builder.each("tanh", causal), 3, (1, 1), name="same")
+    same = builder.conv(builder.apply("tanh", causal), 3, (1, 1), name="same")
     low = builder.conv(builder.pad(same, (2, 1), "reflect"), 4, stride=2, name="low")
-    return builder.model(builder.each("add", same, causal, name="total"), low)
+    return builder.model(builder.apply("add", same, causal, name="total"), low)
 
 
 def matrix() -> TypedModel:
@@ -59,14 +59,14 @@ def limited_length() -> TypedModel:
 def constant() -> TypedModel:
     """An input that does not stream."""
     builder = ModelBuilder(x="1,2,T", gain="1,2,1")
-    return builder.model(builder.each("mul", builder.conv(builder["x"], 3, (1, 1)), builder["gain"]))
+    return builder.model(builder.apply("mul", builder.conv(builder["x"], 3, (1, 1)), builder["gain"]))
 
 
 def failing_filter() -> TypedModel:
     """A filter, and an operation that may raise TooLoudError; of the numpy backend only."""
     builder = ModelBuilder(x="1,2,T")
     return builder.model(
-        builder.each("tanh", builder.add("total", Total(), builder.conv(builder["x"], 3, (2, 0))))
+        builder.apply("tanh", builder.add("total", Total(), builder.conv(builder["x"], 3, (2, 0))))
     )
 
 

@@ -107,7 +107,7 @@ def test_a_constant_index_is_checked_in_every_pulse() -> None:
     """The index of row 7 of 7 rows fails in pulse 0 already."""
     builder = ModelBuilder(x="1,2,T", i="1,i64")
     row = builder.add("the", Gather(0), builder.constant(table(ROWS, 2, 1), "rows"), builder["i"])
-    typed = builder.model(builder.each("add", builder["x"], row, name="y"))
+    typed = builder.model(builder.apply("add", builder["x"], row, name="y"))
     for program in programs(typed, 4):
         program.spawn({"i": np.array([3])}).step(np.zeros((1, 2, 4), F32))
         with pytest.raises(FaultError, match=r"the \(Gather\): 1 value .* in pulse 0"):

@@ -55,7 +55,7 @@ def test_all_ops_without_a_kernel_are_named_at_once() -> None:
     """The way out that the message names works."""
     builder = ModelBuilder(x="1,2,T")
     x = builder.add("first", Odd(), builder["x"])
-    x = builder.add("second", Stranger(), builder.each("relu", x))
+    x = builder.add("second", Stranger(), builder.apply("relu", x))
     model = pulsify(builder.model(builder.add("third", Odd(), x)), pulse=4)
     with pytest.raises(CompileError, match=r"first \(Odd\)") as caught:
         compile_model(model)
@@ -80,7 +80,7 @@ def test_a_lowering_of_an_own_op_can_be_registered(monkeypatch: pytest.MonkeyPat
 
 def test_unknown_backends_are_refused_with_the_known_ones() -> None:
     builder = ModelBuilder(x="1,2,T")
-    model = pulsify(builder.model(builder.each("relu", builder["x"])), pulse=4)
+    model = pulsify(builder.model(builder.apply("relu", builder["x"])), pulse=4)
     with pytest.raises(CompileError, match="no backend 'cuda'; choose numba, numpy or onnxruntime"):
         compile_model(model, "cuda")
     assert (compile_model(model).backend, compile_model(model, "numpy").backend) == ("numba", "numpy")
@@ -90,7 +90,7 @@ def test_needed_kernels_are_announced_before_compilation() -> None:
     """Each kernel once."""
     builder = ModelBuilder(x="1,2,T")
     announced: list[Sequence[str]] = []
-    model = pulsify(builder.model(builder.each("relu", builder.conv(builder["x"], 3))), pulse=4)
+    model = pulsify(builder.model(builder.apply("relu", builder.conv(builder["x"], 3))), pulse=4)
     compile_model(model, prepare=announced.append)
     (needed,) = announced
     assert sorted(needed) == sorted({*kernels(model.typed), "tick"})
@@ -99,17 +99,17 @@ def test_needed_kernels_are_announced_before_compilation() -> None:
 def test_views_cost_no_instruction() -> None:
     """Transposes and new axes only change strides."""
     builder = ModelBuilder(x="1,2,T")
-    x = builder.each("relu", builder["x"], name="a")
+    x = builder.apply("relu", builder["x"], name="a")
     x = builder.add("flip", Transpose((2, 1, 0)), x)
     x = builder.add("axis", AddAxis(1), x)
-    assert kernels(builder.model(builder.each("tanh", x))) == ["chain", "chain"]
+    assert kernels(builder.model(builder.apply("tanh", x))) == ["chain", "chain"]
 
 
 def test_runs_of_elementwise_functions_are_one_instruction() -> None:
     """A chain with single readers; one that an output reads ends it."""
     builder = ModelBuilder(x="1,2,T")
-    a = builder.each("tanh", builder.each("relu", builder["x"]))
-    b = builder.each("sigmoid", builder.each("abs", a))
+    a = builder.apply("tanh", builder.apply("relu", builder["x"]))
+    b = builder.apply("sigmoid", builder.apply("abs", a))
     assert kernels(builder.model(b)) == ["chain"]
     assert kernels(builder.model(b, a)) == ["chain", "chain"]
 
@@ -117,7 +117,7 @@ def test_runs_of_elementwise_functions_are_one_instruction() -> None:
 def test_a_delay_moves_its_history_once() -> None:
     """The wire is written where the delay keeps it: one move at the end of a step, no copy."""
     builder = ModelBuilder(x="1,2,T")
-    x = builder.each("relu", builder["x"])
+    x = builder.apply("relu", builder["x"])
     typed = builder.model(builder.conv(builder.pad(x, (2, 0)), 3))
     assert kernels(typed) == ["chain", "product", "move"]
 

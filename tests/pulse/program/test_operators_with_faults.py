@@ -21,7 +21,7 @@ from tests.pulse.program.faulty_models import F32, I64, U8, Feeds, programs, tab
 def test_shifts_by_any_number_have_results(kind: str, name: str) -> None:
     """By any number of places: ONNX's test cases say that no bit but the sign is left, for numbers below 0 too."""
     builder = ModelBuilder(x=f"T,{name}", n=f"T,{name}")
-    typed = builder.model(builder.each(kind, builder["x"], builder["n"], name="y"))
+    typed = builder.model(builder.apply(kind, builder["x"], builder["n"], name="y"))
     dtype = typed.inputs["x"].dtype
     places = [0, 1, 7, 8, 9, 31, 32, 33, 40, 63, 64, 100] + ([] if name[0] == "u" else [-1, -8, -100])
     x = np.array(
@@ -35,7 +35,7 @@ def test_shifts_by_any_number_have_results(kind: str, name: str) -> None:
 @pytest.mark.parametrize("name", ["i8", "i32"])
 def test_the_least_integer_divided_by_minus_one_is_itself(name: str) -> None:
     builder = ModelBuilder(x=f"T,{name}", n=f"T,{name}")
-    typed = builder.model(builder.each("div", builder["x"], builder["n"], name="y"))
+    typed = builder.model(builder.apply("div", builder["x"], builder["n"], name="y"))
     dtype = typed.inputs["x"].dtype
     least = np.iinfo(dtype).min
     feeds = {"x": np.array([least, least, -7, 7], dtype), "n": np.array([-1, 1, 2, -2], dtype)}

@@ -20,19 +20,19 @@ def empty_model(kind: str) -> TypedModel:
     builder = ModelBuilder(x="1,2,T")
     x = builder["x"]
     if kind == "nan":
-        y = builder.each(
-            "log", builder.each("sub", builder.each("neg", builder.each("abs", x)), builder.constant(F(1)))
+        y = builder.apply(
+            "log", builder.apply("sub", builder.apply("neg", builder.apply("abs", x)), builder.constant(F(1)))
         )
     elif kind == "infinite":
-        y = builder.each("exp", builder.each("add", builder.each("abs", x), builder.constant(F(1000))))
+        y = builder.apply("exp", builder.apply("add", builder.apply("abs", x), builder.constant(F(1000))))
     elif kind == "constant":
-        y = builder.each("relu", builder.each("sub", builder.each("tanh", x), builder.constant(F(2))))
+        y = builder.apply("relu", builder.apply("sub", builder.apply("tanh", x), builder.constant(F(2))))
     elif kind == "unmoved":
         steps = builder.add("steps", Range(0.0, 1.0, builder.length(x), np.dtype(F)))
-        y = builder.each("add", steps, builder.each("mul", x, builder.constant(F(0))))
+        y = builder.apply("add", steps, builder.apply("mul", x, builder.constant(F(0))))
     else:
         y = builder.add("none", Slice(2, builder.dim("T"), builder.dim("T"), 1), x)
-    return builder.model(builder.each("neg", x), y, names=["good", "y"])
+    return builder.model(builder.apply("neg", x), y, names=["good", "y"])
 
 
 REASONS = {
@@ -64,7 +64,7 @@ def test_an_output_that_reads_no_input_is_proved_as_it_is() -> None:
     """Positions depend on no input: equal frames prove them."""
     builder = ModelBuilder(x="1,2,T")
     steps = builder.add("steps", Range(0.0, 1.0, builder.length(builder["x"]), np.dtype(F)))
-    report = pulse.verify(builder.model(builder.each("neg", builder["x"]), steps), pulse=4).require()
+    report = pulse.verify(builder.model(builder.apply("neg", builder["x"]), steps), pulse=4).require()
     assert not report.outputs[1].reads and not report.outputs[1].moved
 
 
@@ -72,7 +72,7 @@ def test_reports_about_outputs() -> None:
     """Frames, values, their range, how many are finite, whether the input moved them."""
     builder = ModelBuilder(x="1,2,T")
     report = pulse.verify(
-        builder.model(builder.each("sqrt", builder["x"])), pulse=4, lengths=[8, 50], backend="numpy"
+        builder.model(builder.apply("sqrt", builder["x"])), pulse=4, lengths=[8, 50], backend="numpy"
     )
     (y,) = report.outputs
     assert (y.frames, y.values) == (2 * (8 + 50), 4 * (8 + 50))

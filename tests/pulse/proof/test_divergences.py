@@ -34,8 +34,8 @@ def small() -> TypedModel:
     """A causal conv, a same conv after it, a residual: a prefix, ends and delays."""
     builder = ModelBuilder(x="1,2,T")
     causal = builder.conv(builder.pad(builder["x"], (2, 0)), 3, name="causal")
-    same = builder.conv(builder.each("tanh", causal), 3, (1, 1), name="same")
-    return builder.model(builder.each("add", same, causal, name="sum"))
+    same = builder.conv(builder.apply("tanh", causal), 3, (1, 1), name="same")
+    return builder.model(builder.apply("add", same, causal, name="sum"))
 
 
 def test_good_models_agree_on_both_backends() -> None:
@@ -146,7 +146,7 @@ def test_a_lowering_that_is_wrong_is_the_backend_s_fault(monkeypatch: pytest.Mon
     builder = ModelBuilder(x="1,2,T")
     steps = builder.add("steps", Range(0.0, 1.0, builder.length(builder["x"]), np.dtype(np.float32)))
     divergence = verify(
-        builder.model(builder.each("add", builder["x"], steps, name="sum")), 4, lengths=[1, 6]
+        builder.model(builder.apply("add", builder["x"], steps, name="sum")), 4, lengths=[1, 6]
     ).divergence
     assert divergence is not None
     assert (divergence.wire, divergence.backend, divergence.length, divergence.frame) == (
@@ -194,8 +194,8 @@ def test_integers_and_bools_are_compared_exactly() -> None:
     """Random integers and comparisons."""
     builder = ModelBuilder(x="1,2,T,i64", y="1,2,T")
     typed = builder.model(
-        builder.each("add", builder["x"], builder["x"]),
-        builder.each("greater", builder["y"], builder.each("tanh", builder["y"])),
+        builder.apply("add", builder["x"], builder["x"]),
+        builder.apply("greater", builder["y"], builder.apply("tanh", builder["y"])),
     )
     assert verify(typed, 3, lengths=[1, 8], backend="numpy").require().error == 0
 

@@ -15,7 +15,7 @@ from tests.pulse.models import ModelBuilder
 
 def plain(shape: str = "1,2,T") -> PulsedModel:
     builder = ModelBuilder(x=shape)
-    return pulsify(builder.model(builder.each("neg", builder["x"])), pulse=4)
+    return pulsify(builder.model(builder.apply("neg", builder["x"])), pulse=4)
 
 
 @pytest.mark.parametrize("frames", [0, 1, 2, 5, 4000])

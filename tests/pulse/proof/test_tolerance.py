@@ -80,7 +80,7 @@ def test_the_allowance_is_of_the_channel() -> None:
     """A quiet channel beside a loud one keeps its own scale, and an early frame beside a late one."""
     builder = ModelBuilder(x="1,2,T")
     scales = builder.constant(np.array([[[1e6], [1.0]]], F))
-    model = builder.model(builder.each("mul", builder["x"], scales))
+    model = builder.model(builder.apply("mul", builder["x"], scales))
 
     def add_to_quiet_channel(y: Array) -> Array:
         y[0, 1, 7] += 1e-4
@@ -107,8 +107,8 @@ def quantised_model() -> TypedModel:
     """Rounded to steps of 1/8, and summed over a window."""
     builder = ModelBuilder(x="1,1,T")
     eight = builder.constant(np.array(8.1, F))
-    steps = builder.each("round", builder.each("mul", builder["x"], eight))
-    return builder.model(builder.each("div", steps, eight))
+    steps = builder.apply("round", builder.apply("mul", builder["x"], eight))
+    return builder.model(builder.apply("div", steps, eight))
 
 
 def test_a_decision_that_rounding_turns_excuses_only_itself() -> None:
@@ -166,11 +166,11 @@ def test_whole_numbers_are_exact() -> None:
     count = builder.add(
         "count",
         CumSum(2, False, False),
-        builder.each(
-            "add", builder.each("mul", builder["x"], builder.constant(F(0.0))), builder.constant(F(1.0))
+        builder.apply(
+            "add", builder.apply("mul", builder["x"], builder.constant(F(0.0))), builder.constant(F(1.0))
         ),
     )
-    row = builder.each("floor", builder.each("div", count, builder.constant(F(7.0))))
+    row = builder.apply("floor", builder.apply("div", count, builder.constant(F(7.0))))
     model = builder.model(builder.add("row", Cast(I64), row))
     x = noise(1, 1, 5000)
     reference = Reference.of(model, {"x": x})
@@ -187,7 +187,7 @@ def test_whole_numbers_are_exact() -> None:
 def test_the_sine_of_a_large_angle_is_as_uncertain_as_the_angle() -> None:
     """It is as uncertain as the angle: units of 1e5, not of 1."""
     builder = ModelBuilder(x="1,1,T")
-    model = builder.model(builder.each("sin", builder.each("mul", builder["x"], builder.constant(F(1e5)))))
+    model = builder.model(builder.apply("sin", builder.apply("mul", builder["x"], builder.constant(F(1e5)))))
     x = noise(1, 1, 300)
     angle = (x.astype(np.float64) * float(F(1e5)))[..., None]
     unit = unit_roundoff(np.dtype(F)) * np.abs(angle)
@@ -217,7 +217,7 @@ def test_the_inside_of_a_gate_is_rounded() -> None:
 def test_overflow_and_nan_are_excused_only_where_the_model_has_them() -> None:
     """Infinite in f32 though not in f64: the stream may be so too, but no other value is excused."""
     builder = ModelBuilder(x="1,1,T")
-    model = builder.model(builder.each("exp", builder["x"]))
+    model = builder.model(builder.apply("exp", builder["x"]))
     x = np.array([[[1.0, 100.0, np.nan, -200.0]]], F)
     with np.errstate(all="ignore"):
         reference = Reference.of(model, {"x": x})

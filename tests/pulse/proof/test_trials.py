@@ -65,7 +65,7 @@ def echo(frames: int) -> PulsedModel:
     """A running sum of a signal and the same signal, so many frames ago."""
     builder = ModelBuilder(x="1,2,T")
     late = builder.cut(builder.pad(builder["x"], (frames, 0)), 0, end=builder.length(builder["x"]))
-    both = builder.each("tanh", builder.each("add", builder["x"], late))
+    both = builder.apply("tanh", builder.apply("add", builder["x"], late))
     return pulsify(builder.model(builder.add("total", CumSum(2, False, False), both)), pulse=160)
 
 
@@ -154,7 +154,7 @@ def test_a_file_in_pulses_takes_time_for_each_pulse() -> None:
 def test_lengths_that_the_model_refuses_are_not_tried() -> None:
     """A model that takes multiples only is given these; one with a limit nothing longer."""
     builder = ModelBuilder(x="1,2,T")
-    typed = builder.model(builder.each("tanh", builder["x"]))
+    typed = builder.model(builder.apply("tanh", builder["x"]))
     typed.scope.assume("T/5*5 == T")
     typed.scope.assume("T <= 1000")
     report = pulse.verify(typed, pulse=5, backend="numpy").require()

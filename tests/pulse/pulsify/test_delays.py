@@ -53,27 +53,27 @@ def pad(before: int, after: int, mode: str = "constant") -> Build:
 
 
 def causal_chain(builder: ModelBuilder, x: OutletId) -> OutletId:
-    x = builder.each("tanh", builder.each("relu", builder.pad(x, (4, 0), fill=0.5)))
+    x = builder.apply("tanh", builder.apply("relu", builder.pad(x, (4, 0), fill=0.5)))
     return builder.conv(x, 3, dilation=2)
 
 
 def causal_stack(builder: ModelBuilder, x: OutletId) -> OutletId:
     for number in range(3):
-        x = builder.each("relu", builder.conv(builder.pad(x, (2, 0)), 3, name=f"conv{number}"))
+        x = builder.apply("relu", builder.conv(builder.pad(x, (2, 0)), 3, name=f"conv{number}"))
     return x
 
 
 def residual(builder: ModelBuilder, x: OutletId) -> OutletId:
     """Offsets 0, 1 and 2 meet."""
     narrow, wide = builder.conv(x, 3, (1, 1), name="narrow"), builder.conv(x, 5, (2, 2), name="wide")
-    return builder.each("sum", x, narrow, wide)
+    return builder.apply("sum", x, narrow, wide)
 
 
 def down_and_up(builder: ModelBuilder, x: OutletId) -> OutletId:
     """A U-net step: the skip waits for the branch at the low rate."""
     low = builder.conv(x, 4, (1, 1), stride=2, name="down")
     high = builder.deconv(low, 2, 2, name="up")
-    return builder.each("add", builder.cut(high, 0, end=builder.length(x)), x)
+    return builder.apply("add", builder.cut(high, 0, end=builder.length(x)), x)
 
 
 def average(kernel: int, pads: Pair, stride: int = 1, count: bool = False) -> Build:
@@ -84,7 +84,7 @@ def position_after(pads: Pair) -> Build:
     def build(builder: ModelBuilder, x: OutletId) -> OutletId:
         y = builder.conv(x, 3, pads)
         steps = builder.add("steps", Range(1.0, 0.5, builder.length(y), np.dtype(np.float32)))
-        return builder.each("add", y, steps)
+        return builder.apply("add", y, steps)
 
     return build
 
@@ -92,7 +92,7 @@ def position_after(pads: Pair) -> Build:
 def position_at_a_prefix(builder: ModelBuilder, x: OutletId) -> OutletId:
     padded = builder.pad(x, (2, 0))
     steps = builder.add("steps", Range(1.0, 0.5, builder.length(padded), np.dtype(np.float32)))
-    return builder.conv(builder.each("add", padded, steps), 3)
+    return builder.conv(builder.apply("add", padded, steps), 3)
 
 
 def table_at(prefix: bool) -> Build:
@@ -100,7 +100,7 @@ def table_at(prefix: bool) -> Build:
         y = builder.pad(x, (2, 0)) if prefix else builder.conv(x, 3, (1, 1))
         table = builder.constant(builder.taps(1, 2, 200), "table")
         rows = builder.add("rows", Slice(2, TDim.of(3), builder.length(y) + 3), table)
-        total = builder.each("add", y, rows)
+        total = builder.apply("add", y, rows)
         return builder.conv(total, 3, name="after") if prefix else total
 
     return build
@@ -192,8 +192,8 @@ def test_free_wires_are_made_at_the_offset_of_their_reader() -> None:
     steps = builder.add("steps", Range(0.0, 1.0, builder.length(x), np.dtype(np.float32)))
     table = builder.constant(builder.taps(1, 2, 90), "table")
     rows = builder.add("rows", Slice(2, TDim.of(0), builder.length(x)), table)
-    late = builder.each("add", builder.conv(x, 5, (0, 4), name="late"), steps)
-    typed = builder.model(late, builder.each("add", x, builder.each("mul", rows, steps, name="product")))
+    late = builder.apply("add", builder.conv(x, 5, (0, 4), name="late"), steps)
+    typed = builder.model(late, builder.apply("add", x, builder.apply("mul", rows, steps, name="product")))
     model = pulsify(typed, pulse=2)
     ops = [node.op for node in model.graph.nodes]
     assert sorted(op.offset for op in ops if isinstance(op, Positions)) == [0, 4]
@@ -221,7 +221,7 @@ def test_inputs_of_several_rates_have_pulses_of_their_own() -> None:
     """Each input has pulses of its own; what does not stream is given once."""
     builder = ModelBuilder(x="1,2,T", y="1,2,2*T", gain="1,2,1")
     low = builder.conv(builder["y"], 2, stride=2)
-    typed = builder.model(builder.each("mul", builder.each("add", low, builder["x"]), builder["gain"]))
+    typed = builder.model(builder.apply("mul", builder.apply("add", low, builder["x"]), builder["gain"]))
     model = pulsify(typed, pulse=3)
     assert [(port.name, port.frames, port.rate, port.streams) for port in model.inputs] == [
         ("x", 3, 1, True),
@@ -236,7 +236,7 @@ def test_a_lead_that_depends_on_a_side_input_becomes_a_delay() -> None:
     """What stands before the stream is not known when the model is compiled."""
     builder = ModelBuilder(x="1,2,T", gain="1,2,1")
     typed = builder.model(
-        builder.conv(builder.each("mul", builder.pad(builder["x"], (2, 0), fill=1.0), builder["gain"]), 3)
+        builder.conv(builder.apply("mul", builder.pad(builder["x"], (2, 0), fill=1.0), builder["gain"]), 3)
     )
     model = pulsify(typed, pulse=4)
     assert model.outputs[0].delay == 2 and delays(model) == [(0, 2, 16), (2, 0, 16)]
@@ -284,7 +284,7 @@ def test_align_rounds_up_where_rates_do_not_meet() -> None:
 def test_outputs_may_be_inputs_constants_or_one_wire() -> None:
     builder = ModelBuilder(x="1,2,T", side="1,2,1")
     fixed = builder.constant(np.arange(3, dtype=np.float32))
-    y = builder.each("relu", builder["x"])
+    y = builder.apply("relu", builder["x"])
     typed = builder.model(
         builder["x"], y, y, builder["side"], fixed, names=["same", "a", "b", "given", "fixed"]
     )
@@ -303,7 +303,7 @@ def test_outputs_may_be_inputs_constants_or_one_wire() -> None:
 def test_a_model_that_declutters_to_its_input_streams() -> None:
     builder = ModelBuilder(x="1,2,T")
     typed = builder.model(
-        builder.each("neg", builder.each("neg", builder.cut(builder["x"], 0)), name="twice"), names=["y"]
+        builder.apply("neg", builder.apply("neg", builder.cut(builder["x"], 0)), name="twice"), names=["y"]
     ).declutter()
     model = pulsify(typed, pulse=4)
     assert (model.outputs[0].name, model.outputs[0].delay, model.buffers()) == ("y", 0, [])
@@ -325,6 +325,6 @@ def test_readers_that_need_the_same_frames_share_a_buffer() -> None:
     """Two kernels of one reach share the history of their input."""
     builder = ModelBuilder(x="1,2,T")
     typed = builder.model(
-        builder.each("add", builder.conv(builder["x"], 3, name="a"), builder.conv(builder["x"], 3, name="b"))
+        builder.apply("add", builder.conv(builder["x"], 3, name="a"), builder.conv(builder["x"], 3, name="b"))
     )
     assert delays(pulsify(typed, pulse=4)) == [(0, 2, 16)]

@@ -93,7 +93,7 @@ class Chain:
     def branch(self, builder: ModelBuilder, x: OutletId) -> tuple[OutletId, int]:
         kernel = self.small(1, 3)
         before = self.small(0, kernel - 1)
-        return builder.each("add", x, builder.conv(x, kernel, (before, kernel - 1 - before))), kernel
+        return builder.apply("add", x, builder.conv(x, kernel, (before, kernel - 1 - before))), kernel
 
     def edge(self, builder: ModelBuilder, x: OutletId) -> tuple[OutletId, int]:
         return builder.pad(x, self.pads(2), "edge"), 4

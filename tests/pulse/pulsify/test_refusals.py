@@ -51,7 +51,7 @@ def test_every_failing_node_is_in_one_error() -> None:
     refusals = refusals_of(
         builder,
         soft,
-        builder.each("relu", soft, name="dependent"),
+        builder.apply("relu", soft, name="dependent"),
         builder.add("mean", Reduce("mean", (2,), True), x),
         builder.add("back", Slice(2, length - 1, TDim.of(-1), -1), x),
         builder.add("half", Slice(2, length // 2, length), x),
@@ -59,7 +59,7 @@ def test_every_failing_node_is_in_one_error() -> None:
         builder.add("attention", MatMul(), builder.add("turn", Transpose((0, 2, 1)), x), x),
         builder.conv(last, 2, name="after"),
         builder.add("strange", Strange(), x),
-        builder.each("relu", x, name="fine"),
+        builder.apply("relu", x, name="fine"),
     )
     assert {name: (r.op, r.axis, r.relation) for name, r in refusals.items()} == {
         "soft": ("softmax", 2, "whole"),
@@ -95,15 +95,15 @@ def test_frames_known_only_at_the_end_may_not_meet_others() -> None:
     builder = ModelBuilder(x="1,2,T")
     length = builder.length(builder["x"])
     last = builder.add("last", Slice(2, length - 2, length), builder["x"])
-    assert pulsify(builder.model(builder["x"], builder.each("tanh", last))).outputs[1].rate == 0
+    assert pulsify(builder.model(builder["x"], builder.apply("tanh", last))).outputs[1].rate == 0
     refusals = refusals_of(
         builder,
         builder["x"],
         builder.pool(last, "max", 2, name="window"),
         builder.pad(last, (1, 0), name="ends"),
-        builder.each(
+        builder.apply(
             "add",
-            builder.each("relu", last),
+            builder.apply("relu", last),
             builder.cut(builder["x"], 0, end=TDim.of(2), name="first"),
             name="met",
         ),
@@ -116,14 +116,14 @@ def test_frames_known_only_at_the_end_may_not_meet_others() -> None:
 def test_streams_that_meet_on_different_axes_are_refused() -> None:
     """An outer sum over time."""
     builder = ModelBuilder(x="1,1,T", y="1,T,1")
-    refusals = refusals_of(builder, builder.each("add", builder["x"], builder["y"], name="outer"))
+    refusals = refusals_of(builder, builder.apply("add", builder["x"], builder["y"], name="outer"))
     assert "different axes [1, 2]" in refusals["outer"].reason and "transpose" in refusals["outer"].help
 
 
 def test_streams_of_different_rates_that_meet_are_refused() -> None:
     """Lengths that are equal for no long stream at all, or only by an assumption."""
     builder = ModelBuilder(x="1,2,T", y="1,2,2*T")
-    refusals = refusals_of(builder, builder.each("add", builder["x"], builder["y"], name="met"))
+    refusals = refusals_of(builder, builder.apply("add", builder["x"], builder["y"], name="met"))
     assert "different rates 1, 2" in refusals["met"].reason and "resample" in refusals["met"].help
 
 
@@ -141,9 +141,9 @@ def test_values_that_depend_on_the_length_of_the_stream_are_refused() -> None:
 def test_symbols_that_cannot_be_time_are_refused() -> None:
     """None, two, on two axes, on one that shrinks, and a name that is not there."""
     with pytest.raises(PulseError, match=r"no input has a symbolic dim.*inputs="):
-        pulsify((builder := ModelBuilder(x="1,1,4")).model(builder.each("relu", builder["x"])))
+        pulsify((builder := ModelBuilder(x="1,1,4")).model(builder.apply("relu", builder["x"])))
     sketch_of_two = ModelBuilder(x="1,T,U")
-    model = sketch_of_two.model(sketch_of_two.each("relu", sketch_of_two["x"]))
+    model = sketch_of_two.model(sketch_of_two.apply("relu", sketch_of_two["x"]))
     with pytest.raises(PulseError, match=r"2 symbols \(T, U\).*symbol="):
         pulsify(model)
     with pytest.raises(PulseError, match="no input has a symbol Z; the symbols are T, U"):
@@ -154,10 +154,10 @@ def test_symbols_that_cannot_be_time_are_refused() -> None:
         pulsify(model, symbol="T")
     both = ModelBuilder(x="1,T,T")
     assert (
-        refusals_of(both, both.each("relu", both["x"]))["x"].reason == "T is on several of its axes: [1, 2]"
+        refusals_of(both, both.apply("relu", both["x"]))["x"].reason == "T is on several of its axes: [1, 2]"
     )
     back = ModelBuilder(x="1,2,5-T")
-    assert "does not grow with T" in refusals_of(back, back.each("relu", back["x"]))["x"].reason
+    assert "does not grow with T" in refusals_of(back, back.apply("relu", back["x"]))["x"].reason
 
 
 def test_the_advice_on_symbols_works() -> None:
@@ -180,11 +180,11 @@ def test_the_advice_on_symbols_works() -> None:
     fixed = pulse.load(proto, inputs={"x": "3,2,T"}).analyse().pulsify(pulse=4)
     assert fixed.outputs[0].shape == (3, 2, 4)
     builder = ModelBuilder(x="1,2,T", y="1,2,U")
-    model = pulsify(builder.model(builder.each("relu", builder["x"])), symbol="T", pulse=2)
+    model = pulsify(builder.model(builder.apply("relu", builder["x"])), symbol="T", pulse=2)
     assert [port.name for port in model.inputs] == ["x"]
     assert (
         pulsify(
-            builder.model(builder.each("relu", builder["y"], name="other")), symbol=builder.scope.symbol("U")
+            builder.model(builder.apply("relu", builder["y"], name="other")), symbol=builder.scope.symbol("U")
         ).symbol.name
         == "U"
     )
@@ -217,4 +217,4 @@ def test_inputs_that_do_not_tell_the_length_are_refused() -> None:
     """Frames of an input must prove how long the stream is."""
     builder = ModelBuilder(x="1,2,T+3")
     with pytest.raises(PulsifyError, match=r"do not prove that there are T frames"):
-        pulsify(builder.model(builder.each("relu", builder["x"])))
+        pulsify(builder.model(builder.apply("relu", builder["x"])))

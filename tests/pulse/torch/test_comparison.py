@@ -115,7 +115,7 @@ def test_a_model_that_refuses_what_the_module_takes() -> None:
     """A real one: a constant of the example's length makes the symbol that length."""
     builder = ModelBuilder(x="1,3,T")
     table = builder.constant(np.ones((1, 3, 20), np.float32))
-    typed = builder.model(builder.each("mul", builder["x"], table), names=["y"])
+    typed = builder.model(builder.apply("mul", builder["x"], table), names=["y"])
     with pytest.raises(
         LoadError, match=r"at T = 7 it differs: the model refuses .*\(T==20\), which T=7 does not sat"
     ):

@@ -20,16 +20,16 @@ F = np.float32
 
 def neg() -> Program:
     builder = ModelBuilder(x="1,2,T")
-    return compile_model(pulsify(builder.model(builder.each("neg", builder["x"], name="y")), pulse=4))
+    return compile_model(pulsify(builder.model(builder.apply("neg", builder["x"], name="y")), pulse=4))
 
 
 def crossed_program() -> Program:
     """Two inputs, two outputs."""
     builder = ModelBuilder(x="1,2,T", z="1,2,T")
-    total = builder.each("add", builder["x"], builder["z"], name="total")
+    total = builder.apply("add", builder["x"], builder["z"], name="total")
     return compile_model(
         pulsify(
-            builder.model(total, builder.each("sub", builder["x"], builder["z"], name="difference")), pulse=4
+            builder.model(total, builder.apply("sub", builder["x"], builder["z"], name="difference")), pulse=4
         )
     )
 

@@ -219,7 +219,7 @@ def test_denormal_numbers_are_zero_in_a_program_and_the_mode_is_put_back() -> No
     """Inputs that are denormal, and results that would be; outside the machine they still exist."""
     builder = ModelBuilder(x="1,1,T")
     scale = builder.constant(np.full((1, 1, 1), 1e-10, F))
-    state = native(builder, builder.each("mul", builder["x"], scale, name="y"), pulse=4).spawn()
+    state = native(builder, builder.apply("mul", builder["x"], scale, name="y"), pulse=4).spawn()
     x = np.array([[[1e-30, 1e-40, 1.0, -1e-32]]], F)
     assert (x * F(1e-10))[0, 0, 0] > 0
     y = state.step(x)["y"]
@@ -231,8 +231,8 @@ def test_a_chain_whose_results_are_denormal_gives_zeros() -> None:
     builder = ModelBuilder(x="1,1,T")
     x = builder["x"]
     for number in range(4):
-        x = builder.each(
-            "mul", builder.each("tanh", x, name=f"t{number}"), builder.constant(np.full((1, 1, 1), 1e-11, F))
+        x = builder.apply(
+            "mul", builder.apply("tanh", x, name=f"t{number}"), builder.constant(np.full((1, 1, 1), 1e-11, F))
         )
     state = native(builder, x, pulse=16).spawn()
     (y,) = state.step(np.linspace(1, 10, 16, dtype=F).reshape(1, 1, 16)).values()

@@ -35,8 +35,8 @@ def layers() -> TypedModel:
     """Convolutions of several shapes, elementwise functions and copies."""
     builder = ModelBuilder(x="1,12,T")
     wide = builder.conv(builder["x"], 3, (2, 0), dilation=1, name="wide")
-    far = builder.conv(builder.each("tanh", wide), 2, (3, 0), dilation=3, name="far")
-    return builder.model(builder.each("mul", builder.each("add", far, wide), far, name="y"))
+    far = builder.conv(builder.apply("tanh", wide), 2, (3, 0), dilation=3, name="far")
+    return builder.model(builder.apply("mul", builder.apply("add", far, wide), far, name="y"))
 
 
 def fresh() -> NativeProgram:

@@ -26,9 +26,9 @@ def model_of_everything() -> TypedModel:
     """Delays, a prefix, ends, a position, a mirror, last frames; outputs of three rates."""
     builder = ModelBuilder(x="1,2,T")
     causal = builder.conv(builder.pad(builder["x"], (4, 0), fill=0.5), 3, dilation=2, name="causal")
-    same = builder.conv(builder.each("tanh", causal), 3, (1, 1), name="same")
+    same = builder.conv(builder.apply("tanh", causal), 3, (1, 1), name="same")
     steps = builder.add("steps", Range(0.0, 0.25, builder.length(same), np.dtype(F)))
-    total = builder.each("add", builder.each("add", same, steps, name="placed"), causal, name="total")
+    total = builder.apply("add", builder.apply("add", same, steps, name="placed"), causal, name="total")
     mirrored = builder.pad(total, (2, 1), "reflect", name="mirrored")
     low = builder.conv(mirrored, 4, stride=2, name="low")
     length = builder.length(total)
@@ -122,7 +122,7 @@ def test_a_step_into_arrays_gives_the_same_numbers(program: Program) -> None:
         assert all(np.array_equal(outputs[name], expected[name]) for name in expected)
     builder = ModelBuilder(x="1,2,T")
     single = compile_model(
-        pulsify(builder.model(builder.each("neg", builder["x"])), pulse=4), program.backend
+        pulsify(builder.model(builder.apply("neg", builder["x"])), pulse=4), program.backend
     ).spawn()
     x = noise(4)
     single.step_into({"x": x}, x)
@@ -226,7 +226,7 @@ def test_a_flush_at_a_length_that_the_model_does_not_take_is_refused(program: Pr
     half = builder.length(builder["x"]) // 2
     pairs = builder.add("pairs", Reshape((TDim.of(1), half, TDim.of(2))), builder["x"])
     flat = builder.add("flat", Reshape((TDim.of(1), TDim.of(1), half * 2)), pairs)
-    typed = builder.model(builder.each("add", flat, builder["x"]))
+    typed = builder.model(builder.apply("add", flat, builder["x"]))
     assert typed.scope.assumptions
     state = compile_model(pulsify(typed, pulse=4), program.backend).spawn()
     state.step(noise(4)[:, :1])
@@ -244,7 +244,7 @@ def test_a_table_limits_the_stream(program: Program) -> None:
     builder = ModelBuilder(x="1,2,T")
     table = builder.constant(builder.taps(1, 2, 64), "table")
     rows = builder.add("rows", Slice(2, TDim.of(0), builder.length(builder["x"])), table)
-    typed = builder.model(builder.each("add", builder["x"], rows))
+    typed = builder.model(builder.apply("add", builder["x"], rows))
     limited = compile_model(pulsify(typed, pulse=PULSE), program.backend)
     assert limited.limit == 64 and program.limit is None
     state, x = limited.spawn(), noise(64)
@@ -265,7 +265,7 @@ def test_a_table_limits_the_stream(program: Program) -> None:
 def test_constants_are_checked_once(program: Program) -> None:
     """Missing, of a wrong name, shape or type; then they hold for the whole stream."""
     builder = ModelBuilder(x="1,2,T", gain="1,2,1")
-    typed = builder.model(builder.each("mul", builder["x"], builder["gain"]))
+    typed = builder.model(builder.apply("mul", builder["x"], builder["gain"]))
     compiled = compile_model(pulsify(typed, pulse=PULSE), program.backend)
     gain = np.array([[[2], [3]]], F)
     for constants in (None, {}, {"gain": gain, "more": gain}, {"other": gain}):
@@ -288,7 +288,7 @@ def test_constants_are_checked_once(program: Program) -> None:
 def test_several_inputs_end_together(program: Program) -> None:
     """By name; rests must belong to one length of the stream."""
     builder = ModelBuilder(x="1,2,T", y="1,2,2*T")
-    typed = builder.model(builder.each("add", builder.conv(builder["y"], 2, stride=2), builder["x"]))
+    typed = builder.model(builder.apply("add", builder.conv(builder["y"], 2, stride=2), builder["x"]))
     state = compile_model(pulsify(typed, pulse=2), program.backend).spawn()
     with pytest.raises(InputError, match="2 inputs stream: feed them by name, x: 1,2,2,f32; y: 1,2,4,f32"):
         state.step(noise(2))

@@ -24,7 +24,7 @@ def program() -> NativeProgram:
     """A window with its delay, and an elementwise chain."""
     builder = ModelBuilder(x="1,8,T")
     x = builder.conv(builder.pad(builder["x"], (2, 0), name="pad"), 3, name="conv")
-    return NativeProgram(pulsify(builder.model(builder.each("tanh", x, name="tanh")), pulse=PULSE))
+    return NativeProgram(pulsify(builder.model(builder.apply("tanh", x, name="tanh")), pulse=PULSE))
 
 
 def pulse() -> Array:
