@@ -21,7 +21,7 @@ PEERS = ("onnxruntime", "tract")
 
 
 @dataclass(frozen=True)
-class Timed:
+class RuntimeTimes:
     """One runtime on one model: the form that ran, and its time beside ours.
 
     times   p50 of this runtime over ours, round by round
@@ -49,7 +49,7 @@ class Row:
     title: str
     pulse: int
     rate_hz: float
-    runtimes: Mapping[str, Timed] = field(default_factory=dict[str, Timed])
+    runtimes: Mapping[str, RuntimeTimes] = field(default_factory=dict[str, RuntimeTimes])
     forms: Sequence[Mapping[str, str]] = ()
     least: Roofline | None = None
     target: Target = field(default_factory=Target)
@@ -60,7 +60,7 @@ class Row:
         """From the rounds of one contest."""
         entry = contest.entry
         runtimes = {
-            name: Timed(
+            name: RuntimeTimes(
                 form.how,
                 comparison.median(name),
                 comparison.ratio(name, OURS),
@@ -81,7 +81,7 @@ class Row:
         )
 
     @property
-    def ours(self) -> Timed:
+    def ours(self) -> RuntimeTimes:
         """This project."""
         return self.runtimes[OURS]
 
@@ -191,7 +191,9 @@ def _mean(ratios: Iterable[float]) -> float:
 
 def _row(fields: Mapping[str, Any]) -> Row:
     runtimes = {
-        name: Timed(entry["how"], Percentiles(**entry["us"]), Ratio(**entry["times"]), Ratio(**entry["tail"]))
+        name: RuntimeTimes(
+            entry["how"], Percentiles(**entry["us"]), Ratio(**entry["times"]), Ratio(**entry["tail"])
+        )
         for name, entry in fields["runtimes"].items()
     }
     least = None if fields["least"] is None else Roofline(**fields["least"])

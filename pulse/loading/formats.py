@@ -53,7 +53,7 @@ def _nnef(content: Content, reading: Reading) -> Model:
 
 
 def _tflite(content: Content, reading: Reading) -> Model:
-    from pulse.tflite.opening import load
+    from pulse.tflite.read.opening import load
 
     assert isinstance(content.source, Path | bytes)
     return Model.of(

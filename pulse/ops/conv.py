@@ -11,7 +11,7 @@ from pulse.dim import ZERO, TDim
 from pulse.errors import FactError
 from pulse.facts import Array, PulsedFact, TypedFact, volume
 from pulse.ops.arithmetic import accumulator_type
-from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Trimmed, Whole, Window, unify
+from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, TrimmedWindow, Whole, Window, unify
 from pulse.ops.weight_units import RowLayout, UnitLayout
 from pulse.ops.work import Work
 from pulse.support.record import record
@@ -176,7 +176,7 @@ class Conv(Op):
         ends = Ends(axis, before, visible if visible.prove_ge(0).yes else ZERO)
         shorter = replace(window, span=window.span - last * dilation, ends=ends)
         taps = int(inputs[1].shape[axis])
-        return replace(window, trimmed=Trimmed(shorter, 1, axis, 0, taps - last))
+        return replace(window, trimmed=TrimmedWindow(shorter, 1, axis, 0, taps - last))
 
     def detail(self) -> str:
         text = f"strides {list(self.strides)} dilations {list(self.dilations)} pads {pads_text(self.pads)}"
@@ -284,7 +284,7 @@ class ConvTranspose(Op):
             return window
         skipped = first * self.dilations[spatial]
         trimmed = self._window(axis, span - skipped, int(before), skipped)
-        return replace(window, trimmed=Trimmed(trimmed, 1, axis, first, int(inputs[1].shape[axis])))
+        return replace(window, trimmed=TrimmedWindow(trimmed, 1, axis, first, int(inputs[1].shape[axis])))
 
     def _window(self, axis: int, span: int, before: int, skipped: int) -> Window:
         """Return each frame spread over ``span`` frames that begin ``late`` after its place.

@@ -9,7 +9,7 @@ from pulse.facts import Array, DType, TypedFact
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.clock import Clock, frames_at
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole, require_axis
-from pulse.ops.stateful import Carried
+from pulse.ops.stateful import StatefulOnFrames
 from pulse.support.record import record
 
 
@@ -83,7 +83,7 @@ class CumSum(Op):
 
 
 @record(eq=False)
-class CumSumStream(Carried):
+class CumSumStream(StatefulOnFrames):
     """Running sums that continue from pulse to pulse.
 
     Input    x [..., P, ...], whose frame j is at index j + offset and which has ``length`` frames
@@ -96,7 +96,7 @@ class CumSumStream(Carried):
     dtype: DType
     past: Sequence[Array] | None
 
-    def begin(self) -> list[Array]:
+    def initial_state(self) -> list[Array]:
         first = np.zeros(self.sizes, self.dtype) if self.past is None else self.past[1]
         return [first.astype(accumulator_type(first))]
 

@@ -51,7 +51,7 @@ class CountFaults(Stateful):
     def awaits(self) -> tuple[int, TDim] | None:
         return (self.offset, self.length) if self.when == "frames" else None
 
-    def begin(self) -> list[Array]:
+    def initial_state(self) -> list[Array]:
         return [np.zeros(1, COUNT)]
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:

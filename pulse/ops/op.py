@@ -163,7 +163,7 @@ class Window:
     op: Op | None = None
     source: int = 0
     blank: int = 0
-    trimmed: "Trimmed | None" = None
+    trimmed: "TrimmedWindow | None" = None
 
     def needs(self, groups: int) -> int:
         """Return the number of input frames that consecutive groups read."""
@@ -171,7 +171,7 @@ class Window:
 
 
 @record
-class Trimmed:
+class TrimmedWindow:
     """A window whose op reads ``operand`` without taps that are zeros: ``first .. stop - 1`` along ``axis`` stay."""
 
     window: Window

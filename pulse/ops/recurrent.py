@@ -11,7 +11,7 @@ from pulse.facts import Array, Doubles, DType, PulsedFact, TypedFact
 from pulse.ops.clock import Clock
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole, unify
 from pulse.ops.recurrent_cells import CELL_CALLS, CELL_STEPS, GATE_COUNTS, Cell
-from pulse.ops.stateful import Carried
+from pulse.ops.stateful import StatefulOnFrames
 from pulse.ops.weight_units import RowForm, RowLayout, UnitLayout
 from pulse.ops.work import Work, numpy_seconds
 from pulse.support.record import record
@@ -77,7 +77,7 @@ class Recurrent(Op):
         last = TypedFact(x.dtype, (batch, hidden))
         return [TypedFact(x.dtype, (time, batch, hidden)), *[last] * self.cell.states]
 
-    def begin(self, inputs: Sequence[Array]) -> list[Doubles]:
+    def initial_state(self, inputs: Sequence[Array]) -> list[Doubles]:
         """Return the state before the first frame."""
         batch = inputs[0].shape[1]
         slots = [self.optional_slot(name) for name in ("h", "c")[: self.cell.states]]
@@ -114,7 +114,7 @@ class Recurrent(Op):
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x = inputs[0]
         with np.errstate(all="ignore"):
-            y, state = self.advance(x, inputs, self.begin(inputs))
+            y, state = self.advance(x, inputs, self.initial_state(inputs))
         return [array.astype(x.dtype) for array in (y, *state)]
 
     def eval_seconds(
@@ -185,7 +185,7 @@ class Recurrent(Op):
 
 
 @record(eq=False)
-class RecurrentStream(Carried):
+class RecurrentStream(StatefulOnFrames):
     """A recurrent layer that carries its state from pulse to pulse.
 
     Inputs   as in ``op``; x [P, B, I], whose frame j is at index j + offset and which has ``length`` frames
@@ -199,7 +199,7 @@ class RecurrentStream(Carried):
     dtype: DType
     past: Sequence[Array] | None
 
-    def begin(self) -> list[Array]:
+    def initial_state(self) -> list[Array]:
         if self.past is not None:
             return [array.copy() for array in self.past[1:]]
         return [np.zeros((self.batch, self.op.hidden), self.dtype) for _ in range(self.op.cell.states)]
@@ -208,7 +208,7 @@ class RecurrentStream(Carried):
         x = inputs[0]
         with np.errstate(all="ignore"):
             if clock.pulse == 0 and self.past is None:
-                state[:] = [array.astype(self.dtype) for array in self.op.begin(inputs)]
+                state[:] = [array.astype(self.dtype) for array in self.op.initial_state(inputs)]
             start, stop = clock.span(len(x), self.offset, self.length)
             y = np.zeros((len(x), self.batch, self.op.hidden), self.dtype)
             wide = [array.astype(np.float64) for array in state]

@@ -10,7 +10,7 @@ from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import arithmetic_in_use
 from pulse.ops.clock import Clock, frames_at
 from pulse.ops.op import Cumulative, Env, Op, Relation, Whole, unify
-from pulse.ops.stateful import Carried
+from pulse.ops.stateful import StatefulOnFrames
 from pulse.ops.work import Work, graph_work, iteration_seconds
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
@@ -143,7 +143,7 @@ class Scan(Op):
 
 
 @record(eq=False)
-class ScanStream(Carried):
+class ScanStream(StatefulOnFrames):
     """A scan that carries its states from pulse to pulse.
 
     Inputs   as in ``op``; frame j of each x is at index j + offset, and there are ``length`` frames
@@ -155,7 +155,7 @@ class ScanStream(Carried):
     initial: tuple[Array, ...]
     reload: bool
 
-    def begin(self) -> list[Array]:
+    def initial_state(self) -> list[Array]:
         return [array.copy() for array in self.initial]
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:

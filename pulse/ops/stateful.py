@@ -20,7 +20,7 @@ class Stateful(Op):
         """Offset and length of the input whose last frame the outputs require; None if they stream."""
         return None
 
-    def begin(self) -> list[Array]:
+    def initial_state(self) -> list[Array]:
         """Return the state before the first pulse, new arrays."""
         return []
 
@@ -60,7 +60,7 @@ class OnPulses(Stateful):
         return f"{self.op.detail()} of {self.length} frames delay {self.offset}"
 
 
-class Carried(OnPulses):
+class StatefulOnFrames(OnPulses):
     """An op that carries a state from frame to frame; the state is an output too."""
 
     @property

@@ -30,7 +30,7 @@ class Delay(Stateful):
         (x,) = inputs
         return [x.with_size(self.axis, x.shape[self.axis] + self.overlap)]
 
-    def begin(self) -> list[Array]:
+    def initial_state(self) -> list[Array]:
         return [self.initial.copy()]
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
@@ -67,7 +67,7 @@ class LastFrames(Stateful):
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         return [inputs[0].with_size(self.axis, self.frames)]
 
-    def begin(self) -> list[Array]:
+    def initial_state(self) -> list[Array]:
         shape = [int(dim) for dim in self.fact.shape]
         shape[self.axis] = self.frames
         return [np.zeros(shape, self.fact.dtype)]

@@ -9,7 +9,7 @@ from pulse.dim import TDim
 from pulse.facts import Array, DType
 from pulse.ops.check import Check
 from pulse.ops.clock import most_frames
-from pulse.program.table.emitted import Emitted
+from pulse.program.table.emitted import EmittedRow
 from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strides, plan
 from pulse.support.bounds import FAR
 
@@ -26,8 +26,8 @@ class StepBuilder:
     def __init__(self) -> None:
         self.weights, self.state = Image(Region.WEIGHTS), Image(Region.STATE)
         self.arena: list[Buffer] = []
-        self.instructions: list[Emitted] = []
-        self.endings: list[Emitted] = []
+        self.instructions: list[EmittedRow] = []
+        self.endings: list[EmittedRow] = []
         self.fault_counters: dict[tuple[str, str, Check], Value] = {}
         self._registers: dict[str, Value] = {}
         self._length_registers: dict[tuple[TDim, int], Value] = {}
@@ -95,7 +95,7 @@ class StepBuilder:
             self.fault_counters[node, op, check] = self.allocate_state(np.zeros(1, np.int64), [0])
         return self.fault_counters[node, op, check]
 
-    def append(self, row: Emitted) -> None:
+    def append(self, row: EmittedRow) -> None:
         """Add a row to the step; its operands stay alive until then."""
         for value in row.operands:
             value.buffer.touch(len(self.instructions))

@@ -67,7 +67,7 @@ def compare(
     """Prove the last of the given programs of a model; see ``prove``."""
     trials, effort = plan_trials(model, lengths, long), Effort(model)
     ranges = integer_ranges(model, oracle, max(1, min(trial.length for trial in trials.trials)))
-    observed = _Seen(model)
+    observed = _CoverageCounter(model)
     records: list[TrialRecord] = []
     skipped: list[int] = []
     worst = LargestError()
@@ -157,7 +157,7 @@ def _largest_errors(program: Program, feeds: Feeds, reference: Reference) -> Lar
     return worst
 
 
-class _Seen:
+class _CoverageCounter:
     """The coverage of the outputs by the streams so far."""
 
     def __init__(self, model: PulsedNetwork) -> None:

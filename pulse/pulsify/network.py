@@ -90,10 +90,10 @@ class PulsedNetwork:
         for node_id in self.graph.order(self.targets):
             node = self.graph.nodes[node_id]
             if isinstance(node.op, ScanStream):
-                states = zip(node.op.op.states, node.op.begin())
+                states = zip(node.op.op.states, node.op.initial_state())
                 buffers += [(name, node.op, initial.nbytes) for name, initial in states]
             elif isinstance(node.op, Stateful):
-                size = sum(array.nbytes for array in node.op.begin())
+                size = sum(array.nbytes for array in node.op.initial_state())
                 if size:
                     buffers.append((node.name, node.op, size))
         return buffers

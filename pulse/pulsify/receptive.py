@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from pulse.graph import OutletId
 from pulse.ops.op import Banded, Cumulative, Ends, Relation, Window
-from pulse.pulsify.relate import Related
+from pulse.pulsify.relate import StreamRelations
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
@@ -37,7 +37,7 @@ class Receptive:
         return Receptive(first, max(self.last, other.last))
 
 
-def receptive_fields(model: TypedNetwork, related: Related) -> dict[OutletId, Receptive]:
+def receptive_fields(model: TypedNetwork, related: StreamRelations) -> dict[OutletId, Receptive]:
     """Return the receptive field of every wire that depends on a streaming input; padding does not count."""
     graph = model.graph
     fields = {

@@ -59,7 +59,7 @@ class WireFlow:
 
 
 @record
-class Related:
+class StreamRelations:
     """The results of the first pass."""
 
     symbol: Symbol
@@ -115,7 +115,7 @@ class Related:
 
 def relate(
     model: TypedNetwork, symbol: Symbol, refused: Mapping[str, Refusal | None] | None = None
-) -> Related:
+) -> StreamRelations:
     """Find how each wire and node streams. Raises PulsifyError with every node that cannot.
 
     refused  name of a node that is known not to stream -> why; None if another node's refusal covers it
@@ -158,7 +158,7 @@ def relate(
             f"{name}: {fact.shape[flow.stream_axis]} of its frames do not prove that there are "
             f"{symbol.name} frames; name its own length, as in {spell('inputs', {name: sizes})}"
         )
-    return Related(symbol, order, flows, relations)
+    return StreamRelations(symbol, order, flows, relations)
 
 
 def _refusal(

@@ -40,7 +40,7 @@ from pulse.ops.stateful import Stateful
 from pulse.ops.time import LastFrames
 from pulse.pulsify.ends import delay_by_lag, extend_ends, require_lag, write_mirrored_ends
 from pulse.pulsify.faults import body_sites
-from pulse.pulsify.relate import Related, WireFlow
+from pulse.pulsify.relate import StreamRelations, WireFlow
 from pulse.pulsify.windows import fix_offset, schedule_window, takes_mirrored
 from pulse.pulsify.wiring import (
     AnyWire,
@@ -60,7 +60,7 @@ class Scheduler:
     """Carries each typed wire into the pulsed graph."""
 
     model: TypedNetwork
-    related: Related
+    related: StreamRelations
     wiring: Wiring
     wires: dict[OutletId, AnyWire]
 
@@ -355,7 +355,7 @@ class Scheduler:
             operands = [value for value in values if value is not None]
             op = relation.make_op(0, frames)
             if isinstance(op, Stateful):
-                return op.step(operands, op.begin(), Clock(self.wiring.symbol))[0]
+                return op.step(operands, op.initial_state(), Clock(self.wiring.symbol))[0]
             return evaluate_prefix(op, operands, node.name)[0]
 
         def wire_at(offset: int) -> StreamWire:

@@ -1,5 +1,5 @@
 """TFLite files: verified, read, and translated to typed ops."""
 
-from pulse.tflite.opening import load
+from pulse.tflite.read.opening import load
 
 __all__ = ["load"]

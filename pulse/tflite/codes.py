@@ -14,9 +14,9 @@ import numpy as np
 
 from pulse.facts import Array, DType
 from pulse.graph import OutletId
-from pulse.tflite.file import Quantization, Tensor
 from pulse.tflite.multipliers import times, times_once
 from pulse.tflite.node import F32, F64, TfliteNode
+from pulse.tflite.read.file import Quantization, Tensor
 
 MAX_EXACT = 1 << 24
 """Whole numbers up to here are exact in f32."""

@@ -11,9 +11,9 @@ from pulse.graph import OutletId
 from pulse.infer.op import ModelOp
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.support.record import record
-from pulse.tflite.file import Tensor
 from pulse.tflite.node import F32, I64, Body, TfliteNode
 from pulse.tflite.operators import families as families
+from pulse.tflite.read.file import Tensor
 from pulse.tflite.registry import STATES, TRANSLATORS
 from pulse.typed import TypedNetwork, constant
 from pulse.wiring import wire as wired

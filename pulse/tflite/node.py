@@ -17,7 +17,7 @@ from pulse.onnx.context import NodeContext
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import Op
 from pulse.support.record import record
-from pulse.tflite.file import Quantization, Tensor
+from pulse.tflite.read.file import Quantization, Tensor
 from pulse.typed import TypedNetwork
 from pulse.wiring import wire
 

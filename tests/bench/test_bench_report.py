@@ -23,7 +23,9 @@ report = pytest.importorskip("bench.report", exc_type=ImportError)
 
 def timed_row(factor, tail=1.0):
     us = Percentiles(*(10.0 * factor * step for step in (1, 2, 3, 4 * tail, 50)))
-    return results.Timed("exported", us, Ratio(factor, factor - 0.1, factor + 0.1), Ratio(tail, tail, tail))
+    return results.RuntimeTimes(
+        "exported", us, Ratio(factor, factor - 0.1, factor + 0.1), Ratio(tail, tail, tail)
+    )
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ LAYERS: Mapping[str, str] = {
     "dims": "pulse: dim",
     "graphs": "pulse: facts interface graph text",
     "operators": "pulse: ops typed wiring patch substitution",
-    "formats": "pulse: infer onnx tensorflow.nhwc tflite",
+    "formats": "pulse: infer onnx tflite",
     "passes": "pulse: declutter pulsify chunks",
     "programs": "pulse: program",
     "proofs": "pulse: proof accuracy onnx.write.model nnef runtimes",

@@ -174,8 +174,8 @@ class FaultyOp(Stateful):
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         return self.op.facts(inputs)
 
-    def begin(self) -> list[Array]:
-        return self.op.begin() if isinstance(self.op, Stateful) else []
+    def initial_state(self) -> list[Array]:
+        return self.op.initial_state() if isinstance(self.op, Stateful) else []
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
         results = (
@@ -269,7 +269,7 @@ def changed_ops(op: Op, dtypes: Sequence[Any]) -> Iterator[tuple[str, Op, bool]]
     if isinstance(op, OnPulses):
         yield "a frame later", replace(op, offset=op.offset + 1), False
         yield "one frame less", replace(op, length=op.length - 1), False
-        if op.begin():
+        if op.initial_state():
             yield "stale once", Stale(op), True
     if isinstance(op, LastFrames):
         yield "one frame less", replace(op, length=op.length - 1), False

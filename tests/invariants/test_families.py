@@ -65,7 +65,9 @@ REGISTRARS: Mapping[str, frozenset[str]] = {
     "pulse/tensorflow/operators": frozenset({"pulse.tensorflow.operators.families"}),
     "pulse/tflite/operators": frozenset({"pulse.tflite.operators.families"}),
     "pulse/nnef/operators": frozenset({"pulse.nnef.operators.families"}),
-    "pulse/program/lower": frozenset({"pulse.program.lower.families", "pulse.program.native.interleaved"}),
+    "pulse/program/lower": frozenset(
+        {"pulse.program.lower.families", "pulse.program.native.interleaved_table"}
+    ),
     "pulse/program/kernels": frozenset({"pulse.program.kernels.families"}),
 }
 """Each folder whose files register what they declare, and the modules that import them for that."""

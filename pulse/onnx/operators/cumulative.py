@@ -102,7 +102,7 @@ def write_cumsum(w: NodeWriter, op: CumSum) -> list[str]:
 def write_cumsum_stream(w: NodeWriter, op: CumSumStream) -> list[str]:
     """The sum so far is the state; frames outside the stream add nothing to it."""
     axis, pulse, wide = op.op.axis, w.sizes()[op.op.axis], sum_dtype(w.dtype())
-    (initial,) = op.begin()
+    (initial,) = op.initial_state()
     state = w.graph.state(f"{w.name}.state", initial.astype(wide))
     x = only_valid(w, w.inputs[0], axis, pulse, op.offset, op.length if w.used[1] else None)
     source = x if wide == w.dtype() else w.cast(x, wide, "wide")

@@ -148,7 +148,7 @@ def write_recurrent_stream(w: NodeWriter, op: RecurrentStream) -> list[str]:
 
 def _states(w: NodeWriter, op: RecurrentStream) -> list[str]:
     """Return the inputs that carry h and c."""
-    begin = op.begin()
+    begin = op.initial_state()
     for index, name in enumerate(("h", "c")[: len(begin)]):
         slot = op.op.optional_slot(name)
         value = None if slot is None else w.known_value(slot)

@@ -125,7 +125,7 @@ def write_scan_stream(w: NodeWriter, op: ScanStream) -> list[str]:
     first = len(op.op.scanned)
     begin: list[str] = []
     states: list[str] = []
-    for index, (name, zeros) in enumerate(zip(op.op.states, op.begin())):
+    for index, (name, zeros) in enumerate(zip(op.op.states, op.initial_state())):
         slot = first + index
         value = w.known_value(slot) if op.reload else None
         state = w.graph.state(name, zeros if value is None else value)

@@ -41,7 +41,7 @@ def write_last_frames(w: NodeWriter, op: LastFrames) -> str:
     """The frames of the state and the pulse up to the last one of the stream; before its first one are zeros."""
     (x,) = w.inputs
     axis, pulse = op.axis, w.sizes()[op.axis]
-    (initial,) = op.begin()
+    (initial,) = op.initial_state()
     state = w.graph.state(f"{w.name}.state", initial)
     if op.offset > 0:
         x = only_valid(w, x, axis, pulse, op.offset, None)

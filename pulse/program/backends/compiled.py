@@ -79,7 +79,7 @@ class CompiledProgram(Program):
             value = node.op.value.tobytes() if isinstance(node.op, Const) else node.op.detail().encode()
             digest.update(f"{node.name} {node.op.name} {node.inputs}".encode() + value)
             if isinstance(node.op, Stateful):
-                digest.update(b"".join(array.tobytes() for array in node.op.begin()))
+                digest.update(b"".join(array.tobytes() for array in node.op.initial_state()))
         for register in self.network.registers:
             digest.update(f"{register.read} {register.write}".encode() + register.initial.tobytes())
         return digest.digest()

@@ -91,7 +91,7 @@ class ReferenceState(State):
         nodes = self._program.network.graph.nodes
         self._memory = {BODIES: [np.zeros(len(self._program.sites), np.int64)]}
         self._memory |= {
-            node_id: [self._program.arithmetic.take_input(array) for array in op.begin()]
+            node_id: [self._program.arithmetic.take_input(array) for array in op.initial_state()]
             for node_id in self._program.order
             if isinstance(op := nodes[node_id].op, Stateful)
         }

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaving import InterleavedLowering, interleaves
+from pulse.program.interleaved_lowering import InterleavedLowering, interleaves
 from pulse.program.kernels.conv_depthwise import DepthwiseRow
 from pulse.program.kernels.conv_interleaved import InterleavedDepthwiseRow
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaving import WORD, InterleavedLowering, NotInterleavedError, interleaves
+from pulse.program.interleaved_lowering import WORD, InterleavedLowering, NotInterleavedError, interleaves
 from pulse.program.kernels.copy import CopyRow, FillRow, MoveRow, PairedCopyRow
 from pulse.program.table.loops import Loops
 

@@ -27,7 +27,7 @@ def lower_cumsum(lowering: Lowering, node: PulsedNode, op: CumSum) -> list[Value
 @lowers(CumSumStream)
 def lower_cumsum_stream(lowering: Lowering, node: PulsedNode, op: CumSumStream) -> list[Value]:
     """Emit sums that continue from pulse to pulse."""
-    (first,) = op.begin()
+    (first,) = op.initial_state()
     initial = first.astype(sum_dtype(op.dtype))
     sums = lowering.allocate_state(initial, range(initial.ndim))
     return _emit_sums(

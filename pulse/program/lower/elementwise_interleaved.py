@@ -5,7 +5,7 @@ from typing import Any
 
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction, number_fields
-from pulse.program.interleaving import InterleavedLowering, NotInterleavedError, advance, interleaves
+from pulse.program.interleaved_lowering import InterleavedLowering, NotInterleavedError, advance, interleaves
 from pulse.program.kernels.dtypes import F32
 from pulse.program.kernels.elementwise import CHAIN_LOOPS, Chain32Row, ChainInput, ChainOutput
 from pulse.program.table.loops import Loops

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaving import InterleavedLowering, NotInterleavedError, interleaves
+from pulse.program.interleaved_lowering import InterleavedLowering, NotInterleavedError, interleaves
 from pulse.program.kernels.matmul import MatmulRow
 from pulse.program.kernels.matmul_interleaved import (
     COLUMNS,

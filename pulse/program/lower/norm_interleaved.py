@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaving import InterleavedLowering, interleaves
+from pulse.program.interleaved_lowering import InterleavedLowering, interleaves
 from pulse.program.kernels.norm import LayerNormRow, SoftmaxRow
 from pulse.program.kernels.norm_interleaved import InterleavedLayerNormRow, InterleavedSoftmaxRow
 

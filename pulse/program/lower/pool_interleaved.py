@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaving import InterleavedLowering, interleaves
+from pulse.program.interleaved_lowering import InterleavedLowering, interleaves
 from pulse.program.kernels.pool import PoolRow
 
 

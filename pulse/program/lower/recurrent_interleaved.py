@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaving import InterleavedLowering, NotInterleavedError, interleaves
+from pulse.program.interleaved_lowering import InterleavedLowering, NotInterleavedError, interleaves
 from pulse.program.kernels.recurrent import RecurrentFields
 from pulse.program.kernels.recurrent_gru import GruRow
 from pulse.program.kernels.recurrent_gru_small import GruEightsRow, GruFoursRow, SmallGruFields

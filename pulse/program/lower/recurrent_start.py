@@ -23,7 +23,7 @@ def initial_states(lowering: Lowering, node: PulsedNode, op: RecurrentStream) ->
     reload = op.past is None and any(
         slot is not None and value is None for slot, value in zip(slots, constants)
     )
-    initial = op.begin()
+    initial = op.initial_state()
     if op.past is None:
         initial = [zeros if value is None else zeros + value for zeros, value in zip(initial, constants)]
     return [np.ascontiguousarray(state) for state in initial], reload

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaving import InterleavedLowering, interleaves
+from pulse.program.interleaved_lowering import InterleavedLowering, interleaves
 from pulse.program.kernels.reduce import ReduceRow
 from pulse.program.kernels.reduce_interleaved import InterleavedReduceRow
 

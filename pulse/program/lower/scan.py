@@ -34,7 +34,7 @@ def lower_scan_stream(lowering: Lowering, node: PulsedNode, op: ScanStream) -> l
     frames = _Frames(lowering, node, op.op)
     first = len(op.op.scanned)
     states: list[Value] = []
-    for outlet, start, zeros in zip(node.inputs[first:], frames.initial, op.begin()):
+    for outlet, start, zeros in zip(node.inputs[first:], frames.initial, op.initial_state()):
         constant = lowering.known_value(outlet) if op.reload else None
         state = lowering.allocate_state(zeros if constant is None else constant, range(zeros.ndim))
         states.append(state)

@@ -5,7 +5,7 @@ from typing import Any
 
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaving import WORD, InterleavedLowering, NotInterleavedError, interleaves
+from pulse.program.interleaved_lowering import WORD, InterleavedLowering, NotInterleavedError, interleaves
 from pulse.program.kernels.copy import MoveRow
 from pulse.program.kernels.scan import KeepFrameRow
 from pulse.program.table.memory import Region

@@ -4,7 +4,13 @@ from collections.abc import Iterable
 
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaving import WORD, InterleavedLowering, NotInterleavedError, advance, interleaves
+from pulse.program.interleaved_lowering import (
+    WORD,
+    InterleavedLowering,
+    NotInterleavedError,
+    advance,
+    interleaves,
+)
 from pulse.program.kernels.time import FillEndsRow
 from pulse.program.table.loops import Loops
 

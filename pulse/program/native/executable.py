@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pulse.program.machine.thread_cuts import ThreadCuts
     from pulse.program.native.profile import Profile
     from pulse.program.table.cost import RowNote
-    from pulse.program.table.emitted import Emitted
+    from pulse.program.table.emitted import EmittedRow
 
 
 class NativeExecutable(Executable):
@@ -126,7 +126,7 @@ class NativeExecutable(Executable):
         )
 
     @property
-    def emitted_instructions(self) -> "Sequence[Emitted]":
+    def emitted_instructions(self) -> "Sequence[EmittedRow]":
         """The instructions; empty if the program is from a file, which has only their rows."""
         return ()
 

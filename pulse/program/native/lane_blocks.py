@@ -10,7 +10,7 @@ from pulse.jit.lanes import EIGHT
 from pulse.jit.language.simd import LANES
 from pulse.program.machine import machine
 from pulse.program.native.executable import NativeExecutable
-from pulse.program.native.interleaved import Interleaved
+from pulse.program.native.interleaved_table import Interleaved
 from pulse.program.native.sliding_windows import POSITIONS
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.lanes import LaneSelection

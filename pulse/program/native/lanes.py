@@ -14,7 +14,7 @@ from pulse.program.kernels import families as families
 from pulse.program.machine import machine
 from pulse.program.machine.packed import Packed
 from pulse.program.native.executable import NativeExecutable, NativeState
-from pulse.program.native.interleaved import Interleaved
+from pulse.program.native.interleaved_table import Interleaved
 from pulse.program.native.lane_blocks import CallBlocks, LaneBlocks
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.lanes import Lanes, LaneSelection, lane_count

@@ -11,7 +11,7 @@ from pulse.program.streams.feeds import Feed
 from pulse.program.table.memory import aligned_bytes
 
 if TYPE_CHECKING:
-    from pulse.program.native.interleaved import Interleaved
+    from pulse.program.native.interleaved_table import Interleaved
     from pulse.program.native.special_rows import Specialisation
     from pulse.program.streams.lanes import Lanes
 
@@ -79,8 +79,8 @@ class NativeStreams(NativeExecutable, Program):
 
     @cached_property
     def _lanes_form(self) -> "Interleaved | str":
-        from pulse.program.interleaving import NotInterleavedError
-        from pulse.program.native.interleaved import interleave
+        from pulse.program.interleaved_lowering import NotInterleavedError
+        from pulse.program.native.interleaved_table import interleave
 
         try:
             return interleave(self)

@@ -12,7 +12,7 @@ from pulse.support.record import record
 
 
 @record
-class Emitted:
+class EmittedRow:
     """An instruction of a program, and its node."""
 
     instruction: Instruction
@@ -30,7 +30,7 @@ class Emitted:
         return (value for _, _, value in self.instruction.operands() if isinstance(value, Value))
 
 
-def table_of(rows: Iterable[Emitted]) -> RowTable:
+def table_of(rows: Iterable[EmittedRow]) -> RowTable:
     """Make the unlinked table of instructions whose tensors have been placed."""
     builder = TableBuilder()
     for row in rows:

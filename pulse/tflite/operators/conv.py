@@ -7,9 +7,9 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
+from pulse.infer.nhwc import channels_first, channels_last, same_pair, span_of, window_pads
 from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.shape import Transpose
-from pulse.tensorflow.nhwc import channels_first, channels_last, same_pair, span_of, window_pads
 from pulse.tflite.codes import activate, exact_sum, finish_sum, largest_code, product_factor
 from pulse.tflite.hybrid import combine, row_codes
 from pulse.tflite.node import TfliteNode, decode, subtract_zero

@@ -10,10 +10,10 @@ from pulse.ops.elementwise import Cast
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.shape import Reshape
 from pulse.tflite.codes import NONE, activate, clamp_wide, fused_activation, requantize, rescale_codes, target
-from pulse.tflite.file import TENSOR_TYPES
 from pulse.tflite.multipliers import times
 from pulse.tflite.node import F64, TfliteNode
 from pulse.tflite.operators.quantize import encode
+from pulse.tflite.read.file import TENSOR_TYPES
 from pulse.tflite.registry import tflite_op
 
 BINARY = {row.names.tflite: kind for kind, row in ELEMENTWISE.items() if row.names.tflite and row.arity != 1}

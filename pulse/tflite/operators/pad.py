@@ -3,12 +3,12 @@
 import numpy as np
 
 from pulse.graph import OutletId
+from pulse.infer.nhwc import pad_or_crop, remaining_pads
 from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
-from pulse.tensorflow.nhwc import pad_or_crop, remaining_pads
-from pulse.tflite.dilation import PADDED
 from pulse.tflite.node import TfliteNode, decode
 from pulse.tflite.operators.shape import requantize_input, require_real
+from pulse.tflite.read.dilation import PADDED
 from pulse.tflite.registry import tflite_op
 
 

@@ -3,9 +3,9 @@
 import math
 
 from pulse.graph import OutletId
+from pulse.infer.nhwc import channels_first, channels_last, window_pads
 from pulse.ops.pool import Pool, PoolKind
 from pulse.ops.shape import Transpose
-from pulse.tensorflow.nhwc import channels_first, channels_last, window_pads
 from pulse.tflite.codes import activate, clamp, fused_activation, requantize
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.conv import SAME, spatial

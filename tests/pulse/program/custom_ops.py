@@ -103,7 +103,7 @@ class TotalPulses(Stateful):
 
     sizes: tuple[int, ...]
 
-    def begin(self) -> list[Array]:
+    def initial_state(self) -> list[Array]:
         return [np.zeros(self.sizes, np.float32)]
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:

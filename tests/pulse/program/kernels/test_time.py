@@ -207,7 +207,7 @@ def test_the_last_frames_are_those_of_the_op(
     op = LastFrames(
         0, frames_kept, offset, LENGTH, TypedFact(np.dtype(dtype), (TDim.of(pulse), TDim.of(run)))
     )
-    state = op.begin()
+    state = op.initial_state()
     memories = [state[0], state[0]]
     for clock in range(6):
         x = numbers((pulse, run), dtype, clock)

@@ -14,18 +14,18 @@ from pulse.program.kernels.copy import CopyRow
 from pulse.program.machine import machine
 from pulse.program.native.profile import Profile, ProfileRow, measure
 from pulse.program.table.cost import Cost, RowNote, cost_of
-from pulse.program.table.emitted import Emitted
+from pulse.program.table.emitted import EmittedRow
 from pulse.program.table.memory import Buffer, Region, Value
 from pulse.pulsify.driver import pulsify
 from tests.pulse.models import ModelBuilder
 from tests.pulse.program.own_kernels import is_of_pulse
 
 
-def rows_of(builder: ModelBuilder, *outputs: object, pulse: int = 4) -> list[Emitted]:
+def rows_of(builder: ModelBuilder, *outputs: object, pulse: int = 4) -> list[EmittedRow]:
     return list(NativeProgram(pulsify(builder.model(*outputs), pulse=pulse)).instructions)  # type: ignore[arg-type]
 
 
-def cost_of_the_only(rows: list[Emitted], kernel: str) -> Cost:
+def cost_of_the_only(rows: list[EmittedRow], kernel: str) -> Cost:
     (row,) = (row for row in rows if row.kernel == kernel)
     return cost_of(row)
 
@@ -66,7 +66,7 @@ def test_repeated_elements_count_once() -> None:
         | number_fields("a", (0, 0, 0, 0, 0, 1))
         | number_fields("b", (0, 0, 0, 0, 8, 1))
     )
-    row = Emitted(CopyRow(src=stretched, dst=whole, size=4, **loops), "node", "Op")
+    row = EmittedRow(CopyRow(src=stretched, dst=whole, size=4, **loops), "node", "Op")
     assert cost_of(row) == Cost(weights=32, arena=128)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from pulse.facts import Array
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaving import (
+from pulse.program.interleaved_lowering import (
     WORD,
     InterleavedLowering,
     NotInterleavedError,
@@ -39,7 +39,7 @@ from pulse.program.lower import spectral_interleaved as spectral_interleaved
 from pulse.program.lower import time_interleaved as time_interleaved
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.native.sliding_windows import SlidingWindows, find_sliding_windows
-from pulse.program.table.emitted import Emitted
+from pulse.program.table.emitted import EmittedRow
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Region, Value, align, dense_strides
 from pulse.program.table.place import Place
@@ -60,7 +60,7 @@ class Interleaved:
     sliding      the delays that are not in the interleaved state while the streams step
     """
 
-    rows: tuple[Emitted, ...]
+    rows: tuple[EmittedRow, ...]
     weights: Array
     steady_from: int
     clock_byte: int
@@ -131,14 +131,14 @@ def interleave(program: NativeExecutable) -> Interleaved:
     exchange = Exchange(lowering, program.arena_bytes)
     entries = [exchange.add(place, True) for _, place in program.received]
     middle = [
-        Emitted(instruction, row.node, row.op)
+        EmittedRow(instruction, row.node, row.op)
         for row in trim_fills(rows)
         if row.instruction is not tick and row.instruction not in sliding.moves
         for instruction in _convert(lowering, row)
     ]
     exits = [exchange.add(place, False) for _, place in program.sent]
-    begin = [Emitted(copy, "", "input") for _, copies in entries for copy in copies]
-    end = [Emitted(copy, "", "output") for _, copies in exits for copy in copies]
+    begin = [EmittedRow(copy, "", "input") for _, copies in entries for copy in copies]
+    end = [EmittedRow(copy, "", "output") for _, copies in exits for copy in copies]
     return Interleaved(
         rows=(*begin, *middle, *end),
         weights=lowering.image.assemble(),
@@ -151,7 +151,7 @@ def interleave(program: NativeExecutable) -> Interleaved:
     )
 
 
-def _convert(lowering: InterleavedLowering, row: Emitted) -> Iterable[Instruction]:
+def _convert(lowering: InterleavedLowering, row: EmittedRow) -> Iterable[Instruction]:
     """Return the interleaved instructions for one row. Raises NotInterleavedError, which names the node."""
     try:
         return tuple(lowering.convert(row.instruction))
@@ -159,7 +159,7 @@ def _convert(lowering: InterleavedLowering, row: Emitted) -> Iterable[Instructio
         raise NotInterleavedError(f"{row.node or row.kernel}: {error}") from None
 
 
-def trim_fills(rows: Sequence[Emitted]) -> Iterator[Emitted]:
+def trim_fills(rows: Sequence[EmittedRow]) -> Iterator[EmittedRow]:
     """Reduce each fill to the runs that the next copy does not write, if these are few."""
     for row, next_row in zip(rows, (*rows[1:], None)):
         fill, copy = row.instruction, None if next_row is None else next_row.instruction
@@ -170,7 +170,7 @@ def trim_fills(rows: Sequence[Emitted]) -> Iterator[Emitted]:
         gaps = gaps_of(fill, copy)
         for start, stop in gaps if len(gaps) <= MAX_GAPS else [(0, fill.count)]:
             part = advance(target, start)
-            yield Emitted(
+            yield EmittedRow(
                 FillRow(dst=part, size=fill.size, count=stop - start, bits=fill.bits), row.node, row.op
             )
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pulse.tflite.file import Operator, Subgraph
+from pulse.tflite.read.file import Operator, Subgraph
 
 CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 BEFORE, BEHIND = ("EXPAND_DIMS",), ("RESHAPE", "SQUEEZE")

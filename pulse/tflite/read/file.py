@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pulse.errors import LoadError
 from pulse.facts import DTYPES, Array, DType
 from pulse.support.record import record
-from pulse.tflite.verify import verify
+from pulse.tflite.read.verify import verify
 
 TENSOR_TYPES: Mapping[str, DType] = {
     "FLOAT32": DTYPES["f32"],

@@ -20,7 +20,7 @@ from pulse.program.machine.machine import run_python
 from pulse.program.native import interleaved, lane_blocks
 from pulse.program.native import lanes as native_lanes
 from pulse.program.native.executable import NativeExecutable
-from pulse.program.native.interleaved import Interleaved, gaps_of, interleave
+from pulse.program.native.interleaved_table import Interleaved, gaps_of, interleave
 from pulse.program.native.sliding_windows import POSITIONS
 from pulse.program.streams.lanes import Lanes
 from pulse.program.streams.state import State

@@ -28,7 +28,7 @@ def load(
     Raises   LoadError: the file cannot be read, or ``inputs``, ``constants`` or ``signature`` does not fit it
     """
     from pulse.onnx.read.inputs import check_given
-    from pulse.tflite.reader import read
+    from pulse.tflite.read.reader import read
 
     check_given(inputs, constants)
     data, title = (source, "model") if isinstance(source, bytes) else _contents(Path(os.fspath(source)))

@@ -1,0 +1,1 @@
+"""Files of TFLite: every offset is checked, then the graph is read."""
