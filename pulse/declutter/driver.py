@@ -54,10 +54,9 @@ def declutter_and_count(
     """Return the decluttered model, and how often each rule was applied."""
     applied: Counter[str] = Counter()
     lean = model.copy()
-    with (
-        count_spending(model.spending) as lean.spending,
-        np.errstate(all="ignore"),
-    ):  # constants may hold anything
+    # constants may hold anything, so their arithmetic warns of nothing
+    with count_spending(model.spending) as spending, np.errstate(all="ignore"):
+        lean.spending = spending
         _declutter_bodies(lean.graph, rules, applied, stop_after)
         while _sweep(lean.graph, rules, applied, stop_after):
             lean = lean.copy()

@@ -15,7 +15,7 @@ from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strides
 from pulse.support.bounds import FAR_FRAMES
 
-WORD = 4
+LANE_WORD = 4
 """The bytes of a word, of which there are sixteen side by side."""
 
 
@@ -75,14 +75,14 @@ class InterleavedLowering:
             target = self._memory_of(buffer) or Buffer(
                 buffer.region, buffer.size * LANES, buffer.offset * LANES
             )
-        words = target.size // WORD
-        if byte % WORD:
+        words = target.size // LANE_WORD
+        if byte % LANE_WORD:
             raise NotInterleavedError("elements of less than a word")
-        return Value(target, byte // WORD * LANES, (words,), (1,), np.dtype(np.float32))
+        return Value(target, byte // LANE_WORD * LANES, (words,), (1,), np.dtype(np.float32))
 
     def _repeat(self, buffer: Buffer) -> Buffer:
         if id(buffer) not in self._expanded:
-            raw = self._weights[buffer.offset : buffer.offset + buffer.size // WORD * WORD]
+            raw = self._weights[buffer.offset : buffer.offset + buffer.size // LANE_WORD * LANE_WORD]
             self._expanded[id(buffer)] = self.image.add(np.repeat(raw.view(np.int32), LANES), shared=True)
         return self._expanded[id(buffer)]
 
@@ -139,7 +139,7 @@ class InterleavedLowering:
             yield CopyRow(
                 src=advance(source, a),
                 dst=advance(target, b),
-                size=WORD,
+                size=LANE_WORD,
                 **number_fields("n", inner.sizes),
                 **number_fields("a", inner.strides[0]),
                 **number_fields("b", inner.strides[1]),

@@ -23,7 +23,7 @@ from pulse.support.bf16 import from_bf16, to_bf16
 from pulse.support.record import record
 from pulse.support.wording import spell
 
-FORMS = ("f32", "bf16", "int8")
+REQUESTED_FORMS = ("f32", "bf16", "int8")
 MIN_BYTES = 4096
 """The smallest f32 matrix that is rounded: smaller ones stay in the nearest cache, so fewer bits save no time."""
 MAX_CODE = 127
@@ -31,8 +31,10 @@ MAX_CODE = 127
 
 def check_form(form: str) -> str:
     """Return the form of weights. Raises CompileError if it is unknown."""
-    if form not in FORMS:
-        raise CompileError(f"unknown form of weights {form!r}; choose {', '.join(FORMS[:-1])} or {FORMS[-1]}")
+    if form not in REQUESTED_FORMS:
+        raise CompileError(
+            f"unknown form of weights {form!r}; choose {', '.join(REQUESTED_FORMS[:-1])} or {REQUESTED_FORMS[-1]}"
+        )
     return form
 
 

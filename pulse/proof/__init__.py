@@ -1,6 +1,6 @@
 """The proof that a stream equals its offline model, or the first wire at which it does not."""
 
-from pulse.proof.prover import compare, prove
+from pulse.proof.prover import prove, prove_programs
 from pulse.proof.report import Coverage, Divergence, ProofReport, TrialRecord
 
-__all__ = ["Coverage", "Divergence", "ProofReport", "TrialRecord", "compare", "prove"]
+__all__ = ["Coverage", "Divergence", "ProofReport", "TrialRecord", "prove", "prove_programs"]

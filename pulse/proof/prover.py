@@ -52,10 +52,10 @@ def prove(
     """
     names = tuple(dict.fromkeys(("numpy", backend)))
     programs = [compile_model(model, name, prepare=prepare) for name in names]
-    return compare(model, oracle, programs, lengths, seed, long, original)
+    return prove_programs(model, oracle, programs, lengths, seed, long, original)
 
 
-def compare(
+def prove_programs(
     model: PulsedNetwork,
     oracle: Oracle,
     programs: Sequence[Program],

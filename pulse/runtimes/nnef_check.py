@@ -7,7 +7,7 @@ import numpy as np
 from pulse.errors import InputError, NotProvedError
 from pulse.facts import Array
 from pulse.nnef.archive import Archive
-from pulse.proof import ProofReport, compare
+from pulse.proof import ProofReport, prove_programs
 from pulse.proof.oracle import oracle_of
 from pulse.proof.tolerance import Reference, offline
 from pulse.pulsify.network import PulsedNetwork
@@ -32,7 +32,7 @@ def check(
     typed   the offline model; see ``oracle_of``
     Raises  WriteError: tract refuses the file. PulsifyError: no length can be run
     """
-    return compare(model, oracle_of(model, typed), [TractProgram(model, archive)], lengths, seed, long)
+    return prove_programs(model, oracle_of(model, typed), [TractProgram(model, archive)], lengths, seed, long)
 
 
 @record

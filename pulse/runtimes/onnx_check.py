@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from onnx import ModelProto
 
-from pulse.proof import ProofReport, compare
+from pulse.proof import ProofReport, prove_programs
 from pulse.proof.oracle import oracle_of
 from pulse.proof.original import Original
 from pulse.pulsify.network import PulsedNetwork
@@ -37,7 +37,7 @@ def check(
     oracle = oracle_of(model, typed)
 
     def prove_in(program: RuntimeProgram) -> ProofReport:
-        return compare(model, oracle, [program], lengths, seed, long, original)
+        return prove_programs(model, oracle, [program], lengths, seed, long, original)
 
     program = RuntimeProgram(model, proto, run)
     report = prove_in(program)

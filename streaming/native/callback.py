@@ -7,7 +7,7 @@ from pulse.jit.entries import callback
 from pulse.jit.events import set_event
 from pulse.jit.language.address import address_of, floats_at
 from pulse.jit.language.atomics import load, store
-from pulse.jit.language.foreign import call_at
+from pulse.jit.language.foreign import call_address
 from pulse.jit.registry import device
 from streaming.native.callback_signature import (
     COMPLETE,
@@ -60,7 +60,7 @@ def stream_callback(source, target, frames, time, flags, user):
     if captures:
         capture(control, floats_at(address_of(source)), count, entered)
         if control.engine == IN_CALLBACK:
-            call_at(control.pump, address_of(user))
+            call_address(control.pump, address_of(user))
         elif control.wake >= 0:
             set_event(control.wake)
     if plays:

@@ -7,9 +7,10 @@ from pulse.jit.language.address import bytes_at
 from pulse.jit.language.atomics import load, replace, store
 from pulse.jit.language.raw import fill_bytes, move_bytes
 from pulse.jit.registry import device
+from pulse.jit.rows.fields import FLOAT_BYTES
 from streaming.native import control_block as cb
 from streaming.native.control_block import ControlBlock, control_at, instances_at
-from streaming.native.device_side import FLOAT_BYTES, delay_from_underruns
+from streaming.native.device_side import delay_from_underruns
 from streaming.native.drift import drift_at
 
 

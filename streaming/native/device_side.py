@@ -8,12 +8,11 @@ from pulse.jit.language.address import bytes_at
 from pulse.jit.language.atomics import load, store
 from pulse.jit.language.raw import as_u8, fill_bytes, move_bytes
 from pulse.jit.registry import device
+from pulse.jit.rows.fields import FLOAT_BYTES
 from pulse.jit.rows.pointer import Pointer
 from streaming.native.control_block import WAIT, ControlBlock, Side, marks_at
 from streaming.native.primitives import monotonic_ns
 
-FLOAT_BYTES = 4
-"""The size of a sample."""
 MAX_EXTRAPOLATION_NS = 500_000_000
 """The time after its last block during which the position of a device is extrapolated."""
 

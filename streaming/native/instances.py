@@ -5,9 +5,10 @@ from pulse.jit.language.address import bytes_at, floats_at
 from pulse.jit.language.atomics import store
 from pulse.jit.language.raw import as_u8, fill_bytes, move_bytes
 from pulse.jit.registry import device
-from pulse.program.machine.packed import call_at, packed_step, take_faults
+from pulse.jit.rows.fields import FLOAT_BYTES
+from pulse.program.machine.packed import packed_call_at, packed_step, take_faults
 from streaming.native.control_block import ControlBlock, instances_at
-from streaming.native.device_side import FLOAT_BYTES, now_ns
+from streaming.native.device_side import now_ns
 from streaming.native.histogram import histogram_at, record
 from streaming.native.mixing import cross_fade, delay
 from streaming.native.pulse_in import stream_at
@@ -20,7 +21,7 @@ def run_instances(control: ControlBlock, instances: int) -> None:
     for s in range(control.streams):
         instance = instances_at(instances)[s]
         stream = stream_at(control, s)
-        call = call_at(instance.packed)
+        call = packed_call_at(instance.packed)
         packed_step(call, stream.slot_in, instance.slot_out)
         faults = take_faults(call)
         if instances == control.instances:

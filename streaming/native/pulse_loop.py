@@ -8,7 +8,7 @@ from pulse.jit.entries import callback, entry
 from pulse.jit.events import wait_event
 from pulse.jit.language.atomics import load, store
 from pulse.jit.language.cpu_registers import flush_denormals, restore_denormals
-from pulse.jit.language.foreign import c_signature, call_at
+from pulse.jit.language.foreign import c_signature, call_address
 from pulse.jit.registry import device
 from streaming.native import control_block as cb
 from streaming.native.commands import apply
@@ -110,7 +110,7 @@ def pump(address):
     while True:  # ``while take_pulse`` would compile it twice
         if not take_pulse(control):
             break
-        call_at(control.run_pulse, address)
+        call_address(control.run_pulse, address)
     restore_denormals(mode)
 
 
@@ -123,7 +123,7 @@ def next_pulse(address):
             return 0
         if control.pulse_dropped == 0:
             return 1
-        call_at(control.run_pulse, address)
+        call_address(control.run_pulse, address)
 
 
 @entry("pipeline.work", 1)
@@ -131,11 +131,11 @@ def work(address):
     """Run the loop of a worker: call ``pump`` each time that the event is set, until ``stop`` is set."""
     control = control_at(address)
     while load(control, "stop") == 0:
-        call_at(control.pump, address)
+        call_address(control.pump, address)
         wait_event(control.wait)
 
 
 @entry("pipeline.call", 2)
 def call_pipeline(function, address):
     """Call ``pump`` or ``run_pulse`` of a pipeline from Python."""
-    call_at(function, address)
+    call_address(function, address)

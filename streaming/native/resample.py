@@ -17,6 +17,7 @@ from pulse.jit.language.raw import as_u8, move_bytes
 from pulse.jit.language.simd import LANES, vfma, vload, vsum, vzero
 from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import device, exact
+from pulse.jit.rows.fields import FLOAT_BYTES
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.table.memory import aligned_bytes
 from pulse.support.not_copyable import NotCopyable
@@ -26,7 +27,6 @@ from streaming.snapshot import pack, unpack_parts
 UNIT_BITS = 20
 MAX_TUNING = 200
 """The inverse of the largest tuning: 1/200 of the ratio."""
-FLOAT_BYTES = 4
 
 
 class ResamplerState(Struct):

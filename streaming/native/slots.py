@@ -16,7 +16,7 @@ from pulse.jit.language.atomics import fence, load, replace, store
 from pulse.jit.language.structs import Struct, numbers, struct_at
 from pulse.jit.registry import device, routine
 from pulse.jit.rows.fields import starts_line
-from pulse.program.machine.packed import call_at, fault_count, packed_step
+from pulse.program.machine.packed import fault_count, packed_call_at, packed_step
 from streaming.native.primitives import monotonic_ns
 
 
@@ -88,9 +88,9 @@ def _run_next(queue: Queue) -> bool:
     slot = slots_at(queue.slots)[order[started % queue.depth]]
     if replace(queue, "begun", started, started + 1):
         slot.started_ns = monotonic_ns()
-        packed_step(call_at(queue.packed), slot.inputs, slot.outputs)
+        packed_step(packed_call_at(queue.packed), slot.inputs, slot.outputs)
         slot.ended_ns = monotonic_ns()
-        slot.faults = fault_count(call_at(queue.packed))
+        slot.faults = fault_count(packed_call_at(queue.packed))
         store(queue, "finished", queue.finished + 1)
         fence()
         if load(queue, "listening") == 1:

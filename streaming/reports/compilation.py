@@ -16,7 +16,7 @@ from pulse.program.native.special_rows import Specialisation
 from pulse.program.program import Program
 from pulse.proof import ProofReport
 from pulse.proof.oracle import oracle_of
-from pulse.proof.prover import compare
+from pulse.proof.prover import prove_programs
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, byte_size
 from pulse.version import __version__
@@ -116,7 +116,7 @@ def _prove(opened: OpenedModel, program: NativeProgram, choice: ProofChoice) -> 
     stored = read_program(exact.to_bytes())
     oracle = oracle_of(model, opened.model.with_pulse(program.pulse).analyse())
     programs = [ReferenceProgram(model), stored]
-    return compare(model, oracle, programs, *choice.streams, opened.model.original)
+    return prove_programs(model, oracle, programs, *choice.streams, opened.model.original)
 
 
 def _note(proof: ProofReport, subject: str, rounding: tuple[str, ...]) -> ProofNote:

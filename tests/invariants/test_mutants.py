@@ -13,7 +13,7 @@ from pulse.models import PulsedModel
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.backends.reference import ReferenceProgram
 from pulse.program.whole import stream_whole
-from pulse.proof import compare
+from pulse.proof import prove_programs
 from pulse.proof.oracle import oracle_of
 from pulse.proof.signals import feeds_of
 from pulse.proof.tolerance import Feeds
@@ -48,14 +48,16 @@ def streams(model: PulsedModel) -> list[Feeds]:
 def outcome(model: PulsedModel, mutant: Any, inputs: list[Feeds], expected: list[dict[str, Array]]) -> str:
     """``same`` bit by bit as the good program, else how the proof ends."""
     return (
-        "same" if same_bits(mutant, inputs, expected) else compare(model, oracle_of(model), [mutant]).outcome
+        "same"
+        if same_bits(mutant, inputs, expected)
+        else prove_programs(model, oracle_of(model), [mutant]).outcome
     )
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_good_one_is_proved(name: str) -> None:
     model = MODELS[name]()
-    assert compare(model, oracle_of(model), [NativeProgram(model)]).outcome == "equal"
+    assert prove_programs(model, oracle_of(model), [NativeProgram(model)]).outcome == "equal"
 
 
 @pytest.mark.parametrize("step", [SHARE, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])

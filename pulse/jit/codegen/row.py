@@ -11,7 +11,7 @@ from numba.extending import lower_builtin, lower_getattr_generic, models, regist
 from pulse.jit.codegen.pointer import INT64, WORDS, PointerType, declare_type, word
 from pulse.jit.rows import instruction, pointer
 from pulse.jit.rows.fields import Field, Fields, fields_of, words_of
-from pulse.jit.rows.instruction import FORMS, Form, RowFields
+from pulse.jit.rows.instruction import ELEMENTS_OF_FORMS, Form, RowFields
 
 ELEMENTS = {
     "f32": types.float32,
@@ -53,7 +53,7 @@ class RowType(types.Type):
             return GroupsType(each.group, self.form)
         if each.kind == "scales" and self.form != "int8":
             return types.none
-        element = FORMS[self.form] if each.kind == "weights" else each.spec.element or "u8"
+        element = ELEMENTS_OF_FORMS[self.form] if each.kind == "weights" else each.spec.element or "u8"
         return PointerType(ELEMENTS[element])
 
 

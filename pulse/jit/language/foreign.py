@@ -29,5 +29,5 @@ def _declare(signature: CSignature, name: str | None) -> PythonFunction:
     return call
 
 
-call_at = c_function_at(c_signature(None, "i64"))
+call_address = c_function_at(c_signature(None, "i64"))
 """Call the C function at an address: ``void(int64)``."""

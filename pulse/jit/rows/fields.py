@@ -16,6 +16,8 @@ FieldCount: TypeAlias = "int | str"
 FieldKind: TypeAlias = Literal["operand", "weights", "scales", "number", "real", "numbers", "group", "groups"]
 WORD = 8
 """The bytes of a word."""
+FLOAT_BYTES = 4
+"""The bytes of an f32."""
 LINE = 8
 """The words of a cache line."""
 

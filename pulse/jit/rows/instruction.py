@@ -58,7 +58,7 @@ DTYPES: dict[str, type[np.generic]] = {
 }
 """A bfloat16 is accessed as its bits; ``vload`` converts them to floats."""
 Form: TypeAlias = Literal["f32", "f16", "bf16", "int8"]
-FORMS: dict[Form, ElementType] = {"f32": "f32", "f16": "f16", "bf16": "bf16", "int8": "i8"}
+ELEMENTS_OF_FORMS: dict[Form, ElementType] = {"f32": "f32", "f16": "f16", "bf16": "bf16", "int8": "i8"}
 """The element type of each form of weights."""
 ROUNDED_FORMS: tuple[Form, ...] = ("int8", "bf16")
 """The forms of weights whose operands may be rounded too."""
@@ -257,7 +257,7 @@ class RowFields(Fields):
             return groups if each.kind == "groups" else groups[0]
         if each.kind == "scales" and form != "int8":
             return None
-        element = FORMS[form] if each.kind == "weights" else each.spec.element or "u8"
+        element = ELEMENTS_OF_FORMS[form] if each.kind == "weights" else each.spec.element or "u8"
         count = self.count_elements(each.spec) if each.spec.count else None
         return operand_at(words, at, bases, DTYPES[element], count, each.spec.written)
 
@@ -281,7 +281,7 @@ class Instruction(RowFields):
         specs: list[Spec | None] = [each.metadata.get("spec") for each in fields(cls)]  # type: ignore[arg-type]
         if not any(spec and spec.kind == "weights" for spec in specs):
             return ("f32",)
-        return ROUNDED_FORMS if cls.rounds_rows else tuple(FORMS)
+        return ROUNDED_FORMS if cls.rounds_rows else tuple(ELEMENTS_OF_FORMS)
 
     @property
     def form(self) -> Form:
@@ -290,7 +290,9 @@ class Instruction(RowFields):
             return "f32"
         for _, spec, value in self.operands():
             if spec.kind == "weights":
-                return next(form for form, element in FORMS.items() if value.dtype == DTYPES[element])
+                return next(
+                    form for form, element in ELEMENTS_OF_FORMS.items() if value.dtype == DTYPES[element]
+                )
         return "f32"
 
     @property

@@ -17,7 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.rows.instruction import DTYPES, FORMS, Field, Form, Instruction, RowFields, fields_of, words_of
+from pulse.jit.rows.instruction import (
+    DTYPES,
+    ELEMENTS_OF_FORMS,
+    Field,
+    Form,
+    Instruction,
+    RowFields,
+    fields_of,
+    words_of,
+)
 from pulse.jit.rows.pointer import ARENA, HEADER, REGION_SHIFT, STATE, WEIGHTS, Pointer, real_at
 from pulse.jit.rows.span import MAX_NUMBER, Located, Span, UnsafeRowError, run
 from pulse.support.bounds import FAR
@@ -154,7 +163,7 @@ class TableCheck:
         return [self._decode(each.group, word + size * i, words, form, operands) for i in range(count)]
 
     def _decode_pointer(self, each: Field, word: int, form: Form) -> Located:
-        element = FORMS[form] if each.kind == "weights" else each.spec.element or "u8"
+        element = ELEMENTS_OF_FORMS[form] if each.kind == "weights" else each.spec.element or "u8"
         region, byte = word >> REGION_SHIFT, word & ((1 << REGION_SHIFT) - 1)
         if not 0 <= region < len(self._memories):
             raise UnsafeRowError(f"{each.name}: no memory {region}")

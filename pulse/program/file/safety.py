@@ -2,6 +2,7 @@
 
 from pulse.errors import LoadError
 from pulse.jit.registry import kernel_of
+from pulse.jit.rows.fields import WORD
 from pulse.jit.rows.reach import TableCheck
 from pulse.jit.rows.span import UnsafeRowError, run
 from pulse.program.native.executable import NativeExecutable
@@ -11,7 +12,6 @@ from pulse.program.table.table import row_starts
 
 MAX_SCRATCH = 1 << 30
 """The most bytes of scratch memory."""
-WORD = 8
 
 
 def require_safe(program: NativeExecutable) -> None:

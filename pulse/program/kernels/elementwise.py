@@ -29,11 +29,14 @@ __all__ = ["OPCODES", "chain", "chain64"]
 
 CHAIN_LOOPS = 4
 """The loops of a chain."""
-INPUTS, REGISTERS = 8, 16
+MAX_INPUTS = 8
+"""The most operands of a chain; more are folded by several chains."""
+MAX_REGISTERS = 16
+"""The most intermediate results of a chain."""
 BLOCK = 256  # the elements of a register
 SLOT = BLOCK + LANES  # rows are stored in whole vectors: up to 15 lanes too repeated_group
 BLOCK64 = 64
-SLOTS, SLOTS64, TWICE_INPUTS = (INPUTS + REGISTERS) * SLOT, REGISTERS * BLOCK64, 2 * INPUTS
+SLOTS, SLOTS64, TWICE_INPUTS = (MAX_INPUTS + MAX_REGISTERS) * SLOT, MAX_REGISTERS * BLOCK64, 2 * MAX_INPUTS
 
 
 class ChainInput(RowFields):
@@ -112,10 +115,10 @@ class Chain32Row(Instruction):
         return 1 if part.dtype == BOOL else 4
 
     def reaches(self) -> Iterator[Reach]:
-        require(1 <= self.input_count <= INPUTS, f"{self.input_count} inputs")
+        require(1 <= self.input_count <= MAX_INPUTS, f"{self.input_count} inputs")
         registers = set(range(self.input_count))
         for op in self.ops:
-            require(0 <= op.code < len(OPCODES) and 0 <= op.target < REGISTERS, f"micro-op {op.code}")
+            require(0 <= op.code < len(OPCODES) and 0 <= op.target < MAX_REGISTERS, f"micro-op {op.code}")
             require({op.a, op.b, op.c} <= registers, "a register that holds nothing")
             registers.add(op.target)
         for part in (*self.inputs, self.output):
@@ -260,7 +263,7 @@ def chain(row: Chain32Row) -> None:
     block is a whole row.
     A row costs 25-40 ns, a micro-op 5 ns, a vector of 16 1 ns (add) to 9 ns (gelu).
     """
-    slots, registers, loaded = stack_f32(SLOTS), stack_pointers(REGISTERS), stack_i64(TWICE_INPUTS)
+    slots, registers, loaded = stack_f32(SLOTS), stack_pointers(MAX_REGISTERS), stack_i64(TWICE_INPUTS)
     s0, s1, s2, s3, input_count, op_count = row.s0, row.s1, row.s2, row.s3, row.input_count, row.op_count
     inputs, output, ops = row.inputs, row.output, row.ops
     fresh = True
@@ -288,8 +291,8 @@ def chain(row: Chain32Row) -> None:
                             continue
                         slot = slots + k * SLOT
                         registers[k] = slot
-                        if loaded[k] != start or loaded[INPUTS + k] < count:
-                            loaded[k], loaded[INPUTS + k] = start, count
+                        if loaded[k] != start or loaded[MAX_INPUTS + k] < count:
+                            loaded[k], loaded[MAX_INPUTS + k] = start, count
                             load_block(part, start, rows, columns, slot)
                     fresh = False
                     start = element_index(output, i0, i1, i2, i3)
@@ -298,7 +301,7 @@ def chain(row: Chain32Row) -> None:
                     for j in range(op_count):
                         op = ops[j]
                         target = op.target
-                        result = slots + (INPUTS + target) * SLOT
+                        result = slots + (MAX_INPUTS + target) * SLOT
                         if direct and j == op_count - 1:
                             result = as_f32(output.tensor) + start
                         a, b, c = registers[op.a], registers[op.b], registers[op.c]

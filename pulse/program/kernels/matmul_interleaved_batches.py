@@ -69,14 +69,8 @@ def store_row(
 @kernel
 def interleaved_matmul(row: InterleavedMatmulRow) -> None:
     """Compute four rows and four columns at a time; after the last one, repeat it."""
-    left, right, result, batch_a, batch_b, batch_y = (
-        row.a,
-        row.b,
-        row.y,
-        row.batch_a,
-        row.batch_b,
-        row.batch_y,
-    )
+    left, right, result, batch_a, batch_b = row.a, row.b, row.y, row.batch_a, row.batch_b
+    batch_y = row.batch_y
     M, K, N, am, ak, bk, bn = (
         row.M,
         row.K,

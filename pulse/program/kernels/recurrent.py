@@ -172,15 +172,8 @@ def rnn_frame(
 def rnn(row: RnnRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, y, h, f = row.x, row.W, row.scales, row.y, row.h, load_activation(row.f)
-    T, B, H, frame, step, reverse, clip = (
-        row.T,
-        row.B,
-        row.H,
-        row.step_frame,
-        row.step_row,
-        row.reverse,
-        row.clip,
-    )
+    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
+    clip = row.clip
     start, stop = prepare_frames(row)
     back, digit_scratch = frame if reverse else -frame, stack_f32(DIGITS)
     for i in range(start, stop):

@@ -105,15 +105,8 @@ def rnn_of_codes(row: RnnOfCodesRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
     f = load_activation(row.f)
-    T, B, H, frame, step, reverse, clip = (
-        row.T,
-        row.B,
-        row.H,
-        row.step_frame,
-        row.step_row,
-        row.reverse,
-        row.clip,
-    )
+    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
+    clip = row.clip
     start, stop = prepare_frames(row)
     back, code_scratch = frame if reverse else -frame, stack_f32(ROW_FLOATS)
     for i in range(start, stop):
@@ -132,15 +125,8 @@ def gru_of_codes(row: GruOfCodesRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
     bias, f, g = row.bias, load_activation(row.f), load_activation(row.g)
-    T, B, H, frame, step, reverse, clip = (
-        row.T,
-        row.B,
-        row.H,
-        row.step_frame,
-        row.step_row,
-        row.reverse,
-        row.clip,
-    )
+    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
+    clip = row.clip
     start, stop = prepare_frames(row)
     back, code_scratch = frame if reverse else -frame, stack_f32(ROW_FLOATS)
     for i in range(start, stop):
@@ -163,15 +149,8 @@ def gru_reset_of_codes(row: GruResetOfCodesRow) -> None:
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
     last, last_scales, scratch = row.last, row.last_scales, row.scratch
     f, g = load_activation(row.f), load_activation(row.g)
-    T, B, H, frame, step, reverse, clip = (
-        row.T,
-        row.B,
-        row.H,
-        row.step_frame,
-        row.step_row,
-        row.reverse,
-        row.clip,
-    )
+    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
+    clip = row.clip
     start, stop = prepare_frames(row)
     back, code_scratch = frame if reverse else -frame, stack_f32(ROW_FLOATS)
     for i in range(start, stop):
@@ -199,15 +178,8 @@ def lstm_of_codes(row: LstmOfCodesRow) -> None:
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
     c, peepholes, couples = row.c, row.peepholes, row.couples
     f, g, out = load_activation(row.f), load_activation(row.g), load_activation(row.out)
-    T, B, H, frame, step, reverse, clip = (
-        row.T,
-        row.B,
-        row.H,
-        row.step_frame,
-        row.step_row,
-        row.reverse,
-        row.clip,
-    )
+    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
+    clip = row.clip
     load_cell(row)
     start, stop = prepare_frames(row)
     back, code_scratch = frame if reverse else -frame, stack_f32(ROW_FLOATS)

@@ -84,15 +84,8 @@ def gru(row: GruRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, y, h, bias, sums = row.x, row.W, row.scales, row.y, row.h, row.bias, stack_f32(SUM_FLOATS)
     f, g = load_activation(row.f), load_activation(row.g)
-    T, B, H, frame, step, reverse, clip = (
-        row.T,
-        row.B,
-        row.H,
-        row.step_frame,
-        row.step_row,
-        row.reverse,
-        row.clip,
-    )
+    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
+    clip = row.clip
     start, stop = prepare_frames(row)
     back, digit_scratch = frame if reverse else -frame, stack_f32(DIGITS)
     for i in range(start, stop):
@@ -156,15 +149,8 @@ def gru_reset(row: GruResetRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, y, h, scratch = row.x, row.W, row.scales, row.y, row.h, row.scratch
     last, last_scales, f, g = row.last, row.last_scales, load_activation(row.f), load_activation(row.g)
-    T, B, H, frame, step, reverse, clip = (
-        row.T,
-        row.B,
-        row.H,
-        row.step_frame,
-        row.step_row,
-        row.reverse,
-        row.clip,
-    )
+    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
+    clip = row.clip
     start, stop = prepare_frames(row)
     back, digit_scratch = frame if reverse else -frame, stack_f32(DIGITS)
     for i in range(start, stop):

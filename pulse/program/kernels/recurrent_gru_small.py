@@ -174,15 +174,8 @@ def next_state(
 def gru_fours(row: GruFoursRow) -> None:
     """Compute the frames of each sequence in order, with its state in a register."""
     x, w, y, h, f, g = row.x, row.W, row.y, row.h, load_activation(row.f), load_activation(row.g)
-    T, B, frame, count, step, mask, clip = (
-        row.T,
-        row.B,
-        row.step_frame,
-        row.count,
-        row.step_x,
-        row.backwards,
-        row.clip,
-    )
+    T, B, frame, count, step, mask = row.T, row.B, row.step_frame, row.count, row.step_x, row.backwards
+    clip = row.clip
     bias = vload(row.bias, 0)
     start, stop = prepare_frames(row)
     for b in range(B):
@@ -203,15 +196,8 @@ def gru_fours(row: GruFoursRow) -> None:
 def gru_eights(row: GruEightsRow) -> None:
     """Compute the frames of each sequence in order, with its state in a register."""
     x, w, y, h, f, g = row.x, row.W, row.y, row.h, load_activation(row.f), load_activation(row.g)
-    T, B, frame, count, step, mask, clip = (
-        row.T,
-        row.B,
-        row.step_frame,
-        row.count,
-        row.step_x,
-        row.backwards,
-        row.clip,
-    )
+    T, B, frame, count, step, mask = row.T, row.B, row.step_frame, row.count, row.step_x, row.backwards
+    clip = row.clip
     bias = vload(row.bias, 0)
     start, stop = prepare_frames(row)
     for b in range(B):

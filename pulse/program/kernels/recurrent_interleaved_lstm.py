@@ -104,15 +104,8 @@ def interleaved_lstm(row: InterleavedLstmRow) -> None:
     """Compute sequence by sequence, frame by frame."""
     y, h, c, x, w, peepholes = row.y, row.h, row.c, row.x, row.W, row.peepholes
     f, g, out = load_activation(row.f), load_activation(row.g), load_activation(row.out)
-    T, B, H, frame, step, couples, clip = (
-        row.T,
-        row.B,
-        row.H,
-        row.step_frame,
-        row.step_row,
-        row.couples,
-        row.clip,
-    )
+    T, B, H, frame, step, couples = row.T, row.B, row.H, row.step_frame, row.step_row, row.couples
+    clip = row.clip
     for b in range(B):
         first, cells = h + b * H * LANES, c + b * H * LANES
         old, new = first, y + b * step * LANES

@@ -136,15 +136,8 @@ def gru_lanes(row: GruRow) -> None:
         row.bias,
     )
     f, g = load_activation(row.f), load_activation(row.g)
-    T, B, H, frame, step, reverse, clip = (
-        row.T,
-        row.B,
-        row.H,
-        row.step_frame,
-        row.step_row,
-        row.reverse,
-        row.clip,
-    )
+    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
+    clip = row.clip
     back = frame if reverse else -frame
     left, group = lane_count(row), row
     while left > 0:
@@ -199,15 +192,8 @@ def lstm_lanes(row: LstmRow) -> None:
         row.peepholes,
     )
     couples = row.couples
-    T, B, H, frame, step, reverse, clip = (
-        row.T,
-        row.B,
-        row.H,
-        row.step_frame,
-        row.step_row,
-        row.reverse,
-        row.clip,
-    )
+    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
+    clip = row.clip
     back = frame if reverse else -frame
     left, group = lane_count(row), row
     while left > 0:

@@ -108,15 +108,8 @@ def lstm(row: LstmRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, y, h, c, peepholes = row.x, row.W, row.scales, row.y, row.h, row.c, row.peepholes
     f, g, out, couples = load_activation(row.f), load_activation(row.g), load_activation(row.out), row.couples
-    T, B, H, frame, step, reverse, clip = (
-        row.T,
-        row.B,
-        row.H,
-        row.step_frame,
-        row.step_row,
-        row.reverse,
-        row.clip,
-    )
+    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
+    clip = row.clip
     load_cell(row)
     start, stop = prepare_frames(row)
     back, sums, digit_scratch = frame if reverse else -frame, stack_f32(SUM_FLOATS), stack_f32(DIGITS)

@@ -197,15 +197,8 @@ def compute_bins_of_columns(
 def interleaved_fourier(row: InterleavedFourierRow) -> None:
     """Compute row by row."""
     x, y, M, rows_x, rows_y, R, K = row.x, row.y, row.M, row.rows_x, row.rows_y, row.R, row.K
-    N1, N2, w1, twiddles, w2, scales, factors = (
-        row.N1,
-        row.N2,
-        row.w1,
-        row.twiddles,
-        row.w2,
-        row.scales,
-        row.factors,
-    )
+    N1, N2, w1, twiddles, w2, scales = row.N1, row.N2, row.w1, row.twiddles, row.w2, row.scales
+    factors = row.factors
     from_re, from_im, to_re, to_im = row.from_re, row.from_im, row.to_re, row.to_im
     has_im, wants_im, N = row.has_im, row.wants_im, row.N1 * row.N2
     re, size = row.scratch, N * LANES

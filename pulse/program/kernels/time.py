@@ -116,13 +116,8 @@ def fill_ends(row: FillEndsRow) -> None:
         copy_frames(target, source, known_end - known_begin, frame, y_step, x_step)
     if known_end - known_begin == pulse:
         return
-    bits, head, head_frames, tail, tail_frames = (
-        row.bits,
-        row.head,
-        row.head_frames,
-        row.tail,
-        row.tail_frames,
-    )
+    bits, head, head_frames, tail = row.bits, row.head, row.head_frames, row.tail
+    tail_frames = row.tail_frames
     i = 0
     while i < pulse:
         if i == known_begin and known_begin < known_end:

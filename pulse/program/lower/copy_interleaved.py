@@ -4,7 +4,12 @@ from collections.abc import Iterator
 
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaved_lowering import WORD, InterleavedLowering, NotInterleavedError, interleaves
+from pulse.program.interleaved_lowering import (
+    LANE_WORD,
+    InterleavedLowering,
+    NotInterleavedError,
+    interleaves,
+)
 from pulse.program.kernels.copy import CopyRow, FillRow, MoveRow, PairedCopyRow
 from pulse.program.table.loops import Loops
 
@@ -12,9 +17,9 @@ from pulse.program.table.loops import Loops
 @interleaves(CopyRow)
 def interleave_copy(lowering: InterleavedLowering, row: CopyRow) -> Iterator[Instruction]:
     """Add a loop over the streams."""
-    if row.size % WORD:
+    if row.size % LANE_WORD:
         raise NotInterleavedError("elements of less than a word")
-    words = row.size // WORD
+    words = row.size // LANE_WORD
     sizes = (row.n0, row.n1, row.n2, row.n3, row.n4, row.n5, words)
     a = (row.a0, row.a1, row.a2, row.a3, row.a4, row.a5)
     b = (row.b0, row.b1, row.b2, row.b3, row.b4, row.b5)
@@ -25,16 +30,16 @@ def interleave_copy(lowering: InterleavedLowering, row: CopyRow) -> Iterator[Ins
 @interleaves(FillRow)
 def interleave_fill(lowering: InterleavedLowering, row: FillRow) -> Iterator[Instruction]:
     """Fill sixteen times as many words."""
-    if row.size != WORD and (row.bits or row.size % WORD):
+    if row.size != LANE_WORD and (row.bits or row.size % LANE_WORD):
         raise NotInterleavedError("elements of another size than a word")
-    count = row.count * row.size // WORD * LANES
-    yield FillRow(dst=lowering.data(row.dst), size=WORD, count=count, bits=row.bits)
+    count = row.count * row.size // LANE_WORD * LANES
+    yield FillRow(dst=lowering.data(row.dst), size=LANE_WORD, count=count, bits=row.bits)
 
 
 @interleaves(MoveRow)
 def interleave_move(lowering: InterleavedLowering, row: MoveRow) -> Iterator[Instruction]:
     """Move sixteen times as many bytes."""
-    if row.bytes % WORD:
+    if row.bytes % LANE_WORD:
         raise NotInterleavedError("elements of less than a word")
     yield MoveRow(dst=lowering.data(row.dst), src=lowering.data(row.src), bytes=row.bytes * LANES)
 

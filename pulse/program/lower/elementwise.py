@@ -17,6 +17,8 @@ from pulse.ops.reduce import Reduce
 from pulse.program.kernels.dtypes import CODES
 from pulse.program.kernels.elementwise import (
     CHAIN_LOOPS,
+    MAX_INPUTS,
+    MAX_REGISTERS,
     OPCODES,
     Chain32Row,
     Chain64Row,
@@ -28,11 +30,6 @@ from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Value
 from pulse.support.wording import spell
-
-MAX_INPUTS = 8
-"""The most operands of a chain; more are folded by several chains."""
-
-MAX_REGISTERS = 16
 
 MAX_EXACT = 1 << 53
 """The largest integer such that all up to it are exact in f64, in which the kernel computes."""

@@ -47,9 +47,7 @@ INSTRUCTIONS: Mapping[
 def lower_recurrent(lowering: Lowering, node: PulsedNode, op: Recurrent) -> list[Value]:
     """Emit a layer that runs over a whole sequence in every pulse: its state restarts each time, as at clock 0."""
     if node.id in lowering.siblings:
-        return lower_siblings(
-            lowering, [lowering.graph.nodes[member] for member in lowering.siblings[node.id]]
-        )
+        return lower_siblings(lowering, lowering.siblings[node.id])
     h = [lowering.allocate_wire(OutletId(node.id, slot), (0, 1)) for slot in range(1, 1 + op.cell.states)]
     return _emit_layer(lowering, node, op, h, restart_each_pulse(lowering))
 
@@ -58,9 +56,7 @@ def lower_recurrent(lowering: Lowering, node: PulsedNode, op: Recurrent) -> list
 def lower_recurrent_stream(lowering: Lowering, node: PulsedNode, op: RecurrentStream) -> list[Value]:
     """Emit a streaming layer. Its state is memory and also an output."""
     if node.id in lowering.siblings:
-        return lower_siblings(
-            lowering, [lowering.graph.nodes[member] for member in lowering.siblings[node.id]]
-        )
+        return lower_siblings(lowering, lowering.siblings[node.id])
     initial, reload = initial_states(lowering, node, op)
     state = [lowering.allocate_state(first, (0, 1)) for first in initial]
     times = StateTiming(lowering.clock, lowering.length_register(op.length), op.offset, reload)

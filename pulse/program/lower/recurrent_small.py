@@ -17,8 +17,9 @@ from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
 
 
-def lower_siblings(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[Value]:
+def lower_siblings(lowering: Lowering, members: Sequence[int]) -> list[Value]:
     """Emit one instruction for all nodes; return the results of the first and set the tensors of the others."""
+    nodes = [lowering.graph.nodes[member] for member in members]
     frames, batch, hidden = lowering.fact(OutletId(nodes[0].id)).sizes
     width, op = width_of(hidden), _layer(nodes[0])
     x = lowering.allocate_temporary((len(nodes), frames, batch, GATES * width), np.dtype(np.float32))

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from pulse.graph import OutletId
 from pulse.ops.resize import Polyphase
+from pulse.program.kernels.elementwise import MAX_INPUTS
 from pulse.program.lower.concat import allocate_like
-from pulse.program.lower.elementwise import MAX_INPUTS, Chain, store_chain
+from pulse.program.lower.elementwise import Chain, store_chain
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 

@@ -5,7 +5,12 @@ from typing import Any
 
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaved_lowering import WORD, InterleavedLowering, NotInterleavedError, interleaves
+from pulse.program.interleaved_lowering import (
+    LANE_WORD,
+    InterleavedLowering,
+    NotInterleavedError,
+    interleaves,
+)
 from pulse.program.kernels.copy import MoveRow
 from pulse.program.kernels.scan import KeepFrameRow
 from pulse.program.table.memory import Region
@@ -15,7 +20,7 @@ from pulse.support.bounds import FAR_FRAMES
 @interleaves(KeepFrameRow)
 def interleave_keep_frame(lowering: InterleavedLowering, row: KeepFrameRow) -> Iterator[Instruction]:
     """Emit a copy, since streams are in their middle; nothing if only the first frames of a stream are kept."""
-    if row.bytes % WORD:
+    if row.bytes % LANE_WORD:
         raise NotInterleavedError("elements of less than a word")
     first, end = row.offset - row.i, _clock_at_end(lowering, row)
     if not lowering.is_clock(row.clock):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaved_lowering import (
-    WORD,
+    LANE_WORD,
     InterleavedLowering,
     NotInterleavedError,
     advance,
@@ -26,9 +26,9 @@ def interleave_fill_ends(lowering: InterleavedLowering, row: FillEndsRow) -> Ite
     ahead = row.offset + overlap - row.shift
     if row.in_place and ahead == 0:
         return ()
-    if not 0 <= ahead <= overlap or row.size % WORD:
+    if not 0 <= ahead <= overlap or row.size % LANE_WORD:
         raise NotInterleavedError("frames that are not there yet")
-    words = row.size // WORD
+    words = row.size // LANE_WORD
     sizes = (row.P + row.keep, row.run * words)
     strides = ((row.step_x * words, 1), (row.step_y * words, 1))
     source = advance(lowering.data(row.x), ahead * row.step_x * words * LANES)

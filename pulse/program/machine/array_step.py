@@ -24,7 +24,7 @@ from pulse.jit.python_call import addresses
 from pulse.jit.registry import device
 from pulse.jit.rows.fields import WORD
 from pulse.program.machine.machine import RUN, run_rows
-from pulse.program.machine.packed import Packed, boxes_at, call_at, copy_box
+from pulse.program.machine.packed import Packed, boxes_at, copy_box, packed_call_at
 from pulse.support.not_copyable import NotCopyable
 
 RAN, DIFFERS, HAS_NAN = 0, 1, 2
@@ -151,7 +151,7 @@ def _step_arrays(address: int, first: int, second: int, refuses_nan: int) -> int
             form = forms[number]
             nan += _nan_count(addresses[number], form.floats, form.elements)
     if nan == 0:
-        call = call_at(step.call)
+        call = packed_call_at(step.call)
         boxes = boxes_at(call.boxes)
         for number in range(call.constants):
             copy_box(boxes[number], bytes_at(call.fixed), True)

@@ -15,6 +15,7 @@ from pulse.jit.language.address import bytes_at
 from pulse.jit.language.raw import move_bytes
 from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import device
+from pulse.jit.rows.fields import FLOAT_BYTES
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.machine.machine import run_rows
 from pulse.program.table.memory import align
@@ -72,13 +73,12 @@ class Count(Struct):
     count: int
 
 
-call_at, boxes_at, axes_at, count_at = (
+packed_call_at, boxes_at, axes_at, count_at = (
     struct_at(MachineCall),
     struct_at(Box),
     struct_at(AxisStride),
     struct_at(Count),
 )
-FLOAT_BYTES = 4
 
 
 @record

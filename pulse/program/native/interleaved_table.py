@@ -17,7 +17,7 @@ from pulse.facts import Array
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaved_lowering import (
-    WORD,
+    LANE_WORD,
     InterleavedLowering,
     NotInterleavedError,
     advance,
@@ -79,13 +79,13 @@ class Exchange:
 
     def add(self, place: Place, incoming: bool) -> tuple[int, list[Instruction]]:
         """Allocate a tensor; return its byte offset and the copies to the interleaved memory or back."""
-        if place.region is Region.WEIGHTS or place.dtype.itemsize != WORD:
+        if place.region is Region.WEIGHTS or place.dtype.itemsize != LANE_WORD:
             raise NotInterleavedError("an input or output of another size than a word, or constant")
         size = prod(place.shape)
         byte = self._allocate(size)
         separate = _words(Region.ARENA, byte, size * LANES)
         interleaved = _words(place.region, place.offset * LANES, size * LANES)
-        steps = tuple(step // WORD * LANES for step in place.strides)
+        steps = tuple(step // LANE_WORD * LANES for step in place.strides)
         dense = dense_strides(place.shape, range(len(place.shape)))
         if incoming:
             loops = Loops((*place.shape, LANES), ((*dense, size), (*steps, 1)))
@@ -104,13 +104,13 @@ class Exchange:
 
     def _allocate(self, size: int) -> int:
         """Return the offset of new memory for a tensor of ``size`` words."""
-        byte, self.end = self.end, self.end + align(size * WORD * LANES)
+        byte, self.end = self.end, self.end + align(size * LANE_WORD * LANES)
         return byte
 
 
 def _words(region: Region, byte: int, count: int) -> Value:
     """Return a tensor of words from a byte on."""
-    return Value(Buffer(region, count * WORD, byte), 0, (count,), (1,), np.dtype(np.float32))
+    return Value(Buffer(region, count * LANE_WORD, byte), 0, (count,), (1,), np.dtype(np.float32))
 
 
 def interleave(program: NativeExecutable) -> Interleaved:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pulse.facts import Array
 from pulse.jit.lanes import BLOCK, COUNT, LANE_WORDS
 from pulse.jit.registry import KERNELS
+from pulse.jit.rows.fields import FLOAT_BYTES
 from pulse.program.kernels import families as families
 from pulse.program.machine import machine
 from pulse.program.machine.packed import Packed
@@ -28,7 +29,6 @@ CACHE_BYTES = 1 << 20
 """The bytes of states and arenas that a core's cache holds, in addition to some weights, while a group runs."""
 MIN_GROUP_LANES = 8
 """The fewest lanes of a group, if enough lanes exist: the most whose sums a kernel keeps in registers."""
-FLOAT_BYTES = 4
 
 
 @record

@@ -12,7 +12,7 @@ from typing import Any
 from pulse.facts import Array
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaved_lowering import WORD, byte_of
+from pulse.program.interleaved_lowering import LANE_WORD, byte_of
 from pulse.program.kernels.copy import MoveRow
 from pulse.program.table.emitted import EmittedRow
 from pulse.program.table.memory import Buffer, Region, align
@@ -116,7 +116,7 @@ def _moves(rows: Sequence[EmittedRow]) -> Iterator[tuple[MoveRow, Buffer, int]]:
                 and buffer.region is Region.STATE
                 and byte_of(target) == buffer.offset
                 and shift + move.bytes == buffer.size
-                and shift % WORD == 0
+                and shift % LANE_WORD == 0
                 and 0 < MIN_HISTORY * shift <= move.bytes
                 and not touched & later
             ):

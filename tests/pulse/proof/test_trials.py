@@ -11,7 +11,7 @@ from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
 from pulse.ops.cumulative import CumSum
 from pulse.ops.matmul import MatMul
-from pulse.proof import compare
+from pulse.proof import prove_programs
 from pulse.proof.effort import Effort
 from pulse.proof.oracle import oracle_of
 from pulse.proof.signals import PURE
@@ -76,13 +76,13 @@ def test_lengths_are_planned_so_that_every_buffer_overflows() -> None:
     assert trials.seen is None and trials.buffered >= 30_000 and trials.longest > trials.buffered + 160
     (wrong,) = (mutant for mutant in graph_mutants(model) if "evicts too early" in mutant.name)
     program = program_of(model, wrong)
-    good = compare(model, oracle_of(model), [program], [trials.buffered - 160])
+    good = prove_programs(model, oracle_of(model), [program], [trials.buffered - 160])
     assert good.equal and not good.has_overflowed
     assert (
         f"the longest buffer holds {trials.buffered:,}, and never evicts a frame"
         in dict(good.pairs())["long enough"]
     )
-    comparison = compare(model, oracle_of(model), [program])
+    comparison = prove_programs(model, oracle_of(model), [program])
     assert not comparison.equal and comparison.values()["overflowed"]
 
 

@@ -8,7 +8,7 @@ from numba import njit
 
 from pulse.jit.codegen.registration import register_with_numba
 from pulse.jit.language.address import doubles_at, floats_at
-from pulse.jit.language.foreign import c_function_at, c_signature, call_at
+from pulse.jit.language.foreign import c_function_at, c_signature, call_address
 from streaming.native.control_block import control_at
 
 TONE_HZ = 440.0
@@ -44,7 +44,7 @@ def drive(pipeline, callback, source, target, block, rate, rate_out, windows, wi
             came += block
             control.virtual_now_ns = np.int64(start + in_s * 1e9)
             _call(callback, source, 0, block, 0, 0, pipeline)
-            call_at(control.pump, pipeline)
+            call_address(control.pump, pipeline)
             continue
         control.virtual_now_ns = np.int64(start + out_s * 1e9)
         _call(callback, 0, target, block, 0, 0, pipeline)
