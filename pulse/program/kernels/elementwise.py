@@ -247,7 +247,7 @@ def element_index(part: ChainInput, i0: int, i1: int, i2: int, i3: int) -> int:
 
 @device
 def is_contiguous(part: ChainInput, rows: int, columns: int) -> bool:
-    """Whether ``rows`` times ``columns`` elements of a tensor are f32 and contiguous."""
+    """Return whether ``rows`` times ``columns`` elements of a tensor are f32 and contiguous."""
     return part.step3 == 1 and (rows == 1 or part.step2 == columns) and part.dtype == F32
 
 

@@ -226,7 +226,7 @@ def _emit_fourier(lowering: Lowering, product: WindowProduct, basis: DftBasis) -
 
 
 def are_pairs(re: Array, im: Array | None) -> bool:
-    """Whether the parts are adjacent pairs: a real part, its imaginary part, the next real part, and so on."""
+    """Return whether the parts are adjacent pairs: a real part, its imaginary part, the next real part, and so on."""
     return im is not None and bool((np.diff(re) == 2).all() and (im == re + 1).all())
 
 
