@@ -48,7 +48,7 @@ class CLibrary:
         self.outputs = [port for port in self.ports if port.is_output]
 
     def call(self, function: str, *arguments: Any) -> int:
-        """Return a function by its name without the model's."""
+        """Call a function by its name without the model's; return its result."""
         return self._code[f"{self._name}_{function}"](*arguments)
 
     def stream(self) -> "CStream":

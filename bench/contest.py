@@ -181,7 +181,7 @@ def try_form(
 def fastest(
     forms: Sequence[Form], pulses: Sequence[Feed], steps: int = PILOT_STEPS
 ) -> Iterator[tuple[str, Form]]:
-    """For each runtime the right form with the smallest median in its best round of a short run."""
+    """Yield each runtime with its right form that has the smallest median in its best round of a short run."""
     for runtime in dict.fromkeys(form.runtime for form in forms):
         right = {form.how: form for form in forms if form.runtime == runtime and form.peer is not None}
         if len(right) > 1:

@@ -217,7 +217,7 @@ class TractPeer:
 
 
 def _load(model: onnx.ModelProto) -> tract.InferenceModel:
-    """Without the shapes that the file states inside: tract takes their names for other dims than those it is given."""
+    """Load a model without the inner shapes that the file states: tract takes their names for other dims."""
     bare = onnx.ModelProto()
     bare.CopyFrom(model)
     del bare.graph.value_info[:]

@@ -57,7 +57,7 @@ class Row:
 
     @classmethod
     def of(cls, contest: Contest, comparison: Comparison, least: Roofline) -> "Row":
-        """From the rounds of one contest."""
+        """Return the row of one contest, from its rounds."""
         entry = contest.entry
         runtimes = {
             name: RuntimeTimes(
@@ -135,7 +135,7 @@ class Results:
         return _mean(row.runtimes[peer].times.median * row.ours.us.p50_us / row.fastest_us for row in rows)
 
     def summary(self) -> Iterator[str]:
-        """For each peer the geometric mean and the least ratio, then what is furthest from its roofline."""
+        """Yield the geometric mean and the least ratio of each peer, then the models furthest from their roofline."""
         for peer in PEERS:
             rows = [row for row in self.timed_rows if peer in row.runtimes]
             if rows:

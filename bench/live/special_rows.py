@@ -54,7 +54,7 @@ class Phase:
 
     @classmethod
     def make(cls, name: str, first: LiveStatistics, last: LiveStatistics) -> "Phase":
-        """From the statistics at its begin and at its end."""
+        """Return the phase between the statistics at its start and at its end."""
         return cls(
             name,
             last.elapsed_s - first.elapsed_s,

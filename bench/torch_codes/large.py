@@ -72,7 +72,7 @@ def large_hifigan() -> Given:
 
 
 def large_mistral() -> Given:
-    """Return fourteen layers of width 768, each frame sees 100."""
+    """Return fourteen layers of width 768; each frame sees 100."""
     torch, kinds = import_module("torch"), import_module("transformers")
     config = kinds.MistralConfig(
         vocab_size=64,

@@ -135,7 +135,7 @@ def _input_axis(
     else:
         of_file = any(variable.how == Variable.how for variable in typed.variables)
         behind_batch = of_file and len(sizes) > 2 and sizes[0] == 1
-        axis_and_reason = (1, "the one behind the batch") if behind_batch else time_axis(sizes, fact.dtype)
+        axis_and_reason = (1, "the one after the batch") if behind_batch else time_axis(sizes, fact.dtype)
         if axis_and_reason is None:
             return PortAxis(
                 name, None, 0, f"its shape {shape_text(sizes)} is not that of a chunk; given once"

@@ -30,7 +30,7 @@ class Candidates:
     agrees    whether an input and an output have one type and shape
     streams   whether an input's shape can be that of a chunk of a stream
     shapes    whether shapes are known, so that they may identify states that names do not
-    signals   inputs that are no states, according to the user
+    signals   inputs that are not states, according to the user
     """
 
     inputs: Sequence[str]

@@ -65,7 +65,10 @@ def _decide_comparison(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 def _compare(left: DimBounds, right: DimBounds, strict: bool) -> bool | None:
-    """Return whether all of ``left`` is less than ``right`` (not strict: or equal), or none; None if neither is proved."""
+    """Return whether ``left`` is less than ``right`` (not strict: or equal).
+
+    True if all of it is, False if none of it is, None if neither is proved.
+    """
     if (left[1].prove_lt(right[0]) if strict else left[1].prove_le(right[0])).yes:
         return True
     if (left[0].prove_ge(right[1]) if strict else left[0].prove_gt(right[1])).yes:

@@ -46,7 +46,10 @@ def has_f16() -> bool:
 
 
 def has_fma() -> bool:
-    """Return whether it has fused multiply-add; without, as on WebAssembly and old x86, LLVM would call libm for each lane."""
+    """Return whether it has fused multiply-add.
+
+    Without it, as on WebAssembly and old x86, LLVM would call libm for each lane.
+    """
     if processor().triple.startswith(("x86", "i")):
         return has_features("fma")
     return not processor().triple.startswith("wasm")

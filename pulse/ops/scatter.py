@@ -178,7 +178,7 @@ def check_along(x: TypedFact, indices: TypedFact, axis: int) -> None:
 
 
 def along_relation(inputs: Sequence[TypedFact], axes: Sequence[int | None], axis: int) -> Relation:
-    """Return pointwise where every input streams on one axis that is not the indexed one."""
+    """Return a pointwise relation if every input streams on one axis that is not the indexed one."""
     x_axis = axes[0]
     if x_axis is None or any(other != x_axis for other in axes) or x_axis == axis:
         return Whole("its indices choose among frames of the whole stream", HELP)

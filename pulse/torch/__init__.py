@@ -85,7 +85,7 @@ def convert_module(
     method: str = "forward",
     states: Mapping[str, Any] | None = None,
 ) -> tuple[Model, ModuleOriginal]:
-    """Run ``from_torch``; return the model, and the original module that a proof runs beside the streams."""
+    """Run ``from_torch``; return the model, and the original module with which a proof compares the streams."""
     torch = import_torch()
     if not isinstance(module, torch.nn.Module):
         raise InputError(

@@ -44,7 +44,7 @@ class Executor(NotCopyable):
     deadline_s    the time from the arrival of a pulse's last sample after which its output is late; by default, a
                   pulse's duration if the rate is known
     check_finite  refuse NaN in blocks; infinities are accepted
-    specialise    compile special rows beside the streams, see ``streaming.specialisation``
+    specialise    compile special rows while the streams run, see ``streaming.specialisation``
     engine        the engine that runs pulses; by default one for the program's backend
     Raises        InputError: a policy, depth, constants or deadline that do not fit
 

@@ -156,7 +156,7 @@ def _loop(node: NodeReader, entries: Entries, run: RunBody, skip: int) -> NnefWi
         wire = _result(node, results_of_body, name)
         if kind == "full":
             if not 0 <= axis < wire.rank or abs(chunk) != 1 or wire.sizes[axis] not in (1, None):
-                raise node.error(f"its output {name} joins pieces of axis {axis} that are no single frames")
+                raise node.error(f"its output {name} joins pieces of axis {axis} that are not single frames")
             wire = body.remove_axes(wire, [axis], f"output{number}")
             gathered.append((axis, int(chunk < 0)))
             wires.append(wire)
@@ -244,7 +244,7 @@ def _outputs(
             full += 1
             continue
         if name not in states:
-            raise node.error(f"its output {name} is the last of something that is no state")
+            raise node.error(f"its output {name} is the last value of something that is not a state")
         at = states.index(name)
         result_wires.append(replace(results[at], name=ends[at]))
     return result_wires

@@ -101,7 +101,7 @@ class _Offline(_Export):
         strange = sorted(name for name in symbols if not name.isascii() or not name.isidentifier())
         if strange:
             raise WriteError(
-                f"{model.title}: the symbol {strange[0]} is no identifier of NNEF; name it with {spell('inputs')}"
+                f"{model.title}: the symbol {strange[0]} is not an identifier of NNEF; name it with {spell('inputs')}"
             )
         super().__init__(offline_to_onnx(_without_empty(model), OPSET), model.title, sorted(symbols))
 

@@ -170,7 +170,7 @@ class OperationWriter:
         return self.emit("reshape", x, suffix=suffix, shape=[int(size) for size in sizes])
 
     def add_axes(self, x: Expression, axes: Sequence[int], suffix: str = "") -> Name:
-        """Return new axes of size 1."""
+        """Insert axes of size 1."""
         return self.emit("unsqueeze", x, suffix=suffix, axes=list(axes))
 
     def remove_axes(self, x: Expression, axes: Sequence[int], suffix: str = "") -> Name:

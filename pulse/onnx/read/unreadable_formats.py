@@ -113,7 +113,7 @@ LIKENESSES = (
     UnreadableFormat(
         _recipe,
         "a recipe",
-        "give its path, since it names files beside it",
+        "give its path, since it names files in its folder",
     ),
     UnreadableFormat(_text, "text", "give the .onnx file"),
 )

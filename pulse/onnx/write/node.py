@@ -117,7 +117,7 @@ class NodeWriter:
         return self.emit("Reshape", [x, self.integers(sizes, "shape")], suffix, **allow)
 
     def add_axis(self, x: str, axis: int, suffix: str = "") -> str:
-        """Return a new axis of size 1."""
+        """Insert an axis of size 1."""
         return self.emit("Unsqueeze", [x, self.integers([axis], "axes")], suffix)
 
     def remove_axis(self, x: str, axis: int, suffix: str = "") -> str:

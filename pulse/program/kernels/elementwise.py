@@ -31,7 +31,7 @@ CHAIN_LOOPS = 4
 """The loops of a chain."""
 INPUTS, REGISTERS = 8, 16
 BLOCK = 256  # the elements of a register
-SLOT = BLOCK + LANES  # rows are stored in whole vectors: up to 15 lanes too repeated_group
+SLOT = BLOCK + LANES  # rows are stored in whole vectors: up to 15 lanes too many
 BLOCK64 = 64
 SLOTS, SLOTS64, TWICE_INPUTS = (INPUTS + REGISTERS) * SLOT, REGISTERS * BLOCK64, 2 * INPUTS
 
@@ -104,7 +104,7 @@ class Chain32Row(Instruction):
         return frozenset(op.code for op in self.ops)
 
     def block(self, loop: int) -> int:
-        """Return how repeated_group iterations of a loop are computed together."""
+        """Return how many iterations of a loop are computed together."""
         return BLOCK if loop == 3 else max(BLOCK // max(self.s3, 1), 1) if loop == 2 else 1
 
     def width(self, part: ChainInput) -> int:

@@ -297,7 +297,7 @@ class Mask:
             sinks = sample.sinks()
             first = "the first frame" if sinks == 1 else f"the first {sinks} frames"
             raise NoBandError(
-                f"every frame also attends to {first} of the stream, however far behind (sinks)"
+                f"every frame also attends to {first} of the stream, however long ago (sinks)"
                 if sinks
                 else "every frame attends to all earlier frames",
                 f"{LIMIT_REACH}, or give {spell('max_context')}",

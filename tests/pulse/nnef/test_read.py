@@ -137,7 +137,7 @@ FAILURES = [
     ("y = add(x, x, x);", r"line 5: add\(…\) takes 2 arguments, not 3"),
     ("y = add(x, x, w = 1);", r"line 5: add\(…\): the argument w is not known"),
     ("y = add(x, x, x = 1);", r"line 5: add\(…\): the argument x is given twice"),
-    ("y = softmax(x, axes = [7]);", r"y = softmax\(…\): axes \[7\] are not axes of a tensor with 3"),
+    ("y = softmax(x, axes = [7]);", r"y = softmax\(…\): axes \[7\] are not distinct axes of a tensor of rank 3"),
     ("y = softmax(x, axes = [1, 2]);", "over 2 axes it is not supported"),
     ("y = transpose(x, axes = [0, 0]);", r"axes \[0, 0\] are not axes"),
     ("y = reshape(x, shape = [-1, -1]);", "more than one size that is left"),
@@ -147,7 +147,7 @@ FAILURES = [
     ("y = variable(shape = [2], label = 'w');", r"w\.dat: is missing; copy all files"),
     ("y = variable(shape = [2], label = '../../etc/passwd');", "is not a name inside the model"),
     ("y = variable(shape = [2], label = '/etc/passwd');", "is not a name inside the model"),
-    ("y = external(shape = [2]);", "is no input of the graph"),
+    ("y = external(shape = [2]);", "is not an input of the graph"),
     ("(a, b) = relu(x); y = a;", "2 names stand for 1 results"),
     ("y = [1] * 100000000 + x;", "a list is longer than 65536"),
     ("y = x + 2 ^ 100000;", r"\^ cannot be computed here"),
@@ -169,11 +169,11 @@ def test_errors_in_a_text_are_named(body: str, reason: str) -> None:
 
 ARCHIVES = [
     ({"graph.nnef": b"version 2.0;"}, "version 2.0 is not supported, NNEF 1.0 is"),
-    ({"graph.nnef": b"\xff\xfe"}, "is no text in UTF-8"),
+    ({"graph.nnef": b"\xff\xfe"}, "is not UTF-8 text"),
     ({"graph.nnef": b"version 1.0; graph g(x) -> (y) {}", "graph.quant": b""}, "quantisation files are not supported, and it has graph.quant"),
     ({"graph.nnef": b"version 1.0; extension magic; graph g(x) -> (y) {}"}, "the extension magic is not supported"),
     ({"graph.nnef": b"version 1.0; graph g(x) -> (y) {}"}, "the input x has no external"),
-    ({"graph.nnef": b"version 1.0; graph g(x) -> (y) { x = external(shape = [1]); }"}, "the output y is no tensor"),
+    ({"graph.nnef": b"version 1.0; graph g(x) -> (y) { x = external(shape = [1]); }"}, "the output y is not a tensor"),
     ({"graph.nnef": b"version 1.0; graph g(x) -> (y) { x = external(shape = [-1]); y = x; }"}, "its shape has the size -1"),
     ({"model/graph.nnef": b""}, "there is no graph.nnef in it"),
 ]  # fmt: skip
