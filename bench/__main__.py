@@ -1,4 +1,4 @@
-"""``python -m bench``: this project beside onnxruntime and tract on many models, in alternating rounds."""
+"""``python -m bench``: this project compared with onnxruntime and tract on many models, in alternating rounds."""
 
 import argparse
 import sys

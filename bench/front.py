@@ -1,4 +1,4 @@
-"""``python -m bench.front``: fronts beside what people use for them, from numpy to numpy, as a table.
+"""``python -m bench.front``: fronts compared with other packages, from numpy to numpy, as a table.
 
 Every result is compared with ours before it is timed. All times are per hop: of pulses of one hop and of four, each a
 call from Python, and of the instructions alone (*inside*). *Least* is the roofline of all instructions: the bytes of

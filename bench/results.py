@@ -22,7 +22,7 @@ PEERS = ("onnxruntime", "tract")
 
 @dataclass(frozen=True)
 class RuntimeTimes:
-    """One runtime on one model: the form that ran, and its time beside ours.
+    """One runtime on one model: the form that ran, and its time compared with ours.
 
     times   p50 of this runtime over ours, round by round
     tail    the same of p99.9

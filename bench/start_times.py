@@ -1,4 +1,4 @@
-"""From a new process to the first result, beside the other runtimes, in alternation.
+"""From a new process to the first result, compared with the other runtimes in alternation.
 
 Every figure is of processes of their own: import, load, make ready, one step; ``pulse run`` is the whole command. The
 processes of all rows take turns. Their CPU time, which other work on the machine disturbs less, is shown too.

@@ -1,4 +1,4 @@
-"""``python -m bench.torch_codes.large``: large published modules beside the roofline, and the page of them.
+"""``python -m bench.torch_codes.large``: large published modules compared with the roofline, and the page of them.
 
 Programs are made first, which takes minutes of PyTorch's exporter, and measured later, on a quiet machine.
 """

@@ -108,7 +108,7 @@ def _entries(node: NodeReader, fragment: Fragment) -> Entries:
     }
     missing = names - {*scanned, *full, *states}
     if missing:
-        raise node.error(f"the body's {sorted(missing)[0]} stands for nothing")
+        raise node.error(f"the body's {sorted(missing)[0]} gets no value")
     outputs = [
         (inner_name(name, results), _name(node, kind), node.plain(axis, "axis"), node.plain(chunk, "step"))
         for name, kind, axis, chunk in _tuples(node, "output", 4)

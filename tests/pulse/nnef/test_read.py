@@ -139,7 +139,7 @@ FAILURES = [
     ("y = add(x, x, x = 1);", r"line 5: add\(…\): the argument x is given twice"),
     ("y = softmax(x, axes = [7]);", r"y = softmax\(…\): axes \[7\] are not distinct axes of a tensor of rank 3"),
     ("y = softmax(x, axes = [1, 2]);", "over 2 axes it is not supported"),
-    ("y = transpose(x, axes = [0, 0]);", r"axes \[0, 0\] are not axes"),
+    ("y = transpose(x, axes = [0, 0]);", r"axes \[0, 0\] are not distinct axes"),
     ("y = reshape(x, shape = [-1, -1]);", "more than one size that is left"),
     ("y = conv(x, x, border = 'reflect');", "the border reflect is not supported; pad the input before"),
     ("y = max_pool(x, size = [1, 1, 2], padding = [(0, 0), (0, 0), (1, 0)]);", "use border = 'ignore'"),

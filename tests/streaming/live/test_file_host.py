@@ -319,7 +319,7 @@ def test_invalid_files_and_paces_are_refused(tmp_path, source, options, message)
 
 
 def test_plans_that_do_not_suit_a_file_are_refused(tmp_path):
-    """A device beside the file, another rate, a folder that is not there; threads and descriptors are given back."""
+    """A device next to the file, another rate, a folder that is not there; threads and descriptors are given back."""
     source = write_sound(tmp_path / "in.wav", noise(100, 1))
     for plan, target, kind, message in (
         (Plan(RATE, input="usb"), None, InputError, 'replaces the devices: omit input="usb"'),

@@ -340,7 +340,7 @@ def junk(rng: np.random.Generator) -> bytes | str:
 
 
 def send_junk(server, messages: int, seed: int) -> int:
-    """Send junk over as many connections as it takes, beside a stream that must stay exact; how many there were."""
+    """Send junk over as many connections as it takes, during a stream that must stay exact; return their number."""
     rng, connections, sent = np.random.default_rng(seed), 0, 0
     program = cached_program("filtered", PULSE)
     x = rng.standard_normal(PULSE * 40).astype(np.float32)
