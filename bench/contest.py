@@ -93,7 +93,7 @@ def contest(
     """Build every form, check some pulses of each against the model's own result, and choose.
 
     special  compile special rows too, for a second program of this project
-    Raises   WrongResultError; PulseError where the model does not stream
+    Raises   WrongResultError; PulseError if the model does not stream
     """
     source = entry.source()
     proto = onnx.load(source) if isinstance(source, Path) else source
@@ -243,7 +243,7 @@ def streams_of(program: Program) -> list[Port]:
 def distance(streams: Streams, expected: Streams, program: Program) -> float:
     """Return the largest difference over the frames that both have, relative to the largest value.
 
-    Infinite if there are no frames, if shapes differ, and where a value is not a number.
+    Infinite if there are no frames, if shapes differ, or if a value is not a number.
     """
     worst = 0.0
     for port in streams_of(program):

@@ -87,7 +87,7 @@ class Row:
 
     @property
     def fastest_us(self) -> float:
-        """The p50 of this project with special rows where it has them, else without, in microseconds."""
+        """The p50 of this project with special rows if it has them, else without, in microseconds."""
         return self.runtimes.get(SPECIAL, self.ours).us.p50_us
 
     @property
@@ -126,11 +126,11 @@ class Results:
         return [row for row in self.rows if not row.error]
 
     def mean(self, peer: str) -> float:
-        """Return how many times slower a peer is: the geometric mean over all models; NaN where none ran in it."""
+        """Return how many times slower a peer is: the geometric mean over all models; NaN if none ran in it."""
         return _mean(row.runtimes[peer].times.median for row in self.timed_rows if peer in row.runtimes)
 
     def special_mean(self, peer: str) -> float:
-        """Return the same, with special rows where they are worth it."""
+        """Return the same, with special rows if they are worth it."""
         rows = [row for row in self.timed_rows if peer in row.runtimes]
         return _mean(row.runtimes[peer].times.median * row.ours.us.p50_us / row.fastest_us for row in rows)
 

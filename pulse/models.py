@@ -106,7 +106,7 @@ class TypedModel(TypedNetwork):
         return TypedModel.of(constant_start(self, self.find_symbol(symbol), fill))
 
     def to_nnef(self) -> "Archive":
-        """Return the offline model as NNEF with tract's operators where it needs them; see ``pulse.nnef``.
+        """Return the offline model as NNEF with tract's operators if it needs them; see ``pulse.nnef``.
 
         Raises WriteError: a node that these cannot express
         """

@@ -207,7 +207,7 @@ def _sweep(name: str) -> None:
 def portaudio(server: JackServer) -> Generator[int]:
     """PortAudio, which finds no server but this one, and its device as sounddevice numbers it.
 
-    PortAudio is ended with the context: it ends the process where its server has gone before.
+    PortAudio is ended with the context: it ends the process if its server has gone before.
 
     Raises  PulseError: it is not installed, or does not know JACK
     """

@@ -110,7 +110,7 @@ def _convolution(kind: str, rank: int) -> Convolution:
     padding_dims  zeros around x: as these, or first all before the axes, then all after them
     groups        that channels are cut into
     weight, bias  arrays {"[in, out/groups, kernel]" if kind == "ConvTranspose" else "[out, in/groups, kernel]"}
-                  and [out]; random numbers of ``seed`` where they are left out
+                  and [out]; random numbers of ``seed`` if they are left out
     Raises        InputError: sizes that do not fit
     """
     return make

@@ -226,7 +226,7 @@ def RNN(
     direction     ``forward``, ``reverse`` or ``bidirectional``, which has D = 2 directions; only forward ones stream
     states        its last state is a second output [D, N, hidden] ([N, D, hidden]); of an LSTM its cell a third one
     weight, recurrence, bias  arrays [D, G hidden, in], [D, G hidden, hidden] and [D, 2 G hidden] with G gates (RNN 1,
-                  GRU 3: z r h, LSTM 4: i o f c); random numbers of ``seed`` where they are left out
+                  GRU 3: z r h, LSTM 4: i o f c); random numbers of ``seed`` if they are left out
     Raises        InputError: sizes that do not fit
     """
     options = (no_bias, direction, batch_first, states, weight, recurrence, bias, seed)

@@ -108,7 +108,7 @@ def _sizes(name: str, fact: TypedFact) -> tuple[int, ...]:
     if any(not dim.is_const for dim in fact.shape):
         example = ",".join(str(dim) if dim.is_const else "1" for dim in fact.shape)
         raise PulsifyError(
-            f"{name}: {fact} is not the shape of one chunk; give every dim a number where the model is loaded, as in "
+            f"{name}: {fact} is not the shape of one chunk; give every dim a number when you load the model, as in "
             f"{spell('inputs', {name: example})}"
         )
     return tuple(int(dim) for dim in fact.shape)

@@ -48,7 +48,7 @@ def load(
              another symbol in shapes, counts streams and is 1; see ``Loaded.sizes``
     chunking  how a model of chunks is called; by default found
     ignore_value_info  do not look at the shapes that the file states of wires other than its inputs. They matter
-             only where the inputs' shapes are not known; those that are wrong are ignored anyway, with a warning
+             only if the inputs' shapes are not known; those that are wrong are ignored anyway, with a warning
     budget   other limits of the analysis than those of ``pulse.support.budget.Budget``: ``{"nodes": 1000000}`` of nodes
              that loops, branches and functions unfold to, ``elements`` of constants that are computed before running,
              and ``seconds`` that this takes, all of them counted for the whole file
@@ -84,7 +84,7 @@ def _reopen(
         if value is not None:
             raise LoadError(
                 f"{spell(option)} is an option of reading a file, and {model.title} is read already; "
-                "give it where the file is read"
+                "give it when the file is read"
             )
     if isinstance(model.source_model, StoredProgram):
         return load_program(model.source_model, outputs, symbol, chunking)

@@ -130,7 +130,7 @@ class ScatterElements(Op):
 
     Inputs   x [A..., X, B...], indices [A'..., I, B'...] of an integer type with A' <= A, B' <= B, updates alike
     Output   y as x
-    Stream   pointwise on A and B where all inputs stream; else whole
+    Stream   pointwise on A and B if all inputs stream; else whole
     Raises   FactError: types or shapes do not fit
     Source   ONNX ScatterElements-18
     """

@@ -23,7 +23,7 @@ QUIET, LOUD = 1e-3, 30.0
 HELD_FRAMES = 24
 """How long a level of ``steps`` lasts, on average."""
 GAP_FRAMES = 200
-"""How long a burst or a gap of ``gaps`` lasts, on average, where the stream is long."""
+"""How long a burst or a gap of ``gaps`` lasts, on average, if the stream is long."""
 MAX_INTEGER = 1 << 20
 """Random integers stay below it, even if the model takes larger ones."""
 

@@ -39,7 +39,7 @@ def from_torch(
 
     Exporters may silently write a model that is right only for the example's length. So module and model run
     on a shorter and a longer input for each symbol of ``dynamic`` (without any, on the example), and all outputs must
-    agree. These inputs are frames of the example in random order, or noise where all its values are alike. Where the
+    agree. These inputs are frames of the example in random order, or noise if all its values are equal. Where the
     module refuses a length, others are tried. A model that is wrong only at lengths that were not tried is not found.
 
     module   an ``nn.Module``; it runs in eval mode without gradients, and afterwards its modes, parameters, buffers and

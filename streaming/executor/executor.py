@@ -50,7 +50,7 @@ class Executor(NotCopyable):
 
     An executor has one engine with one thread, in which streams take turns, a pulse each. Leaving the ``async with``
     ends the thread; streams that still run fail, and frames that they had accepted count as discarded. An error of a
-    source is raised where its outputs are taken or, if they are no longer taken, at the end of the ``async with``.
+    source is raised when its outputs are taken or, if they are no longer taken, at the end of the ``async with``.
 
         async with Executor(program) as executor:
             async for outputs in executor.stream(source):

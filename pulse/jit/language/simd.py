@@ -323,7 +323,7 @@ def vne(a: Value, b: Value) -> Vector:
 
 
 def vselect(mask: Vector, a: Value, b: Value) -> Vector:
-    """Return ``a`` where the mask is true, else b."""
+    """Return ``a`` in the lanes where the mask is true, else ``b``."""
     return Vector(np.where(mask.values, _lanes(a), _lanes(b)))
 
 

@@ -301,7 +301,7 @@ class NodeReader:
         return self.graph.constant(np.array([*numbers], np.int64), f"{self.targets[0]}.{suffix}")
 
     def bounds_tensor(self, numbers: "Sequence[int | TDim]", suffix: str) -> NnefWire:
-        """Return a list of i64, computed where one of them depends on a symbol."""
+        """Return a list of i64, computed if one of them depends on a symbol."""
         if all(isinstance(number, int) for number in numbers):
             return self.integers_tensor([int(each) for each in numbers], suffix)
         parts = [

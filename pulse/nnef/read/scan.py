@@ -51,7 +51,7 @@ def _later(node: NodeReader, entries: Entries, skip: int) -> Entries:
     """Return a scan that begins at frame ``skip``, as in tract's own pulses. Raises LoadError."""
     if skip < 0 or any(chunk != 1 for _, _, chunk in entries.scanned.values()):
         raise node.error(
-            f"it begins {skip} turns later, which is supported where it goes forward frame by frame"
+            f"it begins {skip} turns later, which is supported if it goes forward frame by frame"
         )
     later = {
         name: (node.slice_axis(wire, axis, skip, None, f"{name}.later"), axis, chunk)

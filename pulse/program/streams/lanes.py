@@ -89,7 +89,7 @@ class Lanes:
     def step(self, feed: Feed | Array, lanes: Sequence[int] | None = None) -> dict[str, Array]:
         """Run one pulse of some lanes; the others stall.
 
-        feed     input name -> array [lanes, …], a pulse of the port's shape for each lane; an array where one input
+        feed     input name -> array [lanes, …], a pulse of the port's shape for each lane; an array if one input
                  streams
         lanes    lane numbers, in the order of the arrays; default: all that have joined
         returns  output name -> array [lanes, …], owned by the caller
