@@ -96,7 +96,7 @@ class CStream:
         return [np.zeros(shape_of(port), port.dtype.decode()) for port in self.library.outputs]
 
     def step(self, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """Return one pulse."""
+        """Run one pulse; return its outputs."""
         outputs = self.new_outputs()
         assert self.library.call("step", self.address, addresses(inputs), addresses(outputs)) == OK
         return outputs

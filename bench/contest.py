@@ -210,7 +210,7 @@ def reference(
 
 
 def run_steps(peer: Peer, pulses: Sequence[Feed]) -> list[Outputs]:
-    """Return the results of a peer, pulse by pulse."""
+    """Run a peer pulse by pulse; return its results."""
     return [peer.step(pulse) for pulse in pulses]
 
 

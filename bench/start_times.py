@@ -118,7 +118,7 @@ class _Process:
     whole: bool = False
 
     def run(self, folder: Path) -> tuple[float, float]:
-        """Return the seconds of the clock and of the CPU. Raises CalledProcessError."""
+        """Run a command; return the seconds of the clock and of the CPU. Raises CalledProcessError."""
         code = self.code if self.whole else self.code + TOLD
         usual = {**os.environ, "PYTHONPATH": str(TREE), **self.environment}
         usual.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles all modules

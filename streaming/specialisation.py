@@ -89,7 +89,7 @@ class BackgroundSpecialisation(NotCopyable):
             self._thread.join()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait for the end of the process; whether it has ended."""
+        """Wait for the end of the process. Returns whether it has ended."""
         if self._process is not None:
             self._thread.join(timeout_s)
         return not self._thread.is_alive()

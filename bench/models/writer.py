@@ -32,7 +32,7 @@ class Writer:
         return name
 
     def constant(self, name: str, value: object) -> str:
-        """Return a tensor; Python floats are f32, integers i64."""
+        """Store a tensor; return its name. Python floats are f32, integers i64."""
         array = np.asarray(value)
         values = array.astype(np.float32) if array.dtype.kind == "f" else array
         self.weights.append(numpy_helper.from_array(values, name))

@@ -109,5 +109,5 @@ class Host(Protocol):
         ...
 
     def refresh(self) -> bool:
-        """Search for devices again, before a stream is reopened; False if no stream can be opened any more."""
+        """Search for devices again, before a stream is reopened. Returns False if no stream can be opened any more."""
         ...

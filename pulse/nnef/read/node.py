@@ -109,7 +109,7 @@ class GraphReader:
         return [*self.stored, *self.lengths.writer.constants.values()]
 
     def constant(self, value: Array, name: str) -> NnefWire:
-        """Return a stored tensor."""
+        """Store a tensor; return its wire."""
         unique = self.names.new(name)
         self.stored.append(numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), unique))
         return NnefWire(unique, value.dtype, value.shape, value)
@@ -329,7 +329,7 @@ class NodeReader:
     def slice_axis(
         self, x: NnefWire, axis: int, begin: int, end: "int | TDim | None", suffix: str = ""
     ) -> NnefWire:
-        """Return some frames of an axis; all from ``begin`` on if there is no end."""
+        """Slice an axis; all frames from ``begin`` on if there is no end."""
         sizes = [None if at == axis else size for at, size in enumerate(x.sizes)]
         size = x.sizes[axis]
         if size is not None and not isinstance(end, TDim):

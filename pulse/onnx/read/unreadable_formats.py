@@ -50,7 +50,7 @@ def _page(head: bytes) -> bool:
 
 
 def _text(head: bytes) -> bool:
-    """Return text without control characters; the last letter may be cut off."""
+    """Return whether it is text without control characters; the last letter may be cut off."""
     try:
         text = getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:

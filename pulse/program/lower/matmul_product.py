@@ -76,7 +76,7 @@ class WindowProduct:
     rows_y       [M], the element of y at which each row of N begins
     scales       [N], for int8 codes
     finish       the steps that follow; see ``Finishing.steps_on``
-    rounds_rows  each tap of x is rounded to the form of the codes
+    rounds_rows  whether each tap of x is rounded to the form of the codes
     """
 
     x: Value

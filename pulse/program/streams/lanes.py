@@ -70,7 +70,7 @@ class Lanes:
         return sorted(self._joined)
 
     def join(self) -> int:
-        """Return a free lane for a new stream, reset. Raises InputError if no lane is free."""
+        """Reset a free lane for a new stream; return its number. Raises InputError if no lane is free."""
         free = next((number for number in range(len(self)) if number not in self._joined), None)
         if free is None:
             raise InputError(f"all {len(self)} lanes are taken; let one leave, or spawn more")

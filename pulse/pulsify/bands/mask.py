@@ -114,7 +114,7 @@ class Sample:
         return (self.tolerance == 0 and np.array_equal(self.bias, other)) or bool(self._close(other).all())
 
     def _close(self, other: Array) -> NDArray[np.bool_]:
-        """Return where another bias is equal."""
+        """Return a mask of the entries at which another bias is equal."""
         return np.isclose(self.bias, other, 1e-6, self.tolerance or 1e-6)
 
     def period(self) -> int | None:
