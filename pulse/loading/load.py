@@ -50,8 +50,8 @@ def load(
     ignore_value_info  ignore the shapes that the file states for wires other than its inputs. They are used only if the
                shapes of the inputs are not known. Wrong ones are always ignored, with a warning
     budget     limits of the analysis, for the whole file, in place of those of ``pulse.support.budget.Budget``:
-               ``nodes`` after loops, branches and functions are unfolded, ``elements`` of constants that are computed before
-               running, and the ``seconds`` that this takes. Example: ``{"nodes": 1000000}``
+               ``nodes`` after loops, branches and functions are unfolded, ``elements`` of constants that are computed
+               before running, and the ``seconds`` that this takes. Example: ``{"nodes": 1000000}``
     signature  the function of a SavedModel or a TFLite file; by default the first one, or ``serving_default`` in a
                SavedModel
     Raises     LoadError if the source cannot be read, or if ``inputs``, ``constants`` or ``signature`` do not fit it;
