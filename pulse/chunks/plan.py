@@ -149,7 +149,7 @@ def _input_axis(
 
 
 def _output_axis(typed: TypedNetwork, name: str, chunking: Chunking, main: PortAxis | None) -> PortAxis:
-    """``main`` is the input that counts the frames; None for the next value of a state."""
+    """Return the axis of an output; ``main``: the input that counts the frames, None for the next value of a state."""
     fact = typed.graph.fact(typed.graph.find(name))
     sizes = _sizes(name, fact)
     if name in chunking.axes:
