@@ -1,4 +1,4 @@
-"""``python -m bench``: this project beside onnxruntime and tract on many models, in alternating rounds."""
+"""``python -m bench``: this project compared with onnxruntime and tract on many models, in alternating rounds."""
 
 import argparse
 import sys
@@ -124,7 +124,7 @@ def measure(options: argparse.Namespace) -> Results:
 
 
 def entries(options: argparse.Namespace) -> list[Entry]:
-    """Return the rows to run. Exits where a model of the user cannot be opened."""
+    """Return the rows to run. Exits if a model of the user cannot be opened."""
     if options.model:
         try:
             return [user_entry(path, options) for path in options.model]

@@ -48,7 +48,7 @@ class CLibrary:
         self.outputs = [port for port in self.ports if port.is_output]
 
     def call(self, function: str, *arguments: Any) -> int:
-        """Return a function by its name without the model's."""
+        """Call a function by its name without the model's; return its result."""
         return self._code[f"{self._name}_{function}"](*arguments)
 
     def stream(self) -> "CStream":
@@ -96,7 +96,7 @@ class CStream:
         return [np.zeros(shape_of(port), port.dtype.decode()) for port in self.library.outputs]
 
     def step(self, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-        """Return one pulse."""
+        """Run one pulse; return its outputs."""
         outputs = self.new_outputs()
         assert self.library.call("step", self.address, addresses(inputs), addresses(outputs)) == OK
         return outputs

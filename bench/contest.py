@@ -93,7 +93,7 @@ def contest(
     """Build every form, check some pulses of each against the model's own result, and choose.
 
     special  compile special rows too, for a second program of this project
-    Raises   WrongResultError; PulseError where the model does not stream
+    Raises   WrongResultError; PulseError if the model does not stream
     """
     source = entry.source()
     proto = onnx.load(source) if isinstance(source, Path) else source
@@ -181,7 +181,7 @@ def try_form(
 def fastest(
     forms: Sequence[Form], pulses: Sequence[Feed], steps: int = PILOT_STEPS
 ) -> Iterator[tuple[str, Form]]:
-    """For each runtime the right form with the smallest median in its best round of a short run."""
+    """Yield each runtime with its right form that has the smallest median in its best round of a short run."""
     for runtime in dict.fromkeys(form.runtime for form in forms):
         right = {form.how: form for form in forms if form.runtime == runtime and form.peer is not None}
         if len(right) > 1:
@@ -210,7 +210,7 @@ def reference(
 
 
 def run_steps(peer: Peer, pulses: Sequence[Feed]) -> list[Outputs]:
-    """Return the results of a peer, pulse by pulse."""
+    """Run a peer pulse by pulse; return its results."""
     return [peer.step(pulse) for pulse in pulses]
 
 
@@ -243,7 +243,7 @@ def streams_of(program: Program) -> list[Port]:
 def distance(streams: Streams, expected: Streams, program: Program) -> float:
     """Return the largest difference over the frames that both have, relative to the largest value.
 
-    Infinite if there are no frames, if shapes differ, and where a value is not a number.
+    Infinite if there are no frames, if shapes differ, or if a value is not a number.
     """
     worst = 0.0
     for port in streams_of(program):

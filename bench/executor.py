@@ -1,4 +1,4 @@
-"""``python -m bench.executor``: what the executor costs beside the model, and the memory of a long file."""
+"""``python -m bench.executor``: what the executor costs besides the model, and the memory of a long file."""
 
 import argparse
 import json
@@ -50,8 +50,8 @@ class Row:
     """One run; times in microseconds a pulse.
 
     model_us     p50 of the model alone, inside the run
-    overhead_us  p50 of everything else: saturated, the time that passes beside the model's, over ``GROUP`` pulses;
-                 paced, from the pulse's arrival to its outputs being taken, beside the model's
+    overhead_us  p50 of everything else: saturated, the time that passes besides the model's, over ``GROUP`` pulses;
+                 paced, from the pulse's arrival to its outputs being taken, besides the model's
     loop_us      processor time of the event loop's thread
     """
 

@@ -40,7 +40,7 @@ def model(nodes: Sequence[NodeProto], feeds: Feeds, constants: Feeds) -> ModelPr
 
 
 def models(frames: int) -> list[tuple[str, PulsedModel, Feeds]]:
-    """Return name, pulsed model, a pulse that has no fault."""
+    """Return the name, the pulsed model and a pulse without a fault, for each case."""
     rng = np.random.default_rng(0)
     table = rng.standard_normal((ROWS, WIDTH)).astype(np.float32)
     taps = rng.standard_normal((WIDTH, WIDTH, 3)).astype(np.float32)

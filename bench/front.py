@@ -1,4 +1,4 @@
-"""``python -m bench.front``: fronts beside what people use for them, from numpy to numpy, as a table.
+"""``python -m bench.front``: fronts compared with other packages, from numpy to numpy, as a table.
 
 Every result is compared with ours before it is timed. All times are per hop: of pulses of one hop and of four, each a
 call from Python, and of the instructions alone (*inside*). *Least* is the roofline of all instructions: the bytes of
@@ -65,7 +65,7 @@ def block_loop() -> Step:
 
 
 def kaldi_native() -> Step:
-    """kaldi-native-fbank's own online loop. Raises ImportError."""
+    """Return the online loop of kaldi-native-fbank. Raises ImportError."""
     knf = import_module("kaldi_native_fbank")
     options = knf.FbankOptions()
     options.frame_opts.dither, options.mel_opts.num_bins = 0, 80

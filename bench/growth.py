@@ -14,7 +14,7 @@ from bench.timing import alternate, make_stepper
 from pulse.program.backends.native_program import NativeProgram
 
 GROWN = ("tcn_1", "gru", "gtcrn")
-"""The models whose growth is measured, where no other is given."""
+"""The models whose growth is measured, if no other is given."""
 
 PULSES = (1, 2, 4, 8, 16, 32, 64)
 LANES = (1, 4, 16, 64, 256)

@@ -18,7 +18,7 @@ class Host:
     """The machine and the date of a measurement.
 
     vectors  the widest vector instructions
-    load     processes that expected to run in the minute before, on average
+    load     processes that were ready to run in the minute before, on average
     """
 
     date: str

@@ -1,4 +1,4 @@
-"""``python -m bench.library``: steps and start of libraries of ``pulse build``, beside the same programs in Python."""
+"""``python -m bench.library``: steps and start of libraries of ``pulse build``, and the same programs in Python."""
 
 import ctypes
 import os

@@ -138,7 +138,7 @@ class TractExplicitPeer:
     """tract on a model whose state is explicit; states stay its own tensors from step to step.
 
     anew  run every step in a new state of tract's. It keeps what its recurrent layers remember in a state, whatever
-          the model feeds them with as their first value; that is wrong where the model runs them over another axis
+          the model feeds them with as their first value; that is wrong if the model runs them over another axis
           than time, and a new state costs little.
     """
 
@@ -217,7 +217,7 @@ class TractPeer:
 
 
 def _load(model: onnx.ModelProto) -> tract.InferenceModel:
-    """Without the shapes that the file states inside: tract takes their names for other dims than those it is given."""
+    """Load a model without the inner shapes that the file states: tract takes their names for other dims."""
     bare = onnx.ModelProto()
     bare.CopyFrom(model)
     del bare.graph.value_info[:]

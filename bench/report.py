@@ -117,7 +117,7 @@ def lanes_lines(rows: Iterable[LanesRow]) -> Iterator[list[str]]:
 
 
 def lanes_table(rows: Sequence[LanesRow]) -> Table:
-    """Return streams of one core."""
+    """Return the table of the streams that one core holds."""
     has_watts = any(row.watts for row in rows)
     table = Table(title="streams of one core at real time", caption=None if has_watts else NOT_TOLD)
     for name in LANES_COLUMNS:
@@ -128,7 +128,7 @@ def lanes_table(rows: Sequence[LanesRow]) -> Table:
 
 
 def starts_table(results: Results) -> Table:
-    """From the first import to the first result."""
+    """Return the table of the times from the first import to the first result."""
     table = Table(title="to the first result: import, load, make ready, one step; a whole command")
     for name in start_times.COLUMNS:
         table.add_column(name, justify="right" if name.startswith("ms") else "left")

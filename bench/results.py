@@ -22,7 +22,7 @@ PEERS = ("onnxruntime", "tract")
 
 @dataclass(frozen=True)
 class RuntimeTimes:
-    """One runtime on one model: the form that ran, and its time beside ours.
+    """One runtime on one model: the form that ran, and its time compared with ours.
 
     times   p50 of this runtime over ours, round by round
     tail    the same of p99.9
@@ -57,7 +57,7 @@ class Row:
 
     @classmethod
     def of(cls, contest: Contest, comparison: Comparison, least: Roofline) -> "Row":
-        """From the rounds of one contest."""
+        """Return the row of one contest, from its rounds."""
         entry = contest.entry
         runtimes = {
             name: RuntimeTimes(
@@ -87,7 +87,7 @@ class Row:
 
     @property
     def fastest_us(self) -> float:
-        """The p50 of this project with special rows where it has them, else without, in microseconds."""
+        """The p50 of this project with special rows if it has them, else without, in microseconds."""
         return self.runtimes.get(SPECIAL, self.ours).us.p50_us
 
     @property
@@ -126,16 +126,16 @@ class Results:
         return [row for row in self.rows if not row.error]
 
     def mean(self, peer: str) -> float:
-        """Return how many times slower a peer is: the geometric mean over all models; NaN where none ran in it."""
+        """Return how many times slower a peer is: the geometric mean over all models; NaN if none ran in it."""
         return _mean(row.runtimes[peer].times.median for row in self.timed_rows if peer in row.runtimes)
 
     def special_mean(self, peer: str) -> float:
-        """Return the same, with special rows where they are worth it."""
+        """Return the same, with special rows if they are worth it."""
         rows = [row for row in self.timed_rows if peer in row.runtimes]
         return _mean(row.runtimes[peer].times.median * row.ours.us.p50_us / row.fastest_us for row in rows)
 
     def summary(self) -> Iterator[str]:
-        """For each peer the geometric mean and the least ratio, then what is furthest from its roofline."""
+        """Yield the geometric mean and the least ratio of each peer, then the models furthest from their roofline."""
         for peer in PEERS:
             rows = [row for row in self.timed_rows if peer in row.runtimes]
             if rows:

@@ -1,4 +1,4 @@
-"""``python -m bench.sound``: recipes from sound to sound beside the authors' loops around onnxruntime, as a table.
+"""``python -m bench.sound``: recipes from sound to sound, and the authors' loops around onnxruntime, as a table.
 
 The recipes are those of the documents. Every chain has to give what its author's gave on real speech before it is
 timed; a step is one hop, from numpy to numpy, as the sound goes on.
@@ -60,8 +60,8 @@ CONTESTS = (
         160,
         0,
         {
-            "onnxruntime behind numpy's filter bank": loops.fireredvad,
-            "onnxruntime behind kaldi-native-fbank": loops.fireredvad_kaldi,
+            "onnxruntime after numpy's filter bank": loops.fireredvad,
+            "onnxruntime after kaldi-native-fbank": loops.fireredvad_kaldi,
         },
     ),
 )

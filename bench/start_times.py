@@ -1,4 +1,4 @@
-"""From a new process to the first result, beside the other runtimes, in alternation.
+"""From a new process to the first result, compared with the other runtimes in alternation.
 
 Every figure is of processes of their own: import, load, make ready, one step; ``pulse run`` is the whole command. The
 processes of all rows take turns. Their CPU time, which other work on the machine disturbs less, is shown too.
@@ -118,7 +118,7 @@ class _Process:
     whole: bool = False
 
     def run(self, folder: Path) -> tuple[float, float]:
-        """Return the seconds of the clock and of the CPU. Raises CalledProcessError."""
+        """Run a command; return the seconds of the clock and of the CPU. Raises CalledProcessError."""
         code = self.code if self.whole else self.code + TOLD
         usual = {**os.environ, "PYTHONPATH": str(TREE), **self.environment}
         usual.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles all modules

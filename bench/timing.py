@@ -25,7 +25,7 @@ class Percentiles:
 
     @classmethod
     def of(cls, times_ns: Sequence[int]) -> "Percentiles":
-        """From the time of every step."""
+        """Return the percentiles of the times of all steps."""
         return cls(*(float(value) / 1e3 for value in np.percentile(times_ns, [50, 90, 99, 99.9, 100])))
 
 

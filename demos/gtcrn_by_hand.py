@@ -86,7 +86,7 @@ def edge_block(w: Weights, where: str, channels: tuple[int, int], groups: int, t
 
 
 def neighbours(channels: int):
-    """Put each band beside its neighbours: three channels for each one."""
+    """Put each band next to its neighbours: three channels for each one."""
     taps = np.tile(np.eye(3, dtype=np.float32)[:, None, None], (channels, 1, 1, 1))
     return Conv2D(
         channels, 3 * channels, [1, 3], padding_dims=[0, 1], groups=channels, weight=taps, no_bias=True

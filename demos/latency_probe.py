@@ -33,7 +33,7 @@ def later_by(recorded: Samples, played: Samples, longest: int) -> float:
 
 
 def main() -> None:
-    """Run, record both sides, and set what was measured beside what is reported."""
+    """Run, record both sides, and compare the measured latency with the reported one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, default=model_path(), help="of sound at 16 kHz")
     parser.add_argument("--mic", metavar="DEVICE", help="number or part of the name, see pulse devices")

@@ -31,25 +31,28 @@ def stream(
     activations: str | None = None,
     specialise: bool = False,
 ) -> Program:
-    """Load, analyse, declutter, pulsify and compile in one call.
+    """Load a model and compile it to a program for streams, in one call.
 
-    A model that its author made streaming, taking a chunk and states and giving new states, runs as it is, chunk by
-    chunk.
+    Most models are offline: pulse derives their streaming form. A model that already streams, with its states among its
+    inputs and outputs, runs unchanged, chunk by chunk.
 
-    source       whatever ``pulse.load`` takes; its result, if more has to be said of the model
-    pulse        frames of the symbol for each step; by default the smallest number possible
-    align        delay the earlier outputs so that all belong to the same moment
-    max_context  for attention to all frames before: the most frames of the symbol that a stream may have
-    backend      ``numba``: compiled kernels; ``numpy``: the same ops in Python, slow, the reference; or the name of a
-                 program of several backends, see ``pulse.program.backends``
-    weights      how weights are stored: ``f32``, the default; ``bf16`` and ``int8`` are rounded, and take a half and a
-                 quarter. What fits into 16 bits as it is takes a half in any case
-    prepare      as in ``compile_model``: ``streaming.warming.compile_in_parallel()`` compiles in several processes
+    source       a path, a model or anything else that ``pulse.load`` accepts. Call ``pulse.load`` first and give its
+                 result here if the model needs options, such as the shapes of its inputs
+    pulse        the number of frames in each step; by default the smallest possible one. Frames are counted on the
+                 symbol, the axis of time of the inputs
+    align        delay the earlier outputs, so that the frames of all outputs in a step belong to the same moment
+    max_context  the most frames that a stream may have; needed for attention to all earlier frames
+    backend      ``numba`` runs compiled kernels. ``numpy`` runs the same ops in Python: it is slow, and is the
+                 reference. Other names are those of programs of several backends, see ``pulse.program.backends``
+    weights      how weights are stored: ``f32`` by default. ``bf16`` rounds them and halves their memory; ``int8``
+                 rounds them and takes a quarter. Weights that 16 bits hold exactly always take half
+    prepare      how kernels are compiled before the first step, as in ``compile_model``:
+                 ``streaming.warming.compile_in_parallel()`` compiles in several processes
     threads      the number of threads that share a long step, see ``Program.with_threads``
-    activations  ``int8``, with weights of ``int8``: what these are multiplied by is rounded too, row by row, and
-                 products are sums of whole numbers: faster, and less exact; see ``pulse.accuracy``. Likewise
-                 ``bf16`` with ``bf16``, which is faster with AVX512-BF16
-    specialise   compile machine code for the shapes of this program, see ``Program.specialise``; takes seconds, once
+    activations  how the values that are multiplied by weights are rounded; by default not at all. ``int8`` needs
+                 ``int8`` weights, and rounds row by row. ``bf16`` needs ``bf16`` weights, and is faster on processors
+                 with AVX512-BF16. Both are less exact; ``pulse.accuracy`` measures the error
+    specialise   compile machine code for the shapes of this program, see ``Program.specialise``; takes a few seconds
     Raises       PulseError
     """
     with fewer_collections():
@@ -85,21 +88,25 @@ def verify(
 ) -> "ProofReport":
     """Prove on random input that the stream equals the offline model, or name the first wire that diverges.
 
-    source   as in ``stream``, or an ``nn.Module`` of PyTorch, which goes through ``from_torch``: its streams are
-             compared with the module too. A model of chunks is compared with its author's loop, one in pulses with
-             what it keeps of the model before
-    pulse    as in ``stream``
-    lengths  frames of the symbol to try; by default short ones, and long ones that fill all that the model remembers
-    backend  the backend to prove, besides numpy
+    A model that is called chunk by chunk is compared with the loop over its calls. A pulsed model is compared with
+    the offline model that it keeps.
+
+    source       as in ``stream``, or a PyTorch ``nn.Module``. ``from_torch`` converts a module, and its streams are
+                 compared with the module too
+    pulse        as in ``stream``
+    lengths      the lengths of the streams, in frames; by default short ones, and long ones that fill every buffer of
+                 past frames
+    backend      the backend to prove; numpy is always proved
     max_context, prepare  as in ``stream``
-    seed     the seed of the random inputs
-    long     try longer streams, and every signal on them, whatever it takes
-    example  of a module: what its ``forward`` takes
-    twin     of a module: its author's own streaming, a new stream. It is called with a pulse of each input, a tensor,
-             and gives the frames that are ready; joined, they must be the module's first ones
-    dynamic, states, method  of a module, as in ``from_torch``. A module with states is called chunk by chunk
-    Raises   PulseError if the model cannot be streamed at all; as ``from_torch`` of a module; DivergenceError: the twin
-             differs
+    seed         the seed of the random inputs
+    long         try longer streams, and every signal on them, however long that takes
+    example      for a module: the arguments of its ``forward``
+    twin         for a module: a new stream of the author's own streaming code. It is called with a tensor, the next
+                 pulse, for each input, and returns the frames that are ready. Joined, these must equal the module's
+                 first frames
+    dynamic, states, method  for a module, as in ``from_torch``. A module with states is called chunk by chunk
+    Raises       PulseError if the model cannot stream, or as ``from_torch`` for a module; DivergenceError if the twin
+                 differs
     """
     from pulse.loading.proving import prove_loaded
 

@@ -259,7 +259,7 @@ class Graph(Generic[F, O]):
     def absorb(self, other: "Graph[F, O]") -> int:
         """Take over the nodes of another graph, which is empty then; the number that their ids grow by.
 
-        A node has its name with a number where that is taken. Inputs and outputs of the model stay those of this graph.
+        A node has its name, with a number if that is taken. Inputs and outputs of the model stay those of this graph.
         """
         offset = len(self.nodes)
         for node in other.nodes:

@@ -96,7 +96,7 @@ class Interface(Protocol):
     title        the model's name
     symbol       counts the frames of the stream; ``assumptions`` are the model's conditions on it
     pulse        frames of the symbol in each step
-    sizes        symbols of the file that are no lengths of the stream -> what they were made
+    sizes        symbols of the file that are not lengths of the stream -> what they were made
     chunks       how a chunk model is called; None if the model was pulsified
     """
 

@@ -96,7 +96,7 @@ class TypedModel(TypedNetwork):
         return declutter(self)
 
     def with_constant_start(self, symbol: str | Symbol | None = None, fill: float = 0.0) -> "TypedModel":
-        """Return another model: paddings that mirror or repeat frames before the stream pad with ``fill`` there.
+        """Return a copy in which paddings that mirror or repeat frames before the stream pad with ``fill`` instead.
 
         A stream with mirrored frames has to wait for them, and keeps this delay. Frames that do not depend on the
         padding do not change. Warns with the nodes that change. Raises PulsifyError if there are none.
@@ -106,7 +106,7 @@ class TypedModel(TypedNetwork):
         return TypedModel.of(constant_start(self, self.find_symbol(symbol), fill))
 
     def to_nnef(self) -> "Archive":
-        """Return the offline model as NNEF with tract's operators where it needs them; see ``pulse.nnef``.
+        """Return the offline model as NNEF with tract's operators if it needs them; see ``pulse.nnef``.
 
         Raises WriteError: a node that these cannot express
         """

@@ -126,7 +126,7 @@ class TypedNetwork:
         feeds    name -> array; any wire may be fed by its label. One array if there is one input.
         fetches  labels or outlets of any wires; the outputs by default. Only what they need is evaluated.
         arithmetic  how it is computed: in the model's types, or as ``pulse.ops.arithmetic`` has it
-        Raises InputError if arrays do not fit; FaultError where a node has no result for some values, such as an
+        Raises InputError if arrays do not fit; FaultError if a node has no result for some values, such as an
         index outside its table. Only arithmetic other than the model's types puts the nearest value that has one.
         """
         arrays = self._by_name(feeds)

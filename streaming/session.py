@@ -110,7 +110,7 @@ class Session:
     def push(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
         """Take more of the stream.
 
-        x        an array where one input streams, else input name -> array: the port's shape and dtype, any
+        x        an array if one input streams, else input name -> array: the port's shape and dtype, any
                  number of frames (0 too) along its stream axis. An input that is left out gets none.
         returns  every streaming output: the valid frames that are ready, perhaps 0, which the caller owns
         Raises   InputError: a wrong name, shape or dtype, NaN, or the stream has been flushed

@@ -25,7 +25,7 @@ MIN_PRIORITY = 19
 
 
 class BackgroundSpecialisation(NotCopyable):
-    """``Program.specialise`` beside streams that run; they wait for nothing, and their results are the same bits.
+    """``Program.specialise`` while streams run; they wait for nothing, and their results are the same bits.
 
     program    its streams on one thread take the rows at once, those that run between two of their rows
     seconds    of processor time after which no further rows are compiled
@@ -51,7 +51,7 @@ class BackgroundSpecialisation(NotCopyable):
         if program.threads > 1:
             raise InputError(
                 f"{program.model.title}: rows are special for streams on one thread, and these have "
-                f"{program.threads}; leave out one of both"
+                f"{program.threads}; leave out one of the two"
             )
         self._program = program
         self._bounds = str(seconds), str(megabytes)
@@ -89,7 +89,7 @@ class BackgroundSpecialisation(NotCopyable):
             self._thread.join()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait for the end of the process; whether it has ended."""
+        """Wait for the end of the process. Returns whether it has ended."""
         if self._process is not None:
             self._thread.join(timeout_s)
         return not self._thread.is_alive()

@@ -137,7 +137,7 @@ def compile_in_parallel(*entries: str) -> Prepare:
     """Compile the kernels of a program in several processes; for ``prepare`` of ``pulse.stream`` and ``compile``.
 
     A bar on stderr shows it, if stderr is a terminal. Processes begin only where they save time, and never where
-    their work cannot be kept; where the disk is full in the middle, this process compiles the rest.
+    their work cannot be kept; if the disk becomes full meanwhile, this process compiles the rest.
 
     entries  further entry points that are needed: ``LIVE``, ``EXECUTOR``, ``MICROPHONE``
     """

@@ -40,7 +40,7 @@ dependency that `pyproject.toml` allows and that has a wheel for it, and with th
 {arguments}
 ```
 
-*Passed alone*: of those that passed, how many failed beside other processes and passed when run again by themselves.
+*Passed alone*: of those that passed, how many failed while other processes ran and passed when run again by themselves.
 """
 
 
@@ -72,7 +72,7 @@ def main() -> None:
     parser.add_argument("--versions", nargs="+", choices=RESOLUTIONS, default=list(RESOLUTIONS))
     parser.add_argument("--folder", type=Path, help="keep the environments here, for the next time")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
-    parser.add_argument("arguments", nargs="*", help="of pytest, behind --")
+    parser.add_argument("arguments", nargs="*", help="of pytest, after --")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="versions-") as temporary:
         folder = options.folder or Path(temporary)
@@ -151,7 +151,7 @@ def uv(*arguments: str) -> str:
 
 
 def versions(python: Path) -> dict[str, str]:
-    """The direct dependencies that an environment has, those of the extras behind the others."""
+    """The direct dependencies that an environment has, those of the extras after the others."""
     installed = json.loads(uv("pip", "list", "--quiet", "--python", str(python), "--format", "json"))
     version_of = {entry["name"]: entry["version"] for entry in installed}
     return {name: version_of[name] for name in direct() if name in version_of}

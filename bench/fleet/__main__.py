@@ -24,7 +24,7 @@ def with_section(page: str, name: str, words: str) -> str:
 
 
 def main() -> None:
-    """Run one of both, and print it as text and as JSON."""
+    """Run one of the two, and print it as text and as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("what", choices=("kills", "simulate"))
     parser.add_argument("--kills", type=int, default=200)

@@ -188,7 +188,7 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
 
 
 async def _kill(process: int, speakers: Sequence[Speaker]) -> list[float]:
-    """Kill a worker. Returns the silence in ms of speaker stream that had to go on elsewhere."""
+    """Kill a worker. Returns the silence in ms of each stream that had to go on elsewhere."""
     before = [speaker.stream.connections for speaker in speakers]
     killed_s = time.perf_counter()
     os.kill(process, signal.SIGKILL)

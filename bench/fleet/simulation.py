@@ -72,7 +72,7 @@ class Year:
 
     fleets            of the same kind, since one of them is full
     machines, workers  of all
-    traffic           bytes a second of all checkpoints; sound beside it
+    traffic           bytes a second of all checkpoints, besides the sound
     losses            of processes, machines and racks
     moved             streams that went on elsewhere
     gone              streams whose checkpoint was lost with them

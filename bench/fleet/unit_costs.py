@@ -38,7 +38,7 @@ SAVES = 400
 OPENS = 60
 WORKERS = 2000
 FRAME_BYTES = 8 + 54
-"""Of a message beside its payload: the head of a WebSocket frame, and TCP, IP and Ethernet of one packet."""
+"""Bytes of a message besides its payload: the head of a WebSocket frame, and TCP, IP and Ethernet of one packet."""
 ACK_BYTES = 40 + FRAME_BYTES
 """An acknowledgement, and a packet of TCP that only acknowledges."""
 

@@ -1,1 +1,1 @@
-"""Ways to take sound from an audio callback to a model and back, beside each other while Python is busy."""
+"""Ways to take sound from an audio callback to a model and back, side by side while Python is busy."""

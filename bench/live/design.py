@@ -50,7 +50,7 @@ class Outcome:
     flagged: int
 
     def latency(self, machine: StolenTime) -> Latency:
-        """From callback entry to the result, without the time that the machine took."""
+        """Return the time from callback entry to the result, without the time that the machine took."""
         latency = Latency(self.block_s)
         for ns in (np.diff(self.times_ns, axis=1).ravel() - machine.taken_ns(self.times_ns)).tolist():
             latency.record_ns(ns)

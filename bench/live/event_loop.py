@@ -71,7 +71,7 @@ class _Exchange:
         self._results: deque[tuple[int, Array]] = deque()
 
     def callback(self, captured: Array, played: Array, frames: int, times: Any, flags: object) -> None:
-        """In the device's thread: hand over what was recorded, play the result that is due now or silence.
+        """Hand over the recorded block, in the device's thread; play the result that is due now, or silence.
 
         A block has arrived when PortAudio called, before Python's lock was acquired.
         """
@@ -94,7 +94,7 @@ class _Exchange:
             self._waiting.put_nowait((number, arrived_ns, block))
 
     async def work(self, push: Push) -> None:
-        """In the loop: block by block."""
+        """Process block by block, in the loop."""
         while True:
             number, arrived_ns, block = await self._waiting.get()
             self._results.append((number, await push(block)))

@@ -75,7 +75,7 @@ class Server:
     process: "subprocess.Popen[str] | None" = None
 
     def start(self) -> bool:
-        """Start the server, also again; gives whether it is ready."""
+        """Start the server, also again. Returns whether it is ready."""
         self.process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", *self.command],
             env=os.environ | dict(self.environment),
@@ -149,7 +149,7 @@ class JackServer(Server):
 
 @contextmanager
 def jack_server(rate_hz: int = 48000, block_frames: int = 480) -> Generator[JackServer]:
-    """A server of JACK, if there are fewer than ``SLOTS``; otherwise that is waited for.
+    """Run a server of JACK; wait until fewer than ``SLOTS`` run.
 
     Raises  PulseError: it is not installed, or does not start
     """
@@ -182,7 +182,7 @@ def jack_server(rate_hz: int = 48000, block_frames: int = 480) -> Generator[Jack
 
 @contextmanager
 def _slot() -> Generator[str]:
-    """The name of a server that no other process of the machine has."""
+    """Reserve the name of a server that no other process of the machine uses."""
     folder, user = SHARED if SHARED.is_dir() else Path(tempfile.gettempdir()), os.getuid()
     files = [folder / f"pulse-jack-{user}-{number}.lock" for number in range(SLOTS)]
     while True:
@@ -207,7 +207,7 @@ def _sweep(name: str) -> None:
 def portaudio(server: JackServer) -> Generator[int]:
     """PortAudio, which finds no server but this one, and its device as sounddevice numbers it.
 
-    PortAudio is ended with the context: it ends the process where its server has gone before.
+    PortAudio is ended with the context: it ends the process if its server has gone before.
 
     Raises  PulseError: it is not installed, or does not know JACK
     """

@@ -1,7 +1,7 @@
 """``python -m bench.live.special_rows``: the pulses of a live run before, while and after special rows are compiled.
 
-A file plays in real time in place of a microphone. After half of the seconds, a process begins to compile beside the
-run; when its code is there, the stream takes it, and the run goes on for the other half.
+A file plays in real time in place of a microphone. After half of the seconds, a process begins to compile
+during the run; when its code is ready, the stream takes it, and the run goes on for the other half.
 """
 
 import argparse
@@ -54,7 +54,7 @@ class Phase:
 
     @classmethod
     def make(cls, name: str, first: LiveStatistics, last: LiveStatistics) -> "Phase":
-        """From the statistics at its begin and at its end."""
+        """Return the phase between the statistics at its start and at its end."""
         return cls(
             name,
             last.elapsed_s - first.elapsed_s,

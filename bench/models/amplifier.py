@@ -11,7 +11,7 @@ RATE_HZ = 48_000
 
 
 def amplifier() -> onnx.ModelProto:
-    """Return sound ``x`` [1, 1, T] to sound ``y`` [1, 1, T]; looks back only, so that it has no delay."""
+    """Return a model from sound ``x`` [1, 1, T] to sound ``y`` [1, 1, T]; looks back only, so that it has no delay."""
     network = Writer(10)
     h = network.conv("x", "first", 1, CHANNELS)
     skips: list[str] = []

@@ -28,7 +28,7 @@ class Conformer(Writer):
         return self.add("Add", x, self.add("Mul", narrow, "half"))
 
     def heads(self, x: str, y: str) -> str:
-        """Return [1, T, 144] to [1, 4, T, 36]."""
+        """Split into heads: [1, T, 144] to [1, 4, T, 36]."""
         rows = self.add(
             "Reshape", self.linear(x, y, WIDTH, WIDTH), self.integers(0, 0, HEADS, WIDTH // HEADS)
         )

@@ -1,4 +1,4 @@
-"""Published models that lie in a folder beside the project; they are not part of it."""
+"""Published models that lie in a folder next to the project; they are not part of it."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

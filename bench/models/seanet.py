@@ -39,7 +39,10 @@ def channels_at(stage: int, first: int, growth: int) -> int:
 
 
 def encoder(first: int = 16, growth: int = 1) -> onnx.ModelProto:
-    """Return sound ``x`` [1, 1, 320 T] to ``y`` [1, 32, T]; ``growth`` multiplies the channels at each stride."""
+    """Return a model from sound ``x`` [1, 1, 320 T] to ``y`` [1, 32, T].
+
+    ``growth`` multiplies the channels at each stride.
+    """
     network = Seanet(320 + growth)
     h = network.causal("x", "first", 1, first, ENDS)
     for stage, stride in enumerate(STRIDES):

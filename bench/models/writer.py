@@ -26,13 +26,13 @@ class Writer:
         self.nodes.append(helper.make_node(op, list(inputs), list(outputs), outputs[0], **attributes))
 
     def add(self, op: str, *inputs: str, **attributes: Any) -> str:
-        """Return one operator of one output; the output's name."""
+        """Add an operator with one output; return the output's name."""
         name = f"{op.lower()}{len(self.nodes)}"
         self.node(op, inputs, [name], **attributes)
         return name
 
     def constant(self, name: str, value: object) -> str:
-        """Return a tensor; Python floats are f32, integers i64."""
+        """Store a tensor; return its name. Python floats are f32, integers i64."""
         array = np.asarray(value)
         values = array.astype(np.float32) if array.dtype.kind == "f" else array
         self.weights.append(numpy_helper.from_array(values, name))
@@ -56,7 +56,7 @@ class Writer:
         return self.constant(name, 0.1 * self.random.standard_normal(size))
 
     def conv(self, x: str, y: str, c_in: int, c_out: int, kernel: int = 1, **attributes: Any) -> str:
-        """Return a convolution with bias, ``x`` [1, c_in, frames] to ``y`` [1, c_out, frames]."""
+        """Add a convolution with bias, ``x`` [1, c_in, frames] to ``y`` [1, c_out, frames]."""
         bias = self.bias(f"{y}_b", c_out)
         weight = self.weight(f"{y}_w", c_out, c_in, kernel)
         self.node("Conv", [x, weight, bias], [y], kernel_shape=[kernel], **attributes)

@@ -1,1 +1,1 @@
-"""How many streams a server holds in real time, with this project and with onnxruntime behind it."""
+"""How many streams a server holds in real time, with this project and with onnxruntime as its engine."""

@@ -1,4 +1,4 @@
-"""``python -m bench.serve``: streams that a server holds in real time, and the same with onnxruntime behind it.
+"""``python -m bench.serve``: streams that a server holds in real time, and the same with onnxruntime as its engine.
 
 A server in a process of its own, or one on each core; clients in another process, on the same cores. Streams are
 *held* if 99 of 100 blocks are answered within the limit, from sending a block to the last output frame that needs it,

@@ -75,7 +75,7 @@ class BoundLane:
             self._arrays[name][...] = value
 
     def step(self, feed: Mapping[str, Array]) -> dict[str, Array]:
-        """Return one pulse."""
+        """Run one pulse; return its outputs."""
         for name, array in feed.items():
             self._arrays[name][...] = array
         self._session.run_with_iobinding(self._bindings[self._turn])

@@ -108,7 +108,7 @@ def least_delay(
     earlier pulse than this one. Frames of the whole output are looked at: all of them, or where they are more than
     ``MAX_FRAMES``, the first one that depends on a pulse, for some pulses after those that frame 0 depends on.
 
-    call    the module, in f64 where it can be: then small weights multiplied are not zero
+    call    the module, in f64 if it can be: then small weights multiplied are not zero
     x       its input, longer than its frames look ahead
     pulse   input frames of a pulse; ``frames`` of the output are in one
     place   of the output that is looked at

@@ -21,7 +21,7 @@ class Given:
     rate_hz    frames of the input in a second, for the real-time factor
     change     what is not as its author wrote it; empty if nothing is
     options    of ``from_torch``, such as method
-    twin       the author's own streaming, where the package has one
+    twin       the author's own streaming, if the package has one
     max_context  frames that attention to all frames before may need
     outputs    the places of those that are streamed; all by default
     chunking   of a module that takes one chunk in each call; it needs a twin

@@ -1,4 +1,4 @@
-"""``python -m bench.torch_codes.large``: large published modules beside the roofline, and the page of them.
+"""``python -m bench.torch_codes.large``: large published modules compared with the roofline, and the page of them.
 
 Programs are made first, which takes minutes of PyTorch's exporter, and measured later, on a quiet machine.
 """
@@ -72,7 +72,7 @@ def large_hifigan() -> Given:
 
 
 def large_mistral() -> Given:
-    """Return fourteen layers of width 768, each frame sees 100."""
+    """Return fourteen layers of width 768; each frame sees 100."""
     torch, kinds = import_module("torch"), import_module("transformers")
     config = kinds.MistralConfig(
         vocab_size=64,

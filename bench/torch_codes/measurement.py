@@ -259,7 +259,7 @@ def module_outputs(subject: Given, feeds: Mapping[str, Array]) -> list[Array]:
 
 
 def _streamed_outputs(subject: Given, every: list[Output]) -> list[Output]:
-    """Of all outputs, those that are streamed."""
+    """Return the outputs that are streamed."""
     return every if subject.outputs is None else [every[place] for place in subject.outputs]
 
 

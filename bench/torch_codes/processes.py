@@ -26,7 +26,7 @@ def run_all(names: Sequence[str], jobs: int) -> Iterator[Outcome]:
 
 
 def run(context: ForkServerContext, code: Code) -> Outcome:
-    """Return a code in a process of ``context``, and why it was not done if the process ends without an outcome."""
+    """Run a code in a process of ``context``; return its outcome, which says so if the process ends without one."""
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_send_outcome, args=(code.name, sender))
     process.start()

@@ -8,7 +8,7 @@ from bench.torch_codes.author import AuthorStream, author_copy
 
 
 def moshi_stream(module: Any, method: str = "forward") -> AuthorStream:
-    """Return modules of moshi keep their own state between calls."""
+    """Return the streaming of moshi's modules, which keep their own state between calls."""
 
     def begin() -> Callable[..., Any]:
         copy = author_copy(module)
@@ -19,7 +19,7 @@ def moshi_stream(module: Any, method: str = "forward") -> AuthorStream:
 
 
 def tcn_stream(module: Any) -> AuthorStream:
-    """pytorch-tcn has buffers in front of its convolutions."""
+    """Return the streaming of pytorch-tcn, which has buffers in front of its convolutions."""
 
     def begin() -> Callable[..., Any]:
         copy = author_copy(module)

@@ -127,7 +127,7 @@ def make(folder: Path) -> None:
 
 
 def make_for_site(app: Sphinx) -> None:
-    """The files of the gallery, beside the pages."""
+    """The files of the gallery, next to the pages."""
     make(Path(app.outdir) / "gallery")
 
 

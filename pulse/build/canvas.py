@@ -42,12 +42,12 @@ class OpenInput(ModelOp):
 
 
 def is_operator(op: ModelOp) -> bool:
-    """Whether the node computes something: it is neither an input nor a constant."""
+    """Return whether the node computes something: it is neither an input nor a constant."""
     return not isinstance(op, OpenInput | Input | Constant)
 
 
 def is_open(op: ModelOp) -> bool:
-    """Whether it is an input of the model."""
+    """Return whether it is an input of the model."""
     return isinstance(op, OpenInput | Input)
 
 

@@ -77,7 +77,7 @@ def _convolution(kind: str, rank: int) -> Convolution:
                 f"{where}: {groups} groups do not divide {in_channels} and {out_channels} channels"
             )
         if output_padding is not None and not transposed:
-            raise InputError(f"{where}: output_padding is one of transposed convolutions")
+            raise InputError(f"{where}: only transposed convolutions have output_padding")
         kernel = as_list(kernel_dims, rank, "kernel_dims", where)
         ends = [in_channels, out_channels // groups] if transposed else [out_channels, in_channels // groups]
         taps = in_channels // groups
@@ -87,7 +87,7 @@ def _convolution(kind: str, rank: int) -> Convolution:
         if not no_bias:
             inputs.append(parameter("bias", bias, [out_channels], taps, seed, where))
         elif bias is not None:
-            raise InputError(f"{where}: a bias is given, and no_bias")
+            raise InputError(f"{where}: a bias is given, and no_bias; give one of the two")
         return make_node(
             kind,
             inputs,
@@ -110,7 +110,7 @@ def _convolution(kind: str, rank: int) -> Convolution:
     padding_dims  zeros around x: as these, or first all before the axes, then all after them
     groups        that channels are cut into
     weight, bias  arrays {"[in, out/groups, kernel]" if kind == "ConvTranspose" else "[out, in/groups, kernel]"}
-                  and [out]; random numbers of ``seed`` where they are left out
+                  and [out]; random numbers of ``seed`` if they are left out
     Raises        InputError: sizes that do not fit
     """
     return make

@@ -101,7 +101,7 @@ def FC(
     product = make_node("MatMul", ["x", w], name or "fc")
     if no_bias:
         if bias is not None:
-            raise InputError(f"{where}: a bias is given, and no_bias; give one of both")
+            raise InputError(f"{where}: a bias is given, and no_bias; give one of the two")
         return Sequential([product])
     b = parameter("bias", bias, [out_channels], in_channels, seed, where)
     return Sequential([product, make_node("Add", ["x", b], f"{name or 'fc'}.sum")])
@@ -192,7 +192,7 @@ def _recurrent(
     if not no_bias:
         inputs.append(parameter("bias", bias, [ways, 2 * rows], hidden_channels, seed, where))
     elif bias is not None:
-        raise InputError(f"{where}: a bias is given, and no_bias; give one of both")
+        raise InputError(f"{where}: a bias is given, and no_bias; give one of the two")
     outputs = (3 if kind == "LSTM" else 2) if states else 1
     return make_node(
         kind,
@@ -226,7 +226,7 @@ def RNN(
     direction     ``forward``, ``reverse`` or ``bidirectional``, which has D = 2 directions; only forward ones stream
     states        its last state is a second output [D, N, hidden] ([N, D, hidden]); of an LSTM its cell a third one
     weight, recurrence, bias  arrays [D, G hidden, in], [D, G hidden, hidden] and [D, 2 G hidden] with G gates (RNN 1,
-                  GRU 3: z r h, LSTM 4: i o f c); random numbers of ``seed`` where they are left out
+                  GRU 3: z r h, LSTM 4: i o f c); random numbers of ``seed`` if they are left out
     Raises        InputError: sizes that do not fit
     """
     options = (no_bias, direction, batch_first, states, weight, recurrence, bias, seed)

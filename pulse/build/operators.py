@@ -117,7 +117,7 @@ Evaluation: TypeAlias = Callable[..., "Array | Sequence[Array]"]
 
 
 def _fits(result: object, fact: TypedFact) -> bool:
-    """Whether a value is an array of a shape; its floats may be wider, as when rounding errors are measured."""
+    """Return whether a value is an array of a shape; its floats may be wider, as when rounding errors are measured."""
     if not isinstance(result, np.ndarray):
         return False
     actual = TypedFact.of(cast("Array", result))

@@ -14,7 +14,9 @@ def view_of(part: Component) -> GraphView:
         return part
     if isinstance(part, Node):
         if isinstance(part.op, Constant):
-            raise InputError(f"{part.name}: a constant is no part of a structure; connect it with add_child")
+            raise InputError(
+                f"{part.name}: a constant is not a part of a structure; connect it with add_child"
+            )
         return GraphView([part])
     if isinstance(part, Sequence) and not isinstance(part, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         return Sequential(part)

@@ -108,7 +108,7 @@ def _sizes(name: str, fact: TypedFact) -> tuple[int, ...]:
     if any(not dim.is_const for dim in fact.shape):
         example = ",".join(str(dim) if dim.is_const else "1" for dim in fact.shape)
         raise PulsifyError(
-            f"{name}: {fact} is not the shape of one chunk; give every dim a number where the model is loaded, as in "
+            f"{name}: {fact} is not the shape of one chunk; give every dim a number when you load the model, as in "
             f"{spell('inputs', {name: example})}"
         )
     return tuple(int(dim) for dim in fact.shape)
@@ -135,7 +135,7 @@ def _input_axis(
     else:
         of_file = any(variable.how == Variable.how for variable in typed.variables)
         behind_batch = of_file and len(sizes) > 2 and sizes[0] == 1
-        axis_and_reason = (1, "the one behind the batch") if behind_batch else time_axis(sizes, fact.dtype)
+        axis_and_reason = (1, "the one after the batch") if behind_batch else time_axis(sizes, fact.dtype)
         if axis_and_reason is None:
             return PortAxis(
                 name, None, 0, f"its shape {shape_text(sizes)} is not that of a chunk; given once"
@@ -149,7 +149,7 @@ def _input_axis(
 
 
 def _output_axis(typed: TypedNetwork, name: str, chunking: Chunking, main: PortAxis | None) -> PortAxis:
-    """``main`` is the input that counts the frames; None for the next value of a state."""
+    """Return the axis of an output; ``main``: the input that counts the frames, None for the next value of a state."""
     fact = typed.graph.fact(typed.graph.find(name))
     sizes = _sizes(name, fact)
     if name in chunking.axes:

@@ -28,7 +28,7 @@ from pulse.typed import TypedGraph, TypedNetwork, add_source, constant, sources
 from pulse.wiring import wire
 
 SYMBOL = "T"
-"""The frames of a chunk model's stream, where its file has no name for them."""
+"""The frames of a chunk model's stream, if its file has no name for them."""
 
 
 def scan_over_chunks(

@@ -30,7 +30,7 @@ class Candidates:
     agrees    whether an input and an output have one type and shape
     streams   whether an input's shape can be that of a chunk of a stream
     shapes    whether shapes are known, so that they may identify states that names do not
-    signals   inputs that are no states, according to the user
+    signals   inputs that are not states, according to the user
     """
 
     inputs: Sequence[str]
@@ -46,7 +46,7 @@ class Candidates:
         1. By name (``NAME_RULES``), type and shape being equal. Where the rule also fits a signal before and after,
            the input is a state if a word of its name says so or if its shape cannot be a chunk's; the model's first
            input is else the stream.
-        2. By shape, where all shapes are known: an input that cannot be a chunk, and the one output of its form.
+        2. By shape, if all shapes are known: an input that cannot be a chunk, and the one output of its form.
 
         Raises PulsifyError: an input may be a state or a stream, and nothing tells which.
         """

@@ -90,7 +90,7 @@ class CostReport(Report):
     """The parts of a model and their cost.
 
     symbol        the dim that is time; None if there is not exactly one
-    rate_hz       frames of the symbol a second, where known
+    rate_hz       frames of the symbol a second, if known
     parameters    numbers in float constants, each counted once; tables that a file stores are among them
     weight_bytes  of all constants
     work          multiply-adds and elementwise operations, as functions of the symbols
@@ -120,7 +120,7 @@ class CostReport(Report):
             return None
 
     def per_second(self, amount: TDim) -> float | None:
-        """Return the same for a second of the stream, where its rate is known."""
+        """Return the same for a second of the stream, if its rate is known."""
         frame = self.per_frame(amount)
         return None if frame is None or self.rate_hz is None else frame * self.rate_hz
 

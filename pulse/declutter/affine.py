@@ -104,7 +104,7 @@ def _replace_weights(
 
 
 def _scale_outputs(op: Conv | ConvTranspose, w: Doubles, scale: Doubles) -> Doubles:
-    """Return weights whose output channels are multiplied."""
+    """Return weights with their output channels multiplied."""
     if isinstance(op, Conv):
         return w * scale.reshape(-1, *(1,) * (w.ndim - 1))
     by_group = w.reshape(op.group, -1, *w.shape[1:])

@@ -42,7 +42,7 @@ def uniform_value(graph: TypedGraph, outlet: OutletId) -> Array | None:
 
 
 def _has_one_operand(op: Op) -> bool:
-    """Whether it is a function of one truth value or number."""
+    """Return whether it is a function of one truth value or number."""
     return isinstance(op, Cast) or (isinstance(op, Elementwise) and op.kind == "not")
 
 
@@ -65,7 +65,10 @@ def _decide_comparison(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 def _compare(left: DimBounds, right: DimBounds, strict: bool) -> bool | None:
-    """Whether all of ``left`` is less than ``right`` (not strict: or equal), or none; None if neither is proved."""
+    """Return whether ``left`` is less than ``right`` (not strict: or equal).
+
+    True if all of it is, False if none of it is, None if neither is proved.
+    """
     if (left[1].prove_lt(right[0]) if strict else left[1].prove_le(right[0])).yes:
         return True
     if (left[0].prove_ge(right[1]) if strict else left[0].prove_gt(right[1])).yes:
@@ -102,7 +105,7 @@ def _bounds(graph: TypedGraph, outlet: OutletId) -> DimBounds | None:
 
 
 def _keeps_integers(graph: TypedGraph, node: TypedNode) -> bool:
-    """Whether it is a cast between integers of enough bits for a length."""
+    """Return whether it is a cast between integers of enough bits for a length."""
     if not isinstance(node.op, Cast):
         return False
     before = graph.fact(node.inputs[0]).dtype

@@ -116,7 +116,7 @@ def _find_padded_op(
 
 
 def _is_kept(before: Shape, axis: int, after: Shape, index: int) -> bool:
-    """Whether a reshape keeps an axis, as axis ``index``."""
+    """Return whether a reshape keeps an axis, as axis ``index``."""
     return (
         before[axis] == after[index]
         and volume(before[:axis]) == volume(after[:index])

@@ -31,7 +31,7 @@ def result(node: TypedNode) -> OutletId:
 
 
 def reads_alone(graph: TypedGraph, outlet: OutletId) -> bool:
-    """Whether a wire has one reader and is not an output of the model."""
+    """Return whether a wire has one reader and is not an output of the model."""
     return len(graph.outlet(outlet).successors) == 1 and not graph.is_output(outlet)
 
 

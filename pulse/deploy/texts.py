@@ -175,7 +175,7 @@ def _lengths(model: Deployed) -> str:
     ]
     return "\n".join(
         [
-            "/* Lengths in a stream of n frames: of the ports, of what the end waits for, of what is told the end;",
+            "/* Lengths in a stream of n frames: of the ports, of the wires that the end waits for, of the ends;",
             "   then whether the model takes n frames. */",
             "static int64_t length(int which, int64_t n) {",
             "  switch (which) {",

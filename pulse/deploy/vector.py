@@ -47,7 +47,7 @@ class TestVector:
 
 
 def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None, seed: int = 0) -> TestVector:
-    """Return a stream of noise.
+    """Return a test vector: a stream of noise.
 
     offline  the model of the program, and what whole inputs should give; None: what the program itself gives is
              expected, to the bit. It is expected too where weights are rounded

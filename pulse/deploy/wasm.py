@@ -34,7 +34,7 @@ class _Reader:
 def imported_functions(data: bytes) -> set[str]:
     """Return the names of the imported functions. Raises ValueError: the file is not WebAssembly, or damaged."""
     if not data.startswith(MAGIC):
-        raise ValueError("a file is none of WebAssembly")
+        raise ValueError("not a WebAssembly file")
     reader, names = _Reader(data), set[str]()
     reader.take(8)
     while reader.at < len(data):

@@ -82,7 +82,7 @@ class Broadcast(Choice):
 
 @record
 class Indicator(Atom):
-    """1 where a relation of `diff` to 0 holds, else 0."""
+    """1 if a relation of `diff` to 0 holds, else 0."""
 
     diff: TDim
     rank = 4

@@ -208,7 +208,7 @@ def _merge(left: Monomial, right: Monomial) -> Monomial:
 
 
 def _turn_quotients(terms: dict[Monomial, int]) -> None:
-    """Rewrite quotients as `sum of monomials - mirror` where that makes the sum simpler, in place.
+    """Rewrite quotients as `sum of monomials - mirror` if that makes the sum simpler, in place.
 
     First each quotient or its mirror is chosen, whichever has the first name, so that the two meet. Then a quotient
     is turned if that gives the first monomial of its numerator a smaller coefficient (of two equal ones, the

@@ -27,7 +27,7 @@ from pulse.support.record import record
 MAX_BRANCHES = 64
 """The most branches of a dim; with more, it counts as unbounded."""
 MAX_CASES = 2048
-"""The most cases by residues in all branches; where they do not suffice, bounds are those without residues."""
+"""The most cases by residues in all branches; if they do not suffice, bounds are those without residues."""
 FEW_CASES = 32
 """Up to this many cases are examined at once; for more, bounds without residues are tried first."""
 MAX_TRIED_VALUE = 1 << 14

@@ -8,5 +8,5 @@ SYMBOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 
 
 def quote(name: str) -> str:
-    """Return the name as written in an expression: backquoted if it is no plain identifier."""
+    """Return the name as written in an expression: backquoted if it is not a plain identifier."""
     return name if SYMBOL_NAME.fullmatch(name) and name not in RESERVED else f"`{name}`"

@@ -19,7 +19,7 @@ def slope(dim: TDim, symbol: Symbol) -> Fraction:
 
 
 def _growth(dim: TDim, symbol: Symbol) -> tuple[int, Fraction]:
-    """(degree, rate): dim is rate * symbol^degree + lower powers; rate 0 for a bounded dim."""
+    """Return (degree, rate): dim is rate * symbol^degree + lower powers; rate 0 for a bounded dim."""
     rates: dict[int, Fraction] = {1: Fraction(0)}
     for monomial, coefficient in dim.terms:
         degree, rate, steady = 0, Fraction(coefficient), True

@@ -309,12 +309,12 @@ class Proof:
 
     @property
     def yes(self) -> bool:
-        """True for every allowed value."""
+        """Whether it is true for every allowed value."""
         return self.verdict == "yes"
 
     @property
     def no(self) -> bool:
-        """False for every allowed value."""
+        """Whether it is false for every allowed value."""
         return self.verdict == "no"
 
     @property

@@ -42,7 +42,7 @@ def transpose(perm: Sequence[int], shape: str = DEFAULT) -> TypedModel:
 
     Input    x [...]
     Output   y [...]
-    Raises   InputError: perm is no order of the axes
+    Raises   InputError: perm is not an order of the axes
     """
     draft = Draft("transpose", {"x": shape})
     axes = [draft.axis(draft["x"], axis) for axis in perm]

@@ -99,7 +99,7 @@ def _features(draft: Draft) -> OutletId:
 
 
 def _filter(draft: Draft, x: OutletId, taps: Array) -> OutletId:
-    """Return each bin with the same odd number of taps around each frame."""
+    """Filter each bin with the same odd number of taps around each frame."""
     bins, reach = int(draft.shape(x)[2]), len(taps) // 2
     extended = draft.pad(draft.transpose(x, (0, 2, 1)), 2, reach, reach, "edge")
     table = draft.constant("taps", np.broadcast_to(taps, (bins, 1, len(taps))))

@@ -94,7 +94,9 @@ class Draft:
         """Return an axis counted from the front. Raises InputError."""
         rank = self.rank(x)
         if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
-            raise self.error(f"axis={axis!r} is none of {self.text(x)!r}; allowed are {-rank} to {rank - 1}")
+            raise self.error(
+                f"axis={axis!r} is out of range for {self.text(x)!r}; allowed are {-rank} to {rank - 1}"
+            )
         return axis % rank
 
     def require(self, dim: TDim, least: int, what: str) -> None:

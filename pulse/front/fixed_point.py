@@ -68,7 +68,7 @@ class Integers:
         return self.draft.add("cast", Cast(np.dtype(dtype)), x)
 
     def choose(self, condition: OutletId, x: Number, y: Number) -> OutletId:
-        """Select x where a condition holds, otherwise y."""
+        """Select x if a condition holds, otherwise y."""
         wires = [operand if isinstance(operand, OutletId) else self.constant(operand) for operand in (x, y)]
         return self.draft.apply("where", condition, *wires)
 

@@ -86,7 +86,7 @@ def kaldi_fbank(
     snip_edges    only frames that lie in the sound; else the sound is mirrored at its ends
     round_to_power_of_two  the length of the transform; else it is the frame's
     dither        0: random numbers cannot be repeated
-    use_energy    the energy of the frame in front (behind with ``htk_compat``), of at least ``energy_floor``; before
+    use_energy    the energy of the frame first (last with ``htk_compat``), of at least ``energy_floor``; before
                   preemphasis and window with ``raw_energy``
     use_log_fbank  the logarithm of the bands
     use_power     bands of the squares of magnitudes; else of the magnitudes
@@ -144,7 +144,7 @@ def kaldi_mfcc(
     Delay    as in ``kaldi_fbank``
 
     num_ceps  coefficients, at most num_mel_bins; the first one is the energy with ``use_energy``, and comes last with
-             ``htk_compat``, which scales it by sqrt(2) if it is no energy
+             ``htk_compat``, which scales it by sqrt(2) if it is not an energy
     cepstral_lifter  weight of the higher ones; 0: none
     The others are those of ``kaldi_fbank``.
     Raises   InputError

@@ -53,7 +53,7 @@ def db(
     floor    1e-10 of powers, 1e-5 of amplitudes by default
     top_db   at least this much below ``maximum``, in dB: the libraries take the loudest value of the whole recording,
              which a stream does not know
-    Raises   InputError: also where top_db has no maximum
+    Raises   InputError: also if top_db has no maximum
     """
     function = "db"
     factor = 1 if choice(function, "of", of, ("power", "amplitude")) == "power" else 2

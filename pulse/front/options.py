@@ -41,7 +41,7 @@ def number(
 
 
 def flag(function: str, name: str, value: object) -> bool:
-    """Return True or False. Raises InputError."""
+    """Return an option that is True or False. Raises InputError if it is neither."""
     if not isinstance(value, bool):
         raise InputError(f"{function}: {name}={value!r} must be True or False")
     return value

@@ -17,7 +17,7 @@ def magnitude(epsilon: float = 0.0, axis: int = -1, shape: str = DEFAULT) -> Typ
     """The magnitude of complex numbers: ``sqrt(re² + im² + epsilon)``.
 
     Input    x [...]; the first half of ``axis`` are real parts, the second half imaginary ones
-    Output   magnitude, without the axis where its size is 2
+    Output   magnitude, without the axis if its size is 2
     Raises   InputError
     """
     return _of_parts("magnitude", "magnitude", 0.5, epsilon, axis, shape)
@@ -27,7 +27,7 @@ def power(exponent: float = 2.0, epsilon: float = 0.0, *, axis: int = -1, shape:
     """A power of the magnitude of complex numbers: ``(re² + im² + epsilon)^(exponent/2)``.
 
     Input    x [...]; the first half of ``axis`` are real parts, the second half imaginary ones
-    Output   power, without the axis where its size is 2
+    Output   power, without the axis if its size is 2
     Raises   InputError
     """
     number("power", "exponent", exponent, 0, above=True)

@@ -211,7 +211,7 @@ def istft(
     Output   sound [B, (frames - 1)*hop] with ``center``, else [B, (frames - 1)*hop + n_fft]; or of ``length``
     Delay    n_fft // 2 samples with ``center``; a sample is there with the last frame that reaches it
 
-    length   samples to give: a number, or an expression of the symbols of ``shape``, such as T where that is
+    length   samples to give: a number, or an expression of the symbols of ``shape``, such as T if that is
              ``1,257,T//256+1,2``; at most what the frames reach
     The others are those of ``stft``.
     Raises   InputError: also if the windows do not cover a sample

@@ -153,7 +153,7 @@ class _Analyser:
         return refined
 
     def _readers(self, wires: Iterable[OutletId]) -> set[int]:
-        """Return the nodes around wires."""
+        """Return the nodes that write or read any of these wires."""
         readers: set[int] = set()
         for wire in wires:
             readers.add(wire.node)

@@ -1,7 +1,7 @@
 """Shapes that a file states although its graph determines them: those of outputs and ``value_info``.
 
 Exporters leave them behind, and they go stale: lengths of the example that was traced, shapes from before a rewrite.
-So they are believed only if nothing else tells, and said to be wrong where the graph proves it. Names of sizes
+So they are believed only if nothing else is known, and reported as wrong if the graph proves it. Names of sizes
 are not claims at all: exporters make them up for outputs. They only name a size of an input that has no name.
 """
 

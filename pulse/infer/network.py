@@ -52,7 +52,7 @@ def _unknown_dims(name: str, fact: InferenceFact) -> str:
     )
     axes = ", ".join(map(str, unknown))
     if not axes:
-        return f"input {name}{fact_text}: the file gives no type; give one, such as f32, behind its dims"
+        return f"input {name}{fact_text}: the file gives no type; give one, such as f32, after its dims"
     return (
         f"input {name}{fact_text}: the file gives no size for axis {axes}; give numbers or names, as in "
         f"{spell('inputs', {name: example})}"

@@ -74,7 +74,7 @@ class Broadcasting:
             HasRank([self.inputs[ranks.index(None)]], out).apply(facts)
 
     def _whole(self, facts: WireFacts, out: Axis, inputs: Sequence[Axis]) -> None:
-        """For inputs of unknown rank: a size other than 1 is that of the output."""
+        """Take a size other than 1 as that of the output, for inputs of unknown rank."""
         large = [size for axis in inputs if (size := facts.size(axis)) is not None and size != 1]
         for size in large:
             facts.give(out, size)

@@ -30,7 +30,7 @@ CHUNK = 64  # the lanes whose addresses a kernel keeps on the stack
 
 
 def _fits_eight() -> bool:
-    """Whether the processor has 32 registers of 16 lanes, enough for the sums of eight streams; else four."""
+    """Return whether the processor has 32 registers of 16 lanes, enough for the sums of eight streams; else four."""
     if level := named_level():
         return "avx512f" in level.features
     if sys.platform == "linux":

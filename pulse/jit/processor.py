@@ -36,24 +36,27 @@ def processor() -> Processor:
 
 
 def has_features(*names: str) -> bool:
-    """Whether the target processor has all of these features, in LLVM's names."""
+    """Return whether the target processor has all of these features, in LLVM's names."""
     return {f"+{name}" for name in names} <= {*processor().features.split(",")}
 
 
 def has_f16() -> bool:
-    """Whether it has an instruction that converts float16 to float32; only old x86 has none."""
+    """Return whether it has an instruction that converts float16 to float32; only old x86 has none."""
     return not processor().triple.startswith(("x86", "i")) or has_features("f16c")
 
 
 def has_fma() -> bool:
-    """Whether it has fused multiply-add; without, as on WebAssembly and old x86, LLVM would call libm for each lane."""
+    """Return whether it has fused multiply-add.
+
+    Without it, as on WebAssembly and old x86, LLVM would call libm for each lane.
+    """
     if processor().triple.startswith(("x86", "i")):
         return has_features("fma")
     return not processor().triple.startswith("wasm")
 
 
 def has_rounding() -> bool:
-    """Whether it can round vectors to whole numbers; 32-bit ARM cannot and would call libm for each lane."""
+    """Return whether it can round vectors to whole numbers; 32-bit ARM cannot and would call libm for each lane."""
     return not processor().triple.startswith("arm")
 
 

@@ -34,7 +34,7 @@ class PythonCall:
 
     arguments  the number of arguments
     gives_int  whether the result is an int; else None
-    keeps_gil  the GIL is not released
+    keeps_gil  whether the GIL is kept during the call
     objects    the positions of arguments that may be any object, passed by address; the others are ints
     """
 

@@ -37,25 +37,25 @@ def load(
 ) -> Loaded:
     """Open a model from a file, a recipe or an object. Every other call takes the same sources.
 
-    source   a path or the bytes of a file, an ``onnx.ModelProto``, the path of a recipe (docs/recipes.md), a typed or
-             pulsed model, a program, what ``pulse.build`` makes (a view, a node, a connector), or what ``load`` gave
-    inputs   shapes that override those of the file, by the input's name: ``{"x": "1,80,T,f32"}``.
-             A name stands for any length; a name that the file uses may be fixed to a number.
-    constants  inputs that always have one value, by name: ``{"sr": 16000}``; numbers, lists or arrays. They are
-             no longer inputs of the model
-    outputs  the outputs to keep, which may be any wires; all of them by default
-    symbol   the dim that is time; by default found if there is one. A dim such as ``batch``, which precedes
-             another symbol in shapes, counts streams and is 1; see ``Loaded.sizes``
-    chunking  how a model of chunks is called; by default found
-    ignore_value_info  do not look at the shapes that the file states of wires other than its inputs. They matter
-             only where the inputs' shapes are not known; those that are wrong are ignored anyway, with a warning
-    budget   other limits of the analysis than those of ``pulse.support.budget.Budget``: ``{"nodes": 1000000}`` of nodes
-             that loops, branches and functions unfold to, ``elements`` of constants that are computed before running,
-             and ``seconds`` that this takes, all of them counted for the whole file
-    signature  which function of a SavedModel or a TFLite file; by default the first, or a SavedModel's
-             ``serving_default``
-    Raises   LoadError: it cannot be read, or ``inputs``, ``constants`` or ``signature`` does not fit it;
-             InputError: a PyTorch module, which ``pulse.from_torch`` takes with an example
+    source     the path or the bytes of a file, an ``onnx.ModelProto``, the path of a recipe (docs/recipes.md), a typed
+               or pulsed model, a program, a view, node or connector of ``pulse.build``, or a result of ``load``
+    inputs     shapes that replace those of the file, by the input's name: ``{"x": "1,80,T,f32"}``. A name is a symbol,
+               a size that may vary. A symbol of the file may be replaced by a number
+    constants  inputs with a fixed value, by name: ``{"sr": 16000}``. Values are numbers, lists or arrays. These are no
+               longer inputs of the model
+    outputs    the outputs to keep; by default all. Any wires may be outputs
+    symbol     the symbol that counts the frames of the stream; by default it is found. Other symbols before it in a
+               shape, such as ``batch``, count streams and become 1; see ``Loaded.sizes``
+    chunking   how a model is called that takes chunks and states; by default this is found
+    ignore_value_info  ignore the shapes that the file states for wires other than its inputs. They are used only if the
+               shapes of the inputs are not known. Wrong ones are always ignored, with a warning
+    budget     limits of the analysis, for the whole file, in place of those of ``pulse.support.budget.Budget``:
+               ``nodes`` after loops, branches and functions are unfolded, ``elements`` of constants that are computed
+               before running, and the ``seconds`` that this takes. Example: ``{"nodes": 1000000}``
+    signature  the function of a SavedModel or a TFLite file; by default the first one, or ``serving_default`` in a
+               SavedModel
+    Raises     LoadError if the source cannot be read, or if ``inputs``, ``constants`` or ``signature`` do not fit it;
+               InputError for a PyTorch module, which ``pulse.from_torch`` takes together with an example
     """
     user_chunking: Any = chunking
     if user_chunking is not None and not isinstance(user_chunking, Chunking):
@@ -84,7 +84,7 @@ def _reopen(
         if value is not None:
             raise LoadError(
                 f"{spell(option)} is an option of reading a file, and {model.title} is read already; "
-                "give it where the file is read"
+                "give it when the file is read"
             )
     if isinstance(model.source_model, StoredProgram):
         return load_program(model.source_model, outputs, symbol, chunking)
@@ -119,8 +119,8 @@ def _wrap_model(source: Loaded | Network | Program) -> Loaded:
 def _read(source: "ModelSource", reading: Reading) -> Model | TypedModel | StoredProgram:
     if is_module(source):
         raise InputError(
-            f"{type(source).__name__} is a PyTorch module, and what it does depends on what it is fed: use "
-            'pulse.from_torch(module, example, dynamic={"x": {2: "T"}}), and give what comes out'
+            f"{type(source).__name__} is a PyTorch module, and its operations depend on its inputs: use "
+            'pulse.from_torch(module, example, dynamic={"x": {2: "T"}}), and give the result'
         )
     content = Content.of(source)
     return format_of(content).read(content, reading)

@@ -22,7 +22,7 @@ class ResolvedModel:
     """A model whose way of streaming is known.
 
     original  a scan over its calls if it takes chunks: what a stream has to equal
-    symbol    the name of the stream's length, where the file or the user has one
+    symbol    the name of the stream's length, if the file or the user has one
     chunks    how it is called; None if it is offline and to be pulsified
     call      one call of it, as it was read, if it takes chunks
     sizes     symbols of the file -> the numbers that replaced them

@@ -22,7 +22,7 @@ class ChunkCall:
 
     sizes   of the symbols
     axes    input -> its axis of frames, if a symbol determines it
-    symbol  the name of the stream's length, where the file or the user has one
+    symbol  the name of the stream's length, if the file or the user has one
     """
 
     sizes: Mapping[Symbol, int]

@@ -64,16 +64,16 @@ def load_tensor(data: bytes, name: str) -> Array:
     """Return the tensor of a file. Raises LoadError: it is none, or its sizes contradict its length."""
     if len(data) < HEADER.size:
         raise LoadError(
-            f"{name}: {len(data)} bytes are no .dat file, whose header has {HEADER.size}; write it anew"
+            f"{name}: {len(data)} bytes are not a .dat file, whose header has {HEADER.size}; write it again"
         )
     magic, major, minor, nbytes, rank, *rest = HEADER.unpack_from(data)
     sizes, (bits, kind, vendor) = rest[:MAX_RANK], rest[MAX_RANK : MAX_RANK + 3]
     if magic != MAGIC or (major, minor) != (1, 0):
         raise LoadError(
-            f"{name}: not a .dat file of NNEF 1.0 (it begins with {data[:4].hex(' ')}); write it anew"
+            f"{name}: not a .dat file of NNEF 1.0 (it begins with {data[:4].hex(' ')}); write it again"
         )
     if rank > MAX_RANK:
-        raise LoadError(f"{name}: {rank} axes, where a .dat file has up to {MAX_RANK}; write it anew")
+        raise LoadError(f"{name}: {rank} axes, but a .dat file has up to {MAX_RANK}; write it again")
     shape = tuple(sizes[:rank])
     count = prod(shape)
     packed = kind == BOOL and bits == 1
@@ -86,8 +86,8 @@ def load_tensor(data: bytes, name: str) -> Array:
     needed = (count + 7) // 8 if packed else count * np.dtype(dtype).itemsize
     if needed != nbytes or len(data) - HEADER.size != nbytes:
         raise LoadError(
-            f"{name}: the header speaks of shape {list(shape)}, {needed} bytes, and of {nbytes} bytes of data, and "
-            f"{len(data) - HEADER.size} follow; write it anew"
+            f"{name}: the header states shape {list(shape)}, {needed} bytes, and {nbytes} bytes of data, but "
+            f"{len(data) - HEADER.size} follow; write it again"
         )
     content = data[HEADER.size :]
     if packed:

@@ -130,7 +130,7 @@ class NodeContext(FileNode):
     def apply(
         self, kind: str, *operands: OutletId | float, suffix: str = "", params: Sequence[float] = ()
     ) -> OutletId:
-        """An elementwise function; numbers become constants of the type of the last wire."""
+        """Add an elementwise function; numbers become constants of the type of the last wire."""
         like = self.graph.fact([operand for operand in operands if isinstance(operand, OutletId)][-1])
         wires = [
             operand

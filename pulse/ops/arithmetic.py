@@ -50,7 +50,7 @@ class Arithmetic:
         return self
 
     def round(self, value: Array) -> Array:
-        """Return a value inside an op, where an implementation would round it."""
+        """Return a value inside an op, if an implementation would round it."""
         return value
 
     def evaluate(

@@ -33,7 +33,7 @@ class BandedAttention(Op):
     Raises   FactError: d, T or the types differ, a rank below 2, or the table does not fit
 
     bias     [A..., C, back + 1 + ahead]: -inf where a frame is masked; A... broadcast. C is the period of masks by
-             chunks, 1 where the bias depends on j - i alone
+             chunks, 1 if the bias depends on j - i alone
     back     how many frames before its own a frame sees; ``ahead`` follows from the width of the table
     empty    the value of a frame that sees no others
     """
@@ -44,7 +44,7 @@ class BandedAttention(Op):
     empty: float = np.nan
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        """Return the work of the whole band, also where the stream's ends cut it short."""
+        """Return the work of the whole band, also if the stream's ends cut it short."""
         q, _, v = inputs
         pairs = (
             volume(broadcast_shapes([fact.shape[:-2] for fact in inputs], "batch axes"))
@@ -67,7 +67,7 @@ class BandedAttention(Op):
 
     @property
     def ahead(self) -> int:
-        """How many frames after its own a frame sees; negative where it sees none of the newest."""
+        """How many frames after its own a frame sees; negative if it sees none of the newest."""
         return self.width - 1 - self.back
 
     @property

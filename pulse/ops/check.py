@@ -28,7 +28,7 @@ class Check:
     low      the least of them; a float is rounded towards zero before
     high     the greatest of them
     column   the only position of the last axis that is checked; None: the whole operand
-    nonzero  all but 0; ``low`` and ``high`` are ignored
+    nonzero  whether all values but 0 are allowed; ``low`` and ``high`` are ignored
     kind     the type that must hold the operand, for messages
     """
 

@@ -85,7 +85,10 @@ class Elementwise(Op):
 
 
 def broadcast_relation(inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-    """Return pointwise on the common stream axis of all inputs; an input without one must not vary along it."""
+    """Return a pointwise relation on the common stream axis of all inputs.
+
+    An input without one must not vary along it.
+    """
     rank = max(fact.rank for fact in inputs)
     meeting = {axis + rank - fact.rank for fact, axis in zip(inputs, axes) if axis is not None}
     if len(meeting) > 1:

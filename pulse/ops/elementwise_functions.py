@@ -21,7 +21,7 @@ ResultType = Literal["same", "bool"]
 
 @record
 class OperatorNames:
-    """The operators that are a function, of the same inputs in the same order; empty where a format has none.
+    """The operators that are a function, of the same inputs in the same order; empty if a format has none.
 
     onnx        in ONNX: read, inferred and written as such
     nnef        in NNEF: read as the operator of ONNX, and written so if its writer does not compose it

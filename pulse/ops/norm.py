@@ -111,7 +111,7 @@ class LayerNorm(Op):
         if axis >= self.axis:
             return Whole(
                 "its mean and variance over time need the whole stream",
-                "normalise the axes behind time only, or use running statistics",
+                "normalise only the axes after time, or use running statistics",
             )
         return Pointwise((axis,))
 

@@ -53,7 +53,7 @@ class RoundRows(Op):
     Input    x [..., R * groups, ...], of a float type
     Output   y, of the shape of x
     Stream   pointwise on the other axes, whole on R
-    Raises   FactError: the axis is out of range, or no whole number of rows
+    Raises   FactError: the axis is out of range, or the rows are not a whole number
     """
 
     axis: int

@@ -81,8 +81,8 @@ class Cell:
     kind                 rnn, gru or lstm
     activations          rnn f; gru f g; lstm f g h
     clip                 the inputs of the gates' activations stay within -clip … clip; None: no limit
-    linear_before_reset  gru: the reset gate multiplies what comes out of the recurrent product, not what goes in
-    input_forget         lstm: the forget gate is 1 - input gate
+    linear_before_reset  gru: whether the reset gate multiplies the result of the recurrent product, not its input
+    input_forget         lstm: whether the forget gate is 1 - input gate
     rows                 what is multiplied by the recurrent weights is rounded to this form first, by ``round_rows``;
                          None: it is not
     """

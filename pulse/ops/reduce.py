@@ -88,7 +88,7 @@ def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:
 
 
 def reduced_relation(what: str, axis: int | None, axes: Sequence[int], keepdims: bool) -> Relation:
-    """Return pointwise where the stream axis stays, whole if it is one of the reduced axes."""
+    """Return a pointwise relation if the stream axis stays, a whole one if it is one of the reduced axes."""
     assert axis is not None
     if axis in axes:
         return Whole(

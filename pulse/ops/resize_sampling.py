@@ -84,7 +84,10 @@ class Sampling:
                 return centre - p, 2 * p
 
     def _crop(self, outputs: Array, last: int, last_made: int) -> tuple[Array, int]:
-        """Return the corners of the crop are the first and the last output frame; a single one is its centre."""
+        """Return the positions in the crop, as numerators and their denominator.
+
+        The corners of the crop are the first and the last output frame; a single frame is its centre.
+        """
         start, end = self.crop
         first, step = start * last, Fraction((end - start) * last, last_made or 1)
         if last_made == 0:

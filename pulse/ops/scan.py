@@ -148,7 +148,7 @@ class ScanStream(StatefulOnFrames):
 
     Inputs   as in ``op``; frame j of each x is at index j + offset, and there are ``length`` frames
     Outputs  as in ``op``; frames outside the stream are zeros
-    State    the body's states, initially ``initial``; the input's, with the first pulse, where ``reload`` is set
+    State    the body's states, initially ``initial``; the input's, with the first pulse, if ``reload`` is set
     """
 
     op: Scan

@@ -130,7 +130,7 @@ class ScatterElements(Op):
 
     Inputs   x [A..., X, B...], indices [A'..., I, B'...] of an integer type with A' <= A, B' <= B, updates alike
     Output   y as x
-    Stream   pointwise on A and B where all inputs stream; else whole
+    Stream   pointwise on A and B if all inputs stream; else whole
     Raises   FactError: types or shapes do not fit
     Source   ONNX ScatterElements-18
     """
@@ -178,7 +178,7 @@ def check_along(x: TypedFact, indices: TypedFact, axis: int) -> None:
 
 
 def along_relation(inputs: Sequence[TypedFact], axes: Sequence[int | None], axis: int) -> Relation:
-    """Return pointwise where every input streams on one axis that is not the indexed one."""
+    """Return a pointwise relation if every input streams on one axis that is not the indexed one."""
     x_axis = axes[0]
     if x_axis is None or any(other != x_axis for other in axes) or x_axis == axis:
         return Whole("its indices choose among frames of the whole stream", HELP)

@@ -105,7 +105,7 @@ class Reshape(Op):
 
     Input    x [X...]
     Output   y [shape...]; one entry of ``shape`` may be -1: inferred from the others
-    Stream   pointwise where the stream axis stays alone; window if it is the outermost of axes that are
+    Stream   pointwise if the stream axis stays alone; window if it is the outermost of axes that are
              merged or split; whole where frames interleave
     Raises   FactError: another number of elements
     Source   ONNX Reshape-21, Flatten-21
@@ -272,7 +272,7 @@ class Expand(Op):
 
     Input    x [X...]
     Output   y of the shape that x and ``shape`` broadcast to
-    Stream   pointwise; positional (and constant) where the stream axis comes from ``shape`` alone
+    Stream   pointwise; positional (and constant) if the stream axis comes from ``shape`` alone
     Raises   FactError: the shapes do not broadcast
     Source   ONNX Expand-13
     """
@@ -324,8 +324,8 @@ class Tile(Op):
 
     Input    x [X...]
     Output   y [X*repeats ...]
-    Stream   pointwise on an axis that is not repeated; positional where one frame is repeated as often as
-             the stream is long; whole where the stream itself is repeated
+    Stream   pointwise on an axis that is not repeated; positional if one frame is repeated as often as
+             the stream is long; whole if the stream itself is repeated
     Raises   FactError: not one number for each axis
     Source   ONNX Tile-13
     """

@@ -169,7 +169,7 @@ def _missing_points(row_values: Array, row: int, re: Array, im: Array, length: i
 
 
 def _is_close(basis: DftBasis | None, matrix: Array) -> TypeGuard[DftBasis]:
-    """Whether a transform equals the matrix in the columns of its bins.
+    """Return whether a transform equals the matrix in the columns of its bins.
 
     The error of each element is relative to the factors of its point and bin, so that a large row hides no other.
     """

@@ -110,7 +110,10 @@ class InterleavedLowering:
             raise NotInterleavedError("a wire of constant length")
 
     def is_clock(self, clock: Any) -> bool:
-        """Whether a clock is that of the stream. Raises NotInterleavedError if it is another one and not always 0."""
+        """Return whether a clock is that of the stream.
+
+        Raises NotInterleavedError if it is another one and not always 0.
+        """
         if clock.buffer.region is Region.WEIGHTS:
             if int(self.read_constant(clock).ravel()[0]):
                 raise NotInterleavedError("a clock that stands")

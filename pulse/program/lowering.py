@@ -134,7 +134,7 @@ class Lowering:
         self._wires.setdefault(value.buffer, set()).add(outlet)
 
     def owns(self, outlet: OutletId, value: Value) -> bool:
-        """Whether no other wire shares the buffer of this one."""
+        """Return whether no other wire shares the buffer of this one."""
         return self._wires.get(value.buffer, set()) <= {outlet}
 
     def fact(self, outlet: OutletId) -> PulsedFact:
@@ -195,7 +195,7 @@ class Lowering:
         return self._memories[node_id]
 
     def is_read_later(self, outlet: OutletId) -> bool:
-        """Whether a wire is read after the step: it is an output or kept."""
+        """Return whether a wire is read after the step: it is an output or kept."""
         return outlet in self.kept or self.graph.is_output(outlet)
 
     def only_reader(self, outlet: OutletId) -> PulsedNode | None:
@@ -291,6 +291,6 @@ def _is_lowered(node: PulsedNode) -> bool:
 
 
 def _outermost(sizes: Sequence[int], order: Sequence[int], axis: int) -> bool:
-    """Whether an axis is the outermost of all that are longer than one."""
+    """Return whether an axis is the outermost of all that are longer than one."""
     longer = [other for other in order if sizes[other] != 1 or other == axis]
     return longer[0] == axis

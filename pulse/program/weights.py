@@ -87,7 +87,7 @@ def store(weight: Array, form: str, layout: UnitLayout) -> Stored:
 
 
 def are_codes(weight: Array) -> bool:
-    """Whether int8 holds every weight exactly, as in a model that is already quantized."""
+    """Return whether int8 holds every weight exactly, as in a model that is already quantized."""
     if float(weight.ravel()[0]) % 1 or not np.isfinite(weight).all():
         return False
     info = np.iinfo(np.int8)
@@ -135,7 +135,7 @@ def stored_operand(name: str, op: Op, inputs: Sequence[PulsedFact], slot: int, f
 
 
 def _is_transform(weight: Array, layout: UnitLayout) -> bool:
-    """Whether the weights are the basis of a Fourier transform."""
+    """Return whether the weights are the basis of a Fourier transform."""
     sum_axes = layout.summed
     rows = np.moveaxis(weight.reshape(layout.shape), sum_axes, range(len(sum_axes)))
     return find_dft_basis(rows.reshape(math.prod(rows.shape[: len(sum_axes)]), -1)) is not None

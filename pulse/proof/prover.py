@@ -48,7 +48,7 @@ def prove(
     prepare  as in ``compile_model``
     long     try longer streams, and every signal on them, whatever it takes
     original  what the model was exported from, with which the stream is compared too
-    Raises   CompileError; PulsifyError where no length can be run
+    Raises   CompileError; PulsifyError if no length can be run
     """
     names = tuple(dict.fromkeys(("numpy", backend)))
     programs = [compile_model(model, name, prepare=prepare) for name in names]

@@ -19,11 +19,11 @@ zeros; all of these one after the other."""
 SIGNALS: tuple[Signal, ...] = get_args(Signal)
 PURE: tuple[Signal, ...] = tuple(signal for signal in SIGNALS if signal != "mixed")
 QUIET, LOUD = 1e-3, 30.0
-"""The standard deviations of two signals, beside 1 for the others."""
+"""The standard deviations of two signals; those of the others are 1."""
 HELD_FRAMES = 24
 """How long a level of ``steps`` lasts, on average."""
 GAP_FRAMES = 200
-"""How long a burst or a gap of ``gaps`` lasts, on average, where the stream is long."""
+"""How long a burst or a gap of ``gaps`` lasts, on average, if the stream is long."""
 MAX_INTEGER = 1 << 20
 """Random integers stay below it, even if the model takes larger ones."""
 

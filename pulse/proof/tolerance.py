@@ -13,7 +13,7 @@ be as far from that as rounding can move it:
 3. by ``SAFETY`` times as much as the element, or the median of its channel, changes in a run in f64 in which every
    rounding is replaced by a random error of up to ``UNITS`` units in the last place (Monte Carlo arithmetic).
 
-The largest counts; (3) is computed only where (1) and (2) do not suffice, up to ``RUNS`` times. A median, not the
+The largest counts; (3) is computed only if (1) and (2) do not suffice, up to ``RUNS`` times. A median, not the
 largest error of the channel, since a decision that rounding may turn (a quantiser at a tie) moves few elements, by
 much, and must excuse only these. Integers and booleans must be equal, but where (2) or (3) change this very element.
 Where the offline model overflows or is NaN in its own types, the stream may do the same.
@@ -51,9 +51,9 @@ Oracle: TypeAlias = Callable[[Feeds, Arithmetic], dict[str, Array]]
 class Judgement:
     """The comparison of a result with the expected one.
 
-    difference  the largest distance from the offline model: from its f64 run, where its own did not suffice
+    difference  the largest distance from the offline model: from its f64 run, if its own did not suffice
     relative    the same as a share of the largest value of the output
-    share       the largest distance as a share of what is allowed: up to 1 where all is well
+    share       the largest distance as a share of what is allowed: at most 1 if the model is exact enough
     allowed     how far each element may be off
     wrong       the elements that are further off, None if there are none
     fits        whether shape and type are right; nothing is compared if they are not

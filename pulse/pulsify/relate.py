@@ -241,7 +241,7 @@ def _relate_source(
             node,
             None,
             "source",
-            f"its shape {fact} has other symbols beside {symbol.name}: {', '.join(others)}",
+            f"its shape {fact} has other symbols besides {symbol.name}: {', '.join(others)}",
             f"give them sizes, such as {spell('inputs', {node.name: _shape_text(fact, symbol)})}",
         )
     axes = fact.symbolic_axes(symbol)

@@ -188,7 +188,7 @@ def _features(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> 
         if input_axes.time == 0 and size % frames == 0 and bands in ((80,) if frames > 1 else FEATURES):
             notes = [
                 f"{bands} bands are taken for Kaldi's filter bank",
-                'features are often normalised: if so, add a stage such as cmvn = { path = "cmvn.ark" } behind them',
+                'features are often normalised: if so, add a stage such as cmvn = { path = "cmvn.ark" } after them',
             ]
             front = [f"kaldi_fbank = {{ num_mel_bins = {bands} }}"]
             if frames > 1:

@@ -18,7 +18,7 @@ class PairedModel:
 
     name     of its file
     lines    of its stage
-    guess    the stages all_stages it if it is the only model
+    guess    the stages around it if it is the only model
     reads    its first input that streams
     gives    its first output that streams
     rate_hz  of its sound, if the file states it
@@ -43,7 +43,7 @@ class PairedModel:
         return [*front, self.stage(), *self.guess.back]
 
     def stage(self, *more: str) -> str:
-        """Return its own stage."""
+        """Return the stage of this model, with more lines."""
         return "\n".join([*self.lines, *more, *self.guess.model_lines])
 
 
@@ -55,7 +55,10 @@ class Stages(NamedTuple):
 
 
 def pair_stages(first: PairedModel, second: PairedModel) -> Stages:
-    """Return two models; the second takes the output of the first. Raises LoadError if nothing usual joins them."""
+    """Return the stages of two models, of which the second takes the output of the first.
+
+    Raises LoadError if no usual transform joins them.
+    """
     for attempt in (_of_one_spectrum, _directly, _sound_between):
         stages = attempt(first, second)
         if stages is not None:
@@ -68,7 +71,7 @@ def pair_stages(first: PairedModel, second: PairedModel) -> Stages:
 
 
 def _of_one_spectrum(first: PairedModel, second: PairedModel) -> Stages | None:
-    """Return the first changes a spectrum; the second the same one, or the frames of samples that it becomes."""
+    """Return the stages if the first changes a spectrum, and the second the same one or its frames of samples."""
     spectral, framed = first.guess, second.guess
     if spectral.kind not in SPECTRAL or not spectral.behind or spectral.samples != framed.samples:
         return None
@@ -108,7 +111,7 @@ def _add(stages: list[str], part: PairedModel, suffix: str) -> None:
 
 
 def _directly(first: PairedModel, second: PairedModel) -> Stages | None:
-    """Return the outputs of the first have the sizes of the inputs of the second."""
+    """Return the stages if the outputs of the first have the sizes of the inputs of the second; else None."""
     fixed = [
         [int(dim) if not dim.symbols else None for dim in fact.shape] for fact in (first.gives, second.reads)
     ]
@@ -120,7 +123,7 @@ def _directly(first: PairedModel, second: PairedModel) -> Stages | None:
 
 
 def _sound_between(first: PairedModel, second: PairedModel) -> Stages | None:
-    """Return two models of which the first outputs sound, directly or after its other stages."""
+    """Return the stages if the first outputs sound, directly or after its other stages; else None."""
     sound = is_sound(first.gives.shape) and growth(first.gives) == growth(first.reads)
     if not first.guess.back and not (first.guess.kind == "sound" and sound):
         return None

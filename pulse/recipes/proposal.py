@@ -147,7 +147,7 @@ def _with_codes(
 def _of_channels(fact: TypedFact) -> str:
     """Return a hint how to add the axis of size 1, if the shape has one after its first axis."""
     ones = [axis for axis, dim in enumerate(fact.shape) if axis and dim == 1]
-    return f"; unsqueeze = {{ axis = {ones[0]} }} behind a front adds its axis of size 1" if ones else ""
+    return f"; unsqueeze = {{ axis = {ones[0]} }} after a front adds its axis of size 1" if ones else ""
 
 
 def _say_context(opened: Loaded, options: dict[str, Any], name: str, output: str, notes: list[str]) -> None:

@@ -32,7 +32,7 @@ def parse_recipe(text: str, place: RecipeContext) -> Recipe:
     try:
         table: dict[str, TomlValue] = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise LoadError(f"{where}: no TOML: {error or 'it nests too deeply'}") from error
+        raise LoadError(f"{where}: not valid TOML: {error or 'it nests too deeply'}") from error
     require_known(table, KEYS, where, "key")
     title = get_value(table, "title", str, where, '"denoiser"')
     if title is not None and not is_title(title):
@@ -82,7 +82,7 @@ def read_text(path: Path) -> str:
     except OSError as error:
         raise LoadError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
     except ValueError as error:
-        raise LoadError(f"{path}: no TOML: {error}") from error
+        raise LoadError(f"{path}: not valid TOML: {error}") from error
 
 
 def _stage(number: int, entry: TomlValue, where: str) -> RecipeStage:
@@ -107,8 +107,10 @@ def _stage(number: int, entry: TomlValue, where: str) -> RecipeStage:
             raise LoadError(f"{where}: {kind} = {quote(table[kind])} must be a table, such as {kind} = {{}}")
         for key in rest:
             if key in (*models.OPTIONS, *functions.parameters(kind)):
-                owner = f"inside the table of {kind}" if key in functions.parameters(kind) else "beside model"
-                raise LoadError(f"{where}: {key} stands {owner}, not beside {kind}")
+                owner = (
+                    f"inside the table of {kind}" if key in functions.parameters(kind) else "next to model"
+                )
+                raise LoadError(f"{where}: {key} belongs {owner}, not next to {kind}")
         require_known(rest, [*WIRING, kind], where, "key")
         options = functions.check_parameters(kind, cast("dict[str, TomlValue]", table[kind]), where)
     reads, gives = (_names(table, key, where) for key in WIRING)

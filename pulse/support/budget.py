@@ -88,7 +88,7 @@ class Spending:
             return ""
         limits = {"elements": suggest_limit(self.budget.elements, elements)}
         return (
-            f"{elements:.0f} elements, where the budget of {self.budget.elements:.0f} for constants that are computed "
+            f"{elements:.0f} elements, but the budget of {self.budget.elements:.0f} for constants that are computed "
             f"before running leaves {max(0.0, elements_left):.0f}; raise it with {spell('budget', limits)}"
         )
 
@@ -98,7 +98,7 @@ class Spending:
             return ""
         limits = {"seconds": suggest_limit(self.budget.seconds, seconds)}
         return (
-            f"it takes about {seconds:.3g} seconds, where the budget of {self.budget.seconds:g} for constants that are "
+            f"it takes about {seconds:.3g} seconds, but the budget of {self.budget.seconds:g} for constants that are "
             f"computed before running leaves {self.budget.seconds - self.seconds:.3g}; raise it with "
             f"{spell('budget', limits)}"
         )

@@ -51,7 +51,7 @@ def let_pages_go(array: NDArray[Any]) -> None:
 
 
 def let_heap_go() -> None:
-    """Return freed memory that glibc keeps to the system: large models leave much of it."""
+    """Give the system the freed memory that glibc keeps; large models leave much of it."""
     try:
         trim = ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):

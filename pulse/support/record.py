@@ -153,7 +153,7 @@ def _delattr(self: Any, name: str) -> None:
 
 
 def _is_frozen(self: Any, name: str) -> bool:
-    """Return whether an attribute is frozen; subclasses that are no dataclasses may add attributes."""
+    """Return whether an attribute is frozen; subclasses that are not dataclasses may add attributes."""
     return "__dataclass_fields__" in self.__class__.__dict__ or name in self.__dataclass_fields__
 
 

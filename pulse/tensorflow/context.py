@@ -27,7 +27,7 @@ class Functions(Protocol):
     """The functions of a file, as models."""
 
     def find(self, name: FunctionName) -> LibraryFunction:
-        """Return a function. Raises LoadError: there is none of this name."""
+        """Return a function. Raises LoadError if no function has this name."""
         ...
 
     def assignments(self, name: FunctionName) -> dict[int, str]:

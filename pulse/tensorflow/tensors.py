@@ -68,7 +68,7 @@ class TensorType:
 
     @property
     def known_type(self) -> DType | None:
-        """The type of the elements; None if they are no numbers."""
+        """The type of the elements; None if they are not numbers."""
         return _TYPES.get(self.plain)
 
     @property

@@ -40,7 +40,7 @@ class _Step:
     """One step of a chain.
 
     names  the operators, in small letters; none: any
-    ways   the chains of a group; empty if it is no group
+    ways   the chains of a group; empty if it is not a group
     """
 
     names: frozenset[str] = frozenset()
@@ -137,7 +137,7 @@ class _Parser:
         elif not self._takes("$"):
             name = self._name("an operator, $ or a bracket is expected").lower()
             names = frozenset({name, f"{name}alization"} if name.endswith("norm") else {name})
-        tag = self._name("a tag is expected behind #", r"\w+") if self._takes("#") else ""
+        tag = self._name("a tag is expected after #", r"\w+") if self._takes("#") else ""
         least, most = next((times for sign, times in _TIMES.items() if self._takes(sign)), (1, 1))
         return _Step(names, ways, least, most, self._takes("."), tag)
 
@@ -154,7 +154,7 @@ class _Parser:
 
     def _error(self, message: str) -> InputError:
         before = "".join(self._tokens[: self._at])
-        where = f" behind {before!r}" if before else ""
+        where = f" after {before!r}" if before else ""
         return InputError(
             f"query {self._query!r}: {message}{where}; a query is such as 'Conv->BatchNorm?->Relu'"
         )

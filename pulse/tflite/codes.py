@@ -59,7 +59,9 @@ def target(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
     """Return an output and the meaning of its codes. Raises LoadError if the file does not state it."""
     tensor = node.makes[slot]
     if tensor.quantization is None or not tensor.has_codes:
-        raise node.error(f"its output {tensor.name} is {tensor.kind} without a scale, where codes go in")
+        raise node.error(
+            f"its output {tensor.name} is {tensor.kind} without a scale, but its inputs are codes"
+        )
     if tensor.quantization.scale.size != 1:
         raise node.error(f"its output {tensor.name} has a scale for each channel, which is not supported")
     return tensor, tensor.quantization

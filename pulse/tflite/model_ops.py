@@ -74,7 +74,7 @@ class TfliteOp(ModelOp):
             dtype = target.graph.fact(outlet).dtype
             if dtype.kind not in _kinds(tensor):
                 raise LoadError(
-                    f"{wire} ({self.kind}): makes {dtype_name(dtype)}, where the file has {_tensor_text(tensor)} in "
+                    f"{wire} ({self.kind}): makes {dtype_name(dtype)}, but the file has {_tensor_text(tensor)} in "
                     f"{tensor.name}"
                 )
         return outlets[:count]

@@ -37,24 +37,25 @@ def from_torch(
 ) -> Model:
     """Return the model of a PyTorch module.
 
-    Exporters may silently write a model that is right only for the example's length. So module and model run
-    on a shorter and a longer input for each symbol of ``dynamic`` (without any, on the example), and all outputs must
-    agree. These inputs are frames of the example in random order, or noise where all its values are alike. Where the
-    module refuses a length, others are tried. A model that is wrong only at lengths that were not tried is not found.
+    An exporter may write a model that is right only for the example's length, without an error. So the module and the
+    model run on a shorter and a longer input for each symbol of ``dynamic``, or on the example if there is none, and
+    all outputs must agree. These inputs are frames of the example in random order, or noise if all its values are
+    equal. If the module refuses a length, others are tried. Errors that occur only at other lengths are not found.
 
     module   an ``nn.Module``; it runs in eval mode without gradients, and afterwards its modes, parameters, buffers and
              attributes (tensors, lists and dicts) and PyTorch's random numbers are as they were
-    example  what its ``forward`` takes: a tensor, a tuple of them, or a dict by the parameters' names
-    dynamic  the axes of any length and their names, by the input's name or place: ``{"x": {2: "T"}}``; ``{}``: none.
-             By default the axis along which the module runs at another length
-    opset    the version of ONNX to export to; the exporter's own choice by default
-    compare  False: the model as the exporter wrote it, compared with nothing
-    lengths  what to compare at, in frames of each symbol: ``[{"T": 4000}, {"T": 9000}]``; a symbol that is not named
-             has the example's length. Found by trial by default
-    method   what is called in place of ``forward``, such as "encode"
-    states   of a module that takes one chunk in each call and returns its caches: parameter -> its next value in the
-             result, a place of a tuple or a key of a dict: ``{"cache": 1}``. They begin with the example's values,
-             and the model is one of chunks. If no axis is time, states are found, and buffers that a call assigns
+    example  the arguments of its ``forward``: a tensor, a tuple of tensors, or a dict by the parameters' names
+    dynamic  the names of the axes whose length may vary, by the input's name or position: ``{"x": {2: "T"}}``; ``{}``
+             for none. By default the one axis along which the module also runs at another length
+    opset    the version of ONNX operators to export to; by default the exporter chooses
+    compare  whether the model is compared with the module
+    lengths  the lengths at which they are compared, in frames of each symbol: ``[{"T": 4000}, {"T": 9000}]``. A symbol
+             without a length keeps that of the example. By default they are found by trial
+    method   the method that is called in place of ``forward``, such as "encode"
+    states   for a module that takes one chunk in each call and returns its caches: parameter -> the position (in a
+             tuple) or the key (in a dict) of its next value in the result, such as ``{"cache": 1}``. States begin with
+             the example's values, and the model is called chunk by chunk. If no axis is time, states are found, and so
+             are buffers that a call assigns
     Raises   InputError: torch is missing, ``example``, ``dynamic`` or ``lengths`` do not fit ``forward``, or the module
              runs at no other length than the example's, or along several axes;
              LoadError: the exporter fails, or has fixed a dynamic axis to the example's length, or the model differs
@@ -85,7 +86,7 @@ def convert_module(
     method: str = "forward",
     states: Mapping[str, Any] | None = None,
 ) -> tuple[Model, ModuleOriginal]:
-    """Run ``from_torch``; return the model, and the original module that a proof runs beside the streams."""
+    """Run ``from_torch``; return the model, and the original module with which a proof compares the streams."""
     torch = import_torch()
     if not isinstance(module, torch.nn.Module):
         raise InputError(

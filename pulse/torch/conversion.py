@@ -76,7 +76,7 @@ class Conversion:
         return describe_lengths(lengths_of)
 
     def find_time(self) -> list[str]:
-        """Find the axis of time, if the lengths have not told it. Returns notes for the user."""
+        """Find the axis of time, if the lengths do not determine it. Returns notes for the user."""
         if not self.call.axes:
             with silence_exporter():
                 self.call = replace(self.call, axes=self._time_of(self.module, self.call))
@@ -133,7 +133,7 @@ class Conversion:
         return notes
 
     def original(self, model: Model) -> ModuleOriginal:
-        """Return the original of the model: a proof runs it beside the streams."""
+        """Return the original of the model: a proof compares the streams with it."""
         return ModuleOriginal(
             torch=self._torch,
             module=self.module,
@@ -157,7 +157,7 @@ class Conversion:
 
     @contextmanager
     def _quiet(self) -> Generator[None]:
-        """Without prints of PyTorch, in the type of the conversion."""
+        """Silence the prints of PyTorch, and use the type of the conversion."""
         with silence_exporter(), use_dtype(self._torch, self.module, self._dtype):
             yield
 

@@ -1,4 +1,4 @@
-"""The original module of an exported model; a proof runs it beside the streams."""
+"""The original module of an exported model; a proof compares the streams with it."""
 
 from collections.abc import Sequence
 from typing import Any

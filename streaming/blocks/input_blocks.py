@@ -184,8 +184,8 @@ class InputBlocks:
         dropped = self.dropped_pulses * self.program.pulse
         if most - dropped > limit:
             raise InputError(
-                f"the model takes at most {limit} frames of {self.program.model.symbol.name} and has had "
-                f"{self.frames_in - dropped}: give fewer, end the stream and begin a new one"
+                f"the model takes at most {limit} frames of {self.program.model.symbol.name} and has received "
+                f"{self.frames_in - dropped}: give fewer frames, or end the stream and begin a new one"
             )
 
     def _refuse_nan(self, name: str, block: Array) -> NoReturn:

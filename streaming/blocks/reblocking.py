@@ -133,7 +133,7 @@ class Reblocker:
         self._taken += frames
 
     def _move(self, frames: int) -> None:
-        """Move the buffered frames to the beginning, of a larger buffer where this many more do not fit."""
+        """Move the buffered frames to the beginning, of a larger buffer if this many more do not fit."""
         source, capacity = self.rest(), self._buffer.shape[self.axis]
         buffered = source.shape[self.axis]
         target = self._buffer

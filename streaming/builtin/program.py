@@ -19,7 +19,7 @@ PROGRAM, INDEX = "denoise.pulse", "denoise.json"
 
 
 def build(folder: Path = FOLDER) -> Path:
-    """Compile the denoiser in pulses of 10 ms, and write an index of its sources beside it. Returns the program's path.
+    """Compile the denoiser in pulses of 10 ms, and write an index of its sources. Returns the program's path.
 
     The sources are the model and all modules of ``pulse`` that this process has imported.
     """

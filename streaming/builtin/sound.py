@@ -135,7 +135,7 @@ def write(path: Path, samples: DoubleSamples) -> None:
 
 
 def main() -> None:
-    """Write the clean and the noisy sound beside this file."""
+    """Write the clean and the noisy sound next to this file."""
     clean, noisy = sounds()
     for path, samples in ((clean_path(), clean), (noisy_path(), noisy)):
         write(path, samples)

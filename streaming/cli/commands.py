@@ -63,7 +63,7 @@ def _hide_type(param: Any) -> Any:
 
 
 def _empty_type(ctx: Any) -> None:
-    """Return the text in the help for the type of an argument, which is empty."""
+    """Give the type of an argument no text in the help."""
 
 
 def _leave_default(param: Any) -> Any:

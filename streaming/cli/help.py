@@ -14,7 +14,7 @@ _MARGIN = 2
 _INDENT = 2
 _GAP = 3
 _WIDEST_COMMAND = 46
-"""The widest command, in columns, whose description is beside it; those of wider ones are below."""
+"""The widest command, in columns, whose description is on its line; those of wider ones are below."""
 
 
 @contextmanager

@@ -103,7 +103,7 @@ def _import_file(name: ModuleName) -> ModuleType:
     _search_first(path.resolve().parent)
     spec = spec_from_file_location(f"_file_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise InputError(f"{name}: {path} is no file of Python")
+        raise InputError(f"{name}: {path} is not a Python file")
     module = module_from_spec(spec)
     sys.modules[spec.name] = module
     with user_code(name, f"the import of {name.source}"):

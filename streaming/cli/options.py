@@ -54,7 +54,7 @@ Specialise = Annotated[
     bool,
     typer.Option(
         "--specialise",
-        help="Compile machine code for the shapes of this program beside the run, in a process of low priority, and "
+        help="Compile machine code for the shapes of this program during the run, in a process of low priority, and "
         "use it from then on, if a step gets 1.1 times as fast or more.",
     ),
 ]

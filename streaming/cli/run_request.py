@@ -88,7 +88,7 @@ def sort_paths(
     """Sort MODEL, IN and OUT: a sound in place of MODEL is IN; one file after ``--in`` is OUT. Raises InputError."""
     if model is not None and is_sound_source(model):
         if target is not None:
-            raise InputError(f"{model}: is a sound where a model belongs; give [MODEL] IN OUT")
+            raise InputError(f"{model}: is a sound, but a model is expected here; give [MODEL] IN OUT")
         model, source, target = None, model, source
     if sound.in_routes and not (sound.written or live) and target is None:
         source, target = None, source

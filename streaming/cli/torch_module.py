@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pulse.loading.loaded import Loaded
 
 KEYWORDS = ("dynamic", "opset", "compare", "lengths", "method", "states")
-"""The arguments of ``pulse.from_torch`` that a function may return beside a module and its example."""
+"""The arguments of ``pulse.from_torch`` that a function may return with a module and its example."""
 DTYPES = {
     "f32": "float32",
     "f64": "float64",

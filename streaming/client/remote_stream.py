@@ -37,7 +37,7 @@ class RemoteStream(NotCopyable):
     last      the header of the last output: its number, and how long its pulse waited and took
 
     Outputs wait in memory until they are taken: ``async for outputs in stream``, or ``flush``. One task may send while
-    another takes outputs. A refusal of the server is raised as ClientError where outputs are taken, or by the next
+    another takes outputs. A refusal of the server is raised as ClientError when outputs are taken, or by the next
     ``send``.
     """
 

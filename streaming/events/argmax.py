@@ -13,7 +13,7 @@ from streaming.events.parameters import class_names, require_seconds
 class _State:
     """The current class, and another one that is the best at present.
 
-    first, total           the frame where the class began, and the sum of its values since
+    first, total           the frame at which the class began, and the sum of its values since
     other_first, others    the same for the other class
     total_before           ``total`` at ``other_first``
     """

@@ -132,7 +132,7 @@ class Detector(ABC, Generic[StateT]):
 def only_column(column: int | None, classes: int) -> None:
     """Raise InputError if there are several columns and none is chosen, or the chosen one does not exist."""
     if column is None and classes > 1:
-        raise InputError(f"{classes} classes where one probability belongs; give column=0 … {classes - 1}")
+        raise InputError(f"{classes} classes, but one probability is expected; give column=0 … {classes - 1}")
     if column is not None and not -classes <= column < classes:
         raise InputError(f"column={column}: the output has {classes} classes, counted from 0")
 

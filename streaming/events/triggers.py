@@ -19,7 +19,7 @@ class _State:
 
 
 class Triggers(ClassDetector[_State]):
-    """Keyword spotting: one event where the mean probability of a class reaches a threshold.
+    """Keyword spotting: one event when the mean probability of a class reaches a threshold.
 
     clock         the clock of the output, or its frames per second
     threshold     a mean at or above it triggers; of several classes the one with the highest, or the first of equals

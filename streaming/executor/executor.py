@@ -44,13 +44,13 @@ class Executor(NotCopyable):
     deadline_s    the time from the arrival of a pulse's last sample after which its output is late; by default, a
                   pulse's duration if the rate is known
     check_finite  refuse NaN in blocks; infinities are accepted
-    specialise    compile special rows beside the streams, see ``streaming.specialisation``
+    specialise    compile special rows while the streams run, see ``streaming.specialisation``
     engine        the engine that runs pulses; by default one for the program's backend
     Raises        InputError: a policy, depth, constants or deadline that do not fit
 
     An executor has one engine with one thread, in which streams take turns, a pulse each. Leaving the ``async with``
     ends the thread; streams that still run fail, and frames that they had accepted count as discarded. An error of a
-    source is raised where its outputs are taken or, if they are no longer taken, at the end of the ``async with``.
+    source is raised when its outputs are taken or, if they are no longer taken, at the end of the ``async with``.
 
         async with Executor(program) as executor:
             async for outputs in executor.stream(source):

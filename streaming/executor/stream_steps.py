@@ -81,7 +81,7 @@ class StreamSteps:
         self._in_flight.submit(self._input_blocks.take(), arrival)
 
     def drop(self) -> bool:
-        """Drop the oldest pulse that has not started, perhaps the next one. True if the queue then has a free slot."""
+        """Drop the oldest pulse that has not started, perhaps the next one. Returns whether a slot is free then."""
         dropped = self._in_flight.drop()
         if not dropped:
             self._input_blocks.take()

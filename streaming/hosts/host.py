@@ -90,7 +90,7 @@ class Host(Protocol):
     """A source of devices.
 
     virtual_clock  whether time passes only when a test advances it: then there are no threads, and the host is a
-                   ``live.virtual_clock.VirtualClockHost``
+                   ``live.live.VirtualClockHost``
     is_finite      whether its sound has an end: then a device that ends is the normal end of the run
     """
 
@@ -109,5 +109,5 @@ class Host(Protocol):
         ...
 
     def refresh(self) -> bool:
-        """Search for devices again, before a stream is reopened; False if no stream can be opened any more."""
+        """Search for devices again, before a stream is reopened. Returns False if no stream can be opened any more."""
         ...

@@ -19,7 +19,7 @@ ANSWER_TIMEOUT_S = 2.0
 POLL_S = 0.0005
 """The seconds between two looks at the answer of a command."""
 PRIME_S = 1.0
-"""How long a new program runs beside the old one before a swap."""
+"""How long a new program runs alongside the old one before a swap."""
 
 
 class Control:

@@ -31,7 +31,7 @@ __all__ = ["VirtualDevice", "VirtualHost", "VirtualStream"]
 
 
 class VirtualHost:
-    """A host of virtual devices and a virtual clock, for one run at a time; see ``virtual_clock.VirtualClockHost``.
+    """A host of virtual devices and a virtual clock, for one run at a time; see ``live.live.VirtualClockHost``.
 
     devices    the devices; the first with inputs and the first with outputs are the defaults
     compute_s  the duration of a pulse on the virtual clock; may be changed
@@ -160,7 +160,7 @@ class VirtualHost:
         self.set_ns(self._ns + round(took_s * SECOND))
 
     def refresh(self) -> bool:
-        """Return True: devices are listed anew each time."""
+        """Return True: the devices are listed again at each call."""
         return True
 
     def _device(self, request: StreamRequest) -> VirtualDevice:

@@ -101,14 +101,14 @@ class Watchdog:
             limit = self._pipeline.program.limit
             self.end(
                 PulseError(
-                    f"the model has had its most frames, {limit}: reset it before, or convert it for more"
+                    f"the model has reached its limit of {limit} frames; reset it earlier, or convert it for more"
                 )
             )
         elif self._devices.in_callback:
             self.end(
                 DeviceError(
                     f"{self._devices.source.name}: the device was told to stop and has not returned from a block, so "
-                    "no other may be opened beside it; start this program again"
+                    "no other may be opened; start this program again"
                 )
             )
         elif self._device_lost:

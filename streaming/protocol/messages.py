@@ -32,7 +32,7 @@ def read_message(text: str) -> Message:
     try:
         value: object = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise ProtocolError("message", f"no JSON: {error}", "send one JSON object a message") from None
+        raise ProtocolError("message", f"not valid JSON: {error}", "send one JSON object a message") from None
     if not isinstance(value, dict):
         raise ProtocolError("message", "not a JSON object", 'send {"type": …}')
     message = cast("Message", value)
@@ -47,7 +47,7 @@ def read_confirmation(message: Message) -> tuple[int, tuple[int, ...]]:
     numbers = [epoch, *cast("list[object]", safe)] if isinstance(safe, list) else [None]
     if not all(type(number) is int and number >= 0 for number in numbers):
         raise ProtocolError(
-            "message", "a wrong confirmation", 'send "epoch" and "safe" of the acknowledgement'
+            "message", "an invalid confirmation", 'send "epoch" and "safe" of the acknowledgement'
         )
     first, *others = cast("list[int]", numbers)
     return first, tuple(others)

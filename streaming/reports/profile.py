@@ -35,7 +35,7 @@ def profile_dict(profile: Profile | None) -> dict[str, Any]:
 
 
 def profile_sections(profile: Profile, details: bool) -> list[Section]:
-    """Return the ops; where ``details`` is set, the nodes and all instructions too."""
+    """Return the ops; if ``details`` is set, the nodes and all instructions too."""
     part_counts = [row.parts for row in profile if row.parts > 1]
     parts = (
         f" {len(part_counts)} of {len(profile)} rows run in parts, on {max(part_counts)} threads."

@@ -111,7 +111,7 @@ class CheckpointFolder(NotCopyable):
         return secrets.token_hex(16)
 
     def save(self, name: str, generation: int, checkpoint: Checkpoint) -> bool:
-        """Replace the checkpoint of a stream atomically; it is on the disk on return. False: a newer one exists.
+        """Replace the checkpoint of a stream atomically, and sync it to the disk. Returns False if a newer one exists.
 
         generation  how many times the stream has moved to another server: a late write of an older server does not
                     replace the checkpoint of a newer one

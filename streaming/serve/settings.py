@@ -176,7 +176,7 @@ def _model(table: Mapping[str, Any], folder: Path) -> ModelSettings:
 def fill(settings: SettingsT, table: Mapping[str, Any], what: str, others: Collection[str] = ()) -> SettingsT:
     """Create settings from the values of a table. Raises InputError: an unknown key, or a wrong type.
 
-    others  fields that are no keys of the table
+    others  fields that are not keys of the table
     """
     kinds = {field.name: field.type for field in fields(cast("Any", settings)) if field.name not in others}
     values: dict[str, Any] = {}

@@ -31,7 +31,7 @@ def read_arrays(path: Path, names: list[str]) -> dict[str, Array]:
         raise InputError(f"{path}: cannot be read as {path.suffix} ({reason})") from error
     if len(names) != 1:
         raise InputError(
-            f"{path}: one array where the model has {len(names)} inputs; give a .npz with {', '.join(names)}"
+            f"{path}: one array, but the model has {len(names)} inputs; give a .npz with {', '.join(names)}"
         )
     return {names[0]: loaded}
 

@@ -84,7 +84,7 @@ class Latency:
     ) -> "Latency":
         """Create a latency from counts taken elsewhere in the same buckets.
 
-        counts  [BUCKETS]; the sum of all times and the longest, and how many missed the deadline, beside them
+        counts  [BUCKETS]; the sum of all times and the longest, and how many missed the deadline
         """
         if counts.shape != (BUCKETS,):
             raise ValueError(f"counts {counts.shape}: there are {BUCKETS} buckets")

@@ -132,7 +132,7 @@ def _draw_times(axes: "Axes", columns: Columns, unit_s: float, deadline_s: float
 
 
 def _draw_events(axes: "Axes", columns: Columns, unit_s: float) -> None:
-    """Draw a row for each group of problems, with marks where one occurred and the extent at the right."""
+    """Draw a row for each group of problems, with a mark for each problem and the extent at the right."""
     _style_axes(axes, "What went wrong")
     axes.set_yticks(range(len(GROUPS)), GROUPS)
     axes.set_ylim(len(GROUPS) - 0.4, -0.6)

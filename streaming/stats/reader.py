@@ -144,7 +144,7 @@ class _Reader:
                     return
                 if number == 1:
                     raise self.foreign_error() from error
-                raise self.damage_error(number, f"is no JSON ({error})") from error
+                raise self.damage_error(number, f"is not valid JSON ({error})") from error
             if not isinstance(values, dict):
                 raise self.foreign_error() if number == 1 else self.damage_error(number, "is not an object")
             yield number, values

@@ -39,7 +39,7 @@ def progress(title: str, shown: bool = True) -> Generator[Callable[[int, int | N
 
 
 def _bar(title: str) -> "RichProgress | None":
-    """Return none if stderr is no terminal."""
+    """Return None if stderr is not a terminal; else a bar with a title."""
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress
 

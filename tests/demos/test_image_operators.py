@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parents[2] / "demos" / "image_operators"
 
 @pytest.fixture(autouse=True)
 def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The plugin beside what else is installed, for one test."""
+    """The plugin with all others that are installed, for one test."""
     project = tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]
     info = tmp_path / "pulse_images-0.1.0.dist-info"
     info.mkdir()

@@ -1,5 +1,6 @@
 """Names, paths, links, commands and options that the documents mention exist."""
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ import pytest
 from pulse.errors import InputError
 from tests.documents.pages import ROOT, Page, pages
 from tests.documents.vocabulary import commands, files, members, script_options, texts, words
+from tests.sources import modules_in, nodes_in, tree_of
 
 PAGES = pages().values()
 by_name = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -22,6 +24,7 @@ SUFFIXES = (".py", ".md")
 OURS = ("pulse", "streaming", "bench", "tests")
 OF_OTHERS = {
     "numpy", "scipy", "torch", "torchaudio", "librosa", "onnx", "pickle", "copy", "os", "math", "nn", "module",
+    "tf",
 }  # fmt: skip
 """Where names begin that other packages explain."""
 BUILT = ("build/site",)
@@ -63,7 +66,7 @@ TERMS = {
         "amplitude_to_db",
         "microfrontend",
     ),
-    *("TensorArray", "TensorList"),
+    *("TensorArray", "TensorList", "axpy"),
 }
 """Single words of other systems, and of the formulas on the pages."""
 
@@ -230,3 +233,28 @@ def test_members_are_known(name: str, is_one: bool) -> None:
 def test_something_was_read() -> None:
     assert len(PAGES) > 20
     assert sum(len(page.spans()) for page in PAGES) > 1000
+
+
+def names_in_docstrings(package: str) -> Iterator[tuple[str, str, str]]:
+    """Module, dotted name, and the name with a package of ours in front, where it begins with one of its folders."""
+    for path in modules_in(package):
+        here = path.relative_to(ROOT)
+        for node in nodes_in(tree_of(path)):
+            if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
+                continue
+            for span in re.findall(r"``([^`]+)``", str(node.value.value)):
+                match = DOTTED.fullmatch(span)
+                if match is None or "." not in match[1] or match[1].endswith(SUFFIXES):
+                    continue
+                first = match[1].partition(".")[0]
+                is_ours = first not in OF_OTHERS and (ROOT / package / first).is_dir()
+                yield str(here), match[1], f"{package}.{match[1]}" if is_ours else match[1]
+
+
+@pytest.mark.parametrize("package", ["pulse", "streaming"])
+def test_dotted_names_in_docstrings_exist(package: str) -> None:
+    names = [*names_in_docstrings(package)]
+    assert len(names) > 50
+    assert [
+        (module, name) for module, name, full in names if not is_known(full) and not is_file_of_a_user(name)
+    ] == []

@@ -369,7 +369,7 @@ def table_mutants(program: NativeProgram, rng: np.random.Generator) -> Iterator[
 
 
 def reads_beyond_operand(declared: Instruction, words: Array) -> bool:
-    """Whether a row asks for more elements of an operand than there are: zeros lie behind a table, which is no error of
+    """Whether a row asks for more elements of an operand than there are: zeros lie after a table, which is no error of
     the numbers that a proof could find.
     """
     row = type(declared).from_words(words, 0, [], declared.form)

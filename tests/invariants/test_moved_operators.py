@@ -1,4 +1,4 @@
-"""Any operator behind anything that moves frames: it streams as it does alone, and is exact."""
+"""Any operator after anything that moves frames: it streams as it does alone, and is exact."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -90,7 +90,7 @@ def honest(ended: Counter[str]) -> bool:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("fronts", [FEW, pytest.param(8, marks=pytest.mark.slow)])
 def test_kinds_of_operators_after_some_fronts(fronts: int) -> None:
-    """Every kind that looks at other frames behind some, every relation behind each; by default few of the rest."""
+    """Every kind that looks at other frames after some, every relation after each; by default few of the rest."""
     ended: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
     kinds = 0

@@ -109,9 +109,7 @@ def workers(request):
         pytest.skip(f"no {request.param} on this system")
     context = multiprocessing.get_context(request.param)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", DeprecationWarning
-        )  # Python 3.12 and later: fork beside other threads
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 and later: fork with other threads
         with ProcessPoolExecutor(1, context) as pool:
             pool.submit(os.getpid).result(timeout=120)
             yield pool

@@ -280,11 +280,11 @@ def test_a_model_with_a_longest_stream_takes_no_more():
     session = Session(cached_program(limited_model, 2, "numpy"))
     session.push(noise(1, 7))
     before = session.snapshot()
-    with pytest.raises(InputError, match="at most 10 frames of T and has had 7"):
+    with pytest.raises(InputError, match="at most 10 frames of T and has received 7"):
         session.push(noise(1, 5))
     assert session.snapshot() == before
     session.push(noise(1, 3))
-    with pytest.raises(InputError, match="at most 10 frames of T and has had 10"):
+    with pytest.raises(InputError, match="at most 10 frames of T and has received 10"):
         session.push(noise(1, 1))
     assert session.flush()["y"].shape == (1, 0)
 

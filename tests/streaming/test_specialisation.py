@@ -1,5 +1,5 @@
 # pyright: reportUnknownMemberType=false
-"""Special rows compiled in a process beside streams: the same bits, no waiting, and an end with the streams."""
+"""Special rows compiled in a process while streams run: the same bits, no waiting, and an end with the streams."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Programs whose steps are shared among threads, behind all that runs them."""
+"""Programs whose steps are shared among threads, under all that runs them."""
 
 import os
 import threading

@@ -22,7 +22,7 @@ TOLERANCE = 1e-4, 1e-5
 
 HEAD = f"""# Models
 
-Made by `python -m tests.tables` from the models that developers keep beside the project
+Made by `python -m tests.tables` from the models that developers keep next to the project
 (`../shared/models`); a test compares the page with them if they are there. Each is loaded with the options of its
 row, run once by `TypedModel.run` and once by onnxruntime on the same random input, and made a stream. *rate* is output
 frames for each input frame, *delay* leading output frames to drop (outputs that are known at the end have

@@ -15,7 +15,7 @@ class Det(Op):
     Input    x [..., M, M]
     Output   y [...]
     Stream   pointwise on the axes in front, whole on M
-    Raises   FactError: x is no square
+    Raises   FactError: x is not square
     Source   ONNX Det-22
     """
 

@@ -37,7 +37,7 @@ WORD_POINTER = PointerType(types.int32)
 
 
 def is_fast() -> bool:
-    """Whether the target processor has instructions for the sums and for permutations of bytes."""
+    """Return whether the target processor has instructions for the sums and for permutations of bytes."""
     return has_features("avx512vnni", "avx512vbmi")
 
 
@@ -158,7 +158,7 @@ for _function, _blocks in (
 
 
 def is_fast_on_halves() -> bool:
-    """Whether the target processor has instructions for the functions of bf16."""
+    """Return whether the target processor has instructions for the functions of bf16."""
     return has_features("avx512bf16")
 
 

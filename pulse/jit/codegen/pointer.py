@@ -71,7 +71,7 @@ def means(function: Callable) -> Callable[[Callable], Callable]:
 
 
 def at_pointer(args, *numbers: int) -> bool:
-    """Whether the arguments are a pointer and, at the given positions, integers."""
+    """Return whether the arguments are a pointer and, at the given positions, integers."""
     integers = (isinstance(args[place], types.Integer) for place in numbers)
     return isinstance(args[0], PointerType) and all(integers)
 

@@ -62,7 +62,7 @@ def _splat_number(context, builder, fromty, toty, value):
 
 
 def accepts(actual: types.Type, expected: types.Type) -> bool:
-    """Whether an argument has the expected type or is a number that converts to it."""
+    """Return whether an argument has the expected type or is a number that converts to it."""
     if actual == expected:
         return True
     if isinstance(expected, LanesType):

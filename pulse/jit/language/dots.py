@@ -18,7 +18,7 @@ BYTES = 4  # the bytes of a lane
 
 
 def has_byte_dots() -> bool:
-    """Whether the processor has instructions for ``vdot_bytes`` and permutations of bytes, which are then fast."""
+    """Return whether the processor has instructions for ``vdot_bytes`` and permutations of bytes, so they are fast."""
     return True
 
 

@@ -148,7 +148,7 @@ def vload_eights(p: Pointer, i: int, step: int, n: int) -> Vector:
 
 
 def vrepeat_twos(p: Pointer, i: int) -> Vector:
-    """2 float32 elements from ``p[i]`` eight times in turns: p[i], p[i + 1], p[i], p[i + 1] …"""
+    """Return 2 float32 elements from ``p[i]`` eight times in turns: p[i], p[i + 1], p[i], p[i + 1] …"""
     return Vector(np.tile(p.elements[p.span(i, 2)], LANES // 2))
 
 
@@ -158,7 +158,7 @@ def vstore_fours(p: Pointer, i: int, j: int, n: int, v: Vector, mask: int) -> No
 
 
 def vstore_eights(p: Pointer, i: int, j: int, n: int, v: Vector, mask: int) -> None:
-    """As ``vstore_fours`` with groups of 8 lanes."""
+    """Store as ``vstore_fours``, with groups of 8 lanes."""
     _store_chunks(p, i, j, n, v, mask, 8)
 
 
@@ -170,12 +170,12 @@ def _store_chunks(p: Pointer, i: int, j: int, n: int, v: Vector, mask: int, widt
 
 
 def vspread_twos(p: Pointer, i: int) -> Vector:
-    """Return each of 2 float32 elements from ``p[i]`` eight times."""
+    """Return 2 float32 elements from ``p[i]``, each of them eight times."""
     return Vector(np.repeat(p.elements[p.span(i, 2)], LANES // 2))
 
 
 def vspread_fours(p: Pointer, i: int) -> Vector:
-    """Return each of 4 float32 elements from ``p[i]`` four times."""
+    """Return 4 float32 elements from ``p[i]``, each of them four times."""
     return Vector(np.repeat(p.elements[p.span(i, 4)], LANES // 4))
 
 
@@ -235,12 +235,12 @@ def vsplat(x: float) -> Vector:
 
 
 def vzero() -> Vector:
-    """0.0 in every lane."""
+    """Return 0.0 in every lane."""
     return Vector(_lanes(0.0))
 
 
 def vindex() -> Vector:
-    """0.0, 1.0 … 15.0."""
+    """Return 0.0, 1.0 … 15.0."""
     return Vector(np.arange(LANES, dtype=np.float32))
 
 
@@ -323,7 +323,7 @@ def vne(a: Value, b: Value) -> Vector:
 
 
 def vselect(mask: Vector, a: Value, b: Value) -> Vector:
-    """Return ``a`` where the mask is true, else b."""
+    """Return ``a`` in the lanes where the mask is true, else ``b``."""
     return Vector(np.where(mask.values, _lanes(a), _lanes(b)))
 
 
@@ -383,12 +383,12 @@ def vproduct_biased(a: Value, b: Value) -> Vector:
 
 
 def vexp2_biased(v: Value) -> Vector:
-    """2**n of ``BIASED + n``, n in -126…127; beyond them any value."""
+    """Return 2**n of ``BIASED + n``, n in -126…127; beyond them any value."""
     return vfrombits(vbits(v) << 23)
 
 
 def vexp2i(v: Value) -> Vector:
-    """2**v for whole numbers v in -126…127; undefined beyond."""
+    """Return 2**v for whole numbers v in -126…127; undefined beyond."""
     return vfrombits((vtoint(v) + 127) << 23)
 
 

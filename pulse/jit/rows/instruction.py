@@ -338,7 +338,7 @@ def number_fields(name: str, values: Sequence[int]) -> dict[str, Any]:
 
 
 def lanes_on(row: P, words: int) -> P:
-    """Return the same row over memories whose bases are this repeated_group words further on."""
+    """Return the same row over memories whose bases are this many words further on."""
     start, at, bases, form = row.__dict__["source"]
     return row.from_words(start, at, bases + words, form)
 

@@ -68,7 +68,7 @@ class TableCheck:
         pointers: list[tuple[Field, Located]] = []
         row: Any = self._decode(declared, HEADER, words, form, pointers)
         if len(words) != HEADER + _words_in(row):
-            raise UnsafeRowError(f"{len(words)} words, where it takes {HEADER + _words_in(row)}")
+            raise UnsafeRowError(f"{len(words)} words, but it takes {HEADER + _words_in(row)}")
         written = {id(pointer) for each, pointer in pointers if each.spec.written}
         reaches = list(row.reaches())  # first, since it refuses numbers that other methods do not expect
         loops = int(row.multiply_adds())

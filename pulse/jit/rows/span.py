@@ -71,7 +71,7 @@ def run(count: int, step: int = 1) -> Span:
 
 
 def table(pointer: Pointer, count: int) -> Span:
-    """Return the span of the offsets in ``count`` words of a table. Raises UnsafeRowError if it is no weight."""
+    """Return the span of the offsets in ``count`` words of a table. Raises UnsafeRowError if it is not a weight."""
     assert isinstance(pointer, Located)
     if count < 0 or pointer.region != WEIGHTS:
         raise UnsafeRowError("a table of offsets that rows may change")

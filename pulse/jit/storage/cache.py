@@ -80,7 +80,7 @@ def make_folder(folder: Path) -> None:
 
 
 def is_shared() -> bool:
-    """Whether the user accepts files that others wrote."""
+    """Return whether the user accepts files that others wrote."""
     return os.environ.get("PULSE_CACHE_SHARED", "") not in ("", "0")
 
 

@@ -40,7 +40,7 @@ def write_conv(w: OperationWriter) -> Name:
 
 @writes("ConvTranspose")
 def write_transpose(w: OperationWriter) -> Name:
-    """With the filter as tract stores it: the output's channels first, unlike NNEF."""
+    """Write the filter as tract stores it: the output's channels first, unlike NNEF."""
     groups, spatial = int(w.attribute("group", 1)), w.rank() - 2
     filter = w.known_value(1)
     if filter is None:

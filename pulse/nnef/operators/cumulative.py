@@ -22,6 +22,6 @@ def read_sum(node: NodeReader) -> NnefWire:
 def running_sum(
     node: NodeReader, x: NnefWire, axis: int, exclusive: bool, reverse: bool, suffix: str = ""
 ) -> NnefWire:
-    """Return the sums of all frames so far."""
+    """Add up all frames so far."""
     place = node.constant(axis, LONG, "axis")
     return node.apply("CumSum", x, place, suffix=suffix, exclusive=int(exclusive), reverse=int(reverse))

@@ -151,7 +151,7 @@ def _scan(
 ) -> tuple[str, list[str]]:
     """Run a cell over all frames [T, B, rows]. Returns its outputs, and its last states.
 
-    starts  the initial states, empty where they are zeros
+    starts  the initial states, empty if they are zeros
     """
     e, hidden = cell.e, cell.hidden
     begin = [

@@ -48,7 +48,7 @@ def _cut_by_text(w: OperationWriter) -> Name:
 
 
 def _cut(w: OperationWriter, x: Name, axis: int, frames: tuple[int, int, int], suffix: str) -> Name:
-    """Return some frames of one axis; one whose size depends on a symbol goes forward only."""
+    """Slice one axis; an axis whose size depends on a symbol goes forward only."""
     start, stop, step = frames
     text = w.scope.fact(w.inputs[0])[1][axis]
     if isinstance(text, str) and step > 0:

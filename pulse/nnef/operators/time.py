@@ -33,7 +33,7 @@ def read_border(node: NodeReader) -> NnefWire:
     (end,), (after,) = node.bounds("end_input"), node.bounds("after")
     if not 0 <= before <= begin or (isinstance(after, int) and after < 0):
         raise node.error(
-            f"{before} frames of the border in front of frame {begin}, and {after} behind, cannot be"
+            f"the border cannot have {before} frames before frame {begin} and {after} frames after the end"
         )
     inner = node.slice_axis(x, axis, begin, end, "stream")
     if modes[border] != "constant":

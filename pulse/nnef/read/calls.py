@@ -92,7 +92,7 @@ class Calls:
         if fragment is not None:
             return self._unfold(fragment, call, at)
         if name in EXTERNALS:
-            raise at.error(f"{name} stands alone, with a name of an input on the left")
+            raise at.error(f"{name} must be the whole right side, with the name of an input on the left")
         if name == "tract_core_scan":
             return self._scan(self.node(call, at))
         if name == "variable":

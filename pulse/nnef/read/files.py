@@ -64,7 +64,7 @@ class Files:
             return content.decode()
         except UnicodeDecodeError as error:
             raise LoadError(
-                f"{self.title}: {GRAPH} is no text in UTF-8 ({error.reason} at byte {error.start})"
+                f"{self.title}: {GRAPH} is not UTF-8 text ({error.reason} at byte {error.start})"
             ) from error
 
     def tensor(self, label: str) -> Array:

@@ -53,7 +53,7 @@ class SymbolicSizes:
         self._dims = DimWriter(self.writer, self._symbol)
 
     def wire(self, dim: TDim) -> NnefWire:
-        """Return an i64 scalar. Raises WriteError: a symbol that is no size of an input."""
+        """Return an i64 scalar. Raises WriteError: a symbol is not a size of an input."""
         return NnefWire(self._dims.write(dim), LONG, ())
 
     def _symbol(self, symbol: Symbol) -> str:
@@ -109,7 +109,7 @@ class GraphReader:
         return [*self.stored, *self.lengths.writer.constants.values()]
 
     def constant(self, value: Array, name: str) -> NnefWire:
-        """Return a stored tensor."""
+        """Store a tensor; return its wire."""
         unique = self.names.new(name)
         self.stored.append(numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), unique))
         return NnefWire(unique, value.dtype, value.shape, value)
@@ -215,7 +215,7 @@ class NodeReader:
         return float(value)
 
     def truth(self, name: str) -> bool:
-        """Return true or false. Raises LoadError."""
+        """Return a boolean argument. Raises LoadError if it is none."""
         value = self.arguments[name]
         if not isinstance(value, bool):
             raise self.error(f"{name} must be true or false")
@@ -242,14 +242,14 @@ class NodeReader:
         """Return axes of a tensor, all different. Raises LoadError."""
         axes = self.integers(name)
         if len(set(axes)) != len(axes) or any(not 0 <= axis < rank for axis in axes):
-            raise self.error(f"{name} {axes} are not axes of a tensor with {rank}")
+            raise self.error(f"{name} {axes} are not distinct axes of a tensor of rank {rank}")
         return axes
 
     def axis(self, name: str, rank: int) -> int:
         """Return one axis. Raises LoadError."""
         axis = self.integer(name)
         if not 0 <= axis < rank:
-            raise self.error(f"{name} {axis} is no axis of a tensor with {rank}")
+            raise self.error(f"{name} {axis} is out of range for rank {rank}")
         return axis
 
     # nodes
@@ -264,7 +264,7 @@ class NodeReader:
         slot: int = 0,
         **attributes: Any,
     ) -> NnefWire:
-        """Return an ONNX node with one output; without a suffix it has the name of the target."""
+        """Add an ONNX node; return its output. Without a suffix it has the name of the target."""
         target = self.targets[slot] if slot < len(self.targets) else self.operator
         name = self.graph.names.new(f"{target}.{suffix}" if suffix else target)
         input_names = [each.name if each is not None else "" for each in inputs]
@@ -279,7 +279,10 @@ class NodeReader:
         dtype: DType | None = None,
         **how: Any,
     ) -> NnefWire:
-        """A function of the elements of the first operand, of its type and sizes; numbers become constants of it."""
+        """Add a function of the elements of the first operand; return its output, of the same type and sizes.
+
+        Numbers become constants of that type.
+        """
         first = next(operand for operand in operands if isinstance(operand, NnefWire))
         wires = [
             operand
@@ -290,15 +293,15 @@ class NodeReader:
         return self.add(kind, wires, dtype or first.dtype, first.sizes, suffix, **how)
 
     def constant(self, value: float, dtype: DType, suffix: str) -> NnefWire:
-        """A stored number."""
+        """Store a number; return its wire."""
         return self.graph.constant(np.array(value).astype(dtype), f"{self.targets[0]}.{suffix}")
 
     def integers_tensor(self, numbers: Sequence[int], suffix: str) -> NnefWire:
-        """Return a stored list of i64."""
+        """Store a list of i64; return its wire."""
         return self.graph.constant(np.array([*numbers], np.int64), f"{self.targets[0]}.{suffix}")
 
     def bounds_tensor(self, numbers: "Sequence[int | TDim]", suffix: str) -> NnefWire:
-        """Return a list of i64, computed where one of them depends on a symbol."""
+        """Return a list of i64, computed if one of them depends on a symbol."""
         if all(isinstance(number, int) for number in numbers):
             return self.integers_tensor([int(each) for each in numbers], suffix)
         parts = [
@@ -310,7 +313,7 @@ class NodeReader:
         return self.add("Concat", parts, LONG, [len(parts)], suffix, axis=0)
 
     def add_axes(self, x: NnefWire, axes: Sequence[int], suffix: str = "") -> NnefWire:
-        """Return new axes of size 1."""
+        """Insert axes of size 1."""
         rank = x.rank + len(axes)
         old = iter(x.sizes)
         sizes = [1 if axis in axes else next(old) for axis in range(rank)]
@@ -326,7 +329,7 @@ class NodeReader:
     def slice_axis(
         self, x: NnefWire, axis: int, begin: int, end: "int | TDim | None", suffix: str = ""
     ) -> NnefWire:
-        """Return some frames of an axis; all from ``begin`` on if there is no end."""
+        """Slice an axis; all frames from ``begin`` on if there is no end."""
         sizes = [None if at == axis else size for at, size in enumerate(x.sizes)]
         size = x.sizes[axis]
         if size is not None and not isinstance(end, TDim):
@@ -375,7 +378,7 @@ class NodeReader:
             if like is not None and wire.dtype != like:
                 if wire.value is None:
                     raise self.error(
-                        f"{name} is {dtype_name(wire.dtype)} beside {dtype_name(like)}; cast one of them"
+                        f"{name} is {dtype_name(wire.dtype)}, the other is {dtype_name(like)}; cast one of them"
                     )
                 wire = self.graph.constant(wire.value.astype(like), f"{self.targets[0]}.{name}")
             if 0 < wire.rank < rank:

@@ -133,7 +133,7 @@ class _Parser:
 
     def end(self) -> None:
         if self._next.kind:
-            self._fail(self._next.line, f"{printable(self._next.text)} stands behind the end")
+            self._fail(self._next.line, f"{printable(self._next.text)} stands after the end")
 
     def document(self) -> Document:
         self._need("version")
@@ -353,7 +353,7 @@ class _Parser:
                 self._need("=")
                 keywords.append((argument, self._expression()))
             elif keywords:
-                self._fail(self._next.line, "an argument without a name stands behind one with a name")
+                self._fail(self._next.line, "an argument without a name follows one with a name")
             else:
                 positional.append(self._expression())
             if not self._skip(","):

@@ -104,7 +104,7 @@ class _DocumentReader:
         at = Position(scope, self._graph, tuple(names), self._definitions.title, assignment.line)
         require_unassigned(names, at)
         if not isinstance(target, str) or target not in self._document.inputs:
-            raise at.error(f"{printable(str(names))} is no input of the graph")
+            raise at.error(f"{printable(str(names))} is not an input of the graph")
         scope[target] = self._external(target, call, at)
 
     def _external(self, name: str, call: Call, at: Position) -> NnefWire:
@@ -135,7 +135,7 @@ class _DocumentReader:
     def _output(self, place: int, name: str, scope: Mapping[str, NnefValue]) -> ValueInfoProto:
         wire, graph = scope.get(name), self._graph
         if not isinstance(wire, NnefWire):
-            raise self._error(f"the output {printable(name)} is no tensor of the graph")
+            raise self._error(f"the output {printable(name)} is not a tensor of the graph")
         wire = self._timing.output(graph, place, wire)
         output = graph.names.new(name) if wire.name != name or name in self._inputs else name
         if output != wire.name:

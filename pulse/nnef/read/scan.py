@@ -51,7 +51,7 @@ def _later(node: NodeReader, entries: Entries, skip: int) -> Entries:
     """Return a scan that begins at frame ``skip``, as in tract's own pulses. Raises LoadError."""
     if skip < 0 or any(chunk != 1 for _, _, chunk in entries.scanned.values()):
         raise node.error(
-            f"it begins {skip} turns later, which is supported where it goes forward frame by frame"
+            f"it begins {skip} turns later, which is supported if it goes forward frame by frame"
         )
     later = {
         name: (node.slice_axis(wire, axis, skip, None, f"{name}.later"), axis, chunk)
@@ -108,7 +108,7 @@ def _entries(node: NodeReader, fragment: Fragment) -> Entries:
     }
     missing = names - {*scanned, *full, *states}
     if missing:
-        raise node.error(f"the body's {sorted(missing)[0]} stands for nothing")
+        raise node.error(f"the body's {sorted(missing)[0]} gets no value")
     outputs = [
         (inner_name(name, results), _name(node, kind), node.plain(axis, "axis"), node.plain(chunk, "step"))
         for name, kind, axis, chunk in _tuples(node, "output", 4)
@@ -156,7 +156,7 @@ def _loop(node: NodeReader, entries: Entries, run: RunBody, skip: int) -> NnefWi
         wire = _result(node, results_of_body, name)
         if kind == "full":
             if not 0 <= axis < wire.rank or abs(chunk) != 1 or wire.sizes[axis] not in (1, None):
-                raise node.error(f"its output {name} joins pieces of axis {axis} that are no single frames")
+                raise node.error(f"its output {name} joins pieces of axis {axis} that are not single frames")
             wire = body.remove_axes(wire, [axis], f"output{number}")
             gathered.append((axis, int(chunk < 0)))
             wires.append(wire)
@@ -244,7 +244,7 @@ def _outputs(
             full += 1
             continue
         if name not in states:
-            raise node.error(f"its output {name} is the last of something that is no state")
+            raise node.error(f"its output {name} is the last value of something that is not a state")
         at = states.index(name)
         result_wires.append(replace(results[at], name=ends[at]))
     return result_wires

@@ -50,7 +50,7 @@ SIGNATURES: dict[str, OperatorSignature] = {
 
 
 def signature_of(fragment: Fragment) -> OperatorSignature:
-    """Return the signature of a fragment's parameters. Raises LoadError: a default is no literal."""
+    """Return the signature of a fragment's parameters. Raises LoadError: a default is not a literal."""
     defaults: dict[str, NnefValue] = {
         parameter.name: _literal(parameter.default, fragment.name)
         for parameter in fragment.parameters
@@ -71,5 +71,5 @@ def _literal(value: Expression, fragment: str) -> "NnefValue":
             return -number
         case _:
             raise LoadError(
-                f"the fragment {fragment} has a default that is no literal; give a number or a list"
+                f"the fragment {fragment} has a default that is not a literal; give a number or a list"
             )

@@ -45,13 +45,13 @@ class Expansion:
     def node(
         self, nodes: list[NodeProto], kind: str, inputs: Sequence[str], suffix: str, **attributes: Any
     ) -> str:
-        """Return a node with one output, among these nodes."""
+        """Add a node; return its one output."""
         name = self.name(suffix)
         nodes.append(helper.make_node(kind, list(inputs), [name], name, **attributes))
         return name
 
     def constant(self, value: Array) -> str:
-        """Return a stored tensor."""
+        """Store a tensor; return its name."""
         name = self.name("constant")
         self.constants[name] = value
         self.added.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
@@ -88,7 +88,7 @@ class Expansion:
         return self.node(nodes, "Transpose", (x,), "turned", perm=[1, 0])
 
     def crop(self, nodes: list[NodeProto], x: str, start: int, stop: int) -> str:
-        """Return some entries of the last axis."""
+        """Crop the last axis to some entries."""
         if x in self.constants:
             return self.constant(self.constants[x][..., start:stop])
         return self.node(

@@ -46,7 +46,7 @@ def to_nnef(model: PulsedNetwork | TypedNetwork) -> Archive:
 
     An offline model is plain NNEF as far as its operators are; its symbols are tract's. So is a pulsed model without
     states. One with states is one call of ``tract_core_scan``, whose states tract keeps from run to run; each run is
-    one turn of it. The stream's length, where it is needed, is the last input: 1 << 45 until the stream has ended.
+    one turn of it. The stream's length, if it is needed, is the last input: 1 << 45 until the stream has ended.
     """
     if isinstance(model, PulsedNetwork):
         return _Pulsed(model).archive()
@@ -101,7 +101,7 @@ class _Offline(_Export):
         strange = sorted(name for name in symbols if not name.isascii() or not name.isidentifier())
         if strange:
             raise WriteError(
-                f"{model.title}: the symbol {strange[0]} is no identifier of NNEF; name it with {spell('inputs')}"
+                f"{model.title}: the symbol {strange[0]} is not an identifier of NNEF; name it with {spell('inputs')}"
             )
         super().__init__(offline_to_onnx(_without_empty(model), OPSET), model.title, sorted(symbols))
 

@@ -164,13 +164,13 @@ class OperationWriter:
     # what several writers need
 
     def reshape(self, x: Expression, sizes: Sequence[int], suffix: str = "") -> Name:
-        """Return the same elements in another shape."""
+        """Reshape: the same elements in another shape."""
         if 0 in sizes:
             raise self.error("have no tensors without elements", "give the model inputs that are not empty")
         return self.emit("reshape", x, suffix=suffix, shape=[int(size) for size in sizes])
 
     def add_axes(self, x: Expression, axes: Sequence[int], suffix: str = "") -> Name:
-        """Return new axes of size 1."""
+        """Insert axes of size 1."""
         return self.emit("unsqueeze", x, suffix=suffix, axes=list(axes))
 
     def remove_axes(self, x: Expression, axes: Sequence[int], suffix: str = "") -> Name:
@@ -182,7 +182,7 @@ class OperationWriter:
         return self.emit("tract_core_cast", x, suffix=suffix, to=dtype_name(dtype))
 
     def crop(self, x: Expression, axis: int, start: int, stop: int, suffix: str = "") -> Name:
-        """Return some frames of an axis."""
+        """Crop an axis to some frames."""
         return self.emit("slice", x, suffix=suffix, axes=[axis], begin=[start], end=[stop])
 
     def axis(self, default: int, rank: int) -> int:

@@ -109,7 +109,7 @@ def _present(node: NodeContext, x: OutletId, past: int, name: str) -> OutletId:
 
 
 def _repeat(node: NodeContext, x: OutletId, heads: int, name: str) -> OutletId:
-    """Return each head of keys or values as often as queries share it."""
+    """Repeat each head of keys or values as often as queries share it."""
     batch, kv_heads, frames, width = node.graph.fact(x).shape
     times = heads // int(kv_heads)
     if times == 1:

@@ -30,7 +30,7 @@ def auto_pad(node: NodeContext) -> str:
 
 
 def split_total(total: TDim, upper: bool) -> tuple[TDim, TDim]:
-    """Return padding before and after; an odd frame is added after (upper) or before."""
+    """Return the padding before and after; an odd frame is added after (upper) or before."""
     small = total // 2
     return (small, total - small) if upper else (total - small, small)
 

@@ -115,5 +115,5 @@ def overlap_add(
 
 
 def _pads(rank: int, axis: int, before: TDim, after: TDim) -> tuple[tuple[TDim, TDim], ...]:
-    """Return padding of one axis."""
+    """Return the paddings of all axes, of which one is padded."""
     return tuple((before, after) if other == axis else (TDim.of(0), TDim.of(0)) for other in range(rank))

@@ -47,7 +47,7 @@ def _scan_by_doubling(node: NodeContext, axis: int, size: int) -> OutletId:
     one = 1 if np.issubdtype(node.fact(0).dtype, np.integer) else 1.0
 
     def shift(outlet: OutletId, frames: int, name: str) -> OutletId:
-        """Return frames later, ones before them; earlier in reverse."""
+        """Delay by a number of frames, and fill with ones; in reverse, advance."""
         pads = [NO_PAD] * node.fact(0).rank
         pads[axis] = (ZERO, TDim.of(frames)) if reverse else (TDim.of(frames), ZERO)
         first = frames if reverse else 0

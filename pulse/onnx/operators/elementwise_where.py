@@ -25,7 +25,7 @@ MAX_EXAMINED_OPS = 12
 def where(node: NodeContext) -> OutletId:
     """Choose elements of two wires; those that are not chosen need no result.
 
-    Buckets of distances are written as ``where(n < 8, n, log(n / 8).to(int) + 8)``. The logarithm of 0 is no integer,
+    Buckets of distances are written as ``where(n < 8, n, log(n / 8).to(int) + 8)``. The logarithm of 0 is infinite,
     but it is never chosen: the conversion is given 0 there.
     """
     return node.apply("where", node.input(0), *(_Branch(node, place).build() for place in (1, 2)))

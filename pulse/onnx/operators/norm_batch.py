@@ -47,7 +47,10 @@ def _mix_running(node: NodeContext, slot: int, now: OutletId, name: str) -> Outl
 def normalise(
     node: NodeContext, mean: OutletId, variance: OutletId, epsilon: float, channels_second: bool = True
 ) -> OutletId:
-    """``x * k + (bias - mean * k)`` with ``k = scale / sqrt(variance + epsilon)``; the inputs are x, scale, bias."""
+    """Compute ``x * k + (bias - mean * k)`` with ``k = scale / sqrt(variance + epsilon)``.
+
+    The inputs are x, scale and bias.
+    """
     spread = node.apply("add", variance, epsilon, suffix="spread")
     deviation = node.apply("sqrt", spread, suffix="deviation")
     k = node.apply("div", node.input(1), deviation, suffix="scale")

@@ -108,8 +108,8 @@ def _narrow(w: NodeWriter, outputs: Sequence[str]) -> list[str]:
 def write_recurrent_stream(w: NodeWriter, op: RecurrentStream) -> list[str]:
     """Write a layer whose state is fed back; only frames of the stream change it.
 
-    Frames after the end have no effect if the state is no output. The frames before the first one end within a pulse,
-    always after the same number of frames: the pulse is cut in two there.
+    Frames after the end have no effect if the state is not an output. The frames before the first one end within a
+    pulse, always after the same number of frames: the pulse is cut in two there.
     """
     layer = _layer(w, op.op)
     states = _states(w, op)

@@ -59,8 +59,8 @@ def scatter_nd(node: NodeContext) -> OutletId:
 
 
 def _frames_laid(node: NodeContext) -> OutletId | None:
-    """Return frames added at places that are evenly spaced, as an inverse short-time transform does; None for other
-    places.
+    """Add frames at places that are evenly spaced, as an inverse short-time transform does. Returns
+    None for other places.
     """
     x, outlet = node.fact(0), node.input(1)
     if index_depth(x, node.fact(1)) != 1 or not all(dim.is_const for dim in x.shape[1:]):

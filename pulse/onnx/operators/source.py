@@ -145,7 +145,7 @@ def write_range(w: NodeWriter, op: Range) -> str:
 
 
 def steps(node: NodeContext, size: TDim, name: str) -> OutletId:
-    """Return 0, 1, 2 …, ``size`` of them."""
+    """Return the integers from 0 up to, not including, ``size``."""
     if size.is_const and node.affords(int(size)):
         return node.constant(np.arange(int(size)), name)
     return node.wire(Range(0, 1, size, np.dtype(np.int64)), [], name)

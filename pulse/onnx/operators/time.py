@@ -148,8 +148,10 @@ def _rows(w: NodeWriter, op: FillEnds, table: Array | None, frames: str, name: s
 
 
 def _look_up(w: NodeWriter, op: FillEnds, step: int, frames: str) -> str:
-    """Return the source of frame f is f inside; else the nearest frame, or |f| before and 2 (length - 1) - f after the
-    stream (reflect), or -1 - f and 2 length - 1 - f (symmetric).
+    """Return the source of each frame.
+
+    Inside the stream, the source of frame f is f. Outside it is the nearest frame (edge), or |f| before and
+    2 (length - 1) - f after the stream (reflect), or -1 - f and 2 length - 1 - f (symmetric).
     """
     clock, length = w.clock, w.clock.length(op.length)
     last = clock.op("Sub", [length, clock.number(1)], f"{op.length}-1")

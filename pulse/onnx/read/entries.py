@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
 
 _MAX_VARINT = 10
-"""The most bytes of a number; after more the file is no protobuf."""
+"""The most bytes of a number; with more the file is not protobuf."""
 _HEAD = 16
 """The bytes from which a model is recognised."""
 _MAX_FIELDS = 1 << 14

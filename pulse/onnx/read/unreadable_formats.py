@@ -50,7 +50,7 @@ def _page(head: bytes) -> bool:
 
 
 def _text(head: bytes) -> bool:
-    """Return text without control characters; the last letter may be cut off."""
+    """Return whether it is text without control characters; the last letter may be cut off."""
     try:
         text = getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:
@@ -113,7 +113,7 @@ LIKENESSES = (
     UnreadableFormat(
         _recipe,
         "a recipe",
-        "give its path, since it names files beside it",
+        "give its path, since it names files in its folder",
     ),
     UnreadableFormat(_text, "text", "give the .onnx file"),
 )

@@ -112,12 +112,12 @@ class NodeWriter:
     # shared by several writers
 
     def reshape(self, x: str, sizes: Sequence[int], suffix: str = "") -> str:
-        """Return the same elements in another shape."""
+        """Reshape: the same elements in another shape."""
         allow = {"allowzero": 1} if 0 in sizes and self.opset >= 14 else {}
         return self.emit("Reshape", [x, self.integers(sizes, "shape")], suffix, **allow)
 
     def add_axis(self, x: str, axis: int, suffix: str = "") -> str:
-        """Return a new axis of size 1."""
+        """Insert an axis of size 1."""
         return self.emit("Unsqueeze", [x, self.integers([axis], "axes")], suffix)
 
     def remove_axis(self, x: str, axis: int, suffix: str = "") -> str:
@@ -125,7 +125,7 @@ class NodeWriter:
         return self.emit("Squeeze", [x, self.integers([axis], "axes")], suffix)
 
     def crop(self, x: str, axis: int, start: int, stop: int, suffix: str = "", step: int = 1) -> str:
-        """Return some frames of an axis; a negative ``stop`` of a negative step means up to the first one."""
+        """Crop an axis to some frames; a negative ``stop`` of a negative step means up to the first one."""
         if step < 0 and stop < 0:
             stop = np.iinfo(np.int64).min
         bounds = [self.integers([value], what) for value, what in ((start, "start"), (stop, "stop"))]

@@ -38,11 +38,11 @@ class ScanWriter:
         return cls(w, replace(w, graph=w.graph.body()))
 
     def state(self, value: str, name: str, dtype: DType, sizes: Sequence[int]) -> str:
-        """Return a state that begins as ``value``; all states come before the frames."""
+        """Add a state that begins as ``value``; return its name in the body. All states come before the frames."""
         return self._input(value, name, dtype, sizes)
 
     def frame(self, value: str, name: str, dtype: DType, sizes: Sequence[int], course: ScanAxis) -> str:
-        """Return one frame of a wire outside; ``sizes`` without the axis of frames."""
+        """Add one frame of a wire outside; return its name in the body. ``sizes`` has no axis of frames."""
         self._courses.append(course)
         return self._input(value, name, dtype, sizes)
 

@@ -174,7 +174,7 @@ def _extract_group(
 
 
 def _port(name: str, fact: PulsedFact) -> Port:
-    """Return the port of a wire between groups. Each pulse has all frames anew, even if the wire does not stream."""
+    """Return the port of a wire between groups. Each pulse has all of its frames, even if the wire does not stream."""
     return Port(name, fact.sizes, fact.dtype, 0, 0, Fraction(1), TDim.of(0))
 
 

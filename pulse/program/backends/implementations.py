@@ -165,7 +165,7 @@ def choose(
 
 
 def has_preferred() -> bool:
-    """Whether some implementation is chosen over the reference by default."""
+    """Return whether some implementation is chosen over the reference by default."""
     load_plugins(ENTRY_POINT_GROUP)
     return any(each.compute is not None and each.priority > 0 for each in REGISTRY)
 

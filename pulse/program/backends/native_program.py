@@ -167,7 +167,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
 
 
 def has_kernel(op: Op) -> bool:
-    """Whether an op has a lowering, plugins included."""
+    """Return whether an op has a lowering, plugins included."""
     if type(op) not in LOWER:
         load_plugins(ENTRY_POINT_GROUP)
     return type(op) in LOWER

@@ -57,12 +57,12 @@ class Container:
 
 
 def is_program(head: bytes) -> bool:
-    """Whether the first bytes are those of a program file of any format version."""
+    """Return whether the first bytes are those of a program file of any format version."""
     return head.startswith(KIND)
 
 
 def is_program_file(path: "Path") -> bool:
-    """Whether a file is a program file; False if it cannot be read."""
+    """Return whether a file is a program file; False if it cannot be read."""
     try:
         with path.open("rb") as file:
             return is_program(file.read(len(KIND)))

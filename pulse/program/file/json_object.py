@@ -52,7 +52,7 @@ class JsonObject:
         return float(cast(float, value))
 
     def flag(self, key: str) -> bool:
-        """True or false."""
+        """Return the boolean of a key."""
         value = self.values.get(key)
         if not isinstance(value, bool):
             raise self._error(key)

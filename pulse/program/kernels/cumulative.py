@@ -15,8 +15,8 @@ class CumSumRow(Instruction):
     """``y[t] = x[0] + … + x[t]`` for M columns, or without x[t] itself; frames outside the stream become zeros.
 
     Frame j, of ``end`` frames, is at index j + offset of the concatenated pulses. The running totals are f64 for floats
-    and int64 for integers; they start at zero if the clock is 0 and ``reload`` is set. Columns begin at ``columns``;
-    their elements are ``step`` apart.
+    and int64 for integers; they start at zero if the clock is 0 and ``reload`` is set. Columns of x begin
+    at ``columns_x``, and their elements are ``step_x`` apart; ``columns_y`` and ``step_y`` are those of y.
     """
 
     x: Operand = reads(None)

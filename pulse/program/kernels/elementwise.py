@@ -34,7 +34,7 @@ MAX_INPUTS = 8
 MAX_REGISTERS = 16
 """The most intermediate results of a chain."""
 BLOCK = 256  # the elements of a register
-SLOT = BLOCK + LANES  # rows are stored in whole vectors: up to 15 lanes too repeated_group
+SLOT = BLOCK + LANES  # rows are stored in whole vectors: up to 15 lanes too many
 BLOCK64 = 64
 SLOTS, SLOTS64, TWICE_INPUTS = (MAX_INPUTS + MAX_REGISTERS) * SLOT, MAX_REGISTERS * BLOCK64, 2 * MAX_INPUTS
 
@@ -107,7 +107,7 @@ class Chain32Row(Instruction):
         return frozenset(op.code for op in self.ops)
 
     def block(self, loop: int) -> int:
-        """Return how repeated_group iterations of a loop are computed together."""
+        """Return how many iterations of a loop are computed together."""
         return BLOCK if loop == 3 else max(BLOCK // max(self.s3, 1), 1) if loop == 2 else 1
 
     def width(self, part: ChainInput) -> int:
@@ -250,7 +250,7 @@ def element_index(part: ChainInput, i0: int, i1: int, i2: int, i3: int) -> int:
 
 @device
 def is_contiguous(part: ChainInput, rows: int, columns: int) -> bool:
-    """Whether ``rows`` times ``columns`` elements of a tensor are f32 and contiguous."""
+    """Return whether ``rows`` times ``columns`` elements of a tensor are f32 and contiguous."""
     return part.step3 == 1 and (rows == 1 or part.step2 == columns) and part.dtype == F32
 
 

@@ -179,13 +179,13 @@ def floor_mod(x: float, y: float) -> float:
 
 @device
 def softplus64(x: float) -> float:
-    """log(1 + e**x)."""
+    """Return log(1 + e**x)."""
     return np.log1p(np.exp(-abs(x))) + maximum(x, 0.0)
 
 
 @device
 def sigmoid64(x: float) -> float:
-    """1 / (1 + e**-x)."""
+    """Return 1 / (1 + e**-x)."""
     return 1.0 / (1.0 + np.exp(-x))
 
 
@@ -215,7 +215,7 @@ def shift_right(x: float, bits: float) -> float:
 
 @device
 def expm1_negative(x: float) -> float:
-    """e**x - 1 where x < 0, else 0."""
+    """Return e**x - 1 if x < 0, else 0."""
     return np.expm1(minimum(x, 0.0))
 
 

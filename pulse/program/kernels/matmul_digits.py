@@ -125,7 +125,7 @@ def write_digits(x: Pointer, K: int, word: int, unit: float, scratch: Pointer) -
 
 @device
 def no_sums() -> Sums:
-    """Return sums of zero."""
+    """Return sums that are zero."""
     zero = vtoint(vzero())
     return zero, zero, zero, zero, vzero()
 
@@ -175,7 +175,7 @@ def add_row(a: Sums, words: Pointer, h: Pointer, w: Pointer, K: int) -> Sums:
 def add_row_of_two_blocks(
     a: Sums, b: Sums, words: Pointer, h: Pointer, w: Pointer, K: int
 ) -> tuple[Sums, Sums]:
-    """As ``add_row`` for two blocks of columns, w [K, 2, 16]."""
+    """Add as ``add_row``, for two blocks of columns, w [K, 2, 16]."""
     for k in range(K >> 2):
         u, v = columns_of_two(w, 0)
         a, b = add_products(a, words + k, u), add_products(b, words + k, v)
@@ -233,7 +233,7 @@ def sum_taps(digits: Digits, x: Pointer, taps: Pointer, T: int, K: int, w: Point
 def sum_taps_of_two_blocks(
     digits: Digits, x: Pointer, taps: Pointer, T: int, K: int, w: Pointer
 ) -> tuple[Vector, Vector]:
-    """As ``sum_taps`` for two blocks of columns, w [T * K, 2, 16]."""
+    """Sum as ``sum_taps``, for two blocks of columns, w [T * K, 2, 16]."""
     words, _, _ = digits
     a, b = no_sums(), no_sums()
     for t in range(T):

@@ -159,7 +159,10 @@ def apply_step(v: Vector, step: FinishStep, m: int, n: int, rest: int) -> Vector
 
 @device
 def apply_to_two(u: Vector, v: Vector, step: FinishStep, m: int, n: int) -> tuple[Vector, Vector]:
-    """``apply_step`` for two whole vectors, the columns from n: one look at the step, two chains of arithmetic."""
+    """Apply a step as ``apply_step``, to two whole vectors, the columns from n.
+
+    The step is read once; the two chains of arithmetic are independent.
+    """
     code, p = step.code, step.parameter
     if code == RELU:
         return vmax(u, 0.0), vmax(v, 0.0)

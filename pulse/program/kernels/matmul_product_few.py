@@ -175,7 +175,7 @@ four_columns, two_columns, one_column = (
 
 @device
 def are_neighbours(rows_y: Pointer, rows: int, N: int) -> bool:
-    """Whether a block has eight contiguous rows."""
+    """Return whether a block has eight contiguous rows."""
     adjacent = rows == ROWS
     for i in range(1, rows):
         adjacent = adjacent and rows_y[i] == rows_y[0] + i * N

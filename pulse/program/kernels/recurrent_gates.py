@@ -190,7 +190,7 @@ def one_sum(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) -> V
 
 @device
 def two_sums(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) -> tuple[Vector, Vector]:
-    """As ``one_sum`` for two gates, w [K, 2, 16]."""
+    """Sum as ``one_sum``, for two gates, w [K, 2, 16]."""
     if scales is None:
         return two_float_sums(h, w, K, scales)
     words, unit, _ = digits
@@ -204,7 +204,7 @@ def two_sums(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) -> 
 def three_sums(
     h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits
 ) -> tuple[Vector, Vector, Vector]:
-    """As ``one_sum`` for three gates, w [K, 3, 16]."""
+    """Sum as ``one_sum``, for three gates, w [K, 3, 16]."""
     if scales is None:
         return three_float_sums(h, w, K, scales)
     _, unit, _ = digits
@@ -218,7 +218,7 @@ def three_sums(
 def four_sums(
     h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits
 ) -> tuple[Vector, Vector, Vector, Vector]:
-    """As ``one_sum`` for four gates, w [K, 4, 16]."""
+    """Sum as ``one_sum``, for four gates, w [K, 4, 16]."""
     if scales is None:
         return four_float_sums(h, w, K, scales)
     _, unit, _ = digits

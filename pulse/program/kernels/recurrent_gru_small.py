@@ -110,7 +110,7 @@ def sum_four_units(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) -> tu
 
 @device
 def sum_eight_units(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) -> tuple[Vector, ...]:
-    """As ``sum_four_units`` over eight units."""
+    """Sum as ``sum_four_units``, over eight units."""
     z1, r1, c1 = vzero(), vzero(), vzero()
     for turn in range(0, 8, 2):
         p = w + turn * STRIDE

@@ -9,7 +9,7 @@ from pulse.jit.rows.span import Reach, run, table
 
 @device
 def goes_before(a: float, b: float, largest: int) -> bool:
-    """Whether a is strictly before b in the order; NaN counts as larger than any number."""
+    """Return whether a is strictly before b in the order; NaN counts as larger than any number."""
     if largest != 0:
         return bool(a > b or (a != a and b == b))
     return bool(a < b or (b != b and a == a))

@@ -208,7 +208,7 @@ def compute_second_round_real(
 def compute_second_round(
     a_re: Pointer, a_im: Pointer, x_re: Pointer, x_im: Pointer, w: Pointer, K2: int, N2: int, P: int
 ) -> None:
-    """As ``compute_second_round_real``, with the imaginary parts too."""
+    """Compute as ``compute_second_round_real``, with the imaginary parts too."""
     pairs, half = (N2 + 1) // 2 - 1, N2 // 2
     top = min(K2, half + 1)
     for block in range(0, P, LANES):

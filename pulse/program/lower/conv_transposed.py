@@ -293,7 +293,7 @@ def _tensors(y: Value, finishing: Finishing) -> list[Value]:
 
 
 def _are_adjacent(value: Value, axis: int) -> bool:
-    """Whether the channels of an axis are adjacent in memory."""
+    """Return whether the channels of an axis are adjacent in memory."""
     channels = value.shape[1]
     return value.strides[axis] == channels and (value.strides[1] == 1 or channels == 1)
 

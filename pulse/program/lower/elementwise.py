@@ -204,7 +204,7 @@ def one_number(constant: Array | None) -> float | None:
 
 
 def _scales_a_product(lowering: Lowering, node: PulsedNode) -> bool:
-    """Whether the only reader of a tensor times a number is a product of two tensors, which can multiply by it."""
+    """Return whether the only reader of a scaled tensor is a product of two tensors, which can scale its result."""
     outlet = OutletId(node.id)
     reader = lowering.only_reader(outlet)
     if reader is None or scale_of(lowering, node) is None:
@@ -213,7 +213,7 @@ def _scales_a_product(lowering: Lowering, node: PulsedNode) -> bool:
 
 
 def _is_summed_square(lowering: Lowering, node: PulsedNode) -> bool:
-    """Whether the only reader of the squares of a tensor is a sum or a mean, which can square the entries."""
+    """Return whether the only reader of the squares of a tensor is a sum or a mean, which can square the entries."""
     outlet = OutletId(node.id)
     reader = lowering.only_reader(outlet)
     if reader is None or _exponent(lowering, node) != 2.0:
@@ -286,7 +286,7 @@ def _exponent(lowering: Lowering, node: PulsedNode) -> float | None:
 
 
 def _is_mergeable(lowering: Lowering, outlet: OutletId) -> bool:
-    """Whether the only reader is an elementwise op of the same shape, with all types supported by the vector kernel."""
+    """Return whether the only reader is an elementwise op of the same shape, whose types the vector kernel supports."""
     node, reader = lowering.graph.node(outlet), lowering.only_reader(outlet)
     if reader is None:
         return False

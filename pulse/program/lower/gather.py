@@ -37,7 +37,7 @@ def lower_gather(lowering: Lowering, node: PulsedNode, op: Gather) -> list[Value
 
 
 def _are_equally_spaced(indices: Array) -> bool:
-    """Whether constant indices increase in equal steps."""
+    """Return whether constant indices increase in equal steps."""
     steps = np.diff(indices)
     return len(indices) > 1 and steps[0] > 0 and bool((steps == steps[0]).all())
 
@@ -88,7 +88,7 @@ def _sort_by_stride(x: Value, axes: Sequence[int]) -> list[int]:
 
 
 def _is_gatherable(x: Value, axis: int, lead: Sequence[int], rest: Sequence[int]) -> bool:
-    """Whether the leading axes are one loop, and the trailing ones one run."""
+    """Return whether the leading axes are one loop, and the trailing ones one run."""
     step = 1
     for other in reversed(rest):
         if x.shape[other] != 1 and x.strides[other] != step:

@@ -89,7 +89,7 @@ class Finishing:
 
 
 def _have_no_gaps(offsets: Array, size: int) -> bool:
-    """Whether rows of this size have no gaps between them."""
+    """Return whether rows of this size have no gaps between them."""
     return bool((np.diff(offsets) == size).all())
 
 
@@ -148,7 +148,7 @@ def _take_swish(lowering: Lowering, finishing: Finishing) -> bool:
 
 
 def _is_elementwise(node: PulsedNode, kind: str) -> bool:
-    """Whether a node is the elementwise function ``kind``."""
+    """Return whether a node is the elementwise function ``kind``."""
     return isinstance(node.op, Elementwise) and node.op.kind == kind
 
 

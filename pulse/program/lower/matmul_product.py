@@ -76,7 +76,7 @@ class WindowProduct:
     rows_y       [M], the element of y at which each row of N begins
     scales       [N], for int8 codes
     finish       the steps that follow; see ``Finishing.steps_on``
-    rounds_rows  each tap of x is rounded to the form of the codes
+    rounds_rows  whether each tap of x is rounded to the form of the codes
     """
 
     x: Value
@@ -226,7 +226,7 @@ def _emit_fourier(lowering: Lowering, product: WindowProduct, basis: DftBasis) -
 
 
 def are_pairs(re: Array, im: Array | None) -> bool:
-    """Whether the parts are adjacent pairs: a real part, its imaginary part, the next real part, and so on."""
+    """Return whether the parts are adjacent pairs: a real part, its imaginary part, the next real part, and so on."""
     return im is not None and bool((np.diff(re) == 2).all() and (im == re + 1).all())
 
 

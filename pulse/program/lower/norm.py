@@ -72,7 +72,7 @@ def lower_layer_norm(lowering: Lowering, node: PulsedNode, op: LayerNorm) -> lis
 
 
 def _dense_tail(x: Value, axes: list[int]) -> bool:
-    """Whether these last axes are contiguous in memory."""
+    """Return whether these last axes are contiguous in memory."""
     step = 1
     for axis in reversed(axes):
         if x.shape[axis] != 1 and x.strides[axis] != step:

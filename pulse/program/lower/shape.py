@@ -43,7 +43,7 @@ def _copy(lowering: Lowering, outlet: OutletId, x: Value) -> Value:
 
 
 def _read_by_convolutions(lowering: Lowering, outlet: OutletId) -> bool:
-    """Whether only convolutions read the wire; they may need no copy, see ``shape_split``."""
+    """Return whether only convolutions read the wire; they may need no copy, see ``shape_split``."""
     graph = lowering.graph
     readers = [(graph.nodes[inlet.node].op, inlet.slot) for inlet in graph.outlet(outlet).successors]
     are_convolutions = all(isinstance(op, Conv | ConvTranspose) and slot == 0 for op, slot in readers)

@@ -100,7 +100,7 @@ def _frames(lowering: Lowering, table: Array | None, axis: int, order: list[int]
 
 
 def _may_overwrite(lowering: Lowering, node: PulsedNode, op: FillEnds, x: Value) -> bool:
-    """Whether the input is a temporary that only this op reads, and not a view."""
+    """Return whether the input is a temporary that only this op reads, and not a view."""
     graph = lowering.graph
     (outlet,) = node.inputs
     kept = lowering.is_read_later(outlet) or outlet in graph.inputs

@@ -98,7 +98,7 @@ _restore = c_function_at(c_signature(None, "i64"))
 
 @device
 def _fits(form: ArrayForm, array: int, header: int, kind: int) -> bool:
-    """Whether an object is an array of that form."""
+    """Return whether an object is an array of that form."""
     if type_word_at(array + header - WORD).kind != kind:
         return False
     fields = words_at(array + header)
@@ -173,7 +173,7 @@ STEPPING = RUN, STEP_ARRAYS
 
 @functools.cache
 def headers_are_known() -> bool:
-    """Whether numpy's array headers have the layout that this module expects, checked on one array."""
+    """Return whether numpy's array headers have the layout that this module expects, checked on one array."""
     array = np.zeros((3, 5), np.float32)[:2, 1:4]
     words = (ctypes.c_int64 * (HEADER // 8 + FLAGS + 1)).from_address(id(array))
     kind, fields = words[HEADER // 8 - 1], words[HEADER // 8 :]

@@ -107,7 +107,7 @@ RUN: Entry = _run
 
 
 def runner() -> Callable[[int, int, int], None]:
-    """Return the compiled form of ``run``, for callers that save the lookup at each call."""
+    """Return the compiled form of ``run``, for callers that avoid the lookup at each call."""
     return RUN.call
 
 

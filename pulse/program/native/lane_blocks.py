@@ -46,7 +46,7 @@ class CallBlocks:
 
 
 def fills_blocks(program: NativeExecutable, count: int) -> bool:
-    """Whether this many lanes fill a block, on this processor and without checks of faults."""
+    """Return whether this many lanes fill a block, on this processor and without checks of faults."""
     return count >= LANES and EIGHT and program.total_at is None
 
 

@@ -242,7 +242,7 @@ class NativeLanes(Lanes):
 
 
 def reuses_weights(rows: Iterable[RowNote]) -> bool:
-    """Whether a single lane uses a weight more than twice in a step; if so, groups of lanes only cost time."""
+    """Return whether a single lane uses a weight more than twice in a step; if so, groups of lanes only cost time."""
     costs = [row.cost for row in rows if KERNELS[row.kernel].lanes]
     return sum(cost.multiply_adds for cost in costs) * FLOAT_BYTES > 2 * sum(cost.weights for cost in costs)
 

@@ -52,7 +52,7 @@ class ProfileRow:
         return count(self.cost) / self.seconds_per_step / 1e9
 
     def join(self, other: "ProfileRow") -> "ProfileRow":
-        """Return the sum of two rows."""
+        """Return the sum of this row and another one."""
         return ProfileRow(
             node=self.node,
             op=self.op,

@@ -41,7 +41,7 @@ class SpecialTrial:
             place[...] = (rng.standard_normal(place.shape) * SCALE).astype(place.dtype)
 
     def agree(self, left: RowTable, right: RowTable) -> bool:
-        """Whether both tables leave the same bytes in state and scratch after each of ``PULSES`` pulses."""
+        """Return whether both tables leave the same bytes in state and scratch after each of ``PULSES`` pulses."""
         other = SpecialTrial(self._program)
         return all(
             np.array_equal(a, b)

@@ -70,7 +70,7 @@ class Lanes:
         return sorted(self._joined)
 
     def join(self) -> int:
-        """Return a free lane for a new stream, reset. Raises InputError if no lane is free."""
+        """Reset a free lane for a new stream; return its number. Raises InputError if no lane is free."""
         free = next((number for number in range(len(self)) if number not in self._joined), None)
         if free is None:
             raise InputError(f"all {len(self)} lanes are taken; let one leave, or spawn more")
@@ -89,7 +89,7 @@ class Lanes:
     def step(self, feed: Feed | Array, lanes: Sequence[int] | None = None) -> dict[str, Array]:
         """Run one pulse of some lanes; the others stall.
 
-        feed     input name -> array [lanes, …], a pulse of the port's shape for each lane; an array where one input
+        feed     input name -> array [lanes, …], a pulse of the port's shape for each lane; an array if one input
                  streams
         lanes    lane numbers, in the order of the arrays; default: all that have joined
         returns  output name -> array [lanes, …], owned by the caller

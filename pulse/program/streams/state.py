@@ -126,7 +126,7 @@ class State(ABC):
     def step(self, feed: Feed | Array) -> dict[str, Array]:
         """Run one pulse.
 
-        feed     input name -> array of the port's shape and dtype; an array where one input streams
+        feed     input name -> array of the port's shape and dtype; an array if one input streams
         returns  output name -> array of the port's shape, owned by the caller. Drop the first ``delay`` frames of a
                  stream; ``streaming.Session`` does so.
         Raises   InputError: names, shape or dtype differ, or the stream has ended; the state is then unchanged.

@@ -69,7 +69,7 @@ class Value:
         )
 
     def is_dense(self, order: Sequence[int]) -> bool:
-        """Whether the elements are contiguous with the axes in this order; ignores axes of size one."""
+        """Return whether the elements are contiguous with the axes in this order; ignores axes of size one."""
         step = 1
         for axis in reversed(order):
             if self.shape[axis] == 1:

@@ -130,7 +130,7 @@ def _band_of_positions(
     mask = _mask(model, symbol, attention, max_context)
     end, ahead = mask.longest(), band.bias.shape[-1] - 1 - band.back
     if attention.relative.causal and ahead > 0:
-        why = "frames ahead are seen, and there are relative positions only for those behind"
+        why = "frames ahead are seen, but there are relative positions only for earlier ones"
         return NoBandError(
             why, "hide what is ahead (a causal mask), or give positions for all distances"
         ), None

@@ -114,7 +114,7 @@ class Sample:
         return (self.tolerance == 0 and np.array_equal(self.bias, other)) or bool(self._close(other).all())
 
     def _close(self, other: Array) -> NDArray[np.bool_]:
-        """Return where another bias is equal."""
+        """Return a mask of the entries at which another bias is equal."""
         return np.isclose(self.bias, other, 1e-6, self.tolerance or 1e-6)
 
     def period(self) -> int | None:
@@ -297,7 +297,7 @@ class Mask:
             sinks = sample.sinks()
             first = "the first frame" if sinks == 1 else f"the first {sinks} frames"
             raise NoBandError(
-                f"every frame also attends to {first} of the stream, however far behind (sinks)"
+                f"every frame also attends to {first} of the stream, however long ago (sinks)"
                 if sinks
                 else "every frame attends to all earlier frames",
                 f"{LIMIT_REACH}, or give {spell('max_context')}",

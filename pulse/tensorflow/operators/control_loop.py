@@ -89,7 +89,7 @@ class _While:
         return {outlet: indices[model.graph.label(outlet)] for outlet in model.graph.inputs}
 
     def wire(self) -> list[OutletId]:
-        """Return the outlets of the variables after the loop."""
+        """Add the loop; return the outlets of the variables after it."""
         node = self._node
         before = len(node.graph.nodes)
         try:

@@ -34,7 +34,7 @@ BuildSubgraph = Callable[[str, Mapping[int, TypedFact]], TypedNetwork]
 
 
 def scan(node: TfliteNode, run: BuildSubgraph) -> list[OutletId] | None:
-    """Return the loop's outputs; None if it is no loop over frames, or its body needs the number of the iteration."""
+    """Return the loop's outputs; None if it is not over frames, or its body needs the iteration number."""
     try:
         with node.scope.trial():
             parts = _Counted(node, run).find()
@@ -75,7 +75,7 @@ class _Parts:
     reads: dict[OutletId, tuple[int, int]] = field(default_factory=dict[OutletId, tuple[int, int]])
 
     def wire(self) -> list[OutletId] | None:
-        """Return a scan, and the loop's outputs from it."""
+        """Add a scan; return the loop's outputs from it."""
         node, graph = self.node, TypedGraph()
         in_body: dict[OutletId, OutletId] = {}
         frames: list[tuple[str, int, int]] = []

@@ -23,7 +23,7 @@ def _rearrange(
     shape: Sequence[TDim],
     suffix: str = "",
 ) -> OutletId:
-    """Return axes split, put in another order, and joined."""
+    """Split axes, put them in another order, and join them."""
     parts = node.wire(Reshape(tuple(block_shape)), [x], f"{suffix}split")
     transposed = node.wire(Transpose(tuple(perm)), [parts], f"{suffix}turned")
     return node.wire(Reshape(tuple(shape)), [transposed], suffix)

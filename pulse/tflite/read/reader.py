@@ -223,7 +223,7 @@ class _Builder:
                 self._node(index)
 
     def _call_once(self, number: int) -> None:
-        """Return first values, from a subgraph that assigns them."""
+        """Store the first values of variables, from a subgraph that assigns them."""
         builder = _Builder(self._file, self._check_subgraph(number, "CALL_ONCE"), self._scope, self._title)
         builder._walk()
         typed = builder._build_network().analyse()

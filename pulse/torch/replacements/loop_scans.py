@@ -23,7 +23,7 @@ class _NoScanError(Exception):
 
 
 def roll_loops(program: Any, loops: Sequence[FrameLoop], title: str) -> None:
-    """Replace the marked steps of all loops with Scans. Raises LoadError: a loop is no scan."""
+    """Replace the marked steps of all loops with Scans. Raises LoadError: a loop is not a scan."""
     if not loops:
         return
     graph = program.model.graph

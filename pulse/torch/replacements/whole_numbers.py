@@ -16,7 +16,7 @@ class WholeNumber(int):
     """An integer with the methods of a tensor of one integer."""
 
     def to(self, *_: Any, **__: Any) -> int:
-        """Return itself: it has no other dtype, and no device."""
+        """Return the number itself: it has no other dtype, and no device."""
         return self
 
     item = long = int = to

@@ -196,7 +196,7 @@ class AudioSystem(NotCopyable):
     def _jack_responds(self) -> bool:
         """Return whether the server of JACK, if there is one, still responds.
 
-        PortAudio cannot be asked; but to register a port fails at once where the server has gone. To close anything
+        PortAudio cannot be asked; but to register a port fails at once if the server has gone. To close anything
         then would wait for 10 minutes and end the process.
         """
         jack = self._jack

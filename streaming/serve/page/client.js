@@ -107,7 +107,7 @@ export class PulseStream {
     if (this._closed) throw this._error ?? new StreamError("connection", "the stream is closed");
     const input = this.ready.inputs[port];
     const frames = values.length / valuesInFrame(input);
-    if (!Number.isInteger(frames)) throw new RangeError(`input ${input.name}: ${values.length} values are no whole frames`);
+    if (!Number.isInteger(frames)) throw new RangeError(`input ${input.name}: ${values.length} values are not whole frames`);
     const coded = this._isPcm(input) ? toPcm16(values) : values;
     const wanted = this._isPcm(input) ? Int16Array : ARRAYS[input.dtype];
     if (!(coded instanceof wanted)) throw new RangeError(`input ${input.name}: give a ${wanted.name}`);

@@ -1,4 +1,4 @@
-// The pictures: sounds that move to the left, outputs that are no sound, the parts of the delay.
+// The pictures: sounds that move to the left, outputs that are not sound, the parts of the delay.
 
 import { valuesInFrame } from "./client.js";
 
@@ -109,7 +109,7 @@ export function labelScopes(rate) {
   }
 }
 
-/** Values of outputs that are no sound: kept for the picture, by output. */
+/** Values of outputs that are not sound: kept for the picture, by output. */
 export function takeFrames(mine, { name, kind, first, frames, values }) {
   const port = mine.model.outputs.find((output) => output.name === name);
   if (kind === "final") {

@@ -278,7 +278,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
         (lambda: ReLU().add_child("relu"), "feeds a node or a view, not 'relu'"),
         (lambda: ReLU()("x"), "called with connectors, not with 'x'"),
         (lambda: Conv1D(2, 3, "wide"), "kernel_dims must be integers, not 'wide'"),
-        (lambda: Sequential([Producer([1.0]), ReLU()]), "a constant is no part"),
+        (lambda: Sequential([Producer([1.0]), ReLU()]), "a constant is not a part"),
         (lambda: Sequential(["relu"]), "made of nodes, views and lists"),
         (lambda: Parallel([ReLU(), Add()]), "read the same inputs"),
         (lambda: ReLU().add_child(Add(), in_=2), "no input 2"),

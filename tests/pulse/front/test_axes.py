@@ -40,5 +40,5 @@ def test_invalid_axes_are_refused() -> None:
         InputError, match=r"transpose: perm=\[0, 1, 1\] must have each axis of '1,6,frames' once"
     ):
         transpose([0, 1, 1], "1,6,frames")
-    with pytest.raises(InputError, match="axis=3 is none of"):
+    with pytest.raises(InputError, match="axis=3 is out of range for"):
         transpose([0, 1, 3], "1,6,frames")

@@ -113,7 +113,7 @@ def test_verify_proves_the_stream() -> None:
     [
         (lambda: magnitude(-1.0), "epsilon=-1.0 must be a finite number of at least 0"),
         (lambda: magnitude(shape="1,9,frames,3"), "has 3 entries, not halves"),
-        (lambda: magnitude(axis=4), "axis=4 is none of '1,257,frames,2'; allowed are -4 to 3"),
+        (lambda: magnitude(axis=4), "axis=4 is out of range for '1,257,frames,2'; allowed are -4 to 3"),
         (lambda: magnitude(axis=2), "must be a number of at least 1"),
         (lambda: power(0.0), "exponent=0.0 must be a finite number above 0"),
         (lambda: from_polar(9), "axis=9 must be from -4 to 3"),

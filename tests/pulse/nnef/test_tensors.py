@@ -37,15 +37,15 @@ def change_byte(at: int, number: int) -> bytes:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "0 bytes are no .dat file"),
+        (b"", "0 bytes are not a .dat file"),
         (b"PK" + bytes(200), "not a .dat file of NNEF 1.0"),
-        (change_byte(8, 9), "9 axes, where a .dat file has up to 8"),
-        (change_byte(12, 1 << 31), r"the header speaks of shape \[2147483648, 3\], 25769803776 bytes"),
-        (change_byte(4, 1 << 30), "of 1073741824 bytes of data, and 24 follow"),
+        (change_byte(8, 9), "9 axes, but a .dat file has up to 8"),
+        (change_byte(12, 1 << 31), r"the header states shape \[2147483648, 3\], 25769803776 bytes"),
+        (change_byte(4, 1 << 30), "1073741824 bytes of data, but 24 follow"),
         (change_byte(44, 33), "entries of kind 0 with 33 bits of vendor 0x0 are not supported"),
         (change_byte(48, 77), "entries of kind 77"),
         (change_byte(0, 0x0002EF4E), "not a .dat file of NNEF 1.0"),
-        (dump_tensor(np.zeros(3, np.float32), "x")[:-1], "and 11 follow"),
+        (dump_tensor(np.zeros(3, np.float32), "x")[:-1], "but 11 follow"),
     ],
 )
 def test_files_that_contradict_themselves_are_refused(data: bytes, reason: str) -> None:

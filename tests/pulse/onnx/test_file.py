@@ -97,7 +97,7 @@ def test_names_that_are_no_text() -> None:
 
 
 def with_data(**entries: str) -> bytes:
-    """A product of x [T, 2] and w [2, 3], whose data is beside the model."""
+    """A product of x [T, 2] and w [2, 3], whose data is next to the model."""
     w = TensorProto(name="w", dims=[2, 3], data_type=TensorProto.FLOAT, data_location=TensorProto.EXTERNAL)
     for key, value in entries.items():
         w.external_data.add(key=key, value=value)

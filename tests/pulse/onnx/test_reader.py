@@ -171,7 +171,7 @@ class TestFiles:
 
 
 class TestExternalData:
-    """Weights beside the model."""
+    """Weights in a file next to the model."""
 
     def save(self, folder: Path, location: str) -> Path:
         proto = conv_model([1, 3, "T"])

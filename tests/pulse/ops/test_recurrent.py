@@ -1,4 +1,4 @@
-"""Recurrent layers and running sums as streams: over time, over the batch, behind prefixes, delays and strides."""
+"""Recurrent layers and running sums as streams: over time, over the batch, after prefixes, delays and strides."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -91,7 +91,7 @@ def test_a_layer_after_a_convolution_streams_as_offline(
 @pytest.mark.parametrize("op", LAYERS)
 @pytest.mark.parametrize("frames", [1, 2, 5])
 def test_frames_in_front_of_the_stream_are_in_the_state(op: str, frames: int) -> None:
-    """The layer has read a constant pad before the first pulse; a causal convolution behind it has a prefix too."""
+    """The layer has read a constant pad before the first pulse; a causal convolution after it has a prefix too."""
     constants = {
         **recurrent.weights(op, 1),
         "pads": np.array([0, 0, frames, 0, 0, 0], np.int64),

@@ -109,7 +109,7 @@ def test_a_wrong_history_shows_at_its_reader(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_delay_that_is_off_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the frames behind the buffer are wrong: the residual, not the convolutions."""
+    """Only the frames after the buffer are wrong: the residual, not the convolutions."""
     plain = Delay.step
 
     def early(self: Delay, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:

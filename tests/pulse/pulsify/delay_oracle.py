@@ -2,7 +2,7 @@
 
 After pulse p a stream has revealed its first ``n = (p + 1) * pulse`` frames, and that it has at least so many. A frame
 of the output may be sent with that pulse only if it is the same in every continuation that has it: of any length
-from n on, with any frames behind the first n.
+from n on, with any frames after the first n.
 """
 
 import numpy as np

@@ -172,7 +172,7 @@ def test_a_mask_that_changes_at_a_position_is_refused(place: int) -> None:
 
 
 def positions_of(graph: AttentionBuilder) -> tuple[str, str]:
-    """Rows and columns, and what is near: three frames behind, or none."""
+    """Rows and columns, and what is near: three earlier frames, or none."""
     rows, columns = graph.positions()
     return rows, graph.is_between(graph.add("Sub", rows, columns), 0, 3)
 

@@ -150,7 +150,7 @@ def test_symbols_that_cannot_be_time_are_refused() -> None:
         pulsify(model, symbol="Z")
     with pytest.raises(PulseError, match=r"the stream is a symbol or its name, not 160.*pulse=160"):
         pulsify(model, symbol=160)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(PulsifyError, match=r"other symbols beside T: U; .*inputs=\{\"x\": \"1,T,1\"\}"):
+    with pytest.raises(PulsifyError, match=r"other symbols besides T: U; .*inputs=\{\"x\": \"1,T,1\"\}"):
         pulsify(model, symbol="T")
     both = ModelBuilder(x="1,T,T")
     assert (
@@ -175,7 +175,7 @@ def test_the_advice_on_symbols_works() -> None:
     )
     with pytest.raises(PulseError, match=r"2 symbols \(C, T\)"):
         pulse.load(proto).analyse().pulsify()
-    with pytest.raises(PulsifyError, match=r'other symbols beside T: C; .*inputs=\{"x": "1,2,T"\}'):
+    with pytest.raises(PulsifyError, match=r'other symbols besides T: C; .*inputs=\{"x": "1,2,T"\}'):
         pulse.load(proto).analyse().pulsify(symbol="T")
     fixed = pulse.load(proto, inputs={"x": "3,2,T"}).analyse().pulsify(pulse=4)
     assert fixed.outputs[0].shape == (3, 2, 4)

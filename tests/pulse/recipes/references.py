@@ -56,7 +56,7 @@ def call_chunks(
 
 
 def blocks(x: Array, context: int, new: int, more: int = 0) -> list[Array]:
-    """Chunks of new samples behind those that came before, zeros at first; zeros fill the last, and ``more`` chunks."""
+    """Chunks of new samples after those that came before, zeros at first; zeros fill the last, and ``more`` chunks."""
     whole = np.pad(x, (context, -len(x) % new + more * new))
     return [whole[None, at : at + context + new] for at in range(0, len(whole) - context, new)]
 

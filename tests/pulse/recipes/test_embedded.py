@@ -125,7 +125,7 @@ def test_files_that_cannot_hold_a_recipe(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", ": has no stages"),
-        ("[[stage]\n", ": no TOML: "),
+        ("[[stage]\n", ": not valid TOML: "),
         (ITSELF.replace("rate", "ratee"), "no key is called ratee (did you mean rate?)"),
         (ITSELF.replace("n_fft = 16", "n_fft = 32"), "axis 1 is 17 in one and 9 in the other"),
         (ITSELF.replace('"."', '"model.onnx"'), "the recipe is a stage of itself"),

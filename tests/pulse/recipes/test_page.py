@@ -26,7 +26,7 @@ from tests.streaming.command import pulse as command
 
 
 def beside_its_models(name: str, folder: Path) -> Path:
-    """A recipe of the page, beside what it names."""
+    """A recipe of the page, next to the files that it names."""
     return lay_out_recipe(name, folder, shared_path("models").parent)
 
 

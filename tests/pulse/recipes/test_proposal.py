@@ -66,7 +66,7 @@ def test_a_spectrum_of_481_bins_is_sound_of_48_khz(tmp_path: Path) -> None:
 
 
 def test_an_output_of_another_size_gets_no_inverse_transform(tmp_path: Path) -> None:
-    """Nothing is behind it."""
+    """Nothing follows it."""
     proposed = proposal(tmp_path, [1, "T", 257], [1, "T", 1])
     assert (
         "istft" not in proposed.text
@@ -114,7 +114,7 @@ def test_models_without_a_guess_are_refused(tmp_path: Path) -> None:
     assert "x (1,T,77,f32) is not sound, spectrum, filter bank or frame of a usual size" in message_of(odd)
     size = [1, 1, "T", 257]
     channel = models.build([node("Neg", "x", "y")], {"x": size}, {"y": size})
-    assert message_of(channel).endswith("; unsqueeze = { axis = 1 } behind a front adds its axis of size 1")
+    assert message_of(channel).endswith("; unsqueeze = { axis = 1 } after a front adds its axis of size 1")
     fixed = models.build([node("Neg", "x", "y")], {"x": [1, 7]}, {"y": [1, 7]})
     assert "input" in message_of(fixed) or "stream" in message_of(fixed)
     assert "was written in pulses, so it needs no recipe" in message_of(

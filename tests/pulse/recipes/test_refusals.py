@@ -32,7 +32,7 @@ def message_of(folder: Path, text: str) -> str:
         ("", "has no stages; each begins with a line [[stage]]"),
         ("stage = 3", "has no stages"),
         ("stage = [3]", "stage 1: 3 must be a table"),
-        ("[[stage]\n", "no TOML: "),
+        ("[[stage]\n", "not valid TOML: "),
         ("ratee = 3\n" + MODEL, "no key is called ratee (did you mean rate?)"),
         ('rate = "16k"\n' + MODEL, "rate = '16k' must be a whole number, such as rate = 16000"),
         ("rate = true\n" + MODEL, "rate = true must be a whole number"),
@@ -60,9 +60,12 @@ def message_of(folder: Path, text: str) -> str:
         ("[[stage]]\nstft = { hopp = 3 }", "(stft): no parameter of stft is called hopp (did you mean hop?)"),
         (
             "[[stage]]\nstft = {}\nhop = 3",
-            "stage 1 (stft): hop stands inside the table of stft, not beside",
+            "stage 1 (stft): hop belongs inside the table of stft, not next to",
         ),
-        ("[[stage]]\nstft = {}\nstates = {}", "stage 1 (stft): states stands beside model, not beside stft"),
+        (
+            "[[stage]]\nstft = {}\nstates = {}",
+            "stage 1 (stft): states belongs next to model, not next to stft",
+        ),
         ("[[stage]]\nstft = {}\nform = 1", "stage 1 (stft): no key is called form (did you mean from?)"),
         ("[[stage]]\nframes = { hop = 3 }", "stage 1 (frames): frames needs size"),
         ('[[stage]]\nstft = { hop = "a" }', "stage 1 (stft): hop = 'a' must be a whole number"),

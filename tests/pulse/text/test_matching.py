@@ -63,7 +63,7 @@ def test_constants_are_no_operators() -> None:
     ("query", "message"),
     [
         ("", "an operator"),
-        ("Conv->", "an operator, . or a bracket is expected behind 'Conv->'"),
+        ("Conv->", "an operator, . or a bracket is expected after 'Conv->'"),
         ("(Conv", "a bracket is not closed"),
         ("Conv)", "is not expected"),
         ("Conv#", "a tag"),

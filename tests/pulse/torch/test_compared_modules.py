@@ -1,4 +1,4 @@
-"""What an exporter writes for the example's length alone is found by running the module beside the model."""
+"""What an exporter writes for the example's length alone is found by running the module and the model."""
 
 import importlib.util
 import math

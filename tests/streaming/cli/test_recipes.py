@@ -135,7 +135,7 @@ BAD = {
         'rate = 8000\noutputs = ["sonud"]',
         "the chain's outputs: no wire is called",
     ),
-    "no TOML": ("rate = 8000", "rate = = 8000", "no TOML: "),
+    "no TOML": ("rate = 8000", "rate = = 8000", "not valid TOML: "),
 }
 
 

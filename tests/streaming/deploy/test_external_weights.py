@@ -1,4 +1,4 @@
-"""Weights in a file beside the library: the frames of a library that has them, and codes for what is not the file."""
+"""Weights in a file next to the library: the frames of a library that has them, and codes for what is not the file."""
 
 import ctypes
 import subprocess

@@ -23,7 +23,7 @@ def logits(rng, best):
 
 
 def tokens_of(best):
-    """Greedy decoding by its definition: class, first frame, frame behind the last."""
+    """Greedy decoding by its definition: class, first frame, frame after the last."""
     tokens, frame = [], 0
     for number, group in itertools.groupby(best):
         size = len(list(group))

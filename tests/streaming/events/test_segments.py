@@ -135,7 +135,7 @@ def test_one_column_of_several_classes_must_be_chosen():
     p[10:20, 2] = 1
     (event,) = whole(Segments(HZ, column=2), p)
     assert (event.start_s, event.end_s) == (0.1, 0.2)
-    with pytest.raises(InputError, match="3 classes where one probability belongs; give column=0 … 2"):
+    with pytest.raises(InputError, match="3 classes, but one probability is expected; give column=0 … 2"):
         Segments(HZ).push(p)
     with pytest.raises(InputError, match="column=3: the output has 3 classes"):
         Segments(HZ, column=3).push(p)

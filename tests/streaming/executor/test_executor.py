@@ -131,7 +131,7 @@ async def test_a_model_with_a_longest_stream_takes_no_more(backend):
     program = cached_program("short", 2, backend)
     async with Executor(program) as executor:
         pieces = []
-        with pytest.raises(InputError, match="at most 10 frames of T and has had 8"):
+        with pytest.raises(InputError, match="at most 10 frames of T and has received 8"):
             async for outputs in executor.stream(noise(1, 4, seed=seed) for seed in range(3)):
                 pieces.append(outputs)
         assert join_pieces(pieces, program)["y"].shape == (1, 8)

@@ -165,7 +165,9 @@ def test_levels_are_those_since_the_last_statistics():
 
 def test_the_limit_of_frames_ends_the_run_unless_the_streams_are_reset():
     x = np.ones((5 * BLOCK, 1), np.float32)
-    ended = pytest.raises(PulseError, match="its most frames, 1000: reset it before, or convert it for more")
+    ended = pytest.raises(
+        PulseError, match="its limit of 1000 frames; reset it earlier, or convert it for more"
+    )
     with ended, runs(cached_program(limited_model)) as (host, live):
         host.run(x)
         live.control.reset()

@@ -87,7 +87,7 @@ def test_a_state_restored_from_a_live_snapshot_has_no_faults():
 
 
 def test_a_swapped_model_continues_the_count():
-    """While the new program runs beside the old one, its faults do not count."""
+    """While the new program runs alongside the old one, its faults do not count."""
     with runs(cached_program(table_lookup_model, 160)) as (host, live):
         host.run(rows_of_table(4))
         live.control.swap(cached_program(table_lookup_model, 160))

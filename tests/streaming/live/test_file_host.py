@@ -291,7 +291,7 @@ def test_errors_while_stopping_are_reported(tmp_path, monkeypatch):
 
 def test_the_limit_of_a_model_ends_the_run_with_an_error(tmp_path):
     host = FileHost(write_sound(tmp_path / "in.wav", noise(2000, 1)), pace=None)
-    with pytest.raises(PulseError, match="has had its most frames, 1000"):
+    with pytest.raises(PulseError, match="has reached its limit of 1000 frames"):
         play_to_the_end(host, cached_program(limited_model))
     host = FileHost(write_sound(tmp_path / "short.wav", noise(1000, 1)), pace=None)
     live = play_to_the_end(
@@ -319,7 +319,7 @@ def test_invalid_files_and_paces_are_refused(tmp_path, source, options, message)
 
 
 def test_plans_that_do_not_suit_a_file_are_refused(tmp_path):
-    """A device beside the file, another rate, a folder that is not there; threads and descriptors are given back."""
+    """A device next to the file, another rate, a folder that is not there; threads and descriptors are given back."""
     source = write_sound(tmp_path / "in.wav", noise(100, 1))
     for plan, target, kind, message in (
         (Plan(RATE, input="usb"), None, InputError, 'replaces the devices: omit input="usb"'),

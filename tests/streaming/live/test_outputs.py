@@ -134,7 +134,7 @@ def test_a_run_ends_at_the_limit_of_the_model(frames):
         host.run(x)
         host.advance(0.2)
         if frames >= 1120:
-            with pytest.raises(PulseError, match="has had its most frames, 1000"):
+            with pytest.raises(PulseError, match="has reached its limit of 1000 frames"):
                 live.wait(0)
         else:
             assert not live.wait(0)

@@ -71,7 +71,7 @@ def test_routes_choose_the_channels_of_inputs() -> None:
 
 
 def test_inputs_of_another_rate_stay_aligned() -> None:
-    """A click in both channels is one click to the model, behind a resampler for each."""
+    """A click in both channels is one click to the model, after a resampler for each."""
     compiled = cancelling_program()
     device = VirtualDevice("pair", inputs=2, outputs=1, rate_hz=48000)
     plays: dict[str, Samples] = {}
@@ -184,7 +184,7 @@ def test_routes_that_do_not_fit_are_refused(device: Any, routes: Any, how: Any, 
 
 
 def test_a_single_input_may_have_a_route() -> None:
-    """A channel behind the device, where a device may be called so as well."""
+    """A channel after the device, where a device may be called so as well."""
     from tests.streaming.live.runs import cached_program, copy_model
 
     host, live = two_input_run(cached_program(copy_model), Route("x", "pair", 1))

@@ -142,7 +142,7 @@ def test_no_thread_and_no_descriptor_is_left_after_a_run(engine, end, sound, tmp
 
 @pytest.mark.parametrize("lost_before", [False, True])
 def test_the_memory_of_a_device_that_never_returns_is_kept(lost_before):
-    """The memory is kept for ever, and no device is opened beside it."""
+    """The memory is kept for ever, and no other device is opened."""
     host = ManualHost()
     abandoned = [*live_module.abandoned_pipelines]
     refusal = pytest.raises(DeviceError, match=r"has not returned.* start this program again")

@@ -45,13 +45,13 @@ HELLOS = {
     "not a hello": ({"type": "flush"}, "hello"),
     "no type": ({"model": "short"}, "message"),
     "a list": ("[1]", "message"),
-    "no JSON": ("{", "message"),
+    "not JSON": ("{", "message"),
     "infinity": ('{"type": "hello", "rate": Infinity}', "message"),
     "deep": ("[" * 3000, "message"),
     "binary": (b"\0" * 24, "hello"),
     "another version": ({"type": "hello", "version": 2}, "hello"),
     "no such model": ({"type": "hello", "model": "../etc/passwd"}, "model"),
-    "a model that is no text": ({"type": "hello", "model": ["short"]}, "hello"),
+    "a model that is not text": ({"type": "hello", "model": ["short"]}, "hello"),
     "another rate": ({"type": "hello", "model": "filtered", "rate": 44100}, "rate"),
     "no such format": ({"type": "hello", "format": "mp3"}, "hello"),
     "no such output": ({"type": "hello", "model": "filtered", "outputs": ["z"]}, "hello"),
@@ -85,7 +85,7 @@ MESSAGES = {
     "NaN": (lambda client: client.send_frames([0.0, np.nan], 0), "input"),
     "no such request": (send_text({"type": "begin"}), "message"),
     "a long text": (send_text({"type": "ping", "x": "x" * 5000}), "size"),
-    "text that is no JSON": (send_text("hello"), "message"),
+    "text that is not JSON": (send_text("hello"), "message"),
 }
 
 
@@ -340,7 +340,7 @@ def junk(rng: np.random.Generator) -> bytes | str:
 
 
 def send_junk(server, messages: int, seed: int) -> int:
-    """Send junk over as many connections as it takes, beside a stream that must stay exact; how many there were."""
+    """Send junk over as many connections as it takes, during a stream that must stay exact; return their number."""
     rng, connections, sent = np.random.default_rng(seed), 0, 0
     program = cached_program("filtered", PULSE)
     x = rng.standard_normal(PULSE * 40).astype(np.float32)

@@ -61,7 +61,7 @@ def test_another_program_reads_it(tmp_path, monkeypatch, encoding, dtype):
 
 @pytest.mark.parametrize(("encoding", "channels"), FORMS)
 def test_a_file_as_large_as_it_may_be(tmp_path, monkeypatch, encoding, channels):
-    """It is as libsndfile writes it, but for the time that it notes beside peaks."""
+    """It is as libsndfile writes it, but for the time that it notes next to peaks."""
     x = np.rint(noise(3001, channels) * (1 << 15)) / (1 << 15)  # what each encoding holds as it is
     soundfile.write(tmp_path / "usual.wav", x, 16000, encoding)
     usual = (tmp_path / "usual.wav").read_bytes()

@@ -33,7 +33,7 @@ def read(name):
 
 
 def pad_behind(sound, frames):
-    """Zeros behind a sound."""
+    """Zeros after a sound."""
     return np.concatenate([sound, np.zeros(frames - len(sound), np.float32)])
 
 
@@ -168,7 +168,7 @@ def test_outputs_by_name(model):
 
 
 def test_inputs_that_are_no_sound(tmp_path):
-    """Frames beside sound, and a tensor without time."""
+    """Frames with sound, and a tensor without time."""
     nodes = [
         helper.make_node("Mul", ["x", "gain"], ["louder"]),
         helper.make_node("Add", ["louder", "offset"], ["y"]),

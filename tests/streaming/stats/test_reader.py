@@ -107,7 +107,7 @@ def change_line(line, place, value):
             2,
             ["interval", "total", "p50_us"],
             1e400,
-            ", line 2: is no JSON (Infinity is not a number of JSON)",
+            ", line 2: is not valid JSON (Infinity is not a number of JSON)",
         ),
         (2, ["interval", "total"], [], ", line 2: total: [] is not an object"),
         (2, ["interval", "new", "missed"], -1, ", line 2: new.missed: -1 is not a count"),
@@ -146,7 +146,7 @@ def test_a_broken_line_in_the_middle_and_two_runs_in_a_file(tmp_path, path):
     lines = path.read_bytes().splitlines(keepends=True)
     other = tmp_path / "t.jsonl"
     other.write_bytes(b"".join([*lines[:2], b'{"line": "inter\n', *lines[2:]]))
-    assert refusal_of(other).startswith(", line 3: is no JSON (")
+    assert refusal_of(other).startswith(", line 3: is not valid JSON (")
     other.write_bytes(b"".join([*lines[:2], b"7\n", *lines[2:]]))
     assert refusal_of(other).startswith(", line 3: is not an object")
     other.write_bytes(b"".join(lines) + b"".join(lines))
