@@ -53,7 +53,7 @@ class Terms:
         if not is_symbolic(array):
             return array
         result = np.empty(array.shape, object)
-        result.ravel()[:] = [self.dim(TDim.of(each)) for each in array.ravel().tolist()]
+        result.ravel()[:] = [self.dim(TDim.of(element)) for element in array.ravel().tolist()]
         return numbers_if_constant(result)
 
     def op(self, op: Op) -> Op:
@@ -123,8 +123,10 @@ class Terms:
                 return substitutes if any(a is not b for a, b in zip(substitutes, items)) else items
             case Op() if is_dataclass(value):
                 old = {name: getattr(value, name) for name in _fields_of(type(value))}
-                new = {name: self._substitute(each) for name, each in old.items()}
-                changes = {name: each for name, each in new.items() if each is not old[name]}
+                new = {name: self._substitute(field_value) for name, field_value in old.items()}
+                changes = {
+                    name: field_value for name, field_value in new.items() if field_value is not old[name]
+                }
                 return replace(value, **changes) if changes else value
             case _:
                 return value

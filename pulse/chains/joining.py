@@ -33,10 +33,10 @@ def solve_symbols(source: TypedFact, target: TypedFact, lengths: Mapping[Symbol,
     values = dict(lengths)
     unsolved = [(axis, pair) for axis, pair in enumerate(zip(source.shape, target.shape)) if pair[1].symbols]
     while unsolved:
-        ready = [each for each in unsolved if len(each[1][1].symbols - values.keys()) <= 1]
+        ready = [candidate for candidate in unsolved if len(candidate[1][1].symbols - values.keys()) <= 1]
         if not ready:
             break
-        ready.sort(key=lambda each: len(each[1][1].terms))
+        ready.sort(key=lambda candidate: len(candidate[1][1].terms))
         equation = ready[0]
         unsolved.remove(equation)
         axis, (size, expression) = equation

@@ -70,7 +70,7 @@ def _initial_values(typed: TypedNetwork, chunking: Chunking) -> dict[str, Array]
             f"{typed.title}: the file has no first value for its state {', '.join(missing)}; give one, as in "
             f"{spell('initial', {missing[0]: 0})}"
         )
-    return {each.input: each.initial for each in typed.variables if each.initial is not None}
+    return {variable.input: variable.initial for variable in typed.variables if variable.initial is not None}
 
 
 def scan_over_calls(
@@ -152,7 +152,7 @@ class _Scanning:
         x = add_source(self._graph, port.name, TypedFact(fact.dtype, tuple(shape)))
         missing = self._calls * port.frames - length
         if missing != 0:
-            pads = [(ZERO, missing if each == axis else ZERO) for each in range(fact.rank)]
+            pads = [(ZERO, missing if padded_axis == axis else ZERO) for padded_axis in range(fact.rank)]
             x = wire(self._graph, f"{port.name}.filled", Pad(tuple(pads)), [x])[0]
         if port.frames == 1:
             return wire(self._graph, f"{port.name}.chunks", AddAxis(axis + 1), [x])[0]

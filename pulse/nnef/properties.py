@@ -82,7 +82,7 @@ def _read(value: Expression) -> "list[int | str] | None":
         return _read(value.positional[0])
     if not isinstance(value, list):
         value = [value]
-    literals = [_literal(each) for each in value]
+    literals = [_literal(item) for item in value]
     return None if None in literals else cast("list[int | str]", literals)
 
 

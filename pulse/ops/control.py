@@ -92,8 +92,8 @@ class Loop(Op):
         return [
             *states,
             *(
-                np.concatenate([none, *(frame[None] for frame in each)])
-                for none, each in zip(empty, scan_outputs)
+                np.concatenate([none, *(frame[None] for frame in frames)])
+                for none, frames in zip(empty, scan_outputs)
             ),
         ]
 

@@ -115,7 +115,7 @@ def _difference(
                 return port.name, shapes
             if judgement.wrong is not None:
                 places = np.argwhere(judgement.wrong)
-                place = tuple(map(int, min(places, key=lambda each: each[port.axis or 0])))
+                place = tuple(map(int, min(places, key=lambda location: location[port.axis or 0])))
                 values = f"{title} gives {float(whole[place]):.6g}, the stream {float(stream[place]):.6g}"
                 return port.name, f"at {list(place)} {values}"
     return None

@@ -173,7 +173,7 @@ def _relate_node(
 ) -> tuple[Relation, list[WireFlow]] | Refusal | None:
     facts = [outlet.fact for outlet in node.outputs]
     incoming = [flows.get(outlet) for outlet in node.inputs]
-    bearing = any(fact.symbolic_axes(symbol) for fact in facts)
+    has_stream_axis = any(fact.symbolic_axes(symbol) for fact in facts)
     if isinstance(node.op, Source):
         return _relate_source(node, node.outputs[0].fact, symbol)
     if isinstance(node.op, Const):
@@ -189,9 +189,9 @@ def _relate_node(
             )
         )
     streaming = [flow for flow in incoming if flow is not None]
-    if not streaming and not bearing:
+    if not streaming and not has_stream_axis:
         return None
-    if streaming and all(flow.axis is None for flow in streaming) and not bearing:
+    if streaming and all(flow.axis is None for flow in streaming) and not has_stream_axis:
         return Final(), [WireFlow(None, Fraction(0)) for _ in facts]
     if not streaming and not node.op.positional:
         reason = "its output has the stream's length, but none of its inputs streams"

@@ -192,8 +192,8 @@ class _Search:
         if at == len(chain):
             yield match
             return
-        for each in self._times(chain[at], 0, match, start):
-            yield from self._chain(chain, at + 1, each, start)
+        for longer in self._times(chain[at], 0, match, start):
+            yield from self._chain(chain, at + 1, longer, start)
 
     def _times(self, step: _Step, count: int, match: _Found, start: int) -> Iterator[_Found]:
         """Yield repeated matches, the longest first."""
@@ -202,9 +202,9 @@ class _Search:
                 raise InputError(
                     f"query {self._query!r}: a step repeats more than {MAX_REPEATS} times; leave out * and +"
                 )
-            for each in self._once(step, match, start):
-                if len(each[0]) > len(match[0]):
-                    yield from self._times(step, count + 1, each, start)
+            for longer in self._once(step, match, start):
+                if len(longer[0]) > len(match[0]):
+                    yield from self._times(step, count + 1, longer, start)
         if count >= step.least:
             yield match
 
@@ -212,9 +212,9 @@ class _Search:
         nodes, tags = match
         if step.ways:
             for way in step.ways:
-                for each in self._chain(way, 0, match, start):
-                    if not step.alone or not each[0] or self._is_private(each[0][-1]):
-                        yield each
+                for longer in self._chain(way, 0, match, start):
+                    if not step.alone or not longer[0] or self._is_private(longer[0][-1]):
+                        yield longer
             return
         for node in self._readers[nodes[-1]] if nodes else (start,):
             self._steps += 1

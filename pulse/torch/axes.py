@@ -80,7 +80,9 @@ def _runs(
 
 def describe_time(axes: Mapping[str, Mapping[int, str]]) -> str:
     """Return the text that tells the user which axes were found."""
-    listed: Any = " and ".join(f"axis {axis} of {name}" for name, each in axes.items() for axis in each)
+    listed: Any = " and ".join(
+        f"axis {axis} of {name}" for name, named_axes in axes.items() for axis in named_axes
+    )
     return f"time ({SYMBOL}) is {listed}: the module runs at other lengths; {spell('dynamic', axes)} says so"
 
 

@@ -90,8 +90,8 @@ def _export_calls(torch: Any, module: Any) -> Generator[None]:
 
     def keep(*_: Any) -> None:
         attributes.clear()
-        for each in module.modules():
-            for now in cast("list[dict[str, Any]]", [each._buffers, vars(each)]):
+        for submodule in module.modules():
+            for now in cast("list[dict[str, Any]]", [submodule._buffers, vars(submodule)]):
                 attributes.append((now, dict(now)))
 
     def copy_call(_: Any, positional: Any, keywords: Any, result: Any) -> Any:
@@ -145,7 +145,9 @@ def _mend_squeezes(proto: ModelProto) -> None:
         for value in (*proto.graph.value_info, *proto.graph.input)
     }
     axes = {
-        each.name: to_array(each) for each in proto.graph.initializer if each.data_type == TensorProto.INT64
+        initializer.name: to_array(initializer)
+        for initializer in proto.graph.initializer
+        if initializer.data_type == TensorProto.INT64
     }
     for node in proto.graph.node:
         if node.op_type != "Squeeze" or len(node.input) < 2 or node.input[0] not in sizes:

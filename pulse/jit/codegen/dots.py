@@ -70,7 +70,7 @@ def pair_sums(builder, natural, signed):
                 builder,
                 name,
                 result,
-                *(part_of(builder, each, at * size, size) for each in (natural, signed)),
+                *(part_of(builder, operand, at * size, size) for operand in (natural, signed)),
             )
             for at in range(count)
         ]

@@ -28,12 +28,12 @@ class StructType(types.Type):
 
     def type_of(self, name: str):
         """Return the type of a field in compiled code; None if no field has that name."""
-        each = fields_of(self.kind).get(name)
-        if each is None:
+        field = fields_of(self.kind).get(name)
+        if field is None:
             return None
-        if each.group is not None:
-            return StructType(each.group)
-        return {"number": types.int64, "real": types.float64, "numbers": WORDS}[each.kind]
+        if field.group is not None:
+            return StructType(field.group)
+        return {"number": types.int64, "real": types.float64, "numbers": WORDS}[field.kind]
 
 
 @register_model(StructType)

@@ -67,8 +67,8 @@ def write_folded(w: OperationWriter) -> Name:
     total, *rest = w.operands()
     if not rest:
         return w.emit("copy", total)
-    for number, each in enumerate(rest, 1):
-        total = w.emit(FOLDED[w.kind], total, each, suffix="" if number == len(rest) else f"with{number}")
+    for number, operand in enumerate(rest, 1):
+        total = w.emit(FOLDED[w.kind], total, operand, suffix="" if number == len(rest) else f"with{number}")
     assert isinstance(total, Name)
     return total
 
@@ -76,8 +76,8 @@ def write_folded(w: OperationWriter) -> Name:
 @writes("Mean")
 def write_mean(w: OperationWriter) -> Name:
     total, *rest = w.operands()
-    for number, each in enumerate(rest, 1):
-        total = w.emit("add", total, each, suffix=f"with{number}")
+    for number, operand in enumerate(rest, 1):
+        total = w.emit("add", total, operand, suffix=f"with{number}")
     return w.apply("div", total, len(w.inputs))
 
 

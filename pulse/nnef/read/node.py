@@ -170,7 +170,7 @@ class NodeReader:
         if isinstance(value, NnefWire) and value.value is not None:
             value = value.value.ravel().tolist()
         return (
-            [self.plain(each, name) for each in value]
+            [self.plain(item, name) for item in value]
             if isinstance(value, list)
             else [self.plain(value, name)]
         )
@@ -197,8 +197,8 @@ class NodeReader:
         value = self.arguments[name]
         values = value if isinstance(value, list) else [value]
         return [
-            each if isinstance(each, TDim) and not each.is_const else self.plain(each, name)
-            for each in values
+            item if isinstance(item, TDim) and not item.is_const else self.plain(item, name)
+            for item in values
         ]
 
     def integer(self, name: str) -> int:
@@ -267,7 +267,7 @@ class NodeReader:
         """Return an ONNX node with one output; without a suffix it has the name of the target."""
         target = self.targets[slot] if slot < len(self.targets) else self.operator
         name = self.graph.names.new(f"{target}.{suffix}" if suffix else target)
-        input_names = [each.name if each is not None else "" for each in inputs]
+        input_names = [tensor.name if tensor is not None else "" for tensor in inputs]
         self.graph.nodes.append(helper.make_node(kind, input_names, [name], name, **attributes))
         return NnefWire(name, dtype, tuple(sizes))
 
@@ -300,12 +300,12 @@ class NodeReader:
     def bounds_tensor(self, numbers: "Sequence[int | TDim]", suffix: str) -> NnefWire:
         """Return a list of i64, computed where one of them depends on a symbol."""
         if all(isinstance(number, int) for number in numbers):
-            return self.integers_tensor([int(each) for each in numbers], suffix)
+            return self.integers_tensor([int(number) for number in numbers], suffix)
         parts = [
-            self.integers_tensor([each], f"{suffix}{at}")
-            if isinstance(each, int)
-            else self.add_axes(self.length(each), [0], f"{suffix}{at}")
-            for at, each in enumerate(numbers)
+            self.integers_tensor([number], f"{suffix}{at}")
+            if isinstance(number, int)
+            else self.add_axes(self.length(number), [0], f"{suffix}{at}")
+            for at, number in enumerate(numbers)
         ]
         return self.add("Concat", parts, LONG, [len(parts)], suffix, axis=0)
 
@@ -391,6 +391,6 @@ class NodeReader:
             sizes = [wire.sizes[axis] for wire in wires if wire.rank]
             firm = {size for size in sizes if size not in (None, 1)}
             if len(firm) > 1:
-                raise self.error(f"sizes {sorted(each for each in firm if each)} meet on axis {axis}")
+                raise self.error(f"sizes {sorted(size for size in firm if size)} meet on axis {axis}")
             result.append(next(iter(firm)) if firm else None if None in sizes else 1)
         return result

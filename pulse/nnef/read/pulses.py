@@ -123,7 +123,7 @@ class _Pulsed(StreamTiming):
 
     def _column(self, name: str, count: int) -> list[int]:
         values = self.properties.get(name, [])
-        if len(values) != count or not all(isinstance(each, int) for each in values):
+        if len(values) != count or not all(isinstance(value, int) for value in values):
             raise LoadError(
                 f"{self.title}: the property {name} must be {count} integers; write the file again with tract"
             )

@@ -39,7 +39,7 @@ def read_scan(
         entries = _later(node, entries, skip)
     turns = {_turns(wire, axis, chunk) for wire, axis, chunk in entries.scanned.values()}
     if turns == {1}:
-        return _once(node, entries, run, timing or StreamTiming())
+        return _inline_body(node, entries, run, timing or StreamTiming())
     if any(abs(chunk) != 1 for _, _, chunk in entries.scanned.values()):
         raise node.error("it takes several frames in a turn; only one, or all of them, are supported")
     if not entries.scanned:
@@ -69,10 +69,10 @@ def _tuples(node: NodeReader, name: str, length: int) -> list[Sequence[NnefValue
     value = node.arguments[name]
     values = value if isinstance(value, list) else [value]
     tuples: list[Sequence[NnefValue]] = []
-    for each in values:
-        if not isinstance(each, tuple) or len(each) != length:
+    for entry in values:
+        if not isinstance(entry, tuple) or len(entry) != length:
             raise node.error(f"{name} must be a list of {length} values each")
-        tuples.append(each)
+        tuples.append(entry)
     return tuples
 
 
@@ -127,7 +127,7 @@ def _as_result(results: Sequence[NnefWire]) -> NnefWire | tuple[NnefWire, ...]:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _once(
+def _inline_body(
     node: NodeReader, entries: Entries, run: RunBody, timing: StreamTiming
 ) -> NnefWire | tuple[NnefWire, ...]:
     """Return one turn: the body is part of the graph."""

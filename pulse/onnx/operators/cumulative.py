@@ -32,8 +32,8 @@ def cum_prod(node: NodeContext) -> OutletId:
     if size.is_const:
         return _scan_by_doubling(node, axis, int(size))
     frame = TypedFact(x.dtype, (*x.shape[:axis], *x.shape[axis + 1 :]))
-    course = ScanAxis(axis, node.flag("reverse"))
-    op = Scan(_body(node, frame, node.flag("exclusive")), ("P",), ("x",), (), (course,), (course,))
+    scan_axis = ScanAxis(axis, node.flag("reverse"))
+    op = Scan(_body(node, frame, node.flag("exclusive")), ("P",), ("x",), (), (scan_axis,), (scan_axis,))
     one = node.constant(np.ones((), x.dtype), "one")
     first = one if not frame.rank else node.wire(Expand(frame.shape), [one], "first")
     return wire(node.graph, node.wire_name, op, [node.input(0), first])[0]

@@ -122,17 +122,17 @@ def whole_part(x: Pattern, extent: PatternExtent) -> Pattern:
     if np.all(np.asarray(x.near[0] >= 0)):
         return round_down(x, extent.period, extent.distance)
 
-    def whole(each: Interval) -> Interval:
-        return each[0] - ONE, each[1] + ONE
+    def whole(interval: Interval) -> Interval:
+        return interval[0] - ONE, interval[1] + ONE
 
     return function(whole, [x])
 
 
 def _compare(kind: str, inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
-    for index, each in enumerate(inputs):
-        if each.parts is not None and kind in MIRRORED:
+    for index, operand in enumerate(inputs):
+        if operand.parts is not None and kind in MIRRORED:
             comparison = kind if index else MIRRORED[kind]
-            extremum, parts = each.parts
+            extremum, parts = operand.parts
             patterns = [_compare(comparison, [inputs[1 - index], part], extent) for part in parts]
             return function(most if (extremum, comparison) in ANY_OF else least, patterns)
     bounds, swapped = COMPARISONS[kind]

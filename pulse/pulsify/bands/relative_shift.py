@@ -136,7 +136,9 @@ def _is_filled(graph: TypedGraph, outlet: OutletId) -> bool:
 
 def length_with_rows(rows: TDim, symbol: Symbol, count: int) -> int | None:
     """Return a stream length that gives ``count`` rows; None if there is none."""
-    return next((each for each in range(64 * count) if rows.eval({symbol: each}) == count), None)
+    return next(
+        (candidate for candidate in range(64 * count) if rows.eval({symbol: candidate}) == count), None
+    )
 
 
 def positions_near(values: Mapping[int, Array], back: int, ahead: int) -> Array | None:

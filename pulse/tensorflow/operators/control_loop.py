@@ -51,7 +51,7 @@ class _While:
 
     def _stays(self, place: int) -> bool:
         """Return whether the body passes a variable on unchanged."""
-        nodes = {each.name: each for each in self._function.nodes}
+        nodes = {body_node.name: body_node for body_node in self._function.nodes}
         endpoint = self._function.outputs[place]
         for _ in range(len(nodes) + 1):
             if endpoint == NodeOutput(self._function.inputs[place]):
@@ -239,8 +239,8 @@ class _While:
             for place, outlet in zip(parts.written, elements):
                 rows[place].append(node.wire(AddAxis(0), [outlet], f"row{place}_{iteration}"))
         elements_of = {
-            place: each[0] if len(each) == 1 else node.wire(Concat(0), each, f"rows{place}")
-            for place, each in rows.items()
+            place: wires[0] if len(wires) == 1 else node.wire(Concat(0), wires, f"rows{place}")
+            for place, wires in rows.items()
         }
         return self._results(current | elements_of | self._as_lists(last), TDim.of(iterations))
 
@@ -255,7 +255,9 @@ class _While:
 
     def _as_lists(self, last: Mapping[int, OutletId]) -> dict[int, OutletId]:
         """Return lists of one element, by their variables."""
-        return {place: self._node.wire(AddAxis(0), [each], f"last{place}") for place, each in last.items()}
+        return {
+            place: self._node.wire(AddAxis(0), [outlet], f"last{place}") for place, outlet in last.items()
+        }
 
     def _counter_value(self, place: int, counter: Counter, iteration: TDim, name: str) -> OutletId:
         """Return a counter's value after some iterations."""
@@ -317,7 +319,9 @@ class _While:
         )
         outlets = wire(node.graph, node.wire_name, scan, [*scanned.x, *scanned.first, *scanned.captures])
         stacks, ends = outlets[: len(parts.written)], outlets[len(parts.written) :]
-        values = {place: self._behind_head(place, parts, each) for place, each in zip(parts.written, stacks)}
+        values = {
+            place: self._behind_head(place, parts, stack) for place, stack in zip(parts.written, stacks)
+        }
         values |= dict(zip(parts.states, ends))
         values |= self._as_lists(dict(zip(parts.last, ends[len(parts.states) :])))
         return self._results(values, iterations)

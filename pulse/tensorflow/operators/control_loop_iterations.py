@@ -81,7 +81,9 @@ def _limits(
     if not isinstance(producer.op, Elementwise):
         raise UnsureError
     if producer.op.kind == "and":
-        return [limit for each in producer.inputs for limit in _limits(model, each, sources, counting)]
+        return [
+            limit for endpoint in producer.inputs for limit in _limits(model, endpoint, sources, counting)
+        ]
     left, right = producer.inputs if len(producer.inputs) == 2 else (outlet, outlet)
     kind = producer.op.kind
     if kind in ("greater", "greater_equal"):

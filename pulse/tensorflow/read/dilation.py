@@ -23,7 +23,7 @@ def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[N
     readers = Counter(endpoint.node for node in graph for endpoint in node.inputs)
     for node in graph:
         if node.op == "BatchToSpaceND" and len(node.inputs) == 3:
-            replacements.update(_pattern(graph, node, readers, needed, fed))
+            replacements.update(_dilated_nodes(graph, node, readers, needed, fed))
     return (
         FlatGraph((replacements.get(node.name, node) for node in graph), graph.title)
         if replacements
@@ -45,7 +45,7 @@ def _known_value(graph: FlatGraph, endpoint: NodeOutput) -> Array | None:
     return None
 
 
-def _pattern(
+def _dilated_nodes(
     graph: FlatGraph,
     end: GraphNode,
     readers: Mapping[str, int],
@@ -102,7 +102,7 @@ def _is_plain(conv: GraphNode) -> bool:
     """Return whether a convolution has no padding, steps or dilation of its own."""
     for name in ("strides", "dilations"):
         values = conv.attributes.get(name, [1])
-        if not isinstance(values, list) or any(each != 1 for each in cast("list[Any]", values)):
+        if not isinstance(values, list) or any(value != 1 for value in cast("list[Any]", values)):
             return False
     settings = [conv.attributes.get("padding"), conv.attributes.get("data_format", "NHWC")]
     return all(isinstance(setting, str) for setting in settings) and settings == ["VALID", "NHWC"]

@@ -47,7 +47,9 @@ def captured_values(
             )
         handles = node.inputs[len(node.inputs) - len(object_numbers) :]
         places.update(
-            (each.node, place) for each, place in zip(handles, object_numbers) if each.node not in values
+            (handle.node, place)
+            for handle, place in zip(handles, object_numbers)
+            if handle.node not in values
         )
     if not places or _GRAPH not in checkpoint:
         return {}

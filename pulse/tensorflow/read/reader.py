@@ -62,9 +62,9 @@ def _select_outputs(
 
 def _signature(contents: Contents, name: str | None) -> Signature:
     signatures = {
-        key: each
-        for key, each in contents.signatures.items()
-        if each.outputs and not key.startswith(_INTERNAL)
+        key: signature
+        for key, signature in contents.signatures.items()
+        if signature.outputs and not key.startswith(_INTERNAL)
     }
     if name is None:
         name = SERVING if SERVING in signatures else next(iter(signatures), SERVING)
@@ -114,7 +114,7 @@ def _of_graph(
             raise LoadError(f"no input is called {name}; the inputs are {listed}")
     sounds = [node for node in contents.nodes if node.op == SOUND]
     places = {
-        str(each): each for node in sounds for each in (NodeOutput(node.name), NodeOutput(node.name, 1))
+        str(output): output for node in sounds for output in (NodeOutput(node.name), NodeOutput(node.name, 1))
     } | places
     flat = prepare_graph(
         contents.nodes, contents.library, contents.title, _names(fetches), list(places.values())
@@ -124,9 +124,9 @@ def _of_graph(
     for node in needed.values():
         if node.op in PLACES:
             places.setdefault(node.name, NodeOutput(node.name))
-    endpoints_read = {each for node in needed.values() for each in node.inputs} | set(fetches.values())
+    endpoints_read = {source for node in needed.values() for source in node.inputs} | set(fetches.values())
     ends = {*input_values, *constant_values}
-    places = {name: each for name, each in places.items() if each in endpoints_read or name in ends}
+    places = {name: source for name, source in places.items() if source in endpoints_read or name in ends}
     order = {name: index for index, name in enumerate(nodes)}
     listed = sorted(places.items(), key=lambda item: (order[item[1].node], item[1].slot))
     return _model(contents, nodes, dict(listed), fetches, (), input_values, constant_values)
@@ -174,7 +174,7 @@ def _find_moving(nodes: Sequence[GraphNode]) -> set[str]:
         for endpoint in node.inputs:
             readers.setdefault(endpoint.node, []).append(node.name)
     names = {node.name for node in nodes}
-    open_ = [node.name for node in nodes if any(each.node not in names for each in node.inputs)]
+    open_ = [node.name for node in nodes if any(source.node not in names for source in node.inputs)]
     stack = [*open_, *(node.name for node in nodes if node.op in (*PLACES, *VARIABLES))]
     moving = set(stack)
     while stack:

@@ -158,9 +158,11 @@ def _depends(item: object, symbol: Symbol) -> bool:
         return symbol in item.symbols
     if isinstance(item, np.ndarray):
         value = cast("Array", item)
-        return is_symbolic(value) and any(_depends(TDim.of(each), symbol) for each in value.ravel().tolist())
+        return is_symbolic(value) and any(
+            _depends(TDim.of(element), symbol) for element in value.ravel().tolist()
+        )
     if isinstance(item, tuple):
-        return any(_depends(each, symbol) for each in cast("tuple[object, ...]", item))
+        return any(_depends(part, symbol) for part in cast("tuple[object, ...]", item))
     if isinstance(item, Op | TypedFact):
         return any(_depends(getattr(item, part.name), symbol) for part in fields(cast("Any", item)))
     return False

@@ -170,7 +170,7 @@ def select(node: TfliteNode) -> OutletId:
 @tflite_op("CAST")
 def cast(node: TfliteNode) -> OutletId:
     """Cast to a type."""
-    tensor = node.makes[0]
+    tensor = node.output_tensors[0]
     if tensor.dtype is None or tensor.dtype.kind == "c":
         raise node.error(f"a cast to {tensor.kind} is not supported")
     dtype = TENSOR_TYPES["INT64"] if tensor.kind == "INT32" else tensor.dtype

@@ -320,7 +320,7 @@ class _Parser:
 
         def read_names(length: int, entry: Callable[[int], Any], ports: tuple[int, ...]) -> dict[int, str]:
             maps = [entry(index) for index in range(length)]
-            names = {int(each.TensorIndex()): _text(each.Name()) for each in maps}
+            names = {int(pair.TensorIndex()): _text(pair.Name()) for pair in maps}
             if set(names) - set(ports) or len(set(names.values())) != len(names):
                 raise self.error(f"signature {key} does not fit the ports of {graph.name}")
             return names

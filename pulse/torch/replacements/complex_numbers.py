@@ -62,7 +62,7 @@ def join_parts(torch: Any, pair: ComplexPair) -> Any:
 def _times(left: Any, right: Any) -> Any:
     """Return a product in which the number 0 stays a number."""
     exact = (left, right)
-    if any(isinstance(each, int | float) and each == 0 for each in exact):
+    if any(isinstance(number, int | float) and number == 0 for number in exact):
         return 0
     return right if _is_one(left) else left if _is_one(right) else left * right
 
@@ -168,10 +168,12 @@ def _partwise(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str,
     """Return the function on the parts of its first argument, a tensor or a list of tensors."""
     first = args[0]
     many = not torch.is_tensor(first)
-    split = [parts(torch, each) for each in (first if many else [first])]
+    split = [parts(torch, tensor) for tensor in (first if many else [first])]
     real = [pair[0] for pair in split]
     imaginary = [pair[1] if torch.is_tensor(pair[1]) else torch.zeros_like(pair[0]) for pair in split]
-    results = [function(each if many else each[0], *args[1:], **named) for each in (real, imaginary)]
+    results = [
+        function(operands if many else operands[0], *args[1:], **named) for operands in (real, imaginary)
+    ]
     if isinstance(results[0], tuple | list):
         return type(results[0])(torch.complex(*pair) for pair in zip(*results))
     return torch.complex(*results)

@@ -22,9 +22,9 @@ class KnownConditions:
     def __init__(self, torch: Any, module: Any) -> None:
         self._torch = torch
         self._places = [
-            (each._buffers, name, value.detach().clone())
-            for each in module.modules()
-            for name, value in each._buffers.items()
+            (submodule._buffers, name, value.detach().clone())
+            for submodule in module.modules()
+            for name, value in submodule._buffers.items()
             if torch.is_tensor(value) and value.numel() == 1
         ]
 

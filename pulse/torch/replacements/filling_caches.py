@@ -19,7 +19,9 @@ def keep_full_caches(torch: Any, module: Any) -> Generator[None]:
     torchaudio is not imported.
     """
     kind: Any = getattr(sys.modules.get(_FILE), _LAYER, None)
-    layers: list[Any] = [] if kind is None else [each for each in module.modules() if isinstance(each, kind)]
+    layers: list[Any] = (
+        [] if kind is None else [submodule for submodule in module.modules() if isinstance(submodule, kind)]
+    )
     for layer in layers:
         setattr(layer, _METHOD, partial(_attend, torch, layer))
     try:

@@ -76,12 +76,12 @@ def _frames_of(node: Any) -> tuple[Any, ...]:
     if node.op_type == "Stack":
         return tuple(node.inputs)
     frames: list[Any] = []
-    each = node
+    store = node
     for step in range(EXPORTED_STEPS - 1, -1, -1):
-        if each is None or each.op_type != "Store" or each.attributes["step"].value != step:
+        if store is None or store.op_type != "Store" or store.attributes["step"].value != step:
             raise _NoScanError("its steps do not write one frame each")
-        frames.insert(0, each.inputs[1])
-        each = each.inputs[0].producer()
+        frames.insert(0, store.inputs[1])
+        store = store.inputs[0].producer()
     return tuple(frames)
 
 
@@ -161,7 +161,7 @@ class _Body:
             return self._state(values)
         constants = [_constant(value) for value in values]
         if all(constant is not None for constant in constants):
-            if all(_equal(each, constants[0]) for each in constants):
+            if all(_equal(constant, constants[0]) for constant in constants):
                 return first
             raise _NoScanError("it computes with the number of the step")
         return self._operation(values)
@@ -216,7 +216,7 @@ class _Body:
         for node in nodes[1:]:
             if not _alike(first, node):
                 raise _NoScanError(f"a step computes {first.op_type}, and the next one {node.op_type}")
-        place = next(n for n, each in enumerate(first.outputs) if each is values[0])
+        place = next(n for n, output in enumerate(first.outputs) if output is values[0])
         if any(node.outputs[place] is not value for node, value in zip(nodes, values)):
             raise _NoScanError("its steps are not alike")
         self._steps.update(map(id, nodes))

@@ -99,7 +99,9 @@ class FrameLoops:
         if not self.every:
             return
         leaves = self._torch.utils._pytree.tree_leaves
-        marks = [mark for each in leaves((args, named)) if (mark := getattr(each, _MARK, None)) is not None]
+        marks = [
+            mark for operand in leaves((args, named)) if (mark := getattr(operand, _MARK, None)) is not None
+        ]
         if marks:
             for leaf in leaves(result):
                 if self._torch.is_tensor(leaf):
@@ -124,7 +126,7 @@ class FrameLoops:
             del entries[place]
         return (
             frame
-            if all(each in (slice(None), ...) for each in entries)
+            if all(entry in (slice(None), ...) for entry in entries)
             else self._note_and_give(frame[tuple(entries)], frame)
         )
 
@@ -163,7 +165,7 @@ class FrameLoops:
         """Write ``y[..., step, …] = value``, where the other entries are whole axes; True if it is done."""
         entries = list(index) if isinstance(index, tuple) else [index]
         places = [place for place, entry in enumerate(entries) if isinstance(entry, LoopStep)]
-        whole = all(each in (slice(None), ...) for each in entries if not isinstance(each, LoopStep))
+        whole = all(entry in (slice(None), ...) for entry in entries if not isinstance(entry, LoopStep))
         if len(places) != 1 or not whole or not self._torch.is_tensor(value):
             return None
         axis, step = self._axis(y, entries, places[0]), entries[places[0]]
@@ -185,7 +187,7 @@ class FrameLoops:
 
     def _end(self, loop: FrameLoop) -> None:
         """End the loop: frames that are unbound from here on belong to another one."""
-        self._unbound = {key: each for key, each in self._unbound.items() if each is not loop}
+        self._unbound = {key: unbound for key, unbound in self._unbound.items() if unbound is not loop}
 
     def _join(self, name: str, tensors: Any, dim: int = 0, axis: int | None = None) -> Any:
         """Join the frames of all steps, if there is one of each."""

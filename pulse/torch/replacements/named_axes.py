@@ -56,7 +56,7 @@ def _by_name(torch: Any, owner: OwnThread, original: Any, function: Callable[...
         if axes is None:
             return original(pattern, *operands, **named)
         *input_axes, result = axes
-        moved = [_move(torch, x, each, result) for x, each in zip(operands, input_axes)]
+        moved = [_move(torch, x, names, result) for x, names in zip(operands, input_axes)]
         return function(*moved) if function is torch.where else reduce(function, moved)
 
     return compute

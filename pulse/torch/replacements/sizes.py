@@ -62,8 +62,8 @@ def _namespaces(module: Any) -> list[dict[str, Any]]:
     """Return the globals of the files that define the module's classes and their bases."""
     files = {
         base.__module__
-        for each in module.modules()
-        for base in type(each).__mro__
+        for submodule in module.modules()
+        for base in type(submodule).__mro__
         if base.__module__.split(".")[0] not in (OWN, "builtins")
     }
     packages = {name.split(".")[0] for name in files}
@@ -125,7 +125,10 @@ def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
         if owner.is_here and any(isinstance(argument, torch.SymInt) for argument in arguments):
             start, stop, step = (0, *arguments, 1) if len(arguments) == 1 else (*arguments, 1)[:3]
             hint = builtins.range(
-                *(each.node.hint if isinstance(each, torch.SymInt) else each for each in arguments)
+                *(
+                    argument.node.hint if isinstance(argument, torch.SymInt) else argument
+                    for argument in arguments
+                )
             )
             count, known_true = (
                 builtins.len(hint),

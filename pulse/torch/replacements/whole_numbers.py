@@ -113,17 +113,17 @@ _Place = tuple[Any, str, Any]
 
 def _to_numbers(torch: Any, module: Any) -> list[_Place]:
     places: list[_Place] = []
-    for each in module.modules():
-        for name, value in list(each._buffers.items()):
+    for submodule in module.modules():
+        for name, value in list(submodule._buffers.items()):
             whole = torch.is_tensor(value) and value.dim() == 0 and value.dtype in (torch.int64, torch.int32)
             if (
                 whole
                 and name != "num_batches_tracked"
                 and not isinstance(value, torch._subclasses.FakeTensor)
             ):
-                places.append((each, name, value))
-                del each._buffers[name]
-                each.__dict__[name] = WholeNumber(value.item())
+                places.append((submodule, name, value))
+                del submodule._buffers[name]
+                submodule.__dict__[name] = WholeNumber(value.item())
     return places
 
 

@@ -20,10 +20,10 @@ def pool_maxima(
     """
     if return_indices:
         return None
-    sizes = [_single(each) for each in (kernel_size, stride or kernel_size, padding, dilation)]
+    sizes = [_single(option) for option in (kernel_size, stride or kernel_size, padding, dilation)]
     size, step, ends, spacing = sizes
     if ceil_mode or spacing != 1:
-        rows = [(first, each) for first, each in zip((1, 1, 0, 1), sizes)]
+        rows = [(first, extent) for first, extent in zip((1, 1, 0, 1), sizes)]
         return torch.max_pool2d(x.unsqueeze(-2), *rows, ceil_mode).squeeze(-2)
     padded = torch.nn.functional.pad(x, (ends, ends), value=-torch.inf) if ends else x
     return padded.unfold(-1, size, step).amax(-1)
