@@ -168,8 +168,8 @@ def _ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
         return None
     node = graph.node(outlet)
     inputs: list[Array] = []
-    for place in node.inputs:
-        ratios = _ratios(graph, place)
+    for source in node.inputs:
+        ratios = _ratios(graph, source)
         if ratios is None:
             return None
         inputs.append(ratios)

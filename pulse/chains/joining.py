@@ -58,10 +58,10 @@ def _value(size: TDim, expression: TDim, symbol: Symbol, values: Mapping[Symbol,
         return size
     others = {other: value for other, value in values.items() if other in expression.symbols}
     remainder = expression.subs(others)
-    return solve(remainder, size, symbol) or _same(size, remainder, symbol)
+    return solve(remainder, size, symbol) or _symbol_of_same_size(size, remainder, symbol)
 
 
-def _same(size: TDim, expression: TDim, symbol: Symbol) -> TDim | None:
+def _symbol_of_same_size(size: TDim, expression: TDim, symbol: Symbol) -> TDim | None:
     """Return the symbol of a size that the expression equals with it for ``symbol``, as in T//256+1, which many T
     solve.
     """

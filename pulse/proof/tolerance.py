@@ -107,12 +107,12 @@ class Reference:
         if output.shape != native.shape or output.dtype != native.dtype:
             infinite = float("inf")
             return Judgement(infinite, infinite, infinite, np.zeros(native.shape), fits=False)
-        off = np.where(_same(output, native), 0.0, _distance(output, native))
+        off = np.where(_same_entries(output, native), 0.0, _distance(output, native))
         allowed = CLOSE * _ulp_of_largest(native, native.dtype, axis)
         if (off <= allowed).all():
             return _judgement(off, allowed, native)
         exact = self.exact[name]
-        off = np.where(_same(output, native), 0.0, _distance(output, exact))
+        off = np.where(_same_entries(output, native), 0.0, _distance(output, exact))
         allowed = self._floor(name, axis)
         for number in range(runs):
             if (off <= allowed).all():
@@ -176,7 +176,7 @@ def _ulp_of_largest(values: Array, dtype: DType, axis: int | None) -> Array:
     return np.maximum(unit_roundoff(dtype) * largest, float(np.finfo(dtype).tiny))
 
 
-def _same(output: Array, expected: Array) -> Array:
+def _same_entries(output: Array, expected: Array) -> Array:
     """Return mask of entries that are equal infinities or both NaN."""
     if not is_floating(output.dtype):
         return np.zeros(output.shape, np.bool_)

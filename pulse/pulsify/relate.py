@@ -204,13 +204,15 @@ def _relate_node(
         if problem is not None:
             return problem
         outgoing = _outgoing_flows(relation, streaming, symbol)
-        return _unsteady(node, relation, outgoing, symbol) or (relation, outgoing)
+        return _refuse_unsteady(node, relation, outgoing, symbol) or (relation, outgoing)
     except DimError as error:
         advice = "use lengths that are simple functions of the stream's length"
         return _refusal(node, streaming[0].axis if streaming else None, "whole", str(error), advice)
 
 
-def _unsteady(node: TypedNode, relation: Relation, flows: list[WireFlow], symbol: Symbol) -> Refusal | None:
+def _refuse_unsteady(
+    node: TypedNode, relation: Relation, flows: list[WireFlow], symbol: Symbol
+) -> Refusal | None:
     """Return the refusal of an output whose length does not keep up with the stream."""
     for outlet, flow in zip(node.outputs, flows):
         if flow.axis is None or (flow.final and not isinstance(relation, Positional)):

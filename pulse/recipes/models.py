@@ -94,7 +94,7 @@ def _is_array(value: TomlValue) -> bool:
         return False
 
 
-def open_stage_model(stage: RecipeStage, place: RecipeContext, limits: Mapping[str, Any]) -> TypedModel:
+def open_stage_model(stage: RecipeStage, context: RecipeContext, limits: Mapping[str, Any]) -> TypedModel:
     """Return the model of a stage.
 
     limits   ``budget`` and ``ignore_value_info`` as in ``pulse.load``
@@ -104,20 +104,20 @@ def open_stage_model(stage: RecipeStage, place: RecipeContext, limits: Mapping[s
     name = options.pop("model")
     for key in ("constants", "initial"):
         if key in options:
-            options[key] = {name: _value(entry, place) for name, entry in options[key].items()}
+            options[key] = {name: _value(entry, context) for name, entry in options[key].items()}
     chunking = Chunking(
         **{field.name: options.pop(field.name) for field in fields(Chunking) if field.name in options}
     )
     if name != ITSELF:
-        return Stage(load(place.resolve_path(name), chunking=chunking, **options, **limits)).open()
-    if place.itself is None:
+        return Stage(load(context.resolve_path(name), chunking=chunking, **options, **limits)).open()
+    if context.itself is None:
         raise LoadError(
             'model = "." is the file in whose metadata a recipe is, and this one is a file of its own; name the model'
         )
-    return _itself(place.itself, chunking, options, limits)
+    return _containing_model(context.itself, chunking, options, limits)
 
 
-def _itself(
+def _containing_model(
     source: "ModelSource", chunking: Chunking, options: Mapping[str, Any], limits: Mapping[str, Any]
 ) -> TypedModel:
     """Return the model that holds the recipe, without it. Raises PulseError."""
@@ -134,8 +134,8 @@ def _itself(
     return Loaded(model, **loading_options, chunking=chunking).analyse()
 
 
-def _value(value: Any, place: RecipeContext) -> Any:
-    return _array(place.resolve_path(value)) if isinstance(value, str) else value
+def _value(value: Any, context: RecipeContext) -> Any:
+    return _array(context.resolve_path(value)) if isinstance(value, str) else value
 
 
 def _array(path: Path) -> Array:

@@ -56,7 +56,7 @@ class Stages(NamedTuple):
 
 def pair_stages(first: PairedModel, second: PairedModel) -> Stages:
     """Return two models; the second takes the output of the first. Raises LoadError if nothing usual joins them."""
-    for attempt in (_of_one_spectrum, _directly, _sound_between):
+    for attempt in (_of_one_spectrum, _connect_directly, _sound_between):
         stages = attempt(first, second)
         if stages is not None:
             return stages
@@ -107,7 +107,7 @@ def _add(stages: list[str], part: PairedModel, suffix: str) -> None:
     ]
 
 
-def _directly(first: PairedModel, second: PairedModel) -> Stages | None:
+def _connect_directly(first: PairedModel, second: PairedModel) -> Stages | None:
     """Return the outputs of the first have the sizes of the inputs of the second."""
     fixed = [
         [int(dim) if not dim.symbols else None for dim in fact.shape] for fact in (first.gives, second.reads)

@@ -262,9 +262,9 @@ def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
     if any(word in reason for word in _BAKED_WORDS):
         return f"{title}: PyTorch's exporter has baked a length in: {reason}\n{BAKED_HELP}"
     if "data-dependent" in reason:
-        place = author_line(cause)
+        line = author_line(cause)
         return (
-            f"{title}: {f'in {place}, ' if place else ''}a size or a condition depends on the values of a tensor: "
+            f"{title}: {f'in {line}, ' if line else ''}a size or a condition depends on the values of a tensor: "
             f"{reason.splitlines()[0]}\n{DATA_HELP}"
         )
     if "complex" in reason:

@@ -88,17 +88,17 @@ def preserve_state(torch: Any, module: Any, call: ModuleCall) -> Generator[Modul
 
 def refill_dict(items: dict[Any, Any], before: dict[Any, Any]) -> None:
     """Restore a dict; an unchanged one is not written, because some kinds refuse that."""
-    if not _same([*items, *items.values()], [*before, *before.values()]):
+    if not _are_same([*items, *items.values()], [*before, *before.values()]):
         items.clear()
         items.update(before)
 
 
 def _refill_list(entries: list[Any], before: list[Any]) -> None:
-    if not _same(entries, before):
+    if not _are_same(entries, before):
         entries[:] = before
 
 
-def _same(now: Sequence[Any], before: Sequence[Any]) -> bool:
+def _are_same(now: Sequence[Any], before: Sequence[Any]) -> bool:
     return len(now) == len(before) and all(left is right for left, right in zip(now, before))
 
 

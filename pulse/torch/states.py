@@ -166,12 +166,12 @@ def with_buffers(
     torch: Any, module: Any, call: ModuleCall, buffers: Mapping[str, Any]
 ) -> tuple[Any, ModuleCall]:
     """Return a module that takes its buffers as an input and returns their next values last, and its call."""
-    places = {name.replace(".", "_"): name for name in buffers}
+    name_of = {name.replace(".", "_"): name for name in buffers}
 
     def forward(*positional: Any, **named: Any) -> Any:
         arguments = dict(zip(names, positional)) | named
         buffers: dict[str, Any] = arguments.pop(BUFFERS)
-        slots = {key: _slot(module, name) for key, name in places.items()}
+        slots = {key: _slot(module, name) for key, name in name_of.items()}
         previous = {key: holder[name] for key, (holder, name) in slots.items()}
         try:
             for key, (holder, name) in slots.items():
@@ -192,7 +192,7 @@ def with_buffers(
     wrapper = torch.nn.Module()
     wrapper.module, wrapper.forward = module, forward
     wrapper.train(module.training)
-    values = {key: buffers[name].clone() for key, name in places.items()}
+    values = {key: buffers[name].clone() for key, name in name_of.items()}
     return wrapper, replace(call, arguments={**call.arguments, BUFFERS: values})
 
 

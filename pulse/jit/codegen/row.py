@@ -102,15 +102,15 @@ def _field(context, builder, row, value, name):
     words, bases = _parts_of(builder, value)
     fields = fields_of(row.group)
     field, kind = fields[name], row.type_of(fields[name])
-    place = INT64(field.word)
+    index = INT64(field.word)
     for count, size in field.groups_before:
         groups = word(builder, words, INT64(fields[count].word))
-        place = builder.add(place, builder.mul(groups, INT64(size)))
+        index = builder.add(index, builder.mul(groups, INT64(size)))
     if field.kind in ("group", "groups"):
-        return _row(context, builder, kind, builder.gep(words, [place], inbounds=True), bases)
+        return _row(context, builder, kind, builder.gep(words, [index], inbounds=True), bases)
     if kind == types.none:
         return context.get_dummy_value()
-    packed = word(builder, words, place)
+    packed = word(builder, words, index)
     if field.kind == "number":
         return packed
     if field.kind == "real":
@@ -142,8 +142,8 @@ for _function, _result in ((instruction.lanes_on, None), (instruction.word_of_ba
 @lower_builtin(operator.getitem, GroupsType, types.int64)
 def _one_part(context, builder, sig, args):
     words, bases = _parts_of(builder, args[0])
-    place = builder.mul(args[1], INT64(words_of(sig.return_type.group)))
-    return _row(context, builder, sig.return_type, builder.gep(words, [place], inbounds=True), bases)
+    index = builder.mul(args[1], INT64(words_of(sig.return_type.group)))
+    return _row(context, builder, sig.return_type, builder.gep(words, [index], inbounds=True), bases)
 
 
 @lower_builtin(instruction.lanes_on, RowType, types.int64)

@@ -45,11 +45,11 @@ def write_product(w: OperationWriter) -> Name:
         ):
             x = w.operand(1 - slot, w.made_rank())
             if isinstance(x, Name):
-                return _times(w, x, int(factor.item()))
+                return _multiply(w, x, int(factor.item()))
     return w.emit("mul", *w.operands())
 
 
-def _times(w: OperationWriter, x: Name, factor: int) -> Name:
+def _multiply(w: OperationWriter, x: Name, factor: int) -> Name:
     """Multiply by an integer through doubling, from the highest bit on."""
     if factor == 1:
         return w.emit("copy", x)

@@ -48,7 +48,7 @@ class SymbolicSizes:
 
     def __init__(self, opset: int, names: Names, nodes: list[NodeProto]) -> None:
         self.writer = GraphWriter(opset, names, nodes=nodes)
-        self.places: dict[Symbol, tuple[str, int]] = {}
+        self.axis_of: dict[Symbol, tuple[str, int]] = {}
         """Symbol -> the input and the axis that it is the size of."""
         self._dims = DimWriter(self.writer, self._symbol)
 
@@ -57,9 +57,9 @@ class SymbolicSizes:
         return NnefWire(self._dims.write(dim), LONG, ())
 
     def _symbol(self, symbol: Symbol) -> str:
-        if symbol not in self.places:
+        if symbol not in self.axis_of:
             raise WriteError(f"the symbol {symbol.name} is not the size of any input's axis")
-        name, axis = self.places[symbol]
+        name, axis = self.axis_of[symbol]
         shape = self._dims.op("Shape", [name], f"shape.{name}")
         return self._dims.op("Gather", [shape, self._dims.number(axis)], f"size.{symbol.name}")
 
@@ -88,13 +88,13 @@ class GraphReader:
         """Trim wires to the shortest on an axis of unknown size, if ``trims``."""
         cropped = [*wires]
         for axis in range(max(wire.rank for wire in wires) if self.trims else 0):
-            places = [at for at, wire in enumerate(cropped) if axis < wire.rank and wire.sizes[axis] is None]
-            if len({cropped[at].name for at in places}) < 2:
+            unsized = [at for at, wire in enumerate(cropped) if axis < wire.rank and wire.sizes[axis] is None]
+            if len({cropped[at].name for at in unsized}) < 2:
                 continue
-            ends = [self._op("Shape", [cropped[at].name], start=axis, end=axis + 1) for at in places]
+            ends = [self._op("Shape", [cropped[at].name], start=axis, end=axis + 1) for at in unsized]
             end, begin = self._op("Min", ends), self.constant(np.zeros(1, np.int64), "begin").name
             on = self.constant(np.array([axis], np.int64), "axis").name
-            for at in places:
+            for at in unsized:
                 result_name = self._op("Slice", [cropped[at].name, begin, end, on])
                 cropped[at] = NnefWire(result_name, cropped[at].dtype, cropped[at].sizes)
         return cropped

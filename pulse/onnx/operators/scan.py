@@ -144,7 +144,7 @@ def write_scan_stream(w: NodeWriter, op: ScanStream) -> list[str]:
 def _emit_scan(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TDim | None) -> list[str]:
     """Return the states after the pulse, then the gathered frames; one frame needs no Scan around it."""
     if w.sizes()[op.scanned[0].axis] == 1:
-        return _once(w, op, begin, offset, length)
+        return _inline_body(w, op, begin, offset, length)
     scan = ScanWriter.begin(w)
     inside = dict(zip(op.captured, w.inputs[len(op.scanned) + len(op.states) :]))
     results, sizes = _results(op)
@@ -166,7 +166,9 @@ def _emit_scan(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, lengt
     )
 
 
-def _once(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TDim | None) -> list[str]:
+def _inline_body(
+    w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TDim | None
+) -> list[str]:
     """Return the nodes of the body among those around it."""
     inside = dict(zip(op.captured, w.inputs[len(op.scanned) + len(op.states) :]))
     inside |= dict(zip(op.states, begin))

@@ -153,11 +153,11 @@ class Sample:
         rows = range(self.frames)
         for i in rows if self.tolerance else reversed(rows):
             first, last = max(0, i - back), min(self.frames, i + ahead + 1)
-            places = np.arange(first, last) - i + back
-            new = ~filled[i % period, places]
+            columns = np.arange(first, last) - i + back
+            new = ~filled[i % period, columns]
             if new.any():
-                table[..., i % period, places[new]] = self.bias[..., i, first:last][..., new]
-                filled[i % period, places] = True
+                table[..., i % period, columns[new]] = self.bias[..., i, first:last][..., new]
+                filled[i % period, columns] = True
             if filled.all():
                 break
         return table

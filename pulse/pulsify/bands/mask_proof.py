@@ -152,7 +152,7 @@ class MaskProof:
             slope = x.slopes.get(axis, ZERO)
             pattern = combination([x, Pattern.constant(slope * start)], (1, 1), self._extent.distance)
             if not self._streams(node.outputs[0].fact, axis) and axis in x.slopes:
-                pattern = self._first(pattern, axis, node.outputs[0].fact)
+                pattern = self._first_entry(pattern, axis, node.outputs[0].fact)
         elif op.keeps_order or isinstance(op, Transpose):
             pattern = self._move(op, inputs[0], facts[0], node.outputs[0].fact)
         elif isinstance(op, Gather):
@@ -181,7 +181,7 @@ class MaskProof:
         """Return whether it is 1 in every stream that has a frame."""
         return dim.subs({self._symbol: TDim.of(self._symbol) + 1}).prove_eq(TDim.of(1)).yes
 
-    def _first(self, x: Pattern, axis: int, fact: TypedFact) -> Pattern:
+    def _first_entry(self, x: Pattern, axis: int, fact: TypedFact) -> Pattern:
         """Return the first entry of a value that grows along an axis; several entries are unknown."""
         if not self._is_one(fact.shape[axis]):
             return Pattern.unknown()
@@ -236,9 +236,9 @@ class MaskProof:
         streams = [axis - before.rank for axis in before.symbolic_axes(self._symbol)]
         sizes = [1 if axis - before.rank in streams else int(dim) for axis, dim in enumerate(before.shape)]
         if isinstance(op, Transpose):
-            places = {old - before.rank: new - before.rank for new, old in enumerate(op.perm)}
-            new_axes = [places[axis] for axis in streams]
-            pattern = _map(x, lambda value: np.transpose(np.broadcast_to(value, sizes), op.perm), places)
+            new_axis_of = {old - before.rank: new - before.rank for new, old in enumerate(op.perm)}
+            new_axes = [new_axis_of[axis] for axis in streams]
+            pattern = _map(x, lambda value: np.transpose(np.broadcast_to(value, sizes), op.perm), new_axis_of)
             swapped = new_axes != sorted(new_axes)
             return Pattern(
                 pattern.slopes,
@@ -279,11 +279,11 @@ class MaskProof:
         return function(entries, [index])
 
 
-def _map(x: Pattern, change: Callable[[Exact], Exact], places: dict[int, int]) -> Pattern:
+def _map(x: Pattern, change: Callable[[Exact], Exact], new_axis_of: dict[int, int]) -> Pattern:
     def both(interval: Interval) -> Interval:
         return change(interval[0]), change(interval[1])
 
-    slopes = {places.get(axis, axis): change(slope) for axis, slope in x.slopes.items()}
+    slopes = {new_axis_of.get(axis, axis): change(slope) for axis, slope in x.slopes.items()}
     return Pattern(slopes, both(x.rest), both(x.near), both(x.behind), both(x.ahead), x.repeats)
 
 

@@ -153,14 +153,14 @@ def _negate(x: Interval) -> Interval:
     return -x[1], -x[0]
 
 
-def _times(x: Exact, y: Exact) -> Exact:
+def _multiply(x: Exact, y: Exact) -> Exact:
     none = (x == 0) | (y == 0)
     return np.where(none, ZERO, np.where(none, ONE, x) * np.where(none, ONE, y))
 
 
 def multiply(x: Interval, y: Interval) -> Interval:
     """Return the interval of a product."""
-    corners = [_times(a, b) for a in x for b in y]
+    corners = [_multiply(a, b) for a in x for b in y]
     return reduce(_least, corners), reduce(_most, corners)
 
 
@@ -231,26 +231,27 @@ def is_true(x: Interval) -> Interval:
 def function(bounds: IntervalFunction, operands: Sequence[Pattern]) -> Pattern:
     """Return a function of each position's own values; it repeats if all operands do."""
     near, behind, ahead = (
-        bounds(*(getattr(operand, place) for operand in operands)) for place in ("near", "behind", "ahead")
+        bounds(*(getattr(operand, bound_name) for operand in operands))
+        for bound_name in ("near", "behind", "ahead")
     )
     return Pattern({}, near, near, behind, ahead, all(operand.is_steady for operand in operands))
 
 
 def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int) -> Pattern:
     """Return a sum of values, each with the sign 1 or -1."""
-    for place, summand in enumerate(operands):
+    for index, summand in enumerate(operands):
         if summand.parts is not None:
             kind, parts = summand.parts
-            kind = kind if signs[place] > 0 else {"max": "min", "min": "max"}[kind]
-            others = [[*operands[:place], part, *operands[place + 1 :]] for part in parts]
+            kind = kind if signs[index] > 0 else {"max": "min", "min": "max"}[kind]
+            others = [[*operands[:index], part, *operands[index + 1 :]] for part in parts]
             return extreme(kind, [combination(every, signs, distance) for every in others])
     slopes: dict[int, Exact] = {}
     for summand, sign in zip(operands, signs):
         for axis, slope in summand.slopes.items():
             slopes[axis] = slopes.get(axis, ZERO) + slope * sign
 
-    def total(place: str) -> Interval:
-        intervals = cast("list[Interval]", [getattr(operand, place) for operand in operands])
+    def total(bound_name: str) -> Interval:
+        intervals = cast("list[Interval]", [getattr(operand, bound_name) for operand in operands])
         return reduce(
             _add, (interval if sign > 0 else _negate(interval) for interval, sign in zip(intervals, signs))
         )

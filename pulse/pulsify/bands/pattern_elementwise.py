@@ -151,7 +151,7 @@ def _where(inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
         return pattern
     for one, other in ((x, y), (y, x)):
         hidden = other.number is not None and np.all(np.asarray(other.near[1] <= extent.masked))
-        if hidden or _alike(one, other):
+        if hidden or _have_same_slopes(one, other):
             rest = union(one.rest, NEVER if hidden else other.rest)
             return Pattern(one.slopes, rest, pattern.near, pattern.behind, pattern.ahead)
     return pattern
@@ -162,7 +162,7 @@ def _settle(pattern: Pattern) -> Pattern:
     return pattern if pattern.number is None else Pattern.constant(pattern.near[0])
 
 
-def _alike(x: Pattern, y: Pattern) -> bool:
+def _have_same_slopes(x: Pattern, y: Pattern) -> bool:
     return all(
         np.all(x.slopes.get(axis, ZERO) == y.slopes.get(axis, ZERO)) for axis in {*x.slopes, *y.slopes}
     )

@@ -29,10 +29,10 @@ def counters(
     sources  inputs of the body -> the numbers of their variables
     values   number of a variable -> its first value, if known
     """
-    counters_by_place: dict[int, Counter] = {}
-    for source, place in sources.items():
-        producer = body.graph.node(body.graph.outputs[place])
-        value = values[place]
+    counters_by_index: dict[int, Counter] = {}
+    for source, index in sources.items():
+        producer = body.graph.node(body.graph.outputs[index])
+        value = values[index]
         if (
             value is None
             or value.size != 1
@@ -49,8 +49,8 @@ def counters(
                 and step.dtype.kind in "iu"
                 and step != 0
             ):
-                counters_by_place[place] = Counter(TDim.of(value.reshape(()).item()), int(step.reshape(())))
-    return counters_by_place
+                counters_by_index[index] = Counter(TDim.of(value.reshape(()).item()), int(step.reshape(())))
+    return counters_by_index
 
 
 def iteration_count(

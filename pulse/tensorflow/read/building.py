@@ -286,14 +286,14 @@ class Bodies:
     def assignments(self, name: FunctionName) -> dict[int, str]:
         """Return the arguments that a function assigns, and the outputs of its model that are their next values."""
         inputs = self.library.find(name).inputs
-        return {place: f"{inputs[place]}{NEXT}" for place in assigned_places(name, self.library)}
+        return {index: f"{inputs[index]}{NEXT}" for index in assigned_places(name, self.library)}
 
     def to_typed(
         self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str
     ) -> TypedNetwork:
         """Return a function as a model. Raises LoadError."""
-        places = tuple(self.assignments(name))
-        return function_model(self.library.find(name), self.library, facts, scope, title, places)
+        assigned = tuple(self.assignments(name))
+        return function_model(self.library.find(name), self.library, facts, scope, title, assigned)
 
 
 def function_model(

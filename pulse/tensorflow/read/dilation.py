@@ -54,10 +54,10 @@ def _dilated_nodes(
 ) -> dict[str, GraphNode]:
     """Return the nodes that replace those of one pattern; empty if there is no pattern."""
     block = _known_value(graph, end.inputs[1])
-    conv, chain = _upwards(graph, end.inputs[0], CONVOLUTIONS)
+    conv, chain = _walk_upwards(graph, end.inputs[0], CONVOLUTIONS)
     if block is None or conv is None or not _is_plain(conv):
         return {}
-    start, before = _upwards(graph, conv.inputs[0], ("SpaceToBatchND",))
+    start, before = _walk_upwards(graph, conv.inputs[0], ("SpaceToBatchND",))
     if start is None or len(start.inputs) != 3:
         return {}
     other = _known_value(graph, start.inputs[1])
@@ -80,7 +80,7 @@ def _dilated_nodes(
     }
 
 
-def _upwards(
+def _walk_upwards(
     graph: FlatGraph, endpoint: NodeOutput, ops: tuple[str, ...]
 ) -> tuple[GraphNode | None, list[GraphNode]]:
     """Return the first node of some operators before a tensor, and the nodes between."""
@@ -119,8 +119,8 @@ def _dilations(
             value = _known_value(graph, node.inputs[1])
             if value is None or value.size != 1:
                 return None
-            place = int(value.reshape(())) % rank
-            axes = [axis + (axis >= place) for axis in axes]
+            new_axis = int(value.reshape(())) % rank
+            axes = [axis + (axis >= new_axis) for axis in axes]
         elif node.op not in ("Identity",):
             return None
     if any(axis > 2 for axis in axes):

@@ -103,14 +103,14 @@ class Variables:
         variable = self.assigned_variable(node)
         if variable is not None:
             return (variable,)
-        places = branch_places(node, self._library)
-        handles = [self.variable_of(endpoint) for endpoint in node.inputs[1:]] if places else []
+        indices = branch_places(node, self._library)
+        handles = [self.variable_of(endpoint) for endpoint in node.inputs[1:]] if indices else []
         names: list[str] = []
-        for place in places:
-            name = handles[place] if place < len(handles) else None
+        for index in indices:
+            name = handles[index] if index < len(handles) else None
             if name is None or handles.count(name) > 1:
                 raise node.error(
-                    f"the variable that a branch assigns, its argument {place}, is not in the graph or given twice; "
+                    f"the variable that a branch assigns, its argument {index}, is not in the graph or given twice; "
                     "export the model again"
                 )
             names.append(name)

@@ -99,7 +99,7 @@ def _product(node: TfliteNode) -> OutletId:
     )
 
 
-def _extreme(node: TfliteNode) -> OutletId:
+def _apply_extreme(node: TfliteNode) -> OutletId:
     return node.apply(BINARY[node.op_type], requantize(node, 0, "left"), requantize(node, 1, "right"))
 
 
@@ -107,8 +107,8 @@ CODED: dict[str, Callable[[TfliteNode], OutletId]] = {
     "ADD": _sum,
     "SUB": _sum,
     "MUL": _product,
-    "MAXIMUM": _extreme,
-    "MINIMUM": _extreme,
+    "MAXIMUM": _apply_extreme,
+    "MINIMUM": _apply_extreme,
 }
 
 

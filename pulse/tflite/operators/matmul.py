@@ -51,7 +51,7 @@ def fully_connected(node: TfliteNode) -> OutletId:
         and not node.has_codes
         and node.graph.fact(node.values(0)).dtype == np.float32
     ):
-        return _hybrid(node, bias)
+        return _multiply_hybrid(node, bias)
     if not node.has_codes:
         y = apply(
             _rows(node, node.values(0), weights.shape[0]),
@@ -77,7 +77,7 @@ def _rescale_int16(node: TfliteNode, total: OutletId, factor: Array) -> OutletId
     return times(node, total, factor, "rescaled", up=True)
 
 
-def _hybrid(node: TfliteNode, bias: Array | None) -> OutletId:
+def _multiply_hybrid(node: TfliteNode, bias: Array | None) -> OutletId:
     """Multiply floats by stored codes."""
     weights = kernel_of(node, 1, (1, 0), True).astype(np.float32)
     x = _rows(node, node.values(0), weights.shape[0])

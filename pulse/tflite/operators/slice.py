@@ -24,29 +24,29 @@ def strided_slice(node: TfliteNode) -> OutletId:
     if not len(begin) == len(end) == len(strides):
         raise node.error(f"{len(begin)} begins, {len(end)} ends and {len(strides)} strides")
 
-    def has(name: str, place: int) -> bool:
-        return bool(masks[name] >> place & 1)
+    def has(name: str, bit: int) -> bool:
+        return bool(masks[name] >> bit & 1)
 
     x, axis = requantize_input(node), 0
-    rank, plain = own_rank(node), sum(not has("NewAxis", place) for place in range(len(begin)))
+    rank, plain = own_rank(node), sum(not has("NewAxis", index) for index in range(len(begin)))
     last: list[int] = []
-    for place, (first, stop, step) in enumerate(zip(begin, end, strides)):
-        if has("Ellipsis", place):
+    for index, (first, stop, step) in enumerate(zip(begin, end, strides)):
+        if has("Ellipsis", index):
             axis += rank - (plain - 1)
             continue
-        if has("NewAxis", place):
+        if has("NewAxis", index):
             x = node.wire(AddAxis(axis), [x], f"axis{axis}")
             axis += 1
             continue
         size = node.graph.fact(x).shape[axis] if axis < node.graph.fact(x).rank else TDim.of(0)
         if axis >= node.graph.fact(x).rank - len(parts(node)):
             raise node.error(f"{len(begin)} bounds for {rank} axes")
-        if has("ShrinkAxis", place):
+        if has("ShrinkAxis", index):
             x = _entry(node, x, axis, first, size)
             last.append(axis)
         else:
-            low = TDim.of(FAR_END if step < 0 else 0) if has("Begin", place) else first
-            high = TDim.of(-FAR_END if step < 0 else FAR_END) if has("End", place) else stop
+            low = TDim.of(FAR_END if step < 0 else 0) if has("Begin", index) else first
+            high = TDim.of(-FAR_END if step < 0 else FAR_END) if has("End", index) else stop
             op = slice_op(node, axis, size, low, high, step)
             x = x if op is None else node.wire(op, [x], f"slice{axis}")
         axis += 1

@@ -36,13 +36,13 @@ def _maker_of_kind(
     graph: Subgraph, number: int, kinds: tuple[str, ...], between: tuple[str, ...], makers: Mapping[int, int]
 ) -> tuple[int | None, int | None]:
     """Return the operator of some kinds that makes a tensor, and the one of others that may stand between."""
-    place = makers.get(number)
-    if place is None or graph.operators[place].kind in kinds:
-        return place, None
-    operator = graph.operators[place]
+    maker = makers.get(number)
+    if maker is None or graph.operators[maker].kind in kinds:
+        return maker, None
+    operator = graph.operators[maker]
     earlier = makers.get(operator.inputs[0]) if operator.kind in between and operator.inputs else None
     return (
-        (earlier, place) if earlier is not None and graph.operators[earlier].kind in kinds else (None, None)
+        (earlier, maker) if earlier is not None and graph.operators[earlier].kind in kinds else (None, None)
     )
 
 
@@ -60,10 +60,10 @@ def _dilated_operators(
         return {}
     first = graph.operators[begin]
     block, other = (graph.tensors[operator.inputs[1]].data for operator in (first, last))
-    inner = [place for place in (begin, widening, middle, squeezing) if place is not None]
+    inner = [index for index in (begin, widening, middle, squeezing) if index is not None]
     if block is None or other is None or not np.array_equal(block, other):
         return {}
-    if any(readers[graph.operators[place].outputs[0]] != 1 for place in inner):
+    if any(readers[graph.operators[index].outputs[0]] != 1 for index in inner):
         return {}
     axis = None if widening is None else _axis(graph, graph.operators[widening])
     factors = _factors(block.ravel().tolist(), axis)

@@ -122,5 +122,5 @@ def _newest_frames(torch: Any, cache: Any, new: Any, past: Any) -> Any:
         return _newest(torch, cache, new)
     age = torch.arange(size - 1, -1, -1)
     before = past.to(torch.int64).clamp(max=size)
-    place = size + frames - 1 - age
-    return torch.cat([cache, new]).index_select(0, torch.where(age >= before + frames, place + before, place))
+    index = size + frames - 1 - age
+    return torch.cat([cache, new]).index_select(0, torch.where(age >= before + frames, index + before, index))

@@ -117,8 +117,8 @@ def _node(
     frames, batch, _ = x.shape
     directions, size = len(parts), states[0].shape[-1]
 
-    def gather(place: int) -> Any:
-        return torch.stack([_reorder(torch, part[place], cell.gates) for part in parts])
+    def gather(index: int) -> Any:
+        return torch.stack([_reorder(torch, part[index], cell.gates) for part in parts])
 
     biases = torch.cat([gather(2), gather(3)], 1) if biased else None
     attributes: dict[str, Any] = {**cell.attributes, "hidden_size": size}

@@ -42,9 +42,9 @@ def keep_sizes(torch: Any, module: Any, loops: FrameLoops) -> Generator[None]:
                 changed.append((namespace, name))
     methods = {
         "__truediv__": _exact_division(torch, owner, torch.SymInt.__truediv__),
-        "__floor__": _itself,
-        "__ceil__": _itself,
-        "__trunc__": _itself,
+        "__floor__": _give_itself,
+        "__ceil__": _give_itself,
+        "__trunc__": _give_itself,
     }
     before = {name: vars(torch.SymInt).get(name) for name in methods}
     for name, method in methods.items():
@@ -139,7 +139,7 @@ def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
                 and known_true(start + (count - 1) * step < stop)
                 and known_true(start + count * step >= stop)
             ):
-                return [start + place * step for place in builtins.range(count)]
+                return [start + number * step for number in builtins.range(count)]
             if type(start) is type(step) is builtins.int and (start, step) == (0, 1):
                 return loops.steps(stop)
         return builtins.range(*arguments)
@@ -168,7 +168,7 @@ def _choice(torch: Any, owner: OwnThread, function: Any, prefers: Any) -> Any:
     return choose
 
 
-def _itself(size: Any) -> Any:
+def _give_itself(size: Any) -> Any:
     return size
 
 

@@ -20,7 +20,7 @@ def pool_maxima(
     """
     if return_indices:
         return None
-    sizes = [_single(option) for option in (kernel_size, stride or kernel_size, padding, dilation)]
+    sizes = [_single_value(option) for option in (kernel_size, stride or kernel_size, padding, dilation)]
     size, step, ends, spacing = sizes
     if ceil_mode or spacing != 1:
         rows = [(first, extent) for first, extent in zip((1, 1, 0, 1), sizes)]
@@ -40,9 +40,9 @@ def strided_windows(torch: Any, x: Any, size: Any, stride: Any, storage_offset: 
     alike = [
         (have, want) for have, want in zip((*x.shape[:-1], *x.stride()[:-1]), (*size[:-2], *stride[:-2]))
     ]
-    step, place = stride[-2:]
+    step, last_step = stride[-2:]
     if (
-        place != 1
+        last_step != 1
         or isinstance(step, torch.SymInt)
         or not all(known_true(have == want) for have, want in alike)
     ):
@@ -50,5 +50,5 @@ def strided_windows(torch: Any, x: Any, size: Any, stride: Any, storage_offset: 
     return x.unfold(-1, size[-1], step)[..., : size[-2], :]
 
 
-def _single(value: Any) -> Any:
+def _single_value(value: Any) -> Any:
     return value[0] if isinstance(value, tuple | list) else value
