@@ -80,8 +80,8 @@ class _Fold:
     def iterations(self, op: Op, inputs: Sequence[Array]) -> Callable[[], None]:
         """Return the function that counts each iteration of a loop, at any depth."""
         facts = [TypedFact.of(array) for array in inputs]
-        frames = op.eval_seconds(facts, op.facts(facts), lambda dim: int(dim) if dim.is_const else 1)
-        return lambda: self.take(frames)
+        seconds = op.eval_seconds(facts, op.facts(facts), lambda dim: int(dim) if dim.is_const else 1)
+        return lambda: self.take(seconds)
 
 
 def _fold(name: str, op: Op, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> list[Array] | None:

@@ -169,10 +169,10 @@ def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> Outl
     kernel = node.graph.fact(operands[1]).shape[1:]
     size = np.prod([int(dim) for dim in kernel]) if all(dim.is_const for dim in kernel) else MAX_EXACT
     largest = _largest_magnitude(node, operands[1])
-    products = (
+    largest_sum = (
         largest.reshape(largest.shape[0], -1).sum(axis=1).max(initial=0) if largest.ndim else largest * size
     )
-    exact = MAX_CODE * float(products) < MAX_EXACT
+    exact = MAX_CODE * float(largest_sum) < MAX_EXACT
     wide = F32 if exact else I32
     part = replace(
         node,
