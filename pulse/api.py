@@ -128,7 +128,7 @@ def verify(
             states=states,
             method=method or "forward",
         )
-    if any(each is not None for each in (example, twin, dynamic, states, method)):
+    if any(argument is not None for argument in (example, twin, dynamic, states, method)):
         raise InputError(
             "example, twin, dynamic, states and method are for a PyTorch module, which the source is not"
         )

@@ -54,9 +54,9 @@ class View:
     backend: str = ""
     kernel: str = ""
 
-    def translate(self, places: Mapping[int, Iterable[int]]) -> "View":
+    def translate(self, new_ids: Mapping[int, Iterable[int]]) -> "View":
         """Return the view in another graph; ``places`` maps each node to its nodes there."""
-        nodes = {new for node in self.nodes for new in places.get(node, ())}
+        nodes = {new for node in self.nodes for new in new_ids.get(node, ())}
         return View(nodes, self.backend, self.kernel)
 
 
@@ -72,7 +72,7 @@ class Graph(Generic[F, O]):
         self.nodes: list[Node[F, O]] = []
         self.inputs: list[OutletId] = []
         self._outputs: list[OutletId] = []
-        self._output_places: dict[OutletId, list[int]] = {}
+        self._output_indices: dict[OutletId, list[int]] = {}
         self.output_names: list[str] = []
         self.views: dict[str, View] = {}
         """The user's views by name; empty if unused."""
@@ -86,18 +86,18 @@ class Graph(Generic[F, O]):
 
     def is_output(self, outlet: OutletId) -> bool:
         """Return whether an outlet is an output of the model."""
-        return outlet in self._output_places
+        return outlet in self._output_indices
 
     def add(self, name: str, op: O, inputs: Sequence[OutletId], facts: Sequence[F]) -> list[OutletId]:
         """Append a node and return its outlets, one for each fact."""
-        place, names = len(self.nodes), self._names
+        node_id, names = len(self.nodes), self._names
         free_name = self.unique(name) if name in names else name
         if inputs:
             for slot, source in enumerate([self.outlet(outlet) for outlet in inputs]):
-                source.successors[InletId(place, slot)] = None
-        self.nodes.append(Node(place, free_name, op, list(inputs), [Outlet(fact, {}) for fact in facts]))
+                source.successors[InletId(node_id, slot)] = None
+        self.nodes.append(Node(node_id, free_name, op, list(inputs), [Outlet(fact, {}) for fact in facts]))
         names.add(free_name)
-        return [OutletId(place, slot) for slot in range(len(facts))]
+        return [OutletId(node_id, slot) for slot in range(len(facts))]
 
     def unique(self, name: str) -> str:
         """Return ``name``, with a number if it is taken."""
@@ -109,7 +109,7 @@ class Graph(Generic[F, O]):
         self._numbers[name] = number - 1
         return f"{name}.{number}"
 
-    def _free(self, name: str) -> None:
+    def _free_name(self, name: str) -> None:
         """Free a name; for each name, ``_numbers`` holds a number up to which all numbered names are in use."""
         self._names.discard(name)
         base, _, number = name.rpartition(".")
@@ -123,9 +123,9 @@ class Graph(Generic[F, O]):
         output_names = [self.label(outlet) for outlet in outputs] if names is None else list(names)
         if len(output_names) != len(outputs) or len(set(output_names)) != len(output_names):
             raise PulseError(f"outputs need one distinct name each, got {output_names}")
-        self._outputs, self._output_places = list(outputs), {}
+        self._outputs, self._output_indices = list(outputs), {}
         for index, outlet in enumerate(outputs):
-            self._output_places.setdefault(outlet, []).append(index)
+            self._output_indices.setdefault(outlet, []).append(index)
         self.output_names = output_names
 
     def node(self, outlet: OutletId) -> Node[F, O]:
@@ -213,9 +213,9 @@ class Graph(Generic[F, O]):
             del source.successors[inlet]
             self.nodes[inlet.node].inputs[inlet.slot] = new
             target.successors[inlet] = None
-        for place in self._output_places.pop(old, ()):
-            self._outputs[place] = new
-            self._output_places.setdefault(new, []).append(place)
+        for index in self._output_indices.pop(old, ()):
+            self._outputs[index] = new
+            self._output_indices.setdefault(new, []).append(index)
 
     def retire(self, node_id: int) -> None:
         """Take a node out if it is not read, then what only it read; their names are free again.
@@ -234,14 +234,14 @@ class Graph(Generic[F, O]):
                 del self.outlet(outlet).successors[InletId(node.id, slot)]
                 doomed.append(outlet.node)
             node.inputs, node.outputs = [], []
-            self._free(node.name)
+            self._free_name(node.name)
             for view in self.views.values():
                 view.nodes.discard(node.id)
 
     def rename(self, node_id: int, name: str) -> None:
         """Give a node another name, with a number if it is taken."""
         node = self.nodes[node_id]
-        self._free(node.name)
+        self._free_name(node.name)
         node.name = self.unique(name)
         self._names.add(node.name)
 
@@ -294,24 +294,24 @@ class Graph(Generic[F, O]):
         """Return the graph in order, with only its inputs and the nodes that its outputs need."""
         result = Graph[F, O]()
         order = dict.fromkeys((*(outlet.node for outlet in self.inputs), *self.order()))
-        places = {node_id: place for place, node_id in enumerate(order)}
-        for node_id, place in places.items():
+        new_ids = {node_id: number for number, node_id in enumerate(order)}
+        for node_id, number in new_ids.items():
             node = self.nodes[node_id]
-            inputs = [OutletId(places[source], slot) for source, slot in node.inputs]
+            inputs = [OutletId(new_ids[source], slot) for source, slot in node.inputs]
             for slot, source in enumerate(inputs):
-                result.nodes[source.node].outputs[source.slot].successors[InletId(place, slot)] = None
+                result.nodes[source.node].outputs[source.slot].successors[InletId(number, slot)] = None
             outlets = [Outlet(outlet.fact, {}) for outlet in node.outputs]
-            result.nodes.append(Node(place, node.name, node.op, inputs, outlets))
+            result.nodes.append(Node(number, node.name, node.op, inputs, outlets))
             result._names.add(node.name)
-        result.inputs = [OutletId(places[node_id], slot) for node_id, slot in self.inputs]
-        outputs = [OutletId(places[node_id], slot) for node_id, slot in self.outputs]
+        result.inputs = [OutletId(new_ids[node_id], slot) for node_id, slot in self.inputs]
+        outputs = [OutletId(new_ids[node_id], slot) for node_id, slot in self.outputs]
         result.set_outputs(outputs, self.output_names)
-        result.views = self.views_in({node_id: (place,) for node_id, place in places.items()})
+        result.views = self.views_in({node_id: (number,) for node_id, number in new_ids.items()})
         return result
 
-    def views_in(self, places: Mapping[int, Iterable[int]]) -> dict[str, View]:
+    def views_in(self, new_ids: Mapping[int, Iterable[int]]) -> dict[str, View]:
         """Return the views in another graph: node -> the nodes that replace it there."""
-        return {name: view.translate(places) for name, view in self.views.items()}
+        return {name: view.translate(new_ids) for name, view in self.views.items()}
 
     def check(self) -> None:
         """Check that successors match inputs, and that names and outputs are valid."""

@@ -33,10 +33,10 @@ class Terms:
     def dim(self, dim: TDim) -> TDim:
         """Return an expression in these terms."""
         for symbol in sorted(dim.symbols - self._values.keys(), key=lambda symbol: symbol.name):
-            self._values[symbol] = TDim.of(self.scope.symbol(self._free(symbol.name)))
+            self._values[symbol] = TDim.of(self.scope.symbol(self._free_name(symbol.name)))
         return dim.subs(self._values) if dim.symbols else dim
 
-    def _free(self, name: str) -> str:
+    def _free_name(self, name: str) -> str:
         number, free_name = 1, name
         while self.scope.knows(free_name):
             number += 1
@@ -53,7 +53,7 @@ class Terms:
         if not is_symbolic(array):
             return array
         result = np.empty(array.shape, object)
-        result.ravel()[:] = [self.dim(TDim.of(each)) for each in array.ravel().tolist()]
+        result.ravel()[:] = [self.dim(TDim.of(element)) for element in array.ravel().tolist()]
         return numbers_if_constant(result)
 
     def op(self, op: Op) -> Op:
@@ -70,10 +70,10 @@ class Terms:
     def model(self, model: N) -> N:
         """Return a model inside an operation."""
         graph = TypedGraph()
-        places = self.graft(model, graph, {})
-        graph.inputs = [places[outlet] for outlet in model.graph.inputs]
-        graph.set_outputs([places[outlet] for outlet in model.graph.outputs], model.graph.output_names)
-        graph.views = model.graph.views_in({old.node: (new.node,) for old, new in places.items()})
+        outlets = self.graft(model, graph, {})
+        graph.inputs = [outlets[outlet] for outlet in model.graph.inputs]
+        graph.set_outputs([outlets[outlet] for outlet in model.graph.outputs], model.graph.output_names)
+        graph.views = model.graph.views_in({old.node: (new.node,) for old, new in outlets.items()})
         return replace(
             model, graph=graph, scope=self.scope, metadata=dict(model.metadata), spending=current_spending()
         )
@@ -87,23 +87,23 @@ class Terms:
         prefix  of the names of nodes
         Raises  FactError: sizes that do not fit
         """
-        places = dict(wires)
+        new_wires = dict(wires)
         order = model.graph.order([*model.graph.inputs, *model.graph.outputs])
         for node_id in order:
             node = model.graph.nodes[node_id]
             outlets = [OutletId(node_id, slot) for slot in range(len(node.outputs))]
-            if all(outlet in places for outlet in outlets):
+            if all(outlet in new_wires for outlet in outlets):
                 continue
             op, name = self.op(node.op), prefix + node.name
-            inputs = [places[outlet] for outlet in node.inputs]
+            inputs = [new_wires[outlet] for outlet in node.inputs]
             if isinstance(op, Source):
                 new_outlets = graph.add(name, op, (), [op.fact])
             elif op is node.op and _is_same(model.graph, node_id, graph, inputs):
                 new_outlets = graph.add(name, op, inputs, [outlet.fact for outlet in node.outputs])
             else:
                 new_outlets = wire(graph, name, op, inputs)
-            places.update(zip(outlets, new_outlets))
-        return places
+            new_wires.update(zip(outlets, new_outlets))
+        return new_wires
 
     def _substitute(self, value: Any) -> Any:
         if type(value) in _WITHOUT_DIMS:
@@ -123,8 +123,10 @@ class Terms:
                 return substitutes if any(a is not b for a, b in zip(substitutes, items)) else items
             case Op() if is_dataclass(value):
                 old = {name: getattr(value, name) for name in _fields_of(type(value))}
-                new = {name: self._substitute(each) for name, each in old.items()}
-                changes = {name: each for name, each in new.items() if each is not old[name]}
+                new = {name: self._substitute(field_value) for name, field_value in old.items()}
+                changes = {
+                    name: field_value for name, field_value in new.items() if field_value is not old[name]
+                }
                 return replace(value, **changes) if changes else value
             case _:
                 return value

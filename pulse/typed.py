@@ -197,7 +197,7 @@ class TypedNetwork:
     def find_symbol(self, symbol: str | Symbol | None) -> Symbol:
         """Return the symbol that streams: the given one, or the only one. Raises PulseError."""
         symbols = self.symbols
-        names = ", ".join(each.name for each in symbols)
+        names = ", ".join(declared.name for declared in symbols)
         if symbol is None:
             if len(symbols) == 1:
                 return symbols[0]
@@ -211,9 +211,9 @@ class TypedNetwork:
                 f"inputs have {len(symbols)} symbols ({names}); name the one of the stream with {spell('symbol')}, "
                 f"and give the others sizes, as in {spell('inputs', self._with_one_symbol())}"
             )
-        for each in symbols:
-            if symbol in (each, each.name):
-                return each
+        for candidate in symbols:
+            if symbol in (candidate, candidate.name):
+                return candidate
         if not isinstance(symbol, str | Symbol):  # pyright: ignore[reportUnnecessaryIsInstance]  (pulsify(160))
             raise PulseError(
                 f"the stream is a symbol or its name, not {symbol!r}; the frames of a pulse are {spell('pulse', 160)}"

@@ -80,8 +80,8 @@ class _Fold:
     def iterations(self, op: Op, inputs: Sequence[Array]) -> Callable[[], None]:
         """Return the function that counts each iteration of a loop, at any depth."""
         facts = [TypedFact.of(array) for array in inputs]
-        each = op.eval_seconds(facts, op.facts(facts), lambda dim: int(dim) if dim.is_const else 1)
-        return lambda: self.take(each)
+        seconds = op.eval_seconds(facts, op.facts(facts), lambda dim: int(dim) if dim.is_const else 1)
+        return lambda: self.take(seconds)
 
 
 def _fold(name: str, op: Op, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> list[Array] | None:
@@ -168,8 +168,8 @@ def _ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
         return None
     node = graph.node(outlet)
     inputs: list[Array] = []
-    for place in node.inputs:
-        ratios = _ratios(graph, place)
+    for source in node.inputs:
+        ratios = _ratios(graph, source)
         if ratios is None:
             return None
         inputs.append(ratios)

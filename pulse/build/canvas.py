@@ -174,7 +174,7 @@ class Canvas:
         for node_id in sorted(inside):
             wires = [OutletId(node_id, slot) for slot in range(len(self.graph.nodes[node_id].outputs))]
             readers = {wire: {inlet.node for inlet in self.graph.outlet(wire).successors} for wire in wires}
-            is_last = not any(inside & each for each in readers.values())
+            is_last = not any(inside & slots for slots in readers.values())
             results += [wire for wire in wires if is_last or readers[wire] - inside]
         return results
 

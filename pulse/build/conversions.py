@@ -87,7 +87,9 @@ def convert_types(
     dtype, inside = float_type(name), set(nodes)
     _convert_parameters(canvas, inside, name, lambda value: value.astype(dtype))
     casts: list[int] = []
-    cast, back = (_operator("Cast", to=element_type(each)) for each in (dtype, DTYPES["f32"]))
+    cast, back = (
+        _operator("Cast", to=element_type(element_dtype)) for element_dtype in (dtype, DTYPES["f32"])
+    )
     for outlet in inputs:
         readers = _select_readers(canvas, outlet, inside, True)
         casts.append(
@@ -178,7 +180,7 @@ def _rank(canvas: Canvas, nodes: set[int]) -> int:
             )
         constants = [canvas.op(outlet) for outlet in canvas.graph.nodes[node_id].inputs]
         if op.name in _EACH and any(
-            isinstance(each, Constant) and np.size(each.value) > 1 for each in constants
+            isinstance(constant, Constant) and np.size(constant.value) > 1 for constant in constants
         ):
             raise InputError(
                 f"{where}: reads a constant whose axes belong to channels first; leave it out of the view"

@@ -54,7 +54,7 @@ class Drawing:
         """Take over all that is on another one. Raises InputError: both were read from files with named lengths."""
         if other is self:
             return
-        scopes = [each.canvas.scope for each in (self, other) if each.canvas.scope is not None]
+        scopes = [drawing.canvas.scope for drawing in (self, other) if drawing.canvas.scope is not None]
         if len(scopes) > 1:
             raise InputError(
                 "nodes of two models that were read cannot be connected here; join the models with pulse.chain"

@@ -154,7 +154,7 @@ class FunctionOp(Op):
         results: list[Any] = [*value] if isinstance(value, list | tuple) else [value]  # pyright: ignore[reportUnknownVariableType]
         facts = self.facts([TypedFact.of(array) for array in inputs])
         if len(results) != len(facts) or not all(map(_fits, results, facts)):
-            forms = [f"{np.shape(each)} {np.asarray(each).dtype}" for each in results]
+            forms = [f"{np.shape(result)} {np.asarray(result).dtype}" for result in results]
             raise InputError(
                 f"{self.title} (a function): gives {', '.join(forms)}, and its facts say "
                 f"{'; '.join(map(str, facts))}: correct one of them"
@@ -211,7 +211,9 @@ def as_list(value: "int | Sequence[int]", rank: int, what: str, where: str) -> l
     """Return integers, one for each axis; a single number applies to all axes. Raises InputError."""
     numbers: Any = value
     integers: list[Any] = [numbers] if isinstance(numbers, int | float | str) else list(numbers)
-    if not all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in integers):
+    if not all(
+        isinstance(integer, int | np.integer) and not isinstance(integer, bool) for integer in integers
+    ):
         raise InputError(f"{where}: {what} must be integers, not {numbers!r}")
     values = [value] * rank if isinstance(value, int) else list(value)
     if len(values) != rank:

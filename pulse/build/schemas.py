@@ -29,7 +29,7 @@ def most_inputs(domain: str, kind: str) -> int:
     """Return the most inputs of an operator, omitted ones included; 0: any number, or unknown."""
     schema = schema_of(domain, kind)
     variadic = defs.OpSchema.FormalParameterOption.Variadic
-    if schema is None or any(each.option == variadic for each in schema.inputs):
+    if schema is None or any(formal.option == variadic for formal in schema.inputs):
         return 0
     return schema.max_input
 
@@ -103,7 +103,7 @@ _Conversion: TypeAlias = Callable[[Any], object]
 
 
 def _each(convert: _Conversion) -> _Conversion:
-    return lambda value: [convert(each) for each in _as_list(value)]
+    return lambda value: [convert(item) for item in _as_list(value)]
 
 
 _CONVERSIONS: Mapping[object, tuple[str, _Conversion]] = {

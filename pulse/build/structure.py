@@ -36,14 +36,14 @@ def Sequential(parts: Sequence[Component], name: str = "") -> GraphView:
     _require_once(views)
     inputs = views[0].inputs()
     for before, after in itertools.pairwise(views):
-        ends, places = before.outputs(), after.open_inputs()
-        if len(ends) != len(places):
+        ends, open_inputs = before.outputs(), after.open_inputs()
+        if len(ends) != len(open_inputs):
             raise InputError(
-                f"{_text(before)} gives {len(ends)} wires and {_text(after)} has {len(places)} open inputs; they are "
-                "connected one to one"
+                f"{_text(before)} gives {len(ends)} wires and {_text(after)} has {len(open_inputs)} open inputs; "
+                "they are connected one to one"
             )
-        for end, place in zip(ends, places):
-            after.feed(place, end)
+        for end, open_input in zip(ends, open_inputs):
+            after.feed(open_input, end)
     return GraphView([node for view in views for node in view], inputs, views[-1].outputs(), name)
 
 
@@ -60,14 +60,14 @@ def Parallel(parts: Sequence[Component], name: str = "") -> GraphView:
     _require_once(views)
     first = views[0].open_inputs()
     for view in views[1:]:
-        places = view.open_inputs()
-        if len(places) != len(first):
+        inputs = view.open_inputs()
+        if len(inputs) != len(first):
             raise InputError(
                 f"parallel parts read the same inputs: {_text(views[0])} has {len(first)} open ones, {_text(view)} has "
-                f"{len(places)}"
+                f"{len(inputs)}"
             )
-        for place, shared in zip(places, first):
-            view.feed(place, shared)
+        for open_input, shared in zip(inputs, first):
+            view.feed(open_input, shared)
     outputs = [end for view in views for end in view.outputs()]
     return GraphView([node for view in views for node in view], first, outputs, name)
 

@@ -84,10 +84,10 @@ class _Chain:
         self.last = {name: name for name in inputs}
         self.unread = list(inputs)
 
-    def add(self, stage: Stage, place: str) -> None:
+    def add(self, stage: Stage, title: str) -> None:
         """Join one more model. Raises PulseError."""
-        model = stage.open(self._facts(stage, place))
-        where = f"{place} ({model.title})"
+        model = stage.open(self._facts(stage, title))
+        where = f"{title} ({model.title})"
         reads = self._reads(stage, model, where)
         self.unread = [name for name in self.unread if name not in reads.values()]
         terms = Terms(self.scope, self._lengths(model, reads, where))
@@ -95,11 +95,11 @@ class _Chain:
         try:
             terms.assume(model.scope)
             self._require_equal(model, reads, terms)
-            places = terms.graft(model, self.graph, feeds)
+            outlets = terms.graft(model, self.graph, feeds)
         except (FactError, DimError) as error:
             raise FactError(f"{where}: {error}; it reads {self._list_wires(reads.values())}") from error
         for name, view in model.graph.views_in(
-            {old.node: (new.node,) for old, new in places.items()}
+            {old.node: (new.node,) for old, new in outlets.items()}
         ).items():
             number, view_name = 0, name
             while view_name in self.graph.views:
@@ -108,10 +108,10 @@ class _Chain:
             self.graph.views[view_name] = view
         for outlet in model.graph.inputs:
             if outlet not in feeds:
-                self._add_wire(self.graph.label(places[outlet]), places[outlet])
-                self.graph.inputs.append(places[outlet])
+                self._add_wire(self.graph.label(outlets[outlet]), outlets[outlet])
+                self.graph.inputs.append(outlets[outlet])
         self.last = {
-            name: self._add_wire(self._given_name(stage, model, name, where), places[outlet])
+            name: self._add_wire(self._given_name(stage, model, name, where), outlets[outlet])
             for name, outlet in zip(model.graph.output_names, model.graph.outputs)
         }
         self.titles.append(model.title)
@@ -139,7 +139,7 @@ class _Chain:
         """Return input -> wire of the chain, for the inputs that read one."""
         inputs = list(model.inputs)
         if stage.reads is None:
-            return self._usual(model, where) if self.last else {}
+            return self._default_reads(model, where) if self.last else {}
         if isinstance(stage.reads, Mapping):
             reads = dict(stage.reads)
         else:
@@ -148,11 +148,11 @@ class _Chain:
             reads = dict(zip(inputs, stage.reads))
         for name, wire in reads.items():
             if name not in inputs:
-                raise FactError(f"{where}: no input is called {name}{_nearest(name, inputs)}")
+                raise FactError(f"{where}: no input is called {name}{_suggest_name(name, inputs)}")
             self._wire(wire, where)
         return reads
 
-    def _usual(self, model: TypedModel, where: str) -> dict[str, str]:
+    def _default_reads(self, model: TypedModel, where: str) -> dict[str, str]:
         """Return the usual wiring: each input reads the wire of its name; if one input and one wire remain, the input
         reads that wire.
         """
@@ -176,7 +176,7 @@ class _Chain:
         if name not in self.wires:
             names = ", ".join(self.wires)
             raise FactError(
-                f"{where}: no wire is called {name}{_nearest(name, self.wires)}; the wires are {names}"
+                f"{where}: no wire is called {name}{_suggest_name(name, self.wires)}; the wires are {names}"
             )
         return self.wires[name]
 
@@ -204,25 +204,25 @@ class _Chain:
         """Return the name that a stage gives to an output."""
         names = model.graph.output_names
         if stage.gives is None:
-            return self._free(name)
+            return self._free_name(name)
         if isinstance(stage.gives, Mapping):
             for other in stage.gives:
                 if other not in names:
-                    raise FactError(f"{where}: no output is called {other}{_nearest(other, names)}")
+                    raise FactError(f"{where}: no output is called {other}{_suggest_name(other, names)}")
             new_name = stage.gives.get(name)
         else:
             if len(stage.gives) > len(names):
                 raise FactError(f"{where}: gives {len(stage.gives)} names and has outputs {', '.join(names)}")
             new_name = dict(zip(names, stage.gives)).get(name)
         if new_name is None:
-            return self._free(name)
+            return self._free_name(name)
         if new_name in self.wires:
             raise FactError(
                 f"{where}: a wire is called {new_name} already; give its output {name} another name"
             )
         return new_name
 
-    def _free(self, name: str) -> str:
+    def _free_name(self, name: str) -> str:
         """Return the name itself, with a number if it is taken."""
         number, free_name = 0, name
         while free_name in self.wires:
@@ -242,6 +242,6 @@ def _moves(fact: TypedFact) -> bool:
     return any(dim.symbols for dim in fact.shape)
 
 
-def _nearest(name: str, names: Iterable[str]) -> str:
+def _suggest_name(name: str, names: Iterable[str]) -> str:
     matches = get_close_matches(name, list(names), 1)
     return f" (did you mean {matches[0]}?)" if matches else ""

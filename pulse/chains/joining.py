@@ -33,10 +33,10 @@ def solve_symbols(source: TypedFact, target: TypedFact, lengths: Mapping[Symbol,
     values = dict(lengths)
     unsolved = [(axis, pair) for axis, pair in enumerate(zip(source.shape, target.shape)) if pair[1].symbols]
     while unsolved:
-        ready = [each for each in unsolved if len(each[1][1].symbols - values.keys()) <= 1]
+        ready = [candidate for candidate in unsolved if len(candidate[1][1].symbols - values.keys()) <= 1]
         if not ready:
             break
-        ready.sort(key=lambda each: len(each[1][1].terms))
+        ready.sort(key=lambda candidate: len(candidate[1][1].terms))
         equation = ready[0]
         unsolved.remove(equation)
         axis, (size, expression) = equation
@@ -58,10 +58,10 @@ def _value(size: TDim, expression: TDim, symbol: Symbol, values: Mapping[Symbol,
         return size
     others = {other: value for other, value in values.items() if other in expression.symbols}
     remainder = expression.subs(others)
-    return solve(remainder, size, symbol) or _same(size, remainder, symbol)
+    return solve(remainder, size, symbol) or _symbol_of_same_size(size, remainder, symbol)
 
 
-def _same(size: TDim, expression: TDim, symbol: Symbol) -> TDim | None:
+def _symbol_of_same_size(size: TDim, expression: TDim, symbol: Symbol) -> TDim | None:
     """Return the symbol of a size that the expression equals with it for ``symbol``, as in T//256+1, which many T
     solve.
     """

@@ -35,7 +35,7 @@ class Chunking:
     @property
     def given_options(self) -> Mapping[str, Any]:
         """The user's options, by name."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {member.name: getattr(self, member.name) for member in fields(self)}
         return {
             name: value for name, value in values.items() if value is not None and (value or name == "states")
         }

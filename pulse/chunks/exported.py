@@ -59,7 +59,7 @@ def reopen_stream(
     try:
         return _Reopening(typed, notes).model()
     except (DimError, ValueError, ZeroDivisionError) as error:
-        raise _unreadable(typed, error) from error
+        raise _metadata_error(typed, error) from error
 
 
 def _notes(typed: TypedNetwork) -> Notes:
@@ -71,7 +71,7 @@ def _notes(typed: TypedNetwork) -> Notes:
     return notes
 
 
-def _unreadable(typed: TypedNetwork, error: Exception) -> LoadError:
+def _metadata_error(typed: TypedNetwork, error: Exception) -> LoadError:
     return LoadError(f"{typed.title}: its metadata of the stream cannot be read ({error}); export it again")
 
 
@@ -92,7 +92,7 @@ def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
             notes.end,
         )
     except DimError as error:
-        raise _unreadable(typed, error) from error
+        raise _metadata_error(typed, error) from error
     once = () if notes.end is None else (PortAxis(notes.end, None, 0, _NOTED),)
     chunks = Chunks(
         tuple(CallState(state.input, state.output, _NOTED) for state in notes.states),
@@ -146,20 +146,20 @@ class _Reopening:
             feeds[lean.graph.find(notes.end)] = self._wiring.add(
                 notes.end, StreamEnd(TDim.of(self._symbol)), (), None
             )
-        places = transfer_constants(lean.graph, graph, feeds)
-        graph.inputs = [places[lean.graph.find(note.name)] for note in notes.inputs]
+        wires = transfer_constants(lean.graph, graph, feeds)
+        graph.inputs = [wires[lean.graph.find(note.name)] for note in notes.inputs]
         outlets = dict(zip(lean.graph.output_names, lean.graph.outputs))
         names = [note.port or note.name for note in self._outputs]
-        graph.set_outputs([places[outlets[note.name]] for note in self._outputs], names)
+        graph.set_outputs([wires[outlets[note.name]] for note in self._outputs], names)
         return PulsedNetwork(
             graph,
             lean,
             self._symbol,
             notes.pulse,
-            tuple(self._port(note, places[lean.graph.find(note.name)]) for note in notes.inputs),
-            tuple(self._port(note, places[outlets[note.name]]) for note in self._outputs),
+            tuple(self._port(note, wires[lean.graph.find(note.name)]) for note in notes.inputs),
+            tuple(self._port(note, wires[outlets[note.name]]) for note in self._outputs),
             {},
-            registers=tuple(self._register(state, places, outlets) for state in notes.states),
+            registers=tuple(self._register(state, wires, outlets) for state in notes.states),
             awaited=tuple(
                 AwaitedWire(note.frames, note.offset, self._scope.parse(note.length)) for note in notes.awaits
             ),
@@ -193,9 +193,9 @@ class _Reopening:
         return Port.of(note.port or note.name, fact, stream)
 
     def _register(
-        self, state: StateNote, places: Mapping[OutletId, OutletId], outlets: Mapping[str, OutletId]
+        self, state: StateNote, wires: Mapping[OutletId, OutletId], outlets: Mapping[str, OutletId]
     ) -> Register:
-        read, write = places[self._typed.graph.find(state.input)], places[outlets[state.output]]
+        read, write = wires[self._typed.graph.find(state.input)], wires[outlets[state.output]]
         fact, value = self._wiring.graph.fact(read), state.value()
         initial: Array = np.zeros(fact.sizes, fact.dtype) if value is None else value
         return Register(state.input, read, write, initial)

@@ -70,7 +70,7 @@ def _initial_values(typed: TypedNetwork, chunking: Chunking) -> dict[str, Array]
             f"{typed.title}: the file has no first value for its state {', '.join(missing)}; give one, as in "
             f"{spell('initial', {missing[0]: 0})}"
         )
-    return {each.input: each.initial for each in typed.variables if each.initial is not None}
+    return {variable.input: variable.initial for variable in typed.variables if variable.initial is not None}
 
 
 def scan_over_calls(
@@ -118,7 +118,7 @@ class _Scanning:
         last = [port.name for port in chunks.outputs if port.axis is None]
         body, initial = self._body([port.name for port in frames], last)
         x = [self._split_chunks(port) for port in streaming]
-        captured = [self._once(name) for name in once]
+        captured = [self._add_constant_input(name) for name in once]
         states = [constant(graph, f"{name}.initial", value) for name, value in initial.items()]
         scan = Scan(
             body,
@@ -138,7 +138,7 @@ class _Scanning:
         typed = self._typed
         return TypedNetwork(graph, self._scope, typed.title, dict(typed.metadata), typed.origins)
 
-    def _once(self, name: str) -> OutletId:
+    def _add_constant_input(self, name: str) -> OutletId:
         """Return an input without frames: the same value in every call."""
         if name == self._timing.end:
             return wire(self._graph, name, StreamEnd(TDim.of(self._timing.symbol)), [])[0]
@@ -152,7 +152,7 @@ class _Scanning:
         x = add_source(self._graph, port.name, TypedFact(fact.dtype, tuple(shape)))
         missing = self._calls * port.frames - length
         if missing != 0:
-            pads = [(ZERO, missing if each == axis else ZERO) for each in range(fact.rank)]
+            pads = [(ZERO, missing if padded_axis == axis else ZERO) for padded_axis in range(fact.rank)]
             x = wire(self._graph, f"{port.name}.filled", Pad(tuple(pads)), [x])[0]
         if port.frames == 1:
             return wire(self._graph, f"{port.name}.chunks", AddAxis(axis + 1), [x])[0]
@@ -195,19 +195,19 @@ class _Scanning:
                 past, whole, tail = _chunk_after_past(graph, port, count, lean.inputs[port.name])
                 feeds[lean.graph.find(port.name)] = whole
                 after[past], initial[past] = tail, _zeros(graph.fact(tail))
-        places = Terms(self._scope, {}).graft(lean, graph, feeds)
+        outlets = Terms(self._scope, {}).graft(lean, graph, feeds)
         for name in state_names:
-            after[name] = places[lean.graph.find(nexts[name])]
+            after[name] = outlets[lean.graph.find(nexts[name])]
             initial[name] = initial_value(name, lean.inputs[name], self._initial.get(name))
         self._ends = {nexts[name]: name for name in state_names}
         for name in last:
             if name not in self._ends:
-                outlet = places[lean.graph.find(name)]
+                outlet = outlets[lean.graph.find(name)]
                 fact = graph.fact(outlet)
                 state = graph.label(add_source(graph, f"{name}.last", fact))
                 after[state], initial[state], self._ends[name] = outlet, _zeros(fact), state
         graph.inputs = sources(graph)
-        results = [*after.values(), *(places[lean.graph.find(name)] for name in frames)]
+        results = [*after.values(), *(outlets[lean.graph.find(name)] for name in frames)]
         graph.set_outputs(results, [*(f"{name}.next" for name in after), *frames])
         return TypedNetwork(graph, self._scope, self._typed.title, {}, self._typed.origins), initial
 

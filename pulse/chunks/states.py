@@ -70,7 +70,7 @@ class Candidates:
         pairs: list[CallState] = []
         doubtful: list[tuple[str, str]] = []
         for name in self.inputs:
-            output = self._next(name, {pair.output for pair in pairs})
+            output = self._next_output(name, {pair.output for pair in pairs})
             if output is None or name in self.signals:
                 continue
             other, rule = output
@@ -82,7 +82,7 @@ class Candidates:
             self._refuse(doubtful, pairs)
         return pairs
 
-    def _next(self, name: str, paired_outputs: set[str]) -> tuple[str, NameRule] | None:
+    def _next_output(self, name: str, paired_outputs: set[str]) -> tuple[str, NameRule] | None:
         for other, rule in next_names(name):
             if other in self.outputs and other not in paired_outputs and self.agrees(name, other):
                 return other, rule

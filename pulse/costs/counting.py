@@ -52,12 +52,14 @@ def _typed_report(model: TypedNetwork, rate_hz: float | None) -> CostReport:
         else:
             total += work
         node_parameters = sum(
-            value.size for value in _new(_read(model.graph, number), counted) if value.dtype.kind == "f"
+            value.size
+            for value in _drop_counted(_constants_read(model.graph, number), counted)
+            if value.dtype.kind == "f"
         )
         shapes = "; ".join(str(outlet.fact) for outlet in node.outputs)
         rows.append(NodeCost(node.name, node.op.name, shapes, node_parameters, work))
         parameters += node_parameters
-    constants = list(_new(_stored_constants(model.graph), set()))
+    constants = list(_drop_counted(_stored_constants(model.graph), set()))
     return CostReport(
         title=model.title,
         symbol=model.symbols[0] if len(model.symbols) == 1 else None,
@@ -75,7 +77,7 @@ def _rate(model: TypedNetwork) -> float | None:
     return float(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
 
 
-def _read(graph: TypedGraph, number: int) -> Iterator[Array]:
+def _constants_read(graph: TypedGraph, number: int) -> Iterator[Array]:
     """Yield the constants that a node reads, and those in its body."""
     node = graph.nodes[number]
     for outlet in node.inputs:
@@ -96,7 +98,7 @@ def _stored_constants(graph: TypedGraph) -> Iterator[Array]:
             yield from _stored_constants(body)
 
 
-def _new(values: Iterator[Array], counted: set[int]) -> Iterator[Array]:
+def _drop_counted(values: Iterator[Array], counted: set[int]) -> Iterator[Array]:
     for value in values:
         if id(value) not in counted:
             counted.add(id(value))

@@ -189,16 +189,20 @@ class CostReport(Report):
         text = f"{int(amount):,}" if amount.is_const else str(amount)
         if frame is None or amount.is_const:
             return text
-        return f"{text}: {_short(frame)} a frame" + ("" if second is None else f", {_short(second)} a second")
+        return f"{text}: {_short_number(frame)} a frame" + (
+            "" if second is None else f", {_short_number(second)} a second"
+        )
 
     def _of_pulse(self, amount: TDim, pulse: int) -> str:
         text = f"{int(amount):,} a pulse"
         return (
-            text if self.rate_hz is None else f"{text}, {_short(int(amount) * self.rate_hz / pulse)} a second"
+            text
+            if self.rate_hz is None
+            else f"{text}, {_short_number(int(amount) * self.rate_hz / pulse)} a second"
         )
 
 
-def _short(amount: float) -> str:
+def _short_number(amount: float) -> str:
     """Return a number with three or four digits: 1234, 12.3 k, 45.6 M."""
     for unit, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
         if amount >= unit:

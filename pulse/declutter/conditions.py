@@ -96,10 +96,10 @@ def _bounds(graph: TypedGraph, outlet: OutletId) -> DimBounds | None:
         or not 0 < fact.value.size <= MAX_BOUNDED_ELEMENTS
     ):
         return None
-    values = [TDim.of(each) for each in fact.value.ravel().tolist()]
-    if all(each == values[0] for each in values):
+    values = [TDim.of(element) for element in fact.value.ravel().tolist()]
+    if all(dim == values[0] for dim in values):
         return values[0], values[0]
-    if not all(each.is_const for each in values):
+    if not all(dim.is_const for dim in values):
         return None
     return TDim.of(min(map(int, values))), TDim.of(max(map(int, values)))
 

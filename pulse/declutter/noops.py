@@ -38,7 +38,7 @@ def _neutral_operand(graph: TypedGraph, node: TypedNode) -> Patch | None:
     return None
 
 
-def _twice(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _drop_repeated(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Elementwise) or not ELEMENTWISE[node.op.kind].idempotent:
         return None
     return bypass(graph, node, node.inputs[0]) if graph.node(node.inputs[0]).op == node.op else None
@@ -67,7 +67,7 @@ NOOPS = (
         _neutral_operand,
         (Elementwise,),
     ),
-    Rewrite("twice", "f(f(x)) = f(x) for relu, abs and roundings", _twice, (Elementwise,)),
+    Rewrite("twice", "f(f(x)) = f(x) for relu, abs and roundings", _drop_repeated, (Elementwise,)),
     Rewrite(
         "decided_where",
         "a condition that is everywhere the same picks one branch whole",

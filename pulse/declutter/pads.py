@@ -75,7 +75,8 @@ def _pad_later(graph: TypedGraph, node: TypedNode) -> Patch | None:
     inner = patch.wire(f"{node.name}.unpadded", op, [patch.tap(outlet) for outlet in sources])[0]
     rank = graph.fact(result(node)).rank
     pads = tuple(
-        pad.op.pads[padded_axes[0]] if each == axis else (TDim.of(0), TDim.of(0)) for each in range(rank)
+        pad.op.pads[padded_axes[0]] if padded_axis == axis else (TDim.of(0), TDim.of(0))
+        for padded_axis in range(rank)
     )
     patch.shunt(result(node), patch.wire(node.name, replace(pad.op, pads=pads), [inner])[0])
     return patch

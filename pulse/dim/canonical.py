@@ -103,12 +103,12 @@ def ceil_div(dim: DimLike, k: int) -> TDim:
 
 def dim_min(*dims: DimLike) -> TDim:
     """Return the least of one or more dims."""
-    return _extreme(Min, dims, lambda a, b: certainly_ge(b - a))
+    return _min_or_max(Min, dims, lambda a, b: certainly_ge(b - a))
 
 
 def dim_max(*dims: DimLike) -> TDim:
     """Return the greatest of one or more dims."""
-    return _extreme(Max, dims, lambda a, b: certainly_ge(a - b))
+    return _min_or_max(Max, dims, lambda a, b: certainly_ge(a - b))
 
 
 def broadcast(*dims: DimLike) -> TDim:
@@ -119,7 +119,9 @@ def broadcast(*dims: DimLike) -> TDim:
     if len(sizes) > 1:
         raise DimError(f"cannot broadcast {', '.join(map(str, dims))}: {sizes} differ and none is 1")
     others = sorted({option for option in options if interval(option) != (1, 1)}, key=str)
-    return (others[0] if others else ONE) if len(others) < 2 else _single(Broadcast(tuple(others)), scope)
+    return (
+        (others[0] if others else ONE) if len(others) < 2 else _dim_of_atom(Broadcast(tuple(others)), scope)
+    )
 
 
 def ge(left: DimLike, right: DimLike) -> TDim:
@@ -130,8 +132,8 @@ def ge(left: DimLike, right: DimLike) -> TDim:
     if certainly_ge(-1 - diff):
         return ZERO
     if diff.terms[0][1] < 0:
-        return 1 - _single(Ge(-1 - diff), diff.scope)
-    return _single(Ge(diff), diff.scope)
+        return 1 - _dim_of_atom(Ge(-1 - diff), diff.scope)
+    return _dim_of_atom(Ge(diff), diff.scope)
 
 
 def gt(left: DimLike, right: DimLike) -> TDim:
@@ -151,7 +153,7 @@ def eq(left: DimLike, right: DimLike) -> TDim:
         return ZERO
     if certainly_ge(diff) and certainly_ge(-diff):
         return ONE
-    return _single(Eq(-diff if diff.terms[0][1] < 0 else diff), diff.scope)
+    return _dim_of_atom(Eq(-diff if diff.terms[0][1] < 0 else diff), diff.scope)
 
 
 def rebuild(atom: Atom, args: tuple[TDim, ...]) -> TDim:
@@ -197,7 +199,7 @@ def _term_key(term: tuple[Monomial, int]) -> tuple[tuple[int, str], ...]:
     return tuple([atom.key for atom in term[0]])
 
 
-def _single(atom: Atom, scope: DimScope | None) -> TDim:
+def _dim_of_atom(atom: Atom, scope: DimScope | None) -> TDim:
     return TDim((((atom,), 1),), 0, scope)
 
 
@@ -220,7 +222,7 @@ def _turn_quotients(terms: dict[Monomial, int]) -> None:
         return
     while (pair := next(_find_misnamed(terms), None)) is not None:
         _turn(terms, *pair)
-    while (pair := next(_unsimple(terms), None)) is not None:
+    while (pair := next(_unsimple_quotients(terms), None)) is not None:
         _turn(terms, *pair)
 
 
@@ -236,7 +238,7 @@ def _find_misnamed(terms: dict[Monomial, int]) -> Iterator[tuple[Div, Div]]:
             yield atom, mirror
 
 
-def _unsimple(terms: dict[Monomial, int]) -> Iterator[tuple[Div, Div]]:
+def _unsimple_quotients(terms: dict[Monomial, int]) -> Iterator[tuple[Div, Div]]:
     for atom in _quotients(terms):
         lead = terms.get(atom.num.terms[0][0], 0)
         new_lead = lead + terms[atom,]
@@ -295,7 +297,7 @@ def _reduce_quotient(dim: TDim, k: int, scope: DimScope) -> TDim:
         if inner is None:
             dim = build(dict(rest), const, scope)
             if dict(dim.terms) == rest:
-                return whole + _single(Div(dim, k), scope)
+                return whole + _dim_of_atom(Div(dim, k), scope)
             continue
         atom, positive = inner[0], rest.pop(inner) == 1
         assert isinstance(atom, Div)
@@ -304,7 +306,7 @@ def _reduce_quotient(dim: TDim, k: int, scope: DimScope) -> TDim:
             dim = dim + atom.num
         else:  # (k-1)*atom = k*atom - atom
             dim = dim - atom.num + (atom.k - 1)
-            whole = whole + _single(atom, scope)
+            whole = whole + _dim_of_atom(atom, scope)
         k *= atom.k
 
 
@@ -322,7 +324,7 @@ def _options(kind: type[Min | Max | Broadcast], dims: Iterable[DimLike]) -> list
     return options
 
 
-def _extreme(kind: type[Min | Max], dims: Iterable[DimLike], covers: Callable[[TDim, TDim], bool]) -> TDim:
+def _min_or_max(kind: type[Min | Max], dims: Iterable[DimLike], covers: Callable[[TDim, TDim], bool]) -> TDim:
     options = _options(kind, dims)
     if not any(option.terms for option in options):
         return constant((min if kind is Min else max)(option.const for option in options))
@@ -332,7 +334,7 @@ def _extreme(kind: type[Min | Max], dims: Iterable[DimLike], covers: Callable[[T
     for option in options:
         if not any(covers(other, option) for other in uncovered):
             uncovered = [other for other in uncovered if not covers(option, other)] + [option]
-    return uncovered[0] if len(uncovered) == 1 else _single(kind(tuple(uncovered)), scope)
+    return uncovered[0] if len(uncovered) == 1 else _dim_of_atom(kind(tuple(uncovered)), scope)
 
 
 def _drop_shared_factor(diff: TDim) -> TDim:

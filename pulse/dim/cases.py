@@ -56,7 +56,7 @@ def extent_under(dim: TDim, premises: tuple[TDim, ...], answers: Answers | None 
     extent answers it, so must every narrower one.
     """
     union: Extent | None = None
-    for extent in _extents(dim, _relevant(dim, premises), answers):
+    for extent in _extents(dim, _relevant_premises(dim, premises), answers):
         union = extent if union is None else _union(union, extent)
         if union == _ANYTHING if answers is None else not answers(union):
             break
@@ -69,7 +69,7 @@ def _union(left: Extent, right: Extent) -> Extent:
     return Extent(low, high, left.zero or right.zero)
 
 
-def _relevant(dim: TDim, premises: tuple[TDim, ...]) -> tuple[TDim, ...]:
+def _relevant_premises(dim: TDim, premises: tuple[TDim, ...]) -> tuple[TDim, ...]:
     """Return the premises tied to dim by shared symbols, directly or through others, and the ranges of all their
     symbols.
     """
@@ -291,7 +291,7 @@ def _expand(dim: TDim, residue_of: dict[Symbol, tuple[int, int]]) -> _Polynomial
     for monomial, coefficient in dim.terms:
         term: _Polynomial = {(): coefficient}
         for atom in monomial:
-            term = _times(term, _expand_atom(atom, residue_of))
+            term = _multiply(term, _expand_atom(atom, residue_of))
         for m, c in term.items():
             total[m] = total.get(m, 0) + c
     return total
@@ -306,7 +306,7 @@ def _expand_atom(atom: Atom, residue_of: dict[Symbol, tuple[int, int]]) -> _Poly
     return {m: c // atom.k for m, c in _expand(atom.num, residue_of).items()}
 
 
-def _times(left: _Polynomial, right: _Polynomial) -> _Polynomial:
+def _multiply(left: _Polynomial, right: _Polynomial) -> _Polynomial:
     result: _Polynomial = {}
     for m, a in left.items():
         for n, b in right.items():

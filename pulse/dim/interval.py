@@ -28,7 +28,7 @@ def interval(dim: TDim) -> DimInterval:
     cache = dim.scope.cache.intervals
     bounds = cache.get(dim)
     if bounds is None:
-        bounds = meet(_linear(dim.terms, dim.const, dim.const, 1), _relaxed_interval(dim))
+        bounds = meet(_bound_linear(dim.terms, dim.const, dim.const, 1), _relaxed_interval(dim))
         cache[dim] = bounds
     return bounds
 
@@ -85,10 +85,10 @@ def _relaxed_interval(dim: TDim) -> DimInterval:
     if not any(len(m) == 1 and isinstance(m[0], Div) for m, _ in dim.terms):
         return ANY
     den, terms, low, high = relax(dim)
-    return _linear(tuple(terms.items()), low, high, den)
+    return _bound_linear(tuple(terms.items()), low, high, den)
 
 
-def _linear(
+def _bound_linear(
     terms: tuple[tuple[Monomial, int], ...], low: int | None, high: int | None, den: int
 ) -> DimInterval:
     for monomial, coefficient in terms:
@@ -110,12 +110,12 @@ def _of_monomial(monomial: Monomial) -> DimInterval:
         single = _of_atom(atom)
         factor = single
         for _ in range(power - 1):
-            factor = _times(factor, single)
-        total = _times(total, meet(factor, (0, None)) if power % 2 == 0 else factor)
+            factor = _multiply(factor, single)
+        total = _multiply(total, meet(factor, (0, None)) if power % 2 == 0 else factor)
     return total
 
 
-def _times(left: DimInterval, right: DimInterval) -> DimInterval:
+def _multiply(left: DimInterval, right: DimInterval) -> DimInterval:
     if left == (0, 0) or right == (0, 0):
         return 0, 0
     (a, b), (c, d) = left, right

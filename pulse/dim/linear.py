@@ -25,7 +25,7 @@ def value_range(goal: LinearSum, premises: Iterable[LinearSum]) -> tuple[int | N
     below: LinearSum = ({_GOAL: -1, **terms}, const)
     system = _tighten((*premises, above, below))
     while system is not None:
-        variable = _cheapest(system)
+        variable = _cheapest_variable(system)
         if variable is None:
             return _goal_bounds(system)
         system = _eliminate(variable, system)
@@ -54,7 +54,7 @@ def _tighten(rows: Iterable[LinearSum]) -> _System | None:
     return system
 
 
-def _cheapest(system: _System) -> Hashable | None:
+def _cheapest_variable(system: _System) -> Hashable | None:
     """Return the variable, other than the goal, whose elimination makes the fewest rows."""
     signs: dict[Hashable, list[int]] = {}
     for key in system:
@@ -70,8 +70,8 @@ def _eliminate(variable: Hashable, system: _System) -> _System | None:
     below: list[tuple[dict[Hashable, int], int]] = []
     for key, const in system.items():
         terms = dict(key)
-        place = rows if variable not in terms else above if terms[variable] > 0 else below
-        place.append((terms, const))
+        group = rows if variable not in terms else above if terms[variable] > 0 else below
+        group.append((terms, const))
     if len(rows) + len(above) * len(below) <= MAX_INEQUALITIES:
         rows.extend(_cancel(variable, a, b) for a in above for b in below)
     # past the limit, drop the rows: fewer premises only widen the answer

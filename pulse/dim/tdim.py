@@ -366,13 +366,13 @@ class DimScope(ABC):
 
 
 @cache
-def _small(value: int) -> TDim:
+def _small_constant(value: int) -> TDim:
     return TDim((), value, None)
 
 
 def constant(value: int) -> TDim:
     """Return the dim of a number; small ones are cached."""
-    return _small(value) if -SMALL < value < SMALL else TDim((), value, None)
+    return _small_constant(value) if -SMALL < value < SMALL else TDim((), value, None)
 
 
 def _coerce(value: object) -> TDim | None:

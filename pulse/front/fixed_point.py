@@ -76,13 +76,13 @@ class Integers:
         """Return indices as a constant."""
         return constant(self.draft.graph, "places", np.ascontiguousarray(np.asarray(value, np.int64)))
 
-    def pick(self, x: OutletId, places: Array, axis: int) -> OutletId:
+    def pick(self, x: OutletId, indices: Array, axis: int) -> OutletId:
         """Return entries of an axis."""
-        return self.draft.add("picked", Gather(axis), x, self.places(places))
+        return self.draft.add("picked", Gather(axis), x, self.places(indices))
 
-    def look_up(self, table: Array, places: OutletId) -> OutletId:
+    def look_up(self, table: Array, indices: OutletId) -> OutletId:
         """Return entries of a table [N], by i64."""
-        return self.draft.add("looked_up", Gather(0), self.constant(table), places)
+        return self.draft.add("looked_up", Gather(0), self.constant(table), indices)
 
     def bits(self, x: OutletId, most: int) -> tuple[OutletId, OutletId]:
         """Return how many binary digits x has, 0 of 0 and at most ``most``, a power of two; and 2**-digits."""
@@ -119,11 +119,11 @@ class Integers:
 
 def fourth_digits(count: int) -> Array:
     """Return the numbers below ``count``, a power of four, with their digits to base four in reverse."""
-    places, rest = np.zeros(count, np.int64), np.arange(count)
+    indices, rest = np.zeros(count, np.int64), np.arange(count)
     size = count
     while size > 1:
-        places, rest, size = places * RADIX + rest % RADIX, rest // RADIX, size // RADIX
-    return places
+        indices, rest, size = indices * RADIX + rest % RADIX, rest // RADIX, size // RADIX
+    return indices
 
 
 def transform(z: Integers, x: OutletId, count: int) -> ComplexWires:

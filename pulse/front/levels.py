@@ -70,7 +70,7 @@ def deemphasis(coefficient: float = 0.97, shape: str = SOUND) -> TypedModel:
     function = "deemphasis"
     draft = Draft(function, {"x": shape})
     draft.require_rank(draft["x"], 2, SOUND)
-    return draft.model(sound=_leaky(draft, draft["x"], coefficient))
+    return draft.model(sound=_integrate_leakily(draft, draft["x"], coefficient))
 
 
 def dc_block(coefficient: float = 0.995, shape: str = SOUND) -> TypedModel:
@@ -87,7 +87,7 @@ def dc_block(coefficient: float = 0.995, shape: str = SOUND) -> TypedModel:
     draft = Draft(function, {"x": shape})
     draft.require_rank(draft["x"], 2, SOUND)
     x = draft.pad(draft["x"], 1, 1, 0)
-    return draft.model(sound=_leaky(draft, _difference(draft, x, 1.0), coefficient))
+    return draft.model(sound=_integrate_leakily(draft, _difference(draft, x, 1.0), coefficient))
 
 
 def limiter(
@@ -121,13 +121,13 @@ def limiter(
     draft.require_rank(x, 2, SOUND)
     over = draft.apply("max", draft.apply("mul", draft.apply("abs", x), 1 / threshold), 1.0)
     over = draft.pad(draft.with_axis(over, 1), 2, hold + ahead, ahead, fill=1.0)
-    gain_limit = draft.apply("div", 1.0, _largest(draft, over, hold + ahead + 1))
+    gain_limit = draft.apply("div", 1.0, _largest_of_groups(draft, over, hold + ahead + 1))
     total = draft.add("ramp", Pool("sum", (ahead + 1,), (1,), (1,), no_pads(1)), gain_limit)
     factor = draft.without_axis(draft.apply("mul", total, 1 / (ahead + 1), name="gain"), 1)
     return draft.model(sound=draft.apply("mul", x, factor, name="sound"))
 
 
-def _largest(draft: Draft, x: OutletId, frames: int) -> OutletId:
+def _largest_of_groups(draft: Draft, x: OutletId, frames: int) -> OutletId:
     """Return the largest of each group of ``frames`` neighbouring frames of x [B, 1, T], in about 2
     sqrt(frames) steps.
     """
@@ -146,7 +146,7 @@ def _difference(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
     return draft.apply("sub", current, draft.apply("mul", before, coefficient), name="difference")
 
 
-def _leaky(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
+def _integrate_leakily(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
     """Return each sample plus a coefficient times the sum so far: a linear recurrent layer of one unit."""
     number(draft.function, "coefficient", coefficient, 0, math.nextafter(1, 0))
     batch, frames = draft.shape(x)

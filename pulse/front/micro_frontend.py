@@ -96,7 +96,7 @@ def micro_frontend(
     if enable_pcan:
         tables = gain_tables(SMOOTHING_BITS - correction, gain_bits, pcan_strength, pcan_offset)
         gain = _gain(z, estimate, *tables)
-        signal = _shrunk(z, z.shift_right(z.mul(signal, gain), gain_bits - correction - SNR_BITS))
+        signal = _shrink(z, z.shift_right(z.mul(signal, gain), gain_bits - correction - SNR_BITS))
     if enable_log:
         signal = _logarithm(z, z.shift(signal, 2.0**correction), scale_shift)
     features = z.cast(z.apply("min", signal, 65535), np.float32)
@@ -214,16 +214,16 @@ def _reduce_noise(z: Integers, bands: OutletId, estimate: OutletId, remaining: i
 def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
     """Return the gain for a noise estimate: from a parabola for each number of its bits."""
     bits, power = z.bits(x, 32)
-    place = z.lowest(z.shift(x, z.mul(power, 1 << 11)), 10)
+    fraction = z.lowest(z.shift(x, z.mul(power, 1 << 11)), 10)
     value, slope, curve = (z.look_up(table, z.cast(bits, np.int64)) for table in parabolas)
-    inner = z.add(z.shift_right(z.mul(curve, place), 5), z.mul(slope, 32))
-    gain = z.add(z.shift_right(z.add(z.mul(inner, place), 1 << 14), 15), value)
+    inner = z.add(z.shift_right(z.mul(curve, fraction), 5), z.mul(slope, 32))
+    gain = z.add(z.shift_right(z.add(z.mul(inner, fraction), 1 << 14), 15), value)
     for least, table_gain in reversed(list(enumerate(small))):
         gain = z.choose(z.apply("less_equal", x, least), table_gain, gain)
     return gain
 
 
-def _shrunk(z: Integers, snr: OutletId) -> OutletId:
+def _shrink(z: Integers, snr: OutletId) -> OutletId:
     """Return a parabola continued by a line."""
     low = z.apply("min", snr, 2 << SNR_BITS)
     square = z.shift_right(z.mul(low, low), 2 + 2 * SNR_BITS - OUTPUT_BITS)

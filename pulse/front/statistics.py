@@ -23,7 +23,7 @@ def read_statistics(function: str, path: "str | PathLike[str]", form: str = "aut
     form     ``kaldi``: sums and sums of squares, binary or text, alone or after a key; ``funasr``: ``am.mvn``
     Raises   InputError: no such file, or not of this form
     """
-    data = _read(function, path)
+    data = _read_bytes(function, path)
     if form == "auto":
         form = "funasr" if b"<AddShift>" in data else "kaldi"
     try:
@@ -32,7 +32,7 @@ def read_statistics(function: str, path: "str | PathLike[str]", form: str = "aut
         raise InputError(f"{function}: {path} holds no statistics of the form {form!r}: {error}") from error
 
 
-def _read(function: str, path: "str | PathLike[str]") -> bytes:
+def _read_bytes(function: str, path: "str | PathLike[str]") -> bytes:
     try:
         with Path(path).open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
@@ -47,7 +47,7 @@ def _read(function: str, path: "str | PathLike[str]") -> bytes:
 
 def _kaldi(data: bytes) -> tuple[Array, Array]:
     """Return the statistics of a matrix [2, bins + 1]: sums and the count, sums of squares and nothing."""
-    matrix = _binary(data) if b"\0B" in data[:256] else _text(data)
+    matrix = _read_binary(data) if b"\0B" in data[:256] else _text(data)
     if matrix.ndim != 2 or matrix.shape[0] not in (1, 2) or matrix.shape[1] < 2:
         raise ValueError(f"a matrix of shape {list(matrix.shape)} instead of 2 rows")
     frames = matrix[0, -1]
@@ -60,7 +60,7 @@ def _kaldi(data: bytes) -> tuple[Array, Array]:
     return -mean, 1 / np.sqrt(variance)
 
 
-def _binary(data: bytes) -> Array:
+def _read_binary(data: bytes) -> Array:
     start = data.index(b"\0B") + 2
     kinds = {b"FM ": np.dtype("<f4"), b"DM ": np.dtype("<f8")}
     dtype = kinds.get(data[start : start + 3])

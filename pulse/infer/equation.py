@@ -21,7 +21,7 @@ def solve(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
 
     ``right`` must not depend on the unknown. A negative result means that no size solves the equation.
     """
-    solution = _linear(left, right, unknown)
+    solution = _solve_linear(left, right, unknown)
     if solution is not None or left.symbols != frozenset((unknown,)) or not right.is_const:
         return solution
     beyond = _solution_above(left, right, unknown)
@@ -32,7 +32,7 @@ def solve(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
     return TDim.of(sizes[0]) if len(sizes) == 1 else None
 
 
-def _linear(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
+def _solve_linear(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
     """Return the solution if ``left`` is a multiple of the unknown plus a part without it; otherwise None."""
     factor = next((count for monomial, count in left.terms if monomial == (unknown,)), None)
     rest = left.subs({unknown: 0})
@@ -49,5 +49,5 @@ def _solution_above(left: TDim, right: TDim, unknown: Symbol) -> int | None:
         shifted = left.subs({unknown: TDim.of(unknown) + NEAR})
         if shifted.is_const:
             return None if shifted == right else -1
-        solution = _linear(shifted, right, unknown)
+        solution = _solve_linear(shifted, right, unknown)
     return None if solution is None else int(solution)

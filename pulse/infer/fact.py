@@ -178,7 +178,7 @@ def _value(facts: Sequence[InferenceFact]) -> Array | None:
         entries = [_entry(column) for column in columns]
     except FactError as error:
         raise _contradiction(facts, f"values: {error}") from error
-    return values[0] if _same(entries, values[0]) else value_of(entries, values[0].shape)
+    return values[0] if _equal_entries(entries, values[0]) else value_of(entries, values[0].shape)
 
 
 def _entry(column: Sequence[object]) -> Dim:
@@ -186,7 +186,7 @@ def _entry(column: Sequence[object]) -> Dim:
     return same_dim(dims) if dims else None
 
 
-def _same(entries: Sequence[Dim], value: Array) -> bool:
+def _equal_entries(entries: Sequence[Dim], value: Array) -> bool:
     return all(
         (entry is None) == (old is None) and (entry is None or entry == old)
         for entry, old in zip(entries, value.ravel().tolist())

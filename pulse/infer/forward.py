@@ -64,14 +64,14 @@ def translate_node(
             target, name, [sources[wire, index in op.parts] for index, wire in enumerate(inputs)]
         )
     except FactError:
-        if holes.places:
+        if holes.replaced:
             return None
         raise
     except (LoadError, DimError):
         return None
     new_premises = scope.premises[before:]
     demands = [premise for premise in new_premises if -premise in new_premises]
-    return Outcome(holes.places, [target.graph.fact(outlet) for outlet in outlets], demands)
+    return Outcome(holes.replaced, [target.graph.fact(outlet) for outlet in outlets], demands)
 
 
 def _source(graph: TypedGraph, name: str, fact: TypedFact) -> OutletId:

@@ -35,7 +35,7 @@ class Holes:
     """The holes of one translation."""
 
     def __init__(self, scope: SymbolScope) -> None:
-        self.places: ReplacedSizes = {}
+        self.replaced: ReplacedSizes = {}
         self._scope = scope
         self._sizes = 0
 
@@ -64,12 +64,12 @@ class Holes:
         if self._sizes >= POOL:
             self._scope.assume(ge(TDim.of(hole), TDim.of(0)))
         self._sizes += 1
-        self.places[hole] = axis
+        self.replaced[hole] = axis
         return TDim.of(hole)
 
     def _entry(self) -> TDim:
-        hole = self._scope.symbol(f"?[{len(self.places)}]")
-        self.places[hole] = None
+        hole = self._scope.symbol(f"?[{len(self.replaced)}]")
+        self.replaced[hole] = None
         return TDim.of(hole)
 
 

@@ -161,7 +161,7 @@ class FileNetwork:
             TypedGraph(), self.scope, self.title, dict(self.metadata), variables=self.variables
         )
         typed_outlets: dict[OutletId, OutletId] = {}
-        places: dict[int, range] = {}
+        new_ids: dict[int, range] = {}
         for node in nodes:
             before = len(target.graph.nodes)
             try:
@@ -178,8 +178,8 @@ class FileNetwork:
                     target.origins[new.name] = origin
             for slot, outlet in enumerate(outlets):
                 typed_outlets[OutletId(node.id, slot)] = outlet
-            places[node.id] = range(before, after)
-        target.graph.views = self.graph.views_in(places)
+            new_ids[node.id] = range(before, after)
+        target.graph.views = self.graph.views_in(new_ids)
         target.graph.set_outputs(
             [typed_outlets[outlet] for outlet in self.graph.outputs], self.graph.output_names
         )

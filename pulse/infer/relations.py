@@ -175,12 +175,12 @@ class SizeSum:
 
 @record
 class Mapped:
-    """Axis ``places[i]`` of ``target`` is axis i of ``source``."""
+    """Axis ``target_axes[i]`` of ``target`` is axis i of ``source``."""
 
     source: OutletId
     target: OutletId
-    places: Sequence[int]
+    target_axes: Sequence[int]
 
     def apply(self, facts: WireFacts) -> None:
-        for axis, place in enumerate(self.places):
-            SameSize([Axis(self.source, axis), Axis(self.target, place)]).apply(facts)
+        for axis, target_axis in enumerate(self.target_axes):
+            SameSize([Axis(self.source, axis), Axis(self.target, target_axis)]).apply(facts)

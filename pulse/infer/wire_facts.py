@@ -62,11 +62,11 @@ class WireFacts:
         """Set the size of an axis. Raises FactError."""
         if size.prove_ge(0).no:
             raise FactError(f"{self._label(axis.wire)}: axis {axis.axis} would have the size {size}")
-        place, rank = axis.axis, self.rank(axis.wire)
-        if place < 0:
+        index, rank = axis.axis, self.rank(axis.wire)
+        if index < 0:
             if rank is None:
                 return
-            place += rank
-            if place < 0:
+            index += rank
+            if index < 0:
                 raise FactError(f"{self._label(axis.wire)}: {self.fact(axis.wire)} has no axis {axis.axis}")
-        self.refine(axis.wire, InferenceFact.prefix(*(None,) * place, size))
+        self.refine(axis.wire, InferenceFact.prefix(*(None,) * index, size))

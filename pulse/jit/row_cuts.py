@@ -53,7 +53,9 @@ def best_cut(kernel: Kernel, words: Sequence[int], count: int) -> RowCut | None:
         word_of = _words(kernel, row)
         scratch = [elements * word_of[name].element for name, elements in cut.scratch.items()]
         cuts.append(RowCut(cut, (*bounds, total), sum(map(_align, scratch))))
-    return min(cuts, key=lambda each: (round(each.largest_share, 1), each.cut.shared), default=None)
+    return min(
+        cuts, key=lambda measured: (round(measured.largest_share, 1), measured.cut.shared), default=None
+    )
 
 
 def cut_rows(kernel: Kernel, words: Sequence[int], parts: RowCut, scratch_byte: int) -> list[list[int]]:
@@ -90,17 +92,17 @@ def _words(kernel: Kernel, row: RowFields) -> dict[str, _Word]:
 
 def _named_words(kernel: Kernel, group: RowFields, start: int, prefix: str) -> Iterator[tuple[str, _Word]]:
     """Yield the words of a row by the names of their fields, those of groups prefixed with the name of the group."""
-    for each in fields_of(type(group)).values():
-        index, name = start + each.word, prefix + each.name
-        index += sum(getattr(group, count) * size for count, size in each.groups_before)
-        if each.kind == "group":
-            yield from _named_words(kernel, getattr(group, each.name), index, f"{name}.")
-        elif each.kind == "groups":
-            for i, part in enumerate(getattr(group, each.name)):
-                inner: Any = each.group
+    for field in fields_of(type(group)).values():
+        index, name = start + field.word, prefix + field.name
+        index += sum(getattr(group, count) * size for count, size in field.groups_before)
+        if field.kind == "group":
+            yield from _named_words(kernel, getattr(group, field.name), index, f"{name}.")
+        elif field.kind == "groups":
+            for i, part in enumerate(getattr(group, field.name)):
+                inner: Any = field.group
                 yield from _named_words(kernel, part, index + i * words_of(inner), f"{name}[{i}].")
         else:
-            yield name, _Word(index, _element_bytes(kernel, each.kind, each.spec.element))
+            yield name, _Word(index, _element_bytes(kernel, field.kind, field.spec.element))
 
 
 def _element_bytes(kernel: Kernel, kind: str, element: str | None) -> int:

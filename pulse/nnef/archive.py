@@ -33,7 +33,7 @@ class Archive:
     @property
     def states(self) -> int:
         """The number of tensors that scans carry from run to run."""
-        calls = [each.value for each in self.document.body if isinstance(each.value, Call)]
+        calls = [assignment.value for assignment in self.document.body if isinstance(assignment.value, Call)]
         scans = [dict(call.named) for call in calls if call.operator == "tract_core_scan"]
         states = [scan["state"] for scan in scans if not scan["reset_every_turn"]]
         return sum(len(state) for state in states if isinstance(state, list))

@@ -70,19 +70,19 @@ def properties_of(document: Document) -> Properties:
         entries = fragment.body[0].value
         for entry in entries if isinstance(entries, list) else []:
             if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str):
-                values = _read(entry[1])
+                values = _read_literals(entry[1])
                 if values is not None:
                     properties[entry[0]] = values
     return properties
 
 
-def _read(value: Expression) -> "list[int | str] | None":
+def _read_literals(value: Expression) -> "list[int | str] | None":
     """Return a literal, a list of them, or a cast of these; None: something else."""
     if isinstance(value, Call) and value.operator == "tract_core_cast" and len(value.positional) == 1:
-        return _read(value.positional[0])
+        return _read_literals(value.positional[0])
     if not isinstance(value, list):
         value = [value]
-    literals = [_literal(each) for each in value]
+    literals = [_literal(item) for item in value]
     return None if None in literals else cast("list[int | str]", literals)
 
 

@@ -108,11 +108,11 @@ class Recording(WideArithmetic):
     def evaluate(
         self, op: Op, inputs: Sequence[Array], dtypes: Sequence[DType], compute: Compute
     ) -> Sequence[Array]:
-        place = len(self.tape)
+        index = len(self.tape)
         self.tape.append([])  # the records of its body come after it
         results = super().evaluate(op, inputs, dtypes, compute)
         pairs = zip(results, dtypes)
-        self.tape[place] = [not op.copies and _round_result(result, dtype) for result, dtype in pairs]
+        self.tape[index] = [not op.copies and _round_result(result, dtype) for result, dtype in pairs]
         return results
 
 

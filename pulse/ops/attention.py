@@ -111,16 +111,16 @@ class BandedAttention(Op):
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         rank = max(fact.rank for fact in inputs)
-        places = {None if axis is None else axis - fact.rank for fact, axis in zip(inputs, axes)}
-        if places == {-2}:
+        stream_axes = {None if axis is None else axis - fact.rank for fact, axis in zip(inputs, axes)}
+        if stream_axes == {-2}:
             return Banded(
                 rank - 2,
                 self.back,
                 self.ahead,
                 lambda offset, length: BandedAttentionStream(self, offset, length),
             )
-        if None not in places and len(places) == 1 and max(place or 0 for place in places) < -2:
-            return Pointwise((rank + next(place for place in places if place is not None),))
+        if None not in stream_axes and len(stream_axes) == 1 and max(axis or 0 for axis in stream_axes) < -2:
+            return Pointwise((rank + next(axis for axis in stream_axes if axis is not None),))
         return Whole("its queries, keys and values do not stream over the same axis", "stream all of them")
 
     def detail(self) -> str:

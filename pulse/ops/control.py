@@ -44,7 +44,7 @@ class Loop(Op):
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         count = len(self.names) - 2
         results = [self.body.graph.fact(outlet) for outlet in self.body.graph.outputs][1:]
-        states = inputs[self._first :][:count]
+        states = inputs[self._first_state :][:count]
         for name, before, after in zip(self.names[2:], states, results):
             if not before.agrees(after):
                 raise FactError(f"its state {name} begins as {before} and goes on as {after}")
@@ -58,12 +58,12 @@ class Loop(Op):
         return [*last, *(TypedFact(fact.dtype, (iterations, *fact.shape)) for fact in gathered)]
 
     @property
-    def _first(self) -> int:
+    def _first_state(self) -> int:
         """The input that is the first state."""
         return 2 if self.iterations is None else 0
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
-        count, first = len(self.names) - 2, self._first
+        count, first = len(self.names) - 2, self._first_state
         limit, go_on = (
             (int(inputs[0]), bool(inputs[1]))
             if self.iterations is None
@@ -92,8 +92,8 @@ class Loop(Op):
         return [
             *states,
             *(
-                np.concatenate([none, *(frame[None] for frame in each)])
-                for none, each in zip(empty, scan_outputs)
+                np.concatenate([none, *(frame[None] for frame in frames)])
+                for none, frames in zip(empty, scan_outputs)
             ),
         ]
 

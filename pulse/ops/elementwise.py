@@ -98,10 +98,10 @@ def broadcast_relation(inputs: Sequence[TypedFact], axes: Sequence[int | None]) 
         )
     (axis,) = meeting
     for fact, input_axis in zip(inputs, axes):
-        place = axis - (rank - fact.rank)
-        if input_axis is None and place >= 0 and fact.shape[place] != 1:
+        own_axis = axis - (rank - fact.rank)
+        if input_axis is None and own_axis >= 0 and fact.shape[own_axis] != 1:
             return Whole(
-                f"a tensor of constant length {fact.shape[place]} meets the stream axis",
+                f"a tensor of constant length {fact.shape[own_axis]} meets the stream axis",
                 "slice a table to the stream's length, or make the tensor broadcast over time",
             )
     return Pointwise((axis,))

@@ -43,9 +43,9 @@ class GatherElements(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, indices = inputs
-        place = grid(indices.shape)
-        place[self.axis] = wrap_index(indices, x.shape[self.axis])
-        return [x[tuple(place)]]
+        index = grid(indices.shape)
+        index[self.axis] = wrap_index(indices, x.shape[self.axis])
+        return [x[tuple(index)]]
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
         return [index_check(1, shapes[0][self.axis])]
@@ -89,9 +89,9 @@ class GatherBatches(Op):
         x, indices = inputs
         count = indices.shape[-1]
         shape = indices.shape[:-1]
-        place = grid(shape)[: self.batch]
-        place += [wrap_index(indices[..., k], x.shape[self.batch + k]) for k in range(count)]
-        return [x[tuple(place)]]
+        index = grid(shape)[: self.batch]
+        index += [wrap_index(indices[..., k], x.shape[self.batch + k]) for k in range(count)]
+        return [x[tuple(index)]]
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
         return column_checks(shapes, self.batch)

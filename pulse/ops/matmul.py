@@ -63,25 +63,25 @@ class MatMul(Op):
         inner_axes = [a.rank - 1, max(b.rank - 2, 0)]
         if any(axis is not None and axis == inner for axis, inner in zip(axes, inner_axes)):
             return Whole("it sums over time", ATTENTION_HELP)
-        places: list[int] = []
+        result_axes: list[int] = []
         for slot, (fact, axis) in enumerate(zip(inputs, axes)):
             if axis is None:
                 continue
             if axis < fact.rank - 2:
-                places.append(axis + shifts[slot])
+                result_axes.append(axis + shifts[slot])
             else:
-                places.append(batch if slot == 0 else batch + (a.rank > 1))
-        if len(set(places)) > 1:
+                result_axes.append(batch if slot == 0 else batch + (a.rank > 1))
+        if len(set(result_axes)) > 1:
             return Whole("every frame of one operand meets every frame of the other", ATTENTION_HELP)
-        place = places[0]
+        result_axis = result_axes[0]
         for fact, axis, shift in zip(inputs, axes, shifts):
-            operand_axis = place - shift
-            if axis is None and place < batch and operand_axis >= 0 and fact.shape[operand_axis] != 1:
+            operand_axis = result_axis - shift
+            if axis is None and result_axis < batch and operand_axis >= 0 and fact.shape[operand_axis] != 1:
                 return Whole(
                     f"an operand of constant length {fact.shape[operand_axis]} meets the stream axis",
                     "slice it to the stream's length, or let it broadcast over time",
                 )
-        return Pointwise((place,))
+        return Pointwise((result_axis,))
 
 
 def packed_operand(inputs: Sequence[PulsedFact]) -> int | None:

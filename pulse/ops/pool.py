@@ -159,17 +159,17 @@ class MaxPlace(Op):
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         (x,) = inputs
         spatial = x.shape[2:]
-        places = np.arange(np.prod(spatial)).reshape(spatial, order="F" if self.column_major else "C")
+        locations = np.arange(np.prod(spatial)).reshape(spatial, order="F" if self.column_major else "C")
         values = self.pool.windows(x.astype(np.float64), env, float("-inf"))
         taps = (*values.shape[: x.ndim], -1)
         first = values.reshape(taps).argmax(axis=-1)[..., None]
-        windows = self.pool.windows(places[None, None], env, 0).reshape((1, 1, *taps[2:]))
+        windows = self.pool.windows(locations[None, None], env, 0).reshape((1, 1, *taps[2:]))
         winners = np.take_along_axis(
             np.broadcast_to(windows, (*first.shape[:-1], windows.shape[-1])), first, -1
         )
         groups = np.arange(int(x.shape[0] * x.shape[1]))
         column: tuple[int, ...] = (*x.shape[:2], *(1,) * len(spatial))
-        return [winners[..., 0] + groups.reshape(column) * places.size]
+        return [winners[..., 0] + groups.reshape(column) * locations.size]
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
         return self.pool.work(inputs, outputs)

@@ -33,8 +33,8 @@ class CodeTable(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, table = inputs
-        place = np.clip(np.nan_to_num(np.rint(x) - self.first), 0, len(table) - 1)
-        return [table[place.astype(np.int64)]]
+        index = np.clip(np.nan_to_num(np.rint(x) - self.first), 0, len(table) - 1)
+        return [table[index.astype(np.int64)]]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         if axes[1] is not None or axes[0] is None:

@@ -183,12 +183,12 @@ class ArgReduce(Op):
         (x,) = inputs
         find = np.argmax if self.kind == "max" else np.argmin
         if self.select_last:
-            places = (
+            indices = (
                 x.shape[self.axis] - 1 - find(np.flip(x, self.axis), axis=self.axis, keepdims=self.keepdims)
             )
         else:
-            places = find(x, axis=self.axis, keepdims=self.keepdims)
-        return [np.asarray(places).astype(np.int64, copy=False)]
+            indices = find(x, axis=self.axis, keepdims=self.keepdims)
+        return [np.asarray(indices).astype(np.int64, copy=False)]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return reduced_relation(f"place of the {self.kind}", axes[0], (self.axis,), self.keepdims)

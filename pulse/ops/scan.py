@@ -52,15 +52,15 @@ class Scan(Op):
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         frames, states = self._parts(inputs)
         length = frames[0].shape[self.scanned[0].axis]
-        for fact, course in zip(frames, self.scanned):
-            length = unify(length, fact.shape[course.axis], "the frames of its inputs")
+        for fact, scan_axis in zip(frames, self.scanned):
+            length = unify(length, fact.shape[scan_axis.axis], "the frames of its inputs")
         results = [self.body.graph.fact(outlet) for outlet in self.body.graph.outputs]
         for name, before, after in zip(self.states, states, results):
             if not before.agrees(after):
                 raise FactError(f"its state {name} begins as {before} and goes on as {after}")
         gathered = [
-            TypedFact(fact.dtype, (*fact.shape[: course.axis], length, *fact.shape[course.axis :]))
-            for fact, course in zip(results[len(self.states) :], self.gathered)
+            TypedFact(fact.dtype, (*fact.shape[: scan_axis.axis], length, *fact.shape[scan_axis.axis :]))
+            for fact, scan_axis in zip(results[len(self.states) :], self.gathered)
         ]
         return [*gathered, *(TypedFact(fact.dtype, fact.shape) for fact in states)]
 
@@ -78,9 +78,9 @@ class Scan(Op):
         outer_values = dict(zip(self.captured, captured))
         for number in range(count):
             feeds = {**outer_values, **dict(zip(self.states, current))}
-            for name, array, course in zip(self.frames, x, self.scanned):
-                index = count - 1 - number if course.backward else number
-                feeds[name] = np.take(array, index, course.axis)
+            for name, array, scan_axis in zip(self.frames, x, self.scanned):
+                index = count - 1 - number if scan_axis.backward else number
+                feeds[name] = np.take(array, index, scan_axis.axis)
             results = self.body.run(feeds, arithmetic=arithmetic_in_use())
             values = [results[name] for name in self.body.graph.output_names]
             current = values[: len(self.states)]
@@ -93,12 +93,12 @@ class Scan(Op):
         scan_outputs, states = self.advance(inputs[:first], inputs[first:last], inputs[last:])
         sequences: list[Array] = []
         outputs = self.body.graph.outputs[len(self.states) :]
-        for frames, course, outlet in zip(scan_outputs, self.gathered, outputs):
-            ordered_frames = frames[::-1] if course.backward else frames
+        for frames, scan_axis, outlet in zip(scan_outputs, self.gathered, outputs):
+            ordered_frames = frames[::-1] if scan_axis.backward else frames
             fact = self.body.graph.fact(outlet)
             empty = np.zeros((0, *(dim.eval(env) for dim in fact.shape)), fact.dtype)
             sequence = np.concatenate([empty, *(frame[None] for frame in ordered_frames)])
-            sequences.append(np.moveaxis(sequence, 0, course.axis))
+            sequences.append(np.moveaxis(sequence, 0, scan_axis.axis))
         return [*sequences, *states]
 
     def _frames(self, inputs: Sequence[TypedFact]) -> TDim:
@@ -114,14 +114,14 @@ class Scan(Op):
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         first = len(self.scanned)
-        if any(axis != course.axis for axis, course in zip(axes, self.scanned)) or any(
+        if any(axis != scan_axis.axis for axis, scan_axis in zip(axes, self.scanned)) or any(
             axis is not None for axis in axes[first:]
         ):
             return Whole(
                 "only frames along the axis that it runs over can stream",
                 "let every input stream on that axis, and no state or other value",
             )
-        if any(course.backward for course in (*self.scanned, *self.gathered)):
+        if any(scan_axis.backward for scan_axis in (*self.scanned, *self.gathered)):
             return Whole(
                 "it runs from the last frame to the first",
                 "run it forwards, or on chunks of limited length",
@@ -135,7 +135,7 @@ class Scan(Op):
             states = None if past is None else tuple(past[len(self.gathered) :])
             return ScanStream(self, offset, length, states or begin, states is None)
 
-        streams = tuple(course.axis for course in self.gathered)
+        streams = tuple(scan_axis.axis for scan_axis in self.gathered)
         return Cumulative((*streams, *(None for _ in self.states)), make_op)
 
     def detail(self) -> str:
@@ -165,16 +165,16 @@ class ScanStream(StatefulOnFrames):
             state[:] = [array.copy() for array in inputs[first:last]]
         frames = inputs[0].shape[op.scanned[0].axis]
         start, stop = clock.span(frames, self.offset, self.length)
-        x = [frames_at(array, course.axis, start, stop) for array, course in zip(inputs, op.scanned)]
+        x = [frames_at(array, scan_axis.axis, start, stop) for array, scan_axis in zip(inputs, op.scanned)]
         scan_outputs, state[:] = op.advance(x, state, inputs[last:])
         results: list[Array] = []
-        for values, course, fact in zip(
+        for values, scan_axis, fact in zip(
             scan_outputs, op.gathered, self.facts([TypedFact.of(a) for a in inputs])
         ):
             y = np.zeros([int(dim) for dim in fact.shape], fact.dtype)
             for number, value in enumerate(values):
-                frames_at(y, course.axis, start + number, start + number + 1)[...] = np.expand_dims(
-                    value, course.axis
+                frames_at(y, scan_axis.axis, start + number, start + number + 1)[...] = np.expand_dims(
+                    value, scan_axis.axis
                 )
             results.append(y)
         return [*results, *(array.copy() for array in state)]

@@ -20,14 +20,14 @@ COMBINE: dict[str, Callable[[Array, Array], Array]] = {
 HELP = "use constant indices, or let the stream lie on an axis that they do not choose"
 
 
-def write(y: Array, place: tuple[Array, ...], updates: Array, reduction: str) -> None:
+def write(y: Array, location: tuple[Array, ...], updates: Array, reduction: str) -> None:
     """Write updates in order; of several for one entry, the last one stays, or all are combined."""
     if reduction == "none":
-        y[place] = updates
+        y[location] = updates
     else:
         combine = COMBINE[reduction]
         for at, update in zip(
-            zip(*(index.ravel() for index in place)), updates.reshape(-1, *y.shape[len(place) :])
+            zip(*(index.ravel() for index in location)), updates.reshape(-1, *y.shape[len(location) :])
         ):
             y[at] = combine(y[at], update)
 
@@ -94,8 +94,8 @@ class ScatterND(Op):
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, indices, updates = inputs
         y = x.copy()
-        place = tuple(wrap_index(indices[..., axis], x.shape[axis]) for axis in range(indices.shape[-1]))
-        write(y, place, updates, self.reduction)
+        location = tuple(wrap_index(indices[..., axis], x.shape[axis]) for axis in range(indices.shape[-1]))
+        write(y, location, updates, self.reduction)
         return [y]
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
@@ -153,9 +153,9 @@ class ScatterElements(Op):
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         x, indices, updates = inputs
         y = x.copy()
-        place = grid(indices.shape)
-        place[self.axis] = wrap_index(indices, x.shape[self.axis])
-        write(y, tuple(place), updates, self.reduction)
+        location = grid(indices.shape)
+        location[self.axis] = wrap_index(indices, x.shape[self.axis])
+        write(y, tuple(location), updates, self.reduction)
         return [y]
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:

@@ -132,7 +132,7 @@ class Reshape(Op):
         assert axis is not None
         target = resolve_shape(shape, self.shape)
         source_axes, target_axes = _group(shape, target, axis)
-        moving = [place for place in target_axes if not target[place].is_const]
+        moving = [other for other in target_axes if not target[other].is_const]
         if not source_axes or source_axes[0] != axis or not target_axes or target_axes[:1] != moving:
             return Whole(
                 f"reshaping {shape_text(shape)} to {shape_text(target)} interleaves frames of all the stream",
@@ -140,17 +140,17 @@ class Reshape(Op):
             )
         if any(not shape[other].is_const for other in source_axes[1:]):
             return Whole(f"it merges two symbolic axes of {shape_text(shape)}", "fix all dims but time")
-        place = target_axes[0]
+        target_axis = target_axes[0]
         inner = math.prod(int(shape[other]) for other in source_axes[1:])
         outer = math.prod(int(target[other]) for other in target_axes[1:])
         if not inner or not outer:
             return Whole("its frames are empty", "remove the axis of size 0")
         if inner == outer:
-            return Pointwise((place,), lambda frames: Reshape(with_dim(target, place, frames)))
+            return Pointwise((target_axis,), lambda frames: Reshape(with_dim(target, target_axis, frames)))
         common = math.lcm(inner, outer)
         span = common // inner
-        op = Reshape(with_dim(target, place, INFERRED))
-        return Window(place, span=span, stride=span, up=common // outer, op=op)
+        op = Reshape(with_dim(target, target_axis, INFERRED))
+        return Window(target_axis, span=span, stride=span, up=common // outer, op=op)
 
     def detail(self) -> str:
         return shape_text(self.shape)
@@ -299,11 +299,13 @@ class Expand(Op):
         target = self.facts(inputs)[0].shape
         axis = axes[0]
         if axis is not None:
-            place = axis + len(target) - inputs[0].rank
-            return Pointwise((place,), lambda frames: Expand(with_dim(target, place, frames)))
-        place = first_symbolic(target)
+            result_axis = axis + len(target) - inputs[0].rank
+            return Pointwise((result_axis,), lambda frames: Expand(with_dim(target, result_axis, frames)))
+        result_axis = first_symbolic(target)
         return Positional(
-            place, target[place], lambda offset, frames: Expand(with_dim(target, place, frames))
+            result_axis,
+            target[result_axis],
+            lambda offset, frames: Expand(with_dim(target, result_axis, frames)),
         )
 
     def detail(self) -> str:
@@ -355,13 +357,15 @@ class Tile(Op):
             return Whole("repeating a stream needs all of it before the second round", "repeat another axis")
         if axis is not None:
             return Pointwise((axis,))
-        place = first_symbolic(self.repeats)
-        if x.shape[place] != 1:
-            return Whole(f"{x.shape[place]} frames are repeated along the stream", "repeat a single frame")
+        repeated_axis = first_symbolic(self.repeats)
+        if x.shape[repeated_axis] != 1:
+            return Whole(
+                f"{x.shape[repeated_axis]} frames are repeated along the stream", "repeat a single frame"
+            )
         return Positional(
-            place,
-            self.repeats[place],
-            lambda offset, frames: replace(self, repeats=with_dim(self.repeats, place, frames)),
+            repeated_axis,
+            self.repeats[repeated_axis],
+            lambda offset, frames: replace(self, repeats=with_dim(self.repeats, repeated_axis, frames)),
         )
 
     def detail(self) -> str:

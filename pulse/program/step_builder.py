@@ -10,7 +10,7 @@ from pulse.facts import Array, DType
 from pulse.ops.check import Check
 from pulse.ops.clock import most_frames
 from pulse.program.table.emitted import EmittedRow
-from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strides, plan
+from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strides, place_buffers
 from pulse.support.bounds import FAR
 
 
@@ -103,4 +103,4 @@ class StepBuilder:
 
     def plan(self) -> int:
         """Place the buffers of the arena; return its size in bytes."""
-        return plan([buffer for buffer in self.arena if buffer.first <= buffer.last])
+        return place_buffers([buffer for buffer in self.arena if buffer.first <= buffer.last])

@@ -114,10 +114,10 @@ def _difference(
             if not judgement.fits:
                 return port.name, shapes
             if judgement.wrong is not None:
-                places = np.argwhere(judgement.wrong)
-                place = tuple(map(int, min(places, key=lambda each: each[port.axis or 0])))
-                values = f"{title} gives {float(whole[place]):.6g}, the stream {float(stream[place]):.6g}"
-                return port.name, f"at {list(place)} {values}"
+                locations = np.argwhere(judgement.wrong)
+                index = tuple(map(int, min(locations, key=lambda location: location[port.axis or 0])))
+                values = f"{title} gives {float(whole[index]):.6g}, the stream {float(stream[index]):.6g}"
+                return port.name, f"at {list(index)} {values}"
     return None
 
 

@@ -69,7 +69,7 @@ def _noise(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
     return rng.standard_normal((frames, *rest))
 
 
-def _quiet(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
+def _quiet_noise(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
     return QUIET * _noise(frames, rest, rng)
 
 
@@ -106,7 +106,7 @@ def _mix(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
 
 _MAKERS: Mapping[Signal, Callable[[int, Sequence[int], np.random.Generator], Array]] = {
     "noise": _noise,
-    "quiet": _quiet,
+    "quiet": _quiet_noise,
     "loud": _loud,
     "steps": _steps,
     "gaps": _gaps,

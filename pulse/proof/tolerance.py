@@ -107,12 +107,12 @@ class Reference:
         if output.shape != native.shape or output.dtype != native.dtype:
             infinite = float("inf")
             return Judgement(infinite, infinite, infinite, np.zeros(native.shape), fits=False)
-        off = np.where(_same(output, native), 0.0, _distance(output, native))
-        allowed = CLOSE * _unit(native, native.dtype, axis)
+        off = np.where(_same_entries(output, native), 0.0, _distance(output, native))
+        allowed = CLOSE * _ulp_of_largest(native, native.dtype, axis)
         if (off <= allowed).all():
             return _judgement(off, allowed, native)
         exact = self.exact[name]
-        off = np.where(_same(output, native), 0.0, _distance(output, exact))
+        off = np.where(_same_entries(output, native), 0.0, _distance(output, exact))
         allowed = self._floor(name, axis)
         for number in range(runs):
             if (off <= allowed).all():
@@ -136,7 +136,7 @@ class Reference:
         native_distance = _typical(_distance(native, exact), native.dtype, axis)
         if not is_floating(native.dtype):
             return native_distance
-        return UNITS * np.maximum(_unit(exact, native.dtype, axis), native_distance)
+        return UNITS * np.maximum(_ulp_of_largest(exact, native.dtype, axis), native_distance)
 
     def _change(self, number: int, name: str, axis: int | None) -> Array:
         """Return the tolerance from a run with random errors."""
@@ -165,7 +165,7 @@ def _judgement(off: Array, allowed: Array, expected: Array) -> Judgement:
     return Judgement(difference, relative, largest, allowed, wrong if wrong.any() else None)
 
 
-def _unit(values: Array, dtype: DType, axis: int | None) -> Array:
+def _ulp_of_largest(values: Array, dtype: DType, axis: int | None) -> Array:
     """Return the unit in the last place of each channel's largest value; not below the smallest normal number, since
     kernels take smaller ones for zero. None at all for integers.
     """
@@ -176,7 +176,7 @@ def _unit(values: Array, dtype: DType, axis: int | None) -> Array:
     return np.maximum(unit_roundoff(dtype) * largest, float(np.finfo(dtype).tiny))
 
 
-def _same(output: Array, expected: Array) -> Array:
+def _same_entries(output: Array, expected: Array) -> Array:
     """Return mask of entries that are equal infinities or both NaN."""
     if not is_floating(output.dtype):
         return np.zeros(output.shape, np.bool_)

@@ -79,7 +79,7 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
         trials = [Trial(n, s, n == least and s == "noise") for n in lengths for s in _signals(long)]
         return Trials(tuple(trials), receptive, max(lengths, default=0), 0, buffered)
     effort, long_length = Effort(model), _long_length(model, receptive, buffered)
-    usual = _usual(model, effort)
+    usual = _signal_length(model, effort)
     affordable = effort.affordable_frames(MAX_S if long else LONG_S)
     overflowing = min(long_length, buffered + OVERFLOW_PULSES * model.pulse)
     if affordable < overflowing <= effort.affordable_frames(OVERFLOW_S):
@@ -108,7 +108,7 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
     )
 
 
-def _usual(model: PulsedNetwork, effort: Effort) -> int:
+def _signal_length(model: PulsedNetwork, effort: Effort) -> int:
     """Return the length of the streams of each signal: some pulses and many frames, fewer if these take long."""
     affordable, shortest = effort.affordable_frames(SIGNAL_S), _shortest(model)
     most = max(SIGNAL_PULSES * model.pulse, min(SIGNAL_FRAMES, affordable))

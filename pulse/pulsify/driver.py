@@ -67,7 +67,7 @@ def pulsify(
         for name, outlet in zip(typed.graph.output_names, typed.graph.outputs)
         if outlet in receptive
     }
-    wiring.graph.views = typed.graph.views_in(_places(typed, wiring)) if typed.graph.views else {}
+    wiring.graph.views = typed.graph.views_in(_pulsed_ids(typed, wiring)) if typed.graph.views else {}
     checks = add_fault_counters(wiring, wiring.graph.outputs)
     return PulsedNetwork(
         graph=wiring.graph,
@@ -83,17 +83,17 @@ def pulsify(
     )
 
 
-def _places(typed: TypedNetwork, wiring: Wiring) -> dict[int, list[int]]:
+def _pulsed_ids(typed: TypedNetwork, wiring: Wiring) -> dict[int, list[int]]:
     """Map each node of the typed model to its nodes in the pulsed model, by name."""
     node_ids = {node.name: node.id for node in typed.graph.nodes if not isinstance(node.op, Source | Const)}
-    places: dict[int, list[int]] = {}
+    new_ids: dict[int, list[int]] = {}
     for node in wiring.graph.nodes:
         name = node.name
         while name not in node_ids and "." in name:
             name = name.rpartition(".")[0]
         if name in node_ids and not isinstance(node.op, Source | Const):
-            places.setdefault(node_ids[name], []).append(node.id)
-    return places
+            new_ids.setdefault(node_ids[name], []).append(node.id)
+    return new_ids
 
 
 def _port_wire(wiring: Wiring, wire: AnyWire) -> tuple[OutletId, PulsedFact]:

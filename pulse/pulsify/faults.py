@@ -76,10 +76,10 @@ def _counter(wiring: Wiring, node: PulsedNode, check: Check, late: bool) -> Outl
 
 
 def _add(
-    wiring: Wiring, node: PulsedNode, check: Check, outlet: OutletId, when: When, *place: Any
+    wiring: Wiring, node: PulsedNode, check: Check, outlet: OutletId, when: When, *location: Any
 ) -> OutletId:
     name = f"{node.name}.check{check.slot}" + ("" if check.column is None else f".{check.column}")
-    return wiring.add(name, CountFaults(check, node.name, node.op.name, when, *place), [outlet], None)
+    return wiring.add(name, CountFaults(check, node.name, node.op.name, when, *location), [outlet], None)
 
 
 def find_unchecked_bodies(model: PulsedNetwork) -> set[int]:

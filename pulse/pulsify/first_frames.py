@@ -38,25 +38,25 @@ class _First:
 
     x: OutletId
     axis: int
-    place: int
+    index: int
     bare: bool
 
 
-def _first(graph: TypedGraph, outlet: OutletId, symbol: Symbol) -> _First | None:
+def _first_frame_of(graph: TypedGraph, outlet: OutletId, symbol: Symbol) -> _First | None:
     """Return the single frame that a wire takes from a stream; None if it is something else."""
     node = graph.node(outlet)
     match node.op:
         case Slice(axis, start, end, 1) if start.is_const and end == start + 1:
-            place, bare = int(start), False
+            index, bare = int(start), False
         case Gather(axis):
-            index = graph.fact(node.inputs[1]).value
-            if index is None or index.shape != () or index.dtype == object or index < 0:
+            value = graph.fact(node.inputs[1]).value
+            if value is None or value.shape != () or value.dtype == object or value < 0:
                 return None
-            place, bare = int(index), True
+            index, bare = int(value), True
         case _:
             return None
     x = node.inputs[0]
-    return _First(x, axis, place, bare) if axis in graph.fact(x).symbolic_axes(symbol) else None
+    return _First(x, axis, index, bare) if axis in graph.fact(x).symbolic_axes(symbol) else None
 
 
 class _Head:
@@ -77,17 +77,17 @@ class _Head:
             case Slice(op_axis, start, end, 1) if (
                 op_axis == axis and not bare and start.is_const and end.is_const
             ):
-                return self._frames(node.inputs[0], int(start), int(end - start))
+                return self._slice_frames(node.inputs[0], int(start), int(end - start))
             case AddAxis(op_axis) if op_axis == axis and not bare:
                 return self.lift(node.inputs[0], True)
             case RemoveAxis(op_axis) if op_axis == axis and bare:
                 return self.lift(node.inputs[0])
             case Gather(op_axis) if op_axis == axis and bare:
-                first = _first(self._graph, outlet, self._symbol)
-                return None if first is None else self._frames(first.x, first.place, 1)
+                first = _first_frame_of(self._graph, outlet, self._symbol)
+                return None if first is None else self._slice_frames(first.x, first.index, 1)
             case Elementwise():
                 rank = self._graph.fact(outlet).rank
-                parts = [self._operand(each, rank, bare) for each in node.inputs]
+                parts = [self._lift_operand(outlet, rank, bare) for outlet in node.inputs]
                 wires = [part for part in parts if part is not None]
                 if len(wires) < len(parts):
                     return None
@@ -95,29 +95,31 @@ class _Head:
             case _:
                 return None
 
-    def _frames(self, x: OutletId, first: int, count: int) -> OutletId | None:
+    def _slice_frames(self, x: OutletId, first: int, count: int) -> OutletId | None:
         size = self._graph.fact(x).shape[self._axis]
         if count < 1 or self.count not in (None, count) or self._symbol not in size.symbols:
             return None
         self.count = count
-        wire = self._patch.tap(x)
+        frames = self._patch.tap(x)
         if first == 0 and size.prove_eq(self._length).yes:
-            return wire
+            return frames
         if not (size - first).prove_ge(self._length).yes:
             return None
         cut = Slice(self._axis, TDim.of(first), self._length + first)
-        return self._patch.wire(f"{self._graph.label(x)}.firsts", cut, [wire])[0]
+        return self._patch.wire(f"{self._graph.label(x)}.firsts", cut, [frames])[0]
 
-    def _operand(self, outlet: OutletId, rank: int, bare: bool) -> OutletId | None:
+    def _lift_operand(self, outlet: OutletId, rank: int, bare: bool) -> OutletId | None:
         fact = self._graph.fact(outlet)
         if fact.value is None:
             return self.lift(outlet, bare) if fact.rank == rank else None
-        place = fact.rank - (rank - self._axis)  # the operand broadcasts from the right
-        wire = self._patch.tap(outlet)
+        operand_axis = fact.rank - (rank - self._axis)  # the operand broadcasts from the right
+        operand = self._patch.tap(outlet)
         if bare:
             name = f"{self._graph.label(outlet)}.wide"
-            return self._patch.wire(name, AddAxis(place), [wire])[0] if place > 0 else wire
-        return wire if place < 0 or fact.shape[place] == 1 else None
+            return (
+                self._patch.wire(name, AddAxis(operand_axis), [operand])[0] if operand_axis > 0 else operand
+            )
+        return operand if operand_axis < 0 or fact.shape[operand_axis] == 1 else None
 
 
 def join_frames(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
@@ -136,13 +138,15 @@ def join_frames(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None
     x = head.lift(node.inputs[0])
     if x is None or head.count is None:
         return None
-    pads = tuple((TDim.of(head.count if each == axis else 0), TDim.of(0)) for each in range(fact.rank))
+    pads = tuple(
+        (TDim.of(head.count if padded_axis == axis else 0), TDim.of(0)) for padded_axis in range(fact.rank)
+    )
     others = patch.wire(f"{name}.moved", Pad(pads), [patch.tap(node.inputs[1])])[0]
     others = patch.wire(f"{name}.others", Slice(axis, TDim.of(0), length), [others])[0]
-    place = patch.wire(f"{name}.place", Range(0, 1, length, np.dtype(np.int64)), [])[0]
+    position = patch.wire(f"{name}.place", Range(0, 1, length, np.dtype(np.int64)), [])[0]
     limit = patch.constant(f"{name}.count", np.array(head.count, np.int64))
-    is_first = patch.wire(f"{name}.is_first", Elementwise("less"), [place, limit])[0]
-    shape = tuple(length if each == axis else TDim.of(1) for each in range(fact.rank))
+    is_first = patch.wire(f"{name}.is_first", Elementwise("less"), [position, limit])[0]
+    shape = tuple(length if index == axis else TDim.of(1) for index in range(fact.rank))
     is_first = patch.wire(f"{name}.chosen", Reshape(shape), [is_first])[0]
     patch.shunt(OutletId(node_id), patch.wire(name, Elementwise("where"), [is_first, x, others])[0])
     return patch
@@ -157,14 +161,14 @@ def repeat_first_frame(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch
     expanded, shape = graph.node(front), graph.fact(front).shape
     if not isinstance(expanded.op, Expand) or not shape[axis].is_const:
         return None
-    first = _first(graph, expanded.inputs[0], symbol)
-    if first is None or first.bare or (first.x, first.axis, first.place) != (x, axis, 0):
+    first = _first_frame_of(graph, expanded.inputs[0], symbol)
+    if first is None or first.bare or (first.x, first.axis, first.index) != (x, axis, 0):
         return None
     if len(shape) != graph.fact(x).rank:
         return None
     patch = Patch(graph)
     zero = TDim.of(0)
-    pads = tuple((dim if each == axis else zero, zero) for each, dim in enumerate(shape))
+    pads = tuple((dim if padded_axis == axis else zero, zero) for padded_axis, dim in enumerate(shape))
     patch.shunt(OutletId(node_id), patch.wire(node.name, Pad(pads, "edge"), [patch.tap(x)])[0])
     return patch
 
@@ -180,7 +184,7 @@ def hold_first_frame(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch |
     (fact,) = (outlet.fact for outlet in node.outputs)
     for axis in fact.symbolic_axes(symbol):
         patch = Patch(graph)
-        operands = [_hold(graph, patch, outlet, fact, axis, symbol) for outlet in node.inputs]
+        operands = [_hold_operand(graph, patch, outlet, fact, axis, symbol) for outlet in node.inputs]
         if any(operand is not None for operand in operands):
             inputs = [
                 replacements or patch.tap(outlet) for replacements, outlet in zip(operands, node.inputs)
@@ -190,7 +194,7 @@ def hold_first_frame(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch |
     return None
 
 
-def _hold(
+def _hold_operand(
     graph: TypedGraph, patch: Patch, outlet: OutletId, result: TypedFact, axis: int, symbol: Symbol
 ) -> OutletId | None:
     """Repeat a function of the first frame at every position of a result; None if the wire is anything else."""
@@ -203,10 +207,10 @@ def _hold(
     x = head.lift(outlet)
     if x is None or head.count != 1:
         return None
-    place = patch.wire(f"{name}.place", Range(0, 1, length, np.dtype(np.int64)), [])[0]
+    position = patch.wire(f"{name}.place", Range(0, 1, length, np.dtype(np.int64)), [])[0]
     first = patch.constant(f"{name}.first", np.array(1, np.int64))
-    is_first = patch.wire(f"{name}.is_first", Elementwise("less"), [place, first])[0]
-    shape = tuple(length if each == axis else TDim.of(1) for each in range(fact.rank))
+    is_first = patch.wire(f"{name}.is_first", Elementwise("less"), [position, first])[0]
+    shape = tuple(length if index == axis else TDim.of(1) for index in range(fact.rank))
     is_first = patch.wire(f"{name}.chosen", Reshape(shape), [is_first])[0]
     zero = patch.constant(f"{name}.zero", np.zeros((), fact.dtype))
     at_first = patch.wire(f"{name}.begun", Elementwise("where"), [is_first, x, zero])[0]
@@ -225,14 +229,14 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
     chains: dict[int, list[int]] = {}
     for slot in range(count):
         outlet = node.inputs[frames + slot]
-        chain = _chain(graph, outlet, symbol, firsts)
+        chain = _nodes_to_first_frames(graph, outlet, symbol, firsts)
         if chain and all(dim.is_const for dim in graph.fact(outlet).shape):
             chains[slot] = chain
     first_wires = {
-        each: first for each, first in firsts.items() if any(each.node in c for c in chains.values())
+        outlet: first for outlet, first in firsts.items() if any(outlet.node in c for c in chains.values())
     }
-    backward = any(course.backward for course in (*op.scanned, *op.gathered))
-    sizes = [(graph.fact(first.x).shape[first.axis] - first.place) for first in first_wires.values()]
+    backward = any(scan_axis.backward for scan_axis in (*op.scanned, *op.gathered))
+    sizes = [(graph.fact(first.x).shape[first.axis] - first.index) for first in first_wires.values()]
     if (
         not chains
         or backward
@@ -243,7 +247,7 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
     patch = Patch(graph)
     x = [patch.tap(outlet) for outlet in node.inputs[:frames]]
     for number, first in enumerate(first_wires.values()):
-        cut = Slice(first.axis, TDim.of(first.place), length + first.place)
+        cut = Slice(first.axis, TDim.of(first.index), length + first.index)
         x += patch.wire(f"{node.name}.firsts{number}", cut, [patch.tap(first.x)])
     states = [patch.tap(outlet) for outlet in node.inputs[frames : frames + count]]
     for slot in chains:
@@ -252,14 +256,14 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
         states[slot] = patch.constant(f"{node.name}.begin{slot}", zeros)
     states.append(patch.constant(f"{node.name}.unbegun", np.array(True)))
     captured = [patch.tap(outlet) for outlet in node.inputs[frames + count :]]
-    initial = _begin(graph, op, chains, first_wires)
+    initial = _add_begin_flag(graph, op, chains, first_wires)
     outlets = patch.wire(node.name, initial, [*x, *states, *captured])
     for slot, outlet in enumerate(outlets[: len(op.gathered) + count]):
         patch.shunt(OutletId(node_id, slot), outlet)
     return patch
 
 
-def _chain(
+def _nodes_to_first_frames(
     graph: TypedGraph, outlet: OutletId, symbol: Symbol, firsts: dict[OutletId, _First]
 ) -> list[int] | None:
     """Return the nodes between first frames and a wire, in order; None if the wire has other sources than constants."""
@@ -267,23 +271,23 @@ def _chain(
     pending = [outlet]
     streams = False
     while pending:
-        each = pending.pop()
-        node = graph.node(each)
+        inner = pending.pop()
+        node = graph.node(inner)
         if node.id in chain:
             continue
         chain.add(node.id)
-        first = _first(graph, each, symbol)
+        first = _first_frame_of(graph, inner, symbol)
         if len(chain) > MAX_NODES or isinstance(node.op, Source) or len(node.outputs) > 1:
             return None
         if first is not None:
-            firsts[each] = first
+            firsts[inner] = first
             streams = True
         else:
             pending += node.inputs
     return sorted(chain, key=graph.order([outlet]).index) if streams else None
 
 
-def _begin(
+def _add_begin_flag(
     graph: TypedGraph, op: Scan, chains: Mapping[int, Sequence[int]], firsts: Mapping[OutletId, _First]
 ) -> Scan:
     """Add to the scan an input for each first frame, and a state that is true in the first iteration."""
@@ -291,7 +295,9 @@ def _begin(
     inner, used_names = body.graph, set(body.inputs)
 
     def source(kind: str, fact: TypedFact) -> tuple[str, OutletId]:
-        name = next(each for each in (f"{kind}{n}" for n in range(1 << 20)) if each not in used_names)
+        name = next(
+            candidate for candidate in (f"{kind}{n}" for n in range(1 << 20)) if candidate not in used_names
+        )
         used_names.add(name)
         (outlet,) = inner.add(name, Source(fact), (), [fact])
         inner.inputs.append(outlet)
@@ -311,7 +317,7 @@ def _begin(
     for slot, chain in chains.items():
         _copy_chain(graph, inner, chain, wires)
         state = sources[op.states[slot]]
-        parts = [patch.tap(each) for each in (unbegun, wires[OutletId(chain[-1])], state)]
+        parts = [patch.tap(operand) for operand in (unbegun, wires[OutletId(chain[-1])], state)]
         patch.shunt(state, patch.wire(f"{op.states[slot]}.begun", Elementwise("where"), parts)[0])
     patch.apply()
     after = constant(inner, "begun", np.array(False))

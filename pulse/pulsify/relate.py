@@ -173,7 +173,7 @@ def _relate_node(
 ) -> tuple[Relation, list[WireFlow]] | Refusal | None:
     facts = [outlet.fact for outlet in node.outputs]
     incoming = [flows.get(outlet) for outlet in node.inputs]
-    bearing = any(fact.symbolic_axes(symbol) for fact in facts)
+    has_stream_axis = any(fact.symbolic_axes(symbol) for fact in facts)
     if isinstance(node.op, Source):
         return _relate_source(node, node.outputs[0].fact, symbol)
     if isinstance(node.op, Const):
@@ -189,9 +189,9 @@ def _relate_node(
             )
         )
     streaming = [flow for flow in incoming if flow is not None]
-    if not streaming and not bearing:
+    if not streaming and not has_stream_axis:
         return None
-    if streaming and all(flow.axis is None for flow in streaming) and not bearing:
+    if streaming and all(flow.axis is None for flow in streaming) and not has_stream_axis:
         return Final(), [WireFlow(None, Fraction(0)) for _ in facts]
     if not streaming and not node.op.positional:
         reason = "its output has the stream's length, but none of its inputs streams"
@@ -204,13 +204,15 @@ def _relate_node(
         if problem is not None:
             return problem
         outgoing = _outgoing_flows(relation, streaming, symbol)
-        return _unsteady(node, relation, outgoing, symbol) or (relation, outgoing)
+        return _refuse_unsteady(node, relation, outgoing, symbol) or (relation, outgoing)
     except DimError as error:
         advice = "use lengths that are simple functions of the stream's length"
         return _refusal(node, streaming[0].axis if streaming else None, "whole", str(error), advice)
 
 
-def _unsteady(node: TypedNode, relation: Relation, flows: list[WireFlow], symbol: Symbol) -> Refusal | None:
+def _refuse_unsteady(
+    node: TypedNode, relation: Relation, flows: list[WireFlow], symbol: Symbol
+) -> Refusal | None:
     """Return the refusal of an output whose length does not keep up with the stream."""
     for outlet, flow in zip(node.outputs, flows):
         if flow.axis is None or (flow.final and not isinstance(relation, Positional)):

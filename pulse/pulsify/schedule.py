@@ -67,13 +67,13 @@ class Scheduler:
     def run(self) -> None:
         """Schedule every node."""
         for outlet in self.model.graph.inputs:
-            self._source(self.model.graph.node(outlet))
+            self._schedule_source(self.model.graph.node(outlet))
         for node_id in self.related.order:
             node = self.model.graph.nodes[node_id]
             if isinstance(node.op, Source):
                 continue
             relation = self.related.relations.get(node_id)
-            inputs = [self._wire(outlet, relation) for outlet in node.inputs]
+            inputs = [self._readable_wire(outlet, relation) for outlet in node.inputs]
             if relation is None:
                 facts = [outlet.fact for outlet in node.outputs]
                 self._keep(
@@ -86,7 +86,7 @@ class Scheduler:
             results = self._schedule(node, relation, inputs)
             self._keep(node, results)
 
-    def _wire(self, outlet: OutletId, relation: Relation | None) -> AnyWire:
+    def _readable_wire(self, outlet: OutletId, relation: Relation | None) -> AnyWire:
         """Return a wire as the relation accepts it: windows fill in mirrored frames, and constant ones around them."""
         wire = self.wires[outlet]
         if isinstance(wire, MirroredWire) and not takes_mirrored(relation, wire):
@@ -105,7 +105,7 @@ class Scheduler:
         for slot, wire in enumerate(results):
             self.wires[OutletId(node.id, slot)] = wire
 
-    def _source(self, node: Node[TypedFact, Op]) -> None:
+    def _schedule_source(self, node: Node[TypedFact, Op]) -> None:
         outlet = OutletId(node.id)
         flow = self.related.flows.get(outlet)
         (fact,) = (output.fact for output in node.outputs)

@@ -146,7 +146,9 @@ def _soonest_window(
     assert kernel is not None
     stay = np.ascontiguousarray(frames_at(kernel, trimmed.axis, trimmed.first, trimmed.stop))
     taps = wiring.add(f"{name}.taps", Const(stay), (), None)
-    return trimmed.window, [taps if slot == trimmed.operand else each for slot, each in enumerate(inputs)]
+    return trimmed.window, [
+        taps if slot == trimmed.operand else operand for slot, operand in enumerate(inputs)
+    ]
 
 
 def _first_index(wiring: Wiring, name: str, window: Window, wire: StreamWire | MirroredWire) -> int:

@@ -18,13 +18,13 @@ from pulse.recipes.spelling import toml_text
 from pulse.recipes.whole import join_stages
 
 
-def embed_recipe(text: str, place: RecipeContext) -> ModelProto:
+def embed_recipe(text: str, context: RecipeContext) -> ModelProto:
     """Return the one model that a recipe names, with the recipe in its metadata; there its name is ``"."``.
 
     Weights in a file next to the model stay there. Raises LoadError
     """
-    number, model = _only_model(parse_recipe(text, place))
-    proto = _read(model)
+    number, model = _only_model(parse_recipe(text, context))
+    proto = _read_model(model)
     metadata = {entry.key: entry.value for entry in proto.metadata_props if entry.key != RECIPE}
     table = tomllib.loads(text)
     table["stage"][number - 1]["model"] = ITSELF
@@ -64,7 +64,7 @@ def _only_model(recipe: Recipe) -> tuple[int, Path]:
     return next(iter(models.items()))
 
 
-def _read(path: Path) -> ModelProto:
+def _read_model(path: Path) -> ModelProto:
     """Read the file without changes. Raises LoadError."""
     read_source(path)
     proto = ModelProto.FromString(path.read_bytes())

@@ -49,11 +49,11 @@ def takes_sound(first: RecipeStage) -> bool:
 
 
 def call_function(
-    stage: RecipeStage, place: RecipeContext, rates: Rates, facts: Sequence[TypedFact]
+    stage: RecipeStage, context: RecipeContext, rates: Rates, facts: Sequence[TypedFact]
 ) -> TypedModel:
     """Return the model of a stage after wires of these facts. Raises PulseError."""
     types = parameters(stage.kind)
-    options = {name: _resolved_option(value, types[name], place) for name, value in stage.options.items()}
+    options = {name: _resolved_option(value, types[name], context) for name, value in stage.options.items()}
     for parameter, fact in zip(SHAPES, _in_order(stage, facts)):
         if parameter in types:
             options.setdefault(parameter, shape_text(fact.shape))
@@ -65,10 +65,10 @@ def call_function(
     return FUNCTIONS[stage.kind](**options)
 
 
-def _resolved_option(value: Any, hint: object, place: RecipeContext) -> Any:
+def _resolved_option(value: Any, hint: object, context: RecipeContext) -> Any:
     """Resolve a path against the recipe's folder; return other values unchanged."""
     paths = any(PathLike in (part, getattr(part, "__origin__", None)) for part in get_args(hint))
-    return str(place.resolve_path(value)) if paths and isinstance(value, str) else value
+    return str(context.resolve_path(value)) if paths and isinstance(value, str) else value
 
 
 def _in_order(stage: RecipeStage, facts: Sequence[TypedFact]) -> Sequence[TypedFact]:

@@ -101,7 +101,7 @@ def is_sound(shape: Shape) -> bool:
     return sum(bool(dim.symbols) for dim in shape) == 1 and all(dim.symbols or dim == 1 for dim in shape)
 
 
-def _complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
+def _guess_complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
     """257 frequencies and 2 parts, in any order, or in one axis."""
     if len(input_axes.sizes) == 2 and 2 in input_axes.sizes:
         bins = next((size for size in input_axes.sizes if size != 2), 2)
@@ -237,7 +237,7 @@ def _transform_notes(bins: int, back: Sequence[str], hop: int | None) -> list[st
 
 
 _ATTEMPTS: Sequence[Callable[[_Axes, _Axes | None, int | None], Guess | None]] = (
-    _complex,
+    _guess_complex,
     _magnitudes,
     _features,
     _blocks,

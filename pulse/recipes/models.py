@@ -70,13 +70,13 @@ def check_options(path: TomlValue, values: Mapping[str, TomlValue], where: str) 
                 f"{where}: {key} = {quote(value)} must be {hint}, such as {key} = {EXAMPLES[key]}"
             )
         if OPTIONS[key] is _ARRAYS:
-            for name, each in cast("dict[str, TomlValue]", value).items():
-                if not _is_array(each):
+            for name, entry in cast("dict[str, TomlValue]", value).items():
+                if not _is_array(entry):
                     raise LoadError(
-                        f"{where}: {key}: {name} = {quote(each)} must be a number, a list or a .npy file"
+                        f"{where}: {key}: {name} = {quote(entry)} must be a number, a list or a .npy file"
                     )
         elif OPTIONS[key] == Mapping[str, int] and any(
-            each < 0 for each in cast("dict[str, int]", value).values()
+            number < 0 for number in cast("dict[str, int]", value).values()
         ):
             raise LoadError(f"{where}: {key} = {quote(value)} must not be negative, such as {EXAMPLES[key]}")
     if "pulse" in values and cast("int", values["pulse"]) < 1:
@@ -94,7 +94,7 @@ def _is_array(value: TomlValue) -> bool:
         return False
 
 
-def open_stage_model(stage: RecipeStage, place: RecipeContext, limits: Mapping[str, Any]) -> TypedModel:
+def open_stage_model(stage: RecipeStage, context: RecipeContext, limits: Mapping[str, Any]) -> TypedModel:
     """Return the model of a stage.
 
     limits   ``budget`` and ``ignore_value_info`` as in ``pulse.load``
@@ -104,20 +104,20 @@ def open_stage_model(stage: RecipeStage, place: RecipeContext, limits: Mapping[s
     name = options.pop("model")
     for key in ("constants", "initial"):
         if key in options:
-            options[key] = {name: _value(each, place) for name, each in options[key].items()}
+            options[key] = {name: _value(entry, context) for name, entry in options[key].items()}
     chunking = Chunking(
-        **{each.name: options.pop(each.name) for each in fields(Chunking) if each.name in options}
+        **{field.name: options.pop(field.name) for field in fields(Chunking) if field.name in options}
     )
     if name != ITSELF:
-        return Stage(load(place.resolve_path(name), chunking=chunking, **options, **limits)).open()
-    if place.itself is None:
+        return Stage(load(context.resolve_path(name), chunking=chunking, **options, **limits)).open()
+    if context.itself is None:
         raise LoadError(
             'model = "." is the file in whose metadata a recipe is, and this one is a file of its own; name the model'
         )
-    return _itself(place.itself, chunking, options, limits)
+    return _containing_model(context.itself, chunking, options, limits)
 
 
-def _itself(
+def _containing_model(
     source: "ModelSource", chunking: Chunking, options: Mapping[str, Any], limits: Mapping[str, Any]
 ) -> TypedModel:
     """Return the model that holds the recipe, without it. Raises PulseError."""
@@ -134,8 +134,8 @@ def _itself(
     return Loaded(model, **loading_options, chunking=chunking).analyse()
 
 
-def _value(value: Any, place: RecipeContext) -> Any:
-    return _array(place.resolve_path(value)) if isinstance(value, str) else value
+def _value(value: Any, context: RecipeContext) -> Any:
+    return _array(context.resolve_path(value)) if isinstance(value, str) else value
 
 
 def _array(path: Path) -> Array:

@@ -59,7 +59,7 @@ def pair_stages(first: PairedModel, second: PairedModel) -> Stages:
 
     Raises LoadError if no usual transform joins them.
     """
-    for attempt in (_of_one_spectrum, _directly, _sound_between):
+    for attempt in (_of_one_spectrum, _connect_directly, _sound_between):
         stages = attempt(first, second)
         if stages is not None:
             return stages
@@ -110,7 +110,7 @@ def _add(stages: list[str], part: PairedModel, suffix: str) -> None:
     ]
 
 
-def _directly(first: PairedModel, second: PairedModel) -> Stages | None:
+def _connect_directly(first: PairedModel, second: PairedModel) -> Stages | None:
     """Return the stages if the outputs of the first have the sizes of the inputs of the second; else None."""
     fixed = [
         [int(dim) if not dim.symbols else None for dim in fact.shape] for fact in (first.gives, second.reads)

@@ -26,9 +26,9 @@ def read_recipe(path: Path) -> Recipe:
     return parse_recipe(read_text(path), RecipeContext.of(path))
 
 
-def parse_recipe(text: str, place: RecipeContext) -> Recipe:
+def parse_recipe(text: str, context: RecipeContext) -> Recipe:
     """Return the recipe of a text. Raises LoadError as ``read_recipe``."""
-    where = place.where
+    where = context.where
     try:
         table: dict[str, TomlValue] = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -51,7 +51,7 @@ def parse_recipe(text: str, place: RecipeContext) -> Recipe:
         _stage(number, stage, where) for number, stage in enumerate(cast("list[TomlValue]", tables), start=1)
     ]
     _require_order(stages, where)
-    return Recipe(place, title or place.path.stem, title is not None, rate, stages, outputs, inputs)
+    return Recipe(context, title or context.path.stem, title is not None, rate, stages, outputs, inputs)
 
 
 def _inputs(table: Mapping[str, TomlValue], where: str) -> Mapping[str, str]:

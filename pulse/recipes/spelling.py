@@ -27,7 +27,7 @@ def toml_text(value: Any) -> str:
     if isinstance(value, Mapping):
         items = cast("Mapping[str, Any]", value).items()
         return (
-            "{ " + ", ".join(f"{_key(name)} = {toml_text(each)}" for name, each in items) + " }"
+            "{ " + ", ".join(f"{_key(name)} = {toml_text(item)}" for name, item in items) + " }"
             if items
             else "{}"
         )

@@ -24,11 +24,11 @@ def fits(value: TomlValue, hint: object) -> bool:
         return value in parts
     if origin is Sequence:
         return isinstance(value, list) and all(
-            fits(each, parts[0]) for each in cast("list[TomlValue]", value)
+            fits(item, parts[0]) for item in cast("list[TomlValue]", value)
         )
     if origin is Mapping:
         return isinstance(value, dict) and all(
-            fits(each, parts[1]) for each in cast("dict[str, TomlValue]", value).values()
+            fits(item, parts[1]) for item in cast("dict[str, TomlValue]", value).values()
         )
     if hint is float:
         return isinstance(value, int | float) and not isinstance(value, bool)

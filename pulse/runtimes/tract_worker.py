@@ -71,7 +71,7 @@ def main(path: str) -> None:
         arrays = [unpack(receive(source)) for _ in range(int(receive(source)))]
         try:
             state = states.get(stream) or states.setdefault(stream, runnable.spawn_state())
-            results = [pack(np.array(each.to_numpy())) for each in state.run(arrays)]
+            results = [pack(np.array(tensor.to_numpy())) for tensor in state.run(arrays)]
         except tract.TractError as error:
             send(sink, [b"-", error_text(error).encode()])
         else:

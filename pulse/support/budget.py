@@ -36,7 +36,7 @@ class Budget:
     @classmethod
     def of(cls, user_limits: Mapping[str, float] | None) -> "Budget":
         """Return the usual limits with those that the user gives. Raises LoadError."""
-        names = [each.name for each in fields(cls)]
+        names = [member.name for member in fields(cls)]
         values: Any = {} if user_limits is None else user_limits
         if not isinstance(values, Mapping):
             raise LoadError(

@@ -23,15 +23,15 @@ def map_arrays(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     from tempfile import TemporaryFile
 
     sizes = [-(-array.nbytes // ALIGNMENT) * ALIGNMENT for array in arrays]
-    places = list(accumulate(sizes, initial=0))[:-1]
+    offsets = list(accumulate(sizes, initial=0))[:-1]
     with TemporaryFile() as file:
         file.truncate(sum(sizes))
-        for place, array in zip(places, arrays):
-            file.seek(place)
+        for offset, array in zip(offsets, arrays):
+            file.seek(offset)
             file.write(np.ascontiguousarray(array).data)
         file.flush()
         memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return [np.ndarray(array.shape, array.dtype, memory, place) for place, array in zip(places, arrays)]
+    return [np.ndarray(array.shape, array.dtype, memory, offset) for offset, array in zip(offsets, arrays)]
 
 
 def let_pages_go(array: NDArray[Any]) -> None:

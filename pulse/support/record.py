@@ -65,7 +65,7 @@ class _UnwrittenInit:
         cls = self._cls
         method = _init(cls)
         method.__qualname__, method.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
-        method.__annotations__ = {each.name: each.type for each in fields(cls)} | {"return": None}
+        method.__annotations__ = {member.name: member.type for member in fields(cls)} | {"return": None}
         setattr(cls, method.__name__, method)
         return method.__get__(instance, owner)
 
@@ -74,28 +74,28 @@ def _init(cls: type) -> FunctionType:
     own_fields: tuple[Field[Any], ...] = fields(cls)
     ordered = [
         *(field for field in own_fields if not field.kw_only),
-        *(each for each in own_fields if each.kw_only),
+        *(member for member in own_fields if member.kw_only),
     ]
-    factories = tuple(each.default_factory is not MISSING for each in ordered)
-    positional = sum(not each.kw_only for each in ordered)
+    factories = tuple(member.default_factory is not MISSING for member in ordered)
+    positional = sum(not member.kw_only for member in ordered)
     code = _init_code(factories, positional, hasattr(cls, "__post_init__"))
-    names = {f"_{number}": each.name for number, each in enumerate(ordered)}
+    names = {f"_{number}": member.name for number, member in enumerate(ordered)}
     code = code.replace(
         co_varnames=tuple(names.get(name, name) for name in code.co_varnames),
         co_consts=tuple(names.get(const, const) for const in code.co_consts),
     )
     namespace: dict[str, Any] = {"set_field": object.__setattr__, "not_given": _NOT_GIVEN}
-    namespace |= {f"default_{number}": each.default_factory for number, each in enumerate(ordered)}
+    namespace |= {f"default_{number}": member.default_factory for number, member in enumerate(ordered)}
     method = FunctionType(code, namespace)
-    defaults = {each.name: _default(each) for each in ordered if _default(each) is not MISSING}
-    named = [each.name for each in ordered[positional:]]
+    defaults = {member.name: _default(member) for member in ordered if _default(member) is not MISSING}
+    named = [member.name for member in ordered[positional:]]
     method.__defaults__ = tuple(value for name, value in defaults.items() if name not in named)
     method.__kwdefaults__ = {name: defaults[name] for name in named if name in defaults}
     return method
 
 
-def _default(each: Field[Any]) -> Any:
-    return each.default if each.default_factory is MISSING else _NOT_GIVEN
+def _default(member: Field[Any]) -> Any:
+    return member.default if member.default_factory is MISSING else _NOT_GIVEN
 
 
 @cache
@@ -120,7 +120,7 @@ def _init_code(factories: tuple[bool, ...], positional: int, post: bool) -> Code
 
 def _comparison(cls: type, frozen: bool) -> dict[str, Callable[..., Any] | None]:
     """Return ``__eq__`` and ``__hash__`` of the values of all fields; no ``__hash__`` if they may change."""
-    names = [each.name for each in fields(cls)]
+    names = [member.name for member in fields(cls)]
     get: Callable[[Any], Any] = attrgetter(*names) if names else lambda of: ()
 
     def equal(self: Any, other: object) -> Any:
@@ -136,7 +136,7 @@ def _comparison(cls: type, frozen: bool) -> dict[str, Callable[..., Any] | None]
 
 @recursive_repr()
 def _repr(self: Any) -> str:
-    texts = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    texts = (f"{member.name}={getattr(self, member.name)!r}" for member in fields(self) if member.repr)
     return f"{type(self).__qualname__}({', '.join(texts)})"
 
 

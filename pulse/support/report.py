@@ -114,9 +114,9 @@ def json_value(value: Any) -> Any:
     if hasattr(value, "as_dict"):
         return json_value(value.as_dict())
     if isinstance(value, Mapping):
-        return {str(name): json_value(each) for name, each in cast("Mapping[Any, Any]", value).items()}
+        return {str(name): json_value(item) for name, item in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, (Sequence, Iterator)):
-        return [json_value(each) for each in cast("Iterable[Any]", value)]
+        return [json_value(item) for item in cast("Iterable[Any]", value)]
     if is_dataclass(value):
         return json_value(field_values(value))
     return value.isoformat() if isinstance(value, datetime) else str(value)
@@ -163,4 +163,6 @@ def _escape(text: str) -> str:
 
 
 def _as_escapes(line: str) -> str:
-    return "".join(each if printable(each) == each else json.dumps(each)[1:-1] for each in line)
+    return "".join(
+        character if printable(character) == character else json.dumps(character)[1:-1] for character in line
+    )

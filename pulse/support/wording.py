@@ -30,7 +30,7 @@ def _literal(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, Mapping):
         items = cast("Mapping[str, Any]", value).items()
-        return "{" + ", ".join(f"{_literal(name)}: {_literal(each)}" for name, each in items) + "}"
+        return "{" + ", ".join(f"{_literal(name)}: {_literal(item)}" for name, item in items) + "}"
     return str(value)
 
 

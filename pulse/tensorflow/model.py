@@ -58,5 +58,5 @@ def load(
     with count_spending(Spending(Budget.of(budget))):
         contents = read_contents(source)
         model, nodes = model_of(contents, inputs or {}, constants or {}, signature, outputs)
-    values = {each.name: getattr(model, each.name) for each in fields(model)}
+    values = {field.name: getattr(model, field.name) for field in fields(model)}
     return TensorflowModel(**values, contents=contents, nodes=nodes)

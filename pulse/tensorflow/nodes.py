@@ -150,7 +150,7 @@ def _attribute(value: Proto, where: str, values: Mapping[str, Any]) -> Any:
             for name in ("s", "i", "f", "b", "type", "shape", "tensor", "func"):
                 items = getattr(value.list, name)
                 if len(items):
-                    return [_single(name, item, where) for item in items]
+                    return [_convert_item(name, item, where) for item in items]
             return []
         case "placeholder":
             if value.placeholder not in values:
@@ -159,10 +159,10 @@ def _attribute(value: Proto, where: str, values: Mapping[str, Any]) -> Any:
                 )
             return values[value.placeholder]
         case _:
-            return _single(kind, getattr(value, kind), where)
+            return _convert_item(kind, getattr(value, kind), where)
 
 
-def _single(kind: str, item: Any, where: str) -> Any:
+def _convert_item(kind: str, item: Any, where: str) -> Any:
     match kind:
         case "s":
             return item.decode(errors="replace")

@@ -232,7 +232,7 @@ def _compile(kernel: NumpyKernel) -> NumpyKernel:
 def _ports(name: str, text: str) -> tuple[OperatorPort, ...]:
     ports: list[OperatorPort] = []
     for part in text.split(","):
-        port, colon, type_ = (each.strip() for each in part.partition(":"))
+        port, colon, type_ = (word.strip() for word in part.partition(":"))
         if not port or not colon or (type_ not in DTYPES and type_ != ANY):
             types = ", ".join(DTYPES)
             raise LoadError(

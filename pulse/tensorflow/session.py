@@ -205,7 +205,7 @@ class Session:
             if graph_node.op in _ASKING:
                 return True
             visited.add(graph_node.name)
-            stack += [*(each.node for each in graph_node.inputs), *graph_node.controls]
+            stack += [*(endpoint.node for endpoint in graph_node.inputs), *graph_node.controls]
         return False
 
     def reset(self) -> None:
@@ -388,7 +388,10 @@ class Session:
     def _convert_result(self, endpoint: NodeOutput, value: Array) -> Array:
         """Return a result in its type in the graph."""
         node = self._nodes[endpoint.node]
-        if any(isinstance(each, TensorType) and each.is_complex for each in _result_types(node)):
+        if any(
+            isinstance(result_type, TensorType) and result_type.is_complex
+            for result_type in _result_types(node)
+        ):
             return np.asarray(value[..., 0] + 1j * value[..., 1])
         dtype = self._type(endpoint)
         if dtype is not None and value.dtype == np.int64 and dtype.kind in "iu":

@@ -26,7 +26,7 @@ def text(graph: Graph[F, O], title: str = "graph") -> str:
 
     id, name, op, attributes, wires read, facts of the outputs; the outputs of the model in the last line.
     """
-    rows = [_row(graph, graph.nodes[node_id]) for node_id in _all(graph)]
+    rows = [_row(graph, graph.nodes[node_id]) for node_id in _ordered_nodes(graph)]
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = [printable(f"{title}: {len(rows)} nodes")]
     for row in rows:
@@ -45,7 +45,7 @@ def _row(graph: Graph[F, O], node: Node[F, O]) -> Sequence[str]:
     return [printable(cell) for cell in cells]
 
 
-def _all(graph: Graph[F, O]) -> list[int]:
+def _ordered_nodes(graph: Graph[F, O]) -> list[int]:
     """Return every node that is not retired, each after what it reads."""
     return graph.order([OutletId(node.id) for node in graph.nodes if node.outputs])
 
@@ -55,7 +55,7 @@ def dot(graph: Graph[F, O], title: str = "graph") -> str:
     wires.
     """
     picture = Picture(title)
-    for node_id in _all(graph):
+    for node_id in _ordered_nodes(graph):
         node = graph.nodes[node_id]
         label = [part for part in (node.name, node.op.name, node.op.detail()) if part]
         picture.box(f"n{node_id}", label, node.name)

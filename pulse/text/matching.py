@@ -112,7 +112,7 @@ class _Parser:
     def query(self) -> list[_Chain]:
         """Return all chains. Raises InputError."""
         chains = [self._chain()]
-        while self._takes(";"):
+        while self._take_if(";"):
             chains.append(self._chain())
         if self._at < len(self._tokens):
             raise self._error(f"{self._tokens[self._at]!r} is not expected")
@@ -120,28 +120,28 @@ class _Parser:
 
     def _chain(self) -> _Chain:
         steps = [self._step()]
-        while self._takes("->"):
+        while self._take_if("->"):
             steps.append(self._step())
         return tuple(steps)
 
     def _step(self) -> _Step:
         names: frozenset[str] = frozenset()
         ways: tuple[_Chain, ...] = ()
-        if self._takes("("):
+        if self._take_if("("):
             chains = [self._chain()]
-            while self._takes("|"):
+            while self._take_if("|"):
                 chains.append(self._chain())
-            if not self._takes(")"):
+            if not self._take_if(")"):
                 raise self._error("a bracket is not closed")
             ways = tuple(chains)
-        elif not self._takes("$"):
+        elif not self._take_if("$"):
             name = self._name("an operator, $ or a bracket is expected").lower()
             names = frozenset({name, f"{name}alization"} if name.endswith("norm") else {name})
-        tag = self._name("a tag is expected after #", r"\w+") if self._takes("#") else ""
-        least, most = next((times for sign, times in _TIMES.items() if self._takes(sign)), (1, 1))
-        return _Step(names, ways, least, most, self._takes("."), tag)
+        tag = self._name("a tag is expected after #", r"\w+") if self._take_if("#") else ""
+        least, most = next((times for sign, times in _TIMES.items() if self._take_if(sign)), (1, 1))
+        return _Step(names, ways, least, most, self._take_if("."), tag)
 
-    def _takes(self, token: str) -> bool:
+    def _take_if(self, token: str) -> bool:
         there = self._at < len(self._tokens) and self._tokens[self._at] == token
         self._at += there
         return there
@@ -192,29 +192,29 @@ class _Search:
         if at == len(chain):
             yield match
             return
-        for each in self._times(chain[at], 0, match, start):
-            yield from self._chain(chain, at + 1, each, start)
+        for longer in self._match_repeatedly(chain[at], 0, match, start):
+            yield from self._chain(chain, at + 1, longer, start)
 
-    def _times(self, step: _Step, count: int, match: _Found, start: int) -> Iterator[_Found]:
+    def _match_repeatedly(self, step: _Step, count: int, match: _Found, start: int) -> Iterator[_Found]:
         """Yield repeated matches, the longest first."""
         if step.most is None or count < step.most:
             if count == MAX_REPEATS:
                 raise InputError(
                     f"query {self._query!r}: a step repeats more than {MAX_REPEATS} times; leave out * and +"
                 )
-            for each in self._once(step, match, start):
-                if len(each[0]) > len(match[0]):
-                    yield from self._times(step, count + 1, each, start)
+            for longer in self._match_once(step, match, start):
+                if len(longer[0]) > len(match[0]):
+                    yield from self._match_repeatedly(step, count + 1, longer, start)
         if count >= step.least:
             yield match
 
-    def _once(self, step: _Step, match: _Found, start: int) -> Iterator[_Found]:
+    def _match_once(self, step: _Step, match: _Found, start: int) -> Iterator[_Found]:
         nodes, tags = match
         if step.ways:
             for way in step.ways:
-                for each in self._chain(way, 0, match, start):
-                    if not step.alone or not each[0] or self._is_private(each[0][-1]):
-                        yield each
+                for longer in self._chain(way, 0, match, start):
+                    if not step.alone or not longer[0] or self._is_private(longer[0][-1]):
+                        yield longer
             return
         for node in self._readers[nodes[-1]] if nodes else (start,):
             self._steps += 1

@@ -57,7 +57,7 @@ def code_range(dtype: DType, zero: int) -> tuple[int, int]:
 
 def target(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
     """Return an output and the meaning of its codes. Raises LoadError if the file does not state it."""
-    tensor = node.makes[slot]
+    tensor = node.output_tensors[slot]
     if tensor.quantization is None or not tensor.has_codes:
         raise node.error(
             f"its output {tensor.name} is {tensor.kind} without a scale, but its inputs are codes"
@@ -195,7 +195,7 @@ def finish_sum(
 
     rescale   f64 sums times f64 factors as whole numbers, of int16 codes; None: multipliers of 15 bits
     """
-    activation, tensor = fused_activation(node), node.makes[0]
+    activation, tensor = fused_activation(node), node.output_tensors[0]
     spread = factor.reshape(shape) if factor.size > 1 else factor.reshape(())
     if tensor.dtype == np.int16:
         sums_f64 = node.cast(total, F64, "total64")
@@ -219,7 +219,7 @@ def scale_by_slope(x: Array, factor: np.float32) -> Array:
 def requantize(node: TfliteNode, slot: int, suffix: str = "", out: int = 0) -> OutletId:
     """Return the codes of an input as codes of the output, whose scale may differ."""
     ours, (tensor, theirs) = node.quantization(slot), target(node, out)
-    x, source = node.codes(slot), node.read(slot)
+    x, source = node.codes(slot), node.input_tensor(slot)
     if ours.scale[0] == theirs.scale[0]:
         return shift_codes(node, x, source, tensor, suffix)
     ratio = np.float32(ours.scale[0] / theirs.scale[0])
@@ -248,7 +248,7 @@ def shift_codes(node: TfliteNode, x: OutletId, source: Tensor, result: Tensor, s
 
 def input_range(node: TfliteNode) -> tuple[int, int]:
     """Return the least and the largest ``code - zero`` of the first input. Raises LoadError if it has no codes."""
-    source = node.read(0)
+    source = node.input_tensor(0)
     if not source.has_codes or source.dtype is None:
         raise node.error(
             f"its input {source.name} is {source.kind}, but its output is quantized; both must be"

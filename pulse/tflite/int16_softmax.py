@@ -34,8 +34,8 @@ def softmax_of_int16(node: TfliteNode, beta: float) -> OutletId:
     unit = _power_below(node, total, int(node.graph.fact(x).shape[-1]))
     within = node.apply("div", total, unit, suffix="within")
     spread = node.apply("add", node.apply("mul", within, float(1 << 16), suffix="wide"), 0.5, suffix="half")
-    place = node.apply("sub", node.apply("floor", spread, suffix="whole"), float(3 << 15), suffix="place")
-    share = _look_up(node, place, lambda v: 1 / (1 + v), 0.0, 1.0, "share")
+    index = node.apply("sub", node.apply("floor", spread, suffix="whole"), float(3 << 15), suffix="place")
+    share = _look_up(node, index, lambda v: 1 / (1 + v), 0.0, 1.0, "share")
     product = node.apply(
         "mul", node.cast(powers, F64, "grown_64"), node.cast(share, F64, "share64"), suffix="product"
     )

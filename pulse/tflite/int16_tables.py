@@ -55,10 +55,10 @@ def _interpolate(size: IntegerArray, bits: int, top: int) -> IntegerArray:
     y = 1 / (1 + np.exp(-np.arange(ENTRIES + 1) / POINTS))
     above = y * (1 - y) * (2 * y - 1) / POINTS**2 / 16
     table = np.minimum(np.rint((1 << 16) * (y + above)).astype(np.int64), (1 << 16) - 1)
-    place = np.minimum(size >> bits, ENTRIES - 1)
+    index = np.minimum(size >> bits, ENTRIES - 1)
     rest = size & ((1 << bits) - 1)
-    between = (table[place] << bits) + rest * (table[place + 1] - table[place])
-    return np.where(place >= ENTRIES - 1, top, between)
+    between = (table[index] << bits) + rest * (table[index + 1] - table[index])
+    return np.where(index >= ENTRIES - 1, top, between)
 
 
 def _sigmoid(x: IntegerArray) -> IntegerArray:
@@ -108,9 +108,9 @@ def lines(function: Callable[[Array], Array], low: Real, high: Real, unit: Real)
     entries = np.append(_round(y[:-1]) - _round(error / two), last)
     entries = np.clip(entries, MIN_CODE, MAX_CODE).astype(np.int64)
     value = np.arange(MIN_CODE, MAX_CODE + 1)
-    place = STEPS // 2 + (value >> 7)
-    slope = entries[place + 1] - entries[place]
-    return (entries[place] + ((slope * (value & 127) + 64) >> 7)).astype(np.float32)
+    index = STEPS // 2 + (value >> 7)
+    slope = entries[index + 1] - entries[index]
+    return (entries[index] + ((slope * (value & 127) + 64) >> 7)).astype(np.float32)
 
 
 def _round(x: Array) -> Array:

@@ -32,8 +32,8 @@ class TfliteOp(ModelOp):
     kind: str
     options: Mapping[str, Any]
     slots: tuple[int | None, ...]
-    reads: tuple[Tensor | None, ...]
-    makes: tuple[Tensor, ...]
+    input_tensors: tuple[Tensor | None, ...]
+    output_tensors: tuple[Tensor, ...]
     body: Body
     inner: tuple[Tensor, ...] = ()
 
@@ -47,7 +47,7 @@ class TfliteOp(ModelOp):
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         operands = tuple(None if slot is None else inputs[slot] for slot in self.slots)
-        names = (wire, *(tensor.name for tensor in self.makes[1:]))
+        names = (wire, *(tensor.name for tensor in self.output_tensors[1:]))
         node = TfliteNode(
             op_type=self.kind,
             opset=1,
@@ -58,19 +58,19 @@ class TfliteOp(ModelOp):
             graph=target.graph,
             scope=target.scope,
             captures={},
-            reads=self.reads,
-            makes=self.makes,
+            input_tensors=self.input_tensors,
+            output_tensors=self.output_tensors,
             body=self.body,
             inner=self.inner,
         )
         result = TRANSLATORS[self.kind](node)
         outlets = [result] if isinstance(result, OutletId) else list(result)
-        count = len(self.makes) + len(STATES.get(self.kind, ()))
+        count = len(self.output_tensors) + len(STATES.get(self.kind, ()))
         if len(outlets) < count:
             raise LoadError(
                 f"{wire} ({self.kind}): makes {len(outlets)} tensors, and the file has {count} for them"
             )
-        for tensor, outlet in zip(self.makes, outlets):
+        for tensor, outlet in zip(self.output_tensors, outlets):
             dtype = target.graph.fact(outlet).dtype
             if dtype.kind not in _kinds(tensor):
                 raise LoadError(

@@ -35,14 +35,14 @@ def _no_body(number: int, facts: Mapping[int, TypedFact], title: str) -> TypedNe
 class TfliteNode(NodeContext):
     """One node while it is translated.
 
-    reads   the tensors that it reads; None if omitted
-    makes   the tensors that it makes
-    body    reads another subgraph of the file
-    inner   tensors that only state the scales of its inner sums
+    input_tensors   the tensors that it reads; None if omitted
+    output_tensors  the tensors that it makes
+    body            reads another subgraph of the file
+    inner           tensors that only state the scales of its inner sums
     """
 
-    reads: tuple[Tensor | None, ...] = ()
-    makes: tuple[Tensor, ...] = ()
+    input_tensors: tuple[Tensor | None, ...] = ()
+    output_tensors: tuple[Tensor, ...] = ()
     body: Body = field(default=_no_body)
     inner: tuple[Tensor, ...] = ()
 
@@ -52,25 +52,25 @@ class TfliteNode(NodeContext):
     @property
     def has_codes(self) -> bool:
         """Whether the first output is stored as codes."""
-        return bool(self.makes) and self.makes[0].has_codes
+        return bool(self.output_tensors) and self.output_tensors[0].has_codes
 
-    def read(self, slot: int) -> Tensor:
+    def input_tensor(self, slot: int) -> Tensor:
         """Return the tensor of an input. Raises LoadError if it is omitted."""
-        tensor = self.reads[slot] if slot < len(self.reads) else None
+        tensor = self.input_tensors[slot] if slot < len(self.input_tensors) else None
         if tensor is None:
             raise self.error(f"input {slot} is missing")
         return tensor
 
     def quantization(self, slot: int) -> Quantization:
         """Return the quantization of an input. Raises LoadError if the file does not state it."""
-        quantization = self.read(slot).quantization
+        quantization = self.input_tensor(slot).quantization
         if quantization is None:
-            raise self.error(f"its input {slot}, {self.read(slot).name}, has no scale")
+            raise self.error(f"its input {slot}, {self.input_tensor(slot).name}, has no scale")
         return quantization
 
     def values(self, slot: int) -> OutletId:
         """Return an input as numbers: codes and f16 become f32, other types are unchanged."""
-        tensor, x = self.read(slot), self.input(slot)
+        tensor, x = self.input_tensor(slot), self.input(slot)
         if tensor.quantization is None or tensor.dtype is None or tensor.dtype.kind not in "iu":
             return self.cast(x, F32, f"wide{slot}") if self.graph.fact(x).dtype == np.float16 else x
         if not tensor.has_codes and tensor.data is None:
@@ -82,7 +82,7 @@ class TfliteNode(NodeContext):
 
     def codes(self, slot: int) -> OutletId:
         """Return a coded input as ``code - zero`` in f32. Raises LoadError if it is not coded."""
-        tensor = self.read(slot)
+        tensor = self.input_tensor(slot)
         if not tensor.has_codes:
             raise self.error(
                 f"its input {slot}, {tensor.name}, is {tensor.kind}, not codes, but its output has codes"

@@ -72,13 +72,13 @@ def is_author(frame: FrameType) -> bool:
 
 def author_line(error: BaseException) -> str:
     """Return the innermost line outside PyTorch and of this package in an exception's trace; empty if there is none."""
-    place, trace = "", error.__traceback__
+    line, trace = "", error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
         if is_author(trace.tb_frame):
-            place = f"{code.co_filename.rpartition('/')[2]} line {trace.tb_lineno}"
+            line = f"{code.co_filename.rpartition('/')[2]} line {trace.tb_lineno}"
         trace = trace.tb_next
-    return place
+    return line
 
 
 def plain_message(text: object) -> str:

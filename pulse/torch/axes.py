@@ -39,7 +39,7 @@ def find_time(title: str, module: RunWhole, examples: Mapping[str, Array]) -> In
         if value.shape[axis] >= MIN_LENGTH
     ]
     alone: list[InputAxes] = [{name: {axis: SYMBOL}} for name, axis in axes]
-    for choices in (alone, list(_together(examples, axes))):
+    for choices in (alone, list(_axes_of_equal_length(examples, axes))):
         fitting = [choice for choice in choices if _runs(module, examples, choice, shapes)]
         if len(fitting) > 1:
             listed = "; ".join(spell("dynamic", choice) for choice in fitting)
@@ -52,7 +52,7 @@ def find_time(title: str, module: RunWhole, examples: Mapping[str, Array]) -> In
     return {}
 
 
-def _together(examples: Mapping[str, Array], axes: list[tuple[str, int]]) -> Iterator[InputAxes]:
+def _axes_of_equal_length(examples: Mapping[str, Array], axes: list[tuple[str, int]]) -> Iterator[InputAxes]:
     """Yield sets of axes of equal length, one axis of each input that has this length once."""
     for size in sorted({examples[name].shape[axis] for name, axis in axes}):
         axes_of_size = [(name, axis) for name, axis in axes if examples[name].shape[axis] == size]
@@ -80,7 +80,9 @@ def _runs(
 
 def describe_time(axes: Mapping[str, Mapping[int, str]]) -> str:
     """Return the text that tells the user which axes were found."""
-    listed: Any = " and ".join(f"axis {axis} of {name}" for name, each in axes.items() for axis in each)
+    listed: Any = " and ".join(
+        f"axis {axis} of {name}" for name, named_axes in axes.items() for axis in named_axes
+    )
     return f"time ({SYMBOL}) is {listed}: the module runs at other lengths; {spell('dynamic', axes)} says so"
 
 

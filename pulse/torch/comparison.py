@@ -75,7 +75,7 @@ class Comparison:
         """
         if lengths is None and self.lengths:
             for sizes in (
-                each for symbol in self.lengths if even for each in even_length(self.lengths, symbol)
+                length for symbol in self.lengths if even for length in even_length(self.lengths, symbol)
             ):
                 self._try_shorter([sizes])
             return self._vary()
@@ -91,26 +91,26 @@ class Comparison:
     def _vary(self) -> list[str]:
         """Vary each symbol alone; those that cannot change alone, in proportion with all others."""
         tried = {symbol: self._try([symbol]) for symbol in self.lengths}
-        if len(tried) > 1 and not all(each.has_varied for each in tried.values()):
+        if len(tried) > 1 and not all(outcome.has_varied for outcome in tried.values()):
             together = self._try(list(self.lengths))
-            tried = {symbol: each if each.has_varied else together for symbol, each in tried.items()}
+            tried = {symbol: outcome if outcome.has_varied else together for symbol, outcome in tried.items()}
         notes: list[str] = []
-        for symbol, each in tried.items():
+        for symbol, trial in tried.items():
             frames = self.lengths[symbol]
-            if not each.has_varied:
+            if not trial.has_varied:
                 raise InputError(
                     f"{self.title}: {symbol} is to be of any length, but besides the example's {frames} frames the "
-                    f"module takes none that was tried; at {each.refusal}; give lengths that it takes, as in "
+                    f"module takes none that was tried; at {trial.refusal}; give lengths that it takes, as in "
                     f'lengths=[{{"{symbol}": {2 * frames}}}], or leave {symbol} out of dynamic'
                 )
-            if not each.longer:
+            if not trial.longer:
                 notes.append(
                     f"the module takes no length that is longer than the example's ({symbol} = {frames}) of those that "
-                    f"were tried, so none was compared; at {each.refusal}; lengths=[…] says which ones it takes"
+                    f"were tried, so none was compared; at {trial.refusal}; lengths=[…] says which ones it takes"
                 )
-            if each.short:
+            if trial.short:
                 notes.append(
-                    f"the module takes shorter inputs than the model, which refuses them: {each.short}; PyTorch's "
+                    f"the module takes shorter inputs than the model, which refuses them: {trial.short}; PyTorch's "
                     "exporter keeps that side of a condition on the length which the example takes"
                 )
         return notes

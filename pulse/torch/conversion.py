@@ -54,7 +54,7 @@ class Conversion:
     ) -> None:
         self.module, self.call = module, call
         self._torch, self._title, self._state, self._dtype, self._states = torch, title, state, dtype, states
-        with self._quiet():
+        with self._quiet_conversion():
             self._run_example()
         state.restore_eval()
         self.state_leaves = self._find_states()
@@ -66,7 +66,7 @@ class Conversion:
 
         finds_time  whether the axis of time is not given
         """
-        with self._quiet():
+        with self._quiet_conversion():
             self.module, self.call, lengths_of = follow_lengths(
                 self._torch, self.module, self.call, self._time_of if finds_time else None
             )
@@ -87,7 +87,7 @@ class Conversion:
         if self.call.axes and self._states is None:
             self.state_leaves = []
             return
-        with self._quiet():
+        with self._quiet_conversion():
             buffers = find_buffers(self._torch, self.module, self.call, self._state.restore_eval, self._title)
             if buffers:
                 self.module, self.call = with_buffers(self._torch, self.module, self.call, buffers)
@@ -101,7 +101,7 @@ class Conversion:
         torch, leaves = self._torch, self.state_leaves
         outputs = name_results(torch, self._result, leaves) if leaves else name_outputs(torch, self._result)
         self._state.restore_eval()
-        with self._quiet():
+        with self._quiet_conversion():
             return export(
                 ExportRequest(torch, self.module, self.call, opset, self._title, outputs, self._state)
             )
@@ -156,7 +156,7 @@ class Conversion:
             raise type(error)(f"{self._title}: {error}; {describe_branches(branches)}") from error
 
     @contextmanager
-    def _quiet(self) -> Generator[None]:
+    def _quiet_conversion(self) -> Generator[None]:
         """Silence the prints of PyTorch, and use the type of the conversion."""
         with silence_exporter(), use_dtype(self._torch, self.module, self._dtype):
             yield

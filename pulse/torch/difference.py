@@ -29,11 +29,11 @@ def first_difference(
         axis = _frame_axis(value, example.get(name))
         wrong = model.judge(name, value.astype(native.dtype, copy=False), axis, runs).wrong
         if wrong is not None:
-            place = _first(wrong, axis)
-            frame = "" if axis is None else f"frame {place[axis]}, "
+            location = _first_index(wrong, axis)
+            frame = "" if axis is None else f"frame {location[axis]}, "
             return (
-                f"output {name}, {frame}at {list(place)}: the module gives {float(value[place]):.6g}, "
-                f"the model {float(native[place]):.6g}"
+                f"output {name}, {frame}at {list(location)}: the module gives {float(value[location]):.6g}, "
+                f"the model {float(native[location]):.6g}"
             )
     return None
 
@@ -44,8 +44,8 @@ def _frame_axis(value: Array, example: Array | None) -> int | None:
     return next((axis for axis in range(value.ndim) if value.shape[axis] != example.shape[axis]), None)
 
 
-def _first(wrong: Array, axis: int | None) -> tuple[int, ...]:
+def _first_index(wrong: Array, axis: int | None) -> tuple[int, ...]:
     """Return the index of the first wrong element, the earliest frame first."""
-    places = np.argwhere(wrong)
-    place = places[0 if axis is None else int(np.argmin(places[:, axis]))]
-    return tuple(int(index) for index in place)
+    locations = np.argwhere(wrong)
+    location = locations[0 if axis is None else int(np.argmin(locations[:, axis]))]
+    return tuple(int(index) for index in location)

@@ -90,8 +90,8 @@ def _export_calls(torch: Any, module: Any) -> Generator[None]:
 
     def keep(*_: Any) -> None:
         attributes.clear()
-        for each in module.modules():
-            for now in cast("list[dict[str, Any]]", [each._buffers, vars(each)]):
+        for submodule in module.modules():
+            for now in cast("list[dict[str, Any]]", [submodule._buffers, vars(submodule)]):
                 attributes.append((now, dict(now)))
 
     def copy_call(_: Any, positional: Any, keywords: Any, result: Any) -> Any:
@@ -145,7 +145,9 @@ def _mend_squeezes(proto: ModelProto) -> None:
         for value in (*proto.graph.value_info, *proto.graph.input)
     }
     axes = {
-        each.name: to_array(each) for each in proto.graph.initializer if each.data_type == TensorProto.INT64
+        initializer.name: to_array(initializer)
+        for initializer in proto.graph.initializer
+        if initializer.data_type == TensorProto.INT64
     }
     for node in proto.graph.node:
         if node.op_type != "Squeeze" or len(node.input) < 2 or node.input[0] not in sizes:
@@ -260,9 +262,9 @@ def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
     if any(word in reason for word in _BAKED_WORDS):
         return f"{title}: PyTorch's exporter has baked a length in: {reason}\n{BAKED_HELP}"
     if "data-dependent" in reason:
-        place = author_line(cause)
+        line = author_line(cause)
         return (
-            f"{title}: {f'in {place}, ' if place else ''}a size or a condition depends on the values of a tensor: "
+            f"{title}: {f'in {line}, ' if line else ''}a size or a condition depends on the values of a tensor: "
             f"{reason.splitlines()[0]}\n{DATA_HELP}"
         )
     if "complex" in reason:

@@ -40,14 +40,14 @@ def draw_inputs(
     }
     feeds: dict[str, Array] = {}
     for name, sample in samples.items():
-        value = _lively(sample.value, rng)
+        value = _enliven(sample.value, rng)
         for axis, symbol in sample.axes.items():
             value = np.take(value, order[symbol], axis)
         feeds[name] = value
     return feeds
 
 
-def _lively(value: Array, rng: np.random.Generator) -> Array:
+def _enliven(value: Array, rng: np.random.Generator) -> Array:
     """Replace floats that are all equal with noise: normal for zeros, otherwise of the same sign and mean."""
     if value.size < 2 or not np.issubdtype(value.dtype, np.floating) or (value != value.flat[0]).any():
         return value

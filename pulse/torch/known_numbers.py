@@ -98,7 +98,10 @@ class KnownNumbers:
         if name == "__getitem__":
             return number
         numbers = [self.number(arg) for arg in args[1:]]
-        operands = [number, *(each if known is None else known for each, known in zip(args[1:], numbers))]
+        operands = [
+            number,
+            *(argument if known is None else known for argument, known in zip(args[1:], numbers)),
+        ]
         if name == "clamp" and type(number) is int and set(named) <= {"min"} and len(args) == 1:
             least = named.get("min")
             return max(number, least) if type(least) is int else None

@@ -21,13 +21,13 @@ def follow_lengths(
 
     time_of  finds the time axis of a module and its call, if unknown; it is added to the call
     """
-    for places in _find_lengths(torch, call):
-        wrapper, shorter_call = with_lengths(torch, module, call, places)
+    for length_axes in _find_lengths(torch, call):
+        wrapper, shorter_call = with_lengths(torch, module, call, length_axes)
         if time_of is None:
-            return wrapper, shorter_call, places
+            return wrapper, shorter_call, length_axes
         axes = time_of(wrapper, shorter_call)
-        if all(axis in axes.get(source, {}) for source, axis in places.values()):
-            return wrapper, replace(shorter_call, axes=axes), places
+        if all(axis in axes.get(source, {}) for source, axis in length_axes.values()):
+            return wrapper, replace(shorter_call, axes=axes), length_axes
     return module, call, {}
 
 
@@ -70,9 +70,11 @@ def _is_length(torch: Any, value: Any) -> bool:
     )
 
 
-def with_lengths(torch: Any, module: Any, call: ModuleCall, places: LengthAxes) -> tuple[Any, ModuleCall]:
+def with_lengths(
+    torch: Any, module: Any, call: ModuleCall, length_axes: LengthAxes
+) -> tuple[Any, ModuleCall]:
     """Return a module that computes these inputs itself, and its call. Outputs that are lengths are left out."""
-    kinds = {name: (call.arguments[name].shape, call.arguments[name].dtype) for name in places}
+    kinds = {name: (call.arguments[name].shape, call.arguments[name].dtype) for name in length_axes}
 
     def forward(*positional: Any, **named: Any) -> Any:
         numbers = KnownNumbers(torch)
@@ -82,7 +84,7 @@ def with_lengths(torch: Any, module: Any, call: ModuleCall, places: LengthAxes) 
 
         arguments = dict(zip(names, positional)) | named
         with numbers.watch():
-            for name, (source, axis) in places.items():
+            for name, (source, axis) in length_axes.items():
                 shape, dtype = kinds[name]
                 arguments[name] = numbers.full(shape, arguments[source].shape[axis], dtype)
             result = module(**arguments)
@@ -91,7 +93,7 @@ def with_lengths(torch: Any, module: Any, call: ModuleCall, places: LengthAxes) 
     parameters = [
         parameter.replace(default=inspect.Parameter.empty, kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
         for name, parameter in inspect.signature(module.forward).parameters.items()
-        if name in call.arguments and name not in places
+        if name in call.arguments and name not in length_axes
     ]
     names = [parameter.name for parameter in parameters]
     forward.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -101,10 +103,10 @@ def with_lengths(torch: Any, module: Any, call: ModuleCall, places: LengthAxes) 
     return wrapper, replace(call, arguments={name: call.arguments[name] for name in names})
 
 
-def describe_lengths(places: LengthAxes) -> list[str]:
+def describe_lengths(length_axes: LengthAxes) -> list[str]:
     """Return the text that tells the user which inputs are lengths."""
     return [
         f"{name} is the length of {source} (axis {axis}) in the example, so the model computes it: a stream has no "
         "padding; outputs that are lengths are left out"
-        for name, (source, axis) in places.items()
+        for name, (source, axis) in length_axes.items()
     ]

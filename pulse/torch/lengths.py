@@ -29,18 +29,18 @@ def variations(lengths: Lengths, symbols: Sequence[str]) -> tuple[list[Lengths],
         return {**lengths, **{symbol: count * unit for symbol, unit in units.items()}}
 
     return (
-        [scale(count) for count in _shorter(parts) if least <= count < parts],
-        [scale(count) for count in _longer(parts)],
+        [scale(count) for count in _shorter_lengths(parts) if least <= count < parts],
+        [scale(count) for count in _longer_lengths(parts)],
     )
 
 
-def _shorter(frames: int) -> list[int]:
+def _shorter_lengths(frames: int) -> list[int]:
     """About a third; half; then shorter ones that strides divide."""
     third = [frames // 3 + step_up for step_up in range(1, NEAR + 1)]
     return list(dict.fromkeys([*third, frames // 2, *(frames - step for step in _steps(frames))]))
 
 
-def _longer(frames: int) -> list[int]:
+def _longer_lengths(frames: int) -> list[int]:
     """More than twice, as lengths may be rounded up to powers of two; twice; then longer ones that strides divide."""
     twice = [2 * frames + step_up for step_up in range(1, NEAR + 1)]
     return list(dict.fromkeys([*twice, 2 * frames, *(frames + step for step in _steps(frames))]))
@@ -67,10 +67,10 @@ def read_lengths(lengths: Any, traced: Lengths) -> list[Lengths] | None:
         return None
     if isinstance(lengths, str) or not isinstance(lengths, Sequence):
         raise InputError(f'lengths must be a list such as [{{"T": 4000}}, {{"T": 9000}}], not {lengths!r}')
-    return [{**traced, **dict(_read(entry, traced))} for entry in cast("Sequence[Any]", lengths)]
+    return [{**traced, **dict(_read_lengths(entry, traced))} for entry in cast("Sequence[Any]", lengths)]
 
 
-def _read(entry: Any, traced: Lengths) -> Iterator[tuple[str, int]]:
+def _read_lengths(entry: Any, traced: Lengths) -> Iterator[tuple[str, int]]:
     if not isinstance(entry, Mapping):
         raise InputError(f'lengths: {entry!r} names no symbol; give one such as {{"T": 4000}}')
     for symbol, frames in cast("Mapping[Any, Any]", entry).items():

@@ -24,8 +24,8 @@ def use_dtype(torch: Any, module: Any, dtype: Any) -> Generator[None]:
     if dtype is None:
         yield
         return
-    parameters = [] if dtype == torch.float64 else [(each, each.data) for each in module.parameters()]
-    buffers = [(each._buffers, dict(each._buffers)) for each in module.modules()]
+    parameters = [] if dtype == torch.float64 else [(tensor, tensor.data) for tensor in module.parameters()]
+    buffers = [(submodule._buffers, dict(submodule._buffers)) for submodule in module.modules()]
     default = torch.get_default_dtype()
     try:
         for parameter, data in parameters:
@@ -144,8 +144,8 @@ def tensors_of(torch: Any, module: Any) -> dict[str, Any]:
     """Return the buffers and tensor attributes of a module and its submodules, by their qualified names."""
     return {
         f"{prefix}.{name}" if prefix else name: value
-        for prefix, each in module.named_modules()
-        for there in cast("list[dict[str, Any]]", [each._buffers, vars(each)])
+        for prefix, submodule in module.named_modules()
+        for there in cast("list[dict[str, Any]]", [submodule._buffers, vars(submodule)])
         for name, value in there.items()
         if torch.is_tensor(value) and not isinstance(value, torch.nn.Parameter)
     }

@@ -54,8 +54,8 @@ class ModuleState:
 
     def restore(self) -> None:
         """Restore everything, including the training modes."""
-        for each in self._undo:
-            each()
+        for undo in self._undo:
+            undo()
 
     def restore_eval(self) -> None:
         """Restore everything, in eval mode."""
@@ -64,7 +64,9 @@ class ModuleState:
 
     def find(self, array: Array) -> Array | None:
         """Return the kept elements of an array that lies in a large tensor of the module; None if it does not."""
-        return next((view for each in self._mapped.values() if (view := each.find(array)) is not None), None)
+        return next(
+            (view for mapped in self._mapped.values() if (view := mapped.find(array)) is not None), None
+        )
 
 
 @contextlib.contextmanager
@@ -86,17 +88,17 @@ def preserve_state(torch: Any, module: Any, call: ModuleCall) -> Generator[Modul
 
 def refill_dict(items: dict[Any, Any], before: dict[Any, Any]) -> None:
     """Restore a dict; an unchanged one is not written, because some kinds refuse that."""
-    if not _same([*items, *items.values()], [*before, *before.values()]):
+    if not _are_same([*items, *items.values()], [*before, *before.values()]):
         items.clear()
         items.update(before)
 
 
 def _refill_list(entries: list[Any], before: list[Any]) -> None:
-    if not _same(entries, before):
+    if not _are_same(entries, before):
         entries[:] = before
 
 
-def _same(now: Sequence[Any], before: Sequence[Any]) -> bool:
+def _are_same(now: Sequence[Any], before: Sequence[Any]) -> bool:
     return len(now) == len(before) and all(left is right for left, right in zip(now, before))
 
 
@@ -123,17 +125,18 @@ def map_tensors(torch: Any, tensors: Sequence[Any]) -> dict[int, MappedTensor]:
     Raises LoadError: the folder of temporary files has no space for them
     """
     large = [tensor for tensor in tensors if _is_large(torch, tensor)]
-    if sum(each.nbytes for each in large) < MIN_MAPPED_BYTES:
+    total = sum(tensor.nbytes for tensor in large)
+    if total < MIN_MAPPED_BYTES:
         return {}
-    arrays: list[Array] = [each.detach().numpy().reshape(-1) for each in large]
+    arrays: list[Array] = [tensor.detach().numpy().reshape(-1) for tensor in large]
     try:
         copies = map_arrays(arrays)
     except OSError as error:
         raise LoadError(
-            f"{sum(each.nbytes for each in large) / 1e6:.0f} MB of weights cannot be kept in {tempfile.gettempdir()} "
+            f"{total / 1e6:.0f} MB of weights cannot be kept in {tempfile.gettempdir()} "
             f"({error.strerror}); set TMPDIR to a folder with space"
         ) from error
-    return {id(each): MappedTensor(each.data_ptr(), copy) for each, copy in zip(large, copies)}
+    return {id(tensor): MappedTensor(tensor.data_ptr(), copy) for tensor, copy in zip(large, copies)}
 
 
 def _is_large(torch: Any, tensor: Any) -> bool:

@@ -70,10 +70,10 @@ def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, see
         frames = [
             [
                 array_of(torch, leaf)
-                for leaf in torch.utils._pytree.tree_leaves(twin(*each))
+                for leaf in torch.utils._pytree.tree_leaves(twin(*tensors))
                 if torch.is_tensor(leaf)
             ]
-            for each in _pulses(torch, feeds, pulsed)
+            for tensors in _pulses(torch, feeds, pulsed)
         ]
     reference = Reference.of(pulsed.typed, feeds, seed)
     if any(len(frame) != len(pulsed.outputs) for frame in frames):
@@ -81,7 +81,7 @@ def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, see
             f"{title}: the twin gives {len(frames[0])} outputs for a pulse, the model {len(pulsed.outputs)}"
         )
     for index, port in enumerate(pulsed.outputs):
-        joined = np.concatenate([each[index] for each in frames], port.axis or 0)
+        joined = np.concatenate([outputs[index] for outputs in frames], port.axis or 0)
         expected = reference.native[port.name]
         axis = port.axis or 0
         frames_of_twin = joined.shape[axis] if joined.ndim == expected.ndim else 0
@@ -95,7 +95,7 @@ def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, see
         joint[joined_part] = joined
         wrong = reference.judge(port.name, joint, port.axis).wrong
         if wrong is not None:
-            first = min(map(tuple, np.argwhere(wrong)), key=lambda each: each[port.axis or 0])
+            first = min(map(tuple, np.argwhere(wrong)), key=lambda location: location[port.axis or 0])
             raise DivergenceError(
                 f"{title}, output {port.name}: the twin differs from the module at {list(map(int, first))}: "
                 f"{float(joint[first]):.6g}, not {float(expected[first]):.6g}; a twin begins with a new stream, "
@@ -109,4 +109,4 @@ def _pulses(torch: Any, feeds: dict[str, Array], pulsed: PulsedModel) -> list[li
         [feeds[port.name]] * PULSES if port.axis is None else np.split(feeds[port.name], PULSES, port.axis)
         for port in pulsed.inputs
     ]
-    return [[torch.from_numpy(np.ascontiguousarray(each)) for each in pulse] for pulse in zip(*split)]
+    return [[torch.from_numpy(np.ascontiguousarray(part)) for part in pulse] for pulse in zip(*split)]

@@ -105,7 +105,7 @@ def _guess(torch: Any, call: ModuleCall, parts: Mapping[Any, Any]) -> dict[str, 
         if not value_form or name in call.axes or not (len(value_form) > 1 or says_state(name)):
             continue
         like = [key for key, part in parts.items() if form(part) == value_form]
-        rivals = [other for other, each in call.arguments.items() if form(each) == value_form]
+        rivals = [other for other, argument in call.arguments.items() if form(argument) == value_form]
         if len(like) == len(rivals) == 1:
             keys[name] = like[0]
     return keys
@@ -156,8 +156,8 @@ def find_buffers(torch: Any, module: Any, call: ModuleCall, restore: Restore, ti
 def _plain_values(module: Any) -> dict[str, Any]:
     return {
         f"{prefix}.{name}" if prefix else name: value
-        for prefix, each in module.named_modules()
-        for name, value in cast("dict[str, Any]", vars(each)).items()
+        for prefix, submodule in module.named_modules()
+        for name, value in cast("dict[str, Any]", vars(submodule)).items()
         if isinstance(value, bool | int | float)
     }
 
@@ -166,12 +166,12 @@ def with_buffers(
     torch: Any, module: Any, call: ModuleCall, buffers: Mapping[str, Any]
 ) -> tuple[Any, ModuleCall]:
     """Return a module that takes its buffers as an input and returns their next values last, and its call."""
-    places = {name.replace(".", "_"): name for name in buffers}
+    name_of = {name.replace(".", "_"): name for name in buffers}
 
     def forward(*positional: Any, **named: Any) -> Any:
         arguments = dict(zip(names, positional)) | named
         buffers: dict[str, Any] = arguments.pop(BUFFERS)
-        slots = {key: _slot(module, name) for key, name in places.items()}
+        slots = {key: _slot(module, name) for key, name in name_of.items()}
         previous = {key: holder[name] for key, (holder, name) in slots.items()}
         try:
             for key, (holder, name) in slots.items():
@@ -192,7 +192,7 @@ def with_buffers(
     wrapper = torch.nn.Module()
     wrapper.module, wrapper.forward = module, forward
     wrapper.train(module.training)
-    values = {key: buffers[name].clone() for key, name in places.items()}
+    values = {key: buffers[name].clone() for key, name in name_of.items()}
     return wrapper, replace(call, arguments={**call.arguments, BUFFERS: values})
 
 
@@ -243,7 +243,7 @@ def require_equal_calls(
     states: dict[str, Array] = {
         variable.input: variable.initial for variable in variables if variable.initial is not None
     }
-    nexts = {each.output: each.input for each in variables}
+    nexts = {variable.output: variable.input for variable in variables}
     rng = np.random.default_rng(0)
     lengths = {
         symbol: sample.value.shape[axis]

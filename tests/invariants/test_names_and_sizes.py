@@ -52,6 +52,7 @@ WORDS = {
 VAGUE = {
     "own",
     "asked",
+    "each",
     "found",
     "given",
     "got",

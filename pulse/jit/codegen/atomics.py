@@ -54,8 +54,8 @@ def _store(typingctx, words, i, value):
 @means(atomics.replace)
 def _replace(typingctx, words, i, old, new):
     def build(context, builder, sig, args):
-        place = word.place(builder, args)
-        return builder.extract_value(builder.cmpxchg(place, args[2], args[3], "seq_cst"), 1)
+        address = word.place(builder, args)
+        return builder.extract_value(builder.cmpxchg(address, args[2], args[3], "seq_cst"), 1)
 
     word = word_of(words, i)
     return word and (types.boolean(*word.types, types.int64, types.int64), build)

@@ -70,7 +70,7 @@ def pair_sums(builder, natural, signed):
                 builder,
                 name,
                 result,
-                *(part_of(builder, each, at * size, size) for each in (natural, signed)),
+                *(part_of(builder, operand, at * size, size) for operand in (natural, signed)),
             )
             for at in range(count)
         ]
@@ -98,25 +98,28 @@ def _store_bytes(builder, p, i, v):
 lowers(dots.vload_words, INTS, WORD_POINTER, types.int64)(words_of_pairs)
 
 
-def shuffle(builder, first, second, places):
+def shuffle(builder, first, second, indices):
     """Select the bytes at these places of two registers."""
-    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(INT32, SIZE), places))
+    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(INT32, SIZE), indices))
 
 
 def columns_of_rows(builder, pieces):
     """Build the lanes of a block from the registers with its four rows, and the places of these."""
-    registers, places = [register for register, _ in pieces], [place for _, place in pieces]
-    if is_fast() and len({*places}) == len(places):
+    registers, blocks_of_pieces = (
+        [register for register, _ in pieces],
+        [piece_block for _, piece_block in pieces],
+    )
+    if is_fast() and len({*blocks_of_pieces}) == len(blocks_of_pieces):
         joined = registers[0]
-        for register, place in pieces[1:]:
-            at = range(place * LANES, (place + 1) * LANES)
+        for register, piece_block in pieces[1:]:
+            at = range(piece_block * LANES, (piece_block + 1) * LANES)
             joined = shuffle(builder, joined, register, [SIZE + n if n in at else n for n in range(SIZE)])
-        order = [place * LANES + column for column in range(LANES) for place in places]
-        bytes_of = ir.Constant(BYTES_LL, [ir.Constant(ir.IntType(8), place) for place in order])
+        order = [piece_block * LANES + column for column in range(LANES) for piece_block in blocks_of_pieces]
+        bytes_of = ir.Constant(BYTES_LL, [ir.Constant(ir.IntType(8), index) for index in order])
         return call(builder, "llvm.x86.avx512.permvar.qi.512", BYTES_LL, joined, bytes_of)
     rows = [
-        shuffle(builder, register, register, [place * LANES + n % LANES for n in range(SIZE)])
-        for register, place in pieces
+        shuffle(builder, register, register, [piece_block * LANES + n % LANES for n in range(SIZE)])
+        for register, piece_block in pieces
     ]
     in_turns = [n % LANES + n // LANES % 2 * SIZE for n in range(SIZE)]
     low, high = shuffle(builder, rows[0], rows[1], in_turns), shuffle(builder, rows[2], rows[3], in_turns)
@@ -131,8 +134,10 @@ def columns(builder, p, i, blocks: int):
         at = builder.add(i, ir.Constant(INT64, number * SIZE))
         registers.append(builder.load(vector_pointer(builder, p, at, BYTES_LL), align=1))
     for block in range(blocks):
-        places = [divmod(row * blocks + block, BYTES) for row in range(BYTES)]
-        values = columns_of_rows(builder, [(registers[register], place) for register, place in places])
+        blocks_of_rows = [divmod(row * blocks + block, BYTES) for row in range(BYTES)]
+        values = columns_of_rows(
+            builder, [(registers[register], row_block) for register, row_block in blocks_of_rows]
+        )
         yield builder.bitcast(values, INTS_LL)
 
 

@@ -29,7 +29,7 @@ def declare_c_function(declared: CFunction) -> None:
 
     @lower_builtin(declared.call, *whole.args)
     def _call(context, builder, sig, args):
-        takes = [context.get_value_type(each) for each in signature.args]
+        takes = [context.get_value_type(argument_type) for argument_type in signature.args]
         gives = signature.return_type
         kind = ir.FunctionType(ir.VoidType() if gives == types.void else context.get_value_type(gives), takes)
         if name:

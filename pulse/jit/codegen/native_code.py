@@ -174,7 +174,9 @@ def optimise(
     passes.add_global_dead_code_eliminate_pass()
     passes.run(module, llvm.create_pass_builder(target_machine(), llvm.create_pipeline_tuning_options()))
     allowed = python_call.NEEDS if python else ()
-    if inside := [need for need in _needs(module) if need.startswith(INSIDE) and need not in allowed]:
+    if inside := [
+        need for need in _needed_symbols(module) if need.startswith(INSIDE) and need not in allowed
+    ]:
         raise CompileError(
             f"{name}: may raise an exception, or needs Python or memory ({', '.join(inside[:3])} …), so it cannot run "
             "without Python: leave out raise, assert, print, arrays, ranges whose step is a variable, int ** int"
@@ -192,10 +194,10 @@ def _in_fixed_order(module: Any) -> Any:
 
 def emit_code(module: Any, symbol: str) -> NativeCode:
     """Return the machine code of a module from ``optimise``."""
-    return NativeCode(symbol, _needs(module), target_machine().emit_object(module))
+    return NativeCode(symbol, _needed_symbols(module), target_machine().emit_object(module))
 
 
-def _needs(module: Any) -> tuple[str, ...]:
+def _needed_symbols(module: Any) -> tuple[str, ...]:
     everything = (*module.functions, *module.global_variables)
     return tuple(
         sorted(

@@ -72,7 +72,7 @@ def means(function: Callable) -> Callable[[Callable], Callable]:
 
 def at_pointer(args, *numbers: int) -> bool:
     """Return whether the arguments are a pointer and, at the given positions, integers."""
-    integers = (isinstance(args[place], types.Integer) for place in numbers)
+    integers = (isinstance(args[index], types.Integer) for index in numbers)
     return isinstance(args[0], PointerType) and all(integers)
 
 

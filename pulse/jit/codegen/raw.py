@@ -76,7 +76,7 @@ declare_type(raw.opaque, lambda args: signature(types.int64, types.int64) if len
 
 
 @lower_builtin(raw.opaque, types.int64)
-def _opaque(context, builder, sig, args):
+def _hide_value(context, builder, sig, args):
     kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64)])
     return builder.asm(kind, "", "=r,0", args, side_effect=True)
 

@@ -28,9 +28,9 @@ ELEMENTS = {
 def layout_text(declared: type[Fields]) -> str:
     """Describe all fields, including those of groups."""
     return " ".join(
-        f"{each.name}:{each.kind}:{each.spec.element}@{each.word}{each.groups_before or ''}"
-        + (f"({layout_text(each.group)})" if each.group else "")
-        for each in fields_of(declared).values()
+        f"{field.name}:{field.kind}:{field.spec.element}@{field.word}{field.groups_before or ''}"
+        + (f"({layout_text(field.group)})" if field.group else "")
+        for field in fields_of(declared).values()
     )
 
 
@@ -41,19 +41,19 @@ class RowType(types.Type):
         self.group, self.form = group, form
         super().__init__(name=f"{group.__module__}.{group.__qualname__}/{form}({layout_text(group)})")
 
-    def type_of(self, each: Field) -> types.Type:
+    def type_of(self, field: Field) -> types.Type:
         """Return the type of a field in a kernel."""
-        if each.kind == "number":
+        if field.kind == "number":
             return types.int64
-        if each.kind == "real":
+        if field.kind == "real":
             return types.float64
-        if each.kind == "group":
-            return RowType(each.group, self.form)
-        if each.kind == "groups":
-            return GroupsType(each.group, self.form)
-        if each.kind == "scales" and self.form != "int8":
+        if field.kind == "group":
+            return RowType(field.group, self.form)
+        if field.kind == "groups":
+            return GroupsType(field.group, self.form)
+        if field.kind == "scales" and self.form != "int8":
             return types.none
-        element = ELEMENTS_OF_FORMS[self.form] if each.kind == "weights" else each.spec.element or "u8"
+        element = ELEMENTS_OF_FORMS[self.form] if field.kind == "weights" else field.spec.element or "u8"
         return PointerType(ELEMENTS[element])
 
 
@@ -83,8 +83,8 @@ class _Fields(AttributeTemplate):
     key = RowType
 
     def generic_resolve(self, row, name):
-        each = fields_of(row.group).get(name)
-        return each and row.type_of(each)
+        field = fields_of(row.group).get(name)
+        return field and row.type_of(field)
 
 
 def _parts_of(builder, value):
@@ -101,19 +101,19 @@ def _row(context, builder, kind, words, bases):
 def _field(context, builder, row, value, name):
     words, bases = _parts_of(builder, value)
     fields = fields_of(row.group)
-    each, kind = fields[name], row.type_of(fields[name])
-    place = INT64(each.word)
-    for count, size in each.groups_before:
+    field, kind = fields[name], row.type_of(fields[name])
+    index = INT64(field.word)
+    for count, size in field.groups_before:
         groups = word(builder, words, INT64(fields[count].word))
-        place = builder.add(place, builder.mul(groups, INT64(size)))
-    if each.kind in ("group", "groups"):
-        return _row(context, builder, kind, builder.gep(words, [place], inbounds=True), bases)
+        index = builder.add(index, builder.mul(groups, INT64(size)))
+    if field.kind in ("group", "groups"):
+        return _row(context, builder, kind, builder.gep(words, [index], inbounds=True), bases)
     if kind == types.none:
         return context.get_dummy_value()
-    packed = word(builder, words, place)
-    if each.kind == "number":
+    packed = word(builder, words, index)
+    if field.kind == "number":
         return packed
-    if each.kind == "real":
+    if field.kind == "real":
         return builder.bitcast(packed, ir.DoubleType())
     base = word(builder, bases, builder.lshr(packed, INT64(pointer.REGION_SHIFT)))
     offset = builder.and_(packed, INT64((1 << pointer.REGION_SHIFT) - 1))
@@ -142,8 +142,8 @@ for _function, _result in ((instruction.lanes_on, None), (instruction.word_of_ba
 @lower_builtin(operator.getitem, GroupsType, types.int64)
 def _one_part(context, builder, sig, args):
     words, bases = _parts_of(builder, args[0])
-    place = builder.mul(args[1], INT64(words_of(sig.return_type.group)))
-    return _row(context, builder, sig.return_type, builder.gep(words, [place], inbounds=True), bases)
+    index = builder.mul(args[1], INT64(words_of(sig.return_type.group)))
+    return _row(context, builder, sig.return_type, builder.gep(words, [index], inbounds=True), bases)
 
 
 @lower_builtin(instruction.lanes_on, RowType, types.int64)

@@ -121,8 +121,8 @@ def chunks(builder, p, i, step, n, width: int):
     """Load vectors of ``width`` elements and join them; a missing one is read at the address of the last."""
     parts = []
     for number in range(LANES // width):
-        place, last = ir.Constant(INT64, number), builder.sub(n, ir.Constant(INT64, 1))
-        there = builder.select(builder.icmp_signed("<", place, n), place, last)
+        index, last = ir.Constant(INT64, number), builder.sub(n, ir.Constant(INT64, 1))
+        there = builder.select(builder.icmp_signed("<", index, n), index, last)
         at = builder.add(i, builder.mul(there, step))
         parts.append(builder.load(vector_pointer(builder, p, at, ir.VectorType(FLOAT32, width)), align=4))
     while len(parts) > 1:

@@ -28,12 +28,12 @@ class StructType(types.Type):
 
     def type_of(self, name: str):
         """Return the type of a field in compiled code; None if no field has that name."""
-        each = fields_of(self.kind).get(name)
-        if each is None:
+        field = fields_of(self.kind).get(name)
+        if field is None:
             return None
-        if each.group is not None:
-            return StructType(each.group)
-        return {"number": types.int64, "real": types.float64, "numbers": WORDS}[each.kind]
+        if field.group is not None:
+            return StructType(field.group)
+        return {"number": types.int64, "real": types.float64, "numbers": WORDS}[field.kind]
 
 
 @register_model(StructType)
@@ -59,10 +59,10 @@ def place_of(builder, struct: StructType, value, name: str):
 
 @lower_getattr_generic(StructType)
 def _load(context, builder, struct, value, name):
-    place, kind = place_of(builder, struct, value, name), struct.type_of(name)
+    address, kind = place_of(builder, struct, value, name), struct.type_of(name)
     if kind == types.int64:
-        return builder.load(place)
-    return builder.bitcast(builder.load(place), DOUBLE) if kind == types.float64 else place
+        return builder.load(address)
+    return builder.bitcast(builder.load(address), DOUBLE) if kind == types.float64 else address
 
 
 @lower_setattr_generic(StructType)
@@ -83,8 +83,8 @@ declare_type(
 
 @lower_builtin(operator.getitem, StructType, types.int64)
 def _nth(context, builder, sig, args):
-    place = builder.mul(args[1], INT64(words_of(sig.args[0].kind)))
-    return builder.gep(args[0], [place], inbounds=True)
+    index = builder.mul(args[1], INT64(words_of(sig.args[0].kind)))
+    return builder.gep(args[0], [index], inbounds=True)
 
 
 def declare_struct_at(declared: StructAt) -> None:

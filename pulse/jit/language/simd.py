@@ -133,8 +133,8 @@ def vstore_part(p: Pointer, i: int, n: int, v: Vector) -> None:
 
 
 def _chunks(p: Pointer, i: int, step: int, n: int, width: int) -> Vector:
-    places = [i + min(number, n - 1) * step for number in range(LANES // width)]
-    return Vector(np.concatenate([p.elements[p.span(place, width)] for place in places]))
+    indices = [i + min(number, n - 1) * step for number in range(LANES // width)]
+    return Vector(np.concatenate([p.elements[p.span(index, width)] for index in indices]))
 
 
 def vload_fours(p: Pointer, i: int, step: int, n: int) -> Vector:
@@ -165,8 +165,8 @@ def vstore_eights(p: Pointer, i: int, j: int, n: int, v: Vector, mask: int) -> N
 def _store_chunks(p: Pointer, i: int, j: int, n: int, v: Vector, mask: int, width: int) -> None:
     for number in range(min(n, LANES // width)):
         first = number * width
-        place = (j if mask >> number & 1 else i) + first
-        p.elements[p.span(place, width)] = _lanes(v)[first : first + width]
+        index = (j if mask >> number & 1 else i) + first
+        p.elements[p.span(index, width)] = _lanes(v)[first : first + width]
 
 
 def vspread_twos(p: Pointer, i: int) -> Vector:

@@ -43,12 +43,12 @@ class Struct(Fields):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         dataclass(init=False, eq=False, repr=False)(cls)
-        for each in fields_of(cls).values():
-            if hasattr(Struct, each.name):
+        for member in fields_of(cls).values():
+            if hasattr(Struct, member.name):
                 raise TypeError(
-                    f"{cls.__name__}.{each.name}: structs have another meaning for it; rename the field"
+                    f"{cls.__name__}.{member.name}: structs have another meaning for it; rename the field"
                 )
-            setattr(cls, each.name, property(_getter(each)))
+            setattr(cls, member.name, property(_getter(member)))
 
     def __init__(self, words: NDArray[np.int64]) -> None:
         size = words_of(type(self))
@@ -87,28 +87,28 @@ class Struct(Fields):
         return type(self)(self.words[i * words_of(type(self)) :])
 
     def __setattr__(self, name: str, value: float) -> None:
-        each = fields_of(type(self)).get(name)
-        if each is None or each.kind not in ("number", "real"):
+        member = fields_of(type(self)).get(name)
+        if member is None or member.kind not in ("number", "real"):
             raise AttributeError(f"{type(self).__name__} has no number {name!r}")
-        if each.kind == "real":
-            self._reals[each.word] = value
+        if member.kind == "real":
+            self._reals[member.word] = value
         else:
-            self._numbers[each.word] = value
+            self._numbers[member.word] = value
 
 
 S = TypeVar("S", bound=Struct)
 
 
-def _getter(each: Field) -> Callable[[Any], Any]:
+def _getter(member: Field) -> Callable[[Any], Any]:
     """Return a function that reads a field of a struct."""
-    word, group = each.word, each.group
-    if each.kind == "number":
+    word, group = member.word, member.group
+    if member.kind == "number":
         return lambda struct: struct._numbers[word]
-    if each.kind == "real":
+    if member.kind == "real":
         return lambda struct: struct._reals[word]
     if group is not None:
         return lambda struct: group(struct.words[word : word + words_of(group)])
-    end = None if not each.spec.count else word + int(each.spec.count[0])
+    end = None if not member.spec.count else word + int(member.spec.count[0])
     return lambda struct: struct.words[word:end]
 
 

@@ -149,31 +149,33 @@ class RowFields(Fields):
 
     def __post_init__(self) -> None:
         """Raises TypeError or ValueError if a field is not as declared."""
-        for each in fields_of(type(self)).values():
-            value = getattr(self, each.name)
-            if each.kind == "number":
+        for row_field in fields_of(type(self)).values():
+            value = getattr(self, row_field.name)
+            if row_field.kind == "number":
                 operator.index(value)
-            elif each.kind == "groups":
-                self._check_groups(each, value)
-            elif each.kind == "operand" and value is not None:
-                self._check_operand(each, value)
+            elif row_field.kind == "groups":
+                self._check_groups(row_field, value)
+            elif row_field.kind == "operand" and value is not None:
+                self._check_operand(row_field, value)
 
-    def _check_groups(self, each: Field, value: Any) -> None:
-        count = self.count_elements(each.spec)
+    def _check_groups(self, row_field: Field, value: Any) -> None:
+        count = self.count_elements(row_field.spec)
         if len(value) != count:
             raise ValueError(
-                f"{self._name_of(each)}: {len(value)} groups where {each.spec.count[0]} says {count}"
+                f"{self._name_of(row_field)}: {len(value)} groups where {row_field.spec.count[0]} says {count}"
             )
 
-    def _check_operand(self, each: Field, value: Any) -> None:
-        spec = each.spec
+    def _check_operand(self, row_field: Field, value: Any) -> None:
+        spec = row_field.spec
         if spec.element is not None and value.dtype != DTYPES[spec.element]:
-            raise TypeError(f"{self._name_of(each)}: a tensor of {value.dtype}, not {spec.element}")
+            raise TypeError(f"{self._name_of(row_field)}: a tensor of {value.dtype}, not {spec.element}")
         if spec.count and value.size < self.count_elements(spec):
-            raise ValueError(f"{self._name_of(each)}: {value.size} elements, of {self.count_elements(spec)}")
+            raise ValueError(
+                f"{self._name_of(row_field)}: {value.size} elements, of {self.count_elements(spec)}"
+            )
 
-    def _name_of(self, each: Field) -> str:
-        return f"{type(self).__name__}.{each.name}"
+    def _name_of(self, row_field: Field) -> str:
+        return f"{type(self).__name__}.{row_field.name}"
 
     def count_elements(self, spec: Spec) -> int:
         """Return the product of ``spec.count``."""
@@ -181,27 +183,27 @@ class RowFields(Fields):
 
     def arguments(self) -> "Iterator[OperandTensor | int]":
         """Yield the words of the row in order; operands as tensors."""
-        for each in fields_of(type(self)).values():
-            value = getattr(self, each.name)
-            if each.kind == "group":
+        for row_field in fields_of(type(self)).values():
+            value = getattr(self, row_field.name)
+            if row_field.kind == "group":
                 yield from value.arguments()
-            elif each.kind == "groups":
+            elif row_field.kind == "groups":
                 for part in value:
                     yield from part.arguments()
-            elif each.kind == "real":
+            elif row_field.kind == "real":
                 yield real_bits(value)
-            elif each.kind == "number":
+            elif row_field.kind == "number":
                 yield operator.index(value)
             else:
                 yield 0 if value is None else value
 
     def fields_by_name(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
         """Yield all fields by name, those of groups prefixed with the name of the group."""
-        for each in fields_of(type(self)).values():
-            value, name = getattr(self, each.name), prefix + each.name
-            if each.kind == "group":
+        for row_field in fields_of(type(self)).values():
+            value, name = getattr(self, row_field.name), prefix + row_field.name
+            if row_field.kind == "group":
                 yield from value.fields_by_name(f"{name}.")
-            elif each.kind == "groups":
+            elif row_field.kind == "groups":
                 for i, part in enumerate(value):
                     yield from part.fields_by_name(f"{name}[{i}].")
             else:
@@ -209,13 +211,13 @@ class RowFields(Fields):
 
     def operands(self) -> "Iterator[tuple[str, Spec, OperandTensor]]":
         """Yield all operands, including those of groups."""
-        for each in _fields_with_operands(type(self)):
-            value = getattr(self, each.name)
-            if each.group is not None:
-                for part in value if each.kind == "groups" else (value,):
+        for row_field in _fields_with_operands(type(self)):
+            value = getattr(self, row_field.name)
+            if row_field.group is not None:
+                for part in value if row_field.kind == "groups" else (value,):
                     yield from part.operands()
             elif value is not None:
-                yield each.name, each.spec, value
+                yield row_field.name, row_field.spec, value
 
     def reaches(self) -> Iterator[Reach]:
         """Yield the operands that are declared without a number of elements, each with the span that the row accesses.
@@ -235,31 +237,35 @@ class RowFields(Fields):
 
         def __getattr__(self, name: str) -> Any:
             """Decode a field of a row when it is first read."""
-            each = fields_of(type(self)).get(name)
-            if each is None or "source" not in self.__dict__:
+            row_field = fields_of(type(self)).get(name)
+            if row_field is None or "source" not in self.__dict__:
                 raise AttributeError(name)
             words, at, bases, form = self.__dict__["source"]
-            word = at + each.word + sum(getattr(self, count) * size for count, size in each.groups_before)
-            value = self.__dict__[name] = self._value(each, words, word, bases, form)
+            word = (
+                at
+                + row_field.word
+                + sum(getattr(self, count) * size for count, size in row_field.groups_before)
+            )
+            value = self.__dict__[name] = self._value(row_field, words, word, bases, form)
             return value
 
-    def _value(self, each: Field, words: Row, at: int, bases: Bases, form: Form) -> Any:
-        if each.kind == "number":
+    def _value(self, row_field: Field, words: Row, at: int, bases: Bases, form: Form) -> Any:
+        if row_field.kind == "number":
             return int(words[at])
-        if each.kind == "real":
+        if row_field.kind == "real":
             return real_at(words, at)
-        if each.group is not None:
-            count = self.count_elements(each.spec) if each.kind == "groups" else 1
-            size = 0 if each.kind == "group" else words_of(each.group)
+        if row_field.group is not None:
+            count = self.count_elements(row_field.spec) if row_field.kind == "groups" else 1
+            size = 0 if row_field.kind == "group" else words_of(row_field.group)
             groups = [
-                each.group.from_words(words, at + size * number, bases, form) for number in range(count)
+                row_field.group.from_words(words, at + size * number, bases, form) for number in range(count)
             ]
-            return groups if each.kind == "groups" else groups[0]
-        if each.kind == "scales" and form != "int8":
+            return groups if row_field.kind == "groups" else groups[0]
+        if row_field.kind == "scales" and form != "int8":
             return None
-        element = ELEMENTS_OF_FORMS[form] if each.kind == "weights" else each.spec.element or "u8"
-        count = self.count_elements(each.spec) if each.spec.count else None
-        return operand_at(words, at, bases, DTYPES[element], count, each.spec.written)
+        element = ELEMENTS_OF_FORMS[form] if row_field.kind == "weights" else row_field.spec.element or "u8"
+        count = self.count_elements(row_field.spec) if row_field.spec.count else None
+        return operand_at(words, at, bases, DTYPES[element], count, row_field.spec.written)
 
 
 P = TypeVar("P", bound=RowFields)
@@ -278,7 +284,7 @@ class Instruction(RowFields):
     @cache
     def forms(cls) -> tuple[Form, ...]:
         """Return the forms of weights for which the instruction is declared."""
-        specs: list[Spec | None] = [each.metadata.get("spec") for each in fields(cls)]  # type: ignore[arg-type]
+        specs: list[Spec | None] = [member.metadata.get("spec") for member in fields(cls)]  # type: ignore[arg-type]
         if not any(spec and spec.kind == "weights" for spec in specs):
             return ("f32",)
         return ROUNDED_FORMS if cls.rounds_rows else tuple(ELEMENTS_OF_FORMS)
@@ -329,7 +335,9 @@ class Instruction(RowFields):
 @cache
 def _fields_with_operands(group: type[RowFields]) -> tuple[Field, ...]:
     """Return the fields that are operands or groups, which may contain operands."""
-    return tuple(each for each in fields_of(group).values() if each.kind not in ("number", "real"))
+    return tuple(
+        row_field for row_field in fields_of(group).values() if row_field.kind not in ("number", "real")
+    )
 
 
 def number_fields(name: str, values: Sequence[int]) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class TableCheck:
         row: Any = self._decode(declared, HEADER, words, form, pointers)
         if len(words) != HEADER + _words_in(row):
             raise UnsafeRowError(f"{len(words)} words, but it takes {HEADER + _words_in(row)}")
-        written = {id(pointer) for each, pointer in pointers if each.spec.written}
+        written = {id(pointer) for field, pointer in pointers if field.spec.written}
         reaches = list(row.reaches())  # first, since it refuses numbers that other methods do not expect
         loops = int(row.multiply_adds())
         for pointer, span in reaches:
@@ -78,10 +78,10 @@ class TableCheck:
                 loops = max(loops, span.loops)
                 if id(pointer) in written:
                     self._note_written(pointer, span)
-        for each, pointer in pointers:
+        for field, pointer in pointers:
             if not pointer.is_checked:
                 raise UnsafeRowError(
-                    f"it does not declare how far it reaches into {each.name}; see RowFields.reaches"
+                    f"it does not declare how far it reaches into {field.name}; see RowFields.reaches"
                 )
         self._loops += max(loops, 1)
         if self._loops > MAX_LOOPS:
@@ -122,57 +122,57 @@ class TableCheck:
         row = object.__new__(group)
         values = row.__dict__
         start, count_before = at - group.START, len(operands)
-        for each in fields_of(group).values():
-            word = start + each.word
-            for count, size in each.groups_before:
+        for field in fields_of(group).values():
+            word = start + field.word
+            for count, size in field.groups_before:
                 word += values[count] * size
-            kind, name = each.kind, each.name
+            kind, name = field.kind, field.name
             if kind == "number":
                 values[name] = number = words[word]
                 if not -MAX_NUMBER <= number <= MAX_NUMBER and name not in group.DATA:
                     raise UnsafeRowError(f"{name} is {number}")
             elif kind == "real":
                 values[name] = real_at(words, word)
-            elif each.group is not None:
-                values[name] = self._decode_groups(each, values, word, words, form, operands)
+            elif field.group is not None:
+                values[name] = self._decode_groups(field, values, word, words, form, operands)
             elif kind == "scales" and form != "int8":
                 values[name] = None
             else:
-                values[name] = pointer = self._decode_pointer(each, words[word], form)
-                operands.append((each, pointer))
-        for each, pointer in operands[count_before:]:
-            if each.spec.count and not pointer.is_checked:
-                self._require_counted(each, pointer, row)
+                values[name] = pointer = self._decode_pointer(field, words[word], form)
+                operands.append((field, pointer))
+        for field, pointer in operands[count_before:]:
+            if field.spec.count and not pointer.is_checked:
+                self._require_counted(field, pointer, row)
         return row
 
     def _decode_groups(
         self,
-        each: Field,
+        field: Field,
         values: dict[str, Any],
         word: int,
         words: Sequence[int],
         form: Form,
         operands: list[tuple[Field, Located]],
     ) -> Any:
-        assert each.group is not None
-        if each.kind == "group":
-            return self._decode(each.group, word, words, form, operands)
-        count, size = values[str(each.spec.count[0])], words_of(each.group)
+        assert field.group is not None
+        if field.kind == "group":
+            return self._decode(field.group, word, words, form, operands)
+        count, size = values[str(field.spec.count[0])], words_of(field.group)
         if not 0 <= count * size <= len(words):
-            raise UnsafeRowError(f"{count} of {each.name}")
-        return [self._decode(each.group, word + size * i, words, form, operands) for i in range(count)]
+            raise UnsafeRowError(f"{count} of {field.name}")
+        return [self._decode(field.group, word + size * i, words, form, operands) for i in range(count)]
 
-    def _decode_pointer(self, each: Field, word: int, form: Form) -> Located:
-        element = ELEMENTS_OF_FORMS[form] if each.kind == "weights" else each.spec.element or "u8"
+    def _decode_pointer(self, field: Field, word: int, form: Form) -> Located:
+        element = ELEMENTS_OF_FORMS[form] if field.kind == "weights" else field.spec.element or "u8"
         region, byte = word >> REGION_SHIFT, word & ((1 << REGION_SHIFT) - 1)
         if not 0 <= region < len(self._memories):
-            raise UnsafeRowError(f"{each.name}: no memory {region}")
+            raise UnsafeRowError(f"{field.name}: no memory {region}")
         elements = self._elements_of(region, element)
         size = elements.itemsize
         if byte % size:
-            raise UnsafeRowError(f"{each.name}: byte {byte} is not aligned to {size}")
-        if each.spec.written and region == WEIGHTS:
-            raise UnsafeRowError(f"{each.name}: the weights would be written")
+            raise UnsafeRowError(f"{field.name}: byte {byte} is not aligned to {size}")
+        if field.spec.written and region == WEIGHTS:
+            raise UnsafeRowError(f"{field.name}: the weights would be written")
         return Located(elements, byte // size, region)
 
     def _elements_of(self, region: int, element: str) -> NDArray[Any]:
@@ -186,30 +186,30 @@ class TableCheck:
                 self._typed[key] = memory[: size * dtype.itemsize].view(dtype)
         return self._typed[key]
 
-    def _require_counted(self, each: Field, pointer: Located, row: RowFields) -> None:
+    def _require_counted(self, field: Field, pointer: Located, row: RowFields) -> None:
         """Check an operand with a declared number of elements."""
         count = prod(
-            number if isinstance(number, int) else getattr(row, number) for number in each.spec.count
+            number if isinstance(number, int) else getattr(row, number) for number in field.spec.count
         )
         span = run(count)
         self._require_inside(pointer, span)
-        spec = each.spec
+        spec = field.spec
         if spec.element == "i64" and spec.count == (1,):
-            self._note_time(each, pointer)
+            self._note_time(field, pointer)
         elif spec.written:
             self._note_written(pointer, span)
 
-    def _note_time(self, each: Field, pointer: Located) -> None:
+    def _note_time(self, field: Field, pointer: Located) -> None:
         """Record a word that a kernel uses as a time or counter."""
         byte = pointer.start * 8
-        if each.spec.written and each.name != "clock":
+        if field.spec.written and field.name != "clock":
             self._note_written(pointer, run(1))
             return
         if pointer.region == ARENA:
-            raise UnsafeRowError(f"{each.name}: the time is kept in scratch memory")
+            raise UnsafeRowError(f"{field.name}: the time is kept in scratch memory")
         now = int(pointer.elements[pointer.start])
-        if abs(now) > FAR or (each.name == "clock" and now != 0):
-            raise UnsafeRowError(f"{each.name} begins with {now}")
+        if abs(now) > FAR or (field.name == "clock" and now != 0):
+            raise UnsafeRowError(f"{field.name} begins with {now}")
         if pointer.region == STATE:
             self._times.add(byte)
 
@@ -232,9 +232,9 @@ class TableCheck:
 def _words_in(row: RowFields) -> int:
     """Return the number of words of a decoded row."""
     count, holding = _own_words(type(row))
-    for each in holding:
-        value = row.__dict__[each.name]
-        count += _words_in(value) if each.kind == "group" else sum(map(_words_in, value))
+    for field in holding:
+        value = row.__dict__[field.name]
+        count += _words_in(value) if field.kind == "group" else sum(map(_words_in, value))
     return count
 
 
@@ -242,6 +242,6 @@ def _words_in(row: RowFields) -> int:
 def _own_words(group: type[RowFields]) -> tuple[int, list[Field]]:
     """Return the number of words of a group without its inner groups, and the fields of these."""
     group_fields = fields_of(group).values()
-    return sum(each.group is None for each in group_fields), [
-        each for each in group_fields if each.group is not None
+    return sum(field.group is None for field in group_fields), [
+        field for field in group_fields if field.group is not None
     ]

@@ -18,8 +18,8 @@ def window(w: OperationWriter, spatial: int) -> dict[str, Any]:
         raise w.error("have padding in numbers only", "give the node pads instead of auto_pad")
     return {
         "padding": [(int(pads[at]), int(pads[spatial + at])) for at in range(spatial)],
-        "stride": [int(each) for each in w.attribute("strides", [1] * spatial)],
-        "dilation": [int(each) for each in w.attribute("dilations", [1] * spatial)],
+        "stride": [int(stride) for stride in w.attribute("strides", [1] * spatial)],
+        "dilation": [int(dilation) for dilation in w.attribute("dilations", [1] * spatial)],
     }
 
 

@@ -23,5 +23,5 @@ def running_sum(
     node: NodeReader, x: NnefWire, axis: int, exclusive: bool, reverse: bool, suffix: str = ""
 ) -> NnefWire:
     """Add up all frames so far."""
-    place = node.constant(axis, LONG, "axis")
-    return node.apply("CumSum", x, place, suffix=suffix, exclusive=int(exclusive), reverse=int(reverse))
+    axis_tensor = node.constant(axis, LONG, "axis")
+    return node.apply("CumSum", x, axis_tensor, suffix=suffix, exclusive=int(exclusive), reverse=int(reverse))

@@ -45,11 +45,11 @@ def write_product(w: OperationWriter) -> Name:
         ):
             x = w.operand(1 - slot, w.made_rank())
             if isinstance(x, Name):
-                return _times(w, x, int(factor.item()))
+                return _multiply(w, x, int(factor.item()))
     return w.emit("mul", *w.operands())
 
 
-def _times(w: OperationWriter, x: Name, factor: int) -> Name:
+def _multiply(w: OperationWriter, x: Name, factor: int) -> Name:
     """Multiply by an integer through doubling, from the highest bit on."""
     if factor == 1:
         return w.emit("copy", x)
@@ -67,8 +67,8 @@ def write_folded(w: OperationWriter) -> Name:
     total, *rest = w.operands()
     if not rest:
         return w.emit("copy", total)
-    for number, each in enumerate(rest, 1):
-        total = w.emit(FOLDED[w.kind], total, each, suffix="" if number == len(rest) else f"with{number}")
+    for number, operand in enumerate(rest, 1):
+        total = w.emit(FOLDED[w.kind], total, operand, suffix="" if number == len(rest) else f"with{number}")
     assert isinstance(total, Name)
     return total
 
@@ -76,8 +76,8 @@ def write_folded(w: OperationWriter) -> Name:
 @writes("Mean")
 def write_mean(w: OperationWriter) -> Name:
     total, *rest = w.operands()
-    for number, each in enumerate(rest, 1):
-        total = w.emit("add", total, each, suffix=f"with{number}")
+    for number, operand in enumerate(rest, 1):
+        total = w.emit("add", total, operand, suffix=f"with{number}")
     return w.apply("div", total, len(w.inputs))
 
 

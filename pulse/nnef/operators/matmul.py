@@ -54,8 +54,8 @@ def read_matmul(node: NodeReader) -> NnefWire:
 def read_einsum(node: NodeReader) -> NnefWire:
     values = node.arguments["inputs"]
     wires = [
-        node.as_wire(each, f"input{at}")
-        for at, each in enumerate(values if isinstance(values, list) else [values])
+        node.as_wire(value, f"input{at}")
+        for at, value in enumerate(values if isinstance(values, list) else [values])
     ]
     expression = node.text("expr")
     operands, arrow, result = expression.partition("->")

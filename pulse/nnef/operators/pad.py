@@ -41,7 +41,7 @@ def _pad_by_joining(w: OperationWriter, padding: list[tuple[int, int]], number: 
         parts: list[Expression] = [x]
         for count, at in ((before, 0), (after, len(parts) + 1)):
             if count:
-                shape = [count if each == axis else size for each, size in enumerate(sizes)]
+                shape = [count if padded_axis == axis else size for padded_axis, size in enumerate(sizes)]
                 parts.insert(at, w.tensor(np.full(shape, number, w.dtype()), f"border{axis}"))
         if len(parts) > 1:
             x = w.emit("concat", parts, suffix=f"axis{axis}", axis=axis)

@@ -85,10 +85,10 @@ def _pooled_sizes(x: NnefWire) -> list[int | None]:
 @reads("max_pool", takes=f"input size {WINDOW}")
 def read_max(node: NodeReader) -> NnefWire:
     """A constant border is zeros, which may be the largest."""
-    return _largest(node)
+    return _pool_largest(node)
 
 
-def _largest(node: NodeReader) -> NnefWire:
+def _pool_largest(node: NodeReader) -> NnefWire:
     x, window, border = _read_pool(node)
     if border == "constant" and node.standard and any(window.get("pads", [1])):
         raise node.error(
@@ -100,7 +100,7 @@ def _largest(node: NodeReader) -> NnefWire:
 @reads("max_pool_with_index", takes=f"input size {WINDOW}")
 def read_max_with_index(node: NodeReader) -> tuple[NnefWire]:
     """The places are not supported; a file that does not read them is."""
-    return (_largest(node),)
+    return (_pool_largest(node),)
 
 
 @reads("box", takes=f"input size {WINDOW} normalize=False")

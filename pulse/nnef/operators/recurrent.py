@@ -61,7 +61,7 @@ class CellWriter:
     def product(self, x: str, first: int, last: int) -> str:
         """Return some gates of a state times the recurrent weights, plus their bias."""
         span = first * self.hidden, last * self.hidden
-        weights, bias = (self.e.crop(self.body, each, *span) for each in (self.recurrent, self.bias))
+        weights, bias = (self.e.crop(self.body, tensor, *span) for tensor in (self.recurrent, self.bias))
         return self.op("Add", self.op("MatMul", x, weights), bias)
 
     def states(self, x: str, before: Sequence[str]) -> list[str]:
@@ -102,7 +102,7 @@ class CellWriter:
 def expand_layer(e: Expansion, node: NodeProto) -> None:
     """The product with the input weights for all frames at once, then a scan."""
     kind = node.op_type
-    attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+    attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
     inputs = [*node.input, *[""] * (8 - len(node.input))]
     outputs = [*node.output, *[""] * (3 - len(node.output))]
     direction = attributes.get("direction", b"forward").decode()
@@ -162,7 +162,7 @@ def _scan(
     frame = e.name("frame")
     after = cell.states(frame, states)
     shown = e.node(cell.body, "Identity", (after[0],), "shown")
-    after = [e.node(cell.body, "Identity", (each,), "next") for each in after]
+    after = [e.node(cell.body, "Identity", (value,), "next") for value in after]
     body: GraphProto = helper.make_graph(
         cell.body,
         "cell",
@@ -185,8 +185,8 @@ def _scan(
 
 def _functions(kind: str, attributes: Mapping[str, Any]) -> tuple[tuple[str, Mapping[str, float]], ...]:
     """Return activations with their parameters: the node's, in one list for all of them, else the defaults."""
-    usual = [ONNX_ACTIVATIONS[each] for each in USUAL_ACTIVATIONS[CELL_KINDS[kind]]]
-    functions = [each.decode() for each in attributes.get("activations", ())] or usual
+    usual = [ONNX_ACTIVATIONS[activation] for activation in USUAL_ACTIVATIONS[CELL_KINDS[kind]]]
+    functions = [activation.decode() for activation in attributes.get("activations", ())] or usual
     lists = {name: list(attributes.get(f"activation_{name}", ())) for name in ("alpha", "beta")}
     named_functions: list[tuple[str, Mapping[str, float]]] = []
     for function in functions:

@@ -30,6 +30,6 @@ def read_top(node: NodeReader) -> tuple[NnefWire, NnefWire]:
         axis=axis,
         largest=int(node.truth("largest")),
     )
-    places = node.graph.names.new(node.targets[1] if len(node.targets) > 1 else f"{values.name}.indices")
-    node.graph.nodes[-1].output.append(places)
-    return values, NnefWire(places, LONG, tuple(sizes))
+    indices = node.graph.names.new(node.targets[1] if len(node.targets) > 1 else f"{values.name}.indices")
+    node.graph.nodes[-1].output.append(indices)
+    return values, NnefWire(indices, LONG, tuple(sizes))

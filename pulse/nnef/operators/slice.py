@@ -54,14 +54,14 @@ def _cut(w: OperationWriter, x: Name, axis: int, frames: tuple[int, int, int], s
     if isinstance(text, str) and step > 0:
         return _cut_symbolic(w, x, axis, frames, text, suffix)
     size = w.size(axis)
-    places = range(*slice(start, stop, step).indices(size))
-    if not places:
+    indices = range(*slice(start, stop, step).indices(size))
+    if not indices:
         raise w.error("have no tensors without elements", "give the model inputs that are not empty")
-    if places == range(size):
+    if indices == range(size):
         return w.emit("copy", x, suffix=suffix)
-    if places.step == 1:
-        return w.crop(x, axis, places.start, places.stop, suffix)
-    index = w.tensor(np.array([*places], np.int64), f"places{axis}")
+    if indices.step == 1:
+        return w.crop(x, axis, indices.start, indices.stop, suffix)
+    index = w.tensor(np.array([*indices], np.int64), f"places{axis}")
     return w.emit("tract_core_gather", x, index, suffix=suffix, axis=axis)
 
 

@@ -6,7 +6,7 @@ from pulse.nnef.read.node import LONG, NnefWire, NodeReader
 from pulse.nnef.registry import reads
 
 
-def _complex(node: NodeReader) -> NnefWire:
+def _complex_input(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     if x.rank < 2 or x.sizes[-1] not in (2, None):
         raise node.error("the last axis must have the real and the imaginary part")
@@ -16,7 +16,7 @@ def _complex(node: NodeReader) -> NnefWire:
 @reads("tract_core_fft", takes="input axis inverse=False")
 def read_transform(node: NodeReader) -> NnefWire:
     """Neither direction is divided by the length; ONNX divides the inverse."""
-    x, inverse = _complex(node), node.truth("inverse")
+    x, inverse = _complex_input(node), node.truth("inverse")
     axis = node.axis("axis", x.rank - 1)
     transform = node.apply("DFT", x, suffix="scaled" if inverse else "", axis=axis, inverse=int(inverse))
     if not inverse:
@@ -30,7 +30,7 @@ def read_transform(node: NodeReader) -> NnefWire:
 @reads("tract_core_stft", takes="input axis frame stride window=[]")
 def read_frames(node: NodeReader) -> NnefWire:
     """The spectra of x [N, T, 2], one for every ``stride`` samples: [N, frames, frame, 2]."""
-    x, frame, stride = _complex(node), node.integer("frame"), node.integer("stride")
+    x, frame, stride = _complex_input(node), node.integer("frame"), node.integer("stride")
     if x.rank != 3 or node.integer("axis") != 1 or frame < 1 or stride < 1:
         raise node.error("it is supported along axis 1 of [N, T, 2], with positive numbers")
     window = node.arguments["window"]

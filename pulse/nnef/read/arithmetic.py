@@ -56,7 +56,7 @@ def _repeated_length(left: Any, right: Any) -> int:
     """Return the length of a list that is repeated; 0 of numbers."""
     pairs = ((left, right), (right, left))
     return max(
-        (len(cast("list[Any]", each)) * times for each, times in pairs if isinstance(each, list | str)),
+        (len(cast("list[Any]", items)) * times for items, times in pairs if isinstance(items, list | str)),
         default=0,
     )
 

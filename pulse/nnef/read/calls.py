@@ -179,7 +179,7 @@ class Calls:
 
 def flat_names(target: AssignmentTarget) -> list[str]:
     """Return all names of the left side of an assignment."""
-    return [target] if isinstance(target, str) else [name for each in target for name in flat_names(each)]
+    return [target] if isinstance(target, str) else [name for part in target for name in flat_names(part)]
 
 
 def require_unassigned(names: Sequence[str], at: Position) -> None:

@@ -56,9 +56,9 @@ class Evaluator:
             case Name():
                 return self._name(expression.text, at)
             case list():
-                return [self.value(each, at.part(index)) for index, each in enumerate(expression)]
+                return [self.value(part, at.part(index)) for index, part in enumerate(expression)]
             case tuple():
-                return tuple(self.value(each, at.part(index)) for index, each in enumerate(expression))
+                return tuple(self.value(part, at.part(index)) for index, part in enumerate(expression))
             case Call():
                 return self._call(expression, at)
             case Unary():
@@ -100,7 +100,8 @@ class Evaluator:
     def _subrange(self, expression: Subrange, at: Position) -> NnefValue:
         values = self.value(expression.values, at.part(0))
         start, stop = (
-            None if each is None else self._integer(each, at) for each in (expression.start, expression.stop)
+            None if bound is None else self._integer(bound, at)
+            for bound in (expression.start, expression.stop)
         )
         if not isinstance(values, list | tuple | str):
             raise at.error("only lists have ranges")
@@ -130,12 +131,12 @@ class Evaluator:
 
     def _comprehension(self, expression: Comprehension, at: Position) -> list[NnefValue]:
         lists: list[list[NnefValue]] = []
-        for _, each in expression.loops:
-            items = self.value(each, at.part(0))
+        for _, iterable in expression.loops:
+            items = self.value(iterable, at.part(0))
             if not isinstance(items, list):
                 raise at.error("for goes over lists")
             lists.append(items)
-        if len({len(each) for each in lists}) != 1:
+        if len({len(entries) for entries in lists}) != 1:
             raise at.error("the lists of a for have different lengths")
         results: list[NnefValue] = []
         for number, values in enumerate(zip(*lists)):

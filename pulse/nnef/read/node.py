@@ -48,7 +48,7 @@ class SymbolicSizes:
 
     def __init__(self, opset: int, names: Names, nodes: list[NodeProto]) -> None:
         self.writer = GraphWriter(opset, names, nodes=nodes)
-        self.places: dict[Symbol, tuple[str, int]] = {}
+        self.axis_of: dict[Symbol, tuple[str, int]] = {}
         """Symbol -> the input and the axis that it is the size of."""
         self._dims = DimWriter(self.writer, self._symbol)
 
@@ -57,9 +57,9 @@ class SymbolicSizes:
         return NnefWire(self._dims.write(dim), LONG, ())
 
     def _symbol(self, symbol: Symbol) -> str:
-        if symbol not in self.places:
+        if symbol not in self.axis_of:
             raise WriteError(f"the symbol {symbol.name} is not the size of any input's axis")
-        name, axis = self.places[symbol]
+        name, axis = self.axis_of[symbol]
         shape = self._dims.op("Shape", [name], f"shape.{name}")
         return self._dims.op("Gather", [shape, self._dims.number(axis)], f"size.{symbol.name}")
 
@@ -88,13 +88,13 @@ class GraphReader:
         """Trim wires to the shortest on an axis of unknown size, if ``trims``."""
         cropped = [*wires]
         for axis in range(max(wire.rank for wire in wires) if self.trims else 0):
-            places = [at for at, wire in enumerate(cropped) if axis < wire.rank and wire.sizes[axis] is None]
-            if len({cropped[at].name for at in places}) < 2:
+            unsized = [at for at, wire in enumerate(cropped) if axis < wire.rank and wire.sizes[axis] is None]
+            if len({cropped[at].name for at in unsized}) < 2:
                 continue
-            ends = [self._op("Shape", [cropped[at].name], start=axis, end=axis + 1) for at in places]
+            ends = [self._op("Shape", [cropped[at].name], start=axis, end=axis + 1) for at in unsized]
             end, begin = self._op("Min", ends), self.constant(np.zeros(1, np.int64), "begin").name
             on = self.constant(np.array([axis], np.int64), "axis").name
-            for at in places:
+            for at in unsized:
                 result_name = self._op("Slice", [cropped[at].name, begin, end, on])
                 cropped[at] = NnefWire(result_name, cropped[at].dtype, cropped[at].sizes)
         return cropped
@@ -170,7 +170,7 @@ class NodeReader:
         if isinstance(value, NnefWire) and value.value is not None:
             value = value.value.ravel().tolist()
         return (
-            [self.plain(each, name) for each in value]
+            [self.plain(item, name) for item in value]
             if isinstance(value, list)
             else [self.plain(value, name)]
         )
@@ -197,8 +197,8 @@ class NodeReader:
         value = self.arguments[name]
         values = value if isinstance(value, list) else [value]
         return [
-            each if isinstance(each, TDim) and not each.is_const else self.plain(each, name)
-            for each in values
+            item if isinstance(item, TDim) and not item.is_const else self.plain(item, name)
+            for item in values
         ]
 
     def integer(self, name: str) -> int:
@@ -267,7 +267,7 @@ class NodeReader:
         """Add an ONNX node; return its output. Without a suffix it has the name of the target."""
         target = self.targets[slot] if slot < len(self.targets) else self.operator
         name = self.graph.names.new(f"{target}.{suffix}" if suffix else target)
-        input_names = [each.name if each is not None else "" for each in inputs]
+        input_names = [tensor.name if tensor is not None else "" for tensor in inputs]
         self.graph.nodes.append(helper.make_node(kind, input_names, [name], name, **attributes))
         return NnefWire(name, dtype, tuple(sizes))
 
@@ -303,12 +303,12 @@ class NodeReader:
     def bounds_tensor(self, numbers: "Sequence[int | TDim]", suffix: str) -> NnefWire:
         """Return a list of i64, computed if one of them depends on a symbol."""
         if all(isinstance(number, int) for number in numbers):
-            return self.integers_tensor([int(each) for each in numbers], suffix)
+            return self.integers_tensor([int(number) for number in numbers], suffix)
         parts = [
-            self.integers_tensor([each], f"{suffix}{at}")
-            if isinstance(each, int)
-            else self.add_axes(self.length(each), [0], f"{suffix}{at}")
-            for at, each in enumerate(numbers)
+            self.integers_tensor([number], f"{suffix}{at}")
+            if isinstance(number, int)
+            else self.add_axes(self.length(number), [0], f"{suffix}{at}")
+            for at, number in enumerate(numbers)
         ]
         return self.add("Concat", parts, LONG, [len(parts)], suffix, axis=0)
 
@@ -394,6 +394,6 @@ class NodeReader:
             sizes = [wire.sizes[axis] for wire in wires if wire.rank]
             firm = {size for size in sizes if size not in (None, 1)}
             if len(firm) > 1:
-                raise self.error(f"sizes {sorted(each for each in firm if each)} meet on axis {axis}")
+                raise self.error(f"sizes {sorted(size for size in firm if size)} meet on axis {axis}")
             result.append(next(iter(firm)) if firm else None if None in sizes else 1)
         return result

@@ -44,7 +44,7 @@ class StreamTiming:
     def keep(self, node: NodeReader, name: str, last: NnefWire) -> None:
         """Add the next value of a state."""
 
-    def output(self, graph: GraphReader, place: int, wire: NnefWire) -> NnefWire:
+    def output(self, graph: GraphReader, index: int, wire: NnefWire) -> NnefWire:
         """Return the output of the graph for a computed wire."""
         return wire
 
@@ -123,7 +123,7 @@ class _Pulsed(StreamTiming):
 
     def _column(self, name: str, count: int) -> list[int]:
         values = self.properties.get(name, [])
-        if len(values) != count or not all(isinstance(each, int) for each in values):
+        if len(values) != count or not all(isinstance(value, int) for value in values):
             raise LoadError(
                 f"{self.title}: the property {name} must be {count} integers; write the file again with tract"
             )
@@ -144,18 +144,18 @@ class _Pulsed(StreamTiming):
             )
         return [*dims[:axis], stream, *dims[axis + 1 :]]
 
-    def output(self, graph: GraphReader, place: int, wire: NnefWire) -> NnefWire:
-        axis, delay = self._outputs[place], self._delays[place]
+    def output(self, graph: GraphReader, index: int, wire: NnefWire) -> NnefWire:
+        axis, delay = self._outputs[index], self._delays[index]
         if axis < 0:
             return wire
         if axis < wire.rank and wire.sizes[axis] is not None:
             raise LoadError(
-                f"{self.title}: the output {printable(self.document.outputs[place])} has {wire.sizes[axis]} frames, "
+                f"{self.title}: the output {printable(self.document.outputs[index])} has {wire.sizes[axis]} frames, "
                 "whatever the pulse: an operator has the pulse among its sizes; give the model before it was pulsified"
             )
         if axis >= wire.rank or delay < 0:
             raise LoadError(
-                f"{self.title}: the output {printable(self.document.outputs[place])} has no axis {axis} that is "
+                f"{self.title}: the output {printable(self.document.outputs[index])} has no axis {axis} that is "
                 f"{delay} frames late, as its properties say; write the file again with tract"
             )
         if delay == 0:
@@ -164,7 +164,7 @@ class _Pulsed(StreamTiming):
             graph.constant(np.array([number], np.int64), f"{wire.name}.{what}").name
             for what, number in (("begin", delay), ("end", (1 << 63) - 1), ("axis", axis))
         ]
-        name = self.document.outputs[place]
+        name = self.document.outputs[index]
         unique = name if name in self.late else graph.names.new(name)
         graph.nodes.append(helper.make_node("Slice", [wire.name, *bounds], [unique], unique))
         return NnefWire(

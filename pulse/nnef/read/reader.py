@@ -121,7 +121,7 @@ class _DocumentReader:
         for dim in shape:
             if isinstance(dim, TDim) and not dim.is_const:
                 for symbol in dim.symbols if dim in self._definitions.symbols.values() else ():
-                    graph.lengths.places.setdefault(symbol, (name, len(dims)))
+                    graph.lengths.axis_of.setdefault(symbol, (name, len(dims)))
                 dims.append(str(dim))
                 continue
             size = node.plain(dim, "shape")
@@ -132,11 +132,11 @@ class _DocumentReader:
         graph.names.taken.add(name)
         return NnefWire(name, dtype, tuple(dim if isinstance(dim, int) else None for dim in dims))
 
-    def _output(self, place: int, name: str, scope: Mapping[str, NnefValue]) -> ValueInfoProto:
+    def _output(self, index: int, name: str, scope: Mapping[str, NnefValue]) -> ValueInfoProto:
         wire, graph = scope.get(name), self._graph
         if not isinstance(wire, NnefWire):
             raise self._error(f"the output {printable(name)} is not a tensor of the graph")
-        wire = self._timing.output(graph, place, wire)
+        wire = self._timing.output(graph, index, wire)
         output = graph.names.new(name) if wire.name != name or name in self._inputs else name
         if output != wire.name:
             graph.nodes.append(helper.make_node("Identity", [wire.name], [output], output))

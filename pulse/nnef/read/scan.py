@@ -36,10 +36,10 @@ def read_scan(
     entries = _entries(node, fragment)
     skip = node.integer("skip")
     if skip:
-        entries = _later(node, entries, skip)
-    turns = {_turns(wire, axis, chunk) for wire, axis, chunk in entries.scanned.values()}
+        entries = _begin_later(node, entries, skip)
+    turns = {_count_turns(wire, axis, chunk) for wire, axis, chunk in entries.scanned.values()}
     if turns == {1}:
-        return _once(node, entries, run, timing or StreamTiming())
+        return _inline_body(node, entries, run, timing or StreamTiming())
     if any(abs(chunk) != 1 for _, _, chunk in entries.scanned.values()):
         raise node.error("it takes several frames in a turn; only one, or all of them, are supported")
     if not entries.scanned:
@@ -47,7 +47,7 @@ def read_scan(
     return _loop(node, entries, run, skip)
 
 
-def _later(node: NodeReader, entries: Entries, skip: int) -> Entries:
+def _begin_later(node: NodeReader, entries: Entries, skip: int) -> Entries:
     """Return a scan that begins at frame ``skip``, as in tract's own pulses. Raises LoadError."""
     if skip < 0 or any(chunk != 1 for _, _, chunk in entries.scanned.values()):
         raise node.error(
@@ -60,7 +60,7 @@ def _later(node: NodeReader, entries: Entries, skip: int) -> Entries:
     return replace(entries, scanned=later)
 
 
-def _turns(wire: NnefWire, axis: int, chunk: int) -> int | None:
+def _count_turns(wire: NnefWire, axis: int, chunk: int) -> int | None:
     size = wire.sizes[axis]
     return None if size is None else -(-size // abs(chunk))
 
@@ -69,10 +69,10 @@ def _tuples(node: NodeReader, name: str, length: int) -> list[Sequence[NnefValue
     value = node.arguments[name]
     values = value if isinstance(value, list) else [value]
     tuples: list[Sequence[NnefValue]] = []
-    for each in values:
-        if not isinstance(each, tuple) or len(each) != length:
+    for entry in values:
+        if not isinstance(entry, tuple) or len(entry) != length:
             raise node.error(f"{name} must be a list of {length} values each")
-        tuples.append(each)
+        tuples.append(entry)
     return tuples
 
 
@@ -127,7 +127,7 @@ def _as_result(results: Sequence[NnefWire]) -> NnefWire | tuple[NnefWire, ...]:
     return results[0] if len(results) == 1 else tuple(results)
 
 
-def _once(
+def _inline_body(
     node: NodeReader, entries: Entries, run: RunBody, timing: StreamTiming
 ) -> NnefWire | tuple[NnefWire, ...]:
     """Return one turn: the body is part of the graph."""
@@ -184,10 +184,10 @@ def _loop(node: NodeReader, entries: Entries, run: RunBody, skip: int) -> NnefWi
     )
     loop_wires = _outputs(node, entries, results, wires, ends, joined)
     if skip:
-        places = [axis if kind == "full" else None for _, kind, axis, _ in entries.outputs]
+        axes = [axis if kind == "full" else None for _, kind, axis, _ in entries.outputs]
         loop_wires = [
             wire if axis is None else node.pad_axis(wire, axis, skip, 0, f"later{number}")
-            for number, (wire, axis) in enumerate(zip(loop_wires, places))
+            for number, (wire, axis) in enumerate(zip(loop_wires, axes))
         ]
     return _as_result(loop_wires)
 
@@ -232,7 +232,7 @@ def _outputs(
     joined: Sequence[str],
 ) -> list[NnefWire]:
     states = [result for _, result in entries.states.values()]
-    frames = {_turns(wire, axis, chunk) for wire, axis, chunk in entries.scanned.values()}
+    frames = {_count_turns(wire, axis, chunk) for wire, axis, chunk in entries.scanned.values()}
     count = next(iter(frames)) if len(frames) == 1 else None
     result_wires: list[NnefWire] = []
     full = 0

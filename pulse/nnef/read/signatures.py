@@ -30,8 +30,8 @@ def signature(text: str) -> OperatorSignature:
 
     names: list[str] = []
     defaults: dict[str, NnefValue] = {}
-    for each in text.split():
-        name, _, default = each.partition("=")
+    for parameter in text.split():
+        name, _, default = parameter.partition("=")
         names.append(name)
         if default:
             defaults[name] = literal_eval(default)
@@ -56,7 +56,7 @@ def signature_of(fragment: Fragment) -> OperatorSignature:
         for parameter in fragment.parameters
         if parameter.default is not None
     }
-    return OperatorSignature(tuple(each.name for each in fragment.parameters), defaults)
+    return OperatorSignature(tuple(parameter.name for parameter in fragment.parameters), defaults)
 
 
 def _literal(value: Expression, fragment: str) -> "NnefValue":
@@ -64,9 +64,9 @@ def _literal(value: Expression, fragment: str) -> "NnefValue":
         case bool() | int() | float() | str():
             return value
         case list():
-            return [_literal(each, fragment) for each in value]
+            return [_literal(item, fragment) for item in value]
         case tuple():
-            return tuple(_literal(each, fragment) for each in value)
+            return tuple(_literal(item, fragment) for item in value)
         case Unary(sign="-", operand=int() | float() as number):
             return -number
         case _:

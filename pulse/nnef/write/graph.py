@@ -152,7 +152,7 @@ class Scope:
     def fragment(self, name: str, parameters: list[str], results: list[str]) -> str:
         """Store the body as a fragment and return its name. Captured wires are its last parameters."""
         identifier = self.shared.identifier(name)
-        inputs = tuple(Parameter(each, "tensor<scalar>") for each in [*parameters, *self.captured])
+        inputs = tuple(Parameter(parameter, "tensor<scalar>") for parameter in [*parameters, *self.captured])
         outputs = tuple((result, "tensor<scalar>") for result in results)
         self.shared.fragments.append(Fragment(identifier, inputs, outputs, tuple(self.body)))
         return identifier

@@ -82,7 +82,7 @@ class _Export:
         body, fragments_all = tuple(self.root.body), (*self.shared.fragments, *fragments)
         called = {
             name
-            for part in (body, *(each.body or () for each in fragments_all))
+            for part in (body, *(fragment.body or () for fragment in fragments_all))
             for name in _called_operators(part)
         }
         extensions = [("tract_symbol", symbol) for symbol in self.symbols]
@@ -183,12 +183,12 @@ def _called_operators(value: object) -> Iterator[str]:
     """Yield the operators of a part of a document."""
     if isinstance(value, Call):
         yield value.operator
-        yield from _called_operators((value.positional, [each for _, each in value.named]))
+        yield from _called_operators((value.positional, [argument for _, argument in value.named]))
     elif isinstance(value, Assignment):
         yield from _called_operators(value.value)
     elif isinstance(value, list | tuple):
-        for each in cast("Sequence[object]", value):
-            yield from _called_operators(each)
+        for item in cast("Sequence[object]", value):
+            yield from _called_operators(item)
 
 
 def external(value: ValueInfoProto) -> Call:
@@ -208,16 +208,16 @@ def external(value: ValueInfoProto) -> Call:
 
 
 def _stored_tensors(graph: GraphProto) -> Iterable[TensorProto]:
-    for each in graphs_of(graph):
-        yield from each.initializer
+    for part in graphs_of(graph):
+        yield from part.initializer
 
 
 def _facts(graph: GraphProto, constants: Mapping[str, Array]) -> dict[str, tuple[DType, SizeTexts]]:
     facts: dict[str, tuple[DType, SizeTexts]] = {
         name: (value.dtype, value.shape) for name, value in constants.items()
     }
-    for each in graphs_of(graph):
-        values: list[ValueInfoProto] = [*each.input, *each.output, *each.value_info]
+    for part in graphs_of(graph):
+        values: list[ValueInfoProto] = [*part.input, *part.output, *part.value_info]
         for value in values:
             declared = value.type.tensor_type
             if declared.HasField("shape"):

@@ -153,12 +153,12 @@ class OperationWriter:
     def operands(self, slots: Sequence[int] | None = None) -> list[Expression]:
         """Return inputs that broadcast to the first output."""
         rank = self.made_rank()
-        places = range(len(self.inputs)) if slots is None else slots
-        operands = [self.operand(slot, rank) for slot in places]
+        read_slots = range(len(self.inputs)) if slots is None else slots
+        operands = [self.operand(slot, rank) for slot in read_slots]
         if all(not isinstance(operand, Name) for operand in operands):
-            value = self.known_value(places[0])
+            value = self.known_value(read_slots[0])
             assert value is not None
-            operands[0] = self.scope.tensor(value, self.inputs[places[0]])
+            operands[0] = self.scope.tensor(value, self.inputs[read_slots[0]])
         return operands
 
     # what several writers need

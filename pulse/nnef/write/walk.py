@@ -15,7 +15,7 @@ from pulse.onnx.proto import AttributeProto
 
 def check_writers(graph: GraphProto, title: str) -> None:
     """Raise WriteError, listing every node whose operator has no writer."""
-    nodes = [node for each in graphs_of(graph) for node in each.node]
+    nodes = [node for part in graphs_of(graph) for node in part.node]
     missing = [
         f"{node.name or node.output[0]} ({node.op_type})" for node in nodes if node.op_type not in WRITERS
     ]
@@ -49,7 +49,7 @@ def _as_names(result: Name | Sequence[Name | None]) -> Sequence[Name | None]:
 
 
 def _context(scope: Scope, node: NodeProto) -> OperationWriter:
-    attributes = {each.name: _value(each) for each in node.attribute}
+    attributes = {attribute.name: _value(attribute) for attribute in node.attribute}
     name = node.name or node.output[0]
     return OperationWriter(scope, name, node.op_type, tuple(node.input), tuple(node.output), attributes)
 

@@ -170,7 +170,7 @@ def _mask_scores(node: NodeContext, scores: OutletId) -> tuple[OutletId, bool]:
     limits += [("right", "less_equal", right)] if right >= 0 else []
     limits += [("left", "greater_equal", -left)] if left >= 0 else []
     for name, kind, distance in limits:
-        rows, columns = _places(node, fact, name)
+        rows, columns = _rows_and_columns(node, fact, name)
         if distance:
             rows = node.apply("add", rows, distance, suffix=f"{name}_at")
         visible = node.apply(kind, columns, rows, suffix=f"{name}_seen")
@@ -194,7 +194,7 @@ def _mask(node: NodeContext, scores: TypedFact) -> OutletId:
     return node.wire(Pad(pads, fill=0.0 if fact.dtype == np.bool_ else -math.inf), [mask], "whole_mask")
 
 
-def _places(node: NodeContext, scores: TypedFact, name: str) -> tuple[OutletId, OutletId]:
+def _rows_and_columns(node: NodeContext, scores: TypedFact, name: str) -> tuple[OutletId, OutletId]:
     """Return the place of each query among the keys, as a column, and the places of the keys.
 
     A query comes after the keys of the past, or is one of the last keys that are not padding.
@@ -274,16 +274,16 @@ def _band_bias(w: NodeWriter, op: BandedAttentionStream, pulse: int) -> str:
     if all(np.array_equal(table, tables[0]) for table in tables[1:]):
         return w.constant(tables[0].astype(w.dtype(2)), "bias")
     every = w.constant(np.stack(tables).astype(w.dtype(2)), "biases")
-    place = w.clock.op("Mod", [w.clock.pulses, w.clock.number(int(count))], f"pulses%{count}")
-    return w.emit("Gather", [every, place], "bias", axis=0)
+    row = w.clock.op("Mod", [w.clock.pulses, w.clock.number(int(count))], f"pulses%{count}")
+    return w.emit("Gather", [every, row], "bias", axis=0)
 
 
 def _unroll(op: BandedAttention, pulse: int, first: int) -> Array:
     """Return ``[A..., pulse, pulse + width - 1]``: row r has the table's row from column r on, -inf elsewhere."""
     rows, columns = np.arange(pulse)[:, None], np.arange(pulse + op.width - 1)
-    place = columns - rows
-    inside = (place >= 0) & (place < op.width)
-    rows_of_bias = op.bias[..., (first + rows) % op.period, np.where(inside, place, 0)]
+    column = columns - rows
+    inside = (column >= 0) & (column < op.width)
+    rows_of_bias = op.bias[..., (first + rows) % op.period, np.where(inside, column, 0)]
     return np.where(inside, rows_of_bias, -np.inf)
 
 

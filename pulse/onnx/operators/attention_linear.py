@@ -75,14 +75,12 @@ def _frames(node: NodeContext, rule: str, state_dtype: DType) -> dict[str, Outle
         raise node.error(f"{queries} heads of queries do not share {heads} heads of keys")
     group, one = TDim.of(queries // int(heads)), TDim.of(1)
 
-    def split(
-        slot: int, name: str, inner: tuple[TDim, ...], place: int, head_count: TDim = heads
-    ) -> OutletId:
+    def split(slot: int, name: str, inner: tuple[TDim, ...], axis: int, head_count: TDim = heads) -> OutletId:
         batch, frames, width = node.fact(slot).shape
         size = exact_quotient(
             [width], [head_count, *inner], f"{node.wire_name} (LinearAttention): its {name}"
         )
-        shape = (batch, frames, head_count, *inner[:place], size, *inner[place:])
+        shape = (batch, frames, head_count, *inner[:axis], size, *inner[axis:])
         return node.cast(node.wire(Reshape(shape), [node.input(slot)], name), state_dtype, f"{name}_wide")
 
     q = split(0, "q", (group,), 1)

@@ -128,7 +128,7 @@ class _Repeated:
             gathered.append(results[1 + self.count :])
             if not go_on:
                 break
-        scan_outputs = [self._stack(slot, list(each)) for slot, each in enumerate(zip(*gathered))]
+        scan_outputs = [self._stack(slot, list(frames)) for slot, frames in enumerate(zip(*gathered))]
         return self._name_outputs([*states, *scan_outputs])
 
     def _iteration(self, iteration: int, states: Sequence[OutletId]) -> list[OutletId]:

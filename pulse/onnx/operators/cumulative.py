@@ -32,8 +32,8 @@ def cum_prod(node: NodeContext) -> OutletId:
     if size.is_const:
         return _scan_by_doubling(node, axis, int(size))
     frame = TypedFact(x.dtype, (*x.shape[:axis], *x.shape[axis + 1 :]))
-    course = ScanAxis(axis, node.flag("reverse"))
-    op = Scan(_body(node, frame, node.flag("exclusive")), ("P",), ("x",), (), (course,), (course,))
+    scan_axis = ScanAxis(axis, node.flag("reverse"))
+    op = Scan(_body(node, frame, node.flag("exclusive")), ("P",), ("x",), (), (scan_axis,), (scan_axis,))
     one = node.constant(np.ones((), x.dtype), "one")
     first = one if not frame.rank else node.wire(Expand(frame.shape), [one], "first")
     return wire(node.graph, node.wire_name, op, [node.input(0), first])[0]
@@ -109,9 +109,9 @@ def write_cumsum_stream(w: NodeWriter, op: CumSumStream) -> list[str]:
     exact = wide == w.dtype()
     running = w.emit("CumSum", [source, w.clock.number(axis)], "running", exclusive=int(op.op.exclusive))
     sums = w.emit("Add", [running, state], "" if exact else "sums")
-    total = _last(w, sums, axis, pulse, "sum")
+    total = _last_frame(w, sums, axis, pulse, "sum")
     if op.op.exclusive:
-        total = w.emit("Add", [total, _last(w, source, axis, pulse, "newest")], "whole")
+        total = w.emit("Add", [total, _last_frame(w, source, axis, pulse, "newest")], "whole")
     w.graph.keep(state, total)
     results = [sums if exact else w.cast(sums, w.dtype())]
     if not w.used[1]:
@@ -119,6 +119,6 @@ def write_cumsum_stream(w: NodeWriter, op: CumSumStream) -> list[str]:
     return [*results, total if exact else w.cast(total, w.dtype(), "total")]
 
 
-def _last(w: NodeWriter, x: str, axis: int, frames: int, name: str) -> str:
+def _last_frame(w: NodeWriter, x: str, axis: int, frames: int, name: str) -> str:
     """Return the last frame of a pulse."""
     return x if frames == 1 else w.crop(x, axis, frames - 1, frames, name)

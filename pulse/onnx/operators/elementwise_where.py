@@ -28,7 +28,7 @@ def where(node: NodeContext) -> OutletId:
     Buckets of distances are written as ``where(n < 8, n, log(n / 8).to(int) + 8)``. The logarithm of 0 is infinite,
     but it is never chosen: the conversion is given 0 there.
     """
-    return node.apply("where", node.input(0), *(_Branch(node, place).build() for place in (1, 2)))
+    return node.apply("where", node.input(0), *(_Branch(node, slot).build() for slot in (1, 2)))
 
 
 @rule("Where")
@@ -42,14 +42,14 @@ def infer_where(clues: Clues) -> Iterator[FactRelation]:
 class _Branch:
     """One of the two wires of a choice: the wire, or the same of which only chosen elements are converted."""
 
-    def __init__(self, node: NodeContext, place: int) -> None:
-        self._node, self._place = node, place
+    def __init__(self, node: NodeContext, slot: int) -> None:
+        self._node, self._slot = node, slot
         self._shape: Shape = node.fact(0).shape
         self._count = 0
 
     def build(self) -> OutletId:
         """Return the wire. Elements that are not chosen may differ."""
-        return self._convert_chosen(self._node.input(self._place), MAX_EXAMINED_OPS)
+        return self._convert_chosen(self._node.input(self._slot), MAX_EXAMINED_OPS)
 
     def _convert_chosen(self, outlet: OutletId, farthest: int) -> OutletId:
         """Return a wire of which only the chosen elements are converted; itself if it converts nothing."""
@@ -87,7 +87,7 @@ class _Branch:
 
     def _hide(self, outlet: OutletId) -> OutletId:
         """Return the wire with 0 in place of elements that are not chosen."""
-        pair = (outlet, 0) if self._place == 1 else (0, outlet)
+        pair = (outlet, 0) if self._slot == 1 else (0, outlet)
         return self._node.apply("where", self._node.input(0), *pair, suffix=self._name("chosen"))
 
     def _wire(self, op: Elementwise | Cast, inputs: list[OutletId]) -> OutletId:
@@ -95,4 +95,4 @@ class _Branch:
 
     def _name(self, what: str) -> str:
         self._count += 1
-        return f"{what}{self._place}_{self._count}"
+        return f"{what}{self._slot}_{self._count}"

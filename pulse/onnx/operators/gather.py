@@ -78,8 +78,8 @@ def gather_nd(node: NodeContext) -> OutletId:
     if value is None or not all(size.is_const for size in sizes):
         return node.wire(op, [node.input(0), node.input(1)])
     grid = np.indices(value.shape[:-1])[:batch]
-    places = np.concatenate([np.moveaxis(grid, 0, -1), value], -1)
-    return node.name_result(_look_up(node, node.constant(places, "places")))
+    locations = np.concatenate([np.moveaxis(grid, 0, -1), value], -1)
+    return node.name_result(_look_up(node, node.constant(locations, "places")))
 
 
 def _look_up(node: NodeContext, indices: OutletId) -> OutletId:

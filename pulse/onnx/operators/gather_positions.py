@@ -33,16 +33,16 @@ def gather_by_positions(node: NodeContext, indices: OutletId) -> OutletId | None
     if positions is None:
         return None
     sizes = x.shape[: len(positions)]
-    if any(not place.count.prove_eq(size).yes for place, size in zip(positions, sizes)):
+    if any(not position.count.prove_eq(size).yes for position, size in zip(positions, sizes)):
         return None
-    moving = [place for place in positions if place.axis is not None]
-    axes = [place.axis for place in moving if place.axis is not None]
+    moving = [position for position in positions if position.axis is not None]
+    axes = [position.axis for position in moving if position.axis is not None]
     if len(set(axes)) < len(axes):
         return None
     data = node.input(0)
-    for axis in reversed([axis for axis, place in enumerate(positions) if place.axis is None]):
+    for axis in reversed([axis for axis, position in enumerate(positions) if position.axis is None]):
         data = node.wire(RemoveAxis(axis), [data], f"first{axis}")
-    order = sorted(range(len(axes)), key=lambda place: axes[place])
+    order = sorted(range(len(axes)), key=lambda index: axes[index])
     rest = x.shape[len(positions) :]
     if order != list(range(len(axes))):
         perm = (*order, *range(len(axes), len(axes) + len(rest)))

@@ -123,15 +123,15 @@ def _cut_frames(
     width, first = indices.starts.size, int(indices.starts.flat[0])
     if max(indices.starts.shape) < width or (np.diff(indices.starts.ravel()) != 1).any():
         return None
-    place = indices.starts.shape.index(width)
+    width_axis = indices.starts.shape.index(width)
     part = node.wire(Slice(axis, TDim.of(first), reach + first + width), [x], "part")
     frames = node.wire(Frames(axis, width, indices.step), [part], "frames")
     fact = node.graph.fact(frames)
-    if place < indices.axis:
+    if width_axis < indices.axis:
         order = [*range(axis), axis + 1, axis, *range(axis + 2, fact.rank)]
         frames = node.wire(Transpose(tuple(order)), [frames], "frames_last")
     for other in range(indices.starts.ndim):
-        if other not in (place, indices.axis):
+        if other not in (width_axis, indices.axis):
             frames = node.wire(AddAxis(axis + other), [frames], f"wide{other}")
     return frames
 
@@ -166,16 +166,18 @@ def gather_by_slices(node: NodeContext, x: OutletId, axis: int, indices: Progres
             return node.wire(op, [x], "" if final else f"slice{start}")
         if depth == indices.axis:
             return part([*at, 0], final)
-        count, place = indices.starts.shape[depth], axis + (indices.axis < depth)
+        count, stack_axis = indices.starts.shape[depth], axis + (indices.axis < depth)
         label = "_".join(map(str, at))
         wide = [
             node.wire(
-                AddAxis(place),
+                AddAxis(stack_axis),
                 [part([*at, i], False)],
                 "" if final and count == 1 else f"wide{label}_{i}",
             )
             for i in range(count)
         ]
-        return wide[0] if count == 1 else node.wire(Concat(place), wide, "" if final else f"stack{label}")
+        return (
+            wide[0] if count == 1 else node.wire(Concat(stack_axis), wide, "" if final else f"stack{label}")
+        )
 
     return part([], True)

@@ -27,7 +27,7 @@ class Term:
 
     def drop_label(self, label: str, outlet: OutletId) -> "Term":
         """Return another wire, without one label."""
-        return Term(outlet, tuple(each for each in self.labels if each != label))
+        return Term(outlet, tuple(kept for kept in self.labels if kept != label))
 
 
 @onnx_op("Einsum")

@@ -77,8 +77,8 @@ def pool(node: NodeContext) -> list[OutletId]:
     y = node.wire(op, [node.input(0)])
     if op.kind != "max" or not any(node.outputs[1:]):
         return [y]
-    places = MaxPlace(op, node.flag("storage_order"))
-    return [y, node.wire(places, [node.input(0)], "places")]
+    op_of_places = MaxPlace(op, node.flag("storage_order"))
+    return [y, node.wire(op_of_places, [node.input(0)], "places")]
 
 
 @onnx_op("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
@@ -167,7 +167,7 @@ def _sums(w: NodeWriter, op: Pool, x: str, suffix: str = "") -> str:
 def write_max_place(w: NodeWriter, op: MaxPlace) -> str:
     """The second output of the operator."""
     pool = op.pool
-    _, places = w.emit_all(
+    _, indices = w.emit_all(
         "MaxPool",
         w.inputs,
         ("largest", "places"),
@@ -177,4 +177,4 @@ def write_max_place(w: NodeWriter, op: MaxPlace) -> str:
         pads=pads_of(pool.pads),
         storage_order=int(op.column_major),
     )
-    return places
+    return indices

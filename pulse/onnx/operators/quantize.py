@@ -163,9 +163,11 @@ def write_code_table(w: NodeWriter, op: CodeTable) -> str:
     """An entry by its place in the table, counted from the first."""
     x, table = w.inputs
     dtype, last = w.dtype(), int(w.sizes(1)[0]) - 1
-    place = w.emit("Sub", [x, w.number(op.first, dtype, "first")], "place")
+    offset = w.emit("Sub", [x, w.number(op.first, dtype, "first")], "place")
     low, high = w.number(0, dtype, "low"), w.number(last, dtype, "high")
-    position = w.emit("Min", [w.emit("Max", [w.emit("Round", [place], "whole"), low], "floor"), high], "kept")
+    position = w.emit(
+        "Min", [w.emit("Max", [w.emit("Round", [offset], "whole"), low], "floor"), high], "kept"
+    )
     return w.emit("Gather", [table, w.cast(position, np.dtype(np.int64), "index")])
 
 

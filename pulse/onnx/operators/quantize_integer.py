@@ -99,7 +99,7 @@ def _channels(node: NodeContext, slot: int, x: TypedFact, name: str) -> OutletId
     return spread_row(node, node.input(slot), x, 1, name)
 
 
-def _largest(node: NodeContext, outlet: OutletId) -> Array:
+def _largest_magnitude(node: NodeContext, outlet: OutletId) -> Array:
     """Return the largest magnitude of each number; that of the type if they are unknown."""
     value = known_value(node.graph, outlet)
     return np.array(MAX_CODE) if value is None else np.abs(value.astype(np.float64))
@@ -114,8 +114,10 @@ def _product(node: NodeContext, a: OutletId, b: OutletId) -> OutletId:
             f"the axis that is summed over has the symbolic size {size}; fix it with {spell('inputs')}"
         )
     count = int(size)
-    left = np.broadcast_to(_peaks(_largest(node, a), -1), count)
-    right = np.broadcast_to(_peaks(_largest(node, b), -2 if node.graph.fact(b).rank > 1 else -1), count)
+    left = np.broadcast_to(_peaks(_largest_magnitude(node, a), -1), count)
+    right = np.broadcast_to(
+        _peaks(_largest_magnitude(node, b), -2 if node.graph.fact(b).rank > 1 else -1), count
+    )
     starts = _parts(node, left * right)
     if starts is None:
         return node.wire(MatMul(), [node.cast(a, I32, "a_i32"), node.cast(b, I32, "b_i32")], "product")
@@ -166,11 +168,11 @@ def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> Outl
         operands.append(subtract_zero(node, node.input(slot), point, name))
     kernel = node.graph.fact(operands[1]).shape[1:]
     size = np.prod([int(dim) for dim in kernel]) if all(dim.is_const for dim in kernel) else MAX_EXACT
-    largest = _largest(node, operands[1])
-    each = (
+    largest = _largest_magnitude(node, operands[1])
+    largest_sum = (
         largest.reshape(largest.shape[0], -1).sum(axis=1).max(initial=0) if largest.ndim else largest * size
     )
-    exact = MAX_CODE * float(each) < MAX_EXACT
+    exact = MAX_CODE * float(largest_sum) < MAX_EXACT
     wide = F32 if exact else I32
     part = replace(
         node,

@@ -46,7 +46,7 @@ def _attributes(op: Recurrent) -> dict[str, Any]:
     if cell.activations != tuple(Activation(name) for name in USUAL_ACTIVATIONS[cell.kind]):
         attributes["activations"] = [ONNX_ACTIVATIONS[function.name] for function in cell.activations]
         alphas, betas = (
-            [f.parameters[place] for f in cell.activations if len(f.parameters) > place] for place in (0, 1)
+            [f.parameters[index] for f in cell.activations if len(f.parameters) > index] for index in (0, 1)
         )
         attributes |= {"activation_alpha": alphas} if alphas else {}
         attributes |= {"activation_beta": betas} if betas else {}

@@ -260,8 +260,8 @@ def _weigh_frames(w: NodeWriter, axis: int, frames: Array, weights: Array | None
     source = x if floating else w.cast(x, wide, "wide")
     ones = (1,) * (len(w.sizes()) - 1 - axis)
     parts: list[str] = []
-    for number, (places, shares) in enumerate(zip(frames.T, weights.T)):
-        part = w.emit("Gather", [source, w.integers(places.tolist(), "places")], f"near{number}", axis=axis)
+    for number, (indices, shares) in enumerate(zip(frames.T, weights.T)):
+        part = w.emit("Gather", [source, w.integers(indices.tolist(), "places")], f"near{number}", axis=axis)
         share = w.constant(shares.reshape(-1, *ones).astype(wide), f"share{number}")
         parts.append(w.emit("Mul", [part, share], f"part{number}"))
     if floating:

@@ -29,7 +29,7 @@ def scan(node: NodeContext) -> Sequence[OutletId]:
     if node.opset < 9:
         return _scan_batches(node, body)
     inputs = [node.input(slot) for slot in range(len(node.inputs))]
-    scanned = _scan_courses(node, body, inputs, "scan_input_axes", "scan_input_directions")
+    scanned = _input_scan_axes(node, body, inputs, "scan_input_axes", "scan_input_directions")
     return _run(node, body, inputs, scanned)
 
 
@@ -51,7 +51,7 @@ def _scan_batches(node: NodeContext, body: BodyGraph) -> list[OutletId]:
             op = Slice(0, TDim.of(number), TDim.of(number + 1))
             part = example.wire(op, [outlet], f"part{index}")
             parts.append(example.wire(RemoveAxis(0), [part], f"input{index}"))
-        outlets = _run(example, body, parts, _scan_courses(node, body, parts, "", "directions"))
+        outlets = _run(example, body, parts, _input_scan_axes(node, body, parts, "", "directions"))
         results.append([example.wire(AddAxis(0), [y], f"output{index}") for index, y in enumerate(outlets)])
     return [
         node.with_name(name).wire(Concat(0), parts) if name else parts[0]
@@ -59,14 +59,14 @@ def _scan_batches(node: NodeContext, body: BodyGraph) -> list[OutletId]:
     ]
 
 
-def _scan_courses(
+def _input_scan_axes(
     node: NodeContext, body: BodyGraph, inputs: Sequence[OutletId], axes: str, directions: str
 ) -> tuple[ScanAxis, ...]:
     """Return how the last of the inputs are run through."""
     count = node.integer("num_scan_inputs")
     if not 1 <= count <= len(inputs) or len(body.inputs) != len(inputs):
         raise node.error(f"{len(inputs)} inputs and {count} scan inputs do not fit its body")
-    return _courses(
+    return _scan_axes(
         node, axes, directions, [node.graph.fact(outlet).rank for outlet in inputs[len(inputs) - count :]]
     )
 
@@ -79,15 +79,15 @@ def _run(
     captured = {name: node.graph.fact(outlet) for name, outlet in node.captures.items()}
     shapes = [fact.shape for fact in facts[:states]]
     shapes += [
-        (*fact.shape[: course.axis], *fact.shape[course.axis + 1 :])
-        for fact, course in zip(facts[states:], scanned)
+        (*fact.shape[: scan_axis.axis], *fact.shape[scan_axis.axis + 1 :])
+        for fact, scan_axis in zip(facts[states:], scanned)
     ]
     inside = {
         name: TypedFact(fact.dtype, shape) for name, fact, shape in zip(body.inputs, facts, shapes)
     } | captured
     model = body.to_typed(inside, node.scope, f"{node.wire_name}.body")
     result_facts = [model.graph.fact(outlet) for outlet in model.graph.outputs[states:]]
-    gathered = _courses(
+    gathered = _scan_axes(
         node, "scan_output_axes", "scan_output_directions", [fact.rank + 1 for fact in result_facts]
     )
     open_names = [name for name, fact in captured.items() if fact.value is None]
@@ -99,7 +99,7 @@ def _run(
     return [*outlets[len(gathered) :], *outlets[: len(gathered)]]
 
 
-def _courses(node: NodeContext, axes: str, directions: str, ranks: Sequence[int]) -> tuple[ScanAxis, ...]:
+def _scan_axes(node: NodeContext, axes: str, directions: str, ranks: Sequence[int]) -> tuple[ScanAxis, ...]:
     """Return axis and direction of each tensor that is run through, from two attributes; axis 0 and
     forwards by default.
     """
@@ -144,34 +144,36 @@ def write_scan_stream(w: NodeWriter, op: ScanStream) -> list[str]:
 def _emit_scan(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TDim | None) -> list[str]:
     """Return the states after the pulse, then the gathered frames; one frame needs no Scan around it."""
     if w.sizes()[op.scanned[0].axis] == 1:
-        return _once(w, op, begin, offset, length)
+        return _inline_body(w, op, begin, offset, length)
     scan = ScanWriter.begin(w)
     inside = dict(zip(op.captured, w.inputs[len(op.scanned) + len(op.states) :]))
     results, sizes = _results(op)
     for name, value, fact, shape in zip(op.states, begin, results, sizes):
         inside[name] = scan.state(value, name, fact.dtype, shape)
-    for slot, (name, course) in enumerate(zip(op.frames, op.scanned)):
+    for slot, (name, scan_axis) in enumerate(zip(op.frames, op.scanned)):
         whole = w.sizes(slot)
-        shape = (*whole[: course.axis], *whole[course.axis + 1 :])
-        inside[name] = scan.frame(w.inputs[slot], name, w.dtype(slot), shape, course)
+        shape = (*whole[: scan_axis.axis], *whole[scan_axis.axis + 1 :])
+        inside[name] = scan.frame(w.inputs[slot], name, w.dtype(slot), shape, scan_axis)
     valid = scan.valid(w.sizes()[op.scanned[0].axis], offset, length)
     values = write_body(scan.inner, op.body.graph, inside)
     count = len(op.states)
     for name, value, fact, shape in zip(op.states, values, results, sizes):
         scan.keep(valid, value, inside[name], name, fact.dtype, shape)
-    for number, (value, course) in enumerate(zip(values[count:], op.gathered)):
-        scan.gather(value, f"frame{number}", results[count + number].dtype, sizes[count + number], course)
+    for number, (value, scan_axis) in enumerate(zip(values[count:], op.gathered)):
+        scan.gather(value, f"frame{number}", results[count + number].dtype, sizes[count + number], scan_axis)
     return scan.finish(
         [*(f"{name}.last" for name in op.states), *(f"frames{n}" for n in range(len(op.gathered)))]
     )
 
 
-def _once(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TDim | None) -> list[str]:
+def _inline_body(
+    w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TDim | None
+) -> list[str]:
     """Return the nodes of the body among those around it."""
     inside = dict(zip(op.captured, w.inputs[len(op.scanned) + len(op.states) :]))
     inside |= dict(zip(op.states, begin))
-    for slot, (name, course) in enumerate(zip(op.frames, op.scanned)):
-        inside[name] = w.remove_axis(w.inputs[slot], course.axis, name)
+    for slot, (name, scan_axis) in enumerate(zip(op.frames, op.scanned)):
+        inside[name] = w.remove_axis(w.inputs[slot], scan_axis.axis, name)
     values = write_body(w, op.body.graph, inside)
     after, frames = values[: len(op.states)], values[len(op.states) :]
     valid = None
@@ -183,7 +185,7 @@ def _once(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TD
     gathered = zip(frames, op.gathered)
     return [
         *after,
-        *(w.add_axis(value, course.axis, f"frames{n}") for n, (value, course) in enumerate(gathered)),
+        *(w.add_axis(value, scan_axis.axis, f"frames{n}") for n, (value, scan_axis) in enumerate(gathered)),
     ]
 
 

@@ -53,8 +53,8 @@ def scatter_nd(node: NodeContext) -> OutletId:
     if value is None or is_symbolic(value):
         outlet = _frames_laid(node) if reduction == "add" else None
     else:
-        places = value.reshape(-1, index_depth(x, indices)).astype(np.int64)
-        outlet = _place(node, node.input(0), node.input(2), places, reduction)
+        locations = value.reshape(-1, index_depth(x, indices)).astype(np.int64)
+        outlet = _place(node, node.input(0), node.input(2), locations, reduction)
     return outlet if outlet is not None else node.wire(op, [node.input(0), node.input(1), node.input(2)])
 
 
@@ -132,28 +132,28 @@ def _update_axis(node: NodeContext, axis: int, reduction: str) -> OutletId | Non
             node.wire(Transpose(order), [node.input(slot)], name) for slot, name in ((0, "x"), (2, "rows"))
         ]
         count = indices.size * (1 if indices.shape[axis] != 1 else int(shape[axis]))
-        places = np.broadcast_to(indices.ravel(), count).reshape(-1, 1)
-        outlet = _place(node, transposed[0], transposed[1], places, reduction, "placed")
+        locations = np.broadcast_to(indices.ravel(), count).reshape(-1, 1)
+        outlet = _place(node, transposed[0], transposed[1], locations, reduction, "placed")
         back = tuple(order.index(a) for a in range(x.rank))
         return None if outlet is None else node.wire(Transpose(back), [outlet])
     if not all(dim.is_const for dim in shape):
         return None
     grid = np.indices([int(dim) for dim in shape])
     grid[axis] = indices
-    places = np.moveaxis(grid, 0, -1).reshape(-1, x.rank)
-    return _place(node, node.input(0), node.input(2), places, reduction)
+    locations = np.moveaxis(grid, 0, -1).reshape(-1, x.rank)
+    return _place(node, node.input(0), node.input(2), locations, reduction)
 
 
 def _place(
-    node: NodeContext, x: OutletId, updates: OutletId, places: Array, reduction: str, suffix: str = ""
+    node: NodeContext, x: OutletId, updates: OutletId, locations: Array, reduction: str, suffix: str = ""
 ) -> OutletId | None:
     """Return the tensor with its slices at ``places [N, K]`` updated; None if they cannot be counted."""
     fact = node.graph.fact(x)
-    if not len(places):
+    if not len(locations):
         return x
-    depth = places.shape[1]
+    depth = locations.shape[1]
     rest = fact.shape[depth:]
-    box = _box(node, fact.shape, places)
+    box = _box(node, fact.shape, locations)
     if box is not None:
         part = _reshape(node, updates, (*box.sizes, *rest), "updates")
         if reduction != "none":
@@ -164,11 +164,11 @@ def _place(
         return None
     numbers = tuple(int(size) for size in sizes)
     rows = np.ravel_multi_index(
-        tuple(_from_front(node, places[:, k], n) for k, n in enumerate(numbers)), numbers
+        tuple(_from_front(node, locations[:, k], n) for k, n in enumerate(numbers)), numbers
     )
     count = int(np.prod(numbers))
     flat = _reshape(node, x, (TDim.of(count), *rest), "flat")
-    parts = _reshape(node, updates, (TDim.of(len(places)), *rest), "updates")
+    parts = _reshape(node, updates, (TDim.of(len(locations)), *rest), "updates")
     outlet = (
         _replace(node, flat, parts, rows)
         if reduction == "none"
@@ -190,13 +190,13 @@ def _from_front(node: NodeContext, index: Array, size: int) -> Array:
     return np.where(index < 0, index + size, index)
 
 
-def _box(node: NodeContext, shape: Sequence[TDim], places: Array) -> PlaceRange | None:
+def _box(node: NodeContext, shape: Sequence[TDim], locations: Array) -> PlaceRange | None:
     """Return the box that the places fill in row-major order."""
     starts: list[TDim] = []
     offsets: list[Array] = []
     sizes: list[int] = []
-    for axis in range(places.shape[1]):
-        index, size = places[:, axis], shape[axis]
+    for axis in range(locations.shape[1]):
+        index, size = locations[:, axis], shape[axis]
         if size.is_const:
             index = _from_front(node, index, int(size))
         elif index.min() < 0 <= index.max():
@@ -205,7 +205,7 @@ def _box(node: NodeContext, shape: Sequence[TDim], places: Array) -> PlaceRange 
         starts.append(TDim.of(low) if low >= 0 else size + low)
         sizes.append(high - low + 1)
         offsets.append(index - low)
-    if np.prod(sizes, dtype=np.float64) != len(places):
+    if np.prod(sizes, dtype=np.float64) != len(locations):
         return None
     if not np.array_equal(np.stack(offsets), np.indices(sizes).reshape(len(sizes), -1)):
         return None

@@ -51,14 +51,14 @@ def _choose(node: NodeContext, axis: int, circular: bool) -> OutletId:
     start = _start_index(node, cache)
     if not circular:
         start = node.wire(Within(0, int(size) - int(count)), [start], "inside")
-    places: Array = np.arange(int(size)).reshape(-1, *(1,) * (cache.rank - axis - 1))
-    place = node.constant(places, "places")
+    columns: Array = np.arange(int(size)).reshape(-1, *(1,) * (cache.rank - axis - 1))
+    column = node.constant(columns, "places")
     y = node.input(0)
     for number in range(int(count)):
         index = node.apply("add", start, number, suffix=f"at{number}")
         if circular:
             index = node.apply("mod", index, int(size), suffix=f"round{number}")
-        hit = node.apply("equal", place, index, suffix=f"hit{number}")
+        hit = node.apply("equal", column, index, suffix=f"hit{number}")
         frame = node.wire(
             Slice(axis, TDim.of(number), TDim.of(number + 1)), [node.input(1)], f"frame{number}"
         )

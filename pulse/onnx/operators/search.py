@@ -39,11 +39,11 @@ def one_hot(node: NodeContext) -> OutletId:
     if len(values) != 2:
         raise node.error(f"its values must be two, off and on, got {len(values)}")
     axis = node.axis(node.integer("axis", -1), indices.rank + 1)
-    places = node.cast(node.input(0), np.dtype(np.int64), "indices")
-    below = node.apply("less", places, 0, suffix="below")
-    from_end = node.apply("add", places, depth, suffix="wrapped")
-    places = node.apply("where", below, from_end, places, suffix="places")
-    column = node.wire(AddAxis(axis), [places], "column")
+    positions = node.cast(node.input(0), np.dtype(np.int64), "indices")
+    below = node.apply("less", positions, 0, suffix="below")
+    from_end = node.apply("add", positions, depth, suffix="wrapped")
+    positions = node.apply("where", below, from_end, positions, suffix="places")
+    column = node.wire(AddAxis(axis), [positions], "column")
     steps = np.arange(node.count(depth, "depth")).reshape(-1, *(1,) * (indices.rank - axis))
     hit = node.apply("equal", column, node.constant(steps, "steps"), suffix="hit")
     off, on = (node.constant(value, name) for value, name in zip(values, ("off", "on")))
@@ -120,11 +120,11 @@ def hardmax(node: NodeContext) -> OutletId:
     if flat:
         x = node.wire(Reshape((*shape[:axis], volume(shape[axis:]))), [x], "flat")
     fact = node.graph.fact(x)
-    place = node.wire(ArgReduce("max", axis, True, False), [x], "place")
+    index = node.wire(ArgReduce("max", axis, True, False), [x], "place")
     row = steps(node, fact.shape[axis], "steps")
     if fact.rank - axis > 1:
         row = node.wire(Reshape((fact.shape[axis], *(TDim.of(1),) * (fact.rank - axis - 1))), [row], "along")
-    hit = node.cast(node.apply("equal", row, place, suffix="hit"), fact.dtype, "one")
+    hit = node.cast(node.apply("equal", row, index, suffix="hit"), fact.dtype, "one")
     return node.name_result(node.wire(Reshape(shape), [hit]) if flat else hit)
 
 

@@ -159,11 +159,9 @@ def infer_expand(clues: Clues) -> Iterator[FactRelation]:
     if sizes is not None:
         fixed_sizes = tuple(size if size is not None and size != 1 else None for size in sizes)
         yield HasSizes(y, (*(None,) * (rank - count), *fixed_sizes))
-        ones = [
-            place for place in range(-count, 0) if sizes[place] is not None and fixed_sizes[place] is None
-        ]
-        for place in (*range(-rank, -count), *(place for place in ones if -place <= rank)):
-            yield SameSize([Axis(x, place), Axis(y, place)])
+        ones = [axis for axis in range(-count, 0) if sizes[axis] is not None and fixed_sizes[axis] is None]
+        for axis in (*range(-rank, -count), *(axis for axis in ones if -axis <= rank)):
+            yield SameSize([Axis(x, axis), Axis(y, axis)])
 
 
 @rule("Transpose")

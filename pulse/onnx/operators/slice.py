@@ -161,19 +161,19 @@ def reverse_sequence(node: NodeContext) -> OutletId:
     )
     if {time, batch} != {0, 1}:
         raise node.error(f"time_axis {time} and batch_axis {batch} must be 0 and 1")
-    place = steps(node, fact.shape[time], "frames")
+    frame_number = steps(node, fact.shape[time], "frames")
     lengths = node.cast(node.input(1), np.dtype(np.int64), "lengths")
     if fact.shape[time].is_const:
         lengths = node.wire(Within(0, int(fact.shape[time])), [lengths], "limited")
     column = node.wire(AddAxis(1), [lengths], "column")
     last = node.apply("sub", column, 1, suffix="last")
-    mirror = node.apply("sub", last, place, suffix="turned")
-    inside = node.apply("less", place, column, suffix="inside")
-    index = node.apply("where", inside, mirror, place, suffix="index")
+    mirror = node.apply("sub", last, frame_number, suffix="turned")
+    inside = node.apply("less", frame_number, column, suffix="inside")
+    index = node.apply("where", inside, mirror, frame_number, suffix="index")
     order = (batch, time, *range(2, fact.rank))
     x = node.wire(Transpose(order), [node.input(0)], "batches") if batch else node.input(0)
-    places = node.wire(AddAxis(2), [index], "places")
-    y = node.wire(GatherBatches(1), [x, places], "taken")
+    indices = node.wire(AddAxis(2), [index], "places")
+    y = node.wire(GatherBatches(1), [x, indices], "taken")
     return node.name_result(node.wire(Transpose(order), [y]) if batch else y)
 
 
@@ -238,5 +238,5 @@ def write_decimate(w: NodeWriter, op: Decimate) -> str:
 @writes(Frames)
 def write_frames(w: NodeWriter, op: Frames) -> str:
     """Looked up: row j holds the places of frame j."""
-    places = np.add.outer(np.arange(w.output_shape()[op.axis]) * op.hop, np.arange(op.size)).astype(np.int64)
-    return w.emit("Gather", [w.inputs[0], w.constant(places, "places")], axis=op.axis)
+    indices = np.add.outer(np.arange(w.output_shape()[op.axis]) * op.hop, np.arange(op.size)).astype(np.int64)
+    return w.emit("Gather", [w.inputs[0], w.constant(indices, "places")], axis=op.axis)

@@ -185,7 +185,7 @@ def write_dft(w: NodeWriter, op: Dft) -> str:
     frames_last = w.transpose(w.inputs[0], perm, "frames")
     rows = w.reshape(frames_last, (*(sizes[axis] for axis in perm[:-2]), math.prod(points)), "rows")
     product = w.emit("MatMul", [rows, w.constant(matrix, "matrix")], "bins")
-    back = sorted(range(last + 1), key=lambda place: perm[place])
+    back = sorted(range(last + 1), key=lambda axis: perm[axis])
     in_place = back == list(range(last + 1))
     whole = w.reshape(product, [shape[axis] for axis in perm], "" if in_place else "whole")
     return whole if in_place else w.transpose(whole, back)

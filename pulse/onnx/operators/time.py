@@ -47,8 +47,8 @@ def write_last_frames(w: NodeWriter, op: LastFrames) -> str:
         x = only_valid(w, x, axis, pulse, op.offset, None)
     buffer = w.emit("Concat", [state, x], "seen", axis=axis)
     stop = w.clock.stop(pulse, op.offset, op.length)
-    places = w.clock.op("Add", [stop, w.integers(range(op.frames), "places")], f"{stop}+0..{op.frames}")
-    y = w.emit("Gather", [buffer, places], axis=axis)
+    indices = w.clock.op("Add", [stop, w.integers(range(op.frames), "places")], f"{stop}+0..{op.frames}")
+    y = w.emit("Gather", [buffer, indices], axis=axis)
     w.graph.keep(state, y)
     return y
 
@@ -143,8 +143,10 @@ def _rows(w: NodeWriter, op: FillEnds, table: Array | None, frames: str, name: s
     if name == "head":
         frames = w.clock.op("Add", [frames, w.clock.number(rows)], f"{frames}+{rows}")
     least = w.clock.op("Max", [frames, w.clock.number(0)], f"0..{frames}")
-    places = w.clock.op("Min", [least, w.clock.number(rows - 1)], f"0..{frames}..{rows - 1}")
-    return w.emit("Gather", [w.constant(table.astype(w.dtype()), name), places], f"{name}_rows", axis=op.axis)
+    indices = w.clock.op("Min", [least, w.clock.number(rows - 1)], f"0..{frames}..{rows - 1}")
+    return w.emit(
+        "Gather", [w.constant(table.astype(w.dtype()), name), indices], f"{name}_rows", axis=op.axis
+    )
 
 
 def _look_up(w: NodeWriter, op: FillEnds, step: int, frames: str) -> str:
@@ -173,5 +175,5 @@ def _look_up(w: NodeWriter, op: FillEnds, step: int, frames: str) -> str:
     at = clock.op("Sub", [sources, base], f"{sources}-({base})")
     least = clock.op("Max", [at, clock.number(0)], f"0..{at}")
     most = clock.number(w.sizes()[op.axis] - 1)
-    places = clock.op("Min", [least, most], f"0..{at}..{w.sizes()[op.axis] - 1}")
-    return w.emit("Gather", [w.inputs[0], places], axis=op.axis)
+    indices = clock.op("Min", [least, most], f"0..{at}..{w.sizes()[op.axis] - 1}")
+    return w.emit("Gather", [w.inputs[0], indices], axis=op.axis)

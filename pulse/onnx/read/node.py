@@ -136,10 +136,10 @@ class OnnxOp(ModelOp):
         return tuple(None if slot is None else inputs[slot] for slot in self.slots)
 
     def detail(self) -> str:
-        return " ".join(f"{name}={_short(value)}" for name, value in sorted(self.attributes.items()))
+        return " ".join(f"{name}={_short_text(value)}" for name, value in sorted(self.attributes.items()))
 
 
-def _short(value: object) -> str:
+def _short_text(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"<tensor {list(cast(Array, value).shape)}>"
     text = str(cast(object, value)) if isinstance(value, int | float | str | list) else "<graph>"

@@ -140,7 +140,7 @@ class _Builder:
         kind, title, inputs, outputs = node.op_type, node.name, list(node.input), tuple(node.output)
         what = title or (outputs[0] if outputs else kind)
         names_read = [name for name in inputs if name]
-        places = iter(range(len(names_read)))
+        slots = iter(range(len(names_read)))
         attributes = {entry.name: self._attribute(entry, what) for entry in node.attribute}
         if kind == "Constant" and len(outputs) == 1 and _is_stored(node, attributes):
             self._constant(outputs[0], attributes["value"])
@@ -153,7 +153,7 @@ class _Builder:
             opset=self._opsets.get(node.domain, 1),
             title=title,
             attributes=attributes,
-            slots=tuple([next(places) if name else None for name in inputs]),
+            slots=tuple([next(slots) if name else None for name in inputs]),
             outputs=outputs,
             trace=_trace(node),
             captures=captures,

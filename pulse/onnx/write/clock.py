@@ -50,9 +50,9 @@ class ClockWriter:
 
     def positions(self, step: int, low: int, count: int, trailing: int = 0) -> str:
         """Return ``pulses*step + low ...``, ``count`` numbers, i64 [count, 1 ...] with this many ones."""
-        places = np.arange(low, low + count, dtype=np.int64).reshape(count, *(1,) * trailing)
+        offsets = np.arange(low, low + count, dtype=np.int64).reshape(count, *(1,) * trailing)
         return self._plus(
-            step, self._graph.constant(places, f"frames.{low}.{count}"), f"{low}.{count}.{trailing}"
+            step, self._graph.constant(offsets, f"frames.{low}.{count}"), f"{low}.{count}.{trailing}"
         )
 
     def position(self, step: int, low: int) -> str:

@@ -25,7 +25,7 @@ class DimWriter:
 
     def write(self, dim: TDim) -> str:
         """Compute the dim as an i64 scalar; return its name. Raises WriteError if it may overflow."""
-        if _largest(dim) >= 1 << 63:
+        if _largest_number(dim) >= 1 << 63:
             raise WriteError(
                 f"the length {dim} may overflow 64 bits; give the model a length that is linear in time"
             )
@@ -127,12 +127,12 @@ def _text(atoms: Sequence[Atom]) -> str:
     return "*".join(atom.text for atom in atoms)
 
 
-def _largest(dim: TDim) -> int:
+def _largest_number(dim: TDim) -> int:
     """Return a bound of all intermediate numbers, with symbols of at most FAR_END."""
     total = abs(dim.const)
     for atoms, factor in dim.terms:
         size = abs(factor)
         for atom in atoms:
-            size *= FAR_END if isinstance(atom, Symbol) else max([1, *map(_largest, atom.args)])
+            size *= FAR_END if isinstance(atom, Symbol) else max([1, *map(_largest_number, atom.args)])
         total += size
     return total

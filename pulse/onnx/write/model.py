@@ -111,11 +111,11 @@ def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
 
 def _read_length(writer: GraphWriter, x: str, axis: int, result: str) -> None:
     """Compute the length of the stream first, from the shape of an input."""
-    place = writer.constant(np.array(axis, np.int64), "axis")
+    axis_tensor = writer.constant(np.array(axis, np.int64), "axis")
     shape = writer.names.new(f"{x}.shape")
     writer.nodes[:0] = [
         helper.make_node("Shape", [x], [shape], shape),
-        helper.make_node("Gather", [shape, place], [result], result),
+        helper.make_node("Gather", [shape, axis_tensor], [result], result),
     ]
 
 

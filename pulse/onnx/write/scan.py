@@ -29,8 +29,8 @@ class ScanWriter:
     _inputs: list[ValueInfoProto] = field(default_factory=list[ValueInfoProto])
     _outputs: list[ValueInfoProto] = field(default_factory=list[ValueInfoProto])
     _fed: list[str] = field(default_factory=list[str])
-    _courses: list[ScanAxis] = field(default_factory=list[ScanAxis])
-    _output_courses: list[ScanAxis] = field(default_factory=list[ScanAxis])
+    _input_axes: list[ScanAxis] = field(default_factory=list[ScanAxis])
+    _output_axes: list[ScanAxis] = field(default_factory=list[ScanAxis])
 
     @classmethod
     def begin(cls, w: NodeWriter) -> "ScanWriter":
@@ -41,9 +41,9 @@ class ScanWriter:
         """Add a state that begins as ``value``; return its name in the body. All states come before the frames."""
         return self._input(value, name, dtype, sizes)
 
-    def frame(self, value: str, name: str, dtype: DType, sizes: Sequence[int], course: ScanAxis) -> str:
+    def frame(self, value: str, name: str, dtype: DType, sizes: Sequence[int], scan_axis: ScanAxis) -> str:
         """Add one frame of a wire outside; return its name in the body. ``sizes`` has no axis of frames."""
-        self._courses.append(course)
+        self._input_axes.append(scan_axis)
         return self._input(value, name, dtype, sizes)
 
     def valid(self, pulse: int, offset: int, length: TDim | None) -> str | None:
@@ -63,9 +63,9 @@ class ScanWriter:
             new = self.inner.emit("Where", [valid, new, old], f"{name}.kept")
         self._output(new, f"{name}.after", dtype, sizes)
 
-    def gather(self, value: str, name: str, dtype: DType, sizes: Sequence[int], course: ScanAxis) -> None:
+    def gather(self, value: str, name: str, dtype: DType, sizes: Sequence[int], scan_axis: ScanAxis) -> None:
         """Add an output of the body for each frame, after all states."""
-        self._output_courses.append(course)
+        self._output_axes.append(scan_axis)
         self._output(value, name, dtype, sizes)
 
     def finish(self, suffixes: Sequence[str | None]) -> list[str]:
@@ -74,13 +74,13 @@ class ScanWriter:
 
         body = helper.make_graph(self.inner.graph.nodes, f"{self.w.name}.body", self._inputs, self._outputs)
         attributes = {
-            "scan_input_axes": [course.axis for course in self._courses],
-            "scan_output_axes": [course.axis for course in self._output_courses],
-            "scan_input_directions": [int(course.backward) for course in self._courses],
-            "scan_output_directions": [int(course.backward) for course in self._output_courses],
+            "scan_input_axes": [scan_axis.axis for scan_axis in self._input_axes],
+            "scan_output_axes": [scan_axis.axis for scan_axis in self._output_axes],
+            "scan_input_directions": [int(scan_axis.backward) for scan_axis in self._input_axes],
+            "scan_output_directions": [int(scan_axis.backward) for scan_axis in self._output_axes],
         }
         non_defaults = {name: values for name, values in attributes.items() if any(values)}
-        count = len(self._courses)
+        count = len(self._input_axes)
         return self.w.emit_all("Scan", self._fed, suffixes, body=body, num_scan_inputs=count, **non_defaults)
 
     def _input(self, value: str, name: str, dtype: DType, sizes: Sequence[int]) -> str:

@@ -68,12 +68,14 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
     first: list[NodeProto] = []
     states: list[SequenceState] = []
     if notes.states:
-        graph.initializer.append(numpy_helper.from_array(np.array([1], np.int64), _free("one", used_names)))
+        graph.initializer.append(
+            numpy_helper.from_array(np.array([1], np.int64), _take_free_name("one", used_names))
+        )
     unit_shape = graph.initializer[-1].name if notes.states else ""
     for note in notes.states:
         input_info, output_info = inputs[note.input], outputs[note.output]
         kind, shape = input_info.type.tensor_type.elem_type, shape_of(input_info)
-        past = _free(f"{note.input}.past", used_names)
+        past = _take_free_name(f"{note.input}.past", used_names)
         input_info.name = past
         initial = note.value()
         whole = shape or (1,)
@@ -82,15 +84,17 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
             .reshape(whole)
             .astype(helper.tensor_dtype_to_np_dtype(kind))
         )
-        graph.initializer.append(numpy_helper.from_array(initial, _free(f"{note.input}.initial", used_names)))
-        state = note.input if shape else _free(f"{note.input}.vector", used_names)
+        graph.initializer.append(
+            numpy_helper.from_array(initial, _take_free_name(f"{note.input}.initial", used_names))
+        )
+        state = note.input if shape else _take_free_name(f"{note.input}.vector", used_names)
         first.append(helper.make_node("Where", [START, graph.initializer[-1].name, past], [state]))
         output = note.output
         if not shape:
-            empty = _free(f"{note.input}.shape", used_names)
+            empty = _take_free_name(f"{note.input}.shape", used_names)
             graph.initializer.append(numpy_helper.from_array(np.zeros(0, np.int64), empty))
             first.append(helper.make_node("Reshape", [state, empty], [note.input]))
-            output = _free(f"{note.output}.vector", used_names)
+            output = _take_free_name(f"{note.output}.vector", used_names)
             graph.node.append(helper.make_node("Reshape", [note.output, unit_shape], [output]))
             _set_vector(input_info)
             output_info.name = output
@@ -122,7 +126,7 @@ def _set_vector(value: ValueInfoProto) -> None:
     value.type.tensor_type.shape.dim.add().dim_value = 1
 
 
-def _free(name: str, used_names: set[str]) -> str:
+def _take_free_name(name: str, used_names: set[str]) -> str:
     """Return a name that no wire has; it is taken then."""
     while name in used_names:
         name += "_"

@@ -102,7 +102,7 @@ REGISTRY: list[Implementation] = []
 def register(implementation: Implementation) -> Implementation:
     """Add an implementation; it replaces one of the same backend, kernel and ops."""
     key = (implementation.backend, implementation.kernel, implementation.ops)
-    REGISTRY[:] = [each for each in REGISTRY if (each.backend, each.kernel, each.ops) != key]
+    REGISTRY[:] = [other for other in REGISTRY if (other.backend, other.kernel, other.ops) != key]
     REGISTRY.append(implementation)
     return implementation
 
@@ -139,14 +139,15 @@ def choose(
     Raises  CompileError, with the candidates: none fits
     """
     load_plugins(ENTRY_POINT_GROUP)
-    reasons = {each: _reason_against(each, op, facts, backend, kernel) for each in REGISTRY}
+    reasons = {candidate: _reason_against(candidate, op, facts, backend, kernel) for candidate in REGISTRY}
     fitting = sorted(
-        (each for each, reason in reasons.items() if not reason), key=lambda each: -each.priority
+        (candidate for candidate, reason in reasons.items() if not reason),
+        key=lambda candidate: -candidate.priority,
     )
     if not fitting:
         request = " ".join(part for part in (backend, kernel) if part) or "any backend"
         candidates = "; ".join(
-            f"{each}: {reason}" for each, reason in reasons.items() if isinstance(op, each.ops)
+            f"{candidate}: {reason}" for candidate, reason in reasons.items() if isinstance(op, candidate.ops)
         )
         raise CompileError(
             f"{name} ({op.name}): no implementation for {request}; the candidates are {candidates or 'none'}"
@@ -157,9 +158,7 @@ def choose(
     )
     why = f"{request} asked for" if request else "no backend asked for"
     if others:
-        why += (
-            f", priority {best.priority} before {', '.join(f'{each} ({each.priority})' for each in others)}"
-        )
+        why += f", priority {best.priority} before {', '.join(f'{other} ({other.priority})' for other in others)}"
     dtype = facts[0].dtype if facts else op.facts(facts)[0].dtype
     return ImplementationChoice(best, op.name, dtype, why, tuple(others))
 
@@ -167,7 +166,9 @@ def choose(
 def has_preferred() -> bool:
     """Return whether some implementation is chosen over the reference by default."""
     load_plugins(ENTRY_POINT_GROUP)
-    return any(each.compute is not None and each.priority > 0 for each in REGISTRY)
+    return any(
+        implementation.compute is not None and implementation.priority > 0 for implementation in REGISTRY
+    )
 
 
 def _reason_against(

@@ -175,8 +175,8 @@ class ReferenceState(State):
             op = graph.node(outlet).op
             assert isinstance(op, CountFaults)
             yield (op.node, op.op, op.check), int(self._memory[outlet.node][0][0])
-        for site, place in self._program.sites.items():
-            yield site, int(self._memory[BODIES][0][place])
+        for site, word in self._program.sites.items():
+            yield site, int(self._memory[BODIES][0][word])
 
     def _set_end(self) -> None:
         """Do nothing: every op reads the clock itself."""

@@ -45,11 +45,11 @@ class Container:
 
     def section(self, name: str) -> Array:
         """Return the bytes of a section, not copied. Raises LoadError."""
-        places = self.header.get("sections")
-        place: Any = cast(dict[str, Any], places).get(name) if isinstance(places, dict) else None
-        if not (isinstance(place, list) and len(cast(list[Any], place)) == 2):
+        spans = self.header.get("sections")
+        span: Any = cast(dict[str, Any], spans).get(name) if isinstance(spans, dict) else None
+        if not (isinstance(span, list) and len(cast(list[Any], span)) == 2):
             raise LoadError(f"{self.name}: has no section {name}; compile the model again")
-        start, size = cast(list[Any], place)
+        start, size = cast(list[Any], span)
         whole = type(start) is int and type(size) is int and start % ALIGNMENT == 0
         if not whole or not FIXED_BYTES <= start <= start + size <= len(self.content):
             raise LoadError(f"{self.name}: section {name} is outside the file; compile the model again")
@@ -72,18 +72,18 @@ def is_program_file(path: "Path") -> bool:
 
 def encode(header: Mapping[str, Any], sections: Mapping[str, Array]) -> bytes:
     """Return the bytes of a file."""
-    places = {name: [0, 0] for name in sections}
+    spans = {name: [0, 0] for name in sections}
     text, end, length = b"", 0, -1
     while len(text) != length:  # larger offsets may have more digits, which changes the length of the text
         length, end = len(text), _align(FIXED_BYTES + len(text))
         for name, data in sections.items():
-            places[name] = [end, data.nbytes]
+            spans[name] = [end, data.nbytes]
             end = _align(end + data.nbytes)
-        text = json.dumps({**header, "sections": places}, separators=(",", ":"), allow_nan=False).encode()
+        text = json.dumps({**header, "sections": spans}, separators=(",", ":"), allow_nan=False).encode()
     content = bytearray(end)
     content[FIXED_BYTES : FIXED_BYTES + len(text)] = text
     for name, data in sections.items():
-        content[places[name][0] : places[name][0] + data.nbytes] = data.tobytes()
+        content[spans[name][0] : spans[name][0] + data.nbytes] = data.tobytes()
     content[len(MAGIC) + CHECKSUM_BYTES : FIXED_BYTES] = len(text).to_bytes(LENGTH_BYTES, "little")
     content[: len(MAGIC)] = MAGIC
     content[len(MAGIC) : len(MAGIC) + CHECKSUM_BYTES] = _checksum(content)

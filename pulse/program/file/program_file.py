@@ -110,10 +110,10 @@ def layout(kernel: Kernel) -> str:
 
 def _fields(group: type[RowFields]) -> list[Any]:
     return [
-        (each.name, each.spec.kind, each.spec.element, each.spec.written, each.spec.count, each.word)
-        if each.group is None
-        else (each.name, each.spec.kind, each.spec.count, each.word, _fields(each.group))
-        for each in fields_of(group).values()
+        (field.name, field.spec.kind, field.spec.element, field.spec.written, field.spec.count, field.word)
+        if field.group is None
+        else (field.name, field.spec.kind, field.spec.count, field.word, _fields(field.group))
+        for field in fields_of(group).values()
     ]
 
 

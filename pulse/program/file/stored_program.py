@@ -159,8 +159,8 @@ def _read_again(content: bytes, threads: int) -> StoredProgram:
 def _pairs(record: JsonObject) -> list[list[str]]:
     pairs: Any = record.values.get("detected")
     if not isinstance(pairs, list) or not all(
-        isinstance(each, list) and [type(text) for text in cast(list[Any], each)] == [str, str]
-        for each in cast(list[Any], pairs)
+        isinstance(pair, list) and [type(text) for text in cast(list[Any], pair)] == [str, str]
+        for pair in cast(list[Any], pairs)
     ):
         raise LoadError(f"{record.name}: its header has no valid 'detected'; compile the model again")
     return cast(list[list[str]], pairs)

@@ -155,8 +155,8 @@ def count_faults(row: CountFaultsRow) -> None:
     for i0 in range(row.s0):
         for i1 in range(row.s1):
             for i2 in range(outer):
-                place = at + i0 * row.t0 + i1 * row.t1 + i2 * inner
-                faults += count_run_faults(row, place, count, step)
+                begin = at + i0 * row.t0 + i1 * row.t1 + i2 * inner
+                faults += count_run_faults(row, begin, count, step)
     if faults > 0:
         node_count, total = row.own, row.total
         node_count[0] = node_count[0] + faults

@@ -156,24 +156,38 @@ def product(row: ProductRow) -> None:
         w, s, rest, m = weights + n * T * K, offset_scales(scales, n), N - n, 0
         width = panel_width(rest)
         while m + 8 <= M and width == LANES and (EIGHT or rest <= HALF):
-            own_x, own_y = rows_x + m, rows_y + m
+            block_rows_x, block_rows_y = rows_x + m, rows_y + m
             if EIGHT and rest > HALF:
                 multiply_eight_rows_narrow(
-                    x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate
+                    x, block_rows_x, taps, T, K, w, bias + n, s, y + n, block_rows_y, rest, accumulate
                 )
             else:
-                multiply_eight_rows_by_8(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate)
+                multiply_eight_rows_by_8(
+                    x, block_rows_x, taps, T, K, w, bias + n, s, y + n, block_rows_y, rest, accumulate
+                )
             m += 8
         while EIGHT and m + 8 <= M and LANES < rest <= LANES + HALF:
-            own_x, own_y = rows_x + m, rows_y + m
-            multiply_eight_rows_by_24(x, own_x, taps, T, K, w, bias + n, s, y + n, own_y, rest, accumulate, M)
+            block_rows_x, block_rows_y = rows_x + m, rows_y + m
+            multiply_eight_rows_by_24(
+                x, block_rows_x, taps, T, K, w, bias + n, s, y + n, block_rows_y, rest, accumulate, M
+            )
             m += 8
         while EIGHT and m + 8 <= M and width > LANES:
             x0, x1, x2, x3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m + 2], x + rows_x[m + 3]
             x4, x5, x6, x7 = x + rows_x[m + 4], x + rows_x[m + 5], x + rows_x[m + 6], x + rows_x[m + 7]
-            own_y, z = rows_y + m, y + n
-            y0, y1, y2, y3 = z + own_y[0], z + own_y[1], z + own_y[2], z + own_y[3]
-            y4, y5, y6, y7 = z + own_y[4], z + own_y[5], z + own_y[6], z + own_y[7]
+            block_rows_y, z = rows_y + m, y + n
+            y0, y1, y2, y3 = (
+                z + block_rows_y[0],
+                z + block_rows_y[1],
+                z + block_rows_y[2],
+                z + block_rows_y[3],
+            )
+            y4, y5, y6, y7 = (
+                z + block_rows_y[4],
+                z + block_rows_y[5],
+                z + block_rows_y[6],
+                z + block_rows_y[7],
+            )
             multiply_eight_rows_wide(
                 x0, x1, x2, x3, x4, x5, x6, x7, taps, T, K, w, bias + n, s,
                 y0, y1, y2, y3, y4, y5, y6, y7, rest, accumulate,

@@ -28,7 +28,7 @@ def look_up_codes(row: LookUpCodesRow) -> None:
     x, table, y = row.x, row.table, row.y
     count, first, last = row.count, row.first, float(row.size - 1)
     for i in range(count):
-        place = x[i] - first
-        if not place > 0.0:
-            place = 0.0
-        y[i] = table[int(min(place, last) + 0.5)]
+        offset = x[i] - first
+        if not offset > 0.0:
+            offset = 0.0
+        y[i] = table[int(min(offset, last) + 0.5)]

@@ -104,9 +104,9 @@ class _Frames:
         others = zip((*op.states, *op.captured), (*states, *self._captured))
         inputs = {self._inputs[name]: value for name, value in (*others, *self._frame_inputs(number))}
         results = lowering.lower_body(self._body, inputs, check_faults)
-        for value, y, course in zip(results[len(states) :], self.gathered, op.gathered):
-            position = self.count - 1 - number if course.backward else number
-            lowering.copy(value, _frame(y, course.axis, position))
+        for value, y, scan_axis in zip(results[len(states) :], self.gathered, op.gathered):
+            position = self.count - 1 - number if scan_axis.backward else number
+            lowering.copy(value, _frame(y, scan_axis.axis, position))
         if len(lowering.builder.instructions) - self._emitted > MAX_INSTRUCTIONS:
             raise CompileError(
                 f"{self._node.name}: its body for {self.count} frames is more than {MAX_INSTRUCTIONS} "
@@ -115,8 +115,8 @@ class _Frames:
         return results[: len(states)]
 
     def _frame_inputs(self, number: int) -> Iterator[tuple[str, Value]]:
-        for name, x, course in zip(self._op.frames, self._x, self._op.scanned):
-            yield name, _frame(x, course.axis, self.count - 1 - number if course.backward else number)
+        for name, x, scan_axis in zip(self._op.frames, self._x, self._op.scanned):
+            yield name, _frame(x, scan_axis.axis, self.count - 1 - number if scan_axis.backward else number)
 
 
 def _frame(value: Value, axis: int, number: int) -> Value:

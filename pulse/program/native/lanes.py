@@ -220,9 +220,9 @@ class NativeLanes(Lanes):
 
     def _step_group(self, feed: dict[str, Array], lanes: NDArray[np.int64]) -> dict[str, Array]:
         """Step at most one group of lanes."""
-        for places in self._inputs:
-            array = feed.get(places.name)
-            places.write(lanes, self._constants[places.name] if array is None else array)
+        for tensors in self._inputs:
+            array = feed.get(tensors.name)
+            tensors.write(lanes, self._constants[tensors.name] if array is None else array)
         if lanes is not self._lanes_of_bases:
             self._lanes_of_bases = None
             self._bases[: len(lanes), Region.STATE] = self._state_addresses[lanes]
@@ -233,7 +233,7 @@ class NativeLanes(Lanes):
             self._run_group(*self._call_group)
         for index in range(shared, len(lanes)):
             self._run_one(*self._call_one, self._base_addresses[index])
-        return {places.name: places.read(lanes) for places in self._outputs}
+        return {tensors.name: tensors.read(lanes) for tensors in self._outputs}
 
     def _shared_lanes(self, count: int) -> int:
         """Return how many lanes of a group share rows; the others run alone, as a single lane always does."""

@@ -15,7 +15,7 @@ from pulse.errors import InputError
 from pulse.jit.special import special_functions
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.native.special_trial import SpecialTrial
-from pulse.program.table.kernel_rows import KernelRows, put, rows_by_kernel
+from pulse.program.table.kernel_rows import KernelRows, rows_by_kernel, write_addresses
 from pulse.program.table.table import RowTable, link
 from pulse.support.record import record
 from pulse.support.wording import spell
@@ -92,7 +92,7 @@ def specialise(
         functions = special_functions(kernel, list(batch), compiles=True, applied=applied)
         assert functions is not None
         nbytes += functions.nbytes
-        put(special, batch, functions)
+        write_addresses(special, batch, functions)
     _restore_slow_rows(trial, generic, special, hot)
     changed = np.flatnonzero(special != generic)
     before_s, after_s = trial.step_seconds([generic, special])

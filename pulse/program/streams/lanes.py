@@ -97,7 +97,7 @@ class Lanes:
                  FaultError: the lanes that the error names had faults, and refuse pulses until reset or restored. The
                  others have stepped; their results are in the error's ``outputs``
         """
-        selection = (self._everyone or self._all()) if lanes is None else self._some(lanes)
+        selection = (self._everyone or self._select_all()) if lanes is None else self._some(lanes)
         inputs = self._check(feed, len(selection.numbers))
         self._check_open(selection)
         pulse = selection.clocks[0].pulse if selection.clocks else 0
@@ -117,7 +117,7 @@ class Lanes:
             self._mark_states()
             raise
 
-    def _all(self) -> LaneSelection:
+    def _select_all(self) -> LaneSelection:
         """Select all lanes that have joined."""
         self._everyone = self._choice(self.active_lanes)
         return self._everyone

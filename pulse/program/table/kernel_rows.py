@@ -72,10 +72,12 @@ def put_kept_rows(unlinked: RowTable, kernels: Sequence[str], linked: RowTable) 
             for batch in rows.batches():
                 functions = special_functions(rows.kernel, list(batch), compiles=False)
                 if functions is not None:
-                    put(linked, batch, functions)
+                    write_addresses(linked, batch, functions)
 
 
-def put(table: RowTable, batch: Mapping[RowWords, list[int]], functions: SpecialFunctions) -> None:
+def write_addresses(
+    table: RowTable, batch: Mapping[RowWords, list[int]], functions: SpecialFunctions
+) -> None:
     """Write the addresses of the functions of a batch to a linked table."""
     for address, starts in zip(functions.addresses, batch.values()):
         table[starts] = address

@@ -180,7 +180,7 @@ def aligned_bytes(size: int) -> Array:
     return raw[start : start + size]
 
 
-def plan(buffers: Sequence[Buffer]) -> int:
+def place_buffers(buffers: Sequence[Buffer]) -> int:
     """Give each arena buffer an offset so that buffers alive at the same time do not overlap; return the size in bytes.
 
     Buffers are placed largest first, each in the lowest gap.

@@ -77,7 +77,7 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
             refusals = refuse_unknown_scores(graph, graph.nodes[node_id], symbol, static)
             result.refused = {**refusals, **result.refused}
             continue
-        same = _key(graph, attention)
+        same = _cache_key(graph, attention)
         if same not in bands:
             bands[same] = _band(result.model, symbol, attention, max_context)
         band = bands[same]
@@ -158,7 +158,7 @@ def _scale_positions(near: Array, band: Band, relative: RelativeScores) -> Array
     return near[..., : band.bias.shape[-1]] * np.float32(relative.factor)
 
 
-def _key(graph: TypedGraph, attention: Attention) -> Hashable:
+def _cache_key(graph: TypedGraph, attention: Attention) -> Hashable:
     """Return a cache key of the band, since layers often share a mask."""
     fact = graph.fact(OutletId(attention.product))
     steps: list[Hashable] = []
@@ -189,7 +189,10 @@ def _rewrite(
     product, old = graph.nodes[attention.product], OutletId(reader.node)
     name = graph.label(old)
     op = BandedAttention(
-        attention.scale, _lead(graph, attention, band.bias), band.back, 0.0 if reader.cleaned else np.nan
+        attention.scale,
+        _with_batch_axes(graph, attention, band.bias),
+        band.back,
+        0.0 if reader.cleaned else np.nan,
     )
     patch = Patch(graph)
     q = patch.tap(product.inputs[0])
@@ -229,7 +232,7 @@ def _last_two(rank: int) -> tuple[int, ...]:
     return (*range(rank - 2), rank - 1, rank - 2)
 
 
-def _lead(graph: TypedGraph, attention: Attention, bias: np.ndarray) -> np.ndarray:
+def _with_batch_axes(graph: TypedGraph, attention: Attention, bias: np.ndarray) -> np.ndarray:
     """Broadcast the table over the batch axes of the scores, unless all of them share it."""
     flat = bias.reshape(-1, *bias.shape[-2:])
     if (flat == flat[:1]).all():

@@ -54,8 +54,8 @@ def _join(graph: TypedGraph, node: Node[TypedFact, Op], products: list[Node[Type
     operands: list[OutletId] = []
     for side, (letter, axis) in enumerate((("q", len(lead) + 1), ("k", len(lead)))):
         parts = [
-            widen(each.inputs[side], fact.shape, f"{letter}{index}")
-            for index, (each, fact) in enumerate(zip(products, sides[side]))
+            widen(product.inputs[side], fact.shape, f"{letter}{index}")
+            for index, (product, fact) in enumerate(zip(products, sides[side]))
         ]
         operands.append(patch.wire(f"{name}.{letter}", Concat(axis), parts)[0])
     patch.shunt(old, patch.wire(name, MatMul(), operands)[0])

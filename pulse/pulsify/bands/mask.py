@@ -153,11 +153,11 @@ class Sample:
         rows = range(self.frames)
         for i in rows if self.tolerance else reversed(rows):
             first, last = max(0, i - back), min(self.frames, i + ahead + 1)
-            places = np.arange(first, last) - i + back
-            new = ~filled[i % period, places]
+            columns = np.arange(first, last) - i + back
+            new = ~filled[i % period, columns]
             if new.any():
-                table[..., i % period, places[new]] = self.bias[..., i, first:last][..., new]
-                filled[i % period, places] = True
+                table[..., i % period, columns[new]] = self.bias[..., i, first:last][..., new]
+                filled[i % period, columns] = True
             if filled.all():
                 break
         return table
@@ -239,7 +239,7 @@ class Mask:
     def _bound(self, candidate: "ShownBand", most: int | None, largest: int) -> Band:
         """Accept a band that is not proved, if it holds up to the longest stream. Raises NoBandError."""
         context = None if self.context is None else self.rows.eval({self.symbol: self.context})
-        end = max(1, min((each for each in (most, context) if each is not None), default=largest + 1))
+        end = max(1, min((bound for bound in (most, context) if bound is not None), default=largest + 1))
         cause = (
             f"its mask keeps one pattern up to frame {largest}, but not surely beyond it ({candidate.doubt})"
         )

@@ -122,7 +122,7 @@ class MaskProof:
 
     def _length(self, value: Array) -> Pattern:
         """Return the pattern of a number that depends on the number of rows."""
-        more = [TDim.of(each) - self._rows for each in value.ravel().tolist()]
+        more = [TDim.of(element) - self._rows for element in value.ravel().tolist()]
         if len(more) != 1 or not more[0].is_const:
             return Pattern.unknown()
         rest = exact(np.array(int(more[0])))
@@ -139,7 +139,7 @@ class MaskProof:
                 else whole_part(self._patterns[truncated], self._extent)
             )
         elif isinstance(op, Range):
-            first, step = (exact(np.array(each)) for each in (op.start, op.step))
+            first, step = (exact(np.array(bound)) for bound in (op.start, op.step))
             pattern = affine({-1: step}, (first, first), self._extent.distance)
         elif isinstance(op, Cast):
             pattern = self._cast(op, inputs[0], facts[0])
@@ -152,7 +152,7 @@ class MaskProof:
             slope = x.slopes.get(axis, ZERO)
             pattern = combination([x, Pattern.constant(slope * start)], (1, 1), self._extent.distance)
             if not self._streams(node.outputs[0].fact, axis) and axis in x.slopes:
-                pattern = self._first(pattern, axis, node.outputs[0].fact)
+                pattern = self._first_entry(pattern, axis, node.outputs[0].fact)
         elif op.keeps_order or isinstance(op, Transpose):
             pattern = self._move(op, inputs[0], facts[0], node.outputs[0].fact)
         elif isinstance(op, Gather):
@@ -160,9 +160,9 @@ class MaskProof:
         elif isinstance(op, Concat):
             pattern = self._join(inputs, facts, op.axis - facts[0].rank)
         elif isinstance(op, CumSum) and not op.reverse and inputs[0].number is not None:
-            each = inputs[0].number
-            first = ZERO * each if op.exclusive else each
-            pattern = affine({op.axis - facts[0].rank: each}, (first, first), self._extent.distance)
+            number = inputs[0].number
+            first = ZERO * number if op.exclusive else number
+            pattern = affine({op.axis - facts[0].rank: number}, (first, first), self._extent.distance)
         if LENGTH in pattern.slopes and not self._fits(node.outputs[0].fact):
             pattern = Pattern.unknown()
         if not pattern.repeats and pattern.parts is None:
@@ -181,7 +181,7 @@ class MaskProof:
         """Return whether it is 1 in every stream that has a frame."""
         return dim.subs({self._symbol: TDim.of(self._symbol) + 1}).prove_eq(TDim.of(1)).yes
 
-    def _first(self, x: Pattern, axis: int, fact: TypedFact) -> Pattern:
+    def _first_entry(self, x: Pattern, axis: int, fact: TypedFact) -> Pattern:
         """Return the first entry of a value that grows along an axis; several entries are unknown."""
         if not self._is_one(fact.shape[axis]):
             return Pattern.unknown()
@@ -190,7 +190,7 @@ class MaskProof:
 
     def _join(self, inputs: Sequence[Pattern], facts: Sequence[TypedFact], axis: int) -> Pattern:
         """Join one entry with numbers that continue it in equal steps, or join equal values."""
-        numbers = [each.number for each in inputs]
+        numbers = [operand.number for operand in inputs]
         if all(number is not None and np.all(number == numbers[0]) for number in numbers):
             return inputs[0]
         if len(inputs) != 2 or not self._is_one(facts[0].shape[axis]) or set(inputs[1].slopes) != {axis}:
@@ -236,9 +236,9 @@ class MaskProof:
         streams = [axis - before.rank for axis in before.symbolic_axes(self._symbol)]
         sizes = [1 if axis - before.rank in streams else int(dim) for axis, dim in enumerate(before.shape)]
         if isinstance(op, Transpose):
-            places = {old - before.rank: new - before.rank for new, old in enumerate(op.perm)}
-            new_axes = [places[axis] for axis in streams]
-            pattern = _map(x, lambda value: np.transpose(np.broadcast_to(value, sizes), op.perm), places)
+            new_axis_of = {old - before.rank: new - before.rank for new, old in enumerate(op.perm)}
+            new_axes = [new_axis_of[axis] for axis in streams]
+            pattern = _map(x, lambda value: np.transpose(np.broadcast_to(value, sizes), op.perm), new_axis_of)
             swapped = new_axes != sorted(new_axes)
             return Pattern(
                 pattern.slopes,
@@ -270,8 +270,8 @@ class MaskProof:
 
         def entries(x: Interval) -> Interval:
             low, high = (
-                float(np.clip(float(pick(np.asarray(each, np.float64))), -len(table), len(table) - 1))
-                for pick, each in ((np.min, x[0]), (np.max, x[1]))
+                float(np.clip(float(pick(np.asarray(bounds, np.float64))), -len(table), len(table) - 1))
+                for pick, bounds in ((np.min, x[0]), (np.max, x[1]))
             )
             rows = table if low < 0 else table[int(np.floor(low)) : int(np.ceil(high)) + 1]
             return exact(rows.min(axis=0)), exact(rows.max(axis=0))
@@ -279,11 +279,11 @@ class MaskProof:
         return function(entries, [index])
 
 
-def _map(x: Pattern, change: Callable[[Exact], Exact], places: dict[int, int]) -> Pattern:
-    def both(each: Interval) -> Interval:
-        return change(each[0]), change(each[1])
+def _map(x: Pattern, change: Callable[[Exact], Exact], new_axis_of: dict[int, int]) -> Pattern:
+    def both(interval: Interval) -> Interval:
+        return change(interval[0]), change(interval[1])
 
-    slopes = {places.get(axis, axis): change(slope) for axis, slope in x.slopes.items()}
+    slopes = {new_axis_of.get(axis, axis): change(slope) for axis, slope in x.slopes.items()}
     return Pattern(slopes, both(x.rest), both(x.near), both(x.behind), both(x.ahead), x.repeats)
 
 

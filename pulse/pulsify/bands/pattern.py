@@ -25,7 +25,9 @@ IntervalFunction: TypeAlias = Callable[..., Interval]
 
 def exact(value: Array) -> Exact:
     """Return the numbers of an array, exactly."""
-    numbers = [Fraction(each) if np.isfinite(each) else float(each) for each in value.ravel().tolist()]
+    numbers = [
+        Fraction(element) if np.isfinite(element) else float(element) for element in value.ravel().tolist()
+    ]
     array = np.empty(len(numbers), object)
     array[:] = numbers
     return array.reshape(value.shape)
@@ -151,14 +153,14 @@ def _negate(x: Interval) -> Interval:
     return -x[1], -x[0]
 
 
-def _times(x: Exact, y: Exact) -> Exact:
+def _multiply(x: Exact, y: Exact) -> Exact:
     none = (x == 0) | (y == 0)
     return np.where(none, ZERO, np.where(none, ONE, x) * np.where(none, ONE, y))
 
 
 def multiply(x: Interval, y: Interval) -> Interval:
     """Return the interval of a product."""
-    corners = [_times(a, b) for a in x for b in y]
+    corners = [_multiply(a, b) for a in x for b in y]
     return reduce(_least, corners), reduce(_most, corners)
 
 
@@ -229,29 +231,32 @@ def is_true(x: Interval) -> Interval:
 def function(bounds: IntervalFunction, operands: Sequence[Pattern]) -> Pattern:
     """Return a function of each position's own values; it repeats if all operands do."""
     near, behind, ahead = (
-        bounds(*(getattr(each, place) for each in operands)) for place in ("near", "behind", "ahead")
+        bounds(*(getattr(operand, bound_name) for operand in operands))
+        for bound_name in ("near", "behind", "ahead")
     )
     return Pattern({}, near, near, behind, ahead, all(operand.is_steady for operand in operands))
 
 
 def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int) -> Pattern:
     """Return a sum of values, each with the sign 1 or -1."""
-    for place, each in enumerate(operands):
-        if each.parts is not None:
-            kind, parts = each.parts
-            kind = kind if signs[place] > 0 else {"max": "min", "min": "max"}[kind]
-            others = [[*operands[:place], part, *operands[place + 1 :]] for part in parts]
+    for index, summand in enumerate(operands):
+        if summand.parts is not None:
+            kind, parts = summand.parts
+            kind = kind if signs[index] > 0 else {"max": "min", "min": "max"}[kind]
+            others = [[*operands[:index], part, *operands[index + 1 :]] for part in parts]
             return extreme(kind, [combination(every, signs, distance) for every in others])
     slopes: dict[int, Exact] = {}
-    for each, sign in zip(operands, signs):
-        for axis, slope in each.slopes.items():
+    for summand, sign in zip(operands, signs):
+        for axis, slope in summand.slopes.items():
             slopes[axis] = slopes.get(axis, ZERO) + slope * sign
 
-    def total(place: str) -> Interval:
-        intervals = cast("list[Interval]", [getattr(operand, place) for operand in operands])
-        return reduce(_add, (each if sign > 0 else _negate(each) for each, sign in zip(intervals, signs)))
+    def total(bound_name: str) -> Interval:
+        intervals = cast("list[Interval]", [getattr(operand, bound_name) for operand in operands])
+        return reduce(
+            _add, (interval if sign > 0 else _negate(interval) for interval, sign in zip(intervals, signs))
+        )
 
-    pattern = affine(slopes, total("rest"), distance, all(each.repeats for each in operands))
+    pattern = affine(slopes, total("rest"), distance, all(operand.repeats for operand in operands))
     return _narrow(pattern, total("near"), total("behind"), total("ahead"))
 
 
@@ -296,7 +301,7 @@ def extreme(kind: str, operands: Sequence[Pattern]) -> Pattern:
 def round_down(x: Pattern, period: int, distance: int) -> Pattern:
     """Return the floor of a value."""
     slopes, (low, high) = x.slopes, x.rest
-    whole = _of_each(lambda each: Fraction(each).denominator == 1, x.drift * period)
+    whole = _of_each(lambda number: Fraction(number).denominator == 1, x.drift * period)
     one = (_number(Fraction(-1)), ZERO)
     repeats = x.repeats and LENGTH not in slopes and bool(np.all(whole))
     pattern = affine(slopes, _add((low, high), one), distance, repeats)
@@ -313,5 +318,5 @@ def _floor(x: Interval) -> Interval:
 def _of_each(run: Callable[[Any], object], value: Exact) -> Exact:
     numbers = np.asarray(value, object)
     array = np.empty(numbers.shape, object)
-    array.ravel()[:] = [run(each) for each in numbers.ravel().tolist()]
+    array.ravel()[:] = [run(number) for number in numbers.ravel().tolist()]
     return array

@@ -122,17 +122,17 @@ def whole_part(x: Pattern, extent: PatternExtent) -> Pattern:
     if np.all(np.asarray(x.near[0] >= 0)):
         return round_down(x, extent.period, extent.distance)
 
-    def whole(each: Interval) -> Interval:
-        return each[0] - ONE, each[1] + ONE
+    def whole(interval: Interval) -> Interval:
+        return interval[0] - ONE, interval[1] + ONE
 
     return function(whole, [x])
 
 
 def _compare(kind: str, inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
-    for index, each in enumerate(inputs):
-        if each.parts is not None and kind in MIRRORED:
+    for index, operand in enumerate(inputs):
+        if operand.parts is not None and kind in MIRRORED:
             comparison = kind if index else MIRRORED[kind]
-            extremum, parts = each.parts
+            extremum, parts = operand.parts
             patterns = [_compare(comparison, [inputs[1 - index], part], extent) for part in parts]
             return function(most if (extremum, comparison) in ANY_OF else least, patterns)
     bounds, swapped = COMPARISONS[kind]
@@ -151,7 +151,7 @@ def _where(inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
         return pattern
     for one, other in ((x, y), (y, x)):
         hidden = other.number is not None and np.all(np.asarray(other.near[1] <= extent.masked))
-        if hidden or _alike(one, other):
+        if hidden or _have_same_slopes(one, other):
             rest = union(one.rest, NEVER if hidden else other.rest)
             return Pattern(one.slopes, rest, pattern.near, pattern.behind, pattern.ahead)
     return pattern
@@ -162,7 +162,7 @@ def _settle(pattern: Pattern) -> Pattern:
     return pattern if pattern.number is None else Pattern.constant(pattern.near[0])
 
 
-def _alike(x: Pattern, y: Pattern) -> bool:
+def _have_same_slopes(x: Pattern, y: Pattern) -> bool:
     return all(
         np.all(x.slopes.get(axis, ZERO) == y.slopes.get(axis, ZERO)) for axis in {*x.slopes, *y.slopes}
     )

@@ -29,11 +29,11 @@ def find_pairs(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) 
         if length is None:
             return None
         shape = [dim.eval({symbol: length}) for dim in fact.shape]
-        places = np.arange(prod(shape), dtype=np.float64).reshape(shape)
-        value: Array = places
+        numbers = np.arange(prod(shape), dtype=np.float64).reshape(shape)
+        value: Array = numbers
         for number in reversed(path):
             (value,) = graph.nodes[number].op.eval([value], {symbol: length})
-        transposed = places.transpose(1, 0, 2)
+        transposed = numbers.transpose(1, 0, 2)
         if value.shape[-2:] != (count, count) or not np.array_equal(
             value.reshape(-1, count, count), transposed
         ):

@@ -136,7 +136,9 @@ def _is_filled(graph: TypedGraph, outlet: OutletId) -> bool:
 
 def length_with_rows(rows: TDim, symbol: Symbol, count: int) -> int | None:
     """Return a stream length that gives ``count`` rows; None if there is none."""
-    return next((each for each in range(64 * count) if rows.eval({symbol: each}) == count), None)
+    return next(
+        (candidate for candidate in range(64 * count) if rows.eval({symbol: candidate}) == count), None
+    )
 
 
 def positions_near(values: Mapping[int, Array], back: int, ahead: int) -> Array | None:
@@ -187,15 +189,15 @@ def join_positions(
     rows = fact.shape[-2]
     steps = wire(f"{name}.steps", Range(0, 1, rows, np.dtype(np.int64)), [])[0]
     column = wire(f"{name}.column", AddAxis(1), [steps])[0]
-    places = patch.constant(f"{name}.places", np.arange(width, dtype=np.int64))
+    positions = patch.constant(f"{name}.places", np.arange(width, dtype=np.int64))
     size = patch.constant(f"{name}.width", np.array(width, np.int64))
     last_distances = patch.constant(f"{name}.moved", np.arange(width, dtype=np.int64) + back)
     distances = wire(f"{name}.turned", Elementwise("sub"), [last_distances, column])[0]
     index = wire(f"{name}.index", Elementwise("mod"), [distances, size])[0]
     index = wire(f"{name}.indices", Expand(fact.shape), [index])[0]
     more_q = wire(f"{name}.q_relative", GatherElements(fact.rank - 1), [scores, index])[0]
-    own_place = wire(f"{name}.own", Elementwise("mod"), [column, size])[0]
-    same = wire(f"{name}.same", Elementwise("equal"), [own_place, places])[0]
+    own_position = wire(f"{name}.own", Elementwise("mod"), [column, size])[0]
+    same = wire(f"{name}.same", Elementwise("equal"), [own_position, positions])[0]
     more_k = wire(f"{name}.k_relative", Cast(fact.dtype), [same])[0]
     operands: list[OutletId] = []
     for side, more, letter in ((q, more_q, "q"), (k, more_k, "k")):
@@ -214,8 +216,8 @@ def _order_matrices(
     shape = patch.graph.fact(scores).shape
     if order != tuple(range(len(order))):
         flat = patch.wire(f"{name}.relative_flat", Reshape((TDim.of(len(order)), *shape[-2:])), [scores])[0]
-        places = patch.constant(f"{name}.order", np.array(order, np.int64))
-        scores = patch.wire(f"{name}.relative_ordered", Gather(0), [flat, places])[0]
+        indices = patch.constant(f"{name}.order", np.array(order, np.int64))
+        scores = patch.wire(f"{name}.relative_ordered", Gather(0), [flat, indices])[0]
     elif shape[:-2] == lead:
         return scores
     return patch.wire(f"{name}.relative_apart", Reshape((*lead, *shape[-2:])), [scores])[0]

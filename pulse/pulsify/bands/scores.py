@@ -72,8 +72,8 @@ def _relative_scores(
     graph: TypedGraph, node: Node[TypedFact, Op], symbol: Symbol, static: StaticWires
 ) -> tuple[int, list[ScoreStep], float, RelativeScores | None]:
     """Return the product, how it is scaled before the sum, and the relative scores."""
-    for place, other in (node.inputs, node.inputs[::-1]):
-        product, steps, scale = _without_scale(graph, place)
+    for operand, other in (node.inputs, node.inputs[::-1]):
+        product, steps, scale = _without_scale(graph, operand)
         if isinstance(graph.node(product).op, MatMul):
             scores, _, factor = _without_scale(graph, other)
             rows = graph.fact(product).shape[-1]

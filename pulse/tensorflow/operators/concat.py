@@ -17,9 +17,9 @@ def concat(node: TensorflowNode) -> OutletId:
     if len(inputs) < 2:
         raise node.error("nothing to join")
     parts = inputs[:-1] if node.op_type == "ConcatV2" else inputs[1:]
-    place = len(inputs) - 1 if node.op_type == "ConcatV2" else 0
+    axis_slot = len(inputs) - 1 if node.op_type == "ConcatV2" else 0
     parts = node.alike(parts)
-    axis = node.axis(node.whole(place, "axis"), node.graph.fact(parts[0]).rank - node.is_complex())
+    axis = node.axis(node.whole(axis_slot, "axis"), node.graph.fact(parts[0]).rank - node.is_complex())
     return parts[0] if len(parts) == 1 else node.wire(Concat(axis), parts)
 
 

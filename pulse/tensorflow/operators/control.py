@@ -51,8 +51,8 @@ def _branch(node: TensorflowNode, name: str) -> list[OutletId]:
     outlets = inline(node.graph, model, dict(zip(definition.inputs, operands)))
     effects = dict(zip(model.graph.output_names, outlets))
     later = node.functions.assignments(function)
-    either = sorted({place for side in SIDES for place in node.functions.assignments(node.function(side))})
+    either = sorted({index for side in SIDES for index in node.functions.assignments(node.function(side))})
     return [
         *outlets[: len(definition.outputs)],
-        *(effects.get(later.get(place, ""), operands[place]) for place in either),
+        *(effects.get(later.get(index, ""), operands[index]) for index in either),
     ]

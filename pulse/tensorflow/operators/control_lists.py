@@ -63,8 +63,8 @@ class ListItem(Op):
         return [TypedFact(x.dtype, x.shape[1:])]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
-        x, place = inputs
-        return [np.asarray(x[int(place.reshape(()))])]
+        x, index = inputs
+        return [np.asarray(x[int(index.reshape(()))])]
 
 
 @record
@@ -86,9 +86,9 @@ class ListWrite(Op):
         return [TypedFact(item.dtype, (x.shape[0], *item.shape) if x.rank > 1 else x.shape)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
-        x, place, item = inputs
+        x, index, item = inputs
         y = x.copy() if x.shape[1:] == item.shape else np.zeros((x.shape[0], *item.shape), item.dtype)
-        y[int(place.reshape(()))] = item
+        y[int(index.reshape(()))] = item
         return [y]
 
 
@@ -143,8 +143,8 @@ def _item(node: TensorflowNode, x: OutletId, slot: int) -> OutletId:
     value = node.value(slot)
     if value is None or value.dtype == object or not node.graph.fact(x).rank:
         return node.wire(ListItem(), [x, node.input(slot)])
-    place = node.whole(slot, "index")
-    cut = node.wire(Slice(0, TDim.of(place), TDim.of(place + 1)), [x], "cut")
+    index = node.whole(slot, "index")
+    cut = node.wire(Slice(0, TDim.of(index), TDim.of(index + 1)), [x], "cut")
     return node.wire(RemoveAxis(0), [cut])
 
 

@@ -49,12 +49,12 @@ class _While:
             raise node.error(f"its functions do not fit {count} variables; export the model again")
         self._constant = [self._stays(index) for index in range(count)]
 
-    def _stays(self, place: int) -> bool:
+    def _stays(self, index: int) -> bool:
         """Return whether the body passes a variable on unchanged."""
-        nodes = {each.name: each for each in self._function.nodes}
-        endpoint = self._function.outputs[place]
+        nodes = {body_node.name: body_node for body_node in self._function.nodes}
+        endpoint = self._function.outputs[index]
         for _ in range(len(nodes) + 1):
-            if endpoint == NodeOutput(self._function.inputs[place]):
+            if endpoint == NodeOutput(self._function.inputs[index]):
                 return True
             node = nodes.get(endpoint.node)
             if node is None or node.op not in ("Identity", "Enter") or not node.inputs:
@@ -127,27 +127,27 @@ class _While:
         """Return the role of each variable in the loop. Raises UnsureError."""
         body = self._body
         sources = self._sources(body, self._function.inputs)
-        own_sources = {place: source for source, place in sources.items()}
+        own_sources = {variable: source for source, variable in sources.items()}
         elements: dict[int, OutletId] = {}
         heads: dict[int, Sequence[OutletId]] = {}
         last: dict[int, OutletId] = {}
         states: list[int] = []
-        for place, outlet in enumerate(body.graph.outputs):
-            if self._constant[place] or outlet == own_sources.get(place) or place in self._counters:
+        for variable, outlet in enumerate(body.graph.outputs):
+            if self._constant[variable] or outlet == own_sources.get(variable) or variable in self._counters:
                 continue
             producer = body.graph.node(outlet)
             if not isinstance(producer.op, ListWrite):
-                states.append(place)
+                states.append(variable)
                 continue
-            if self._writes_one(place, producer.inputs, own_sources):
-                last[place] = producer.inputs[2]
+            if self._writes_one(variable, producer.inputs, own_sources):
+                last[variable] = producer.inputs[2]
                 continue
             index = self._counters.get(sources.get(uncast(body, producer.inputs[1]), -1))
-            if producer.inputs[0] != own_sources.get(place) or index is None or index.step != 1:
+            if producer.inputs[0] != own_sources.get(variable) or index is None or index.step != 1:
                 raise UnsureError
-            heads[place] = self._head(self._first[place], index.start, iterations)
-            elements[place] = producer.inputs[2]
-        return LoopParts(own_sources, elements, heads, last, states, self._read(sources))
+            heads[variable] = self._head(self._first[variable], index.start, iterations)
+            elements[variable] = producer.inputs[2]
+        return LoopParts(own_sources, elements, heads, last, states, self._elements_read(sources))
 
     def _head(self, outlet: OutletId, start: TDim, iterations: TDim) -> list[OutletId]:
         """Return the elements of a list before the loop, which writes all later ones. Raises UnsureError."""
@@ -155,10 +155,10 @@ class _While:
         values: dict[int, OutletId] = {}
         producer = graph.node(outlet)
         while isinstance(producer.op, ListWrite):
-            place = known_value(graph, producer.inputs[1])
-            if place is None or place.dtype == object:
+            row = known_value(graph, producer.inputs[1])
+            if row is None or row.dtype == object:
                 raise UnsureError
-            values.setdefault(int(place.reshape(())), producer.inputs[2])
+            values.setdefault(int(row.reshape(())), producer.inputs[2])
             producer = graph.node(producer.inputs[0])
         if (
             not isinstance(producer.op, Reserved)
@@ -169,30 +169,30 @@ class _While:
         count, total = producer.op.count, iterations + len(values)
         if count != 0 and count != total and not count.prove_eq(total).yes:
             raise UnsureError
-        return [values[place] for place in range(len(values))]
+        return [values[row] for row in range(len(values))]
 
     def _writes_one(
-        self, place: int, inputs: Sequence[OutletId], own_sources: Mapping[int, OutletId]
+        self, variable: int, inputs: Sequence[OutletId], own_sources: Mapping[int, OutletId]
     ) -> bool:
         """Return whether each iteration writes the one element that a list has, so that the last one stays."""
         index = known_value(self._body.graph, inputs[1])
-        first = self._node.graph.node(self._first[place]).op
+        first = self._node.graph.node(self._first[variable]).op
         return (
             index is not None
             and not index.any()
-            and inputs[0] == own_sources.get(place)
+            and inputs[0] == own_sources.get(variable)
             and isinstance(first, Reserved)
             and first.count == 1
             and all(dim.is_const for dim in self._body.graph.fact(inputs[2]).shape)
         )
 
-    def _read(self, sources: Mapping[OutletId, int]) -> dict[OutletId, tuple[OutletId, TDim]]:
+    def _elements_read(self, sources: Mapping[OutletId, int]) -> dict[OutletId, tuple[OutletId, TDim]]:
         """Return the elements that an iteration takes by a counter from constants of the loop, and the
         first of them.
         """
         body = self._body
         values: dict[OutletId, tuple[OutletId, TDim]] = {}
-        outside = {source: self._first[place] for source, place in sources.items() if self._constant[place]}
+        outside = {source: self._first[index] for source, index in sources.items() if self._constant[index]}
         for reader in body.graph.nodes:
             if not isinstance(reader.op, ListItem):
                 continue
@@ -204,25 +204,25 @@ class _While:
         return values
 
     def _targets(self, parts: LoopParts) -> list[OutletId]:
-        states = (self._body.graph.outputs[place] for place in parts.states)
+        states = (self._body.graph.outputs[index] for index in parts.states)
         return [*states, *parts.last.values(), *parts.written.values()]
 
     def _unroll(self, iterations: int, parts: LoopParts) -> list[OutletId]:
         """Wire every iteration after the one before it."""
         node, graph = self._node, self._node.graph
-        current = {place: self._first[place] for place in parts.states}
-        rows = {place: self._head_rows(place, parts) for place in parts.written}
+        current = {index: self._first[index] for index in parts.states}
+        rows = {index: self._head_rows(index, parts) for index in parts.written}
         last: dict[int, OutletId] = {}
         current_spending().unfold(iterations * len(self._body.graph.nodes), node.wire_name)
         for iteration in range(iterations):
-            present = {source: self._first[place] for place, source in parts.sources.items()}
+            present = {source: self._first[index] for index, source in parts.sources.items()}
             present |= {
-                parts.sources[place]: outlet for place, outlet in current.items() if place in parts.sources
+                parts.sources[index]: outlet for index, outlet in current.items() if index in parts.sources
             }
-            for place, counter in self._counters.items():
-                if place in parts.sources:
-                    present[parts.sources[place]] = self._counter_value(
-                        place, counter, TDim.of(iteration), f"iteration{iteration}"
+            for index, counter in self._counters.items():
+                if index in parts.sources:
+                    present[parts.sources[index]] = self._counter_value(
+                        index, counter, TDim.of(iteration), f"iteration{iteration}"
                     )
             for outlet, (whole, start) in parts.read.items():
                 present[outlet] = self._element(whole, start + iteration, f"element{iteration}_{outlet.node}")
@@ -234,44 +234,46 @@ class _While:
                 outlets[behind:],
             )
             last = dict(zip(parts.last, ends))
-            for place, outlet in zip(parts.states, states):
-                current[place] = self._like_first(place, outlet, f"state{place}_{iteration}")
-            for place, outlet in zip(parts.written, elements):
-                rows[place].append(node.wire(AddAxis(0), [outlet], f"row{place}_{iteration}"))
+            for index, outlet in zip(parts.states, states):
+                current[index] = self._like_first(index, outlet, f"state{index}_{iteration}")
+            for index, outlet in zip(parts.written, elements):
+                rows[index].append(node.wire(AddAxis(0), [outlet], f"row{index}_{iteration}"))
         elements_of = {
-            place: each[0] if len(each) == 1 else node.wire(Concat(0), each, f"rows{place}")
-            for place, each in rows.items()
+            index: wires[0] if len(wires) == 1 else node.wire(Concat(0), wires, f"rows{index}")
+            for index, wires in rows.items()
         }
         return self._results(current | elements_of | self._as_lists(last), TDim.of(iterations))
 
-    def _head_rows(self, place: int, parts: LoopParts) -> list[OutletId]:
+    def _head_rows(self, index: int, parts: LoopParts) -> list[OutletId]:
         """Return the elements of a list that were written before the loop, each with an axis to be joined along."""
-        heads = enumerate(parts.heads[place])
-        return [self._node.wire(AddAxis(0), [outlet], f"head{place}_{number}") for number, outlet in heads]
+        heads = enumerate(parts.heads[index])
+        return [self._node.wire(AddAxis(0), [outlet], f"head{index}_{number}") for number, outlet in heads]
 
-    def _behind_head(self, place: int, parts: LoopParts, element_rows: OutletId) -> OutletId:
-        rows = self._head_rows(place, parts)
-        return self._node.wire(Concat(0), [*rows, element_rows], f"rows{place}") if rows else element_rows
+    def _behind_head(self, index: int, parts: LoopParts, element_rows: OutletId) -> OutletId:
+        rows = self._head_rows(index, parts)
+        return self._node.wire(Concat(0), [*rows, element_rows], f"rows{index}") if rows else element_rows
 
     def _as_lists(self, last: Mapping[int, OutletId]) -> dict[int, OutletId]:
         """Return lists of one element, by their variables."""
-        return {place: self._node.wire(AddAxis(0), [each], f"last{place}") for place, each in last.items()}
+        return {
+            index: self._node.wire(AddAxis(0), [outlet], f"last{index}") for index, outlet in last.items()
+        }
 
-    def _counter_value(self, place: int, counter: Counter, iteration: TDim, name: str) -> OutletId:
+    def _counter_value(self, index: int, counter: Counter, iteration: TDim, name: str) -> OutletId:
         """Return a counter's value after some iterations."""
         value = counter.start + iteration * counter.step
         if not value.is_const:
-            return scalar_dim(self._node, value, f"counter{place}_{name}")
-        dtype = self._node.graph.fact(self._first[place]).dtype
-        return self._node.constant(np.array(int(value), dtype), f"counter{place}_{name}")
+            return scalar_dim(self._node, value, f"counter{index}_{name}")
+        dtype = self._node.graph.fact(self._first[index]).dtype
+        return self._node.constant(np.array(int(value), dtype), f"counter{index}_{name}")
 
     def _element(self, whole: OutletId, index: TDim, name: str) -> OutletId:
         cut = self._node.wire(Slice(0, index, index + 1), [whole], f"{name}_cut")
         return self._node.wire(RemoveAxis(0), [cut], name)
 
-    def _like_first(self, place: int, outlet: OutletId, name: str) -> OutletId:
+    def _like_first(self, index: int, outlet: OutletId, name: str) -> OutletId:
         """Return a state in the type that it began with."""
-        dtype = self._node.graph.fact(self._first[place]).dtype
+        dtype = self._node.graph.fact(self._first[index]).dtype
         fact = self._node.graph.fact(outlet)
         if fact.dtype == dtype or not np.issubdtype(fact.dtype, np.integer):
             return outlet
@@ -317,7 +319,9 @@ class _While:
         )
         outlets = wire(node.graph, node.wire_name, scan, [*scanned.x, *scanned.first, *scanned.captures])
         stacks, ends = outlets[: len(parts.written)], outlets[len(parts.written) :]
-        values = {place: self._behind_head(place, parts, each) for place, each in zip(parts.written, stacks)}
+        values = {
+            index: self._behind_head(index, parts, stack) for index, stack in zip(parts.written, stacks)
+        }
         values |= dict(zip(parts.states, ends))
         values |= self._as_lists(dict(zip(parts.last, ends[len(parts.states) :])))
         return self._results(values, iterations)
@@ -325,31 +329,31 @@ class _While:
     def _add_states(self, scanned: ScanBody, parts: LoopParts) -> None:
         """Add the states, then the last elements of lists; each iteration writes those, so they begin as zeros."""
         node, label = self._node, self._function.inputs
-        for place in parts.states:
-            first = self._first[place]
-            inner = scanned.add_source(label[place], node.graph.fact(first))
-            scanned.present[parts.sources[place]] = inner
+        for index in parts.states:
+            first = self._first[index]
+            inner = scanned.add_source(label[index], node.graph.fact(first))
+            scanned.present[parts.sources[index]] = inner
             scanned.add_state(inner, first)
-        for place, outlet in parts.last.items():
+        for index, outlet in parts.last.items():
             fact = self._body.graph.fact(outlet)
             zeros = np.zeros([int(dim) for dim in fact.shape], fact.dtype)
-            scanned.add_state(scanned.add_source(label[place], fact), node.constant(zeros, f"first{place}"))
+            scanned.add_state(scanned.add_source(label[index], fact), node.constant(zeros, f"first{index}"))
 
     def _add_captures(
         self, scanned: ScanBody, parts: LoopParts, inputs: Collection[OutletId], iterations: TDim
     ) -> None:
         """Add the other inputs of an iteration: values that stay, and counters, which are frames."""
-        for place, source in parts.sources.items():
+        for index, source in parts.sources.items():
             if source not in inputs or source in scanned.present:
                 continue
-            first = self._first[place]
-            inner = scanned.add_source(self._function.inputs[place], self._node.graph.fact(first))
+            first = self._first[index]
+            inner = scanned.add_source(self._function.inputs[index], self._node.graph.fact(first))
             scanned.present[source] = inner
-            counter = self._counters.get(place)
-            if counter is None or self._constant[place]:
+            counter = self._counters.get(index)
+            if counter is None or self._constant[index]:
                 scanned.add_capture(inner, first)
             else:
-                scanned.add_frames(inner, self._count(place, counter, iterations))
+                scanned.add_frames(inner, self._count(index, counter, iterations))
 
     def _iteration_results(
         self, outlets: Sequence[OutletId], graph: TypedGraph, parts: LoopParts
@@ -370,12 +374,12 @@ class _While:
             return outlet
         return self._node.wire(Slice(0, start, start + iterations), [outlet], f"frames{outlet.node}")
 
-    def _count(self, place: int, counter: Counter, iterations: TDim) -> OutletId:
+    def _count(self, index: int, counter: Counter, iterations: TDim) -> OutletId:
         if not counter.start.is_const:
             raise UnsureError
-        dtype = self._node.graph.fact(self._first[place]).dtype
+        dtype = self._node.graph.fact(self._first[index]).dtype
         return self._node.wire(
-            Range(int(counter.start), counter.step, iterations, dtype), [], f"counter{place}"
+            Range(int(counter.start), counter.step, iterations, dtype), [], f"counter{index}"
         )
 
     def _loop_at_run_time(self) -> list[OutletId]:
@@ -383,29 +387,29 @@ class _While:
         node, body, condition = self._node, self._body, self._condition
         outer = self._sources(body, self._function.inputs)
         tested = self._sources(condition, node.functions.find(node.function("cond")).inputs)
-        places = sorted({*outer.values(), *tested.values()})
-        states = [place for place in places if not self._constant[place]]
+        indices = sorted({*outer.values(), *tested.values()})
+        states = [index for index in indices if not self._constant[index]]
         graph = TypedGraph()
         label = self._function.inputs
         inner = {
-            place: add_source(graph, label[place], node.graph.fact(self._first[place])) for place in places
+            index: add_source(graph, label[index], node.graph.fact(self._first[index])) for index in indices
         }
-        present = {source: inner[place] for source, place in outer.items()}
-        results = graft(body, [body.graph.outputs[place] for place in states], graph, present)
+        present = {source: inner[index] for source, index in outer.items()}
+        results = graft(body, [body.graph.outputs[index] for index in states], graph, present)
         nexts = dict(zip(states, results))
-        after = {source: nexts.get(place, inner[place]) for source, place in tested.items()}
+        after = {source: nexts.get(index, inner[index]) for source, index in tested.items()}
         (again,) = graft(condition, [condition.graph.outputs[0]], graph, after, "next/")
         graph.inputs = sources(graph)
         graph.set_outputs([again, *results], [f"result{number}" for number in range(1 + len(results))])
-        before = {source: self._first[place] for source, place in tested.items()}
+        before = {source: self._first[index] for source, index in tested.items()}
         (go_on,) = graft(condition, [condition.graph.outputs[0]], node.graph, before)
         model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)
-        open_ = [place for place in places if self._constant[place]]
-        names = ("iteration", "go_on", *(graph.label(inner[place]) for place in states))
-        op = Loop(model, names, tuple(graph.label(inner[place]) for place in open_), None)
+        open_ = [index for index in indices if self._constant[index]]
+        names = ("iteration", "go_on", *(graph.label(inner[index]) for index in states))
+        op = Loop(model, names, tuple(graph.label(inner[index]) for index in open_), None)
         limit = node.constant(np.array(ENDLESS), "endless")
         go_on = as_scalar(node, go_on, "condition")
-        operands = [limit, go_on, *(self._first[place] for place in (*states, *open_))]
+        operands = [limit, go_on, *(self._first[index] for index in (*states, *open_))]
         outlets = wire(node.graph, node.wire_name, op, operands)
         values = dict(zip(states, outlets))
-        return [values.get(place, first) for place, first in enumerate(self._first)]
+        return [values.get(index, first) for index, first in enumerate(self._first)]

@@ -29,10 +29,10 @@ def counters(
     sources  inputs of the body -> the numbers of their variables
     values   number of a variable -> its first value, if known
     """
-    counters_by_place: dict[int, Counter] = {}
-    for source, place in sources.items():
-        producer = body.graph.node(body.graph.outputs[place])
-        value = values[place]
+    counters_by_index: dict[int, Counter] = {}
+    for source, index in sources.items():
+        producer = body.graph.node(body.graph.outputs[index])
+        value = values[index]
         if (
             value is None
             or value.size != 1
@@ -49,8 +49,8 @@ def counters(
                 and step.dtype.kind in "iu"
                 and step != 0
             ):
-                counters_by_place[place] = Counter(TDim.of(value.reshape(()).item()), int(step.reshape(())))
-    return counters_by_place
+                counters_by_index[index] = Counter(TDim.of(value.reshape(()).item()), int(step.reshape(())))
+    return counters_by_index
 
 
 def iteration_count(
@@ -81,7 +81,9 @@ def _limits(
     if not isinstance(producer.op, Elementwise):
         raise UnsureError
     if producer.op.kind == "and":
-        return [limit for each in producer.inputs for limit in _limits(model, each, sources, counting)]
+        return [
+            limit for endpoint in producer.inputs for limit in _limits(model, endpoint, sources, counting)
+        ]
     left, right = producer.inputs if len(producer.inputs) == 2 else (outlet, outlet)
     kind = producer.op.kind
     if kind in ("greater", "greater_equal"):

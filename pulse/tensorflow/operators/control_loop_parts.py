@@ -77,14 +77,14 @@ def graft(
     prefix: str = "",
 ) -> list[OutletId]:
     """Wire the nodes that some outlets of a model need into a graph; none before ``present``. Raises FactError."""
-    places = dict(present)
-    sources = {outlet for outlet in targets if outlet not in places}
+    copied = dict(present)
+    sources = {outlet for outlet in targets if outlet not in copied}
     numbers: list[int] = []
     for number in reversed(model.graph.order(list(targets))):
         outlets = {OutletId(number, slot) for slot in range(len(model.graph.nodes[number].outputs))}
         if outlets & sources:
             numbers.append(number)
-            sources.update(outlet for outlet in model.graph.nodes[number].inputs if outlet not in places)
+            sources.update(outlet for outlet in model.graph.nodes[number].inputs if outlet not in copied)
     for number in reversed(numbers):
         node = model.graph.nodes[number]
         if isinstance(node.op, Source):
@@ -92,10 +92,10 @@ def graft(
         if isinstance(node.op, Const):
             copies = [constant(graph, prefix + node.name, node.op.value)]
         else:
-            copies = wire(graph, prefix + node.name, node.op, [places[outlet] for outlet in node.inputs])
+            copies = wire(graph, prefix + node.name, node.op, [copied[outlet] for outlet in node.inputs])
         for slot, outlet in enumerate(copies):
-            places.setdefault(OutletId(number, slot), outlet)
-    return [places[outlet] for outlet in targets]
+            copied.setdefault(OutletId(number, slot), outlet)
+    return [copied[outlet] for outlet in targets]
 
 
 def needs(

@@ -100,8 +100,8 @@ def depthwise(node: TensorflowNode) -> OutletId:
     kernel = node.fact(1)
     if kernel.rank != 4 or node.fact(0).rank != 4 or not all(dim.is_const for dim in kernel.shape):
         raise node.error(f"x ({node.fact(0)}) and the kernel ({kernel}) do not fit")
-    height, width, channels, each = kernel.shape
-    flat = node.wire(Reshape((height, width, TDim.of(1), channels * each)), [node.input(1)], "flat")
+    height, width, channels, multiplier = kernel.shape
+    flat = node.wire(Reshape((height, width, TDim.of(1), channels * multiplier)), [node.input(1)], "flat")
     return _convolve(node, (3, 2, 0, 1), int(channels), flat)
 
 

@@ -87,14 +87,17 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
     slots = (H, C) if kind == "lstm" else (H,)
     y, *begin = (node.input(slot) for slot in (0, *slots))
     if not major:
-        y, *begin = (_exchange(node, each, f"turned{slot}") for slot, each in enumerate((y, *begin)))
+        y, *begin = (_exchange(node, operand, f"turned{slot}") for slot, operand in enumerate((y, *begin)))
     last: list[list[OutletId]] = []
     for layer in range(layers):
         y, ends = _layer(node, y, begin, layer, matrices[layer], biases[layer])
         last.append(ends)
-    states = [_join(node, list(each), f"last{index}") for index, each in enumerate(zip(*last))]
+    states = [
+        _join(node, list(states_of_layers), f"last{index}")
+        for index, states_of_layers in enumerate(zip(*last))
+    ]
     if not major:
-        y, *states = (_exchange(node, each, f"back{index}") for index, each in enumerate((y, *states)))
+        y, *states = (_exchange(node, result, f"back{index}") for index, result in enumerate((y, *states)))
     return [node.name_result(y), *states, *([node.input(C)] if kind != "lstm" else [])]
 
 
@@ -137,7 +140,7 @@ def _layer(
     )
     b = stack("b", [np.concatenate([part[list(order)].ravel() for part in pair]) for pair in biases])
     mine = Slice(0, TDim.of(ways * layer), TDim.of(ways * (layer + 1)))
-    first = [node.wire(mine, [each], f"first{slot}_{layer}") for slot, each in enumerate(begin, H)]
+    first = [node.wire(mine, [state], f"first{slot}_{layer}") for slot, state in enumerate(begin, H)]
     attributes: dict[str, object] = {
         "hidden_size": size,
         "direction": "forward" if ways == 1 else "bidirectional",

@@ -16,21 +16,21 @@ from pulse.tensorflow.registry import tensorflow_op
 def scatter_nd(node: TensorflowNode) -> OutletId:
     """Slices updated, or added to, by index."""
     reduction = "add" if node.op_type == "TensorScatterAdd" else "none"
-    places = node.widen(node.input(1), "places")
-    return node.as_onnx("ScatterND", [node.input(0), places, node.input(2)], reduction=reduction)
+    indices = node.widen(node.input(1), "places")
+    return node.as_onnx("ScatterND", [node.input(0), indices, node.input(2)], reduction=reduction)
 
 
 @tensorflow_op("ScatterUpdate", "ScatterAdd")
 def scatter_rows(node: TensorflowNode) -> OutletId:
     """Rows updated, or added to, by index: of a variable, whose new value this is."""
     reduction = "add" if node.op_type == "ScatterAdd" else "none"
-    places = node.widen(node.input(1), "places")
-    places = node.wire(AddAxis(node.graph.fact(places).rank), [places], "rows")
+    indices = node.widen(node.input(1), "places")
+    indices = node.wire(AddAxis(node.graph.fact(indices).rank), [indices], "rows")
     shape = (*node.fact(1).shape, *node.fact(0).shape[1:])
     updates = node.input(2)
     if node.fact(2).shape != shape:
         updates = node.wire(Expand(shape), [updates], "updates")
-    return node.as_onnx("ScatterND", [node.input(0), places, updates], reduction=reduction)
+    return node.as_onnx("ScatterND", [node.input(0), indices, updates], reduction=reduction)
 
 
 @tensorflow_op("TensorStridedSliceUpdate")
@@ -43,8 +43,8 @@ def update_slices(node: TensorflowNode) -> OutletId:
         node.integers(slot, name) for slot, name in enumerate(("begin", "end", "strides"), 1)
     )
 
-    def has(name: str, place: int) -> bool:
-        return bool(node.integer(f"{name}_mask", 0) >> place & 1)
+    def has(name: str, bit: int) -> bool:
+        return bool(node.integer(f"{name}_mask", 0) >> bit & 1)
 
     slices: list[slice | int | None] = []
     rest = len(shape) - sum(not has("new_axis", n) and not has("ellipsis", n) for n in range(len(begins)))
@@ -60,12 +60,12 @@ def update_slices(node: TensorflowNode) -> OutletId:
     sizes = tuple(int(dim) for dim in shape)
     current_spending().unfold(math.prod(sizes), node.wire_name)
     try:
-        places = np.arange(math.prod(sizes)).reshape(sizes)[tuple(slices)]
+        elements = np.arange(math.prod(sizes)).reshape(sizes)[tuple(slices)]
     except IndexError as error:
         raise node.error(f"its slices do not fit {node.fact(0)}: {error}") from error
-    updates = node.wire(Expand(tuple(map(TDim.of, places.shape))), [node.input(4)], "updates")
-    updates = node.wire(Reshape((TDim.of(places.size),)), [updates], "flat_updates")
+    updates = node.wire(Expand(tuple(map(TDim.of, elements.shape))), [node.input(4)], "updates")
+    updates = node.wire(Reshape((TDim.of(elements.size),)), [updates], "flat_updates")
     flat = node.wire(Reshape((TDim.of(math.prod(sizes)),)), [node.input(0)], "flat")
-    index = node.constant(places.reshape(-1, 1), "places")
+    index = node.constant(elements.reshape(-1, 1), "places")
     updated = node.as_onnx("ScatterND", [flat, index, updates], "updated", reduction="none")
     return node.wire(Reshape(shape), [updated])

@@ -62,15 +62,15 @@ def reshape(node: TensorflowNode) -> OutletId:
 def _added_axes(source: Shape, target: Shape) -> list[int]:
     """Return the new axes of the target if the reshape only adds axes of size 1."""
     new_axes: list[int] = []
-    place = 0
+    source_axis = 0
     for axis, dim in enumerate(target):
-        if place < len(source) and source[place] == dim:
-            place += 1
+        if source_axis < len(source) and source[source_axis] == dim:
+            source_axis += 1
         elif dim == 1:
             new_axes.append(axis)
         else:
             return []
-    return new_axes if place == len(source) else []
+    return new_axes if source_axis == len(source) else []
 
 
 @tensorflow_op("ExpandDims")
@@ -85,8 +85,8 @@ def squeeze(node: TensorflowNode) -> OutletId:
     """Remove the axes of size 1 that the node lists, or all of them if it lists none."""
     dims = node.fact(0).shape
     rank = len(dims) - node.is_complex()
-    places = node.integer_list("squeeze_dims", ()) or node.integer_list("axis", ())
-    axes = node.axes(places, rank) if places else tuple(axis for axis in range(rank) if dims[axis] == 1)
+    listed = node.integer_list("squeeze_dims", ()) or node.integer_list("axis", ())
+    axes = node.axes(listed, rank) if listed else tuple(axis for axis in range(rank) if dims[axis] == 1)
     x = node.input(0)
     for axis in reversed(axes):
         x = node.wire(RemoveAxis(axis), [x], "" if axis == axes[0] else f"axis{axis}")

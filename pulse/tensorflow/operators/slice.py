@@ -49,30 +49,30 @@ def strided_slice(node: TensorflowNode) -> OutletId:
     if not count == len(ends) == len(steps) or count > MAX_ENTRIES:
         raise node.error(f"{len(begins)} begins, {len(ends)} ends and {len(steps)} strides")
 
-    def has(name: str, place: int) -> bool:
-        return bool(masks[name] >> place & 1)
+    def has(name: str, bit: int) -> bool:
+        return bool(masks[name] >> bit & 1)
 
-    slices = sum(not has("new_axis", place) and not has("ellipsis", place) for place in range(count))
+    slices = sum(not has("new_axis", index) and not has("ellipsis", index) for index in range(count))
     if slices > rank:
         raise node.error(f"{slices} slices for {node.fact(0)}")
     axis, new, shrunk, ops = 0, list[int](), list[int](), list[Slice]()
     out_axis = 0
-    for place in range(count):
-        if has("ellipsis", place):
+    for index in range(count):
+        if has("ellipsis", index):
             axis, out_axis = axis + rank - slices, out_axis + rank - slices
-        elif has("new_axis", place):
+        elif has("new_axis", index):
             new.append(out_axis)
             out_axis += 1
         else:
             size = shape[axis]
-            if has("shrink_axis", place):
-                first = begins[place] + size if begins[place].prove_ge(0).no else begins[place]
+            if has("shrink_axis", index):
+                first = begins[index] + size if begins[index].prove_ge(0).no else begins[index]
                 ops.append(Slice(axis, first, first + 1))
                 shrunk.append(axis)
             else:
-                step = steps[place]
-                start = _open(step > 0) if has("begin", place) else begins[place]
-                end = _open(step < 0) if has("end", place) else ends[place]
+                step = steps[index]
+                start = _open_bound(step > 0) if has("begin", index) else begins[index]
+                end = _open_bound(step < 0) if has("end", index) else ends[index]
                 op = slice_op(node, axis, size, start, end, step)
                 ops += [] if op is None else [op]
                 out_axis += 1
@@ -91,9 +91,9 @@ def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
     graph = node.graph
     producer = graph.node(node.input(1))
     rows = producer.inputs if isinstance(producer.op, Concat) else [node.input(1)]
-    single = [place for place in range(len(rows)) if masks["shrink_axis"] >> place & 1]
+    single = [index for index in range(len(rows)) if masks["shrink_axis"] >> index & 1]
     open_ = masks["begin"] & masks["end"] & ~masks["shrink_axis"]
-    whole = [place for place in range(len(rows)) if open_ >> place & 1]
+    whole = [index for index in range(len(rows)) if open_ >> index & 1]
     if len(single) != 1 or len(single) + len(whole) != len(rows) or masks["ellipsis"] or masks["new_axis"]:
         raise node.error(
             "its begin is computed while running (through floats, or from data); only constants, integer arithmetic on "
@@ -109,7 +109,7 @@ def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
     return node.wire(ListItem(), [node.transpose(node.input(0), order, "front"), index.inputs[0]])
 
 
-def _open(first: bool) -> TDim:
+def _open_bound(first: bool) -> TDim:
     """Return a bound beyond the first or the last frame."""
     return TDim.of(-FAR_END if first else FAR_END)
 

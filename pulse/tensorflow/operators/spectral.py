@@ -63,7 +63,7 @@ def atan2(node: TensorflowNode) -> OutletId:
 
 def arctangent(node: TensorflowNode, y: OutletId, x: OutletId) -> OutletId:
     """Return the angle of the points (x, y), between -pi and pi."""
-    wide = [node.apply("abs", each, suffix=f"size{index}") for index, each in enumerate((x, y))]
+    wide = [node.apply("abs", side, suffix=f"size{index}") for index, side in enumerate((x, y))]
     steep = node.apply("greater", wide[1], wide[0], suffix="steep")
     low = node.apply("min", *wide, suffix="low")
     high = node.apply("max", *wide, suffix="high")

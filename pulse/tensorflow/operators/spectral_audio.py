@@ -19,8 +19,8 @@ def _graft(node: TensorflowNode, model: TypedNetwork, x: OutletId) -> OutletId:
     }
     terms = Terms(node.scope, values)
     terms.assume(model.scope)
-    places = terms.graft(model, node.graph, {model.graph.inputs[0]: x}, f"{node.wire_name}.")
-    return node.name_result(places[model.graph.outputs[0]])
+    outlets = terms.graft(model, node.graph, {model.graph.inputs[0]: x}, f"{node.wire_name}.")
+    return node.name_result(outlets[model.graph.outputs[0]])
 
 
 @tensorflow_op("AudioSpectrogram")

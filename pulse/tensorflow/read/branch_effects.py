@@ -23,7 +23,7 @@ def branch_places(node: GraphNode, library: FunctionLibrary, depth: int = 0) -> 
     if depth == DEEPEST:
         raise node.error(f"branches are more than {DEEPEST} deep; export the model again")
     names = (node.function("then_branch"), node.function("else_branch"))
-    return tuple(sorted({place for name in names for place in assigned_places(name, library, depth + 1)}))
+    return tuple(sorted({index for name in names for index in assigned_places(name, library, depth + 1)}))
 
 
 def assigned_places(name: FunctionName, library: FunctionLibrary, depth: int = 0) -> tuple[int, ...]:
@@ -33,7 +33,7 @@ def assigned_places(name: FunctionName, library: FunctionLibrary, depth: int = 0
     """
     function = library.find(name)
     nodes = {node.name: node for node in function.nodes}
-    places: set[int] = set()
+    indices: set[int] = set()
     for node in function.nodes:
         inner = called_function(node, library)
         if changes(node.op):
@@ -52,15 +52,15 @@ def assigned_places(name: FunctionName, library: FunctionLibrary, depth: int = 0
                 raise refusal(assignment)
             continue
         for endpoint in endpoints:
-            place = _argument(endpoint, function, nodes)
-            if place is None:
+            index = _argument(endpoint, function, nodes)
+            if index is None:
                 raise refusal(node)
-            places.add(place)
-    return tuple(sorted(places))
+            indices.add(index)
+    return tuple(sorted(indices))
 
 
-def _given_endpoints(node: GraphNode, places: tuple[int, ...], first: int) -> tuple[NodeOutput, ...]:
-    return tuple(node.inputs[first + place] for place in places if first + place < len(node.inputs))
+def _given_endpoints(node: GraphNode, indices: tuple[int, ...], first: int) -> tuple[NodeOutput, ...]:
+    return tuple(node.inputs[first + index] for index in indices if first + index < len(node.inputs))
 
 
 def _argument(endpoint: NodeOutput, function: LibraryFunction, nodes: dict[str, GraphNode]) -> int | None:

@@ -34,13 +34,13 @@ class _Sides:
         sides: dict[NodeOutput, int] = {}
         stack, visited = [endpoint], set[NodeOutput]()
         while stack:
-            each = stack.pop()
-            node = self._graph.nodes.get(each.node)
-            if each in visited or node is None:
+            reached = stack.pop()
+            node = self._graph.nodes.get(reached.node)
+            if reached in visited or node is None:
                 continue
-            visited.add(each)
+            visited.add(reached)
             if node.op in SWITCH and len(node.inputs) == 2:
-                sides.setdefault(self._source_of(node.inputs[1]), each.slot)
+                sides.setdefault(self._source_of(node.inputs[1]), reached.slot)
             stack += [*node.inputs, *(NodeOutput(name) for name in node.controls)]
         return sides
 

@@ -208,7 +208,7 @@ class _Building:
         elif node.op == "Placeholder":
             raise node.error("it is not fed; feed it, or a tensor after it")
         else:
-            self._operator(node, node.op, [self._outlet(each, node.name) for each in node.inputs])
+            self._operator(node, node.op, [self._outlet(endpoint, node.name) for endpoint in node.inputs])
 
     def _is_set(self, node: GraphNode) -> bool:
         """Return whether a variable holds something at this moment of the run."""
@@ -219,7 +219,7 @@ class _Building:
     def _branch(self, node: GraphNode, changed: Sequence[str]) -> None:
         """Add an If whose results are those of its branches, then the values of the variables after it."""
         count = len(self._library.find(node.function("then_branch")).outputs)
-        reads = [self._outlet(each, node.name) for each in node.inputs]
+        reads = [self._outlet(endpoint, node.name) for endpoint in node.inputs]
         outlets = self._model.add(
             node.name,
             TensorflowOp(
@@ -253,7 +253,7 @@ class _Building:
         return outlets
 
     def _assign(self, node: GraphNode, variable: str) -> None:
-        value, *others = (self._outlet(each, node.name) for each in node.inputs[1:])
+        value, *others = (self._outlet(endpoint, node.name) for endpoint in node.inputs[1:])
         kind = ASSIGNMENTS[node.op]
         if kind:
             (value,) = self._operator(node, kind, [self._value(variable), value, *others], node.name)
@@ -286,14 +286,14 @@ class Bodies:
     def assignments(self, name: FunctionName) -> dict[int, str]:
         """Return the arguments that a function assigns, and the outputs of its model that are their next values."""
         inputs = self.library.find(name).inputs
-        return {place: f"{inputs[place]}{NEXT}" for place in assigned_places(name, self.library)}
+        return {index: f"{inputs[index]}{NEXT}" for index in assigned_places(name, self.library)}
 
     def to_typed(
         self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str
     ) -> TypedNetwork:
         """Return a function as a model. Raises LoadError."""
-        places = tuple(self.assignments(name))
-        return function_model(self.library.find(name), self.library, facts, scope, title, places)
+        assigned = tuple(self.assignments(name))
+        return function_model(self.library.find(name), self.library, facts, scope, title, assigned)
 
 
 def function_model(

@@ -47,7 +47,7 @@ class CheckpointTensors:
         except OSError as error:
             raise LoadError(f"{self._path}: cannot be read ({error.strerror})") from error
         self._entries: dict[str, bytes] = {}
-        self._read()
+        self._read_entries()
         header = self._message(BundleHeaderProto, self._entries.pop("", b""))
         self._shards = max(1, header.num_shards)
         if header.endianness:
@@ -71,7 +71,7 @@ class CheckpointTensors:
         except DecodeError:
             raise self._damage_error("an entry cannot be decoded") from None
 
-    def _read(self) -> None:
+    def _read_entries(self) -> None:
         if len(self._data) < _FOOTER or int.from_bytes(self._data[-8:], "little") != _MAGIC:
             raise self._damage_error("it is not a table of tensors")
         footer = self._data[-_FOOTER:-8]

@@ -23,7 +23,7 @@ def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[N
     readers = Counter(endpoint.node for node in graph for endpoint in node.inputs)
     for node in graph:
         if node.op == "BatchToSpaceND" and len(node.inputs) == 3:
-            replacements.update(_pattern(graph, node, readers, needed, fed))
+            replacements.update(_dilated_nodes(graph, node, readers, needed, fed))
     return (
         FlatGraph((replacements.get(node.name, node) for node in graph), graph.title)
         if replacements
@@ -45,7 +45,7 @@ def _known_value(graph: FlatGraph, endpoint: NodeOutput) -> Array | None:
     return None
 
 
-def _pattern(
+def _dilated_nodes(
     graph: FlatGraph,
     end: GraphNode,
     readers: Mapping[str, int],
@@ -54,10 +54,10 @@ def _pattern(
 ) -> dict[str, GraphNode]:
     """Return the nodes that replace those of one pattern; empty if there is no pattern."""
     block = _known_value(graph, end.inputs[1])
-    conv, chain = _upwards(graph, end.inputs[0], CONVOLUTIONS)
+    conv, chain = _walk_upwards(graph, end.inputs[0], CONVOLUTIONS)
     if block is None or conv is None or not _is_plain(conv):
         return {}
-    start, before = _upwards(graph, conv.inputs[0], ("SpaceToBatchND",))
+    start, before = _walk_upwards(graph, conv.inputs[0], ("SpaceToBatchND",))
     if start is None or len(start.inputs) != 3:
         return {}
     other = _known_value(graph, start.inputs[1])
@@ -80,7 +80,7 @@ def _pattern(
     }
 
 
-def _upwards(
+def _walk_upwards(
     graph: FlatGraph, endpoint: NodeOutput, ops: tuple[str, ...]
 ) -> tuple[GraphNode | None, list[GraphNode]]:
     """Return the first node of some operators before a tensor, and the nodes between."""
@@ -102,7 +102,7 @@ def _is_plain(conv: GraphNode) -> bool:
     """Return whether a convolution has no padding, steps or dilation of its own."""
     for name in ("strides", "dilations"):
         values = conv.attributes.get(name, [1])
-        if not isinstance(values, list) or any(each != 1 for each in cast("list[Any]", values)):
+        if not isinstance(values, list) or any(value != 1 for value in cast("list[Any]", values)):
             return False
     settings = [conv.attributes.get("padding"), conv.attributes.get("data_format", "NHWC")]
     return all(isinstance(setting, str) for setting in settings) and settings == ["VALID", "NHWC"]
@@ -119,8 +119,8 @@ def _dilations(
             value = _known_value(graph, node.inputs[1])
             if value is None or value.size != 1:
                 return None
-            place = int(value.reshape(())) % rank
-            axes = [axis + (axis >= place) for axis in axes]
+            new_axis = int(value.reshape(())) % rank
+            axes = [axis + (axis >= new_axis) for axis in axes]
         elif node.op not in ("Identity",):
             return None
     if any(axis > 2 for axis in axes):

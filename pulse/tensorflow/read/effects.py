@@ -73,7 +73,7 @@ class Variables:
         return (
             node.op in HANDLE_FORWARDING
             and bool(node.inputs)
-            and all(self.variable_of(each) is not None for each in node.inputs)
+            and all(self.variable_of(endpoint) is not None for endpoint in node.inputs)
             and (node.op != "Identity" or self._handle(node.inputs[0]))
         )
 
@@ -103,14 +103,14 @@ class Variables:
         variable = self.assigned_variable(node)
         if variable is not None:
             return (variable,)
-        places = branch_places(node, self._library)
-        handles = [self.variable_of(each) for each in node.inputs[1:]] if places else []
+        indices = branch_places(node, self._library)
+        handles = [self.variable_of(endpoint) for endpoint in node.inputs[1:]] if indices else []
         names: list[str] = []
-        for place in places:
-            name = handles[place] if place < len(handles) else None
+        for index in indices:
+            name = handles[index] if index < len(handles) else None
             if name is None or handles.count(name) > 1:
                 raise node.error(
-                    f"the variable that a branch assigns, its argument {place}, is not in the graph or given twice; "
+                    f"the variable that a branch assigns, its argument {index}, is not in the graph or given twice; "
                     "export the model again"
                 )
             names.append(name)
@@ -123,7 +123,7 @@ class Variables:
         inputs = node.inputs
         if node.op in ASSIGNMENTS and not ASSIGNMENTS[node.op]:
             inputs = inputs[1:]
-        return {name for each in inputs if (name := self.variable_of(each)) is not None}
+        return {name for endpoint in inputs if (name := self.variable_of(endpoint)) is not None}
 
 
 def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str) -> list[GraphNode]:
@@ -133,7 +133,7 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
     without such edges keep the order of the file. Raises LoadError.
     """
     after = {
-        name: {*(each.node for each in node.inputs), *node.controls} & needed.keys()
+        name: {*(endpoint.node for endpoint in node.inputs), *node.controls} & needed.keys()
         for name, node in needed.items()
     }
     assigning: dict[str, list[str]] = {}
@@ -185,7 +185,7 @@ def refuse_hidden(graph: FlatGraph, library: FunctionLibrary) -> None:
 
 def _is_switched(graph: FlatGraph, node: GraphNode) -> bool:
     """Return whether a Switch decides if a node runs: one comes before it, with no Merge between them."""
-    stack = [*(each.node for each in node.inputs), *node.controls]
+    stack = [*(endpoint.node for endpoint in node.inputs), *node.controls]
     visited: set[str] = set()
     while stack:
         name = stack.pop()
@@ -195,5 +195,5 @@ def _is_switched(graph: FlatGraph, node: GraphNode) -> bool:
         if producer.op in SWITCH:
             return True
         visited.add(name)
-        stack += [*(each.node for each in producer.inputs), *producer.controls]
+        stack += [*(endpoint.node for endpoint in producer.inputs), *producer.controls]
     return False

@@ -38,7 +38,7 @@ class FlatGraph:
             if name in needed:
                 continue
             node = needed[name] = self.node(name, reader)
-            stack += [(each.node, name) for each in node.inputs if each not in fed]
+            stack += [(endpoint.node, name) for endpoint in node.inputs if endpoint not in fed]
             if controls:
                 stack += [(control, name) for control in node.controls]
         return {name: needed[name] for name in self.nodes if name in needed}

@@ -42,7 +42,7 @@ def _expand(node: GraphNode, library: FunctionLibrary, depth: int) -> list[Graph
     current_spending().unfold(len(function.nodes) + 1, node.name)
     result = _result(node, function)
     return [
-        *(inner for each in _body(node, function) for inner in _expand(each, library, depth + 1)),
+        *(inner for called in _body(node, function) for inner in _expand(called, library, depth + 1)),
         result,
     ]
 
@@ -52,19 +52,19 @@ def _body(node: GraphNode, function: LibraryFunction) -> list[GraphNode]:
     each of them.
     """
     arguments = dict(zip(function.inputs, node.inputs))
-    inside = {each.name for each in function.nodes}
+    inside = {member.name for member in function.nodes}
     body: list[GraphNode] = []
-    for each in function.nodes:
-        controls = (f"{node.name}/{name}" for name in each.controls if name in inside)
+    for inner in function.nodes:
+        controls = (f"{node.name}/{name}" for name in inner.controls if name in inside)
         body.append(
             GraphNode(
-                f"{node.name}/{each.name}",
-                each.op,
-                tuple(_move(endpoint, node.name, arguments) for endpoint in each.inputs),
+                f"{node.name}/{inner.name}",
+                inner.op,
+                tuple(_move(endpoint, node.name, arguments) for endpoint in inner.inputs),
                 (*controls, *node.controls),
-                each.stored,
-                each.given,
-                each.values,
+                inner.stored,
+                inner.given,
+                inner.values,
             )
         )
     return body

@@ -47,7 +47,7 @@ def find_reached(nodes: Iterable[GraphNode], enters: Iterable[str], exits: Colle
     """Return every node of a loop: those that its entrances reach without leaving it."""
     readers: dict[str, list[str]] = {}
     for node in nodes:
-        for name in (*(each.node for each in node.inputs), *node.controls):
+        for name in (*(endpoint.node for endpoint in node.inputs), *node.controls):
             readers.setdefault(name, []).append(node.name)
     stack = list(enters)
     reached = set(stack)
@@ -113,10 +113,10 @@ class _Conversion:
         for switch in readers.get(variable.merge.name, ()):
             if switch.op not in SWITCH or len(switch.inputs) != 2:
                 continue
-            decided = self._graph.nodes.get(switch.inputs[1].node)
-            if decided is None or decided.op != "LoopCond":
+            condition = self._graph.nodes.get(switch.inputs[1].node)
+            if condition is None or condition.op != "LoopCond":
                 continue
-            variable.switch, loop.condition = switch.name, decided
+            variable.switch, loop.condition = switch.name, condition
             for exit_ in readers.get(switch.name, ()):
                 if exit_.op in EXIT:
                     variable.exits.append(exit_.name)
@@ -129,8 +129,8 @@ class _Conversion:
             )
         self._running.append(name)
         loop = self._loops[name]
-        decided = loop.condition
-        if decided is None or len(decided.inputs) != 1:
+        condition = loop.condition
+        if condition is None or len(condition.inputs) != 1:
             raise LoadError(
                 f"{self._graph.title}: loop {name!r} has no condition (LoopCond); export the model again"
             )
@@ -151,7 +151,9 @@ class _Conversion:
             node.type_number("T")
             for node in (*(variable.enter for variable in loop.variables), *loop.constant)
         )
-        condition = self._function(f"{name}/condition", before | constants, types, [decided.inputs[0]])
+        condition_function = self._function(
+            f"{name}/condition", before | constants, types, [condition.inputs[0]]
+        )
         body = self._function(f"{name}/body", updates | constants, types, results)
         whole = self._unique(name or "while")
         exits = {exit_: index for index, variable in enumerate(loop.variables) for exit_ in variable.exits}
@@ -167,7 +169,7 @@ class _Conversion:
                 controls = dict.fromkeys(whole if control in inside else control for control in node.controls)
                 node = node.with_inputs(node.inputs, controls)
             nodes.append(node)
-        functions = {"cond": self._library.add(condition), "body": self._library.add(body)}
+        functions = {"cond": self._library.add(condition_function), "body": self._library.add(body)}
         nodes.append(GraphNode(whole, "While", tuple(outer), (), None, functions))
         self._graph = FlatGraph(nodes, self._graph.title)
         del self._loops[name]
@@ -217,9 +219,9 @@ class _Conversion:
             if node.op in ENTER or (
                 node.op in MERGE
                 and any(
-                    self._graph.nodes[each.node].op in NEXT
-                    for each in node.inputs
-                    if each.node in self._graph.nodes
+                    self._graph.nodes[endpoint.node].op in NEXT
+                    for endpoint in node.inputs
+                    if endpoint.node in self._graph.nodes
                 )
             ):
                 raise node.error("a loop reads it, and it belongs to another; export the model again")

@@ -96,11 +96,13 @@ class TensorflowOp(ModelOp):
 
     def detail(self) -> str:
         return " ".join(
-            f"{name}={_short(value)}" for name, value in sorted(self.attributes.items()) if value is not None
+            f"{name}={_short_text(value)}"
+            for name, value in sorted(self.attributes.items())
+            if value is not None
         )
 
 
-def _short(value: object) -> str:
+def _short_text(value: object) -> str:
     if isinstance(value, int | float | str | list | tuple | TensorType):
         text = str(cast("object", value))
         return text if len(text) <= 60 else f"{text[:57]}..."

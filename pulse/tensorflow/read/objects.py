@@ -32,7 +32,7 @@ def captured_values(
 
     Raises LoadError
     """
-    places: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for node in nodes:
         if node.op not in _CALLS:
             continue
@@ -46,13 +46,15 @@ def captured_values(
                 f"{len(object_numbers)} objects; the file is damaged, get it again"
             )
         handles = node.inputs[len(node.inputs) - len(object_numbers) :]
-        places.update(
-            (each.node, place) for each, place in zip(handles, object_numbers) if each.node not in values
+        numbers.update(
+            (handle.node, number)
+            for handle, number in zip(handles, object_numbers)
+            if handle.node not in values
         )
-    if not places or _GRAPH not in checkpoint:
+    if not numbers or _GRAPH not in checkpoint:
         return {}
     keys = _keys(objects, _read_objects(checkpoint, what))
-    return {name: checkpoint.tensor(keys[place]) for name, place in places.items() if place in keys}
+    return {name: checkpoint.tensor(keys[number]) for name, number in numbers.items() if number in keys}
 
 
 def _read_objects(checkpoint: CheckpointTensors, what: str) -> Proto:
@@ -67,14 +69,14 @@ def _keys(objects: Proto, saved_objects: Proto) -> dict[int, str]:
     keys: dict[int, str] = {}
     stack, visited = [(0, 0)], {0}
     while stack:
-        place, other = stack.pop()
-        if not (0 <= place < len(objects.nodes) and 0 <= other < len(saved_objects.nodes)):
+        number, other = stack.pop()
+        if not (0 <= number < len(objects.nodes) and 0 <= other < len(saved_objects.nodes)):
             continue
         for attribute in saved_objects.nodes[other].attributes:
             if attribute.name == _VALUE and attribute.checkpoint_key:
-                keys[place] = attribute.checkpoint_key
+                keys[number] = attribute.checkpoint_key
         children = {child.local_name: child.node_id for child in saved_objects.nodes[other].children}
-        for child in objects.nodes[place].children:
+        for child in objects.nodes[number].children:
             if child.local_name in children and child.node_id not in visited:
                 visited.add(child.node_id)
                 stack.append((child.node_id, children[child.local_name]))

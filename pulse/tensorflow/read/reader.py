@@ -62,9 +62,9 @@ def _select_outputs(
 
 def _signature(contents: Contents, name: str | None) -> Signature:
     signatures = {
-        key: each
-        for key, each in contents.signatures.items()
-        if each.outputs and not key.startswith(_INTERNAL)
+        key: signature
+        for key, signature in contents.signatures.items()
+        if signature.outputs and not key.startswith(_INTERNAL)
     }
     if name is None:
         name = SERVING if SERVING in signatures else next(iter(signatures), SERVING)
@@ -103,32 +103,36 @@ def _of_graph(
 ) -> tuple[FileNetwork, FlatGraph]:
     nodes = {node.name: node for node in contents.nodes}
     input_values, constant_values = _without_slots(inputs), _without_slots(constants)
-    names = _last(contents.nodes) if outputs is None else [name.removesuffix(":0") for name in outputs]
+    names = (
+        _find_outputs(contents.nodes) if outputs is None else [name.removesuffix(":0") for name in outputs]
+    )
     fetches = {name: NodeOutput.parse(name) for name in names}
     if not fetches:
         raise LoadError(f"{contents.title}: every tensor is read by some node, so there is no output")
-    places = {name: NodeOutput.parse(name) for name in (*input_values, *constant_values)}
-    for name, endpoint in places.items():
+    endpoints = {name: NodeOutput.parse(name) for name in (*input_values, *constant_values)}
+    for name, endpoint in endpoints.items():
         if endpoint.node not in nodes:
             listed = ", ".join(node.name for node in contents.nodes if node.op in PLACES) or "none"
             raise LoadError(f"no input is called {name}; the inputs are {listed}")
     sounds = [node for node in contents.nodes if node.op == SOUND]
-    places = {
-        str(each): each for node in sounds for each in (NodeOutput(node.name), NodeOutput(node.name, 1))
-    } | places
+    endpoints = {
+        str(output): output for node in sounds for output in (NodeOutput(node.name), NodeOutput(node.name, 1))
+    } | endpoints
     flat = prepare_graph(
-        contents.nodes, contents.library, contents.title, _names(fetches), list(places.values())
+        contents.nodes, contents.library, contents.title, _names(fetches), list(endpoints.values())
     )
     effects = [node.name for node in flat if node.op in ASSIGNMENTS or branch_places(node, contents.library)]
-    needed = flat.find_needed([*_names(fetches), *effects], list(places.values()), controls=False)
+    needed = flat.find_needed([*_names(fetches), *effects], list(endpoints.values()), controls=False)
     for node in needed.values():
         if node.op in PLACES:
-            places.setdefault(node.name, NodeOutput(node.name))
-    endpoints_read = {each for node in needed.values() for each in node.inputs} | set(fetches.values())
+            endpoints.setdefault(node.name, NodeOutput(node.name))
+    endpoints_read = {source for node in needed.values() for source in node.inputs} | set(fetches.values())
     ends = {*input_values, *constant_values}
-    places = {name: each for name, each in places.items() if each in endpoints_read or name in ends}
+    endpoints = {
+        name: source for name, source in endpoints.items() if source in endpoints_read or name in ends
+    }
     order = {name: index for index, name in enumerate(nodes)}
-    listed = sorted(places.items(), key=lambda item: (order[item[1].node], item[1].slot))
+    listed = sorted(endpoints.items(), key=lambda item: (order[item[1].node], item[1].slot))
     return _model(contents, nodes, dict(listed), fetches, (), input_values, constant_values)
 
 
@@ -141,7 +145,7 @@ def _without_slots(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name.removesuffix(":0"): value for name, value in values.items()}
 
 
-def _last(nodes: Sequence[GraphNode]) -> list[str]:
+def _find_outputs(nodes: Sequence[GraphNode]) -> list[str]:
     """Return the nodes whose results are not read, and that depend on more than constants: the outputs."""
     endpoints_read = {endpoint.node for node in nodes for endpoint in node.inputs}
     silent = (
@@ -174,7 +178,7 @@ def _find_moving(nodes: Sequence[GraphNode]) -> set[str]:
         for endpoint in node.inputs:
             readers.setdefault(endpoint.node, []).append(node.name)
     names = {node.name for node in nodes}
-    open_ = [node.name for node in nodes if any(each.node not in names for each in node.inputs)]
+    open_ = [node.name for node in nodes if any(source.node not in names for source in node.inputs)]
     stack = [*open_, *(node.name for node in nodes if node.op in (*PLACES, *VARIABLES))]
     moving = set(stack)
     while stack:
@@ -187,20 +191,20 @@ def _find_moving(nodes: Sequence[GraphNode]) -> set[str]:
 def _model(
     contents: Contents,
     nodes: Mapping[str, GraphNode],
-    places: Mapping[str, NodeOutput],
+    endpoints: Mapping[str, NodeOutput],
     fetches: Mapping[str, NodeOutput],
     targets: Sequence[str],
     inputs: Mapping[str, str],
     constants: Mapping[str, Any],
 ) -> tuple[FileNetwork, FlatGraph]:
     scope = SymbolScope()
-    values = [_value_info(name, endpoint, nodes[endpoint.node]) for name, endpoint in places.items()]
+    values = [_value_info(name, endpoint, nodes[endpoint.node]) for name, endpoint in endpoints.items()]
     facts = input_facts(GraphProto(input=values), inputs, scope, constants)
-    fed = {endpoint: facts[name] for name, endpoint in places.items()}
+    fed = {endpoint: facts[name] for name, endpoint in endpoints.items()}
     names = [endpoint.node for endpoint in fetches.values()]
     graph = prepare_graph(contents.nodes, contents.library, contents.title, names, list(fed))
     request = Request(fetches, tuple(targets), fed, contents.values, True)
-    labels = {endpoint: name for name, endpoint in places.items()}
+    labels = {endpoint: name for name, endpoint in endpoints.items()}
     return build_model(graph, contents.library, request, scope, labels), graph
 
 

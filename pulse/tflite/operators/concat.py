@@ -46,12 +46,16 @@ def unpack(node: TfliteNode) -> list[OutletId]:
     require_real(node)
     shape = node.fact(0).shape
     axis = node.axis(node.integer("Axis", 0), len(shape))
-    unify(shape[axis], TDim.of(len(node.makes)), f"{node.wire_name} (UNPACK): the entries of axis {axis}")
+    unify(
+        shape[axis],
+        TDim.of(len(node.output_tensors)),
+        f"{node.wire_name} (UNPACK): the entries of axis {axis}",
+    )
     outlets: list[OutletId] = []
-    for index in range(len(node.makes)):
+    for index in range(len(node.output_tensors)):
         part = node.with_name(node.outputs[index])
         x = requantize_input(node, 0, f"moved{index}", index)
-        if len(node.makes) > 1:
+        if len(node.output_tensors) > 1:
             x = part.wire(Slice(axis, TDim.of(index), TDim.of(index + 1)), [x], "entry")
         outlets.append(part.wire(RemoveAxis(axis), [x]))
     return outlets

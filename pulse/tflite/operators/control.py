@@ -53,8 +53,8 @@ def _run(
     body = _to_typed(node, option, facts)
     feeds = {f"in{index}": outlet for index, outlet in enumerate(inputs)}
     results = inline(graph, body, feeds)
-    if (len(results) < len(node.makes) and option != "CondSubgraphIndex") or not results:
-        raise node.error(f"its subgraph gives {len(results)} tensors for {len(node.makes)}")
+    if (len(results) < len(node.output_tensors) and option != "CondSubgraphIndex") or not results:
+        raise node.error(f"its subgraph gives {len(results)} tensors for {len(node.output_tensors)}")
     return results
 
 

@@ -87,12 +87,12 @@ class _Parts:
             in_body[outlet] = wire(graph, f"read{number}", AddAxis(axis), [frame])[0] if has_axis else frame
             frames.append((f"frame{number}", state, axis))
         results = [self.body.graph.outputs[state] for state in self.carried] + list(self.lists.values())
-        places = _copy(self.body, results, graph, in_body, self.iteration)
-        if places is None:
+        copied = _copy(self.body, results, graph, in_body, self.iteration)
+        if copied is None:
             return None
         state_names = [f"in{state}" for state in self.carried]
         for state in self.carried:
-            if self.body.graph.find(f"in{state}") not in places:
+            if self.body.graph.find(f"in{state}") not in copied:
                 add_source(graph, f"in{state}", node.graph.fact(node.input(state)))
         graph.inputs = sources(graph)
         frame_names = [name for name, _, _ in frames]
@@ -100,10 +100,10 @@ class _Parts:
             name for name in map(graph.label, graph.inputs) if name not in (*state_names, *frame_names)
         ]
         rows = [
-            wire(graph, f"row{k}", RemoveAxis(0), [places[outlet]])[0]
+            wire(graph, f"row{k}", RemoveAxis(0), [copied[outlet]])[0]
             for k, outlet in enumerate(self.lists.values())
         ]
-        nexts = [places[self.body.graph.outputs[state]] for state in self.carried]
+        nexts = [copied[self.body.graph.outputs[state]] for state in self.carried]
         graph.set_outputs([*nexts, *rows], [f"out{k}" for k in range(len(nexts) + len(rows))])
         inner = TypedNetwork(graph, node.scope, node.wire_name, spending=current_spending())
         op = Scan(
@@ -132,10 +132,10 @@ def _copy(
     iteration: Symbol,
 ) -> dict[OutletId, OutletId] | None:
     """Copy the nodes that some outlets need into another graph; None if they depend on the iteration's number."""
-    places, stack, needed = dict(inputs), list(results), set[int]()
+    wires, stack, needed = dict(inputs), list(results), set[int]()
     while stack:
         outlet = stack.pop()
-        if outlet not in places and outlet.node not in needed:
+        if outlet not in wires and outlet.node not in needed:
             needed.add(outlet.node)
             stack += body.graph.nodes[outlet.node].inputs
     for number in body.graph.order(list(results)):
@@ -147,9 +147,9 @@ def _copy(
         if isinstance(node.op, Source):
             outlets = graph.add(node.name, node.op, (), [node.op.fact])
         else:
-            outlets = wire(graph, node.name, node.op, [places[outlet] for outlet in node.inputs])
-        places.update({OutletId(number, slot): outlet for slot, outlet in enumerate(outlets)})
-    return places
+            outlets = wire(graph, node.name, node.op, [wires[outlet] for outlet in node.inputs])
+        wires.update({OutletId(number, slot): outlet for slot, outlet in enumerate(outlets)})
+    return wires
 
 
 def _depends(item: object, symbol: Symbol) -> bool:
@@ -158,9 +158,11 @@ def _depends(item: object, symbol: Symbol) -> bool:
         return symbol in item.symbols
     if isinstance(item, np.ndarray):
         value = cast("Array", item)
-        return is_symbolic(value) and any(_depends(TDim.of(each), symbol) for each in value.ravel().tolist())
+        return is_symbolic(value) and any(
+            _depends(TDim.of(element), symbol) for element in value.ravel().tolist()
+        )
     if isinstance(item, tuple):
-        return any(_depends(each, symbol) for each in cast("tuple[object, ...]", item))
+        return any(_depends(part, symbol) for part in cast("tuple[object, ...]", item))
     if isinstance(item, Op | TypedFact):
         return any(_depends(getattr(item, part.name), symbol) for part in fields(cast("Any", item)))
     return False
@@ -180,40 +182,40 @@ class _Counted:
 
     def find(self) -> _Parts | None:
         node = self._node
-        begins = {place: _number(fact.value) for place, fact in enumerate(self._facts) if not fact.rank}
-        zeros = [place for place, value in begins.items() if value is not None and value == 0]
+        begins = {index: _number(fact.value) for index, fact in enumerate(self._facts) if not fact.rank}
+        zeros = [index for index, value in begins.items() if value is not None and value == 0]
         node.scope.assume(ge(self._iteration, 0))
-        plain = {place: TypedFact(fact.dtype, fact.shape) for place, fact in enumerate(self._facts)}
+        plain = {index: TypedFact(fact.dtype, fact.shape) for index, fact in enumerate(self._facts)}
         value = np.empty((), object)
         value[()] = self._iteration
-        counting = {place: TypedFact(self._facts[place].dtype, (), value) for place in zeros}
+        counting = {index: TypedFact(self._facts[index].dtype, (), value) for index in zeros}
         steady = {
-            place: fact
-            for place, fact in enumerate(self._facts)
-            if place not in zeros and fact.value is not None
+            index: fact
+            for index, fact in enumerate(self._facts)
+            if index not in zeros and fact.value is not None
         }
         iterations = self._iterations({**plain, **steady, **counting})
         if iterations is None or not zeros:
             return None
         node.scope.assume(ge(iterations - self._iteration, 1))
         body = self._run("BodySubgraphIndex", {**plain, **counting})
-        same = [place for place in plain if self._is_input(body, body.graph.outputs[place], place)]
-        known_facts = {place: self._facts[place] for place in same if self._facts[place].value is not None}
+        same = [index for index in plain if self._is_input(body, body.graph.outputs[index], index)]
+        known_facts = {index: self._facts[index] for index in same if self._facts[index].value is not None}
         body = self._run("BodySubgraphIndex", {**plain, **known_facts, **counting})
         parts = _Parts(node, body, self._symbol, iterations, zeros, same)
-        for place in plain:
-            if place in zeros:
-                after = _number(body.graph.fact(body.graph.outputs[place]).value)
+        for index in plain:
+            if index in zeros:
+                after = _number(body.graph.fact(body.graph.outputs[index]).value)
                 if after is None or after != self._iteration + 1:
                     return None
-            elif place not in same:
-                self._sort(parts, place)
+            elif index not in same:
+                self._sort(parts, index)
         for reader in body.graph.nodes:
             self._note_read(parts, OutletId(reader.id))
         return parts if parts.reads else None
 
-    def _is_input(self, body: TypedNetwork, outlet: OutletId, place: int) -> bool:
-        return body.graph.label(outlet) == f"in{place}"
+    def _is_input(self, body: TypedNetwork, outlet: OutletId, index: int) -> bool:
+        return body.graph.label(outlet) == f"in{index}"
 
     def _iterations(self, facts: Mapping[int, TypedFact]) -> TDim | None:
         """Return the length that the condition compares the iteration with; of several the one that all agree on."""
@@ -233,31 +235,31 @@ class _Counted:
             counts.append(limit)
         return counts[0] if all(limit == counts[0] for limit in counts) else None
 
-    def _sort(self, parts: _Parts, place: int) -> None:
+    def _sort(self, parts: _Parts, index: int) -> None:
         """Sort the states: lists that each iteration writes one frame of, and those that go from iteration to
         iteration.
         """
         graph, iteration = parts.body.graph, self._iteration
-        producer = graph.node(graph.outputs[place])
+        producer = graph.node(graph.outputs[index])
         if isinstance(producer.op, Concat) and producer.op.axis == 0 and len(producer.inputs) == 3:
             before, row, behind = (graph.node(outlet) for outlet in producer.inputs)
-            fits = self._slices(parts, before.id, place, TDim.of(0), iteration)
-            fits = fits and self._slices(parts, behind.id, place, iteration + 1, parts.iterations)
+            fits = self._slices(parts, before.id, index, TDim.of(0), iteration)
+            fits = fits and self._slices(parts, behind.id, index, iteration + 1, parts.iterations)
             if (
                 fits
                 and graph.fact(OutletId(row.id)).shape[0] == 1
-                and self._facts[place].shape[0] == parts.iterations
+                and self._facts[index].shape[0] == parts.iterations
             ):
-                parts.lists[place] = producer.inputs[1]
+                parts.lists[index] = producer.inputs[1]
                 return
-        parts.carried.append(place)
+        parts.carried.append(index)
 
-    def _slices(self, parts: _Parts, number: int, place: int, start: TDim, end: TDim) -> bool:
+    def _slices(self, parts: _Parts, number: int, index: int, start: TDim, end: TDim) -> bool:
         node = parts.body.graph.nodes[number]
         return (
             isinstance(node.op, Slice)
             and (node.op.axis, node.op.start, node.op.end, node.op.step) == (0, start, end, 1)
-            and self._is_input(parts.body, node.inputs[0], place)
+            and self._is_input(parts.body, node.inputs[0], index)
         )
 
     def _note_read(self, parts: _Parts, outlet: OutletId) -> None:
@@ -275,6 +277,6 @@ class _Counted:
         if not frame or not isinstance(reader.op, Gather | Slice):
             return
         label, axis = graph.label(reader.inputs[0]), reader.op.axis
-        state = next((place for place in parts.steady if label == f"in{place}"), None)
+        state = next((index for index in parts.steady if label == f"in{index}"), None)
         if state is not None and self._facts[state].shape[axis] == parts.iterations:
             parts.reads[outlet] = state, axis

@@ -31,7 +31,7 @@ def spatial(node: TfliteNode, name: str) -> tuple[int, int]:
 
 def kernel_of(node: TfliteNode, slot: int, perm: Sequence[int], codes: bool) -> Array:
     """Return constant weights with their axes in another order: whole numbers of codes, else f32."""
-    tensor = node.read(slot)
+    tensor = node.input_tensor(slot)
     value = subtract_zero(tensor) if codes and tensor.data is not None else numbers(node, slot, "kernel")
     if value.ndim != len(perm) or (codes and tensor.data is None):
         raise node.error(
@@ -42,7 +42,7 @@ def kernel_of(node: TfliteNode, slot: int, perm: Sequence[int], codes: bool) -> 
 
 def numbers(node: TfliteNode, slot: int, what: str) -> Array:
     """Return a constant as f32: stored, or computed of stored ones, as f16 is decoded. Raises LoadError."""
-    tensor = node.read(slot)
+    tensor = node.input_tensor(slot)
     if tensor.data is not None:
         return decode(tensor) if tensor.quantization is not None else tensor.data.astype(np.float32)
     value = node.value(slot)
@@ -55,7 +55,7 @@ def bias_of(node: TfliteNode, slot: int) -> Array | None:
     """Return the bias as stored, or as f32, or None. Raises LoadError."""
     if not node.has(slot):
         return None
-    data = node.read(slot).data
+    data = node.input_tensor(slot).data
     return (numbers(node, slot, "bias") if data is None else data).ravel()
 
 
@@ -101,7 +101,7 @@ def convolve(
     x = node.wire(Transpose(channels_first(4)), [x], "channels_first")
     offset = None if bias is None else bias.astype(np.float32)
     if node.has_codes:
-        kernel, largest = kernel_of(node, 1, perm, True), largest_code(node.read(slot))
+        kernel, largest = kernel_of(node, 1, perm, True), largest_code(node.input_tensor(slot))
         total = exact_sum(
             node=node,
             x=x,
@@ -130,7 +130,9 @@ def _meets_codes(node: TfliteNode, slot: int) -> bool:
     """
     fact = node.fact(slot)
     return (
-        fact.dtype == np.float32 and node.read(1).dtype == np.int8 and all(dim.is_const for dim in fact.shape)
+        fact.dtype == np.float32
+        and node.input_tensor(1).dtype == np.int8
+        and all(dim.is_const for dim in fact.shape)
     )
 
 

@@ -99,7 +99,7 @@ def _product(node: TfliteNode) -> OutletId:
     )
 
 
-def _extreme(node: TfliteNode) -> OutletId:
+def _apply_extreme(node: TfliteNode) -> OutletId:
     return node.apply(BINARY[node.op_type], requantize(node, 0, "left"), requantize(node, 1, "right"))
 
 
@@ -107,8 +107,8 @@ CODED: dict[str, Callable[[TfliteNode], OutletId]] = {
     "ADD": _sum,
     "SUB": _sum,
     "MUL": _product,
-    "MAXIMUM": _extreme,
-    "MINIMUM": _extreme,
+    "MAXIMUM": _apply_extreme,
+    "MINIMUM": _apply_extreme,
 }
 
 
@@ -170,7 +170,7 @@ def select(node: TfliteNode) -> OutletId:
 @tflite_op("CAST")
 def cast(node: TfliteNode) -> OutletId:
     """Cast to a type."""
-    tensor = node.makes[0]
+    tensor = node.output_tensors[0]
     if tensor.dtype is None or tensor.dtype.kind == "c":
         raise node.error(f"a cast to {tensor.kind} is not supported")
     dtype = TENSOR_TYPES["INT64"] if tensor.kind == "INT32" else tensor.dtype

@@ -45,7 +45,7 @@ def absolute(node: TfliteNode) -> OutletId:
 @tflite_op("HARD_SWISH")
 def hard_swish(node: TfliteNode) -> OutletId:
     """The input times a line from 0 at -3 to 1 at 3, flat outside; of 8-bit codes in fixed point."""
-    if not node.has_codes or node.read(0).dtype == np.int16:
+    if not node.has_codes or node.input_tensor(0).dtype == np.int16:
         return apply(node, "hard_swish")
     scales = float(node.quantization(0).scale[0]), float(target(node)[1].scale[0])
     return pick(node, of_codes(node, lambda x: fixed_point.hard_swish(x, *scales)))
@@ -80,7 +80,7 @@ def leaky_relu(node: TfliteNode) -> OutletId:
     slope = node.quantization(0).scale[0] / target(node)[1].scale[0]
     share = np.float32(alpha) * slope
     allowed = all(MIN_RATIO <= factor <= MAX_RATIO for factor in (slope, abs(share)))
-    eight = allowed and node.read(0).dtype != np.int16
+    eight = allowed and node.input_tensor(0).dtype != np.int16
 
     def rescale(x: Array, factor: np.float32) -> Array:
         return scale_by_slope(x, factor) if eight else multiply(x, float(factor))
@@ -102,7 +102,7 @@ INTERPOLATED = ("exp", "gelu", "log")
 
 def apply(node: TfliteNode, kind: str, params: tuple[float, ...] = ()) -> OutletId:
     """Return an elementwise function of floats; of 8-bit codes by a table."""
-    tensor = node.read(0)
+    tensor = node.input_tensor(0)
     if not (node.has_codes and tensor.has_codes):
         return plain(node, node.apply(kind, node.values(0), suffix="value", params=params))
 
@@ -152,7 +152,7 @@ def reciprocal_root(node: TfliteNode) -> OutletId:
     """1 / sqrt(x); of codes that are not above the zero point the largest code."""
     if not node.has_codes:
         return node.apply("reciprocal", node.apply("sqrt", node.values(0), suffix="root"))
-    if node.read(0).dtype == np.int16:
+    if node.input_tensor(0).dtype == np.int16:
         return pick(node, lines_of(node, lambda x: np.where(x > 0, 1 / np.sqrt(x), np.inf)))
     step = 1 / (np.sqrt(float(node.quantization(0).scale[0])) * float(target(node)[1].scale[0]))
 

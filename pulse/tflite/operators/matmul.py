@@ -31,7 +31,7 @@ from pulse.tflite.registry import tflite_op
 @tflite_op("FULLY_CONNECTED")
 def fully_connected(node: TfliteNode) -> OutletId:
     """Rows x [..., K] times weights [N, K] transposed; all axes in front become one unless the file keeps them."""
-    if node.read(1).data is None:
+    if node.input_tensor(1).data is None:
         return _multiply_computed(node)
     if node.integer("WeightsFormat", 0):
         raise node.error("shuffled weights are not supported; convert the model again")
@@ -47,11 +47,11 @@ def fully_connected(node: TfliteNode) -> OutletId:
         )
 
     if (
-        node.read(1).dtype == np.int8
+        node.input_tensor(1).dtype == np.int8
         and not node.has_codes
         and node.graph.fact(node.values(0)).dtype == np.float32
     ):
-        return _hybrid(node, bias)
+        return _multiply_hybrid(node, bias)
     if not node.has_codes:
         y = apply(
             _rows(node, node.values(0), weights.shape[0]),
@@ -61,14 +61,14 @@ def fully_connected(node: TfliteNode) -> OutletId:
         )
         return activate(node, y)
     x = _rows(node, node.codes(0), weights.shape[0])
-    total = exact_sum(node, x, weights, bias, 1, largest_code(node.read(0)), apply)
+    total = exact_sum(node, x, weights, bias, 1, largest_code(node.input_tensor(0)), apply)
     factor = product_factor(node, node.quantization(0), node.quantization(1))
     return finish_sum(node, total, factor, (-1,), rescale=partial(_rescale_int16, node))
 
 
 def _rescale_int16(node: TfliteNode, total: OutletId, factor: Array) -> OutletId:
     """Return sums of int16 codes: with a bias of 64 bits rounded once, else twice."""
-    if node.has(2) and node.read(2).kind == "INT64":
+    if node.has(2) and node.input_tensor(2).kind == "INT64":
         return times_once(node, total, factor, 31, "rescaled")
     if factor.size == 1:
         _, quantization = target(node)
@@ -77,7 +77,7 @@ def _rescale_int16(node: TfliteNode, total: OutletId, factor: Array) -> OutletId
     return times(node, total, factor, "rescaled", up=True)
 
 
-def _hybrid(node: TfliteNode, bias: Array | None) -> OutletId:
+def _multiply_hybrid(node: TfliteNode, bias: Array | None) -> OutletId:
     """Multiply floats by stored codes."""
     weights = kernel_of(node, 1, (1, 0), True).astype(np.float32)
     x = _rows(node, node.values(0), weights.shape[0])
@@ -123,8 +123,8 @@ def batch_matmul(node: TfliteNode) -> OutletId:
     a, b = operand(0, "AdjX"), operand(1, "AdjY")
     if not node.has_codes:
         return node.wire(MatMul(), [a, b])
-    most = [largest_code(node.read(slot)) for slot in (0, 1)]
-    weights = node.read(1)
+    most = [largest_code(node.input_tensor(slot)) for slot in (0, 1)]
+    weights = node.input_tensor(1)
     if weights.data is not None:
         most[1] = int(np.abs(subtract_zero(weights)).max(initial=0))
     depth = node.graph.fact(a).shape[-1]

@@ -17,8 +17,8 @@ def pad(node: TfliteNode) -> OutletId:
     """Zeros, or a given number, around a tensor; for codes the code of zero."""
     require_real(node)
     fill = 0.0
-    if node.op_type == "PADV2" and node.makes[0].has_codes:
-        fill_tensor, quantization = node.read(2), node.makes[0].quantization
+    if node.op_type == "PADV2" and node.output_tensors[0].has_codes:
+        fill_tensor, quantization = node.input_tensor(2), node.output_tensors[0].quantization
         if fill_tensor.data is None or fill_tensor.quantization is None or quantization is None:
             raise node.error(
                 "its number to fill with is computed while running; only a constant is supported"

@@ -17,7 +17,7 @@ def encode(node: TfliteNode, y: OutletId, activation: int = NONE) -> OutletId:
 @tflite_op("QUANTIZE")
 def quantize(node: TfliteNode) -> OutletId:
     """Floats as codes, or codes of one scale as codes of another."""
-    return requantize(node, 0) if node.read(0).has_codes else encode(node, node.values(0))
+    return requantize(node, 0) if node.input_tensor(0).has_codes else encode(node, node.values(0))
 
 
 @tflite_op("DEQUANTIZE")

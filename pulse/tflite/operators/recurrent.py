@@ -36,7 +36,11 @@ def _read_needed(node: TfliteNode, slots: Sequence[int]) -> list[Array]:
 
 def _meets_codes(node: TfliteNode, slot: int) -> bool:
     """Return whether floats are multiplied by stored codes of 8 bits."""
-    return not node.read(0).has_codes and node.read(slot).has_codes and node.read(slot).data is not None
+    return (
+        not node.input_tensor(0).has_codes
+        and node.input_tensor(slot).has_codes
+        and node.input_tensor(slot).data is not None
+    )
 
 
 def _activation(node: TfliteNode) -> Activation:
@@ -54,7 +58,7 @@ def _layer(
     node: TfliteNode, cell: Cell, weights: Sequence[Array], states: Sequence[int], peepholes: Array | None
 ) -> list[OutletId]:
     """Return the frames, and the states after them."""
-    if node.has_codes or node.read(0).has_codes:
+    if node.has_codes or node.input_tensor(0).has_codes:
         raise node.error(
             "codes are not supported (of the recurrent layers only an LSTM takes them, of 8 bits); convert it with "
             "dynamic-range quantization, or unfused"
@@ -86,13 +90,13 @@ def lstm(node: TfliteNode) -> list[OutletId]:
     if node.attributes.get("ProjClip", 0.0):
         raise node.error("a limit of the projection is not supported")
     holes_given = any(node.has(slot) for slot in (9, 10, 11))
-    if node.read(0).has_codes or _meets_codes(node, 4) or node.attributes.get("CellClip", 0.0):
+    if node.input_tensor(0).has_codes or _meets_codes(node, 4) or node.attributes.get("CellClip", 0.0):
         if holes_given:
             raise node.error(
                 "gates that see the cell (peepholes) are not supported together with codes or a limit of the cell; "
                 "convert the model with unfused layers"
             )
-        if node.read(0).has_codes:
+        if node.input_tensor(0).has_codes:
             return lstm_of_codes(node, parts_of(node, GATES))
         w, r = (rows_of(node, [first + gate for gate in GATES]) for first in (1, 5))
         bias = np.concatenate(_read_needed(node, [12 + gate for gate in GATES]))

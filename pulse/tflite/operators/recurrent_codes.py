@@ -52,16 +52,16 @@ def parts_of(node: TfliteNode, gates: Sequence[int]) -> LstmWeights:
     def read_stored(first: int) -> tuple[Array, Array]:
         values, scales = list[Array](), list[Array]()
         for slot in (first + gate for gate in gates):
-            if node.read(slot).data is None:
-                raise node.error(f"its weights {node.read(slot).name} are not stored in the file")
-            value = subtract_zero(node.read(slot))
+            if node.input_tensor(slot).data is None:
+                raise node.error(f"its weights {node.input_tensor(slot).name} are not stored in the file")
+            value = subtract_zero(node.input_tensor(slot))
             values.append(value)
             scales.append(np.broadcast_to(node.quantization(slot).scale.astype(np.float64), value.shape[:1]))
         return np.concatenate(values), np.concatenate(scales)
 
     biases: list[Array] = []
     for slot in (12 + gate for gate in gates):
-        data = node.read(slot).data if node.has(slot) else None
+        data = node.input_tensor(slot).data if node.has(slot) else None
         if data is None:
             raise node.error(f"its bias, input {slot}, is not stored in the file")
         biases.append(data.astype(np.int64))
@@ -75,7 +75,12 @@ def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
     cell = node.quantization(19)
     cell_bits = -float(np.log2(cell.scale[0]))
     whole = FUNCTION_BITS - int(cell_bits)
-    if node.read(19).dtype != np.int16 or cell_bits != int(cell_bits) or not 0 <= whole <= 6 or cell.zero[0]:
+    if (
+        node.input_tensor(19).dtype != np.int16
+        or cell_bits != int(cell_bits)
+        or not 0 <= whole <= 6
+        or cell.zero[0]
+    ):
         raise node.error(
             f"the state of its cell has steps of {cell.scale[0]:g} from {cell.zero[0]}, and a power of two of "
             "int16 is needed; convert the model again"
@@ -84,11 +89,11 @@ def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
     x_factor = float(node.quantization(0).scale[0]) * parts.w_scale * 2.0**GATE_BITS
     h_factor = float(node.quantization(18).scale[0]) * parts.r_scale * 2.0**GATE_BITS
     x = node.codes(0)
-    total = _sum(node, x, parts.w, parts.bias, largest_code(node.read(0)), "frames")
+    total = _sum(node, x, parts.w, parts.bias, largest_code(node.input_tensor(0)), "frames")
     x_gates = _clamp(node, times(node, total, x_factor, "frames.gates"), "frames.kept")
 
     def frame(number: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
-        total = _sum(number, states[0], parts.r, None, largest_code(node.read(18)), "past")
+        total = _sum(number, states[0], parts.r, None, largest_code(node.input_tensor(18)), "past")
         past = times(number, total, h_factor, "past.gates")
         gates = _clamp(
             number, number.apply("add", past, number.cast(x, F64, "entered"), suffix="both"), "gates"

@@ -35,13 +35,13 @@ def scan_frames(
     graph = TypedGraph()
     part = TypedFact(fact.dtype, (*fact.shape[:axis], *fact.shape[axis + 1 :]))
     names = [f"state{index}" for index in range(len(states))]
-    for name, each in zip(("frame", *names), (part, *map(node.graph.fact, states))):
-        add_source(graph, name, each)
+    for name, source_fact in zip(("frame", *names), (part, *map(node.graph.fact, states))):
+        add_source(graph, name, source_fact)
     graph.inputs = sources(graph)
     after = frame(replace(node, graph=graph), graph.inputs[0], graph.inputs[1:])
     graph.set_outputs([*after, after[0]], [*(f"{name}.next" for name in names), "made"])
     body = TypedNetwork(graph, node.scope, node.wire_name, spending=current_spending())
-    course = ScanAxis(axis)
-    op = Scan(body, tuple(names), ("frame",), (), (course,), (course,))
+    scan_axis = ScanAxis(axis)
+    op = Scan(body, tuple(names), ("frame",), (), (scan_axis,), (scan_axis,))
     results = wire(node.graph, f"{node.wire_name}.frames", op, [x, *states])
     return [node.name_result(results[0]), *results[1:]]

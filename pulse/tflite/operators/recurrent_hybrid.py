@@ -29,7 +29,7 @@ class WeightRows:
 
 def rows_of(node: TfliteNode, slots: Sequence[int]) -> WeightRows:
     """Return the weights of several inputs, one below the other. Raises LoadError."""
-    tensors = [node.read(slot) for slot in slots]
+    tensors = [node.input_tensor(slot) for slot in slots]
     if any(tensor.data is None or not tensor.has_codes or tensor.dtype == np.int16 for tensor in tensors):
         return WeightRows(np.concatenate([numbers(node, slot, f"input {slot}") for slot in slots]), None)
     values = [subtract_zero(tensor).astype(np.float32) for tensor in tensors]

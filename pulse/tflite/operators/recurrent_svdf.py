@@ -46,7 +46,7 @@ def svdf(node: TfliteNode) -> list[OutletId]:
         return [activate(node, y), after]
     if bias is not None:
         y = node.apply("add", y, node.constant(bias.astype(np.float64), "bias"), suffix="sum")
-    quantization = node.makes[0].quantization
+    quantization = node.output_tensors[0].quantization
     assert quantization is not None
     factor = node.quantization(4).scale * node.quantization(2).scale / quantization.scale
     return [rescale_codes(node, node.cast(y, F32, "total"), factor.reshape(())), after]
@@ -58,15 +58,15 @@ def _features(node: TfliteNode, weights: Array) -> OutletId:
     def apply(x: OutletId, matrix: Array, offsets: Array | None, suffix: str) -> OutletId:
         return node.wire(MatMul(), [x, node.constant(matrix, f"{suffix}.matrix")], suffix)
 
-    if not node.has_codes and node.read(1).has_codes and node.read(1).data is not None:
+    if not node.has_codes and node.input_tensor(1).has_codes and node.input_tensor(1).data is not None:
         return times(node, node.values(0), rows_of(node, (1,)), "features")
     if not node.has_codes:
         return apply(node.values(0), weights, None, "features")
-    total = exact_sum(node, node.codes(0), weights, None, 1, largest_code(node.read(0)), apply)
+    total = exact_sum(node, node.codes(0), weights, None, 1, largest_code(node.input_tensor(0)), apply)
     factor = node.quantization(0).scale * node.quantization(1).scale / node.quantization(4).scale
     scale = node.constant(factor.astype(np.float32).reshape(()), "feature_scale")
     y = node.apply("mul_round", node.cast(total, F32, "features32"), scale, suffix="features")
-    kind = node.read(4).dtype
+    kind = node.input_tensor(4).dtype
     assert kind is not None
     info = np.iinfo(kind)
     return node.apply(

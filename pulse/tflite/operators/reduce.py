@@ -36,7 +36,7 @@ def reduce(node: TfliteNode) -> OutletId:
     _, quantization = target(node)
     count = math.prod(int(size) for size in sizes) if kind == "mean" else 1
     total = node.wire(Reduce("sum", axes, keep), [node.codes(0)], "sum")
-    if node.makes[0].dtype == np.int16 and kind == "mean":
+    if node.output_tensors[0].dtype == np.int16 and kind == "mean":
         factor = np.asarray(float(node.quantization(0).scale[0]) / float(quantization.scale[0]))
         y = times(node, node.cast(total, F64, "wide"), factor, "rescaled", count=max(1, count))
         return clamp_wide(node, y)
@@ -55,7 +55,7 @@ def _on_a_line(node: TfliteNode, total: OutletId, count: int, mean: bool) -> Out
     zeros, zero = float(ours.zero[0]) * count, float(theirs.zero[0])
     offset = np.float32(-zeros) * scale + np.float32(zero)
     y = node.apply("mul", node.apply("add", total, zeros, suffix="stored"), float(scale), suffix="scaled")
-    if node.makes[0].dtype == np.int16:
+    if node.output_tensors[0].dtype == np.int16:
         return clamp_wide(node, shift_right(node, node.cast(y, F64, "wide"), 0, "rescaled"))
     y = node.apply("round", node.apply("add", y, float(offset), suffix="line"), suffix="rounded")
     return clamp(node, node.apply("sub", y, zero, suffix="centred"))
@@ -76,5 +76,5 @@ def logical(node: TfliteNode) -> OutletId:
 def arg(node: TfliteNode) -> OutletId:
     """The index of the largest or least entry; of equal ones the first."""
     axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
-    x = node.codes(0) if node.read(0).has_codes else node.values(0)
+    x = node.codes(0) if node.input_tensor(0).has_codes else node.values(0)
     return node.wire(ArgReduce("max" if node.op_type == "ARG_MAX" else "min", axis, False), [x])

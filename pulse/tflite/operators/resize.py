@@ -19,7 +19,7 @@ def resize_nearest(node: TfliteNode) -> OutletId:
         raise node.error("it takes 4 axes, two sizes, and corners that are not aligned")
     for axis, size in enumerate(sizes, 1):
         shape = node.graph.fact(x).shape
-        times = _times(node, shape[axis], size)
+        times = _growth(node, shape[axis], size)
         if times == 1:
             continue
         x = node.wire(AddAxis(axis + 1), [x], f"each{axis}")
@@ -30,7 +30,7 @@ def resize_nearest(node: TfliteNode) -> OutletId:
     return node.name_result(x)
 
 
-def _times(node: TfliteNode, dim: TDim, target: TDim) -> int:
+def _growth(node: TfliteNode, dim: TDim, target: TDim) -> int:
     for times in range(1, MAX_GROWTH + 1):
         if dim * times == target:
             return times

@@ -28,14 +28,14 @@ COMPLEX = "COMPLEX64"
 
 def requantize_input(node: TfliteNode, slot: int = 0, suffix: str = "moved", out: int = 0) -> OutletId:
     """Return an input as the output has it: the codes of its scale, or numbers."""
-    if node.makes[out].has_codes:
+    if node.output_tensors[out].has_codes:
         return requantize(node, slot, suffix, out)
-    return node.values(slot) if node.read(slot).has_codes else node.input(slot)
+    return node.values(slot) if node.input_tensor(slot).has_codes else node.input(slot)
 
 
 def parts(node: TfliteNode, slot: int = 0) -> Shape:
     """Return the last axis of a complex wire, of real and imaginary parts, which the file does not count."""
-    return (TDim.of(2),) if node.read(slot).kind == COMPLEX else ()
+    return (TDim.of(2),) if node.input_tensor(slot).kind == COMPLEX else ()
 
 
 def own_rank(node: TfliteNode, slot: int = 0) -> int:
@@ -45,7 +45,7 @@ def own_rank(node: TfliteNode, slot: int = 0) -> int:
 
 def require_real(node: TfliteNode) -> None:
     """Raise LoadError if an input is complex."""
-    for tensor in node.reads:
+    for tensor in node.input_tensors:
         if tensor is not None and tensor.kind == COMPLEX:
             raise node.error("complex numbers are supported between RFFT2D and COMPLEX_ABS, REAL or IMAG")
 

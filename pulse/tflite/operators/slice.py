@@ -24,29 +24,29 @@ def strided_slice(node: TfliteNode) -> OutletId:
     if not len(begin) == len(end) == len(strides):
         raise node.error(f"{len(begin)} begins, {len(end)} ends and {len(strides)} strides")
 
-    def has(name: str, place: int) -> bool:
-        return bool(masks[name] >> place & 1)
+    def has(name: str, bit: int) -> bool:
+        return bool(masks[name] >> bit & 1)
 
     x, axis = requantize_input(node), 0
-    rank, plain = own_rank(node), sum(not has("NewAxis", place) for place in range(len(begin)))
+    rank, plain = own_rank(node), sum(not has("NewAxis", index) for index in range(len(begin)))
     last: list[int] = []
-    for place, (first, stop, step) in enumerate(zip(begin, end, strides)):
-        if has("Ellipsis", place):
+    for index, (first, stop, step) in enumerate(zip(begin, end, strides)):
+        if has("Ellipsis", index):
             axis += rank - (plain - 1)
             continue
-        if has("NewAxis", place):
+        if has("NewAxis", index):
             x = node.wire(AddAxis(axis), [x], f"axis{axis}")
             axis += 1
             continue
         size = node.graph.fact(x).shape[axis] if axis < node.graph.fact(x).rank else TDim.of(0)
         if axis >= node.graph.fact(x).rank - len(parts(node)):
             raise node.error(f"{len(begin)} bounds for {rank} axes")
-        if has("ShrinkAxis", place):
+        if has("ShrinkAxis", index):
             x = _entry(node, x, axis, first, size)
             last.append(axis)
         else:
-            low = TDim.of(FAR_END if step < 0 else 0) if has("Begin", place) else first
-            high = TDim.of(-FAR_END if step < 0 else FAR_END) if has("End", place) else stop
+            low = TDim.of(FAR_END if step < 0 else 0) if has("Begin", index) else first
+            high = TDim.of(-FAR_END if step < 0 else FAR_END) if has("End", index) else stop
             op = slice_op(node, axis, size, low, high, step)
             x = x if op is None else node.wire(op, [x], f"slice{axis}")
         axis += 1
@@ -84,7 +84,7 @@ def slice_(node: TfliteNode) -> OutletId:
 def split(node: TfliteNode) -> list[OutletId]:
     """Equal parts of an axis; the axis comes first."""
     shape = node.fact(1).shape
-    axis, count = node.axis(node.whole(0, "axis"), len(shape)), len(node.makes)
+    axis, count = node.axis(node.whole(0, "axis"), len(shape)), len(node.output_tensors)
     size = shape[axis]
     if size.is_const and int(size) % count:
         raise node.error(f"{size} entries of axis {axis} do not divide into {count} parts")
@@ -96,8 +96,8 @@ def split_v(node: TfliteNode) -> list[OutletId]:
     """Parts of an axis; a size of -1 is inferred from the others."""
     shape, sizes = node.fact(0).shape, list(node.dims(1, "sizes"))
     axis = node.axis(node.whole(2, "axis"), len(shape))
-    if len(sizes) != len(node.makes):
-        raise node.error(f"{len(sizes)} sizes for {len(node.makes)} parts")
+    if len(sizes) != len(node.output_tensors):
+        raise node.error(f"{len(sizes)} sizes for {len(node.output_tensors)} parts")
     rest = shape[axis] - sum((size for size in sizes if size != -1), TDim.of(0))
     sizes = [rest if size == -1 else size for size in sizes]
     unify(sum(sizes, TDim.of(0)), shape[axis], f"{node.wire_name} (SPLIT_V): the parts of axis {axis}")

@@ -58,13 +58,13 @@ def _fit_length(node: TfliteNode, x: OutletId, axis: int, length: int) -> Outlet
     return node.wire(Pad(pads), [x], f"filled{axis}")
 
 
-def _part(node: TfliteNode, place: int) -> OutletId:
+def _part(node: TfliteNode, index: int) -> OutletId:
     """Return the real or the imaginary part."""
-    if node.read(0).kind != "COMPLEX64":
-        raise node.error(f"its input is {node.read(0).kind}, and not complex")
+    if node.input_tensor(0).kind != "COMPLEX64":
+        raise node.error(f"its input is {node.input_tensor(0).kind}, and not complex")
     last = node.fact(0).rank - 1
-    name = ("re", "im")[place]
-    x = node.wire(Slice(last, TDim.of(place), TDim.of(place + 1)), [node.input(0)], f"{name}.pair")
+    name = ("re", "im")[index]
+    x = node.wire(Slice(last, TDim.of(index), TDim.of(index + 1)), [node.input(0)], f"{name}.pair")
     return node.wire(RemoveAxis(last), [x], name)
 
 
@@ -78,6 +78,6 @@ def part(node: TfliteNode) -> OutletId:
 def complex_abs(node: TfliteNode) -> OutletId:
     """The length of a complex number."""
     squares = [
-        node.apply("mul", x, x, suffix=f"square{place}") for place in (0, 1) for x in [_part(node, place)]
+        node.apply("mul", x, x, suffix=f"square{index}") for index in (0, 1) for x in [_part(node, index)]
     ]
     return node.apply("sqrt", node.apply("add", *squares, suffix="power"))

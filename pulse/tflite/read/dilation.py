@@ -21,32 +21,32 @@ IMAGE = 4
 
 def merge_dilation(graph: Subgraph) -> Subgraph:
     """Return the subgraph with dilated convolutions."""
-    makers = {number: index for index, each in enumerate(graph.operators) for number in each.outputs}
-    readers = Counter(number for each in graph.operators for number in each.inputs)
+    makers = {number: index for index, user in enumerate(graph.operators) for number in user.outputs}
+    readers = Counter(number for user in graph.operators for number in user.inputs)
     readers.update(graph.outputs)
     replacements: dict[int, Operator | None] = {}
     for index, operator in enumerate(graph.operators):
         if operator.kind == "BATCH_TO_SPACE_ND" and len(operator.inputs) == 3:
-            replacements.update(_pattern(graph, index, makers, readers))
-    operators = [replacements.get(index, each) for index, each in enumerate(graph.operators)]
-    return replace(graph, operators=[each for each in operators if each is not None])
+            replacements.update(_dilated_operators(graph, index, makers, readers))
+    operators = [replacements.get(index, kept) for index, kept in enumerate(graph.operators)]
+    return replace(graph, operators=[kept for kept in operators if kept is not None])
 
 
 def _maker_of_kind(
     graph: Subgraph, number: int, kinds: tuple[str, ...], between: tuple[str, ...], makers: Mapping[int, int]
 ) -> tuple[int | None, int | None]:
     """Return the operator of some kinds that makes a tensor, and the one of others that may stand between."""
-    place = makers.get(number)
-    if place is None or graph.operators[place].kind in kinds:
-        return place, None
-    operator = graph.operators[place]
+    maker = makers.get(number)
+    if maker is None or graph.operators[maker].kind in kinds:
+        return maker, None
+    operator = graph.operators[maker]
     earlier = makers.get(operator.inputs[0]) if operator.kind in between and operator.inputs else None
     return (
-        (earlier, place) if earlier is not None and graph.operators[earlier].kind in kinds else (None, None)
+        (earlier, maker) if earlier is not None and graph.operators[earlier].kind in kinds else (None, None)
     )
 
 
-def _pattern(
+def _dilated_operators(
     graph: Subgraph, end: int, makers: Mapping[int, int], readers: Mapping[int, int]
 ) -> dict[int, Operator | None]:
     """Return the replacements of the operators of one pattern, None for a removed one; empty if there is no pattern."""
@@ -59,11 +59,11 @@ def _pattern(
     if begin is None or len(graph.operators[begin].inputs) != 3 or not _is_plain(conv):
         return {}
     first = graph.operators[begin]
-    block, other = (graph.tensors[each.inputs[1]].data for each in (first, last))
-    inner = [place for place in (begin, widening, middle, squeezing) if place is not None]
+    block, other = (graph.tensors[operator.inputs[1]].data for operator in (first, last))
+    inner = [index for index in (begin, widening, middle, squeezing) if index is not None]
     if block is None or other is None or not np.array_equal(block, other):
         return {}
-    if any(readers[graph.operators[place].outputs[0]] != 1 for place in inner):
+    if any(readers[graph.operators[index].outputs[0]] != 1 for index in inner):
         return {}
     axis = None if widening is None else _axis(graph, graph.operators[widening])
     factors = _factors(block.ravel().tolist(), axis)

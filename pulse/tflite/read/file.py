@@ -224,8 +224,8 @@ class _Parser:
             raise self.error(f"a port of {name} is left out")
         return Subgraph(name, tensors, operators, ends[0], ends[1])
 
-    def _tensor(self, tensor: Any, graph: str, place: int) -> Tensor:
-        name = _text(tensor.Name()) or f"tensor{place}"
+    def _tensor(self, tensor: Any, graph: str, index: int) -> Tensor:
+        name = _text(tensor.Name()) or f"tensor{index}"
         where = f"tensor {name} of {graph}"
         kind = _names("TensorType").get(tensor.Type())
         if kind is None:
@@ -302,13 +302,13 @@ class _Parser:
         ):
             if number == 0:
                 continue
-            name, place = _names(union).get(number), table()
+            name, union_table = _names(union).get(number), table()
             if name is None:
                 raise LoadError(f"{self._what}: {where} has options {number}, which are unknown")
-            if place is None:
+            if union_table is None:
                 continue
             options = getattr(schema(), name)()
-            options.Init(place.Bytes, place.Pos)
+            options.Init(union_table.Bytes, union_table.Pos)
             options_by_name |= _fields(options)
         return options_by_name
 
@@ -320,7 +320,7 @@ class _Parser:
 
         def read_names(length: int, entry: Callable[[int], Any], ports: tuple[int, ...]) -> dict[int, str]:
             maps = [entry(index) for index in range(length)]
-            names = {int(each.TensorIndex()): _text(each.Name()) for each in maps}
+            names = {int(pair.TensorIndex()): _text(pair.Name()) for pair in maps}
             if set(names) - set(ports) or len(set(names.values())) != len(names):
                 raise self.error(f"signature {key} does not fit the ports of {graph.name}")
             return names

@@ -250,16 +250,16 @@ class _Builder:
             )
         return number
 
-    def _access(self, place: int) -> None:
+    def _access(self, index: int) -> None:
         """Note a handle of a variable, a read of it or an assignment."""
-        operator = self._subgraph.operators[place]
+        operator = self._subgraph.operators[index]
         if operator.kind == "VAR_HANDLE":
             self._handles.update((number, _variable_name(operator, number)) for number in operator.outputs)
             return
         count = 1 if operator.kind == "READ_VARIABLE" else 2
         if len(operator.inputs) != count or operator.inputs[0] not in self._handles:
             raise LoadError(
-                f"{self._title}: {operator.kind} {place} of {self._subgraph.name} has no variable"
+                f"{self._title}: {operator.kind} {index} of {self._subgraph.name} has no variable"
             )
         name = self._handles[operator.inputs[0]]
         if operator.kind == "ASSIGN_VARIABLE":
@@ -268,7 +268,7 @@ class _Builder:
             return
         for number in operator.outputs:
             self._agree(name, self._subgraph.tensors[number])
-            self._values[number] = self._read(name, self._subgraph.tensors[number])
+            self._values[number] = self._value_of_variable(name, self._subgraph.tensors[number])
 
     def _agree(self, name: str, tensor: Tensor) -> None:
         """Require that all readers and writers of a variable mean the same by its codes. Raises LoadError."""
@@ -284,7 +284,7 @@ class _Builder:
                 "two zero points; convert the model again"
             )
 
-    def _read(self, name: str, tensor: Tensor) -> OutletId:
+    def _value_of_variable(self, name: str, tensor: Tensor) -> OutletId:
         """Return the value of a variable; that before the call if nothing has assigned it yet."""
         if name not in self._current:
             self._begin(name, tensor)
@@ -338,9 +338,9 @@ class _Builder:
             self._constant(number, tensor.data.astype(np.int64) if tensor.kind == "INT32" else tensor.data)
         return self._values[number]
 
-    def _node(self, place: int) -> None:
-        operator, tensors = self._subgraph.operators[place], self._subgraph.tensors
-        what = f"{operator.kind} {place} of {self._subgraph.name}"
+    def _node(self, index: int) -> None:
+        operator, tensors = self._subgraph.operators[index], self._subgraph.tensors
+        what = f"{operator.kind} {index} of {self._subgraph.name}"
         if not operator.outputs or any(number < 0 for number in operator.outputs):
             raise LoadError(f"{self._title}: {what} makes nothing; convert the model again")
         states = [
@@ -349,14 +349,14 @@ class _Builder:
             if slot < len(operator.inputs) and operator.inputs[slot] >= 0
         ]
         for number in states:
-            self._values[number] = self._read(tensors[number].name, tensors[number])
+            self._values[number] = self._value_of_variable(tensors[number].name, tensors[number])
             self._forms.setdefault(tensors[number].name, tensors[number])
         numbers = [number for number in operator.inputs if number >= 0]
-        places = iter(range(len(numbers)))
+        slots = iter(range(len(numbers)))
         op = TfliteOp(
             operator.kind,
             operator.options,
-            tuple(next(places) if number >= 0 else None for number in operator.inputs),
+            tuple(next(slots) if number >= 0 else None for number in operator.inputs),
             tuple(tensors[number] if number >= 0 else None for number in operator.inputs),
             tuple(tensors[number] for number in operator.outputs),
             self._body,

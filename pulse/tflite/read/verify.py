@@ -89,46 +89,46 @@ class _Walk:
     def error(self, part: str, reason: str) -> LoadError:
         return LoadError(f"{self.what}: {part} {reason}; the file is damaged, get it again")
 
-    def number(self, form: str, place: int, part: str) -> int:
+    def number(self, form: str, byte: int, part: str) -> int:
         size = struct.calcsize(form)
-        if not 0 <= place <= len(self.data) - size:
-            raise self.error(part, f"lies at byte {place} of {len(self.data)}")
-        return struct.unpack_from(form, self.data, place)[0]
+        if not 0 <= byte <= len(self.data) - size:
+            raise self.error(part, f"lies at byte {byte} of {len(self.data)}")
+        return struct.unpack_from(form, self.data, byte)[0]
 
-    def indirect(self, place: int, part: str) -> int:
+    def indirect(self, byte: int, part: str) -> int:
         """Return the place that an offset leads to."""
-        offset = self.number("<I", place, part)
+        offset = self.number("<I", byte, part)
         if offset == 0:
             raise self.error(part, "has an offset of 0")
-        return place + offset
+        return byte + offset
 
-    def table(self, place: int, kind: str) -> None:
-        if (place, kind) in self.visited:
+    def table(self, byte: int, kind: str) -> None:
+        if (byte, kind) in self.visited:
             return
-        self.visited.add((place, kind))
-        there = self.fields(place, kind)
+        self.visited.add((byte, kind))
+        there = self.fields(byte, kind)
         for number, inner in SCHEMA[kind].items():
             if number in there:
-                self.follow(there[number], inner, f"field {number} of {kind} at byte {place}")
+                self.follow(there[number], inner, f"field {number} of {kind} at byte {byte}")
 
-    def fields(self, place: int, kind: str) -> dict[int, int]:
+    def fields(self, byte: int, kind: str) -> dict[int, int]:
         """Return the place of each field that a table has, all of them inside the file."""
-        part = f"table {kind} at byte {place}"
-        vtable = place - self.number("<i", place, part)
+        part = f"table {kind} at byte {byte}"
+        vtable = byte - self.number("<i", byte, part)
         size, length = self.number("<H", vtable, part), self.number("<H", vtable + 2, part)
-        if size < 4 or size % 2 or length < 4 or place + length > len(self.data):
+        if size < 4 or size % 2 or length < 4 or byte + length > len(self.data):
             raise self.error(part, f"has a vtable of {size} bytes and {length} bytes of fields")
-        places: dict[int, int] = {}
+        bytes_by_field: dict[int, int] = {}
         for number in range((size - 4) // 2):
             offset = self.number("<H", vtable + 4 + 2 * number, part)
             if offset and not 4 <= offset < length:
                 raise self.error(part, f"has field {number} at byte {offset} of {length}")
             if offset:
-                places[number] = place + offset
-        return places
+                bytes_by_field[number] = byte + offset
+        return bytes_by_field
 
-    def follow(self, place: int, kind: FieldLayout, part: str) -> None:
-        target = self.indirect(place, part)
+    def follow(self, byte: int, kind: FieldLayout, part: str) -> None:
+        target = self.indirect(byte, part)
         if isinstance(kind, Union):
             if any(at + WIDEST > len(self.data) for at in self.fields(target, "options").values()):
                 raise self.error(part, "extends beyond the end of the file")
@@ -145,8 +145,8 @@ class _Walk:
         else:
             self.table(target, kind)
 
-    def vector(self, place: int, size: int, part: str) -> int:
-        count = self.number("<I", place, part)
-        if place + 4 + count * size > len(self.data):
+    def vector(self, byte: int, size: int, part: str) -> int:
+        count = self.number("<I", byte, part)
+        if byte + 4 + count * size > len(self.data):
             raise self.error(part, f"has {count} entries, more than the file holds")
         return count

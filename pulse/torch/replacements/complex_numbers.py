@@ -30,7 +30,7 @@ def complex_result(torch: Any, function: Any, args: tuple[Any, ...], named: dict
     if name in FUNCTIONS:
         return join_parts(torch, FUNCTIONS[name](torch, parts(torch, first)))
     if name in PARTWISE and all(map(torch.is_tensor, listed or [first])):
-        return _partwise(torch, function, args, named)
+        return _apply_partwise(torch, function, args, named)
     return None
 
 
@@ -59,10 +59,10 @@ def join_parts(torch: Any, pair: ComplexPair) -> Any:
     return torch.complex(*torch.broadcast_tensors(real, imaginary))
 
 
-def _times(left: Any, right: Any) -> Any:
+def _multiply(left: Any, right: Any) -> Any:
     """Return a product in which the number 0 stays a number."""
     exact = (left, right)
-    if any(isinstance(each, int | float) and each == 0 for each in exact):
+    if any(isinstance(number, int | float) and number == 0 for number in exact):
         return 0
     return right if _is_one(left) else left if _is_one(right) else left * right
 
@@ -72,7 +72,7 @@ def _is_one(value: Any) -> bool:
 
 
 def _product(torch: Any, x: ComplexPair, y: ComplexPair) -> ComplexPair:
-    return _times(x[0], y[0]) - _times(x[1], y[1]), _times(x[0], y[1]) + _times(x[1], y[0])
+    return _multiply(x[0], y[0]) - _multiply(x[1], y[1]), _multiply(x[0], y[1]) + _multiply(x[1], y[0])
 
 
 def _sums_of_products(function: Callable[[Any, Any], Any], x: ComplexPair, y: ComplexPair) -> ComplexPair:
@@ -86,7 +86,7 @@ def _sums_of_products(function: Callable[[Any, Any], Any], x: ComplexPair, y: Co
 
 def _quotient(torch: Any, x: ComplexPair, y: ComplexPair) -> ComplexPair:
     if isinstance(y[1], int | float) and y[1] == 0:
-        return x[0] / y[0], _times(x[1], 1 / y[0])
+        return x[0] / y[0], _multiply(x[1], 1 / y[0])
     square = y[0] * y[0] + y[1] * y[1]
     upper = _product(torch, x, (y[0], -y[1]))
     return upper[0] / square, upper[1] / square
@@ -94,7 +94,7 @@ def _quotient(torch: Any, x: ComplexPair, y: ComplexPair) -> ComplexPair:
 
 def _exponential(torch: Any, x: ComplexPair) -> ComplexPair:
     size = torch.exp(x[0]) if torch.is_tensor(x[0]) else 1
-    return _times(size, torch.cos(x[1])), _times(size, torch.sin(x[1]))
+    return _multiply(size, torch.cos(x[1])), _multiply(size, torch.sin(x[1]))
 
 
 def _swap_operands(
@@ -164,14 +164,16 @@ def _transform(
     return function(torch.complex(real, imaginary), dim=dim, norm=norm)
 
 
-def _partwise(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def _apply_partwise(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Return the function on the parts of its first argument, a tensor or a list of tensors."""
     first = args[0]
     many = not torch.is_tensor(first)
-    split = [parts(torch, each) for each in (first if many else [first])]
+    split = [parts(torch, tensor) for tensor in (first if many else [first])]
     real = [pair[0] for pair in split]
     imaginary = [pair[1] if torch.is_tensor(pair[1]) else torch.zeros_like(pair[0]) for pair in split]
-    results = [function(each if many else each[0], *args[1:], **named) for each in (real, imaginary)]
+    results = [
+        function(operands if many else operands[0], *args[1:], **named) for operands in (real, imaginary)
+    ]
     if isinstance(results[0], tuple | list):
         return type(results[0])(torch.complex(*pair) for pair in zip(*results))
     return torch.complex(*results)

@@ -21,10 +21,10 @@ class KnownConditions:
 
     def __init__(self, torch: Any, module: Any) -> None:
         self._torch = torch
-        self._places = [
-            (each._buffers, name, value.detach().clone())
-            for each in module.modules()
-            for name, value in each._buffers.items()
+        self._values = [
+            (submodule._buffers, name, value.detach().clone())
+            for submodule in module.modules()
+            for name, value in submodule._buffers.items()
             if torch.is_tensor(value) and value.numel() == 1
         ]
 
@@ -35,12 +35,12 @@ class KnownConditions:
         if not args or not self._torch.is_tensor(args[0]):
             return None
         if name in CONVERSIONS:
-            for buffers, key, value in self._places:
+            for buffers, key, value in self._values:
                 if buffers.get(key) is args[0]:
                     return CONVERSIONS[name](value.item())
             return asserted_value(_caller()) if name in ("__bool__", "item") else None
         if name.endswith("_") and not name.endswith("__"):
-            self._places = [place for place in self._places if place[0].get(place[1]) is not args[0]]
+            self._values = [known for known in self._values if known[0].get(known[1]) is not args[0]]
         return None
 
 
@@ -59,8 +59,8 @@ def asserted_value(frame: FrameType | None) -> bool | None:
     if frame is None:
         return None
     steps = [step for step in dis.get_instructions(frame.f_code) if step.opname not in _BETWEEN]
-    place = next((n for n, step in enumerate(steps) if step.offset >= frame.f_lasti), len(steps))
-    jump = next((n for n in (place, place + 1) if n < len(steps) and steps[n].opname in _JUMPS), None)
+    index = next((n for n, step in enumerate(steps) if step.offset >= frame.f_lasti), len(steps))
+    jump = next((n for n in (index, index + 1) if n < len(steps) and steps[n].opname in _JUMPS), None)
     if jump is None:
         return None
     value = _JUMPS[steps[jump].opname]

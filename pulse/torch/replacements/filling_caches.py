@@ -19,7 +19,9 @@ def keep_full_caches(torch: Any, module: Any) -> Generator[None]:
     torchaudio is not imported.
     """
     kind: Any = getattr(sys.modules.get(_FILE), _LAYER, None)
-    layers: list[Any] = [] if kind is None else [each for each in module.modules() if isinstance(each, kind)]
+    layers: list[Any] = (
+        [] if kind is None else [submodule for submodule in module.modules() if isinstance(submodule, kind)]
+    )
     for layer in layers:
         setattr(layer, _METHOD, partial(_attend, torch, layer))
     try:
@@ -120,5 +122,5 @@ def _newest_frames(torch: Any, cache: Any, new: Any, past: Any) -> Any:
         return _newest(torch, cache, new)
     age = torch.arange(size - 1, -1, -1)
     before = past.to(torch.int64).clamp(max=size)
-    place = size + frames - 1 - age
-    return torch.cat([cache, new]).index_select(0, torch.where(age >= before + frames, place + before, place))
+    index = size + frames - 1 - age
+    return torch.cat([cache, new]).index_select(0, torch.where(age >= before + frames, index + before, index))

@@ -81,10 +81,10 @@ def _whole_steps(
     it.
     """
     floats = [arg for arg in args if isinstance(arg, float)]
-    sizes = any(isinstance(each, torch.SymInt) for each in args)
-    if not floats or not sizes or not all(each.is_integer() for each in floats):
+    sizes = any(isinstance(argument, torch.SymInt) for argument in args)
+    if not floats or not sizes or not all(number.is_integer() for number in floats):
         return args, named
-    whole = tuple(int(each) if isinstance(each, float) else each for each in args)
+    whole = tuple(int(argument) if isinstance(argument, float) else argument for argument in args)
     return whole, {"dtype": torch.get_default_dtype(), **named}
 
 

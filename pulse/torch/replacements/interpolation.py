@@ -18,7 +18,7 @@ def interpolate_linearly(torch: Any, args: tuple[Any, ...], named: dict[str, Any
     ):
         return None
     factor = _factor(
-        torch, x.shape[-1], _single(arguments.get("size")), _single(arguments.get("scale_factor"))
+        torch, x.shape[-1], _single_value(arguments.get("size")), _single_value(arguments.get("scale_factor"))
     )
     if factor is None or x.dim() != 3:
         return None
@@ -51,7 +51,7 @@ def every_other(torch: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any
     return x
 
 
-def _single(value: Any) -> Any:
+def _single_value(value: Any) -> Any:
     return value[0] if isinstance(value, tuple | list) and value else value
 
 

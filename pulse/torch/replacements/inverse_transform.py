@@ -32,8 +32,8 @@ def inverse_transform(
     frames = torch.fft.irfft(frames, n=n_fft, dim=-1, norm="ortho" if normalized else None) * window
     total, start = n_fft + hop * (count - 1), n_fft // 2 if center else 0
 
-    def add_frames(each: Any) -> Any:
-        return torch.ops.aten.unfold_backward(each, (each.shape[0], total), 1, n_fft, hop)[
+    def add_frames(frames: Any) -> Any:
+        return torch.ops.aten.unfold_backward(frames, (frames.shape[0], total), 1, n_fft, hop)[
             :, start : start + length
         ]
 

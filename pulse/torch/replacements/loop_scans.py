@@ -76,19 +76,19 @@ def _frames_of(node: Any) -> tuple[Any, ...]:
     if node.op_type == "Stack":
         return tuple(node.inputs)
     frames: list[Any] = []
-    each = node
+    store = node
     for step in range(EXPORTED_STEPS - 1, -1, -1):
-        if each is None or each.op_type != "Store" or each.attributes["step"].value != step:
+        if store is None or store.op_type != "Store" or store.attributes["step"].value != step:
             raise _NoScanError("its steps do not write one frame each")
-        frames.insert(0, each.inputs[1])
-        each = each.inputs[0].producer()
+        frames.insert(0, store.inputs[1])
+        store = store.inputs[0].producer()
     return tuple(frames)
 
 
 def _skip_copies(graph: Any, node: Any) -> None:
     """Replace copies of a Store's output with the output itself."""
-    for user, place in tuple(node.outputs[0].uses()):
-        if user.op_type in ("Identity", "CastLike") and place == 0:
+    for user, index in tuple(node.outputs[0].uses()):
+        if user.op_type in ("Identity", "CastLike") and index == 0:
             _use_instead(graph, user.outputs[0], node.outputs[0])
 
 
@@ -107,7 +107,7 @@ class _Body:
         self._graph = graph
         self._number = loop.number
         self._levels = _levels(graph, loop)
-        self._places = {id(value): index for index, node in enumerate(graph) for value in node.outputs}
+        self._node_indices = {id(value): index for index, node in enumerate(graph) for value in node.outputs}
         self._nodes: list[Any] = []
         self._steps: set[int] = set()
         self._copies: dict[tuple[int, int], Any] = {}
@@ -161,7 +161,7 @@ class _Body:
             return self._state(values)
         constants = [_constant(value) for value in values]
         if all(constant is not None for constant in constants):
-            if all(_equal(each, constants[0]) for each in constants):
+            if all(_are_equal(constant, constants[0]) for constant in constants):
                 return first
             raise _NoScanError("it computes with the number of the step")
         return self._operation(values)
@@ -180,17 +180,17 @@ class _Body:
         return self._frames[key][1]
 
     def _input(self, kind: str, like: Any) -> Any:
-        place = len(self._state_inputs) + len(self._frames)
-        return self._ir.Value(name=f"loop{self._number}.{kind}{place}", type=like.type, shape=like.shape)
+        index = len(self._state_inputs) + len(self._frames)
+        return self._ir.Value(name=f"loop{self._number}.{kind}{index}", type=like.type, shape=like.shape)
 
     def _state(self, values: tuple[Any, ...]) -> Any:
         """Return a value that each step takes from the step before; the first takes ``values[0]``."""
-        value, place = self._input("state", values[1]), len(self._nexts)
+        value, index = self._input("state", values[1]), len(self._nexts)
         self._begins.append(self._begin(values[0], values[1]))
         self._state_inputs.append(value)
         self._nexts.append(None)
         self._note(values, value)
-        self._pending.append((place, values[1:]))
+        self._pending.append((index, values[1:]))
         return value
 
     def _begin(self, first: Any, second: Any) -> Any:
@@ -214,10 +214,10 @@ class _Body:
         if any(node is None for node in nodes):
             raise _NoScanError("its first step differs from the others")
         for node in nodes[1:]:
-            if not _alike(first, node):
+            if not _are_alike(first, node):
                 raise _NoScanError(f"a step computes {first.op_type}, and the next one {node.op_type}")
-        place = next(n for n, each in enumerate(first.outputs) if each is values[0])
-        if any(node.outputs[place] is not value for node, value in zip(nodes, values)):
+        index = next(n for n, output in enumerate(first.outputs) if output is values[0])
+        if any(node.outputs[index] is not value for node, value in zip(nodes, values)):
             raise _NoScanError("its steps are not alike")
         self._steps.update(map(id, nodes))
         key = id(first), id(nodes[1])
@@ -239,14 +239,14 @@ class _Body:
                 mine.type, mine.shape = original.type, original.shape
             self._nodes.append(copy)
             self._copies[key] = copy
-        return self._copies[key].outputs[place]
+        return self._copies[key].outputs[index]
 
     def finish(self, stacks: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Insert the Scan before the first node that needs it, and replace the joined frames with its outputs."""
         ir = self._ir
         while self._pending:  # after all outputs, because these are compared up to the last step
-            place, values = self._pending.pop()
-            self._nexts[place] = self._node("Identity", [self._value(values)], values[0])
+            index, values = self._pending.pop()
+            self._nexts[index] = self._node("Identity", [self._value(values)], values[0])
         last_values = self._keep_last_values()
         frames = list(self._frames.values())
         if not frames:
@@ -274,13 +274,13 @@ class _Body:
             ],
             num_outputs=len(self._nexts) + len(outputs),
         )
-        first = min(stacks, key=lambda node: self._places[id(node.outputs[0])])
+        first = min(stacks, key=lambda node: self._node_indices[id(node.outputs[0])])
         self._graph.insert_before(first, scan)
         joined = scan.outputs[len(self._nexts) :]
         for node, value, frame in zip(stacks, joined, outputs):
             self._replace(node, value, frame)
-        for value, place in last_values:
-            result = scan.outputs[place]
+        for value, index in last_values:
+            result = scan.outputs[index]
             result.type, result.shape = value.type, value.shape
             _use_instead(self._graph, value, result)
 
@@ -364,11 +364,11 @@ def _constant(value: Any) -> Any:
     return attribute.value.numpy() if hasattr(attribute.value, "numpy") else np.array(attribute.value)
 
 
-def _equal(left: Any, right: Any) -> bool:
+def _are_equal(left: Any, right: Any) -> bool:
     return left.dtype == right.dtype and left.shape == right.shape and np.array_equal(left, right)
 
 
-def _alike(left: Any, right: Any) -> bool:
+def _are_alike(left: Any, right: Any) -> bool:
     """Return whether two nodes compute the same of their inputs."""
     names = ("domain", "op_type", "overload")
     if any(getattr(left, name) != getattr(right, name) for name in names) or len(left.inputs) != len(
@@ -384,13 +384,13 @@ def _alike(left: Any, right: Any) -> bool:
 
 def _same_attribute(left: Any, right: Any) -> bool:
     if hasattr(left, "numpy") and hasattr(right, "numpy"):
-        return _equal(left.numpy(), right.numpy())
+        return _are_equal(left.numpy(), right.numpy())
     return type(left) is type(right) and left == right
 
 
 def _use_instead(graph: Any, old: Any, new: Any) -> None:
-    for user, place in tuple(old.uses()):
-        user.replace_input_with(place, new)
+    for user, index in tuple(old.uses()):
+        user.replace_input_with(index, new)
     _replace_output(graph, old, new)
 
 

@@ -99,7 +99,9 @@ class FrameLoops:
         if not self.every:
             return
         leaves = self._torch.utils._pytree.tree_leaves
-        marks = [mark for each in leaves((args, named)) if (mark := getattr(each, _MARK, None)) is not None]
+        marks = [
+            mark for operand in leaves((args, named)) if (mark := getattr(operand, _MARK, None)) is not None
+        ]
         if marks:
             for leaf in leaves(result):
                 if self._torch.is_tensor(leaf):
@@ -108,23 +110,23 @@ class FrameLoops:
     def _frame_at(self, x: Any, index: Any) -> Any:
         """Return ``x[..., step, …]``, and ``x[..., step : step + 1, …]``."""
         entries = list(index) if isinstance(index, tuple) else [index]
-        places = [place for place, entry in enumerate(entries) if _step(entry) is not None]
-        if len(places) != 1 or any(self._torch.is_tensor(entry) or entry is None for entry in entries):
+        numbers = [number for number, entry in enumerate(entries) if _step(entry) is not None]
+        if len(numbers) != 1 or any(self._torch.is_tensor(entry) or entry is None for entry in entries):
             return None
-        place = places[0]
-        axis = self._axis(x, entries, place)
-        step: Any = _step(entries[place])
+        number = numbers[0]
+        axis = self._axis(x, entries, number)
+        step: Any = _step(entries[number])
         if axis is None or not self._known_true(x.shape[axis] == step.loop.frames):
             return None
         frame = self._frame(step.loop, x, axis, step)
-        if isinstance(entries[place], slice):
-            entries[place] = slice(None)
+        if isinstance(entries[number], slice):
+            entries[number] = slice(None)
             frame = self._note_and_give(frame.unsqueeze(axis), frame)
         else:
-            del entries[place]
+            del entries[number]
         return (
             frame
-            if all(each in (slice(None), ...) for each in entries)
+            if all(entry in (slice(None), ...) for entry in entries)
             else self._note_and_give(frame[tuple(entries)], frame)
         )
 
@@ -132,12 +134,12 @@ class FrameLoops:
         self.note([frame], {}, result)
         return result
 
-    def _axis(self, x: Any, entries: list[Any], place: int) -> int | None:
+    def _axis(self, x: Any, entries: list[Any], index: int) -> int | None:
         """Return the axis that an entry of an index stands for; None if other entries select by their values."""
         if not all(isinstance(entry, int | slice) or entry is ... for entry in entries):
             return None
-        is_after_ellipsis = ... in entries[:place]
-        return x.dim() - (len(entries) - place) if is_after_ellipsis else place
+        is_after_ellipsis = ... in entries[:index]
+        return x.dim() - (len(entries) - index) if is_after_ellipsis else index
 
     def _frame(self, loop: FrameLoop, x: Any, axis: int, number: int) -> Any:
         axis %= x.dim()
@@ -162,11 +164,11 @@ class FrameLoops:
     def _write(self, y: Any, index: Any, value: Any) -> Any:
         """Write ``y[..., step, …] = value``, where the other entries are whole axes; True if it is done."""
         entries = list(index) if isinstance(index, tuple) else [index]
-        places = [place for place, entry in enumerate(entries) if isinstance(entry, LoopStep)]
-        whole = all(each in (slice(None), ...) for each in entries if not isinstance(each, LoopStep))
-        if len(places) != 1 or not whole or not self._torch.is_tensor(value):
+        numbers = [number for number, entry in enumerate(entries) if isinstance(entry, LoopStep)]
+        whole = all(entry in (slice(None), ...) for entry in entries if not isinstance(entry, LoopStep))
+        if len(numbers) != 1 or not whole or not self._torch.is_tensor(value):
             return None
-        axis, step = self._axis(y, entries, places[0]), entries[places[0]]
+        axis, step = self._axis(y, entries, numbers[0]), entries[numbers[0]]
         if axis is None or not self._known_true(y.shape[axis] == step.loop.frames):
             return None
         frame_shape = [*y.shape[:axis], *y.shape[axis + 1 :]]
@@ -185,7 +187,7 @@ class FrameLoops:
 
     def _end(self, loop: FrameLoop) -> None:
         """End the loop: frames that are unbound from here on belong to another one."""
-        self._unbound = {key: each for key, each in self._unbound.items() if each is not loop}
+        self._unbound = {key: unbound for key, unbound in self._unbound.items() if unbound is not loop}
 
     def _join(self, name: str, tensors: Any, dim: int = 0, axis: int | None = None) -> Any:
         """Join the frames of all steps, if there is one of each."""

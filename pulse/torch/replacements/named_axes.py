@@ -52,17 +52,17 @@ def keep_named_axes(torch: Any) -> Generator[None]:
 
 def _by_name(torch: Any, owner: OwnThread, original: Any, function: Callable[..., Any]) -> Any:
     def compute(pattern: Any, *operands: Any, **named: Any) -> Any:
-        axes = _read(torch, pattern, operands) if owner.is_here and not named else None
+        axes = _read_pattern(torch, pattern, operands) if owner.is_here and not named else None
         if axes is None:
             return original(pattern, *operands, **named)
         *input_axes, result = axes
-        moved = [_move(torch, x, each, result) for x, each in zip(operands, input_axes)]
+        moved = [_move(torch, x, names, result) for x, names in zip(operands, input_axes)]
         return function(*moved) if function is torch.where else reduce(function, moved)
 
     return compute
 
 
-def _read(torch: Any, pattern: Any, operands: tuple[Any, ...]) -> list[list[str]] | None:
+def _read_pattern(torch: Any, pattern: Any, operands: tuple[Any, ...]) -> list[list[str]] | None:
     """Return the axes of each operand and of the result, or None if the pattern has more than names."""
     if not isinstance(pattern, str) or pattern.count("->") != 1:
         return None

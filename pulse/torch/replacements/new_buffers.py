@@ -15,9 +15,8 @@ def keep_no_buffers(torch: Any, module: Any) -> Generator[None]:
     An exporter lists the buffers before a call, and misses those that the call creates.
     """
     owner = OwnThread()
-    attributes = {
-        id(vars(each)) for each in module.modules()
-    }  # tracers wrap modules, and share their attributes
+    # tracers wrap modules, and share their attributes
+    attributes = {id(vars(layer)) for layer in module.modules()}
     register = torch.nn.Module.register_buffer
 
     def keep_plain(self: Any, name: str, tensor: Any, *others: Any, **named: Any) -> None:
@@ -28,16 +27,16 @@ def keep_no_buffers(torch: Any, module: Any) -> Generator[None]:
             register(self, name, tensor, *others, **named)
 
     empty = [
-        (each, name) for each in module.modules() for name, value in each._buffers.items() if value is None
+        (layer, name) for layer in module.modules() for name, value in layer._buffers.items() if value is None
     ]
-    for each, name in empty:
-        del each._buffers[name]
-        each.__dict__[name] = None
+    for submodule, name in empty:
+        del submodule._buffers[name]
+        submodule.__dict__[name] = None
     torch.nn.Module.register_buffer = keep_plain
     try:
         yield
     finally:
         torch.nn.Module.register_buffer = register
-        for each, name in empty:
-            each.__dict__.pop(name, None)
-            each._buffers[name] = None
+        for submodule, name in empty:
+            submodule.__dict__.pop(name, None)
+            submodule._buffers[name] = None

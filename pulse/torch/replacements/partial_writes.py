@@ -21,7 +21,7 @@ def translations(torch: Any) -> dict[Any, Any]:
         numbers = type(dim) is int and type(start) is int and start > 0
         if not (numbers and to_the_end) or self.shape is None or type(self.shape[dim]) is int:
             return scatter(self, src, dim, start, end, step)
-        bounds = (op.Constant(value_ints=[each]) for each in (0, start, dim))
+        bounds = (op.Constant(value_ints=[number]) for number in (0, start, dim))
         return op.Concat(op.Slice(self, *bounds), src, axis=dim)
 
     return {torch.ops.aten.slice_scatter.default: slice_scatter}

@@ -91,20 +91,23 @@ def _layer(torch: Any, cell: OnnxCell, function: Any, *arguments: Any) -> Any:
     if states[0].shape[-1] != states[-1].shape[-1]:
         return function(*arguments)
     directions = 2 if bidirectional else 1
-    each = len(weights) // (count * directions)
+    layer_size = len(weights) // (count * directions)
     if batch_first:
         x = x.transpose(0, 1)
     last: list[list[Any]] = []
     for layer in range(count):
         begin = layer * directions
-        parts = [weights[index * each : (index + 1) * each] for index in range(begin, begin + directions)]
+        parts = [
+            weights[index * layer_size : (index + 1) * layer_size]
+            for index in range(begin, begin + directions)
+        ]
         x, *ends = _node(
             torch, cell, x, parts, [state[begin : begin + directions] for state in states], biased
         )
         last.append(ends)
     if batch_first:
         x = x.transpose(0, 1)
-    return x, *(torch.cat(each) for each in zip(*last))
+    return x, *(torch.cat(ends_of_layers) for ends_of_layers in zip(*last))
 
 
 def _node(
@@ -114,8 +117,8 @@ def _node(
     frames, batch, _ = x.shape
     directions, size = len(parts), states[0].shape[-1]
 
-    def gather(place: int) -> Any:
-        return torch.stack([_reorder(torch, part[place], cell.gates) for part in parts])
+    def gather(index: int) -> Any:
+        return torch.stack([_reorder(torch, part[index], cell.gates) for part in parts])
 
     biases = torch.cat([gather(2), gather(3)], 1) if biased else None
     attributes: dict[str, Any] = {**cell.attributes, "hidden_size": size}

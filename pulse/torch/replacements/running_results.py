@@ -21,7 +21,7 @@ def running_result(torch: Any, loops: FrameLoops, name: str, x: Any, dim: int, d
     dim %= x.dim()
     shape = [*x.shape[:dim], *x.shape[dim + 1 :]]
     if name in ("cummax", "cummin"):
-        return _extreme(torch, loops, name == "cummax", x, dim, shape)
+        return _running_extreme(torch, loops, name == "cummax", x, dim, shape)
     if name == "cumprod":
         begin, combine = 1, torch.mul
     else:
@@ -39,22 +39,24 @@ def _log_of_sum(torch: Any, x: Any, y: Any) -> Any:
     return torch.maximum(x, y) + torch.log1p(torch.exp(-distance))
 
 
-def _extreme(torch: Any, loops: FrameLoops, greatest: bool, x: Any, dim: int, shape: list[Any]) -> Any:
+def _running_extreme(
+    torch: Any, loops: FrameLoops, greatest: bool, x: Any, dim: int, shape: list[Any]
+) -> Any:
     """Return the extreme so far and the place of its last occurrence."""
     if x.is_floating_point():
         least, most = -math.inf, math.inf
     else:
         least, most = torch.iinfo(x.dtype).min, torch.iinfo(x.dtype).max
     value = torch.full(shape, least if greatest else most, dtype=x.dtype)
-    place = torch.zeros(shape, dtype=torch.int64)
+    index = torch.zeros(shape, dtype=torch.int64)
     numbers = torch.arange(x.shape[dim])
-    values, places = [], []
+    values, indices = [], []
     for step in loops.steps(x.shape[dim]):
         frame = x.select(dim, step)
         replaces = frame >= value if greatest else frame <= value
         value = torch.where(replaces, frame, value)
-        place = torch.where(replaces, numbers.select(0, step), place)
+        index = torch.where(replaces, numbers.select(0, step), index)
         values.append(value)
-        places.append(place)
+        indices.append(index)
     kind = torch.return_types.cummax if greatest else torch.return_types.cummin
-    return kind((torch.stack(values, dim), torch.stack(places, dim)))
+    return kind((torch.stack(values, dim), torch.stack(indices, dim)))

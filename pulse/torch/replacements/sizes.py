@@ -42,9 +42,9 @@ def keep_sizes(torch: Any, module: Any, loops: FrameLoops) -> Generator[None]:
                 changed.append((namespace, name))
     methods = {
         "__truediv__": _exact_division(torch, owner, torch.SymInt.__truediv__),
-        "__floor__": _itself,
-        "__ceil__": _itself,
-        "__trunc__": _itself,
+        "__floor__": _give_itself,
+        "__ceil__": _give_itself,
+        "__trunc__": _give_itself,
     }
     before = {name: vars(torch.SymInt).get(name) for name in methods}
     for name, method in methods.items():
@@ -62,8 +62,8 @@ def _namespaces(module: Any) -> list[dict[str, Any]]:
     """Return the globals of the files that define the module's classes and their bases."""
     files = {
         base.__module__
-        for each in module.modules()
-        for base in type(each).__mro__
+        for submodule in module.modules()
+        for base in type(submodule).__mro__
         if base.__module__.split(".")[0] not in (OWN, "builtins")
     }
     packages = {name.split(".")[0] for name in files}
@@ -125,7 +125,10 @@ def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
         if owner.is_here and any(isinstance(argument, torch.SymInt) for argument in arguments):
             start, stop, step = (0, *arguments, 1) if len(arguments) == 1 else (*arguments, 1)[:3]
             hint = builtins.range(
-                *(each.node.hint if isinstance(each, torch.SymInt) else each for each in arguments)
+                *(
+                    argument.node.hint if isinstance(argument, torch.SymInt) else argument
+                    for argument in arguments
+                )
             )
             count, known_true = (
                 builtins.len(hint),
@@ -136,7 +139,7 @@ def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
                 and known_true(start + (count - 1) * step < stop)
                 and known_true(start + count * step >= stop)
             ):
-                return [start + place * step for place in builtins.range(count)]
+                return [start + number * step for number in builtins.range(count)]
             if type(start) is type(step) is builtins.int and (start, step) == (0, 1):
                 return loops.steps(stop)
         return builtins.range(*arguments)
@@ -165,7 +168,7 @@ def _choice(torch: Any, owner: OwnThread, function: Any, prefers: Any) -> Any:
     return choose
 
 
-def _itself(size: Any) -> Any:
+def _give_itself(size: Any) -> Any:
     return size
 
 

@@ -33,12 +33,12 @@ def keep_small_constants() -> Generator[None]:
         yield
         return
     before = matcher.math
-    matcher.math = SimpleNamespace(isclose=_equal)
+    matcher.math = SimpleNamespace(isclose=_are_equal)
     try:
         yield
     finally:
         matcher.math = before
 
 
-def _equal(value: object, other: object, **_: object) -> bool:
+def _are_equal(value: object, other: object, **_: object) -> bool:
     return value == other

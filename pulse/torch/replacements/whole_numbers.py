@@ -63,16 +63,16 @@ def keep_whole_numbers(
         setattr(torch.SymInt, name, WholeNumber.to)
     as_tensor = torch.as_tensor
     torch.as_tensor = _quotient_itself(torch, owner, as_tensor)
-    places = _to_numbers(torch, module)
+    buffers = _to_numbers(torch, module)
     try:
-        if places:
-            alike = _runs_alike(places, run)
-            _to_tensors(places)
+        if buffers:
+            alike = _runs_alike(buffers, run)
+            _to_tensors(buffers)
             restore()
-            places = _to_numbers(torch, module) if alike else []
+            buffers = _to_numbers(torch, module) if alike else []
         yield
     finally:
-        _to_tensors(places)
+        _to_tensors(buffers)
         for name in methods:
             delattr(torch.SymInt, name)
         torch.as_tensor = as_tensor
@@ -112,32 +112,32 @@ _Place = tuple[Any, str, Any]
 
 
 def _to_numbers(torch: Any, module: Any) -> list[_Place]:
-    places: list[_Place] = []
-    for each in module.modules():
-        for name, value in list(each._buffers.items()):
+    buffers: list[_Place] = []
+    for submodule in module.modules():
+        for name, value in list(submodule._buffers.items()):
             whole = torch.is_tensor(value) and value.dim() == 0 and value.dtype in (torch.int64, torch.int32)
             if (
                 whole
                 and name != "num_batches_tracked"
                 and not isinstance(value, torch._subclasses.FakeTensor)
             ):
-                places.append((each, name, value))
-                del each._buffers[name]
-                each.__dict__[name] = WholeNumber(value.item())
-    return places
+                buffers.append((submodule, name, value))
+                del submodule._buffers[name]
+                submodule.__dict__[name] = WholeNumber(value.item())
+    return buffers
 
 
-def _to_tensors(places: list[_Place]) -> None:
-    for module, name, value in places:
+def _to_tensors(buffers: list[_Place]) -> None:
+    for module, name, value in buffers:
         module.__dict__.pop(name, None)
         module._buffers[name] = value
 
 
-def _runs_alike(places: list[_Place], run: Callable[[], object]) -> bool:
+def _runs_alike(buffers: list[_Place], run: Callable[[], object]) -> bool:
     """Return whether the module runs with the numbers without assigning any."""
-    before = [module.__dict__[name] for module, name, _ in places]
+    before = [module.__dict__[name] for module, name, _ in buffers]
     try:
         run()
     except InputError:
         return False
-    return all(module.__dict__.get(name) is number for number, (module, name, _) in zip(before, places))
+    return all(module.__dict__.get(name) is number for number, (module, name, _) in zip(before, buffers))

@@ -20,10 +20,10 @@ def pool_maxima(
     """
     if return_indices:
         return None
-    sizes = [_single(each) for each in (kernel_size, stride or kernel_size, padding, dilation)]
+    sizes = [_single_value(option) for option in (kernel_size, stride or kernel_size, padding, dilation)]
     size, step, ends, spacing = sizes
     if ceil_mode or spacing != 1:
-        rows = [(first, each) for first, each in zip((1, 1, 0, 1), sizes)]
+        rows = [(first, extent) for first, extent in zip((1, 1, 0, 1), sizes)]
         return torch.max_pool2d(x.unsqueeze(-2), *rows, ceil_mode).squeeze(-2)
     padded = torch.nn.functional.pad(x, (ends, ends), value=-torch.inf) if ends else x
     return padded.unfold(-1, size, step).amax(-1)
@@ -40,9 +40,9 @@ def strided_windows(torch: Any, x: Any, size: Any, stride: Any, storage_offset: 
     alike = [
         (have, want) for have, want in zip((*x.shape[:-1], *x.stride()[:-1]), (*size[:-2], *stride[:-2]))
     ]
-    step, place = stride[-2:]
+    step, last_step = stride[-2:]
     if (
-        place != 1
+        last_step != 1
         or isinstance(step, torch.SymInt)
         or not all(known_true(have == want) for have, want in alike)
     ):
@@ -50,5 +50,5 @@ def strided_windows(torch: Any, x: Any, size: Any, stride: Any, storage_offset: 
     return x.unfold(-1, size[-1], step)[..., : size[-2], :]
 
 
-def _single(value: Any) -> Any:
+def _single_value(value: Any) -> Any:
     return value[0] if isinstance(value, tuple | list) else value

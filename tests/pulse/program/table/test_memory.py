@@ -14,7 +14,7 @@ from pulse.program.table.memory import (
     align,
     aligned_bytes,
     dense_strides,
-    plan,
+    place_buffers,
 )
 
 LIFETIME = st.tuples(st.integers(0, 500), st.integers(0, 30), st.integers(0, 30))
@@ -36,7 +36,7 @@ def buffers_of(lifetimes: list[tuple[int, int, int]]) -> list[Buffer]:
 def test_buffers_that_live_at_once_never_overlap(lifetimes: list[tuple[int, int, int]]) -> None:
     """Aligned, inside the arena, and the arena is no larger than all of them side by side."""
     buffers = buffers_of(lifetimes)
-    total = plan(buffers)
+    total = place_buffers(buffers)
     assert total <= sum(align(buffer.size) for buffer in buffers)
     for number, first in enumerate(buffers):
         assert first.offset >= 0 and first.offset % ALIGNMENT == 0
@@ -51,11 +51,11 @@ def test_buffers_that_live_at_once_never_overlap(lifetimes: list[tuple[int, int,
 def test_the_arena_holds_all_buffers_alive_at_one_moment(lifetimes: list[tuple[int, int, int]]) -> None:
     """And exactly that where nothing overlaps in time."""
     buffers = buffers_of(lifetimes)
-    total = plan(buffers)
+    total = place_buffers(buffers)
     moments = [sum(align(b.size) for b in buffers if b.first <= at <= b.last) for at in range(31)]
     assert total >= max(moments)
     apart = [Buffer(Region.ARENA, size, first=2 * n, last=2 * n) for n, (size, _, _) in enumerate(lifetimes)]
-    assert plan(apart) == max(align(buffer.size) for buffer in apart)
+    assert place_buffers(apart) == max(align(buffer.size) for buffer in apart)
 
 
 def test_a_lifetime_is_from_the_first_instruction_to_the_last() -> None:
