@@ -74,7 +74,7 @@ options = onnxruntime.SessionOptions()
 options.intra_op_num_threads = options.inter_op_num_threads = 1
 session = onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
 types = {"tensor(float)": numpy.float32, "tensor(int64)": numpy.int64}
-session.run(None, {each.name: numpy.zeros(each.shape, types[each.type]) for each in session.get_inputs()})
+session.run(None, {port.name: numpy.zeros(port.shape, types[port.type]) for port in session.get_inputs()})
 """
 
 TRACT = """

@@ -56,7 +56,7 @@ def read(path: Path) -> list[Outcome]:
 
 def in_order(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Return the last outcome of each code, in the order of the codes."""
-    last = {each.name: each for each in outcomes}
+    last = {outcome.name: outcome for outcome in outcomes}
     return [last[name] for name in CODES if name in last]
 
 

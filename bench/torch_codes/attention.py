@@ -95,7 +95,7 @@ def rotary() -> Given:
         def forward(self, x: Any) -> Any:
             frames = x.shape[1]
             q, k, v = (t.view(1, frames, 2, 8).transpose(1, 2) for t in self.heads(x).chunk(3, -1))
-            q, k = (self.rotary.rotate_queries_or_keys(each) for each in (q, k))
+            q, k = (self.rotary.rotate_queries_or_keys(vectors) for vectors in (q, k))
             behind = torch.arange(frames)[:, None] - torch.arange(frames)
             visible = (behind >= 0) & (behind < 9)
             y = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=visible)
@@ -138,7 +138,9 @@ def _relative_attention(shifted: bool) -> Given:
 
             start = longest - frames if shifted else 0
             table = self.table[:, start : start + (2 * frames - 1 if shifted else frames)]
-            q, k, v, p = (split(each) for each in (self.q(x), self.k(x), self.v(x), self.positions(table)))
+            q, k, v, p = (
+                split(projected) for projected in (self.q(x), self.k(x), self.v(x), self.positions(table))
+            )
             scores = (q + self.u).transpose(1, 2) @ k.permute(0, 2, 3, 1)
             more = (q + self.w).transpose(1, 2) @ p.permute(0, 2, 3, 1)
             if shifted:
@@ -236,7 +238,7 @@ def linear_attention() -> Given:
 
         def forward(self, x: Any) -> Any:
             q, k, v = self.heads(x).chunk(3, -1)
-            q, k = (torch.nn.functional.elu(each) + 1 for each in (q, k))
+            q, k = (torch.nn.functional.elu(vectors) + 1 for vectors in (q, k))
             pairs = torch.einsum("btd,bte->btde", k, v).cumsum(1)
             weight = torch.einsum("btd,btd->bt", q, k.cumsum(1))[..., None]
             return torch.einsum("btd,btde->bte", q, pairs) / (weight + 1e-6)

@@ -77,7 +77,7 @@ def run_author(
             begin = time.perf_counter()
             result = call(*tensors)
             times.append(time.perf_counter() - begin)
-            leaf = next(each for each in torch.utils._pytree.tree_leaves(result) if torch.is_tensor(each))
+            leaf = next(leaf for leaf in torch.utils._pytree.tree_leaves(result) if torch.is_tensor(leaf))
             pieces.append(leaf.numpy().copy())
     joined = np.concatenate(pieces, axis)
     frames = min(joined.shape[axis], expected.shape[axis])
@@ -119,7 +119,7 @@ def least_delay(
         return None
     leaf = torch.from_numpy(x.copy()).requires_grad_(True)
     result = call(leaf)
-    first = [each for each in torch.utils._pytree.tree_leaves(result) if torch.is_tensor(each)][place]
+    first = [value for value in torch.utils._pytree.tree_leaves(result) if torch.is_tensor(value)][place]
     if not first.is_floating_point() or not first.requires_grad or not frames:
         return None
     weights = torch.rand(first.shape, generator=torch.Generator().manual_seed(0)) + 0.5

@@ -126,7 +126,7 @@ def prepare(names: Sequence[str], folder: Path) -> None:
     costs: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     for name in names:
         example_module = MODULES[name]()
-        parameters = sum(each.numel() for each in example_module.module.parameters())
+        parameters = sum(parameter.numel() for parameter in example_module.module.parameters())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pulse.PulseWarning)
             program = pulse.stream(

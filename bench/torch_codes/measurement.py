@@ -80,7 +80,7 @@ class Outcome:
     def read(cls, data: Mapping[str, Any]) -> "Outcome":
         """Return the outcome of the data of ``json``."""
         values: dict[str, Any] = {
-            name: tuple(each) if isinstance(each, list) else each for name, each in data.items()
+            name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
         }
         return cls(**values)
 
@@ -109,7 +109,7 @@ def measure(code: Code) -> Outcome:
             _stream(subject, outcome)
         except PulseError as error:
             outcome.reason = str(error)
-    messages = (str(each.message) for each in records if issubclass(each.category, PulseWarning))
+    messages = (str(warning.message) for warning in records if issubclass(warning.category, PulseWarning))
     outcome.notes = tuple(dict.fromkeys(messages))
     return outcome
 

@@ -43,7 +43,7 @@ def emformer() -> Given:
         32, 4, 64, 2, 4, left_context_length=8, right_context_length=1
     )
     _, _, states = model.infer(torch.zeros(1, 5, 32), torch.tensor([5]), None)
-    states = [[torch.zeros_like(each) for each in layer] for layer in states]
+    states = [[torch.zeros_like(state) for state in layer] for layer in states]
     return Given(
         model,
         {"input": torch.randn(1, 5, 32), "lengths": torch.tensor([5]), "states": states},

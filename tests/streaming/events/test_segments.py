@@ -31,7 +31,7 @@ def segments_by_definition(p, threshold, off, least, silence, run, before, after
             if letters[frame] == "S" and gap and split and len(gap[0]) >= split:
                 gaps.append((frame - len(gap[0]), frame))
             while most and letters[frame] == "S" and frame + 1 - first >= most:
-                cut = max(gaps, key=lambda each: each[1] - each[0], default=(frame + 1, frame + 1))
+                cut = max(gaps, key=lambda gap: gap[1] - gap[0], default=(frame + 1, frame + 1))
                 segments.append((first if first > start else max(first - before, last), cut[0]))
                 last, first = cut
                 gaps = [gap for gap in gaps if gap[0] > cut[0]]

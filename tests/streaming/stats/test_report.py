@@ -130,19 +130,19 @@ def test_without_matplotlib(good, tmp_path, monkeypatch):
 
 def test_columns_merge_many_intervals(bad, tmp_path):
     stats = read_stats(write(tmp_path / "out.jsonl", bad))
-    each, few = Columns.of(stats), Columns.of(stats, 6)
-    assert (each.merged, few.merged) == (1, 4)
-    assert each.edges_s.tolist() == list(range(21))
+    unmerged, few = Columns.of(stats), Columns.of(stats, 6)
+    assert (unmerged.merged, few.merged) == (1, 4)
+    assert unmerged.edges_s.tolist() == list(range(21))
     assert few.edges_s.tolist() == [0, 4, 8, 12, 16, 20]
-    assert few.max_us.tolist() == each.max_us.reshape(5, 4).max(1).tolist()
-    assert few.p99_us.tolist() == each.p99_us.reshape(5, 4).max(1).tolist()
-    assert few.p50_us.tolist() == np.median(each.p50_us.reshape(5, 4), 1).tolist()
+    assert few.max_us.tolist() == unmerged.max_us.reshape(5, 4).max(1).tolist()
+    assert few.p99_us.tolist() == unmerged.p99_us.reshape(5, 4).max(1).tolist()
+    assert few.p50_us.tolist() == np.median(unmerged.p50_us.reshape(5, 4), 1).tolist()
     assert few.problems["silent"].tolist() == [0, 480, 0, 0, 0]
     assert few.problems["device"].tolist() == [0, 0, 0, 2, 0]
-    assert each.extents["silent"] == "10.0 ms"
-    assert each.extents["lost"] == "40.0 ms"
-    assert each.extents["device"] == "1 stall"
-    assert each.unit == ("seconds", 1.0)
+    assert unmerged.extents["silent"] == "10.0 ms"
+    assert unmerged.extents["lost"] == "40.0 ms"
+    assert unmerged.extents["device"] == "1 stall"
+    assert unmerged.unit == ("seconds", 1.0)
 
 
 def test_an_interval_without_pulses_is_a_gap(good, tmp_path):
