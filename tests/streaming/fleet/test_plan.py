@@ -3,7 +3,7 @@
 import pytest
 
 from streaming.fleet.deployment import Deployment
-from streaming.fleet.plan import ClusterNode, Drain, Observed, Start, Stop, make_plan
+from streaming.fleet.plan import ClusterNode, Drain, ObservedFleet, Start, Stop, make_plan
 from streaming.fleet.scaling import LINGER_S, Load, Scaling
 from streaming.fleet.table import WorkerEntry
 
@@ -16,7 +16,7 @@ def workers(**places):
 
 
 def plan_of(workers_there=(), count=2, streams=None, leaving=(), nodes=NODES, **changes):
-    observed = Observed(
+    observed = ObservedFleet(
         nodes,
         list(workers_there),
         streams or {},
@@ -82,7 +82,7 @@ def test_without_room_a_leaving_worker_drains_unreplaced():
 def test_two_versions_share_the_nodes():
     old, new = Deployment("1", most=3, weight=0), Deployment("2", most=3)
     workers_there = [WorkerEntry("x", "a", "1", "", "live"), WorkerEntry("y", "b", "1", "", "live")]
-    observed = Observed(NODES, workers_there, {"x": 1}, set(), {"1": old, "2": new}, {"1": 2, "2": 2})
+    observed = ObservedFleet(NODES, workers_there, {"x": 1}, set(), {"1": old, "2": new}, {"1": 2, "2": 2})
     (first, second) = make_plan(observed).actions
     assert first == Start("2", "c") and second.node in "ab"
 
