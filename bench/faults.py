@@ -74,10 +74,10 @@ def models(frames: int) -> list[tuple[str, PulsedModel, Feeds]]:
 
 def seconds(call: Callable[[], object]) -> float:
     """Return the seconds of one call, the mean of several."""
-    begin = time.perf_counter()
+    started_s = time.perf_counter()
     for _ in range(STEPS):
         call()
-    return (time.perf_counter() - begin) / STEPS
+    return (time.perf_counter() - started_s) / STEPS
 
 
 def compare(calls: Sequence[Callable[[], object]]) -> str:

@@ -50,13 +50,11 @@ def watts(
     paths = counters(folder)
     if not paths:
         return None
-    begin = [counter.read() for counter in paths]
+    first = [counter.read() for counter in paths]
     started = clock()
     while clock() - started < seconds:
         call()
-    ended = [counter.read() for counter in paths]
+    last = [counter.read() for counter in paths]
     elapsed = clock() - started
-    joules = sum(
-        (after - before) % counter.wraps / 1e6 for counter, before, after in zip(paths, begin, ended)
-    )
+    joules = sum((after - before) % counter.wraps / 1e6 for counter, before, after in zip(paths, first, last))
     return joules / elapsed

@@ -104,9 +104,9 @@ class Call:
         self()
         best = np.inf
         for _ in range(REPEATS):
-            begin = time.perf_counter()
+            started_s = time.perf_counter()
             self()
-            best = min(best, time.perf_counter() - begin)
+            best = min(best, time.perf_counter() - started_s)
         return float(best)
 
 

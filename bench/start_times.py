@@ -29,19 +29,19 @@ TREE = Path(pulse.__file__).resolve().parents[1]
 COLUMNS = ("model, pulse", "runtime", "ms", "ms of CPU")
 
 TOLD = """
-print(time.perf_counter() - begin, time.process_time())
+print(time.perf_counter() - started_s, time.process_time())
 """
 """What ends a process that tells its times: those of the clock since its first import, of the CPU since its start."""
 
 NUMPY = """
 import time
-begin = time.perf_counter()
+started_s = time.perf_counter()
 import numpy
 """
 
 OURS = """
 import json, sys, time
-begin = time.perf_counter()
+started_s = time.perf_counter()
 import numpy, pulse
 source, count, told = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
 chunking = pulse.Chunking(context=json.loads(sys.argv[4]))
@@ -52,7 +52,7 @@ program.spawn().step(numpy.zeros(port.shape, numpy.float32))
 
 PROGRAM = """
 import sys, time
-begin = time.perf_counter()
+started_s = time.perf_counter()
 import numpy, pulse
 program = pulse.Program.load(sys.argv[1])
 (port,) = [port for port in program.inputs if port.streams]
@@ -68,7 +68,7 @@ onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvi
 
 ONNXRUNTIME = """
 import sys, time
-begin = time.perf_counter()
+started_s = time.perf_counter()
 import numpy, onnxruntime
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -79,7 +79,7 @@ session.run(None, {port.name: numpy.zeros(port.shape, types[port.type]) for port
 
 TRACT = """
 import sys, time
-begin = time.perf_counter()
+started_s = time.perf_counter()
 import numpy, tract
 loaded = tract.onnx().load(sys.argv[1])
 shapes = [str(loaded.input_fact(number)).split(",") for number in range(loaded.input_count())]

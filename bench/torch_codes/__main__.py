@@ -35,7 +35,7 @@ def main() -> None:
         return
     if options.jobs < 1:
         parser.error("--jobs is 1 or more")
-    begin = time.perf_counter()
+    started_s = time.perf_counter()
     outcomes = read(options.read) if options.read else []
     for outcome in () if options.read else run_all(options.names or list(CODES), options.jobs):
         reason, *_ = outcome.reason.splitlines() or [""]
@@ -44,7 +44,7 @@ def main() -> None:
         if options.json:
             with options.json.open("a") as file:
                 file.write(json.dumps(outcome.json()) + "\n")
-    console.print(f"{len(outcomes)} codes in {time.perf_counter() - begin:.0f} s", highlight=False)
+    console.print(f"{len(outcomes)} codes in {time.perf_counter() - started_s:.0f} s", highlight=False)
     if options.docs:
         PAGE.write_text(page(in_order(outcomes)))
 

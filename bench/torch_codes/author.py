@@ -74,9 +74,9 @@ def run_author(
                 )
                 for value, place in feeds
             ]
-            begin = time.perf_counter()
+            started_s = time.perf_counter()
             result = call(*tensors)
-            times.append(time.perf_counter() - begin)
+            times.append(time.perf_counter() - started_s)
             leaf = next(leaf for leaf in torch.utils._pytree.tree_leaves(result) if torch.is_tensor(leaf))
             pieces.append(leaf.numpy().copy())
     joined = np.concatenate(pieces, axis)
@@ -93,9 +93,9 @@ def time_whole(call: Callable[[], Any], seconds: float) -> float:
     times: list[float] = []
     until = time.perf_counter() + TIMED_S
     while not times or time.perf_counter() < until:
-        begin = time.perf_counter()
+        started_s = time.perf_counter()
         call()
-        times.append(time.perf_counter() - begin)
+        times.append(time.perf_counter() - started_s)
     return float(np.median(times)) / seconds
 
 

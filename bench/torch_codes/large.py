@@ -20,7 +20,7 @@ import numpy as np
 import pulse
 from bench.host import Host
 from bench.roofline import Reading, measured_machine, roofline
-from bench.torch_codes.code import Given
+from bench.torch_codes.code import Subject
 from bench.torch_codes.codecs import mimi_decoder, mimi_encoder
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.stored_program import read_program
@@ -64,14 +64,14 @@ class Costs:
     multiply_adds: int
 
 
-def large_hifigan() -> Given:
+def large_hifigan() -> Subject:
     """Return the generator in the sizes of its paper, V1."""
     torch, kinds = import_module("torch"), import_module("speechbrain.lobes.models.HifiGAN")
     sizes = [[1, 3, 5], [1, 3, 5], [1, 3, 5]], [3, 7, 11], [16, 16, 4, 4], 512, [8, 8, 2, 2]
-    return Given(kinds.HifiganGenerator(80, 1, "1", *sizes), torch.randn(1, 80, 20), 22050 / 256)
+    return Subject(kinds.HifiganGenerator(80, 1, "1", *sizes), torch.randn(1, 80, 20), 22050 / 256)
 
 
-def large_mistral() -> Given:
+def large_mistral() -> Subject:
     """Return fourteen layers of width 768, each frame sees 100."""
     torch, kinds = import_module("torch"), import_module("transformers")
     config = kinds.MistralConfig(
@@ -86,10 +86,10 @@ def large_mistral() -> Given:
     )
     example = {"inputs_embeds": torch.randn(1, 120, 768)}
     options = {"dynamic": {"inputs_embeds": {1: "T"}}}
-    return Given(kinds.MistralModel(config), example, 50, options=options)
+    return Subject(kinds.MistralModel(config), example, 50, options=options)
 
 
-MODULES: Mapping[str, Callable[[], Given]] = {
+MODULES: Mapping[str, Callable[[], Subject]] = {
     "Mimi decoder (moshi)": mimi_decoder,
     "Mimi encoder (moshi)": mimi_encoder,
     "HiFi-GAN V1 (speechbrain)": large_hifigan,
@@ -197,9 +197,9 @@ def step_us(path: Path) -> list[float]:
             state.step(feeds)
             until = time.perf_counter() + STEPS_S / ROUNDS
             while time.perf_counter() < until:
-                begin = time.perf_counter()
+                started_s = time.perf_counter()
                 state.step(feeds)
-                durations.append(time.perf_counter() - begin)
+                durations.append(time.perf_counter() - started_s)
     return [statistics.median(durations) * 1e6 for durations in times]
 
 
