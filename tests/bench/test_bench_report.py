@@ -70,7 +70,7 @@ def test_missed_targets_are_listed(results_of_all) -> None:
     assert not any("net, 4 against onnxruntime" in line for line in lines)
 
 
-def test_forms_that_are_wrong_are_told(results_of_all) -> None:
+def test_wrong_forms_are_reported(results_of_all) -> None:
     assert "net, 4: tract, pulsed by tract: wrong, off by 1.0e+00" in list(
         report.untimed_forms(results_of_all)
     )

@@ -184,7 +184,7 @@ def test_every_volume_and_label_is_there(manifests) -> None:
 
 
 @pytest.mark.slow
-def test_sigterm_drains_as_the_files_say(tmp_path) -> None:
+def test_sigterm_drains_as_the_files_describe(tmp_path) -> None:
     """The stream that is open goes on and is flushed, /health says 503, new streams are refused, the exit code is 0."""
     import anyio
     import httpx

@@ -176,7 +176,7 @@ def test_vague_names_are_listed(text: str, names: list[str]) -> None:
     assert vague_names(ast.parse(text)) == names
 
 
-def test_locals_say_what_they_hold() -> None:
+def test_locals_are_named_after_their_content() -> None:
     wrong = {name_of(path): names for path in modules_in(*FOLDERS) if (names := vague_names(tree_of(path)))}
     assert not wrong
 

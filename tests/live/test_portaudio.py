@@ -117,7 +117,7 @@ def test_requests_that_a_device_refuses(host: PortAudio, ends: tuple[Endpoint, E
         host.open(request(counters(), *ends, latency="tiny"))
 
 
-def test_looking_anew_leaves_open_streams_alone(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
+def test_refreshing_leaves_open_streams_alone(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
     words = counters()
     stream = host.open(request(words, *ends))
     stream.start()

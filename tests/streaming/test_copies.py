@@ -51,7 +51,7 @@ def begin_session(program: Program, frames: int = 11) -> Session:
 
 @ways
 @pytest.mark.parametrize(("name", "backend", "form"), KINDS)
-def test_a_copied_session_goes_on_by_itself(name, backend, form, way) -> None:
+def test_a_copied_session_continues_independently(name, backend, form, way) -> None:
     compiled = program(name, backend, form)
     session, straight = begin_session(compiled), begin_session(compiled)
     other = way(session)
@@ -132,7 +132,7 @@ def test_a_program_runs_in_another_process(workers) -> None:
         )
 
 
-def test_a_session_goes_on_in_another_process_and_comes_back(workers) -> None:
+def test_a_session_continues_in_another_process_and_comes_back(workers) -> None:
     for name, backend, form in KINDS:
         session = begin_session(program(name, backend, form))
         straight = copy.deepcopy(session)

@@ -70,7 +70,7 @@ def test_no_wish_changes_nothing() -> None:
 
 
 @linux
-def test_without_rights_all_goes_on_and_is_told() -> None:
+def test_without_rights_streams_continue_and_reasons_are_reported() -> None:
     """A user of no rights: the collector is frozen, for the rest there is a reason and a way out."""
     process = subprocess.run(
         [sys.executable, "-c", WITHOUT_RIGHTS], capture_output=True, text=True, timeout=60, check=True
@@ -103,7 +103,7 @@ def test_memory_is_locked_until_the_last_stream_ends() -> None:
 
 
 @linux
-def test_a_lock_that_is_refused_is_told(monkeypatch) -> None:
+def test_a_lock_that_is_refused_is_reported(monkeypatch) -> None:
     class Libc:
         def mlockall(self, flags):
             assert flags == memory.MCL_CURRENT | memory.MCL_ONFAULT
@@ -175,7 +175,7 @@ def test_streams_that_end_in_another_order_than_they_began() -> None:
     assert gc.get_freeze_count() == 0 and sys.getswitchinterval() == before
 
 
-def test_windows_goes_on_and_tells(monkeypatch) -> None:
+def test_windows_continues_and_reports_why(monkeypatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     with apply_to_process(Realtime()) as settings:
         all_settings = [*settings, *apply_to_thread(Realtime(cpu=0))]

@@ -153,7 +153,7 @@ def test_the_block_belongs_to_the_caller() -> None:
 @both_backends
 @settings(max_examples=25, deadline=None)
 @given(at=st.integers(0, 40), length=st.integers(3, 40))
-def test_a_snapshot_goes_on_in_another_session(backend, at, length) -> None:
+def test_a_snapshot_continues_in_another_session(backend, at, length) -> None:
     at = min(at, length)
     chosen = cached_program(ending_model, 4, backend)
     x = noise(1, length)
@@ -187,7 +187,7 @@ def test_a_snapshot_of_an_ended_stream_has_ended() -> None:
 
 
 @both_backends
-def test_reset_begins_anew(backend) -> None:
+def test_reset_begins_again(backend) -> None:
     chosen = cached_program(filter_model, 6, backend)
     session = Session(chosen)
     session.push(noise(1, 23, seed=5))

@@ -116,7 +116,7 @@ def test_commands_take_threads(tmp_path) -> None:
     assert (tmp_path / "1.wav").read_bytes() == (tmp_path / "2.wav").read_bytes()
 
 
-def test_commands_say_why_they_refuse() -> None:
+def test_commands_report_why_they_refuse() -> None:
     assert "--threads 3: this process may use 2 cores" in refusal("bench", "--threads", 3)
     assert "use --threads 2" in refusal("bench", "--threads", 3)
     assert "--threads 0: a step needs at least one thread" in refusal("run", "--threads", 0)

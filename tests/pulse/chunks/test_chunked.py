@@ -156,7 +156,7 @@ def test_the_proof_of_a_file() -> None:
     assert pulse.verify(models.gru("time"), pulse=3, lengths=[1, 7]).lengths == (1, 7)
 
 
-def test_snapshots_go_on_elsewhere_and_reset_begins_again(backend: str) -> None:
+def test_snapshots_continue_elsewhere_and_reset_begins_again(backend: str) -> None:
     """Registers are part of the state: a snapshot goes on elsewhere, reset begins again."""
     program = pulse.stream(models.cache_of_sound(), backend=backend)
     x = noise(1, 61)
@@ -341,7 +341,7 @@ def sum_with_state(x: list[int | str], h: list[int | str]) -> ModelProto:
         ),
     ],
 )
-def test_names_of_dims_that_do_not_tell(
+def test_dims_with_ambiguous_names_are_refused(
     x: list[int | str], h: list[int | str], options: Mapping[str, object], message: str
 ) -> None:
     """Time must be clear, and every other dim known."""
@@ -349,7 +349,7 @@ def test_names_of_dims_that_do_not_tell(
         models.stream(sum_with_state(x, h), pulse=4, states={"h": "hn"}, backend="numpy", **options)  # pyright: ignore
 
 
-def test_names_of_dims_that_tell(backend: str) -> None:
+def test_time_is_found_by_names_of_dims(backend: str) -> None:
     """With ``symbol`` and ``inputs``, by a name that counts streams, or where no dim is time."""
     for shape, options, axis in (
         ([1, "mics", "time"], {"symbol": "time", "inputs": {"x": "1,2,time", "h": "1,3"}}, 2),

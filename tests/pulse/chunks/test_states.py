@@ -74,7 +74,7 @@ def test_a_cache_shaped_like_sound_is_found_by_its_name() -> None:
     assert says_state("convCache") and says_state("caches_in") and not says_state("spec_in")
 
 
-def test_shapes_tell_states_where_names_do_not() -> None:
+def test_states_are_found_by_shapes_where_names_are_ambiguous() -> None:
     """Only where the input cannot be a chunk and one output alone has its form."""
     assert pairs_of(
         {"input_2": [1, 1, 257], "input_3": [1, 2, 128, 2]}, {"a": [1, 1, 257], "b": [1, 2, 128, 2]}
@@ -103,7 +103,7 @@ def test_shapes_tell_states_where_names_do_not() -> None:
         ),
     ],
 )
-def test_doubt_is_said(inputs: Shapes, outputs: Shapes, message: str) -> None:
+def test_doubtful_pairs_of_states_are_refused(inputs: Shapes, outputs: Shapes, message: str) -> None:
     """The message is the command line to go on with."""
     with pytest.raises(PulsifyError, match=message):
         pairs_of(inputs, outputs)

@@ -109,7 +109,7 @@ def test_options_of_reading_are_refused_for_a_loaded_model() -> None:
         pulse.load(models.gru(), chunking={"states": {}})  # pyright: ignore[reportArgumentType]
 
 
-def test_a_model_of_chunks_says_so_and_leads_on() -> None:
+def test_a_model_of_chunks_is_detected_and_takes_every_step() -> None:
     """Each step from load to compile, without a word about chunks in between."""
     loaded = pulse.load(models.gru())
     assert loaded.defines_pulse and loaded.chunks is not None

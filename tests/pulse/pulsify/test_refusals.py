@@ -213,7 +213,7 @@ def test_a_pulse_without_whole_frames_is_refused_with_those_that_suit() -> None:
             pulsify(typed, pulse=bad)
 
 
-def test_inputs_that_do_not_tell_the_length_are_refused() -> None:
+def test_inputs_that_do_not_determine_the_length_are_refused() -> None:
     """Frames of an input must prove how long the stream is."""
     builder = ModelBuilder(x="1,2,T+3")
     with pytest.raises(PulsifyError, match=r"do not prove that there are T frames"):

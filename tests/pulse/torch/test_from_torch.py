@@ -184,7 +184,7 @@ def test_a_refusal_names_the_line_of_the_module() -> None:
 
 
 @needs_onnxscript
-def test_what_the_exporter_says() -> None:
+def test_errors_of_the_module_are_passed_on() -> None:
     class Broken(nn.Module):
         def forward(self, x: Any) -> Any:
             raise RuntimeError("no such layer")

@@ -66,7 +66,7 @@ def oracle(module: Any, example: Any, outputs: Any = ("y",), dynamic: Any = None
         return ModuleOracle(torch, module, call, state.begin, outputs), samples(torch, call, names, "Net")
 
 
-def test_each_run_begins_anew_and_nothing_stays() -> None:
+def test_each_run_begins_again_and_nothing_stays() -> None:
     """Modes, parameters, buffers and attributes, by identity and contents; autograd has seen no write."""
     module = Stateful().eval()
     module.inner[0].train()

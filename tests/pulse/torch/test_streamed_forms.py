@@ -135,7 +135,7 @@ class Mirrored(nn.Module):
         return x
 
 
-def test_a_mirrored_start_is_replaced_where_the_user_says_so() -> None:
+def test_a_mirrored_start_is_replaced_on_request() -> None:
     """The delay of the mirrors goes; the warning says that the model is another one. Two threads give the same bits."""
     torch.manual_seed(0)
     typed = pulse.from_torch(Mirrored(), torch.randn(1, 1, 30), {"x": {2: "T"}}).analyse().declutter()
@@ -160,7 +160,7 @@ class LastState(nn.Module):
         return self.layer(x)[1][0][-1]
 
 
-def test_a_module_without_frames_is_told() -> None:
+def test_a_module_without_frames_is_reported() -> None:
     with pytest.warns(pulse.PulseWarning, match=r'no axis is taken for time: .*dynamic=\{"x": \{2: "T"\}\}'):
         model = pulse.from_torch(LastState(), torch.randn(1, 12, 3))
     with pytest.raises(pulse.PulseError, match=r"no input has a symbolic dim.* dynamic=.* of from_torch"):

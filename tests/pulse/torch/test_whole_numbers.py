@@ -57,7 +57,7 @@ def test_every_length_is_exported(module: Any) -> None:
     pulse.verify(typed).require()
 
 
-def test_a_mean_over_time_is_told_as_such() -> None:
+def test_a_mean_over_time_is_reported_as_such() -> None:
     """As global layer normalisation computes it."""
 
     class Norm(torch.nn.Module):

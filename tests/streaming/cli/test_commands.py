@@ -290,7 +290,7 @@ def test_an_output_that_does_not_stream(tmp_path) -> None:
     assert "algorithmic" not in pulse("run", path, "x.npy", "last.csv", "--pulse", 2).stdout
 
 
-def test_an_output_that_is_not_finite_is_told(tmp_path) -> None:
+def test_an_output_that_is_not_finite_is_reported(tmp_path) -> None:
     path = save(
         tmp_path / "log.onnx",
         [helper.make_node("Log", ["x"], ["y"])],
@@ -312,7 +312,7 @@ def test_a_pulse_has_a_frame_at_least_at_any_rate(tmp_path) -> None:
 
 
 @pytest.mark.filterwarnings("always")
-def test_a_rate_that_contradicts_the_model_is_told(tmp_path) -> None:
+def test_a_rate_that_contradicts_the_model_is_reported(tmp_path) -> None:
     """Of the built-in model, and where the metadata of another one says its rate."""
     described = pulse("convert", "--rate", 8000)
     assert (

@@ -75,7 +75,7 @@ def run_ended_by(tmp_path, monkeypatch, all_is_recorded):
 
 
 @pytest.mark.parametrize("end", [*signals.ENDS, DeviceError("the cable is out")])
-def test_all_is_kept_and_told(run_ended_by, tmp_path, end) -> None:
+def test_all_is_kept_and_reported(run_ended_by, tmp_path, end) -> None:
     failed = isinstance(end, DeviceError)
     result = run_ended_by(end, 2 if failed else 0)
     assert "8,000 in" in result.stdout

@@ -99,7 +99,7 @@ def test_a_rate_that_the_format_has_not() -> None:
     )
 
 
-def test_clipping_is_told() -> None:
+def test_clipping_is_reported() -> None:
     """How many samples, on which channel, by how much, and what keeps them."""
     x = np.zeros((4000, 2), np.float32)
     x[7:17, 1] = 2

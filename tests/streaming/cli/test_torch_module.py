@@ -130,7 +130,7 @@ def test_options_of_the_conversion() -> None:
     assert chunks["proof"]["original"]["lengths"]
 
 
-def test_the_axis_that_was_found_is_told_as_an_option() -> None:
+def test_the_axis_that_was_found_is_reported_as_an_option() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warning = pulse("dump", "code_18:pair").stderr

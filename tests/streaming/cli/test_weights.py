@@ -29,7 +29,7 @@ def test_check_reports_the_error_and_stays_a_proof_of_f32(path, form, least_db) 
     assert report("check", path)["weight_errors"] == {}
 
 
-def test_bench_and_dump_say_the_form(path) -> None:
+def test_bench_and_dump_report_the_form(path) -> None:
     details = report("bench", path, "--weights", "int8", "--steps", 5, "--rounds", 1)
     assert details["weights"] == "int8"
     sizes = []

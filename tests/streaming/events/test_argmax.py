@@ -33,7 +33,7 @@ def test_events_are_as_defined_in_any_blocks(seed) -> None:
     assert blocks(detector, p, seed) == events
 
 
-def test_the_background_is_not_told() -> None:
+def test_the_background_is_not_reported() -> None:
     p = np.eye(3)[[0, 0, 1, 1, 0, 2]]
     events = whole(Argmax(HZ, labels=("none", "cough", "sneeze"), background=0), p)
     assert [(event.start_s, event.end_s, event.label, event.known_s) for event in events] == [

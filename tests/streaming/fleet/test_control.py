@@ -99,7 +99,7 @@ def test_the_first_reconciliations_start_workers_and_send_the_table(cluster, con
     assert control.status().table.number == number
 
 
-def test_a_lost_worker_is_replaced_and_all_are_told(cluster, control) -> None:
+def test_a_lost_worker_is_replaced_and_all_are_informed(cluster, control) -> None:
     first, other = live_workers(control)
     cluster.workers[first] = Lost("it was killed")
     control.reconcile(1.0)

@@ -123,7 +123,7 @@ async def test_a_node_is_lost_with_its_worker_and_its_holder(cluster) -> None:
     assert {holder.node for holder in status.table.holders} == {node.id for node in status.nodes}
 
 
-async def test_the_control_is_killed_and_goes_on(fleet) -> None:
+async def test_the_control_is_killed_and_continues(fleet) -> None:
     before = {worker.name for worker in live(fleet)}
 
     def kill(worker, process):

@@ -183,7 +183,7 @@ async def test_a_version_that_has_ended_is_named() -> None:
         assert answer["code"] == "resume" and "version a of the models has ended" in answer["message"]
 
 
-async def test_a_server_that_says_nothing_is_left() -> None:
+async def test_a_silent_server_is_left() -> None:
     """As when its machine loses power: the connection does not end, and nothing comes over it."""
     deployment = small_deployment()
     blocks, expected = blocks_of(60, 41)

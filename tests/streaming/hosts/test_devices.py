@@ -141,7 +141,7 @@ def test_refusals_that_depend_on_both_sides() -> None:
     assert "at no usual rate with these channels" in str(never)
 
 
-def test_without_portaudio_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_portaudio_one_line_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line that says what to install; only when devices are asked for."""
 
     def refuse_library() -> str:

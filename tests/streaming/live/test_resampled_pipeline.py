@@ -98,7 +98,7 @@ def test_streams_are_resampled_alike(rate) -> None:
     assert np.abs(played).max() > 0.5
 
 
-def test_as_many_pulses_run_as_the_rates_say() -> None:
+def test_the_number_of_pulses_follows_from_the_rates() -> None:
     """After any number of blocks what has been made is what the rates say."""
     with runs(cached_program(), block=441, device=VirtualDevice(rate_hz=44100)) as (host, live):
         host.run(np.zeros(44100 * 10, np.float32))

@@ -306,7 +306,7 @@ def test_the_code_calls_nothing_and_computes_in_whole_registers() -> None:
 
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), RATES[:4])
-def test_a_sound_goes_on_from_a_snapshot_with_the_same_bits(rate_in, rate_out) -> None:
+def test_a_sound_continues_from_a_snapshot_with_the_same_bits(rate_in, rate_out) -> None:
     x = np.random.default_rng(2).standard_normal(rate_in // 4).astype(np.float32)
     whole = NativeResampler(rate_in, rate_out)
     whole.tuning_ppm = 300.0

@@ -101,7 +101,7 @@ def test_bad_messages_end_the_stream_with_a_code(server, case) -> None:
         assert client.closing_status() == STATUSES[code]
 
 
-def test_after_the_flush_only_a_reset_goes_on(server) -> None:
+def test_after_the_flush_only_a_reset_is_accepted(server) -> None:
     with raw(server) as client:
         client.hello(model="ending")
         client.send_frames(np.ones(5), 0)
@@ -313,7 +313,7 @@ def test_a_server_that_drains_refuses_new_streams() -> None:
         assert client.receive_until("pong"), "streams that are open continue"
 
 
-def test_a_server_that_has_drained_tells_its_streams() -> None:
+def test_a_server_that_has_drained_informs_its_streams() -> None:
     with limited_server() as server, raw(server) as client:
         client.hello()
         server.server.should_exit = True

@@ -172,7 +172,7 @@ def test_a_file_cut_short_is_refused_where_it_ends(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.wav", "a.aiff", "a.au", "a.w64"])
-def test_a_header_that_announces_more_than_the_file_has_is_told(tmp_path, name) -> None:
+def test_a_header_that_announces_more_than_the_file_has_is_reported(tmp_path, name) -> None:
     path = tmp_path / name
     soundfile.write(path, noise(8000), 16000)
     whole = path.read_bytes()

@@ -69,7 +69,7 @@ def test_blocks_of_unequal_length_give_the_same_frames(backend, seed) -> None:
     Expected(offline(), sounds).require(outputs)
 
 
-def test_unequal_ends_are_refused_and_the_stream_goes_on() -> None:
+def test_unequal_ends_are_refused_and_the_stream_continues() -> None:
     session = Session(cancelling_program())
     session.push({"mic": noise(100)[None], "far": noise(60)[None]})
     with pytest.raises(InputError, match="far"):

@@ -70,7 +70,7 @@ def test_a_time_beyond_the_range_is_counted() -> None:
 
 
 @given(TIMES_NS)
-def test_counts_from_elsewhere_tell_the_same(times) -> None:
+def test_counts_from_elsewhere_give_the_same_statistics(times) -> None:
     latency = latency_of(times, 1e-3)
     counts = np.zeros(BUCKETS, np.int64)
     for ns in times:

@@ -98,7 +98,7 @@ def test_a_copied_program_is_the_program_itself(way: Callable[[Any], Any], backe
 @ways
 @kinds
 @pytest.mark.parametrize("name", MODELS)
-def test_a_copied_stream_goes_on_by_itself(
+def test_a_copied_stream_continues_independently(
     name: str, backend: str, form: str, way: Callable[[Any], Any]
 ) -> None:
     compiled = program(name, backend, form)
