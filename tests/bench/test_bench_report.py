@@ -183,7 +183,7 @@ def test_power_is_read_from_counters_that_begin_again(tmp_path) -> None:
     assert len(power.counters(tmp_path)) == 1
 
 
-def test_streams_a_watt(results_of_all) -> None:
+def test_streams_per_watt_are_unknown_without_a_power_counter(results_of_all) -> None:
     (row,) = results_of_all.lanes
     assert row.streams_per_watt is None
     assert [line[-1] for line in report.lanes_lines(results_of_all.lanes)] == ["unknown"]

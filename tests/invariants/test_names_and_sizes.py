@@ -260,7 +260,7 @@ def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
         ("async def f():\n  '''One.'''", 1),
     ],
 )
-def test_lines_of_bodies(text: str, lines: int) -> None:
+def test_lines_of_bodies_are_counted(text: str, lines: int) -> None:
     (function,) = ast.parse(text).body
     assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
     assert body_lines(function) == lines

@@ -143,7 +143,7 @@ def test_to_release_closes_streams(
     assert NAME in [device.title for device in host.devices()]
 
 
-def test_the_command(server: JackServer) -> None:
+def test_the_command_lists_the_devices(server: JackServer) -> None:
     assert NAME.partition(": ")[2] in pulse("devices").stdout
     listed = report("devices")["devices"]
     assert [device["name"] for device in listed] == [device.name for device in list_devices()]

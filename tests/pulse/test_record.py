@@ -79,7 +79,7 @@ class Point:
     y: int
 
 
-def test_like_a_dataclass() -> None:
+def test_a_record_equals_a_dataclass() -> None:
     for arguments in ((1.0,), (1.0, "b", [3], "n")):
         tone, plain = Tone(*arguments), PlainTone(*arguments)
         assert asdict(tone) == asdict(plain)

@@ -52,7 +52,7 @@ def pairs_of(inputs: Shapes, outputs: Shapes, signals: Sequence[str] = ()) -> di
         ("in_h", "out_h"),
     ],
 )
-def test_names_of_states(before: str, after: str) -> None:
+def test_states_are_paired_by_name(before: str, after: str) -> None:
     """Every way of naming the next value that exporters and authors have."""
     assert after in [other for other, _ in next_names(before)]
     shapes = {"x": [1, 80, 1], before: [2, 3, 4]}

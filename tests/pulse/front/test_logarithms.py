@@ -57,7 +57,7 @@ def test_equals_librosa() -> None:
     )
 
 
-def test_whisper_log() -> None:
+def test_whisper_log_equals_the_formula_of_whisper() -> None:
     """Of a recording whose maximum is the fixed one: as Whisper has it."""
     x = positive()
     logs = np.log10(np.maximum(x.astype(np.float64), 1e-10))

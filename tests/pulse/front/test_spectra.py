@@ -22,7 +22,7 @@ def split_parts(z: Array, axis: int = -1) -> Array:
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-2])
-def test_magnitude_and_power(epsilon: float) -> None:
+def test_magnitude_and_power_equal_numpy(epsilon: float) -> None:
     z = complexes(1, 9, 21)
     model = magnitude(epsilon, shape="1,9,frames,2")
     assert_near(offline(model, split_parts(z)), np.sqrt(np.abs(z) ** 2 + epsilon))

@@ -167,7 +167,7 @@ def test_real_and_imaginary_parts_apart(layout: str) -> None:
 
 
 @pytest.mark.parametrize("layout", ["F,T", "T,F"])
-def test_magnitude_and_phase(layout: str) -> None:
+def test_magnitude_and_phase_equal_numpy(layout: str) -> None:
     x = sound(400)
     model = stft(64, 32, parts="polar", layout=layout)
     y = spectrum(x, {"n_fft": 64, "hop": 32})

@@ -117,7 +117,7 @@ def to_a_good_one(path):
     ],
 )
 def test_special_files_are_not_read(path, make, words) -> None:
-    """And it is replaced."""
+    """Writing then replaces the special file by a regular one."""
     path.unlink()
     make(path)
     with pytest.raises(DamagedError, match=words):

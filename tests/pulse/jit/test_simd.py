@@ -249,7 +249,7 @@ def test_arithmetic_agrees_with_python(x) -> None:
         np.testing.assert_allclose(compiled[exact], python[exact], rtol=0, atol=0 if rounding < 160 else 0.1)
 
 
-def test_special_values() -> None:
+def test_special_values_equal_those_of_python() -> None:
     x = [*SPECIAL, *np.roll(SPECIAL, 5), *np.roll(SPECIAL, 3)]
     python, compiled = outputs(infra_arithmetic, x, 192)
     np.testing.assert_allclose(compiled, python, rtol=3e-7)
@@ -302,7 +302,7 @@ def test_part_touches_only_its_lanes(n) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_chunks_and_turns(n) -> None:
+def test_chunks_and_turns_take_the_right_elements(n) -> None:
     x = np.arange(max(20, 10 + 9 * min(n, 2)), dtype=F)
     for z in outputs(infra_chunks, x, 232, n):
         fours, eights = [min(m, n - 1) for m in range(4)], [min(m, n - 1) for m in range(2)]

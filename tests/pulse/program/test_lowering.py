@@ -87,7 +87,7 @@ def test_unknown_backends_are_refused_with_the_known_ones() -> None:
 
 
 def test_needed_kernels_are_announced_before_compilation() -> None:
-    """Each kernel once."""
+    """Each kernel is in the one announcement once."""
     builder = ModelBuilder(x="1,2,T")
     announced: list[Sequence[str]] = []
     model = pulsify(builder.model(builder.apply("relu", builder.conv(builder["x"], 3))), pulse=4)

@@ -191,7 +191,7 @@ def test_a_wrong_length_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_integers_and_bools_are_compared_exactly() -> None:
-    """Random integers and comparisons."""
+    """The outputs are a sum of random integers and a comparison."""
     builder = ModelBuilder(x="1,2,T,i64", y="1,2,T")
     typed = builder.model(
         builder.apply("add", builder["x"], builder["x"]),

@@ -69,7 +69,7 @@ def test_an_index_has_as_many_values_as_its_table_has_rows(rows: int) -> None:
 
 
 def test_integers_that_are_computed_with_have_all_values() -> None:
-    """And silence is zero."""
+    """Random frames have the whole range of i16, and silence is zero."""
     builder = ModelBuilder(x="1,T,i16")
     model = pulsify(builder.model(builder.add("total", CumSum(1, False, False), builder["x"])), pulse=4)
     ranges = integer_ranges(model, oracle_of(model), 5)

@@ -162,7 +162,7 @@ def test_lengths_that_the_model_refuses_are_not_tried() -> None:
     assert len(report.lengths) > 5 and max(report.lengths) <= 1000
 
 
-def test_models_of_chunks() -> None:
+def test_trials_of_models_of_chunks_are_long() -> None:
     """They have states; the work is counted by the chunk."""
     model = pulse.stream(chunk_models.cache_of_sound()).model
     trials = plan_trials(model)

@@ -77,7 +77,7 @@ def test_every_call_opens_it_as_the_recipe(tmp_path: Path) -> None:
     assert RECIPE not in again.metadata, "pulses of the bare model are no recipe"
 
 
-def test_models_of_chunks(tmp_path: Path) -> None:
+def test_states_of_an_embedded_stage_are_those_of_the_file(tmp_path: Path) -> None:
     """What the stage says of its states goes to the file itself."""
     x = noise(1, 203)
     (expected,) = recipe_model(write_masked(tmp_path)).run(x).values()

@@ -49,7 +49,7 @@ def assert_close(output: Array, expected: Array) -> None:
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_the_command_line(tmp_path: Path, name: str) -> None:
+def test_the_command_line_gives_the_reference(tmp_path: Path, name: str) -> None:
     """``pulse run RECIPE in.wav OUT``."""
     x, expected = REFERENCES[name]()
     path = beside_its_models(name, tmp_path)

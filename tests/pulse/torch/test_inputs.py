@@ -43,7 +43,7 @@ def test_symbols_are_apart() -> None:
     np.testing.assert_array_equal(draw(samples, {"B": 5})["x"] % 10, np.tile(np.arange(10), (5, 3, 1)))
 
 
-def test_the_example_itself() -> None:
+def test_the_example_itself_is_drawn_without_lengths() -> None:
     value = np.random.default_rng(0).standard_normal((3, 20)).astype(np.float16)
     np.testing.assert_array_equal(draw({"x": SampledInputs(value, {1: "T"})}, {})["x"], value)
 

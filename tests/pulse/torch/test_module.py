@@ -140,7 +140,7 @@ def test_state_comes_back_after_an_error() -> None:
     assert module.count == 0 and torch.equal(module.written, torch.zeros(3)) and module.training
 
 
-def test_no_gradients() -> None:
+def test_runs_compute_no_gradients() -> None:
     enabled: list[bool] = []
 
     def forward(x: Any, y: Any) -> Any:

@@ -44,7 +44,7 @@ def chunked_by_distance(queries: Any, keys: Any) -> Any:
 
 
 @pytest.mark.parametrize(("visible", "ahead"), [(chunked_by_loops, 3), (chunked_by_distance, 2)])
-def test_chunked_attention(visible: Callable[[Any, Any], Any], ahead: int) -> None:
+def test_chunked_attention_streams(visible: Callable[[Any, Any], Any], ahead: int) -> None:
     """Streams have any length; those of a proof are so long that keys leave the memory."""
     torch.manual_seed(0)
     typed = pulse.from_torch(StreamedAttention(visible), torch.randn(1, 21, WIDTH), {"x": {1: "T"}}).analyse()
@@ -86,7 +86,7 @@ class StreamedDualPath(nn.Module):
         return F.fold(chunks, (frames, 1), (8, 1), padding=(8, 0), stride=(4, 1)).squeeze(-1)
 
 
-def test_chunks_that_overlap() -> None:
+def test_chunks_that_overlap_stream() -> None:
     torch.manual_seed(0)
     model = pulse.from_torch(StreamedDualPath(), torch.randn(1, 2, 32), {"x": {2: "T"}})
     pulse.verify(model, pulse=4).require()

@@ -43,7 +43,7 @@ def test_run_without_arguments_denoises_the_built_in_sound(tmp_path, backend) ->
     assert list(tmp_path.iterdir()) == [tmp_path / "denoised.wav"]
 
 
-def test_run_in_words() -> None:
+def test_run_prints_delays_times_and_quality() -> None:
     words = pulse("run").stdout
     for part in (
         "319 frames = 19.94 ms: 160 of the model + 159 until a pulse is full",
@@ -216,7 +216,7 @@ def test_dump_of_a_program() -> None:
     assert last == "lanes (spawn_many): each has its own memory: spectrum: weights that are not f32"
 
 
-def test_version_and_help() -> None:
+def test_version_and_help_are_printed() -> None:
     assert pulse("-v").stdout.startswith("pulse ")
     assert "pulse run --live" in pulse("--help").stdout
     for command in ("run", "convert", "check", "bench", "dump", "devices", "report"):

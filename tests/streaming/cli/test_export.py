@@ -70,7 +70,7 @@ def test_a_file_that_is_wrong_is_not_kept(tmp_path, monkeypatch) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out.onnx"]
 
 
-def test_bad_use() -> None:
+def test_targets_that_cannot_be_written_are_refused() -> None:
     assert "opset 3 cannot be written" in refusal("convert", "-o", "out.onnx", "--opset", "3")
     assert "check the folder" in refusal("convert", "-o", "nowhere/out.onnx")
     assert "a model is written as .onnx, .nnef or .nnef.tgz, not .wav" in refusal("convert", "-o", "out.wav")

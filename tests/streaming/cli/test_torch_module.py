@@ -113,7 +113,7 @@ def test_a_module_that_differs_from_its_model_is_found(monkeypatch) -> None:
     )
 
 
-def test_lengths_that_the_module_refuses() -> None:
+def test_lengths_that_the_module_refuses_are_named() -> None:
     arguments = "check", "code_18:picky", "--pulse", 16, "--length", 9
     checked = pulse(*arguments, code=3)
     assert "whole blocks of 16, please" in checked.stdout

@@ -21,6 +21,6 @@ def test_the_page_has_every_parameter(kind) -> None:
     assert table == [name for name in inspect.signature(kind).parameters if name != "clock"]
 
 
-def test_kinds_and_suffixes() -> None:
+def test_kinds_and_suffixes_are_documented() -> None:
     assert all(f"--events {kind}" in TEXT or f"Segments.{kind}(" in TEXT for kind in KINDS)
     assert all(f"`.{suffix}`" in TEXT for suffix in FORMATS)

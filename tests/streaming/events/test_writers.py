@@ -34,7 +34,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("suffix", TEXTS)
-def test_events_as_text(tmp_path, suffix) -> None:
+def test_events_are_written_as_text_at_the_end(tmp_path, suffix) -> None:
     path = tmp_path / f"out.{suffix}"
     with EventsFile(path, "my talk") as file:
         for number in range(3):

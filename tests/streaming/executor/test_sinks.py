@@ -141,7 +141,7 @@ async def test_array_files_have_the_frames_or_the_last_value(tmp_path) -> None:
     ("path", "name", "frame"), [("y.npy", "y", (1, 1)), ("y.wav", "y", (1, 1)), ("y.csv", "y", (1, 0))]
 )
 async def test_many_small_pieces_wait_in_bounded_memory(tmp_path, monkeypatch, path, name, frame) -> None:
-    """With or without values."""
+    """The pieces have values or none."""
     count, most = 20_000, 0
     take = sinks.Waiting.take
 

@@ -124,7 +124,7 @@ def test_latencies_are_suggested_or_given() -> None:
         (-1, r"cannot be opened; choose another device \(host says so\)$"),
     ],
 )
-def test_refusals_in_words(code: int, message: str) -> None:
+def test_refusals_name_both_devices_and_the_reason(code: int, message: str) -> None:
     sides = (StreamSide("input", DEVICES[0], 4, 0.01), StreamSide("output", DEVICES[5], 2, 0.01))
     error = open_error(sides, 96000, code, "host says so", lambda rate_hz: rate_hz in (44100, 48000))
     assert isinstance(error, DeviceError)

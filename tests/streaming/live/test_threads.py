@@ -197,7 +197,7 @@ def test_the_pipeline_of_a_worker_that_never_returns_is_kept(monkeypatch) -> Non
 
 
 def test_two_virtual_runs_at_once_keep_their_sounds() -> None:
-    """Both run one program."""
+    """Both runs have streams of one program."""
     compiled, x = cached_program(filter_model), noise(100 * BLOCK, 2)
     with runs(compiled) as (one_host, first), runs(compiled, block=100) as (other_host, other):
         played = [(one_host.run(a[:, :1]), other_host.run(a[:, 1:], 100)) for a in np.split(x, 20)]

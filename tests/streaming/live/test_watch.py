@@ -7,8 +7,9 @@ from pulse.errors import InputError, PulseError
 from streaming.errors import DeviceError
 from streaming.live import Live, Plan
 from streaming.live import live as live_module
+from streaming.live.plan import TEARDOWN_TIMEOUT_S
 from streaming.live.virtual import VirtualDevice, VirtualHost
-from streaming.live.watchdog import MAX_EVENTS, PATIENCE_S, RETRY_S, SELDOM_S, TEARDOWN_TIMEOUT_S
+from streaming.live.watchdog import FREQUENT_RETRIES_S, MAX_EVENTS, RARE_RETRY_S, RETRY_S
 from streaming.realtime.options import UNCHANGED
 from tests.streaming.live.runs import (
     BLOCK,
@@ -181,15 +182,15 @@ def test_a_device_that_stays_away_is_tried_seldom(monkeypatch) -> None:
         tries = []
         monkeypatch.setattr(host, "refresh", lambda: tries.append(host.now_ns()) or True)
         disturb(host, "vanishes")
-        host.advance(PATIENCE_S)
+        host.advance(FREQUENT_RETRIES_S)
         often = len(tries)
-        assert often == pytest.approx(PATIENCE_S / RETRY_S, abs=5)
+        assert often == pytest.approx(FREQUENT_RETRIES_S / RETRY_S, abs=5)
         host.advance(600)
-        assert len(tries) - often == pytest.approx(600 / SELDOM_S, abs=2)
+        assert len(tries) - often == pytest.approx(600 / RARE_RETRY_S, abs=2)
         assert ["not opened yet" in note for note in live.statistics().notes] == [False, True]
         recover(host)
         host.devices[0].refuses = "somebody else has it"
-        host.advance(SELDOM_S + 0.1)
+        host.advance(RARE_RETRY_S + 0.1)
         assert "somebody else has it" in live.statistics().notes[-1]
         recover(host)
         wait_until_open(host)
@@ -202,14 +203,14 @@ def test_a_device_that_stays_away_is_tried_seldom(monkeypatch) -> None:
         assert live.statistics().counters.reopened == 2, "another time it is tried often again"
 
 
-def test_a_device_that_opens_but_does_not_call_is_tried_seldom() -> None:
+def test_a_device_that_opens_but_does_not_call_is_tried_rarely() -> None:
     with runs(cached_program(), reconnect="keep") as (host, live):
         disturb(host, "stalls")
-        host.advance(PATIENCE_S)
+        host.advance(FREQUENT_RETRIES_S)
         often = live.statistics().counters.reopened
         assert often > 20
         host.advance(600)
-        assert live.statistics().counters.reopened - often == pytest.approx(600 / SELDOM_S, abs=2)
+        assert live.statistics().counters.reopened - often == pytest.approx(600 / RARE_RETRY_S, abs=2)
 
 
 def test_the_number_of_kept_events_is_limited() -> None:

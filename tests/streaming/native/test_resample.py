@@ -189,7 +189,7 @@ def test_shortage_is_the_number_of_missing_frames(rates, ppm, frames_held, outpu
 @settings(max_examples=50, deadline=None)
 @given(st.sampled_from(RATES), st.integers(0, 4000), st.integers(-5000, 5000))
 def test_output_k_waits_for_the_delay_and_no_longer(rates, frames, ppm) -> None:
-    """Counted with fractions."""
+    """The expected number of outputs is counted with fractions."""
     resampler = NativeResampler(*rates, "low")
     resampler.tuning_ppm = ppm
     step = Fraction(resampler.state.step, resampler.state.unit)
@@ -250,7 +250,7 @@ def test_as_python_it_stays_in_its_memory() -> None:
 
 
 def test_frames_without_space_are_not_taken() -> None:
-    """Until something is produced."""
+    """The resampler takes none until it has produced something."""
     resampler = NativeResampler(16000, 16000, "low", largest_block=50)
     x, target = np.ones(1000, np.float32), Pointer(np.empty(1000, np.float32), 0)
     state = resampler.state

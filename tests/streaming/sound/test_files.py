@@ -103,8 +103,8 @@ def test_a_full_disk_is_reported(small_disk, name, encoding) -> None:
     np.testing.assert_allclose(written, x[: len(written)], atol=0 if encoding == "FLOAT" else 1 / 32768)
 
 
-def test_a_disk_that_is_full_at_once(small_disk) -> None:
-    """Nothing is left."""
+def test_a_disk_that_is_full_at_once_leaves_no_file(small_disk) -> None:
+    """The refused file is removed."""
     (small_disk / "large").write_bytes(bytes(64 << 10))
     with pytest.raises(InputError, match=r"a\.wav: cannot be written \(No space left on device\)"):
         AudioWriter(small_disk / "a.wav", 16000, 1)

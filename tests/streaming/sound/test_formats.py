@@ -68,7 +68,7 @@ def test_an_encoding_that_is_asked_for() -> None:
     "suffix", ["wav", "aiff", "au", "caf", "w64", "rf64", "flac", "voc", "mp3", "ogg", "opus"]
 )
 def test_sound_is_recognised_by_content(tmp_path, suffix) -> None:
-    """Whatever the name."""
+    """The file has no suffix."""
     with AudioWriter(tmp_path / f"a.{suffix}", 48000, 1) as writer:
         writer.write(np.zeros((4800, 1), np.float32))
     path = (tmp_path / f"a.{suffix}").rename(tmp_path / "sound")

@@ -153,7 +153,7 @@ def test_the_same_moment_at_two_rates_is_one_moment_to_the_model(model) -> None:
     assert 8000 <= int(np.argmax(np.abs(echo))) < 8009, "the filter over the far end begins with the click"
 
 
-def test_outputs_by_name(model) -> None:
+def test_outputs_are_written_by_name(model) -> None:
     """Into files of their own, or as channels of one, or frames."""
     near, far = noise(4000, 1), noise(4000, 2)
     write_floats("in.wav", np.stack([near, far], axis=1))
@@ -255,7 +255,7 @@ def test_misfits_are_refused_with_the_reason(model, arguments, message) -> None:
     assert Path("mono.wav").read_bytes() == before and not Path("out.wav").exists()
 
 
-def test_live_files(model) -> None:
+def test_channels_of_a_file_replace_those_of_a_device(model) -> None:
     """The channels of a file in place of a device's, in order or by choice; --far and --in say which."""
     near, far = noise(4000, 1), noise(4000, 2)
     write_floats("in.wav", np.stack([near, far], axis=1))
@@ -286,7 +286,7 @@ def test_live_files(model) -> None:
         (["two.wav", "--channel", "1"], "has the inputs mic, far, each of one channel"),
     ],
 )
-def test_live_refusals(model, arguments, message) -> None:
+def test_misfits_of_live_inputs_are_refused(model, arguments, message) -> None:
     for name, channels in (("mono", 1), ("two", 2), ("three", 3)):
         write_floats(f"{name}.wav", np.zeros((1600, channels), np.float32))
     assert message in refusal("run", model, *arguments, "--live", "--quiet")

@@ -77,7 +77,7 @@ def test_input_alone_has_the_whole_width(series) -> None:
     assert "out " not in lines[1]
 
 
-def test_many_channels(series) -> None:
+def test_of_many_channels_the_rest_is_summarised(series) -> None:
     loud = replace(series[0], levels_in=(0.1,) * 40 + (1.0,), levels_out=(0.1,))
     lines = shown_text(scene_of([loud])).splitlines()
     assert lines[10].strip() == "and 33 more, the loudest 0.0"
@@ -179,7 +179,7 @@ def test_a_terminal_is_left_as_it_was(series) -> None:
     assert text.endswith("\x1b[2K"), "the display is gone"
 
 
-def test_the_final_report(series) -> None:
+def test_the_final_report_lists_all_of_the_run(series) -> None:
     pairs = LiveReport(SETUP, series[-1].summary()).pairs()
     names = [name for name, _ in pairs]
     assert names[:3] == ["model", "pulse", "devices"]

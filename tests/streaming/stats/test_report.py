@@ -120,7 +120,7 @@ def test_files_that_are_not_reports_are_refused(good, tmp_path) -> None:
     assert "pictures are .png, .svg, .pdf, not .txt" in refusal("report", path, "-o", tmp_path / "a.txt")
 
 
-def test_without_matplotlib(good, tmp_path, monkeypatch) -> None:
+def test_without_matplotlib_the_extra_is_named(good, tmp_path, monkeypatch) -> None:
     path = write(tmp_path / "out.jsonl", good)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     message = refusal("report", path, "-o", tmp_path / "latency.png")

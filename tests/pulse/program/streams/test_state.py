@@ -130,7 +130,7 @@ def test_a_step_into_arrays_gives_the_same_numbers(program: Program) -> None:
 
 
 def test_arrays_that_do_not_fit_the_outputs_are_refused(program: Program) -> None:
-    """Nothing has run then."""
+    """The refusal comes before anything has run: the state is as before."""
     state = program.spawn()
     right = {port.name: np.zeros(port.shape, port.dtype) for port in program.outputs}
     locked = np.zeros_like(right["total"])
@@ -201,7 +201,7 @@ def test_an_ended_stream_takes_nothing(program: Program) -> None:
 def test_a_rest_that_does_not_fit_ends_nothing(
     program: Program, rest: Array | dict[str, Array], message: str
 ) -> None:
-    """The stream goes on."""
+    """After the refusal the state is as before, and the stream continues."""
     state = program.spawn()
     state.step(noise(4, 1))
     before = state.snapshot()

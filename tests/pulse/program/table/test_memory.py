@@ -84,7 +84,7 @@ def test_equal_weights_are_kept_once_and_equal_states_are_not() -> None:
 
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 4096])
 def test_memory_is_aligned_and_zero(size: int) -> None:
-    """At the address itself."""
+    """The address itself is a multiple of the alignment."""
     memory = aligned_bytes(size)
     assert memory.size == size and memory.ctypes.data % ALIGNMENT == 0 and not memory.any()
 
