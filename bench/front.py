@@ -23,8 +23,11 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.native.executable import NativeState
 
 ROUNDS, STEPS, HOPS = 20, 1000, 200
+"""Rounds in which the contestants alternate, steps in each, and hops of noise that the steps cycle through."""
 PULSES = (1, 4)
+"""Hops in a pulse."""
 NEAR = 1e-4
+"""The most that outputs may differ, relative to the largest value."""
 
 Step = Callable[[Array], Sequence[Any]]
 """A hop of samples [hop] to what is ready: blocks of samples, or rows of features."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 POWERCAP = Path("/sys/class/powercap")
+"""The folder of Linux's power counters."""
 SECONDS = 1.0
 """How long the counters are watched; they are updated each millisecond."""
 

@@ -18,8 +18,11 @@ from pulse.program.backends import implementations
 from pulse.program.program import Program
 
 PLAIN, NAMED, REGISTERED, ON_NUMPY = "no view", "named views", "an implementation more", "a view on numpy"
+"""The forms of the model that are compared."""
 CHANNELS, LAYERS, PULSE = 32, 8, 16
+"""Sizes of the model: channels, layers, frames of a pulse."""
 SHAPE = f"1,{CHANNELS},T"
+"""The shape of the input."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,9 @@ from bench.serve.clients import ClientRun, hold
 from bench.serve.hosting import serve
 
 MAX_DELAY_MS = 20.0
+"""A server whose answers exceed this at the 99th percentile does not hold its streams."""
 BEHIND = ("pulse", "onnxruntime")
+"""What may run the model of a server."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from bench.torch_codes.measurement import Outcome
 from bench.torch_codes.processes import run_all
 
 JOBS = 2
+"""Codes that run at once, by default."""
 
 
 def main() -> None:

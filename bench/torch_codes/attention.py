@@ -21,6 +21,7 @@ SMALL = {
     "head_dim": 8,
     "use_cache": False,
 }
+"""The sizes of small transformers, by the names of Hugging Face's configurations."""
 
 
 @code("transformers Mistral, sliding window", "transformers")

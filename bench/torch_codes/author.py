@@ -13,6 +13,7 @@ import numpy as np
 from pulse.facts import Array
 
 TIMED_S = 1.0
+"""Seconds for which the author's calls are timed."""
 MAX_FRAMES = 400
 """Output frames whose dependence on the input is found, one by one."""
 MAX_PULSES = 16

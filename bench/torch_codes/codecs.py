@@ -7,6 +7,7 @@ from bench.torch_codes.code import Subject, code
 from bench.torch_codes.twins import moshi_stream
 
 WITHOUT_LOSSES = "without the losses, means over the whole stream"
+"""The change to codecs whose losses cannot stream."""
 
 
 def _torch() -> Any:

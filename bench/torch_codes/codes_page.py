@@ -9,8 +9,11 @@ from bench.host import Host
 from bench.torch_codes.measurement import Outcome
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "pytorch_codes.md"
+"""The page."""
 MAX_REASON_LENGTH = 220
+"""A reason of more characters is cut at a space."""
 NONE = "–"
+"""The cell of a missing value."""
 
 HEAD = """# Published PyTorch codes
 
@@ -40,6 +43,7 @@ several inputs), no frames (*delay*), no export that runs and gives the same res
 ## Streamed
 
 """
+"""The beginning of the page."""
 
 INSTALL = """
 ## Packages
@@ -53,6 +57,7 @@ PyTorch is {torch}. `--no-deps` leaves it alone; the packages need some small on
 are imported. PyPI has no build of torchaudio for PyTorch without CUDA: its models are plain Python, and run from the
 package without its folder `lib`.
 """
+"""The end of the page: how to install the packages."""
 
 
 def page(outcomes: Sequence[Outcome]) -> str:

@@ -26,12 +26,17 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.stored_program import read_program
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "pytorch_large.md"
+"""The page."""
 COUNTS = "costs.json"
+"""The file of parameters and costs in the folder of the exported modules."""
 THREADS = (1, 2)
+"""Numbers of threads that a step is measured with."""
 SIZES = (1 << 20, 1 << 26)
 """Bytes of the working sets with which the machine is measured; each program adds its own."""
 STEPS_S = 1.5
+"""Seconds for which a program is timed, in all rounds."""
 ROUNDS = 3
+"""Rounds in which the programs alternate."""
 HEAD = """# Large modules from PyTorch
 
 `python -m bench.torch_codes.large --prepare DIR` exports the modules of this page, with random weights, and compiles
@@ -46,6 +51,7 @@ them; `--measure DIR --docs` measures the programs and writes the page.
 - *times*: the step of one thread as a multiple of the larger of both. What is above 1 is what could be gained.
 
 """
+"""The beginning of the page."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,7 @@ MODULES: Mapping[str, Callable[[], Subject]] = {
     "HiFi-GAN V1 (speechbrain)": large_hifigan,
     "Mistral, 14 layers, window of 100 (transformers)": large_mistral,
 }
+"""The modules of the page, by the name in the table."""
 
 
 def main() -> None:

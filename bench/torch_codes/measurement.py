@@ -29,9 +29,13 @@ from pulse.program.whole import stream_whole
 
 Output = TypeVar("Output")
 STEPS_S = 0.5
+"""Seconds for which a code is timed."""
 MAX_STEPS, MIN_STEPS = 2000, 3
+"""The most and the fewest steps that are timed."""
 ROUNDS = 5
+"""Rounds in which the contestants alternate."""
 CHECKED_PULSES = 8
+"""Pulses that are compared with those of another runtime, after the delay."""
 STREAM_EXAMPLES = 2
 """A stream has this many times the frames of the example."""
 
