@@ -62,7 +62,7 @@ def files(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_exported_random_graphs_equal_their_streams() -> None:
-    """Some; files with and without a clock, with states that do not begin as zeros."""
+    """Some files have a clock, and some have states that do not begin as zeros."""
     reached = check_invariant(range(90), depth=10, read_back=6)
     assert reached["files"] == 90
     assert reached["streams"] >= 170

@@ -23,7 +23,7 @@ def is_in(generation: int, searched: object) -> bool:
 
 
 def test_new_objects_are_old_afterwards() -> None:
-    """Only at the end of the outermost block; and nothing is kept out of the collector."""
+    """They are old at the end of the outermost block, and nothing is kept out of the collector."""
     with fewer_collections():
         with fewer_collections():
             objects = [[number] for number in range(1000)]

@@ -30,7 +30,7 @@ def zeros(*shape: int) -> Array:
 
 
 def test_inputs_outputs_and_symbols_are_listed() -> None:
-    """By name, with their facts."""
+    """They are listed by name, with their facts."""
     model = model_of_two_inputs()
     assert {name: str(fact) for name, fact in model.inputs.items()} == {"x": "1,2,T,f32", "y": "1,2,2*T,f32"}
     assert list(model.outputs) == ["sum", "other"]

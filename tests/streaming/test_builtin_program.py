@@ -75,7 +75,7 @@ def test_a_damaged_program_is_not_used(folder: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_when_it_is_opened(built_program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In place of the built-in model alone, and where no option asks for another program of it."""
+    """The program is opened in place of the built-in model alone, if no option asks for another program of it."""
     carried = carried_program(built_program)
     monkeypatch.setattr(opening, "carried_program", lambda: carried)
     plain = ModelOptions()

@@ -67,7 +67,7 @@ def test_kernels_are_compiled_once(folder) -> None:
 
 
 def test_another_process_finds_compiled_kernels(folder) -> None:
-    """The same folder, file and key, in every process."""
+    """Every process finds the same folder, file and key."""
     code = (
         "from pulse.program.kernels import families\n"
         "from pulse.jit.registry import KERNELS\n"
@@ -148,7 +148,7 @@ def begun_processes(monkeypatch):
 
 
 def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(tmp_path, begun_processes) -> None:
-    """And one line says so."""
+    """One warning reports it."""
     with kernels_in(blocked_cache(tmp_path)["PULSE_CACHE"]):
         with pytest.warns(
             PulseWarning, match="set PULSE_CACHE to a folder that can be written; until then"

@@ -88,7 +88,7 @@ def test_a_model_of_chunks_after_another_equals_its_authors_loop(frames: int) ->
 
 
 def test_models_of_chunks_prove_equal_in_chains() -> None:
-    """In front, behind, two of them of other sizes, in pulses of several chunks."""
+    """The model of chunks is in front, behind, or two have other sizes; pulses have several chunks."""
     prove(chain(flat(), models.cache_of_sound()), 8, 16)
     prove(chain(models.cache_of_sound(8), models.cache_of_sound(12)), 24)
     halved = pulse.load(models.half_context(), chunking=Chunking(context={"x": 4}))

@@ -146,7 +146,7 @@ def test_the_axis_of_time_follows_from_the_shape(shape: list[int], axis: int | N
 def test_the_axis_of_an_output_follows_from_the_input_or_its_shape(
     shape: list[int], rank: int, axis: int, frames: int, expected: int | None
 ) -> None:
-    """As the input's, by its frames, by its shape, or none."""
+    """The axis is that of the input, or found by the frames or the shape, or there is none."""
     axis_and_reason = output_axis(shape, F, rank, axis, frames)
     assert (axis_and_reason[0] if axis_and_reason else None) == expected
 

@@ -58,7 +58,7 @@ def test_parts_side_by_side_are_multiplied() -> None:
 
 
 def test_phase_of_the_axes() -> None:
-    """As atan2 has them, of zeros without signs."""
+    """The phases are those of atan2, and the sign of a zero does not count."""
     points = np.array([0, 1, -1, 1j, -1j, 1 + 1j, -1 + 1j, -1 - 1j, 1 - 1j], np.complex128)[None]
     x = split_parts(points)
     expected = np.angle(points)

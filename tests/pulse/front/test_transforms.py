@@ -240,7 +240,7 @@ def test_lengths_of_transformed_sounds() -> None:
 
 
 def test_a_transform_and_its_inverse_give_the_sound() -> None:
-    """As long as the sound, which the symbol gives to the inverse; without that whole hops."""
+    """The result is as long as the sound, which the symbol gives to the inverse; without a symbol it has whole hops."""
     x = sound(1000)
     for window, delay in (("sqrt_hann", 48), ("hamming", 64)):
         forward = stft(64, 16, window=window)

@@ -169,7 +169,7 @@ def test_the_time_symbol_of_the_user_wins() -> None:
 
 
 def test_symbols_keep_their_assumptions() -> None:
-    """Of the length that stays; nothing of the one that became a number."""
+    """The length that stays keeps its assumptions; nothing stays of the one that became a number."""
     typed = pulse.load(sum_and_product({"x": ["batch", "T"]}), {"x": "batch,2*T"}).analyse()
     assert {symbol.name for test in typed.scope.assumptions for symbol in test.symbols} <= {"T"}
     assert [symbol.name for symbol in typed.symbols] == ["T"]

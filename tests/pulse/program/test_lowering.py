@@ -186,7 +186,7 @@ def test_loops_are_merged_where_every_operand_allows_it(
 
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "i32"])
 def test_the_total_of_sums_has_the_type_of_the_sums(dtype: str) -> None:
-    """In the type of its sums, which is that of the kernel."""
+    """The total has the type of its sums, which is that of the kernel."""
     builder = ModelBuilder(x=f"1,T,5,{dtype}")
     sums = builder.add("sums", CumSum(2), builder["x"])
     model = builder.model(sums, OutletId(sums.node, 1))

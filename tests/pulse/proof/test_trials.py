@@ -44,7 +44,7 @@ def test_short_lengths_cover_all_residues_of_the_pulse() -> None:
 
 @pytest.mark.parametrize(("taps", "frames"), [(3, 1), (3, 160), (5000, 1), (5000, 160), (100, 4096)])
 def test_long_streams_fill_the_memory_of_an_output_twice(taps: int, frames: int) -> None:
-    """And have some thousand frames, or some pulses, in any case; no whole number of pulses."""
+    """They have some thousand frames or some pulses in any case, and no whole number of pulses."""
     model = filter_model(taps, frames)
     trials = plan_trials(model)
     assert receptive_frames(model) == trials.seen == taps

@@ -109,7 +109,7 @@ def test_bad_recipes_are_refused_with_the_reason(tmp_path: Path, text: str, mess
 
 
 def test_sizes_that_differ_are_refused(tmp_path: Path) -> None:
-    """Of two stages: with both, the axis and the number of the stage."""
+    """The message has the sizes of both stages, the axis and the number of the stage."""
     save_model(tmp_path, "gain.onnx", gain())
     message = message_of(tmp_path, SPECTRAL.replace("n_fft = 16", "n_fft = 32"))
     assert message == (
@@ -206,7 +206,7 @@ def test_sizes_beyond_all_measure(tmp_path: Path, stage: str) -> None:
 
 
 def test_too_many_stages_are_refused(tmp_path: Path) -> None:
-    """Those of recipes in recipes count."""
+    """Stages of recipes in recipes count."""
     write_recipe(tmp_path, "[[stage]]\nlog = {}\n" * 60, "0.toml")
     for number in range(1, 9):
         write_recipe(tmp_path, f'[[stage]]\nmodel = "{number - 1}.toml"\n' * 3, f"{number}.toml")

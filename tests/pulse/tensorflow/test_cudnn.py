@@ -82,7 +82,7 @@ def test_layers_give_what_numpy_gives(kind: str, layers: int, ways: int) -> None
 
 @pytest.mark.parametrize("kind", GATES)
 def test_the_batch_may_come_first(kind: str) -> None:
-    """Of x, the states and the results; two of a batch that begin differently, two layers."""
+    """The batch is first in x, the states and the results; two sequences begin differently, in two layers."""
     x, h = noise_array(2, 5, WIDTH, seed=99), noise_array(2, 2, SIZE, seed=98)
     outputs: list[Array] = []
     for major in (True, False):

@@ -176,7 +176,7 @@ def test_a_module_that_runs_at_no_other_length_is_refused() -> None:
 
 
 def test_given_lengths_are_the_only_ones() -> None:
-    """In their order, and no others; one that the module refuses is reported."""
+    """They are tried in their order, and no others; one that the module refuses is reported."""
     module = Seen(double, lambda lengths: lengths["x"] != 9)
     assert difference_of(module, double_of, sampled_inputs(), [{"T": 33}, {"T": 8}]) == []
     assert [lengths["x"] for lengths in module.ran] == [33, 8]

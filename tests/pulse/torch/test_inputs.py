@@ -51,7 +51,7 @@ def test_the_example_itself_is_drawn_without_lengths() -> None:
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.25])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_floats_that_are_all_alike_become_noise(level: float, dtype: Any) -> None:
-    """Of the example's type, sign and scale."""
+    """The noise has the example's type, sign and scale."""
     drawn_input = draw({"x": SampledInputs(np.full((2, 30), level, dtype), {1: "T"})}, {"T": 50})["x"]
     assert drawn_input.shape == (2, 50) and drawn_input.dtype == dtype and np.unique(drawn_input).size > 20
     if level:

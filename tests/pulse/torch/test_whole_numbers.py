@@ -58,7 +58,7 @@ def test_every_length_is_exported(module: Any) -> None:
 
 
 def test_a_mean_over_time_is_reported_as_such() -> None:
-    """As global layer normalisation computes it."""
+    """The mean is that of global layer normalisation."""
 
     class Norm(torch.nn.Module):
         def forward(self, x: Any) -> Any:

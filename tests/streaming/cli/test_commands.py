@@ -313,7 +313,7 @@ def test_a_pulse_has_a_frame_at_least_at_any_rate(tmp_path) -> None:
 
 @pytest.mark.filterwarnings("always")
 def test_a_rate_that_contradicts_the_model_is_reported(tmp_path) -> None:
-    """Of the built-in model, and where the metadata of another one says its rate."""
+    """The model is the built-in one, or one whose metadata has a rate."""
     described = pulse("convert", "--rate", 8000)
     assert (
         "warning: the built-in model is made for 16000 Hz; --rate 8000 would shift all frequencies"

@@ -205,7 +205,7 @@ def test_live_events_equal_those_of_the_file(tmp_path) -> None:
     ],
 )
 def test_bad_options_are_refused_in_one_line(tmp_path, options, message) -> None:
-    """In one line, and nothing is written."""
+    """The refusal is one line, and nothing is written."""
     assert f"error: {message}" in refusal(
         "run", voice("m.onnx"), bursts(), "out.csv", *options, "--backend", "numpy"
     )

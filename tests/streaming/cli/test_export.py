@@ -93,7 +93,7 @@ def test_a_full_disk_is_reported() -> None:
 
 
 def test_it_knows_its_pulse() -> None:
-    """Of a written file: shown, checked, and other pulses refused."""
+    """The pulse of a written file is shown and checked, and other pulses are refused."""
     pulse("convert", "-o", "out.onnx", "--no-check")
     details = report("convert", "out.onnx")
     assert details["pulse_frames"] == 160

@@ -248,7 +248,7 @@ def test_frames_on_a_disk_that_is_full(small_disk, name) -> None:
 
 
 def test_frames_that_have_no_room_to_be_put_in_order(small_disk) -> None:
-    """Both are reported: that they ended, and where they are."""
+    """The report has both that the frames ended and where they are."""
     piece = np.zeros((2, 100, 8), np.float32)
     port = SimpleNamespace(name="y", axis=1)
     outputs = SimpleNamespace(take_ready=lambda: [{"y": piece}], flush=lambda: [{}], pulses_lost=0)

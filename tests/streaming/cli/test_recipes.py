@@ -163,7 +163,7 @@ def test_bad_recipes_are_refused_in_one_line(tmp_path, name) -> None:
 
 @pytest.mark.filterwarnings("default")
 def test_a_rate_that_differs(tmp_path) -> None:
-    """Of the file it does not matter, it is resampled; of an option it is said."""
+    """A file of another rate is resampled; an option of another rate is reported."""
     sound(4_000, 16_000)
     path = spectral(tmp_path)
     assert report("run", path, "in.wav", "out.wav")["rate_hz"] == 8000

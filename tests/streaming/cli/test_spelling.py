@@ -18,7 +18,7 @@ from tests.streaming.command import folder as folder
 
 
 def test_names_are_spelled_for_python_and_as_options() -> None:
-    """The same message, for Python and inside the command line, and Python again behind it."""
+    """One message is spelled for Python, then inside of the command line, then for Python again."""
     values = [("symbol", None), ("inputs", {"x": "1,T"}), ("states", {}), ("ignore_value_info", True)]
     python = ["symbol=", 'inputs={"x": "1,T"}', "chunking=Chunking(states={})", "ignore_value_info=True"]
     assert [spell(*value) for value in values] == python

@@ -109,7 +109,7 @@ async def test_sound_files_are_as_long_as_their_source(tmp_path, rate_hz) -> Non
 
 
 async def test_clipped_samples_are_counted(tmp_path) -> None:
-    """In a file and in a byte stream; floats are not clipped."""
+    """They are counted in a file and in a byte stream; floats are not clipped."""
     x = np.zeros((1, 60), np.float32)
     x[0, [3, 5]] = 0.75
     for sink, clipped in (

@@ -38,7 +38,7 @@ def test_a_call_that_raises_a_timeout_is_not_stuck() -> None:
 
 
 def test_nothing_is_called_after_a_call_that_does_not_return() -> None:
-    """Not even when it returns after all; and the thread goes."""
+    """Nothing is called even when it returns after all, and the thread ends."""
     caller, hold, began = Caller("stuck"), threading.Event(), threading.Event()
     calls: list[str] = []
 

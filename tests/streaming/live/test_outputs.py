@@ -105,7 +105,7 @@ def test_a_run_without_input_gives_what_a_session_gives() -> None:
 
 @engines
 def test_outputs_equal_those_of_an_authors_loop(engine) -> None:
-    """The same as the author's loop, in onnxruntime; the last chunk is filled up with zeros."""
+    """The author's loop runs in onnxruntime; the last chunk is filled up with zeros."""
     x, gain = noise(BLOCK * 11 + 3, 1), np.float32(0.5)
     with runs(chunk_program(), block=1, records=True, constants={"gain": gain}, engine=engine) as (
         host,

@@ -59,7 +59,7 @@ def test_silence_then_catch_up_computes_all_and_skips_late_frames(stall_s) -> No
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
 def test_drop_oldest_does_not_compute_late_pulses(stall_s) -> None:
-    """The same is played as with silence_then_catch_up."""
+    """The played sound is that of silence_then_catch_up."""
     counters = silent_and_aligned("drop_oldest", stall_s)
     assert counters.pulses_dropped == counters.frames_silent // BLOCK, "all that would come too late"
     assert counters.pulses == 79 - counters.pulses_dropped

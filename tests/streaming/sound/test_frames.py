@@ -172,7 +172,7 @@ def test_no_room_for_another_tensor(small_disk, name) -> None:
 
 @pytest.mark.parametrize(("name", "axis"), [("x.npy", 0), ("x.npy", 2), ("x.npy", 1), ("x.csv", 1)])
 def test_memory_does_not_grow(tmp_path, name, axis) -> None:
-    """Of 20 MB of frames."""
+    """The frames are 20 MB."""
     shape = [4, 4, 4]
     shape[axis] = 1000
     piece = np.random.default_rng(3).random(shape).astype(np.float32)

@@ -49,7 +49,7 @@ def test_buffers_that_live_at_once_never_overlap(lifetimes: list[tuple[int, int,
 @settings(max_examples=100, deadline=None)
 @given(st.lists(LIFETIME, min_size=1, max_size=25))
 def test_the_arena_holds_all_buffers_alive_at_one_moment(lifetimes: list[tuple[int, int, int]]) -> None:
-    """And exactly that where nothing overlaps in time."""
+    """The arena is exactly as large if nothing overlaps in time."""
     buffers = buffers_of(lifetimes)
     total = plan(buffers)
     moments = [sum(align(b.size) for b in buffers if b.first <= at <= b.last) for at in range(31)]
