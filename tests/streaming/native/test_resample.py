@@ -150,7 +150,7 @@ def test_pulses_of_one_channel_give_the_same_bits(rate_in, rate_out) -> None:
 @pytest.mark.parametrize("quality", EXACT_DB)
 @pytest.mark.parametrize(("rate_in", "rate_out"), [(48000, 16000), (44100, 48000), (48000, 48000)])
 def test_a_ratio_that_wanders_does_not_click(rate_in, rate_out, quality) -> None:
-    """The ratio wanders by up to 200 ppm, from pulse to pulse, and every sample is where the sum of all steps puts it."""
+    """The ratio wanders by up to 200 ppm; every sample is where the sum of all steps puts it."""
     resampler = NativeResampler(rate_in, rate_out, quality, largest_block=100)
     pulse, pulses = rate_out // 100, 200
     parts = (200e-6 * np.sin(np.arange(pulses) / 7)).astype(np.float32)
