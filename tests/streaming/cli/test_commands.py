@@ -150,8 +150,8 @@ def test_check_names_the_wire_and_exits_1_where_a_frame_differs(monkeypatch) -> 
     from pulse.ops.time import Delay
 
     class Late(Delay):
-        def begin(self):
-            return [array + 1 for array in super().begin()]
+        def initial_state(self):
+            return [array + 1 for array in super().initial_state()]
 
     monkeypatch.setattr("pulse.pulsify.wiring.Delay", Late)
     result = pulse("check", "--backend", "numpy", "--length", "500", code=1)
