@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pulse.ops.clock import frames_at
 
 OK, ENDED = 0, 1
+"""Return codes of the library: success, and the end of a stream."""
 NULL, MEMORY, ALIGNMENT, STREAM, SNAPSHOT, LENGTH, REST, FAULT, WEIGHTS = range(-1, -10, -1)
 """The codes that functions of a library return, as its header has them."""
 

@@ -13,8 +13,11 @@ from pulse.program.native.executable import NativeState
 from streaming import Session
 
 MACHINE = "machine"
+"""The name of the step without Python: the program's machine alone."""
 PULSE = 16
+"""Frames of a call."""
 ROUNDS, CALLS = 200, 500
+"""Rounds in which the kinds of calls alternate, and calls of a kind in each."""
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,15 @@ MIN_SCALE = 1e-9
 """The largest value that an output is taken to have at least."""
 
 CHECKED_PULSES = 40
+"""Pulses of a form that are compared with the reference."""
 PULSES = 64
+"""Pulses of noise that the steps of a form cycle through."""
 PILOT_ROUNDS, PILOT_STEPS = 5, 40
+"""Rounds, and steps of each form in a round, of the pilot that finds the fastest form of a runtime."""
 OURS = "pulse"
+"""The name of this project among the runtimes."""
 SPECIAL = "pulse, special rows"
+"""The same with rows compiled for the model."""
 MIN_SPECIAL_GAIN = 1.02
 """The least speed-up, as ``Program.specialise`` measures it, for which special rows take part."""
 

@@ -39,10 +39,13 @@ LOADS: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
 }
 """What else Python does."""
 LOOPS = ("asyncio", "trio")
+"""The event loops that are compared."""
 PERIOD_S = 0.01
+"""The seconds between two pulses of a paced stream."""
 GROUP = 100
 """Pulses over which one overhead of a saturated run is measured."""
 MINUTES = (1, 60)
+"""The lengths of the files whose memory is compared."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ async def paced_pulses(x: Array, count: int) -> AsyncGenerator[Array]:
 
 
 SOURCES = {"saturated": pulses_on_request, "paced": paced_pulses}
+"""Where the pulses of a run come from: as soon as they are wanted, or in real time."""
 
 
 def overhead(model: str, source: str, loop: str, load: str, seconds: float) -> Row:

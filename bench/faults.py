@@ -16,8 +16,11 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.native.executable import NativeState
 
 ROWS, WIDTH = 1000, 64
+"""Rows of the table that tokens look up, and the width of a row."""
 ROUNDS, STEPS = 60, 200
+"""Rounds in which the models alternate, and steps in each."""
 PULSES = 16, 160
+"""Frames of a pulse: a short one and a long one."""
 Feeds = dict[str, np.ndarray]
 
 
@@ -74,10 +77,10 @@ def models(frames: int) -> list[tuple[str, PulsedModel, Feeds]]:
 
 def seconds(call: Callable[[], object]) -> float:
     """Return the seconds of one call, the mean of several."""
-    begin = time.perf_counter()
+    started_s = time.perf_counter()
     for _ in range(STEPS):
         call()
-    return (time.perf_counter() - begin) / STEPS
+    return (time.perf_counter() - started_s) / STEPS
 
 
 def compare(calls: Sequence[Callable[[], object]]) -> str:

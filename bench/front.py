@@ -23,8 +23,11 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.native.executable import NativeState
 
 ROUNDS, STEPS, HOPS = 20, 1000, 200
+"""Rounds in which the contestants alternate, steps in each, and hops of noise that the steps cycle through."""
 PULSES = (1, 4)
-NEAR = 1e-4
+"""Hops in a pulse."""
+MAX_DIFFERENCE = 1e-4
+"""The most that outputs may differ, relative to the largest value."""
 
 Step = Callable[[Array], Sequence[Any]]
 """A hop of samples [hop] to what is ready: blocks of samples, or rows of features."""
@@ -141,7 +144,7 @@ def require_equal(
     theirs: Array = np.concatenate(rows) if ours.ndim == 1 else np.stack(rows)
     theirs = theirs[contest.late :]
     assert ours.shape == theirs.shape, (contest.name, ours.shape, theirs.shape)
-    assert np.abs(ours - theirs).max() <= NEAR * np.abs(theirs).max(), contest.name
+    assert np.abs(ours - theirs).max() <= MAX_DIFFERENCE * np.abs(theirs).max(), contest.name
 
 
 if __name__ == "__main__":

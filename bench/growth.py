@@ -17,10 +17,15 @@ GROWN = ("tcn_1", "gru", "gtcrn")
 """The models whose growth is measured, if no other is given."""
 
 PULSES = (1, 2, 4, 8, 16, 32, 64)
+"""Sizes of a pulse, as multiples of the smallest one."""
 LANES = (1, 4, 16, 64, 256)
+"""Numbers of streams in one call."""
 WEIGHTS = ("f32", "bf16", "int8")
+"""Types of the weights."""
 ROUNDS = 5
+"""Rounds in which the variants alternate."""
 STEPS = 30
+"""Steps of each variant in a round."""
 
 
 @dataclass(frozen=True)

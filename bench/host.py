@@ -10,7 +10,9 @@ from pathlib import Path
 from pulse.jit.processor import processor
 
 PACKAGES = ("pulse-stream", "numpy", "numba", "onnx", "onnxruntime", "tract")
+"""Packages whose versions are in the results."""
 FEATURES = ("avx512f", "avx2", "neon")
+"""Vector instructions of processors, the widest first."""
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,13 @@ from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
 
 BUILTIN, MODELS = "denoise", ("denoise", "gtcrn")
+"""The name of the built-in model, and the models of a run without arguments."""
 STREAMS, ROUNDS, STEPS, STARTS = 9, 11, 40, 9
 """Streams on each side, since the place of a stream's memory can change the time of its steps by three."""
 TIMER = Path(__file__).with_name("library.c")
+"""The C source of what measures steps and start."""
 LEVEL = "PULSE_LEVEL"
+"""The environment variable with the level of the processor that is compiled for."""
 
 
 def measure(name: str, folder: Path) -> None:

@@ -20,7 +20,9 @@ Step = Callable[[Floats], Floats | None]
 """A hop of samples [hop] to the samples, or the row, that are ready with it; None if nothing is."""
 
 BANDS = 80
+"""Mel bands of the voice activity detector's features."""
 INT16 = 32768
+"""The scale of 16-bit samples, which Kaldi's features expect."""
 
 
 def _model(path: Path, sample: Floats) -> Callable[[Floats], Floats]:

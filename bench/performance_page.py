@@ -20,9 +20,12 @@ from bench.start_times import Start
 from bench.stream_lanes import LanesRow
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+"""The page."""
 PICTURE = PAGE.with_name("growth.svg")
+"""The picture on it."""
 
 START_TITLE, LANES_TITLE = "## Start", "## Many streams"
+"""The heads of sections that are measured by commands of their own."""
 
 HEAD = """# Performance
 
@@ -40,8 +43,10 @@ reach; a missed target is set in bold. *pulse, special rows* is the same program
 ([special.md](special.md)), with the processor time that this took, for the models that gain 2 % or more
 (`min_gain=1.02`).
 """
+"""The beginning of the page; with ``host``, ``rounds`` and ``steps``."""
 
 COLUMNS = ("model, pulse", "runtime", "p50", "p90", "p99", "p99.9", "max", "times", "target")
+"""The heads of the table of steps."""
 
 
 def page(results: Results) -> str:
@@ -68,6 +73,7 @@ def page(results: Results) -> str:
 
 
 NOT_TIMED = "Forms of a model that another runtime does not load, or for which it gives wrong results.\n"
+"""The beginning of the section on forms that were not timed."""
 
 LANES = """`python -m bench.streams` measures these: streams of one model that step in one call
 (`Program.spawn_many`), and the same number of separate states that step in turn, in alternating rounds. *streams* is
@@ -77,12 +83,14 @@ these bytes and computes these multiply-adds is faster on this machine. *streams
 by the power of the whole processor while the lanes step, as its energy counters show it; *unknown* where a
 machine has none that this user may read.
 """
+"""The beginning of the section on many streams."""
 
 START = """`python -m bench.start` measures these: processes of their own, which take turns; the median of each. *ms* is
 the time from before the first import to the first result, import, load, make ready and one step; of `pulse run` it is
 the whole command. *ms of CPU* has the start of the interpreter too, and depends less on what else the machine does.
 All rows import numpy. *carried* kernels are the machine code of a wheel: nothing is compiled, the first time either.
 """
+"""The beginning of the section on start."""
 
 
 def start_section(starts: Sequence[Start]) -> str:
@@ -105,15 +113,18 @@ def replace_section(title: str, text: str) -> None:
 CALLS = """One call from Python of a model of one Relu, 16 frames, and what it takes more than the machine's own run
 of the program in the same rounds (`python -m bench.calls`).
 """
+"""The beginning of the section on calls."""
 
 GROWTH = f"""A call of one model: with more frames in a pulse, with more streams in one call, with weights of 16 and 8
 bits. *least* is the roofline of the call; weights count once for all lanes.
 
 ![times by pulse, lanes and weights]({PICTURE.name})
 """
+"""The beginning of the section on growth."""
 
 MACHINE = """The speed of reading with one thread, measured before the models.
 """
+"""The beginning of the section on this machine."""
 
 
 def table(columns: Sequence[str], lines: Iterable[Sequence[str]], left: int = 1) -> str:

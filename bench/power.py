@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 POWERCAP = Path("/sys/class/powercap")
+"""The folder of Linux's power counters."""
 SECONDS = 1.0
 """How long the counters are watched; they are updated each millisecond."""
 
@@ -50,13 +51,11 @@ def watts(
     paths = counters(folder)
     if not paths:
         return None
-    begin = [counter.read() for counter in paths]
+    first = [counter.read() for counter in paths]
     started = clock()
     while clock() - started < seconds:
         call()
-    ended = [counter.read() for counter in paths]
+    last = [counter.read() for counter in paths]
     elapsed = clock() - started
-    joules = sum(
-        (after - before) % counter.wraps / 1e6 for counter, before, after in zip(paths, begin, ended)
-    )
+    joules = sum((after - before) % counter.wraps / 1e6 for counter, before, after in zip(paths, first, last))
     return joules / elapsed

@@ -5,7 +5,9 @@ import tomllib
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs"
+"""The folder of the pages."""
 FORMAT, PUBLISHED = DOCS / "recipes.md", DOCS / "published_recipes.md"
+"""The two pages: of the format, and of published models."""
 FOLDERS = {".onnx": "models", ".ark": "sound", ".tflite": "tflite", ".pb": "tensorflow", "": "tensorflow"}
 """Where the shared material has the files that recipes name, by suffix; a SavedModel is a folder."""
 

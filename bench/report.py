@@ -104,7 +104,9 @@ LANES_COLUMNS = (
     "streams, separate",
     "streams a watt",
 )
-NOT_TOLD = "The power of this machine is unknown."
+"""The heads of the table of many streams."""
+POWER_UNKNOWN = "The power of this machine is unknown."
+"""The caption of a table without power."""
 
 
 def lanes_lines(rows: Iterable[LanesRow]) -> Iterator[list[str]]:
@@ -119,7 +121,7 @@ def lanes_lines(rows: Iterable[LanesRow]) -> Iterator[list[str]]:
 def lanes_table(rows: Sequence[LanesRow]) -> Table:
     """Return the table of the streams that one core holds."""
     has_watts = any(row.watts for row in rows)
-    table = Table(title="streams of one core at real time", caption=None if has_watts else NOT_TOLD)
+    table = Table(title="streams of one core at real time", caption=None if has_watts else POWER_UNKNOWN)
     for name in LANES_COLUMNS:
         table.add_column(name, justify="left" if name == "model" else "right")
     for line in lanes_lines(rows):
@@ -138,6 +140,7 @@ def starts_table(results: Results) -> Table:
 
 
 GROWTH_COLUMNS = ("model", "by", "at", "us a call", "us a frame of a stream", "least us", "times")
+"""The heads of the table of growth."""
 
 
 def growth_lines(results: Results) -> Iterator[list[str]]:

@@ -13,9 +13,13 @@ from streaming.native import resample
 from streaming.native.resample import NativeResampler
 
 RATES = [(48000, 16000), (16000, 48000), (44100, 48000)]
+"""Pairs of rates, input and output."""
 QUALITIES = ("low", "medium", "high")
+"""The qualities of the live resampler."""
 BLOCK_S = 0.01
+"""The seconds of sound in a block."""
 ROUNDS = 2000
+"""Measured blocks."""
 
 
 def block_us(rate_in: int, rate_out: int, quality: str, rounds: int) -> NDArray[np.float64]:

@@ -18,6 +18,7 @@ from bench.stream_lanes import LanesRow
 from bench.timing import Comparison, Percentiles, Ratio
 
 PEERS = ("onnxruntime", "tract")
+"""The runtimes that this project is compared with."""
 
 
 @dataclass(frozen=True)

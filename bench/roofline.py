@@ -23,6 +23,7 @@ SIZES = tuple(1 << power for power in range(14, 27))
 """Bytes of the working sets that bandwidth is measured with: 16 KiB to 64 MiB."""
 
 READ_BYTES = 1 << 26
+"""Bytes that each measurement of bandwidth reads at least, as often as its working set needs."""
 MIN_BYTES = 1 << 19
 """What a reading of a small working set reads at least, so that its call counts little."""
 
@@ -30,8 +31,11 @@ BLOCK_BYTES = 8 * 4 * LANES
 """What the reading kernel reads at once."""
 
 FMA_ROUNDS = 200_000
+"""Rounds of the measurement of the peak; in each, every chain makes one fused multiply-add."""
 CHAINS = 12
+"""Independent chains of multiply-adds, as many as hide the latency of one."""
 REPEATS = 5
+"""Times that a measurement is repeated; the best one counts."""
 
 
 class Read(Instruction):
@@ -78,7 +82,9 @@ def _multiply_add(row: MultiplyAdd) -> None:
 
 
 READ = Kernel("bench_read", _read, -1)
+"""The kernel that reads a working set."""
 MULTIPLY_ADD = Kernel("bench_multiply_add", _multiply_add, -1)
+"""The kernel of the peak: multiply-adds in registers."""
 
 
 class Call:
@@ -104,9 +110,9 @@ class Call:
         self()
         best = np.inf
         for _ in range(REPEATS):
-            begin = time.perf_counter()
+            started_s = time.perf_counter()
             self()
-            best = min(best, time.perf_counter() - begin)
+            best = min(best, time.perf_counter() - started_s)
         return float(best)
 
 

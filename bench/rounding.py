@@ -18,6 +18,7 @@ from pulse.program.backends.native_program import NativeProgram
 FORMS = (("f32", "f32"), ("bf16", "f32"), ("bf16", "bf16"), ("int8", "f32"), ("int8", "int8"))
 """Forms of the weights and of the activations."""
 KEYS = ("dtln_1", "dtln_2", "gru", "conformer", "seanet_encoder_256")
+"""The models of a run without arguments."""
 LOSS_FRAMES = 50
 """The pulses over which the loss is computed."""
 

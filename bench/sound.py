@@ -26,9 +26,11 @@ from pulse.program.native.executable import NativeState
 from pulse.program.program import Program
 
 ROUNDS, STEPS = 12, 500
+"""Rounds in which the contestants alternate, and hops in each."""
 MAX_ERROR = 1e-4
 """How far a result may be off, as a part of the largest value."""
 OURS, EXPORTED = "pulse", "onnxruntime, all of it exported"
+"""The names of two contestants: this project, and its whole recipe as one ONNX file in onnxruntime."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ CONTESTS = (
         },
     ),
 )
+"""The recipes and the loops beside them."""
 
 
 @dataclass(frozen=True)

@@ -24,24 +24,27 @@ from pulse.jit.storage.library import library
 STARTED = ("gtcrn", "tcn_1")
 """The models whose start is compared."""
 ROUNDS = 9
+"""Rounds in which the processes take turns."""
 TREE = Path(pulse.__file__).resolve().parents[1]
 """The folder of the packages that this process has imported: its processes import the same ones."""
 COLUMNS = ("model, pulse", "runtime", "ms", "ms of CPU")
+"""The heads of the table."""
 
-TOLD = """
-print(time.perf_counter() - begin, time.process_time())
+PRINT_TIMES = """
+print(time.perf_counter() - started_s, time.process_time())
 """
-"""What ends a process that tells its times: those of the clock since its first import, of the CPU since its start."""
+"""The end of a process that prints its times: those of the clock since its first import, of the CPU since its start."""
 
 NUMPY = """
 import time
-begin = time.perf_counter()
+started_s = time.perf_counter()
 import numpy
 """
+"""A process that imports numpy alone."""
 
 OURS = """
 import json, sys, time
-begin = time.perf_counter()
+started_s = time.perf_counter()
 import numpy, pulse
 source, count, told = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
 chunking = pulse.Chunking(context=json.loads(sys.argv[4]))
@@ -49,15 +52,17 @@ program = pulse.stream(pulse.load(source, chunking=chunking, **told), count)
 (port,) = [port for port in program.inputs if port.streams]
 program.spawn().step(numpy.zeros(port.shape, numpy.float32))
 """
+"""A process that loads, converts and steps a model file."""
 
 PROGRAM = """
 import sys, time
-begin = time.perf_counter()
+started_s = time.perf_counter()
 import numpy, pulse
 program = pulse.Program.load(sys.argv[1])
 (port,) = [port for port in program.inputs if port.streams]
 program.spawn().step(numpy.zeros(port.shape, numpy.float32))
 """
+"""A process that loads a program file and steps."""
 
 OPTIMISE = """
 import sys, onnxruntime
@@ -65,21 +70,23 @@ options = onnxruntime.SessionOptions()
 options.optimized_model_filepath = sys.argv[2]
 onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
 """
+"""A process that writes the file that onnxruntime makes of a model, so that loading it optimises nothing."""
 
 ONNXRUNTIME = """
 import sys, time
-begin = time.perf_counter()
+started_s = time.perf_counter()
 import numpy, onnxruntime
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads = options.inter_op_num_threads = 1
 session = onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
 types = {"tensor(float)": numpy.float32, "tensor(int64)": numpy.int64}
-session.run(None, {each.name: numpy.zeros(each.shape, types[each.type]) for each in session.get_inputs()})
+session.run(None, {port.name: numpy.zeros(port.shape, types[port.type]) for port in session.get_inputs()})
 """
+"""A process that loads and runs a model in onnxruntime."""
 
 TRACT = """
 import sys, time
-begin = time.perf_counter()
+started_s = time.perf_counter()
 import numpy, tract
 loaded = tract.onnx().load(sys.argv[1])
 shapes = [str(loaded.input_fact(number)).split(",") for number in range(loaded.input_count())]
@@ -87,9 +94,11 @@ state = loaded.into_model().into_runnable().spawn_state()
 types = {"F32": numpy.float32, "I64": numpy.int64}
 state.run([numpy.zeros([int(size) for size in shape[:-1]], types[shape[-1].upper()]) for shape in shapes])
 """
+"""A process that loads and runs a model in tract."""
 
 
 COMMAND = "from streaming.cli import main; main()"
+"""A process that is a command of ``pulse``."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +128,7 @@ class _Process:
 
     def run(self, folder: Path) -> tuple[float, float]:
         """Run a command; return the seconds of the clock and of the CPU. Raises CalledProcessError."""
-        code = self.code if self.whole else self.code + TOLD
+        code = self.code if self.whole else self.code + PRINT_TIMES
         usual = {**os.environ, "PYTHONPATH": str(TREE), **self.environment}
         usual.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles all modules
         before, began = getrusage(RUSAGE_CHILDREN), time.perf_counter()

@@ -18,10 +18,13 @@ from pulse.program.streams.lanes import Lanes
 from pulse.program.streams.state import State
 
 COUNTS = (1, 16, 64)
+"""Numbers of streams in one call."""
 ROUNDS = 7
+"""Rounds in which the calls alternate."""
 STEPS = 400
 """Steps of a stream in each round, over all lanes; at least ``MIN_ROUNDS`` calls."""
 MIN_ROUNDS = 5
+"""The fewest calls in a round, however many lanes there are."""
 
 
 @dataclass(frozen=True)

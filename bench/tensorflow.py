@@ -14,6 +14,7 @@ import pulse
 from pulse.facts import Array
 
 ROUNDS = 5
+"""Rounds in which both take turns; the least median counts."""
 
 
 def median_us(call: Any, blocks: Array) -> float:

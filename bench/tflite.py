@@ -23,6 +23,7 @@ from pulse.facts import Array, DType
 from pulse.program.backends.native_program import NativeProgram
 
 ROUNDS, STEPS, READING = 15, 1000, "reading"
+"""Rounds in which the contestants alternate, calls in each, and the name of reading the working set."""
 
 
 def open_stream(path: Path) -> NativeProgram:

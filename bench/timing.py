@@ -91,9 +91,9 @@ def time_steps(stepper: Callable[[], object], steps: int) -> list[int]:
     clock = time.perf_counter_ns
     times: list[int] = []
     for _ in range(steps):
-        begin = clock()
+        started_ns = clock()
         stepper()
-        times.append(clock() - begin)
+        times.append(clock() - started_ns)
     return times
 
 

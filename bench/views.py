@@ -18,8 +18,11 @@ from pulse.program.backends import implementations
 from pulse.program.program import Program
 
 PLAIN, NAMED, REGISTERED, ON_NUMPY = "no view", "named views", "an implementation more", "a view on numpy"
+"""The forms of the model that are compared."""
 CHANNELS, LAYERS, PULSE = 32, 8, 16
+"""Sizes of the model: channels, layers, frames of a pulse."""
 SHAPE = f"1,{CHANNELS},T"
+"""The shape of the input."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +95,9 @@ def view_times(rounds: int, steps: int) -> list[ViewTime]:
         titles = list(forms_by_title)
         for title in titles[number % len(titles) :] + titles[: number % len(titles)]:
             model = forms_by_title[title]
-            begin = time.process_time()
+            started_s = time.process_time()
             compile_form(title, model)
-            spent[title].append((time.process_time() - begin) * 1e3)
+            spent[title].append((time.process_time() - started_s) * 1e3)
     gc.enable()
     x = list(0.1 * np.random.default_rng(0).standard_normal((8, 1, CHANNELS, PULSE)).astype(np.float32))
     states = {title: program.spawn() for title, program in programs.items()}

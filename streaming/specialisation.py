@@ -20,7 +20,7 @@ from streaming.warming import is_python, python_process, why_not_kept
 if TYPE_CHECKING:
     from pulse.program.native.special_rows import Specialisation
 
-MIN_PRIORITY = 19
+COMPILER_NICENESS = 19
 """The niceness of the compiling process: streams go first."""
 
 
@@ -131,7 +131,7 @@ def serve_requests() -> None:
         signal.SIGINT, signal.SIG_IGN
     )  # an interrupt is for the streams; leaving them ends this process
     if hasattr(os, "nice"):
-        os.nice(MIN_PRIORITY)
+        os.nice(COMPILER_NICENESS)
     warnings.simplefilter("ignore")  # the parent has shown them
     seconds, megabytes = map(float, sys.argv[1:3])
     answers, sys.stdout = sys.stdout, sys.stderr

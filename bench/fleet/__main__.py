@@ -13,6 +13,7 @@ from pathlib import Path
 from bench.host import Host
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fleet.md"
+"""The page that this command writes a section of."""
 
 
 def with_section(page: str, name: str, words: str) -> str:

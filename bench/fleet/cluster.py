@@ -8,7 +8,9 @@ from streaming.fleet.deployment import Deployment
 from streaming.fleet.worker import Opener
 
 STORE_BYTES = 100 << 20
+"""Bytes of Ray's object store on each node."""
 BEGIN_TIMEOUT_S = 180.0
+"""A fleet whose workers are not live after this many seconds is an error."""
 
 
 @contextmanager

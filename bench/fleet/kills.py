@@ -20,8 +20,11 @@ from streaming.serve.settings import ModelSettings, ServerSettings
 from streaming.session import Session
 
 BLOCK = 320
+"""Frames of a client's message."""
 PULSE = 160
+"""Frames of a pulse."""
 RECOVERY_TIMEOUT_S = 20.0
+"""A stream that cannot resume within this many seconds after a kill is lost."""
 SETTLE_S = 1.0
 """After a kill, until the silence around it is looked at."""
 

@@ -17,9 +17,13 @@ from streaming.fleet.ray_cluster import MAX_HOLDER_BYTES
 from streaming.fleet.ray_fleet import ROUND_PERIOD_S
 
 SIZES = (10_000, 1_000_000)
+"""Numbers of streams of the fleets on paper."""
 DAY_S = 86_400.0
+"""Seconds of a day."""
 YEAR_S = 365 * DAY_S
+"""Seconds of a year, the length of a simulation."""
 PULSES_PER_S = SAMPLE_RATE_HZ / 160
+"""Pulses of a stream in a second."""
 MAX_STALL_S = 0.02
 """How long an event loop may be busy with the fleet's own work at once."""
 

@@ -30,13 +30,21 @@ from streaming.serve.settings import ModelSettings, ServerSettings
 from streaming.session import Session
 
 PULSE = 160
+"""Frames of a pulse."""
 BLOCK = 320
+"""Frames of a client's message."""
 STREAMS = 12
+"""Streams of the server whose messages are measured."""
 SECONDS = 8.0
+"""How long they run."""
 STEPS = 3000
+"""Measured steps of a session."""
 SAVES = 400
+"""Measured snapshots, restores and saved checkpoints."""
 OPENS = 60
+"""Measured opened streams."""
 WORKERS = 2000
+"""Workers of the table that the look of the control is measured with."""
 FRAME_BYTES = 8 + 54
 """Bytes of a message besides its payload: the head of a WebSocket frame, and TCP, IP and Ethernet of one packet."""
 ACK_BYTES = 40 + FRAME_BYTES

@@ -30,6 +30,7 @@ from pulse.errors import InputError, PulseError
 from pulse.program.program import Program
 
 BLOCK_FRAMES = 480
+"""Frames of a device block, and of a pulse."""
 
 DESIGNS: Mapping[str, Design] = {
     "pulse": run_worker,
@@ -53,10 +54,12 @@ COLUMNS = (
     *("p50 ms", "p99 ms", "p99.9 ms", "max ms", "late", "blocks", "dropped", "flagged"),
     *("taken ms", "p99.9 own", "max own", "late own"),
 )
+"""The heads of the columns with numbers."""
 EXPLAINED = (
     "taken: the longest time that a thread of priority 98 which only sleeps was kept from a processor, so the machine "
     "or its host had it; own: without such time"
 )
+"""The legend below the table."""
 
 
 def main() -> None:

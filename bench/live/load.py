@@ -13,6 +13,7 @@ NEW = 20_000
 SORTED = 50_000
 """Numbers; to sort them is one call in C that never gives the interpreter's lock away."""
 PAUSE_S = 0.05
+"""The seconds between two rounds of work that comes in bursts."""
 
 
 def compute_and_collect() -> AbstractContextManager[None]:

@@ -16,7 +16,9 @@ from typing import IO
 from pulse.errors import PulseError
 
 READY_TIMEOUT_S = 30.0
+"""A server that is not ready after this many seconds is an error."""
 END_TIMEOUT_S = 3.0
+"""A server that has not ended after this many seconds is killed."""
 SLOTS = 3
 """Servers of JACK at once, in all processes: it knows 8 names on a machine, and one that was killed keeps its name."""
 SHARED = Path("/dev/shm")
@@ -24,7 +26,9 @@ SHARED = Path("/dev/shm")
 PRIORITIES = (("-R", "-P70"), ("-r",))
 """Arguments with real-time priority, and without."""
 JACK_PACKAGES = "jackd2 libportaudio2"
+"""The packages of Debian that have what the server needs."""
 HOST_API = "JACK Audio Connection Kit"
+"""The name of JACK among PortAudio's host APIs."""
 
 
 def run(*command: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:

@@ -26,8 +26,11 @@ from streaming.stats.latency import Latency
 from streaming.stats.statistics import LiveStatistics
 
 KEYS = ("fastenhancer_t",)
+"""The models of a run without arguments."""
 RATE_HZ = 16_000
+"""The sample rate of the device and the models."""
 PHASES = ("before", "while it compiles", "after")
+"""The parts of a run."""
 COLUMNS = (
     "",
     "s",
@@ -38,6 +41,7 @@ COLUMNS = (
     "p99.9",
     "silent frames",
 )
+"""The heads of the table."""
 MAX_WAIT_S = 60.0
 """The most seconds that a run waits for the code."""
 

@@ -23,9 +23,11 @@ from numpy.typing import NDArray
 PRIORITY = 98
 """Above everything that is measured; the kernel keeps 99 for itself."""
 SLEEP_NS = 500_000
+"""How long a thread sleeps between two looks at the clock."""
 MAX_TIMER_DELAY_NS = 200_000
 """As late as a timer may be without anybody's fault."""
 READY_TIMEOUT_S = 10.0
+"""A process that has not reported after this many seconds is an error."""
 
 Span: TypeAlias = tuple[int, int]
 """From and until, in ns of ``time.monotonic_ns``."""

@@ -5,9 +5,13 @@ import onnx
 from bench.models.writer import Writer, tensor
 
 CHANNELS = 24
+"""Channels between the layers."""
 KERNEL = 3
+"""Taps of a convolution."""
 DILATIONS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512) * 2
+"""Frames between the taps, by layer."""
 RATE_HZ = 48_000
+"""The sample rate that the model is made for."""
 
 
 def amplifier() -> onnx.ModelProto:

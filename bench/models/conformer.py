@@ -8,10 +8,15 @@ import onnx
 from bench.models.writer import Writer, tensor
 
 WIDTH = 144
+"""Features of a frame."""
 HEADS = 4
+"""Heads of the attention."""
 CHUNK = 8
+"""Frames of a chunk."""
 LEFT_CHUNKS = 4
+"""Earlier chunks that a chunk attends to."""
 KERNEL = 15
+"""Taps of the depthwise convolution."""
 
 
 class Conformer(Writer):

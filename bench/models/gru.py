@@ -5,6 +5,7 @@ import onnx
 from bench.models.writer import Writer, tensor
 
 BANDS = 32
+"""Bands that get a gain."""
 
 
 def gru(hidden: int = 256, layers: int = 2) -> onnx.ModelProto:

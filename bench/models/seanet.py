@@ -7,9 +7,13 @@ import onnx
 from bench.models.writer import Writer, tensor
 
 STRIDES = (2, 4, 5, 8)
+"""Strides of the stages of the encoder, the first one first."""
 HOP = math.prod(STRIDES)
+"""Samples of a frame of the code."""
 CODE = 32
+"""Channels of the code."""
 ENDS = 7
+"""Taps of the first and the last convolution."""
 
 
 class Seanet(Writer):

@@ -5,13 +5,21 @@ import onnx
 from bench.models.writer import Writer, tensor
 
 FILTERS = 64
+"""Filters of the learned filterbank."""
 WINDOW = 16
+"""Samples of a filter."""
 HOP = WINDOW // 2
+"""Samples between two frames."""
 NARROW = 32
+"""Channels between the layers."""
 WIDE = 64
+"""Channels inside of a layer."""
 KERNEL = 3
+"""Taps of a convolution."""
 DILATIONS = (1, 2, 4, 8, 16, 32) * 2
+"""Frames between the taps, by layer."""
 SPEAKERS = 2
+"""Speakers, each an output channel."""
 
 
 class Separator(Writer):

@@ -12,11 +12,17 @@ from bench.models.writer import Writer, tensor
 from pulse.chunks.chunking import Chunking
 
 FEATURES = 20
+"""Channels of the input."""
 CHANNELS = 16
+"""Channels of the layers and of the output."""
 LAYERS = 24
+"""Gated layers."""
 KERNEL = 3
+"""Taps of a convolution."""
 DILATIONS = (1, 2, 4, 8)
+"""Frames between the taps; the layers take them in turns."""
 SEED = 24
+"""The seed of the weights, the same for both forms."""
 
 
 def span(layer: int) -> int:

@@ -17,6 +17,7 @@ from streaming.cli.options import ModelOptions
 from streaming.cli.spelling import option_names
 
 SUFFIX = ".onnx"
+"""The suffix of the files that all three runtimes read."""
 
 
 def add_options(parser: ArgumentParser) -> None:

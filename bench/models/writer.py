@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 17
+"""The opset of the models."""
 
 Shape = Sequence[int | str]
 

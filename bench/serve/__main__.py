@@ -21,11 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.host import Host
-from bench.serve.clients import Held, hold
+from bench.serve.clients import ClientRun, hold
 from bench.serve.hosting import serve
 
 MAX_DELAY_MS = 20.0
+"""A server whose answers exceed this at the 99th percentile does not hold its streams."""
 BEHIND = ("pulse", "onnxruntime")
+"""What may run the model of a server."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Row:
     behind: str
     servers: int
     block_ms: float
-    held: Held
+    clients: ClientRun
     pulses: int
     cpu_us: float
     answer_p99_ms: float
@@ -103,7 +105,7 @@ def run(name: str, source: str | None, behind: str, streams: int, options: argpa
         behind=behind,
         servers=options.servers,
         block_ms=options.block / 16,
-        held=result,
+        clients=result,
         pulses=pulses,
         cpu_us=cpu_us,
         answer_p99_ms=p99_ms,
@@ -112,7 +114,7 @@ def run(name: str, source: str | None, behind: str, streams: int, options: argpa
 
 def text(row: Row, streams: int) -> str:
     """Return a run in one line."""
-    clients = row.held
+    clients = row.clients
     good = clients.p99_ms < MAX_DELAY_MS and not clients.late and clients.streams == streams
     return (
         f"{row.model:9} {row.behind:12} {streams:4} streams at {row.servers or 'one'} servers, {row.block_ms:5.1f} ms "

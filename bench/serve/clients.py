@@ -92,7 +92,7 @@ def open_client(address: tuple[str, int], model: str, form: str, block: int) -> 
 
 
 @dataclass
-class Held:
+class ClientRun:
     """A run: streams that were held, and the milliseconds from sending a block to its last answer.
 
     late    blocks whose answers had not come at the end
@@ -119,7 +119,7 @@ def hold(
     rate_hz: int,
     form: str,
     begin: Callable[[], None],
-) -> Held:
+) -> ClientRun:
     """Keep streams at real time, at the servers in turn; ``begin`` is called when all are open."""
     clients: list[Client] = []
     refused: list[str] = []
@@ -161,7 +161,7 @@ def hold(
     times_ms = np.array(times or [float("nan")]) * 1e3
     p50, p99 = np.percentile(times_ms, [50, 99])
     count = len(clients)
-    return Held(
+    return ClientRun(
         streams=count,
         refused=refused,
         lost=streams - count - len(refused),

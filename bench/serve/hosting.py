@@ -19,6 +19,7 @@ from streaming.serve.service import Service
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 
 RATE_HZ = 16000
+"""The sample rate of the models."""
 
 
 def serve(

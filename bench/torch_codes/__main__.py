@@ -14,6 +14,7 @@ from bench.torch_codes.measurement import Outcome
 from bench.torch_codes.processes import run_all
 
 JOBS = 2
+"""Codes that run at once, by default."""
 
 
 def main() -> None:
@@ -35,7 +36,7 @@ def main() -> None:
         return
     if options.jobs < 1:
         parser.error("--jobs is 1 or more")
-    begin = time.perf_counter()
+    started_s = time.perf_counter()
     outcomes = read(options.read) if options.read else []
     for outcome in () if options.read else run_all(options.names or list(CODES), options.jobs):
         reason, *_ = outcome.reason.splitlines() or [""]
@@ -44,7 +45,7 @@ def main() -> None:
         if options.json:
             with options.json.open("a") as file:
                 file.write(json.dumps(outcome.json()) + "\n")
-    console.print(f"{len(outcomes)} codes in {time.perf_counter() - begin:.0f} s", highlight=False)
+    console.print(f"{len(outcomes)} codes in {time.perf_counter() - started_s:.0f} s", highlight=False)
     if options.docs:
         PAGE.write_text(page(in_order(outcomes)))
 
@@ -56,7 +57,7 @@ def read(path: Path) -> list[Outcome]:
 
 def in_order(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Return the last outcome of each code, in the order of the codes."""
-    last = {each.name: each for each in outcomes}
+    last = {outcome.name: outcome for outcome in outcomes}
     return [last[name] for name in CODES if name in last]
 
 

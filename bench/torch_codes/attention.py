@@ -4,7 +4,7 @@ import math
 from importlib import import_module
 from typing import Any
 
-from bench.torch_codes.code import Given, code
+from bench.torch_codes.code import Subject, code
 
 
 def _torch() -> Any:
@@ -21,37 +21,38 @@ SMALL = {
     "head_dim": 8,
     "use_cache": False,
 }
+"""The sizes of small transformers, by the names of Hugging Face's configurations."""
 
 
 @code("transformers Mistral, sliding window", "transformers")
-def mistral() -> Given:
+def mistral() -> Subject:
     hf, torch = import_module("transformers"), _torch()
     model = hf.MistralModel(hf.MistralConfig(**SMALL, sliding_window=16))
     options = {"dynamic": {"inputs_embeds": {1: "T"}}}
-    return Given(model, {"inputs_embeds": torch.randn(1, 40, 32)}, 25, options=options)
+    return Subject(model, {"inputs_embeds": torch.randn(1, 40, 32)}, 25, options=options)
 
 
 @code("transformers Llama, 100 frames", "transformers")
-def llama_context() -> Given:
+def llama_context() -> Subject:
     hf, torch = import_module("transformers"), _torch()
     model = hf.LlamaModel(hf.LlamaConfig(**SMALL))
     options = {"dynamic": {"inputs_embeds": {1: "T"}}}
-    return Given(model, {"inputs_embeds": torch.randn(1, 40, 32)}, 25, options=options, max_context=100)
+    return Subject(model, {"inputs_embeds": torch.randn(1, 40, 32)}, 25, options=options, max_context=100)
 
 
 @code("transformers Mimi transformer", "transformers")
-def mimi_transformer() -> Given:
+def mimi_transformer() -> Subject:
     hf, torch = import_module("transformers"), _torch()
     kinds = import_module("transformers.models.mimi.modeling_mimi")
     small = {name: value for name, value in SMALL.items() if name != "vocab_size"}
     config = hf.MimiConfig(**small, sliding_window=10)
     config._attn_implementation = "sdpa"
     options = {"dynamic": {"hidden_states": {1: "T"}}}
-    return Given(kinds.MimiTransformerModel(config), torch.randn(1, 40, 32), 25, options=options)
+    return Subject(kinds.MimiTransformerModel(config), torch.randn(1, 40, 32), 25, options=options)
 
 
 @code("transformers Whisper encoder", "transformers")
-def whisper() -> Given:
+def whisper() -> Subject:
     hf = import_module("transformers")
     config = hf.WhisperConfig(
         d_model=32,
@@ -64,11 +65,11 @@ def whisper() -> Given:
         num_mel_bins=20,
         max_source_positions=100,
     )
-    return Given(hf.WhisperModel(config).encoder, _torch().randn(1, 20, 200), 100)
+    return Subject(hf.WhisperModel(config).encoder, _torch().randn(1, 20, 200), 100)
 
 
 @code("moshi transformer with a context", "moshi")
-def moshi_transformer() -> Given:
+def moshi_transformer() -> Subject:
     kinds = import_module("moshi.modules.transformer")
     model = kinds.StreamingTransformer(
         d_model=32,
@@ -79,11 +80,11 @@ def moshi_transformer() -> Given:
         context=10,
         positional_embedding="rope",
     )
-    return Given(model, _torch().randn(1, 40, 32), 25)
+    return Subject(model, _torch().randn(1, 40, 32), 25)
 
 
 @code("rotary-embedding-torch, a window", "rotary-embedding-torch")
-def rotary() -> Given:
+def rotary() -> Subject:
     torch = _torch()
     rotary = import_module("rotary_embedding_torch").RotaryEmbedding(dim=8, cache_if_possible=False)
 
@@ -95,27 +96,27 @@ def rotary() -> Given:
         def forward(self, x: Any) -> Any:
             frames = x.shape[1]
             q, k, v = (t.view(1, frames, 2, 8).transpose(1, 2) for t in self.heads(x).chunk(3, -1))
-            q, k = (self.rotary.rotate_queries_or_keys(each) for each in (q, k))
+            q, k = (self.rotary.rotate_queries_or_keys(vectors) for vectors in (q, k))
             behind = torch.arange(frames)[:, None] - torch.arange(frames)
             visible = (behind >= 0) & (behind < 9)
             y = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=visible)
             return y.transpose(1, 2).reshape(1, frames, 16)
 
     change = "without its cache of angles, which a call fills"
-    return Given(Window(), torch.randn(1, 40, 16), 25, change=change)
+    return Subject(Window(), torch.randn(1, 40, 16), 25, change=change)
 
 
 @code("relative attention in chunks, as wenet writes it", "torch")
-def wenet() -> Given:
+def wenet() -> Subject:
     return _relative_attention(shifted=False)
 
 
 @code("relative attention in chunks with a shift, as NeMo writes it", "torch")
-def nemo() -> Given:
+def nemo() -> Subject:
     return _relative_attention(shifted=True)
 
 
-def _relative_attention(shifted: bool) -> Given:
+def _relative_attention(shifted: bool) -> Subject:
     """Return chunks of four frames that see two earlier chunks; positions by frame, or by distance and shifted."""
     torch = _torch()
     nn, width, heads, longest = torch.nn, 32, 4, 5000
@@ -138,7 +139,9 @@ def _relative_attention(shifted: bool) -> Given:
 
             start = longest - frames if shifted else 0
             table = self.table[:, start : start + (2 * frames - 1 if shifted else frames)]
-            q, k, v, p = (split(each) for each in (self.q(x), self.k(x), self.v(x), self.positions(table)))
+            q, k, v, p = (
+                split(projected) for projected in (self.q(x), self.k(x), self.v(x), self.positions(table))
+            )
             scores = (q + self.u).transpose(1, 2) @ k.permute(0, 2, 3, 1)
             more = (q + self.w).transpose(1, 2) @ p.permute(0, 2, 3, 1)
             if shifted:
@@ -151,17 +154,17 @@ def _relative_attention(shifted: bool) -> Given:
             weights = torch.softmax(scores, -1).masked_fill(hidden, 0.0)
             return self.out((weights @ v.transpose(1, 2)).transpose(1, 2).flatten(2))
 
-    return Given(Attention(), torch.randn(1, 40, width), 25)
+    return Subject(Attention(), torch.randn(1, 40, width), 25)
 
 
 @code("conformer block", "conformer")
-def conformer() -> Given:
+def conformer() -> Subject:
     block = import_module("conformer").ConformerBlock(dim=32, dim_head=16, heads=2, conv_causal=True)
-    return Given(block, _torch().randn(1, 40, 32), 25)
+    return Subject(block, _torch().randn(1, 40, 32), 25)
 
 
 @code("local-attention layer, an exact window", "local-attention")
-def local_layer() -> Given:
+def local_layer() -> Subject:
     torch = _torch()
     attention = import_module("local_attention").LocalAttention(
         window_size=16, dim=16, causal=True, autopad=True, exact_windowsize=True
@@ -175,35 +178,35 @@ def local_layer() -> Given:
         def forward(self, x: Any) -> Any:
             return self.attention(*self.heads(x).chunk(3, -1))
 
-    return Given(Layer(), torch.randn(1, 40, 16), 25)
+    return Subject(Layer(), torch.randn(1, 40, 16), 25)
 
 
 @code("x-transformers decoder, shifted tokens", "x-transformers")
-def shifted_tokens() -> Given:
+def shifted_tokens() -> Subject:
     return _decoder(rotary_pos_emb=True, shift_tokens=1)
 
 
 @code("x-transformers decoder, ALiBi", "x-transformers")
-def slopes() -> Given:
+def slopes() -> Subject:
     return _decoder(alibi_pos_bias=True)
 
 
 @code("x-transformers decoder, T5 bias", "x-transformers")
-def buckets() -> Given:
+def buckets() -> Subject:
     return _decoder(rel_pos_bias=True)
 
 
-def _decoder(**options: Any) -> Given:
+def _decoder(**options: Any) -> Subject:
     kinds, torch = import_module("x_transformers"), _torch()
     layers = kinds.Decoder(dim=32, depth=2, heads=2, attn_dim_head=16, **options)
     model = kinds.ContinuousTransformerWrapper(
         dim_in=16, dim_out=16, max_seq_len=0, use_abs_pos_emb=False, attn_layers=layers
     )
-    return Given(model, torch.randn(1, 40, 16), 25, max_context=100)
+    return Subject(model, torch.randn(1, 40, 16), 25, max_context=100)
 
 
 @code("relative attention in a window, as Shaw writes it", "torch")
-def shaw() -> Given:
+def shaw() -> Subject:
     torch = _torch()
     nn, width, heads, far = torch.nn, 32, 4, 6
 
@@ -222,11 +225,11 @@ def shaw() -> Given:
             scores = (scores / math.sqrt(width // heads)).masked_fill((behind < 0) | (behind > 9), -math.inf)
             return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
 
-    return Given(Attention(), torch.randn(1, 40, width), 25)
+    return Subject(Attention(), torch.randn(1, 40, width), 25)
 
 
 @code("linear attention by running sums", "torch")
-def linear_attention() -> Given:
+def linear_attention() -> Subject:
     torch = _torch()
 
     class Attention(torch.nn.Module):
@@ -236,16 +239,16 @@ def linear_attention() -> Given:
 
         def forward(self, x: Any) -> Any:
             q, k, v = self.heads(x).chunk(3, -1)
-            q, k = (torch.nn.functional.elu(each) + 1 for each in (q, k))
+            q, k = (torch.nn.functional.elu(vectors) + 1 for vectors in (q, k))
             pairs = torch.einsum("btd,bte->btde", k, v).cumsum(1)
             weight = torch.einsum("btd,btd->bt", q, k.cumsum(1))[..., None]
             return torch.einsum("btd,btde->bte", q, pairs) / (weight + 1e-6)
 
-    return Given(Attention(), torch.randn(1, 40, 16), 25)
+    return Subject(Attention(), torch.randn(1, 40, 16), 25)
 
 
 @code("transformers wav2vec2-conformer attention, a window", "transformers")
-def shifted_window() -> Given:
+def shifted_window() -> Subject:
     hf, torch = import_module("transformers"), _torch()
     kinds = import_module("transformers.models.wav2vec2_conformer.modeling_wav2vec2_conformer")
     config = hf.Wav2Vec2ConformerConfig(hidden_size=32, num_attention_heads=4, max_source_positions=500)
@@ -264,11 +267,11 @@ def shifted_window() -> Given:
             places = self.positions(x)
             return self.attention(x, attention_mask=mask[None, None], relative_position_embeddings=places)[0]
 
-    return Given(Window(), torch.randn(1, 40, 32), 25, max_context=400)
+    return Subject(Window(), torch.randn(1, 40, 32), 25, max_context=400)
 
 
 @code("Transformer-XL attention, 100 frames", "torch")
-def transformer_xl() -> Given:
+def transformer_xl() -> Subject:
     torch = _torch()
     nn, width, heads = torch.nn, 32, 4
 
@@ -295,11 +298,11 @@ def transformer_xl() -> Given:
             wide = torch.cat([torch.zeros(*x.shape[:3], 1), x], -1)
             return wide.view(*x.shape[:2], x.shape[3] + 1, x.shape[2])[:, :, 1:].view_as(x)
 
-    return Given(Attention(), torch.randn(1, 40, width), 25, max_context=100)
+    return Subject(Attention(), torch.randn(1, 40, width), 25, max_context=100)
 
 
 @code("minGRU by sums in the logarithm", "torch")
-def min_gru() -> Given:
+def min_gru() -> Subject:
     torch = _torch()
     functions = torch.nn.functional
 
@@ -316,4 +319,4 @@ def min_gru() -> Given:
             total = kept_share.cumsum(1)
             return (total + (value - total).logcumsumexp(1)).exp()
 
-    return Given(MinGRU(), torch.randn(1, 40, 16), 25)
+    return Subject(MinGRU(), torch.randn(1, 40, 16), 25)

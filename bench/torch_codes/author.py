@@ -13,6 +13,7 @@ import numpy as np
 from pulse.facts import Array
 
 TIMED_S = 1.0
+"""Seconds for which the author's calls are timed."""
 MAX_FRAMES = 400
 """Output frames whose dependence on the input is found, one by one."""
 MAX_PULSES = 16
@@ -74,10 +75,10 @@ def run_author(
                 )
                 for value, place in feeds
             ]
-            begin = time.perf_counter()
+            started_s = time.perf_counter()
             result = call(*tensors)
-            times.append(time.perf_counter() - begin)
-            leaf = next(each for each in torch.utils._pytree.tree_leaves(result) if torch.is_tensor(each))
+            times.append(time.perf_counter() - started_s)
+            leaf = next(leaf for leaf in torch.utils._pytree.tree_leaves(result) if torch.is_tensor(leaf))
             pieces.append(leaf.numpy().copy())
     joined = np.concatenate(pieces, axis)
     frames = min(joined.shape[axis], expected.shape[axis])
@@ -93,9 +94,9 @@ def time_whole(call: Callable[[], Any], seconds: float) -> float:
     times: list[float] = []
     until = time.perf_counter() + TIMED_S
     while not times or time.perf_counter() < until:
-        begin = time.perf_counter()
+        started_s = time.perf_counter()
         call()
-        times.append(time.perf_counter() - begin)
+        times.append(time.perf_counter() - started_s)
     return float(np.median(times)) / seconds
 
 
@@ -119,7 +120,7 @@ def least_delay(
         return None
     leaf = torch.from_numpy(x.copy()).requires_grad_(True)
     result = call(leaf)
-    first = [each for each in torch.utils._pytree.tree_leaves(result) if torch.is_tensor(each)][place]
+    first = [value for value in torch.utils._pytree.tree_leaves(result) if torch.is_tensor(value)][place]
     if not first.is_floating_point() or not first.requires_grad or not frames:
         return None
     weights = torch.rand(first.shape, generator=torch.Generator().manual_seed(0)) + 0.5

@@ -12,7 +12,7 @@ CODES: dict[str, "Code"] = {}
 
 
 @dataclass(frozen=True)
-class Given:
+class Subject:
     """The arguments of ``from_torch``.
 
     module     with random weights
@@ -45,13 +45,13 @@ class Code:
 
     name: str
     packages: tuple[str, ...]
-    make: Callable[[], Given]
+    make: Callable[[], Subject]
 
 
-def code(name: str, *packages: str) -> Callable[[Callable[[], Given]], Callable[[], Given]]:
+def code(name: str, *packages: str) -> Callable[[Callable[[], Subject]], Callable[[], Subject]]:
     """Add a row: ``packages`` are those of PyPI that have it."""
 
-    def add_code(make: Callable[[], Given]) -> Callable[[], Given]:
+    def add_code(make: Callable[[], Subject]) -> Callable[[], Subject]:
         CODES[name] = Code(name, packages, make)
         return make
 

@@ -3,10 +3,11 @@
 from importlib import import_module
 from typing import Any
 
-from bench.torch_codes.code import Given, code
+from bench.torch_codes.code import Subject, code
 from bench.torch_codes.twins import moshi_stream
 
 WITHOUT_LOSSES = "without the losses, means over the whole stream"
+"""The change to codecs whose losses cannot stream."""
 
 
 def _torch() -> Any:
@@ -14,19 +15,19 @@ def _torch() -> Any:
 
 
 @code("EnCodec encoder", "encodec")
-def encodec_encoder() -> Given:
+def encodec_encoder() -> Subject:
     model = import_module("encodec.model").EncodecModel.encodec_model_24khz(pretrained=False)
-    return Given(model.encoder, _torch().randn(1, 1, 4800), 24000, 320)
+    return Subject(model.encoder, _torch().randn(1, 1, 4800), 24000, 320)
 
 
 @code("EnCodec decoder", "encodec")
-def encodec_decoder() -> Given:
+def encodec_decoder() -> Subject:
     model = import_module("encodec.model").EncodecModel.encodec_model_24khz(pretrained=False)
-    return Given(model.decoder, _torch().randn(1, 128, 20), 75)
+    return Subject(model.decoder, _torch().randn(1, 128, 20), 75)
 
 
 @code("EnCodec quantiser", "encodec")
-def encodec_quantiser() -> Given:
+def encodec_quantiser() -> Subject:
     model = import_module("encodec.model").EncodecModel.encodec_model_24khz(pretrained=False)
     for layer in model.quantizer.vq.layers:
         layer._codebook.inited.fill_(1)
@@ -41,24 +42,24 @@ def encodec_quantiser() -> Given:
         def forward(self, x: Any) -> Any:
             return self.quantizer.encode(x, 75, 6.0)
 
-    return Given(Encode(), torch.randn(1, 128, 20), 75, change="bandwidth fixed in a wrapper")
+    return Subject(Encode(), torch.randn(1, 128, 20), 75, change="bandwidth fixed in a wrapper")
 
 
 @code("SNAC encoder", "snac")
-def snac_encoder() -> Given:
+def snac_encoder() -> Subject:
     model = _snac()
-    return Given(model.encoder, _torch().randn(1, 1, 512), 24000)
+    return Subject(model.encoder, _torch().randn(1, 1, 512), 24000)
 
 
 @code("SNAC decoder", "snac")
-def snac_decoder() -> Given:
+def snac_decoder() -> Subject:
     model = _snac()
-    return Given(model.decoder, _torch().randn(1, 32, 16), 24000 / 16)
+    return Subject(model.decoder, _torch().randn(1, 32, 16), 24000 / 16)
 
 
 @code("SNAC encode", "snac")
-def snac_encode() -> Given:
-    return Given(_snac(), _torch().randn(1, 1, 512), 24000, options={"method": "encode"})
+def snac_encode() -> Subject:
+    return Subject(_snac(), _torch().randn(1, 1, 512), 24000, options={"method": "encode"})
 
 
 def _snac() -> Any:
@@ -77,20 +78,20 @@ def _snac() -> Any:
 
 
 @code("DAC encoder", "descript-audio-codec")
-def dac_encoder() -> Given:
-    return Given(_dac().encoder, _torch().randn(1, 1, 512), 44100, 64)
+def dac_encoder() -> Subject:
+    return Subject(_dac().encoder, _torch().randn(1, 1, 512), 44100, 64)
 
 
 @code("DAC decoder", "descript-audio-codec")
-def dac_decoder() -> Given:
-    return Given(_dac().decoder, _torch().randn(1, 32, 24), 44100 / 16)
+def dac_decoder() -> Subject:
+    return Subject(_dac().decoder, _torch().randn(1, 32, 24), 44100 / 16)
 
 
 @code("DAC encode", "descript-audio-codec")
-def dac_encode() -> Given:
+def dac_encode() -> Subject:
     options = {"method": "encode"}
     x = _torch().randn(1, 1, 512)
-    return Given(_dac(), x, 44100, 64, WITHOUT_LOSSES, options, outputs=(0, 1, 2))
+    return Subject(_dac(), x, 44100, 64, WITHOUT_LOSSES, options, outputs=(0, 1, 2))
 
 
 def _dac() -> Any:
@@ -105,11 +106,11 @@ def _dac() -> Any:
 
 
 @code("Vocos backbone and head", "vocos")
-def vocos() -> Given:
+def vocos() -> Subject:
     models, heads = import_module("vocos.models"), import_module("vocos.heads")
     torch = _torch()
     backbone = models.VocosBackbone(input_channels=100, dim=128, intermediate_dim=384, num_layers=4)
-    return Given(
+    return Subject(
         torch.nn.Sequential(backbone, heads.ISTFTHead(dim=128, n_fft=1024, hop_length=256, padding="center")),
         torch.randn(1, 100, 24),
         24000 / 256,
@@ -117,11 +118,11 @@ def vocos() -> Given:
 
 
 @code("Vocos with same padding", "vocos")
-def vocos_same() -> Given:
+def vocos_same() -> Subject:
     models, heads = import_module("vocos.models"), import_module("vocos.heads")
     torch = _torch()
     backbone = models.VocosBackbone(input_channels=100, dim=128, intermediate_dim=384, num_layers=4)
-    return Given(
+    return Subject(
         torch.nn.Sequential(backbone, heads.ISTFTHead(dim=128, n_fft=1024, hop_length=256, padding="same")),
         torch.randn(1, 100, 24),
         24000 / 256,
@@ -129,9 +130,9 @@ def vocos_same() -> Given:
 
 
 @code("Vocos features", "vocos", "torchaudio")
-def vocos_features() -> Given:
+def vocos_features() -> Subject:
     features = import_module("vocos.feature_extractors")
-    return Given(features.MelSpectrogramFeatures(), _torch().randn(1, 4096), 24000, 256)
+    return Subject(features.MelSpectrogramFeatures(), _torch().randn(1, 4096), 24000, 256)
 
 
 def _mimi() -> Any:
@@ -139,32 +140,32 @@ def _mimi() -> Any:
 
 
 @code("Mimi decoder", "moshi")
-def mimi_decoder() -> Given:
+def mimi_decoder() -> Subject:
     decoder = _mimi().decoder
-    return Given(decoder, _torch().randn(1, 512, 12), 25, twin=moshi_stream(decoder))
+    return Subject(decoder, _torch().randn(1, 512, 12), 25, twin=moshi_stream(decoder))
 
 
 @code("Mimi encoder", "moshi")
-def mimi_encoder() -> Given:
+def mimi_encoder() -> Subject:
     encoder = _mimi().encoder
-    return Given(encoder, _torch().randn(1, 1, 9600), 24000, 960, twin=moshi_stream(encoder))
+    return Subject(encoder, _torch().randn(1, 1, 9600), 24000, 960, twin=moshi_stream(encoder))
 
 
 @code("Mimi transformer", "moshi")
-def mimi_transformer() -> Given:
+def mimi_transformer() -> Subject:
     transformer = _mimi().decoder_transformer
-    return Given(transformer, _torch().randn(1, 512, 12), 25, twin=moshi_stream(transformer))
+    return Subject(transformer, _torch().randn(1, 512, 12), 25, twin=moshi_stream(transformer))
 
 
 @code("Mimi encode", "moshi")
-def mimi_encode() -> Given:
-    return Given(_mimi(), _torch().randn(1, 1, 19200), 24000, 1920, options={"method": "encode"})
+def mimi_encode() -> Subject:
+    return Subject(_mimi(), _torch().randn(1, 1, 19200), 24000, 1920, options={"method": "encode"})
 
 
 @code("Mimi decode", "moshi")
-def mimi_decode() -> Given:
+def mimi_decode() -> Subject:
     mimi, codes = _mimi(), _torch().randint(0, 2048, (1, 8, 12))
-    return Given(mimi, codes, 12.5, options={"method": "decode"}, twin=moshi_stream(mimi, "decode"))
+    return Subject(mimi, codes, 12.5, options={"method": "decode"}, twin=moshi_stream(mimi, "decode"))
 
 
 def _hf_mimi() -> Any:
@@ -188,14 +189,14 @@ def _hf_mimi() -> Any:
 
 
 @code("transformers Mimi encode", "transformers")
-def hf_mimi_encode() -> Given:
-    return Given(_hf_mimi(), _torch().randn(1, 1, 19200), 24000, 1920, options={"method": "encode"})
+def hf_mimi_encode() -> Subject:
+    return Subject(_hf_mimi(), _torch().randn(1, 1, 19200), 24000, 1920, options={"method": "encode"})
 
 
 @code("transformers Mimi decode", "transformers")
-def hf_mimi_decode() -> Given:
+def hf_mimi_decode() -> Subject:
     torch = _torch()
-    return Given(_hf_mimi(), torch.randint(0, 256, (1, 8, 12)), 12.5, options={"method": "decode"})
+    return Subject(_hf_mimi(), torch.randint(0, 256, (1, 8, 12)), 12.5, options={"method": "decode"})
 
 
 def _hf_encodec() -> Any:
@@ -206,18 +207,18 @@ def _hf_encodec() -> Any:
 
 
 @code("transformers EnCodec encoder", "transformers")
-def hf_encodec_encoder() -> Given:
-    return Given(_hf_encodec().encoder, _torch().randn(1, 1, 4800), 24000, 320)
+def hf_encodec_encoder() -> Subject:
+    return Subject(_hf_encodec().encoder, _torch().randn(1, 1, 4800), 24000, 320)
 
 
 @code("transformers EnCodec decoder", "transformers")
-def hf_encodec_decoder() -> Given:
-    return Given(_hf_encodec().decoder, _torch().randn(1, 64, 20), 75)
+def hf_encodec_decoder() -> Subject:
+    return Subject(_hf_encodec().decoder, _torch().randn(1, 64, 20), 75)
 
 
 @code("transformers EnCodec encode", "transformers")
-def hf_encodec_encode() -> Given:
-    return Given(_hf_encodec(), _torch().randn(1, 1, 4800), 24000, 320, options={"method": "encode"})
+def hf_encodec_encode() -> Subject:
+    return Subject(_hf_encodec(), _torch().randn(1, 1, 4800), 24000, 320, options={"method": "encode"})
 
 
 def _hf_dac() -> Any:
@@ -235,57 +236,57 @@ def _hf_dac() -> Any:
 
 
 @code("transformers DAC encode", "transformers")
-def hf_dac_encode() -> Given:
+def hf_dac_encode() -> Subject:
     options = {"method": "encode"}
     x = _torch().randn(1, 1, 512)
-    return Given(_hf_dac(), x, 44100, 64, WITHOUT_LOSSES, options, outputs=(1, 2, 3))
+    return Subject(_hf_dac(), x, 44100, 64, WITHOUT_LOSSES, options, outputs=(1, 2, 3))
 
 
 @code("transformers DAC decoder", "transformers")
-def hf_dac_decoder() -> Given:
-    return Given(_hf_dac().decoder, _torch().randn(1, 32, 24), 44100 / 16)
+def hf_dac_decoder() -> Subject:
+    return Subject(_hf_dac().decoder, _torch().randn(1, 32, 24), 44100 / 16)
 
 
 @code("SpeechTokenizer encoder", "speechtokenizer")
-def speechtokenizer() -> Given:
+def speechtokenizer() -> Subject:
     return _speechtokenizer(bidirectional=False)
 
 
 @code("SpeechTokenizer encoder, both directions", "speechtokenizer")
-def speechtokenizer_both() -> Given:
+def speechtokenizer_both() -> Subject:
     return _speechtokenizer(bidirectional=True)
 
 
-def _speechtokenizer(bidirectional: bool) -> Given:
+def _speechtokenizer(bidirectional: bool) -> Subject:
     kinds = import_module("speechtokenizer.modules.seanet")
     small = {"n_filters": 8, "dimension": 64, "ratios": [8, 5, 4, 2], "lstm": 2}
     model = kinds.SEANetEncoder(**small, bidirectional=bidirectional)
-    return Given(model, _torch().randn(1, 1, 4800), 16000, 320)
+    return Subject(model, _torch().randn(1, 1, 4800), 16000, 320)
 
 
 @code("SoundStream encoder", "soundstream")
-def soundstream() -> Given:
+def soundstream() -> Subject:
     model = import_module("soundstream").SoundStream(n_q=4, codebook_size=64, D=64, C=8)
-    return Given(model.encoder, _torch().randn(1, 1, 3200), 16000, 320)
+    return Subject(model.encoder, _torch().randn(1, 1, 3200), 16000, 320)
 
 
 @code("SoundStream decoder", "soundstream")
-def soundstream_decoder() -> Given:
+def soundstream_decoder() -> Subject:
     model = import_module("soundstream").SoundStream(n_q=4, codebook_size=64, D=64, C=8)
-    return Given(model.decoder, _torch().randn(1, 64, 12), 50)
+    return Subject(model.decoder, _torch().randn(1, 64, 12), 50)
 
 
 @code("HiFi-GAN generator", "speechbrain")
-def hifigan() -> Given:
+def hifigan() -> Subject:
     kinds = import_module("speechbrain.lobes.models.HifiGAN")
     model = kinds.HifiganGenerator(
         80, 1, "1", [[1, 3, 5], [1, 3, 5], [1, 3, 5]], [3, 7, 11], [16, 16, 4, 4], 64, [8, 8, 2, 2]
     )
-    return Given(model, _torch().randn(1, 80, 20), 22050 / 256)
+    return Subject(model, _torch().randn(1, 80, 20), 22050 / 256)
 
 
 @code("BigVGAN", "bigvgan")
-def bigvgan() -> Given:
+def bigvgan() -> Subject:
     env, kinds = import_module("bigvgan.env"), import_module("bigvgan")
     h = env.AttrDict(
         num_mels=80,
@@ -298,14 +299,14 @@ def bigvgan() -> Given:
         activation="snakebeta",
         snake_logscale=True,
     )
-    return Given(kinds.BigVGAN(h), _torch().randn(1, 80, 16), 22050 / 64)
+    return Subject(kinds.BigVGAN(h), _torch().randn(1, 80, 16), 22050 / 64)
 
 
 @code("transformers UnivNet", "transformers")
-def univnet() -> Given:
+def univnet() -> Subject:
     hf, torch = import_module("transformers"), _torch()
     model = hf.UnivNetModel(hf.UnivNetConfig(model_hidden_channels=16))
-    return Given(
+    return Subject(
         model,
         {"input_features": torch.randn(1, 20, 100), "noise_sequence": torch.randn(1, 20, 64)},
         24000 / 256,
@@ -313,14 +314,14 @@ def univnet() -> Given:
 
 
 @code("transformers SpeechT5 HiFi-GAN", "transformers")
-def speecht5() -> Given:
+def speecht5() -> Subject:
     hf = import_module("transformers")
     model = hf.SpeechT5HifiGan(hf.SpeechT5HifiGanConfig(upsample_initial_channel=64))
-    return Given(model, _torch().randn(1, 20, 80), 16000 / 256)
+    return Subject(model, _torch().randn(1, 20, 80), 16000 / 256)
 
 
 @code("transformers VITS HiFi-GAN", "transformers")
-def vits() -> Given:
+def vits() -> Subject:
     hf = import_module("transformers")
     model = hf.VitsModel(hf.VitsConfig(upsample_initial_channel=64)).decoder
-    return Given(model, _torch().randn(1, 192, 20), 22050 / 256)
+    return Subject(model, _torch().randn(1, 192, 20), 22050 / 256)

@@ -9,8 +9,11 @@ from bench.host import Host
 from bench.torch_codes.measurement import Outcome
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "pytorch_codes.md"
+"""The page."""
 MAX_REASON_LENGTH = 220
+"""A reason of more characters is cut at a space."""
 NONE = "–"
+"""The cell of a missing value."""
 
 HEAD = """# Published PyTorch codes
 
@@ -40,6 +43,7 @@ several inputs), no frames (*delay*), no export that runs and gives the same res
 ## Streamed
 
 """
+"""The beginning of the page."""
 
 INSTALL = """
 ## Packages
@@ -53,13 +57,14 @@ PyTorch is {torch}. `--no-deps` leaves it alone; the packages need some small on
 are imported. PyPI has no build of torchaudio for PyTorch without CUDA: its models are plain Python, and run from the
 package without its folder `lib`.
 """
+"""The end of the page: how to install the packages."""
 
 
 def page(outcomes: Sequence[Outcome]) -> str:
     """Return the whole page."""
-    streamed = [each for each in outcomes if each.stage == "streamed"]
-    others = [each for each in outcomes if each.stage != "streamed"]
-    plain = [each for each in streamed if not each.change]
+    streamed = [outcome for outcome in outcomes if outcome.stage == "streamed"]
+    others = [outcome for outcome in outcomes if outcome.stage != "streamed"]
+    plain = [outcome for outcome in streamed if not outcome.change]
     text = HEAD.format(
         streamed=len(streamed),
         tried=len(outcomes),
@@ -86,8 +91,8 @@ def page(outcomes: Sequence[Outcome]) -> str:
     text += "\n## Not streamed\n\n" + _table(("code", "package", "reason"), map(_refused_row, others))
     pins = {
         name: version
-        for each in outcomes
-        for name, version in each.packages.items()
+        for outcome in outcomes
+        for name, version in outcome.packages.items()
         if version not in ("", "missing")
     }
     torch = pins.pop("torch", "not the version of this page")
@@ -96,39 +101,39 @@ def page(outcomes: Sequence[Outcome]) -> str:
 
 
 def _mean(outcomes: Iterable[Outcome]) -> str:
-    times = [each.onnxruntime for each in outcomes if each.onnxruntime is not None]
+    times = [outcome.onnxruntime for outcome in outcomes if outcome.onnxruntime is not None]
     if not times:
         return ""
     return f"Geometric mean of {len(times)} codes: {statistics.geometric_mean(times):.1f}; least {min(times):.1f}."
 
 
-def _streamed_row(each: Outcome) -> Sequence[str]:
+def _streamed_row(outcome: Outcome) -> Sequence[str]:
     return (
-        each.name + (f" ({each.change})" if each.change else ""),
-        _packages(each),
-        each.exported,
-        f"{each.error:.0e}",
-        NONE if each.twin is None else f"{each.twin:.0e}",
-        str(each.pulse),
-        str(each.delays[0]) if each.delays else NONE,
-        NONE if each.least is None else str(each.least),
-        f"{each.convert_s:.0f}",
-        f"{each.step_us:.0f}",
-        f"{each.realtime:.3g}",
-        NONE if each.author is None else f"{each.author:.3g}{' w' if each.twin is None else ''}",
-        NONE if each.onnxruntime is None else f"{each.onnxruntime:.1f}",
+        outcome.name + (f" ({outcome.change})" if outcome.change else ""),
+        _packages(outcome),
+        outcome.exported,
+        f"{outcome.error:.0e}",
+        NONE if outcome.twin is None else f"{outcome.twin:.0e}",
+        str(outcome.pulse),
+        str(outcome.delays[0]) if outcome.delays else NONE,
+        NONE if outcome.least is None else str(outcome.least),
+        f"{outcome.convert_s:.0f}",
+        f"{outcome.step_us:.0f}",
+        f"{outcome.realtime:.3g}",
+        NONE if outcome.author is None else f"{outcome.author:.3g}{' w' if outcome.twin is None else ''}",
+        NONE if outcome.onnxruntime is None else f"{outcome.onnxruntime:.1f}",
     )
 
 
-def _refused_row(each: Outcome) -> Sequence[str]:
-    reason = re.sub(r"\s+", " ", re.sub(r"/\S*/(?=[\w.]+\.py)", "", each.reason))
+def _refused_row(outcome: Outcome) -> Sequence[str]:
+    reason = re.sub(r"\s+", " ", re.sub(r"/\S*/(?=[\w.]+\.py)", "", outcome.reason))
     if len(reason) > MAX_REASON_LENGTH:
         reason = reason[:MAX_REASON_LENGTH].rsplit(" ", 1)[0] + " …"
-    return each.name, _packages(each), f"{each.stage}, then: {reason}".replace("|", "\\|")
+    return outcome.name, _packages(outcome), f"{outcome.stage}, then: {reason}".replace("|", "\\|")
 
 
-def _packages(each: Outcome) -> str:
-    return ", ".join(f"{name} {version.partition('+')[0]}" for name, version in each.packages.items())
+def _packages(outcome: Outcome) -> str:
+    return ", ".join(f"{name} {version.partition('+')[0]}" for name, version in outcome.packages.items())
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

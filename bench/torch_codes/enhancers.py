@@ -8,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 
-from bench.torch_codes.code import Given, code
+from bench.torch_codes.code import Subject, code
 from bench.torch_codes.twins import denoiser_stream
 
 
@@ -17,19 +17,19 @@ def _torch() -> Any:
 
 
 @code("denoiser Demucs", "denoiser")
-def denoiser() -> Given:
+def denoiser() -> Subject:
     model = import_module("denoiser.demucs").Demucs(hidden=4, depth=3, resample=2, normalize=False)
-    return Given(model, _torch().randn(1, 1, 800), 16000, twin=denoiser_stream(model))
+    return Subject(model, _torch().randn(1, 1, 800), 16000, twin=denoiser_stream(model))
 
 
 @code("denoiser Demucs without resampling", "denoiser")
-def denoiser_plain() -> Given:
+def denoiser_plain() -> Subject:
     model = import_module("denoiser.demucs").Demucs(hidden=4, depth=3, resample=1, normalize=False)
-    return Given(model, _torch().randn(1, 1, 800), 16000, twin=denoiser_stream(model))
+    return Subject(model, _torch().randn(1, 1, 800), 16000, twin=denoiser_stream(model))
 
 
 @code("asteroid ConvTasNet, causal", "asteroid")
-def asteroid_tasnet() -> Given:
+def asteroid_tasnet() -> Subject:
     model = import_module("asteroid.models").ConvTasNet(
         2,
         n_filters=32,
@@ -41,27 +41,27 @@ def asteroid_tasnet() -> Given:
         norm_type="cLN",
         causal=True,
     )
-    return Given(model, _torch().randn(1, 800), 8000)
+    return Subject(model, _torch().randn(1, 800), 8000)
 
 
 @code("asteroid ConvTasNet, global norm", "asteroid")
-def asteroid_tasnet_global() -> Given:
+def asteroid_tasnet_global() -> Subject:
     model = import_module("asteroid.models").ConvTasNet(
         2, n_filters=64, bn_chan=32, hid_chan=64, skip_chan=32, n_blocks=2, n_repeats=1
     )
-    return Given(model, _torch().randn(1, 800), 8000)
+    return Subject(model, _torch().randn(1, 800), 8000)
 
 
 @code("asteroid DPRNN", "asteroid")
-def asteroid_dprnn() -> Given:
+def asteroid_dprnn() -> Subject:
     model = import_module("asteroid.models").DPRNNTasNet(
         2, n_repeats=2, hid_size=16, bn_chan=16, chunk_size=20, norm_type="cLN", bidirectional=False
     )
-    return Given(model, _torch().randn(1, 800), 8000)
+    return Subject(model, _torch().randn(1, 800), 8000)
 
 
 @code("asteroid DCCRN", "asteroid")
-def asteroid_dccrn() -> Given:
+def asteroid_dccrn() -> Subject:
     models = import_module("asteroid.models")
     product = np.prod
 
@@ -70,74 +70,76 @@ def asteroid_dccrn() -> Given:
 
     with mock.patch.object(np, "prod", integer_product):
         model = models.DCCRNet(architecture="DCCRN-CL")
-    return Given(
+    return Subject(
         model, _torch().randn(1, 8000), 16000, change="a size made an int, without which PyTorch refuses it"
     )
 
 
 @code("asteroid LSTM-TasNet", "asteroid")
-def asteroid_lstm() -> Given:
+def asteroid_lstm() -> Subject:
     model = import_module("asteroid.models").LSTMTasNet(2, hid_size=32, n_layers=2, bidirectional=False)
-    return Given(model, _torch().randn(1, 800), 8000)
+    return Subject(model, _torch().randn(1, 800), 8000)
 
 
 @code("asteroid SuDoRM-RF", "asteroid")
-def asteroid_sudormrf() -> Given:
+def asteroid_sudormrf() -> Subject:
     model = import_module("asteroid.models").SuDORMRFNet(2, bn_chan=16, num_blocks=2, n_filters=32)
-    return Given(model, _torch().randn(1, 800), 8000)
+    return Subject(model, _torch().randn(1, 800), 8000)
 
 
 @code("asteroid DeMask", "asteroid")
-def asteroid_demask() -> Given:
+def asteroid_demask() -> Subject:
     model = import_module("asteroid.models").DeMask(norm_type="cLN")
-    return Given(model, _torch().randn(1, 8192), 16000)
+    return Subject(model, _torch().randn(1, 8192), 16000)
 
 
 @code("torchaudio ConvTasNet", "torchaudio")
-def torchaudio_tasnet() -> Given:
+def torchaudio_tasnet() -> Subject:
     model = import_module("torchaudio.models").ConvTasNet(
         2, enc_num_feats=32, msk_num_feats=16, msk_num_hidden_feats=32, msk_num_layers=2, msk_num_stacks=1
     )
-    return Given(model, _torch().randn(1, 1, 803), 8000)
+    return Subject(model, _torch().randn(1, 1, 803), 8000)
 
 
 @code("speechbrain mask network", "speechbrain")
-def speechbrain_tasnet() -> Given:
+def speechbrain_tasnet() -> Subject:
     kinds, torch = import_module("speechbrain.lobes.models.conv_tasnet"), _torch()
-    return Given(kinds.MaskNet(32, 16, 32, 3, 3, 2, 2, "cLN", True), torch.randn(1, 32, 60), 2000)
+    return Subject(kinds.MaskNet(32, 16, 32, 3, 3, 2, 2, "cLN", True), torch.randn(1, 32, 60), 2000)
 
 
 @code("ESPnet TCN separator", "espnet")
-def espnet_tcn() -> Given:
+def espnet_tcn() -> Subject:
     kinds, torch = import_module("espnet2.enh.separator.tcn_separator"), _torch()
     model = kinds.TCNSeparator(
         32, layer=3, stack=2, bottleneck_dim=16, hidden_dim=32, causal=True, norm_type="cLN"
     )
-    return Given(model, {"input": torch.randn(1, 60, 32), "ilens": torch.tensor([60])}, 100)
+    return Subject(model, {"input": torch.randn(1, 60, 32), "ilens": torch.tensor([60])}, 100)
 
 
 @code("ESPnet RNN separator", "espnet")
-def espnet_rnn() -> Given:
+def espnet_rnn() -> Subject:
     kinds, torch = import_module("espnet2.enh.separator.rnn_separator"), _torch()
     model = kinds.RNNSeparator(32, rnn_type="lstm", layer=2, unit=32)
-    return Given(model, {"input": torch.randn(1, 60, 32), "ilens": torch.tensor([60])}, 100)
+    return Subject(model, {"input": torch.randn(1, 60, 32), "ilens": torch.tensor([60])}, 100)
 
 
 @code("Open-Unmix, one direction", "openunmix")
-def openunmix() -> Given:
+def openunmix() -> Subject:
     kinds, torch = import_module("openunmix.model"), _torch()
     model = kinds.OpenUnmix(nb_bins=257, nb_channels=1, hidden_size=64, unidirectional=True)
-    return Given(model, torch.rand(1, 1, 257, 40), 100)
+    return Subject(model, torch.rand(1, 1, 257, 40), 100)
 
 
 @code("Open-Unmix, both directions", "openunmix")
-def openunmix_both() -> Given:
+def openunmix_both() -> Subject:
     kinds, torch = import_module("openunmix.model"), _torch()
-    return Given(kinds.OpenUnmix(nb_bins=257, nb_channels=1, hidden_size=64), torch.rand(1, 1, 257, 40), 100)
+    return Subject(
+        kinds.OpenUnmix(nb_bins=257, nb_channels=1, hidden_size=64), torch.rand(1, 1, 257, 40), 100
+    )
 
 
 @code("Demucs v3", "demucs")
-def demucs() -> Given:
+def demucs() -> Subject:
     model = import_module("demucs.demucs").Demucs(
         ["a", "b"],
         channels=8,
@@ -148,11 +150,11 @@ def demucs() -> Given:
         normalize=False,
         resample=False,
     )
-    return Given(model, _torch().randn(1, 2, 4096), 44100)
+    return Subject(model, _torch().randn(1, 2, 4096), 44100)
 
 
 @code("BS-RoFormer", "bs-roformer")
-def bs_roformer() -> Given:
+def bs_roformer() -> Subject:
     model = import_module("bs_roformer").BSRoformer(
         dim=16,
         depth=1,
@@ -162,11 +164,11 @@ def bs_roformer() -> Given:
         freq_transformer_depth=1,
         flash_attn=False,
     )
-    return Given(model, _torch().randn(1, 16384), 44100)
+    return Subject(model, _torch().randn(1, 16384), 44100)
 
 
 @code("DeepFilterNet 3", "deepfilternet")
-def deepfilternet() -> Given:
+def deepfilternet() -> Subject:
     stub: Any = ModuleType("torchaudio.backend.common")
     stub.AudioMetaData = object
     sys.modules.setdefault("torchaudio.backend", ModuleType("torchaudio.backend"))
@@ -174,7 +176,7 @@ def deepfilternet() -> Given:
     kinds, torch = import_module("df.deepfilternet3"), _torch()
     import_module("df.config").config.use_defaults()
     model = kinds.DfNet(torch.rand(481, 32), torch.rand(32, 481))
-    return Given(
+    return Subject(
         model,
         {
             "spec": torch.randn(1, 1, 40, 481, 2),
@@ -188,7 +190,7 @@ def deepfilternet() -> Given:
 
 
 @code("PyNeuralFx gated convolutions", "pyneuralfx")
-def gated_effect() -> Given:
+def gated_effect() -> Subject:
     kinds, torch = import_module("pyneuralfx.models.cnn.gcn"), _torch()
     model = kinds.SnapShotGCN(1, 1, 44100, n_blocks=4, n_channels=4)
-    return Given(model, {"x": torch.randn(1, 1, 400), "c": None}, 44100)
+    return Subject(model, {"x": torch.randn(1, 1, 400), "c": None}, 44100)

@@ -20,18 +20,23 @@ import numpy as np
 import pulse
 from bench.host import Host
 from bench.roofline import Reading, measured_machine, roofline
-from bench.torch_codes.code import Given
+from bench.torch_codes.code import Subject
 from bench.torch_codes.codecs import mimi_decoder, mimi_encoder
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.stored_program import read_program
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "pytorch_large.md"
+"""The page."""
 COUNTS = "costs.json"
+"""The file of parameters and costs in the folder of the exported modules."""
 THREADS = (1, 2)
+"""Numbers of threads that a step is measured with."""
 SIZES = (1 << 20, 1 << 26)
 """Bytes of the working sets with which the machine is measured; each program adds its own."""
 STEPS_S = 1.5
+"""Seconds for which a program is timed, in all rounds."""
 ROUNDS = 3
+"""Rounds in which the programs alternate."""
 HEAD = """# Large modules from PyTorch
 
 `python -m bench.torch_codes.large --prepare DIR` exports the modules of this page, with random weights, and compiles
@@ -46,6 +51,7 @@ them; `--measure DIR --docs` measures the programs and writes the page.
 - *times*: the step of one thread as a multiple of the larger of both. What is above 1 is what could be gained.
 
 """
+"""The beginning of the page."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +70,14 @@ class Costs:
     multiply_adds: int
 
 
-def large_hifigan() -> Given:
+def large_hifigan() -> Subject:
     """Return the generator in the sizes of its paper, V1."""
     torch, kinds = import_module("torch"), import_module("speechbrain.lobes.models.HifiGAN")
     sizes = [[1, 3, 5], [1, 3, 5], [1, 3, 5]], [3, 7, 11], [16, 16, 4, 4], 512, [8, 8, 2, 2]
-    return Given(kinds.HifiganGenerator(80, 1, "1", *sizes), torch.randn(1, 80, 20), 22050 / 256)
+    return Subject(kinds.HifiganGenerator(80, 1, "1", *sizes), torch.randn(1, 80, 20), 22050 / 256)
 
 
-def large_mistral() -> Given:
+def large_mistral() -> Subject:
     """Return fourteen layers of width 768; each frame sees 100."""
     torch, kinds = import_module("torch"), import_module("transformers")
     config = kinds.MistralConfig(
@@ -86,15 +92,16 @@ def large_mistral() -> Given:
     )
     example = {"inputs_embeds": torch.randn(1, 120, 768)}
     options = {"dynamic": {"inputs_embeds": {1: "T"}}}
-    return Given(kinds.MistralModel(config), example, 50, options=options)
+    return Subject(kinds.MistralModel(config), example, 50, options=options)
 
 
-MODULES: Mapping[str, Callable[[], Given]] = {
+MODULES: Mapping[str, Callable[[], Subject]] = {
     "Mimi decoder (moshi)": mimi_decoder,
     "Mimi encoder (moshi)": mimi_encoder,
     "HiFi-GAN V1 (speechbrain)": large_hifigan,
     "Mistral, 14 layers, window of 100 (transformers)": large_mistral,
 }
+"""The modules of the page, by the name in the table."""
 
 
 def main() -> None:
@@ -126,7 +133,7 @@ def prepare(names: Sequence[str], folder: Path) -> None:
     costs: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     for name in names:
         example_module = MODULES[name]()
-        parameters = sum(each.numel() for each in example_module.module.parameters())
+        parameters = sum(parameter.numel() for parameter in example_module.module.parameters())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pulse.PulseWarning)
             program = pulse.stream(
@@ -197,9 +204,9 @@ def step_us(path: Path) -> list[float]:
             state.step(feeds)
             until = time.perf_counter() + STEPS_S / ROUNDS
             while time.perf_counter() < until:
-                begin = time.perf_counter()
+                started_s = time.perf_counter()
                 state.step(feeds)
-                durations.append(time.perf_counter() - begin)
+                durations.append(time.perf_counter() - started_s)
     return [statistics.median(durations) * 1e6 for durations in times]
 
 

@@ -19,7 +19,7 @@ from bench.models import Explicit
 from bench.peers import OnnxRuntimePeer, PulsePeer
 from bench.timing import alternate, make_stepper
 from bench.torch_codes.author import MAX_PULSES, author_copy, least_delay, run_author, time_whole
-from bench.torch_codes.code import Code, Given
+from bench.torch_codes.code import Code, Subject
 from pulse.errors import FaultError, InputError, PulseError, PulseWarning
 from pulse.facts import Array
 from pulse.loading.loaded import Loaded
@@ -29,9 +29,13 @@ from pulse.program.whole import stream_whole
 
 Output = TypeVar("Output")
 STEPS_S = 0.5
+"""Seconds for which a code is timed."""
 MAX_STEPS, MIN_STEPS = 2000, 3
+"""The most and the fewest steps that are timed."""
 ROUNDS = 5
+"""Rounds in which the contestants alternate."""
 CHECKED_PULSES = 8
+"""Pulses that are compared with those of another runtime, after the delay."""
 STREAM_EXAMPLES = 2
 """A stream has this many times the frames of the example."""
 
@@ -80,7 +84,7 @@ class Outcome:
     def read(cls, data: Mapping[str, Any]) -> "Outcome":
         """Return the outcome of the data of ``json``."""
         values: dict[str, Any] = {
-            name: tuple(each) if isinstance(each, list) else each for name, each in data.items()
+            name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
         }
         return cls(**values)
 
@@ -109,7 +113,7 @@ def measure(code: Code) -> Outcome:
             _stream(subject, outcome)
         except PulseError as error:
             outcome.reason = str(error)
-    messages = (str(each.message) for each in records if issubclass(each.category, PulseWarning))
+    messages = (str(warning.message) for warning in records if issubclass(warning.category, PulseWarning))
     outcome.notes = tuple(dict.fromkeys(messages))
     return outcome
 
@@ -121,12 +125,12 @@ def _version(name: str) -> str:
         return "missing"
 
 
-def _stream(subject: Given, outcome: Outcome) -> None:
-    begin = time.perf_counter()
+def _stream(subject: Subject, outcome: Outcome) -> None:
+    started_s = time.perf_counter()
     model = pulse.from_torch(subject.module, subject.example, **subject.options)
-    outcome.export_s, outcome.stage = time.perf_counter() - begin, "exported"
+    outcome.export_s, outcome.stage = time.perf_counter() - started_s, "exported"
     if subject.chunking is not None:
-        _stream_chunks(subject, outcome, pulse.load(model, chunking=subject.chunking), begin)
+        _stream_chunks(subject, outcome, pulse.load(model, chunking=subject.chunking), started_s)
         return
     typed = model.analyse()
     typed = typed.with_outputs(_streamed_outputs(subject, list(typed.outputs))).declutter()
@@ -134,7 +138,7 @@ def _stream(subject: Given, outcome: Outcome) -> None:
     outcome.stage, outcome.pulse = "pulsified", pulsed.pulse
     outcome.delays = tuple(port.delay for port in pulsed.outputs)
     program = pulsed.compile()
-    outcome.convert_s, outcome.stage = time.perf_counter() - begin, "compiled"
+    outcome.convert_s, outcome.stage = time.perf_counter() - started_s, "compiled"
     feeds = draw(typed, subject, STREAM_EXAMPLES)
     streamed = stream_whole(program, feeds, 0.0)
     outcome.error = difference(module_outputs(subject, feeds), streamed)
@@ -146,12 +150,12 @@ def _stream(subject: Given, outcome: Outcome) -> None:
     _compare_author(subject, outcome, pulsed, feeds, next(iter(streamed.values())))
 
 
-def _stream_chunks(subject: Given, outcome: Outcome, model: Loaded, begin: float) -> None:
-    """Stream a module of chunks; its reference is the author's own calls, chunk by chunk. ``begin``: of the export."""
+def _stream_chunks(subject: Subject, outcome: Outcome, model: Loaded, started_s: float) -> None:
+    """Stream a module of chunks, compared with the author's own calls. ``started_s``: of the export."""
     if subject.twin is None:
         raise InputError("a module of chunks is compared with its author's calls: give its twin")
     program = pulse.stream(model)
-    outcome.convert_s, outcome.stage = time.perf_counter() - begin, "compiled"
+    outcome.convert_s, outcome.stage = time.perf_counter() - started_s, "compiled"
     outcome.pulse, outcome.delays = program.pulse, tuple(port.delay for port in program.outputs)
     first, output = program.inputs[0], program.outputs[0]
     shape = list(first.shape)
@@ -174,7 +178,7 @@ def _stream_chunks(subject: Given, outcome: Outcome, model: Loaded, begin: float
 
 
 def _compare_author(
-    subject: Given, outcome: Outcome, pulsed: PulsedModel, feeds: Mapping[str, Array], streamed: Array
+    subject: Subject, outcome: Outcome, pulsed: PulsedModel, feeds: Mapping[str, Array], streamed: Array
 ) -> None:
     """Measure the author's own code: its speed, and its streaming mode."""
     first, output = pulsed.inputs[0], pulsed.outputs[0]
@@ -187,7 +191,7 @@ def _compare_author(
     outcome.twin, outcome.author = run
 
 
-def _least(subject: Given, typed: TypedModel, pulsed: PulsedModel) -> int | None:
+def _least(subject: Subject, typed: TypedModel, pulsed: PulsedModel) -> int | None:
     """Return the least delay of the first output, by an input that is longer than its frames look ahead."""
     first, output = pulsed.inputs[0], pulsed.outputs[0]
     if len(typed.inputs) > 1 or first.axis is None or output.axis is None or not output.frames:
@@ -206,7 +210,7 @@ def _least(subject: Given, typed: TypedModel, pulsed: PulsedModel) -> int | None
         return _bound(subject, x, pulsed, place)
 
 
-def _bound(subject: Given, x: Array, pulsed: PulsedModel, place: int) -> int | None:
+def _bound(subject: Subject, x: Array, pulsed: PulsedModel, place: int) -> int | None:
     axis, output = pulsed.inputs[0].axis or 0, pulsed.outputs[0]
     run = functools.partial(_call, subject)
     return least_delay(
@@ -214,7 +218,7 @@ def _bound(subject: Given, x: Array, pulsed: PulsedModel, place: int) -> int | N
     )
 
 
-def draw(typed: TypedModel, subject: Given, times: int) -> dict[str, Array]:
+def draw(typed: TypedModel, subject: Subject, times: int) -> dict[str, Array]:
     """Return inputs ``times`` as long as the example, of its frames in random order."""
     rng = np.random.default_rng(0)
     leaves = list(_arrays(subject.example))
@@ -243,7 +247,7 @@ def _arrays(example: Any) -> list[Array]:
     return [leaf.numpy() for leaf in torch.utils._pytree.tree_leaves(example) if torch.is_tensor(leaf)]
 
 
-def module_outputs(subject: Given, feeds: Mapping[str, Array]) -> list[Array]:
+def module_outputs(subject: Subject, feeds: Mapping[str, Array]) -> list[Array]:
     """Return the module's outputs for these inputs, without streaming; without lengths if the model computes them."""
     import torch  # pyright: ignore[reportMissingImports]
 
@@ -258,12 +262,12 @@ def module_outputs(subject: Given, feeds: Mapping[str, Array]) -> list[Array]:
     return _streamed_outputs(subject, arrays)
 
 
-def _streamed_outputs(subject: Given, every: list[Output]) -> list[Output]:
+def _streamed_outputs(subject: Subject, every: list[Output]) -> list[Output]:
     """Return the outputs that are streamed."""
     return every if subject.outputs is None else [every[place] for place in subject.outputs]
 
 
-def _call(subject: Given, tensors: Sequence[Any]) -> Any:
+def _call(subject: Subject, tensors: Sequence[Any]) -> Any:
     """Return the module's result for other tensors than the example's; a length that is not given follows them."""
     import torch  # pyright: ignore[reportMissingImports]
 
@@ -316,13 +320,13 @@ def _step_us(program: Program, most_frames: int | None) -> float:
     while time.perf_counter() < until and len(times) < MAX_STEPS:
         if times and len(times) % most_steps == 0:
             state.reset()
-        begin = time.perf_counter()
+        started_s = time.perf_counter()
         try:
             state.step(feeds)
         except FaultError:  # past the end of a table of positions
             state.reset()
             continue
-        times.append(time.perf_counter() - begin)
+        times.append(time.perf_counter() - started_s)
     return statistics.median(times) * 1e6
 
 
@@ -337,9 +341,9 @@ def _onnxruntime_times(program: Program) -> float | None:
         form = try_form("onnxruntime", "exported", make, program, checked, outputs)
         if form.peer is None:
             return None
-        begin = time.perf_counter()
+        started_s = time.perf_counter()
         form.peer.step(pulses[0])
-        steps = max(min(int(STEPS_S / ROUNDS / (time.perf_counter() - begin)), MAX_STEPS), MIN_STEPS)
+        steps = max(min(int(STEPS_S / ROUNDS / (time.perf_counter() - started_s)), MAX_STEPS), MIN_STEPS)
         steppers = {"pulse": peer.step, "onnxruntime": form.peer.step}
         turns = {name: make_stepper(step, pulses) for name, step in steppers.items()}
         timed = alternate(turns, ROUNDS, steps, steps)

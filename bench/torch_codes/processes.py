@@ -13,7 +13,8 @@ from bench.torch_codes.measurement import Outcome, measure
 
 GROUPS = (codecs, enhancers, recognisers, features, transforms, attention, recurrences)
 """The modules that add the codes."""
-MAX_S = 600
+CODE_TIMEOUT_S = 600
+"""A code that is not done after this many seconds is reported as such."""
 
 
 def run_all(names: Sequence[str], jobs: int) -> Iterator[Outcome]:
@@ -33,9 +34,9 @@ def run(context: ForkServerContext, code: Code) -> Outcome:
     sender.close()
     unknown = dict.fromkeys(code.packages, "")
     try:
-        if receiver.poll(MAX_S):
+        if receiver.poll(CODE_TIMEOUT_S):
             return receiver.recv()
-        return Outcome(code.name, unknown, reason=f"not done after {MAX_S} s")
+        return Outcome(code.name, unknown, reason=f"not done after {CODE_TIMEOUT_S} s")
     except EOFError:
         process.join()
         return Outcome(code.name, unknown, reason=f"its process ended with {process.exitcode}")

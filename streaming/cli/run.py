@@ -81,7 +81,10 @@ def run(
 
     model, source, target = sort_paths(model, source, target, sound, live.live)
     request = RunRequest(model, source, target, sound, events.choice())
-    request.refuse_live(live) if live.live else request.refuse_file(live)
+    if live.live:
+        request.refuse_live(live)
+    else:
+        request.refuse_file(live)
     opened = open_or_carried(model, model_options, backend, weights, activations)
     program = compile_model(opened, model_options.pulse, backend, weights, live.live, threads, activations)
     with specialise_during(program) if specialise else nullcontext():

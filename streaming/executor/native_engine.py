@@ -42,7 +42,7 @@ class NativeEngine(NotCopyable):
     why_not = "it has a thread; make another one"
 
     def __init__(self, realtime: Realtime | None = None) -> None:
-        self._fields = slots.WorkerFields.new()
+        self._fields = slots.WorkerBlock.new()
         self.address: int = self._fields.address
         self._wake = NativeEvent()
         self._fields.wake, self._fields.wait = self._wake.to_write, self._wake.to_read
@@ -121,7 +121,7 @@ class NativeSlots(NotCopyable):
         self._inputs = aligned_bytes(max(depth * self._packed.input_bytes, 1))
         self._outputs = aligned_bytes(max(depth * self._packed.output_bytes, 1))
         self._submitted = np.zeros(depth, np.int64)
-        memory = slots.SlotFields.new(depth)
+        memory = slots.SlotBlock.new(depth)
         self._slots = [memory[number] for number in range(depth)]
         self._queue = slots.Queue.new()
         self.address: int = self._queue.address

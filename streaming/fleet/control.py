@@ -12,7 +12,7 @@ from pulse.support.record import record
 from streaming.fleet.cluster import Cluster, Lost
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.holder import HolderStatus
-from streaming.fleet.plan import ClusterNode, Drain, FleetPlan, Observed, Start, make_plan
+from streaming.fleet.plan import ClusterNode, Drain, FleetPlan, ObservedFleet, Start, make_plan
 from streaming.fleet.scaling import Load, Scaling
 from streaming.fleet.table import FleetTable, HolderEntry, WorkerEntry
 from streaming.fleet.worker import WorkerStatus
@@ -246,7 +246,7 @@ class FleetControl(NotCopyable):
                     del by_version[version]
 
     def _run_plan(self, now_s: float) -> None:
-        observed = Observed(
+        observed = ObservedFleet(
             list(self._nodes.values()),
             self._entries,
             {name: status.streams for name, status in self._statuses.items()},

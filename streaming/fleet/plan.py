@@ -54,7 +54,7 @@ class FleetPlan:
 
 
 @record
-class Observed:
+class ObservedFleet:
     """The observed state of a fleet.
 
     streams  worker -> number of open streams
@@ -70,7 +70,7 @@ class Observed:
     wanted: Mapping[str, int]
 
 
-def make_plan(observed: Observed) -> FleetPlan:
+def make_plan(observed: ObservedFleet) -> FleetPlan:
     """Start new workers first; drain others once those that stay are enough, and stop them when they are empty.
 
     If no node has CPUs for a replacement, a leaving worker drains even if the others are too few.
@@ -112,7 +112,7 @@ def _leaves(worker: WorkerEntry, leaving: Set[str]) -> bool:
     return worker.name in leaving or worker.node in leaving
 
 
-def _free_cpus(observed: Observed) -> dict[str, float]:
+def _free_cpus(observed: ObservedFleet) -> dict[str, float]:
     """Return node -> CPUs that no worker uses, of nodes that stay."""
     free = {node.id: node.cpus for node in observed.nodes if node.id not in observed.leaving}
     for worker in observed.workers:
@@ -124,7 +124,7 @@ def _free_cpus(observed: Observed) -> dict[str, float]:
 
 
 def _plan_starts(
-    deployment: Deployment, count: int, free: dict[str, float], observed: Observed
+    deployment: Deployment, count: int, free: dict[str, float], observed: ObservedFleet
 ) -> list[Start]:
     """Start workers on nodes with the fewest of this version, then the most CPUs, which are taken from ``free``."""
     crowd = Counter(worker.node for worker in observed.workers if worker.version == deployment.version)

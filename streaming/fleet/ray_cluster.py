@@ -126,7 +126,7 @@ class WorkerActor:
         self._worker: FleetWorker | None = None
         self._table = FleetTable()
 
-    def begin(self, deployment: Deployment, opener: Opener) -> None:
+    def start(self, deployment: Deployment, opener: Opener) -> None:
         log_to_stderr("warning")
         worker = FleetWorker(self._name, self._node, self._host, deployment, opener, self._holders)
         worker.set_table(self._table)
@@ -169,7 +169,7 @@ class RayCluster:
     def __init__(self, namespace: str, opener: Opener, keep_s: float) -> None:
         self._namespace, self._opener, self._keep_s = namespace, opener, keep_s
         self._actors = Actors(namespace)
-        self._begins: dict[str, Any] = {}
+        self._starts: dict[str, Any] = {}
 
     def nodes(self) -> list[ClusterNode]:
         """Return the machines present now."""
@@ -183,7 +183,7 @@ class RayCluster:
         """Start a worker; returns at once."""
         arguments = (name, node.id, node.address, self._namespace)
         actor = self._start(WorkerActor, name, node, cpus=deployment.cpus, calls=CALLS, arguments=arguments)
-        self._begins[name] = actor.begin.remote(deployment, self._opener)
+        self._starts[name] = actor.start.remote(deployment, self._opener)
 
     def start_holder(self, name: str, node: ClusterNode) -> None:
         """Start a holder; returns at once."""
@@ -205,16 +205,16 @@ class RayCluster:
         """End a member at once."""
         for actor in self._actors.actors_of([name]).values():
             ray.kill(actor)
-        self._begins.pop(name, None)
+        self._starts.pop(name, None)
 
     def _check_starts(self, answers: dict[str, Any]) -> None:
         """Mark workers that failed to start as lost, although they answer."""
-        for name in self._begins.keys() & answers.keys():
-            begin = self._begins[name]
-            if ray.wait([begin], timeout=0)[0]:
-                del self._begins[name]
+        for name in self._starts.keys() & answers.keys():
+            start = self._starts[name]
+            if ray.wait([start], timeout=0)[0]:
+                del self._starts[name]
                 try:
-                    ray.get(begin)
+                    ray.get(start)
                 except RayError as error:
                     answers[name] = Lost(str(getattr(error, "cause", None) or error))
 

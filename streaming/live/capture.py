@@ -6,7 +6,8 @@ from pulse.jit.events import NativeEvent
 from pulse.support.not_copyable import NotCopyable
 from streaming.hosts.host import DeviceStream, Endpoint, Host, StreamRequest
 from streaming.live.memory import ring_frames
-from streaming.live.watchdog import TEARDOWN_TIMEOUT_S, stall_s
+from streaming.live.plan import TEARDOWN_TIMEOUT_S
+from streaming.live.watchdog import stall_s
 from streaming.native import positions
 from streaming.native.callback import stream_callback
 from streaming.native.control_block import ON_WORKER, ControlBlock

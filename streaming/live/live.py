@@ -2,12 +2,11 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, TypeGuard
 
 import numpy as np
 
@@ -22,9 +21,10 @@ from streaming.live.control import Control
 from streaming.live.outputs import Outputs
 from streaming.live.pipeline import Pipeline
 from streaming.live.pipeline_statistics import PipelineStatistics, delay_of, measured_latency_s
-from streaming.live.plan import Plan, PlannedDevices
+from streaming.live.plan import TEARDOWN_TIMEOUT_S, Plan, PlannedDevices
 from streaming.live.recorder import Recorder
-from streaming.live.watchdog import PERIOD_S, TEARDOWN_TIMEOUT_S, Watchdog
+from streaming.live.virtual_clock import has_virtual_clock
+from streaming.live.watchdog import PERIOD_S, Watchdog
 from streaming.live.worker import Worker
 from streaming.native.callback import stream_callback
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process, prefault
@@ -107,8 +107,8 @@ class Live(NotCopyable):
                 self.realtime_settings += self.worker.realtime_settings
             self.control.running = not self.host.virtual_clock
             self.devices.open(self.pipeline, self.watchdog.note_end)
-            self._statistics.begin()
-            self.watchdog.begin()
+            self._statistics.start()
+            self.watchdog.start()
             if not self.host.virtual_clock:
                 context = copy_context()  # the thread's messages spell parameters as this context does
                 self._supervisor = threading.Thread(
@@ -246,23 +246,3 @@ class Live(NotCopyable):
 
 abandoned_pipelines: list[Pipeline] = []
 """Pipelines whose memory a stopping thread may still use; kept here so that it is not freed."""
-
-
-class VirtualClockHost(Host, Protocol):
-    """A host with a virtual clock; it does the work that threads do for other hosts."""
-
-    def now_ns(self) -> int:
-        """Return the time in ns."""
-        ...
-
-    def attach(self, pipeline: Pipeline, look: Callable[[], None]) -> None:
-        """Compute each pulse of a pipeline, and call ``look`` at the interval of a supervisor."""
-        ...
-
-    def detach(self, pipeline: Pipeline) -> None:
-        """Stop computing the pulses of a pipeline."""
-        ...
-
-
-def has_virtual_clock(host: Host) -> TypeGuard[VirtualClockHost]:
-    return host.virtual_clock

@@ -23,7 +23,7 @@ class PipelineStatistics:
         self._played = RingReader(pipeline.memory.played_ring, pipeline.control_block, "frames_out")
         self._last_read = self._started_s, 0
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Start counting seconds; called when the devices are open."""
         self._started_s = self._now_s()
         self._last_read = self._started_s, self._pipeline.control_block.compute_ns

@@ -13,6 +13,8 @@ from streaming.sound.channels import Channels
 
 MAX_DEVICE_CHANNELS = 2
 """The most channels of a device that are used for a model of fewer."""
+TEARDOWN_TIMEOUT_S = 2.0
+"""A device that does not stop within this many seconds is abandoned."""
 
 
 @record
@@ -137,7 +139,7 @@ class PlannedDevices:
             for stream in self._open:
                 stream.start()
         except BaseException:
-            self.stop(limit_s=2.0)
+            self.stop(TEARDOWN_TIMEOUT_S)
             raise
 
     def reopen(self, pipeline: Pipeline, finished: Finished) -> None:

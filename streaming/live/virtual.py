@@ -94,7 +94,7 @@ class VirtualHost:
         """Advance the clock without a call of the device; pulses in progress may become ready."""
         self._pass(self._ns + round(seconds * SECOND))
         for stream in self.streams:
-            stream.begin()
+            stream.restart_clock()
 
     def stall(self, seconds: float) -> None:
         """Stop computing for this time from now on; the pulse in progress finishes that much later."""

@@ -68,14 +68,14 @@ class VirtualStream(NotCopyable):
         self._call = DeviceCall(request)
         self._control = control_at(request.user_address)
         self._running = False
-        self.begin()
+        self.restart_clock()
 
     def start(self) -> None:
         """Start the callbacks."""
         self._running = True
-        self.begin()
+        self.restart_clock()
 
-    def begin(self) -> None:
+    def restart_clock(self) -> None:
         """Let the next block begin now."""
         self._begun_ns, self._frames = self._host.now_ns(), 0
 

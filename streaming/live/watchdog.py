@@ -8,7 +8,7 @@ from pulse.support.wording import spell
 from streaming.errors import DeviceError
 from streaming.live.control import Control
 from streaming.live.pipeline import Pipeline
-from streaming.live.plan import PlannedDevices
+from streaming.live.plan import TEARDOWN_TIMEOUT_S, PlannedDevices
 from streaming.native.control_block import LIMIT_REACHED, WAS_LATE
 
 PERIOD_S = 0.1
@@ -17,10 +17,10 @@ STALL_TIMEOUT_S = 1.0
 """A device without a callback for this many seconds, or three blocks, counts as lost."""
 RETRY_S = 0.5
 """The seconds between two attempts to open a lost device, at first."""
-PATIENCE_S, SELDOM_S = 60.0, 10.0
-"""After a device is absent for this long, it is tried this seldom: each try costs the audio system memory."""
-TEARDOWN_TIMEOUT_S = 2.0
-"""A device that does not stop within this many seconds is abandoned."""
+FREQUENT_RETRIES_S = 60.0
+"""A device that is absent for this many seconds is tried less often, as each try costs the audio system memory."""
+RARE_RETRY_S = 10.0
+"""The seconds between two attempts from then on."""
 MAX_EVENTS = 100
 """The most events that are kept; the oldest ones go first."""
 
@@ -81,7 +81,7 @@ class Watchdog:
         """Record that a device has ended by itself, perhaps with an error. May be called from any thread."""
         self._failure, self._finished = error, True
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Start watching; called when the devices are open."""
         self._callbacks, self._seen_s = self._activity(), self._now_s()
 
@@ -167,7 +167,7 @@ class Watchdog:
         now_s = self._now_s()
         if now_s < self._retry_s:
             return
-        self._retry_s = now_s + (RETRY_S if now_s - self._gone_s < PATIENCE_S else SELDOM_S)
+        self._retry_s = now_s + (RETRY_S if now_s - self._gone_s < FREQUENT_RETRIES_S else RARE_RETRY_S)
         self._finished = False
         waiting = self._control.running
         try:
@@ -182,7 +182,7 @@ class Watchdog:
             return
         self._device_lost = False
         self.reopened += 1
-        self.begin()
+        self.start()
         self._note("opened again")
 
     def _activity(self) -> tuple[int, ...]:

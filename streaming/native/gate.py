@@ -23,7 +23,7 @@ POLL_S = 0.0005
 GRACE_S = 0.05
 
 
-class GateFields(Struct):
+class GateBlock(Struct):
     """The fields that Python writes, then those of the device's thread."""
 
     function: int
@@ -35,7 +35,7 @@ class GateFields(Struct):
     answer: int
 
 
-gate_at = struct_at(GateFields)
+gate_at = struct_at(GateBlock)
 _call = c_function_at(c_signature("i32", "address", "address", "u64", "address", "u64", "i64"))
 """The stream callback at an address; its user data is one too."""
 
@@ -73,7 +73,7 @@ class Gate(NotCopyable):
     why_not = "its address is with a device; make another one"
 
     def __init__(self, function: int, user: int, channels_out: int) -> None:
-        self._fields = GateFields.new()
+        self._fields = GateBlock.new()
         self._fields.function, self._fields.user = function, user
         self._fields.frame_bytes = 4 * channels_out
 

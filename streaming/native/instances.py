@@ -71,7 +71,7 @@ def change_instances(control: ControlBlock) -> None:
 def compute(control: ControlBlock, start: int, arrived: int) -> None:
     """Run the model, and the next instances if any."""
     current, runs = control.instances, control.instances
-    while runs != 0:
+    while runs != 0:  # at most twice: two calls of ``run_instances`` would compile it twice
         run_instances(control, runs)
         runs = control.next_instances if runs == current else 0
     if control.next_instances != 0:

@@ -20,7 +20,7 @@ from pulse.program.machine.packed import fault_count, packed_call_at, packed_ste
 from streaming.native.primitives import monotonic_ns
 
 
-class WorkerFields(Struct):
+class WorkerBlock(Struct):
     """A worker; each cache line has one writer."""
 
     wake: int
@@ -65,7 +65,7 @@ class Queue(Struct):
     """1: set the event when a pulse is finished; two writers."""
 
 
-class SlotFields(Struct):
+class SlotBlock(Struct):
     """The packed bytes of a pulse, its times, and the number of faults so far."""
 
     inputs: int
@@ -75,8 +75,8 @@ class SlotFields(Struct):
     faults: int
 
 
-worker_at, table_at, queue_at = struct_at(WorkerFields), struct_at(QueueTable), struct_at(Queue)
-slots_at = struct_at(SlotFields)
+worker_at, table_at, queue_at = struct_at(WorkerBlock), struct_at(QueueTable), struct_at(Queue)
+slots_at = struct_at(SlotBlock)
 
 
 @routine
@@ -100,7 +100,7 @@ def _run_next(queue: Queue) -> bool:
 
 
 @device
-def _run_round(worker: WorkerFields) -> bool:
+def _run_round(worker: WorkerBlock) -> bool:
     """Run one pulse of each queue; return whether there was any.
 
     The worker announces a queue before it uses it, then checks that the queue is still in the table: a queue that has
@@ -135,7 +135,7 @@ def work(address):
 
 
 @device
-def _wake(worker: WorkerFields) -> None:
+def _wake(worker: WorkerBlock) -> None:
     fence()
     if load(worker, "sleeping") == 1:
         store(worker, "sleeping", 0)

@@ -62,7 +62,7 @@ class AlignedSounds:
     def __iter__(self) -> Iterator[dict[str, Samples]]:
         going, short_tracks = list(self._tracks), list[_Track]()
         while going:
-            track = min(going, key=lambda each: each.seconds)
+            track = min(going, key=lambda track: track.seconds)
             blocks = track.next()
             if blocks is None:
                 blocks = track.end()

@@ -12,14 +12,14 @@ from bench.hop import bare_hop_us
 from pulse.jit.events import NativeEvent
 
 
-def test_a_row_has_the_model_within_the_total():
+def test_a_row_has_the_model_within_the_total() -> None:
     row = overhead("denoiser", "saturated", "asyncio", "idle", 0.05)
     assert 0 < row.model_us < row.total_p50_us <= row.total_p99_us
     assert row.loop_us > 0
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_bare_hop_is_the_median_of_what_two_wakes_take(loop, monkeypatch):
+def test_a_bare_hop_is_the_median_of_what_two_wakes_take(loop, monkeypatch) -> None:
     """From before the thread is asked until its answer is taken; the periods between are not in it."""
     steps = [("clock", None), ("set", True), ("set", False), ("clear", True), ("clock", None)]
     us, steps_seen, here = [5, 1, 3, 9, 2], [], threading.current_thread()
@@ -50,7 +50,7 @@ def test_a_bare_hop_is_the_median_of_what_two_wakes_take(loop, monkeypatch):
     assert set(threading.enumerate()) <= threads
 
 
-def test_a_bare_hop_that_is_cancelled():
+def test_a_bare_hop_that_is_cancelled() -> None:
     async def is_cancelled() -> bool:
         with anyio.move_on_after(0.05) as scope:
             await bare_hop_us(1000, 0.01)
@@ -61,13 +61,13 @@ def test_a_bare_hop_that_is_cancelled():
     assert set(threading.enumerate()) <= threads
 
 
-def test_a_sparse_file_is_a_sound(tmp_path):
+def test_a_sparse_file_is_a_sound(tmp_path) -> None:
     sparse_file(tmp_path / "in.wav", 3)
     info = soundfile.info(tmp_path / "in.wav")
     assert (info.frames, info.samplerate, info.channels) == (3 * 60 * 16_000, 16_000, 1)
 
 
 @pytest.mark.slow
-def test_an_hour_takes_the_memory_of_a_minute():
+def test_an_hour_takes_the_memory_of_a_minute() -> None:
     (minute, _), (hour, _) = memory(1), memory(60)
     assert hour < minute + 8, f"{minute:.0f} and {hour:.0f} MiB"

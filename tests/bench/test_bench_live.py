@@ -88,7 +88,7 @@ def setup():
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_each_result_is_played_in_its_place(name, setup, devices):
+def test_each_result_is_played_in_its_place(name, setup, devices) -> None:
     with ThreadPoolExecutor(1) as thread:
         outcome = thread.submit(table.DESIGNS[name], setup).result(60)
     (device,) = devices
@@ -106,7 +106,7 @@ def test_each_result_is_played_in_its_place(name, setup, devices):
     assert not device.thread.is_alive()
 
 
-def test_an_error_of_the_model_ends_the_run(setup, devices, monkeypatch):
+def test_an_error_of_the_model_ends_the_run(setup, devices, monkeypatch) -> None:
     def raise_broken(*_):
         raise InputError("broken")
 
@@ -118,7 +118,7 @@ def test_an_error_of_the_model_ends_the_run(setup, devices, monkeypatch):
 
 
 @pytest.mark.parametrize("load", table.LOADS)
-def test_a_load_ends_with_its_context(load):
+def test_a_load_ends_with_its_context(load) -> None:
     before = set(threading.enumerate())
     with table.LOADS[load]():
         added = set(threading.enumerate()) - before
@@ -131,7 +131,7 @@ def times(*milliseconds):
     return np.array([(100 * n, 100 * n + took) for n, took in enumerate(milliseconds)], np.int64) * 1_000_000
 
 
-def test_a_row_has_the_outcome_of_a_design():
+def test_a_row_has_the_outcome_of_a_design() -> None:
     outcome = Outcome(times(1, 2, 12), 0.01, blocks=5, dropped=2, flagged=1)
     nobody_looked = table.cells(outcome, StolenTime())
     assert nobody_looked[3:] == ["12.00", "1", "5", "2", "1", "-", "-", "-", "-"]
@@ -142,7 +142,7 @@ def test_a_row_has_the_outcome_of_a_design():
     assert figures["latency"]["missed"] == 1 and figures["machine"]["latency_without"]["missed"] == 0
 
 
-def test_time_that_the_machine_took_counts_once():
+def test_time_that_the_machine_took_counts_once() -> None:
     spans = merge_spans([(50, 60), (10, 20), (15, 30), (30, 31)])
     np.testing.assert_array_equal(spans, [(10, 31), (50, 60)])
     spans_of = np.array([(0, 5), (0, 15), (12, 20), (31, 50), (0, 100), (55, 56), (60, 70)])
@@ -151,7 +151,7 @@ def test_time_that_the_machine_took_counts_once():
     np.testing.assert_array_equal(StolenTime(merge_spans([])).taken_ns(spans_of), np.zeros(7))
 
 
-def test_a_processor_did_not_run_from_the_end_of_a_sleep_until_a_late_return(monkeypatch):
+def test_a_processor_did_not_run_from_the_end_of_a_sleep_until_a_late_return(monkeypatch) -> None:
     now, returns = [0], iter([500_000, 1_250_000, 30_000_000, 600_000])
 
     def sleep(seconds):
@@ -171,7 +171,7 @@ def test_a_processor_did_not_run_from_the_end_of_a_sleep_until_a_late_return(mon
         signal.signal(signal.SIGTERM, before)
 
 
-def test_a_monitor_sees_a_processor_that_runs_something_more_urgent():
+def test_a_monitor_sees_a_processor_that_runs_something_more_urgent() -> None:
     """A thread of priority 99 holds a processor for 30 ms, as a host would; the machine decides how much is seen."""
     program = (
         "import os, time\n"
@@ -191,7 +191,7 @@ def test_a_monitor_sees_a_processor_that_runs_something_more_urgent():
     assert 0 < taken_ms <= (ended - start) / 1e6
 
 
-def test_the_model_is_sound_in_and_sound_out():
+def test_the_model_is_sound_in_and_sound_out() -> None:
     model = pulse.load(amplifier()).analyse()
     x = np.random.default_rng(0).standard_normal((1, 1, 960)).astype(np.float32)
     y = model.run(x)["y"]
@@ -203,7 +203,7 @@ def test_the_model_is_sound_in_and_sound_out():
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("jackd") is None, reason="jackd is not installed")
-def test_the_bench_runs_against_a_sound_server(tmp_path):
+def test_the_bench_runs_against_a_sound_server(tmp_path) -> None:
     figures = Path(tmp_path / "figures.json")
     command = [sys.executable, "-m", "bench.live", "asyncio", "--seconds", "0.5", "--json", str(figures)]
     process = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)

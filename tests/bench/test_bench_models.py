@@ -31,18 +31,18 @@ def offline(x):
 
 
 @pytest.mark.parametrize("key", [key for key in SYNTHETIC if key not in ("denoiser", "tcn_1")])
-def test_models_are_seeded(key):
+def test_models_are_seeded(key) -> None:
     entry = SYNTHETIC[key]
     assert entry.source().SerializeToString() == entry.source().SerializeToString()
 
 
-def test_both_forms_of_the_network_have_the_same_weights():
+def test_both_forms_of_the_network_have_the_same_weights() -> None:
     offline = {weight.name: weight for weight in tcn().graph.initializer}
     explicit = {weight.name: weight for weight in tcn_explicit_state(4).model.graph.initializer}
     assert all(explicit[name] == weight for name, weight in offline.items())
 
 
-def test_the_network_is_causal_and_alive(x):
+def test_the_network_is_causal_and_alive(x) -> None:
     whole = offline(x)
     assert whole.shape == (1, 16, FRAMES)
     assert 0.1 < whole.std() < 10
@@ -52,7 +52,7 @@ def test_the_network_is_causal_and_alive(x):
 @pytest.mark.parametrize(
     "key", [pytest.param(key, marks=[pytest.mark.slow] if key in LARGE else []) for key in SYNTHETIC]
 )
-def test_every_form_that_is_timed_is_right(key):
+def test_every_form_that_is_timed_is_right(key) -> None:
     """``contest`` compares this project, and every form of the others, with the offline result."""
     contest = contests.contest(SYNTHETIC[key], CHECKED, 1)
     assert set(contest.best) == {"pulse", "onnxruntime", "tract"}
@@ -63,7 +63,7 @@ def test_every_form_that_is_timed_is_right(key):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", list(REAL))
-def test_published_models_run_in_onnxruntime_as_here(key):
+def test_published_models_run_in_onnxruntime_as_here(key) -> None:
     """Their exported form and that of their authors."""
     contest = contests.contest(REAL[key], 2 * CHECKED, 1)
     statuses = {form.how: form.status for form in contest.forms if form.runtime == "onnxruntime"}
@@ -71,11 +71,11 @@ def test_published_models_run_in_onnxruntime_as_here(key):
     assert "exported" in statuses
 
 
-def test_a_missing_folder_leaves_the_published_models_out():
+def test_a_missing_folder_leaves_the_published_models_out() -> None:
     assert all(not key.startswith("gtcrn") for key in SYNTHETIC)
 
 
-def test_a_wrong_or_failing_peer_is_no_opponent():
+def test_a_wrong_or_failing_peer_is_no_opponent() -> None:
     """The report says how; the model is not timed."""
     entry = Entry("gru", "GRU", 1, lambda: gru(8, 1))
     program = pulse.stream(entry.source(), 1)
@@ -100,7 +100,7 @@ def test_a_wrong_or_failing_peer_is_no_opponent():
     assert dict(contests.fastest([wrong, fails, right], pulses)) == {"other": right}
 
 
-def test_the_fastest_right_form_of_a_runtime_is_chosen():
+def test_the_fastest_right_form_of_a_runtime_is_chosen() -> None:
     class Peer:
         def __init__(self, turns):
             self.turns = turns
@@ -112,7 +112,7 @@ def test_the_fastest_right_form_of_a_runtime_is_chosen():
     assert dict(contests.fastest(forms, [np.zeros(1)])) == {"other": forms[1]}
 
 
-def test_frames_of_a_delay_are_dropped_before_results_are_compared():
+def test_frames_of_a_delay_are_dropped_before_results_are_compared() -> None:
     """This project's conformer comes seven frames late; what tract says of its own delay counts for tract."""
     program = pulse.stream(SYNTHETIC["conformer"].source(), 8)
     (port,) = program.outputs

@@ -53,35 +53,35 @@ def results_of_all():
     return results.Results(Host.here(), machine, 3, 20, [row, other, broken], lanes, starts, growth, calls)
 
 
-def test_means_are_geometric_and_over_the_models_that_ran(results_of_all):
+def test_means_are_geometric_and_over_the_models_that_ran(results_of_all) -> None:
     assert results_of_all.mean("onnxruntime") == pytest.approx(4.0)
     assert results_of_all.mean("tract") == pytest.approx(2.0)
 
 
-def test_targets_are_compared(results_of_all):
+def test_targets_are_compared(results_of_all) -> None:
     reached = {title: good for title, _, _, good in results_of_all.rows[0].target_results()}
     assert reached == {"onnxruntime": True, "tract": False, "roofline": False}
 
 
-def test_missed_targets_are_listed(results_of_all):
+def test_missed_targets_are_listed(results_of_all) -> None:
     lines = list(report.missed_targets(results_of_all))
     assert "net, 4 against tract: 2.00 instead of 3" in lines
     assert any("p99.9 of tract is 0.25 (0.25..0.25) times ours" in line for line in lines)
     assert not any("net, 4 against onnxruntime" in line for line in lines)
 
 
-def test_forms_that_are_wrong_are_told(results_of_all):
+def test_wrong_forms_are_reported(results_of_all) -> None:
     assert "net, 4: tract, pulsed by tract: wrong, off by 1.0e+00" in list(
         report.untimed_forms(results_of_all)
     )
 
 
-def test_results_are_read_back_from_json(results_of_all, tmp_path):
+def test_results_are_read_back_from_json(results_of_all, tmp_path) -> None:
     results_of_all.write(tmp_path / "out.json")
     assert docs.page(results.Results.read(tmp_path / "out.json")) == docs.page(results_of_all)
 
 
-def test_the_page_has_all_figures(results_of_all):
+def test_the_page_has_all_figures(results_of_all) -> None:
     text = docs.page(results_of_all)
     assert str(results_of_all.host) in text
     assert "| net, 4 | **pulse** | 10.0 | 20.0 | 30.0 | 40.0 | 500.0 |  |  |" in text
@@ -97,26 +97,26 @@ def test_the_page_has_all_figures(results_of_all):
     assert "| net | pulse | 4 | 32.0 | 8.00 | 16.0 | 2.0 |" in text
 
 
-def test_the_terminal_has_the_tables(results_of_all):
+def test_the_terminal_has_the_tables(results_of_all) -> None:
     out = io.StringIO()
     report.show(results_of_all, Console(file=out, width=200))
     for words in ("8.00 (7.90..8.10)", "does not stream", "against tract, 2 models: 2.00", "6,666"):
         assert words in out.getvalue()
 
 
-def test_the_calls_are_timed():
+def test_the_calls_are_timed() -> None:
     rows = call_times(rounds=3, count=5)
     assert [row.name for row in rows] == [MACHINE, "State.step_into", "State.step", "Session.push"]
     assert all(row.us > 0 for row in rows) and rows[0].over_us == 0
 
 
-def test_the_picture_is_drawn(results_of_all, tmp_path):
+def test_the_picture_is_drawn(results_of_all, tmp_path) -> None:
     plot = pytest.importorskip("bench.plot", exc_type=ImportError)
     plot.draw(results_of_all, tmp_path / "out.png")
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_summary_names_the_slowest_models(results_of_all):
+def test_the_summary_names_the_slowest_models(results_of_all) -> None:
     assert list(results_of_all.summary()) == [
         "geometric mean against onnxruntime, 2 models: 4.00; least 2.00, two",
         "geometric mean against tract, 2 models: 2.00; least 2.00, net",
@@ -124,7 +124,7 @@ def test_the_summary_names_the_slowest_models(results_of_all):
     ]
 
 
-def test_growth_is_measured_by_pulse_lanes_and_weights(monkeypatch):
+def test_growth_is_measured_by_pulse_lanes_and_weights(monkeypatch) -> None:
     growth = pytest.importorskip("bench.growth", exc_type=ImportError)
     monkeypatch.setattr(growth, "PULSES", (1, 3))
     monkeypatch.setattr(growth, "LANES", (1, 2))
@@ -144,13 +144,13 @@ def test_growth_is_measured_by_pulse_lanes_and_weights(monkeypatch):
     assert all(row.least_us > 0 for row in rows)
 
 
-def test_the_picture_of_growth_is_drawn(results_of_all, tmp_path):
+def test_the_picture_of_growth_is_drawn(results_of_all, tmp_path) -> None:
     plot = pytest.importorskip("bench.plot", exc_type=ImportError)
     plot.draw_growth(results_of_all, tmp_path / "out.svg")
     assert b"roofline" in (tmp_path / "out.svg").read_bytes()
 
 
-def test_lanes_equal_separate_states_and_are_counted():
+def test_lanes_equal_separate_states_and_are_counted() -> None:
     lanes = pytest.importorskip("bench.stream_lanes", exc_type=ImportError)
     entry = Entry("gru", "GRU", 1, lambda: gru(16, 1), rate_hz=100.0)
     machine = Machine(((1 << 14, 100e9),), 40e9)
@@ -161,7 +161,7 @@ def test_lanes_equal_separate_states_and_are_counted():
         assert 0 < row.least_us < row.us_per_stream and row.pulse_ms == 10
 
 
-def test_power_is_read_from_counters_that_begin_again(tmp_path):
+def test_power_is_read_from_counters_that_begin_again(tmp_path) -> None:
     assert power.watts(lambda: None, 0.0, tmp_path) is None
     for name, kind in (
         ("intel-rapl:0", "package-0"),
@@ -183,7 +183,7 @@ def test_power_is_read_from_counters_that_begin_again(tmp_path):
     assert len(power.counters(tmp_path)) == 1
 
 
-def test_streams_a_watt(results_of_all):
+def test_streams_per_watt_are_unknown_without_a_power_counter(results_of_all) -> None:
     (row,) = results_of_all.lanes
     assert row.streams_per_watt is None
     assert [line[-1] for line in report.lanes_lines(results_of_all.lanes)] == ["unknown"]
@@ -191,14 +191,14 @@ def test_streams_a_watt(results_of_all):
     assert [line[-1] for line in report.lanes_lines(results.lanes)] == ["110"]
 
 
-def test_an_unknown_model_is_named():
+def test_an_unknown_model_is_named() -> None:
     process = subprocess.run([sys.executable, "-m", "bench", "nothing"], capture_output=True, text=True)
     assert process.returncode == 2
     assert "no model is called nothing; there are denoiser, tcn_1" in process.stderr
 
 
 @pytest.mark.slow
-def test_starts_in_processes_of_their_own():
+def test_starts_in_processes_of_their_own() -> None:
     start_times = pytest.importorskip("bench.start_times", exc_type=ImportError)
     entry = Entry("gru", "GRU", 1, lambda: gru(16, 1))
     results_of_all = {row.runtime: row for row in start_times.starts([entry], cold=False, rounds=1)}

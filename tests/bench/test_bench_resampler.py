@@ -3,11 +3,11 @@
 from bench.resampler import block_us, main
 
 
-def test_blocks_take_their_time():
+def test_blocks_take_their_time() -> None:
     assert (block_us(48000, 16000, "medium", 20) > 0).all()
 
 
-def test_the_table_has_a_row_for_each_conversion(capsys, monkeypatch):
+def test_the_table_has_a_row_for_each_conversion(capsys, monkeypatch) -> None:
     monkeypatch.setattr("bench.resampler.ROUNDS", 5)
     main()
     assert capsys.readouterr().out.count("medium") == 3

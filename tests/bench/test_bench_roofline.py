@@ -9,7 +9,7 @@ from bench.models.gru import gru
 from pulse.jit.rows.pointer import operand
 
 
-def test_the_kernels_add_and_multiply():
+def test_the_kernels_add_and_multiply() -> None:
     """As plain Python, with every access checked."""
     memory, result = np.zeros(1024, np.uint8), np.zeros(64, np.uint8)
     floats = memory.view(np.float32)
@@ -25,7 +25,7 @@ def test_the_kernels_add_and_multiply():
     np.testing.assert_allclose(result.view(np.float32), sum(chains), 1e-6)
 
 
-def test_it_measures_this_machine():
+def test_it_measures_this_machine() -> None:
     machine = roofline.measured_machine([1 << 14, 1 << 16], 1 << 18, 100)
     assert [size for size, _ in machine.bandwidth] == [1 << 14, 1 << 16]
     assert all(rate > 0 for _, rate in machine.bandwidth)
@@ -33,11 +33,11 @@ def test_it_measures_this_machine():
 
 
 @pytest.mark.parametrize(("size", "expected"), [(100, 4096), (4096, 4096), (5000, 5120)])
-def test_a_reading_has_whole_blocks_and_passes(size, expected):
+def test_a_reading_has_whole_blocks_and_passes(size, expected) -> None:
     assert roofline.Reading(size, 4096).bytes == expected
 
 
-def test_a_step_takes_the_longer_of_its_bytes_and_its_products():
+def test_a_step_takes_the_longer_of_its_bytes_and_its_products() -> None:
     program = pulse.stream(gru(16, 1), pulse=1)
     bounds = roofline.roofline(program, 50e9, 40e9)
     assert bounds.multiply_adds == 3 * 16 * (16 + 16) + 16 * 32

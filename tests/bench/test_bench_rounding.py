@@ -8,7 +8,7 @@ from tests.pulse.program.weight_models import stack
 rounding = pytest.importorskip("bench.rounding", exc_type=ImportError)
 
 
-def test_every_form_is_timed_and_its_loss_told() -> None:
+def test_every_form_is_timed_and_its_loss_reported() -> None:
     timed = rounding.rounding_time(Entry("matmul", "two matrices", 2, lambda: stack("matmul")), rounds=2)
     names = [rounding.name_of(*form) for form in rounding.FORMS]
     assert names == ["f32", "bf16", "bf16, bf16", "int8", "int8, int8"]

@@ -29,7 +29,7 @@ def test_wrong_results_are_not_timed() -> None:
         sound.require_right("silent", lambda x: None, [*hops], np.ones(12, np.float32), 0)
 
 
-def test_bad_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_use_is_refused_with_a_way_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         sound.main(["gone.toml"])
     assert "no recipe is called gone.toml; there are gtcrn.toml" in capsys.readouterr().err

@@ -3,7 +3,7 @@
 from bench import timing
 
 
-def test_alternate_runs_each_stepper_equally_often():
+def test_alternate_runs_each_stepper_equally_often() -> None:
     calls = {"a": 0, "b": 0}
 
     def count(name):
@@ -14,7 +14,7 @@ def test_alternate_runs_each_stepper_equally_often():
     assert all(len(rounds) == 3 for rounds in result.rounds.values())
 
 
-def test_a_comparison_takes_medians_over_rounds_and_ratios_round_by_round():
+def test_a_comparison_takes_medians_over_rounds_and_ratios_round_by_round() -> None:
     rounds = {
         "a": [timing.Percentiles(p50, 2 * p50, 3 * p50, 4 * p50, 5 * p50) for p50 in (1.0, 2.0, 4.0)],
         "b": [timing.Percentiles(p50, p50, p50, p50, p50) for p50 in (3.0, 4.0, 20.0)],
@@ -26,11 +26,11 @@ def test_a_comparison_takes_medians_over_rounds_and_ratios_round_by_round():
     assert str(comparison.ratio("b", "a")) == "3.00 (2.00..5.00)"
 
 
-def test_percentiles_are_in_microseconds():
+def test_percentiles_are_in_microseconds() -> None:
     assert timing.Percentiles.of([1000, 2000, 3000]).p50_us == 2.0
 
 
-def test_a_stepper_cycles_through_the_pulses():
+def test_a_stepper_cycles_through_the_pulses() -> None:
     calls = []
     stepper = timing.make_stepper(calls.append, [1, 2])
     for _ in range(3):

@@ -39,13 +39,13 @@ def canceller(path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
 
 
-def test_the_block_of_the_page_runs(capsys):
+def test_the_block_of_the_page_runs(capsys) -> None:
     (block,) = pages()["bench/README.md"].blocks("python")
     exec(compile(block, "bench/README.md", "exec"), {"my_step": lambda pulse: None})
     assert re.fullmatch(r"[\d.]+ \([\d.]+\)\n", capsys.readouterr().out)
 
 
-def test_an_offline_model_runs_in_all_runtimes(monkeypatch, tmp_path):
+def test_an_offline_model_runs_in_all_runtimes(monkeypatch, tmp_path) -> None:
     path = tmp_path / "mine.onnx"
     onnx.save(gru(8, 1), path)
     (entry,) = entries(monkeypatch, "--model", str(path), "--pulse", "3")
@@ -54,7 +54,7 @@ def test_an_offline_model_runs_in_all_runtimes(monkeypatch, tmp_path):
     assert set(contest.best) == {"pulse", "onnxruntime", "tract"}
 
 
-def test_a_model_of_chunks_with_two_sounds_a_state_and_a_constant(monkeypatch, tmp_path):
+def test_a_model_of_chunks_with_two_sounds_a_state_and_a_constant(monkeypatch, tmp_path) -> None:
     path = tmp_path / "canceller.onnx"
     canceller(path)
     (entry,) = entries(
@@ -70,7 +70,7 @@ def test_a_model_of_chunks_with_two_sounds_a_state_and_a_constant(monkeypatch, t
 @pytest.mark.parametrize(
     ("name", "words"), [("none.onnx", "no such file"), ("mine.tflite", "python -m bench.tflite")]
 )
-def test_an_unreadable_file_is_reported_in_one_line(name, words, tmp_path):
+def test_an_unreadable_file_is_reported_in_one_line(name, words, tmp_path) -> None:
     process = subprocess.run(
         [sys.executable, "-m", "bench", "--model", str(tmp_path / name)], capture_output=True, text=True
     )

@@ -97,7 +97,7 @@ def test_refused_by_name(case: dict[str, Any] | None) -> None:
     assert any(name in message for name in names) or "symbolic dim" in message
 
 
-def test_the_count_of_cases() -> None:
-    """The coverage never shrinks."""
+def test_no_case_is_missing() -> None:
+    """The manifest has at least as many cases as when it was written."""
     shared_path("cases")
     assert len(manifest()) >= 170

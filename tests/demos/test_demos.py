@@ -18,7 +18,7 @@ def test_denoise_blocks_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("ahead", "delay"), [(0, 0), (2, 1), pytest.param(4, 2, marks=pytest.mark.slow)])
-def test_write_a_model(ahead: int, delay: int) -> None:
+def test_a_model_written_by_the_demo_streams_exactly(ahead: int, delay: int) -> None:
     result = run_demo("write_a_model.py", "--ahead", str(ahead))
     assert result.returncode == 0, result.stderr
     assert f"delay {delay}" in result.stdout
@@ -53,7 +53,7 @@ def test_gtcrn_by_hand_equals_its_file() -> None:
     pulse.verify(model, pulse=2, lengths=[9]).require()
 
 
-def test_run_exported(tmp_path: Path) -> None:
+def test_the_exported_model_equals_our_session(tmp_path: Path) -> None:
     """A file of the built-in model, run by onnxruntime alone, gives what our own session gives."""
     import numpy as np
     import soundfile

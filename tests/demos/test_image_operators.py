@@ -43,7 +43,7 @@ def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 @pytest.mark.parametrize("operator", PLUGIN)
-def test_node_cases(operator: str) -> None:
+def test_node_cases_of_onnx_pass(operator: str) -> None:
     outcomes = [attempt(case) for case in node_cases() if case.operator == operator]
     assert outcomes
     assert not failures(outcomes), "\n".join(map(str, failures(outcomes)))

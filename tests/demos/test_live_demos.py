@@ -66,7 +66,7 @@ def test_the_denoiser_plays_what_the_model_makes(tmp_path: Path) -> None:
     np.testing.assert_allclose(played[delay:], expected, atol=2 / (1 << 15))
 
 
-def test_the_meter_marks_what_the_model_says() -> None:
+def test_the_meter_marks_the_model_s_values() -> None:
     result = run_demo("voice_meter.py", "--fast", "--loop", "trio", "--file", str(noisy_path()))
     assert result.returncode == 0, result.stderr
     *lines, summary, _ = result.stdout.splitlines()

@@ -78,11 +78,11 @@ def instructions():
     return [tuple(line.split(maxsplit=1)) for line in lines]
 
 
-def test_the_settings_are_those_of_a_server(settings):
+def test_the_settings_are_those_of_a_server(settings) -> None:
     assert settings.host == "0.0.0.0" and settings.models[0].id == "denoiser"
 
 
-def test_the_unit_starts_a_server_that_may_drain(unit, settings):
+def test_the_unit_starts_a_server_that_may_drain(unit, settings) -> None:
     service = unit["Service"]
     assert_command(service["ExecStart"][0].split())
     assert service["KillSignal"] == ["SIGTERM"]
@@ -96,7 +96,7 @@ def test_the_unit_starts_a_server_that_may_drain(unit, settings):
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
-def test_systemd_knows_every_line_of_the_unit():
+def test_systemd_knows_every_line_of_the_unit() -> None:
     process = subprocess.run(
         ["systemd-analyze", "verify", FOLDER / "pulse.service"], capture_output=True, text=True, timeout=60
     )
@@ -104,7 +104,7 @@ def test_systemd_knows_every_line_of_the_unit():
     assert not [line for line in lines if "pulse.service" in line], "only the program is not installed here"
 
 
-def test_the_image_copies_existing_files_and_runs_as_its_own_user(settings):
+def test_the_image_copies_existing_files_and_runs_as_its_own_user(settings) -> None:
     lines = instructions()
     stages = [rest.split(" AS ")[-1] for word, rest in lines if word == "FROM"]
     for word, rest in lines:
@@ -127,7 +127,7 @@ def test_the_image_copies_existing_files_and_runs_as_its_own_user(settings):
             json.loads(rest)
 
 
-def test_the_image_installs_all_that_a_server_imports():
+def test_the_image_installs_all_that_a_server_imports() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     (build,) = [rest for word, rest in instructions() if word == "RUN" and "pip install" in rest]
     (extra,) = re.findall(r"\.\[(\w+)\]", build)
@@ -137,7 +137,7 @@ def test_the_image_installs_all_that_a_server_imports():
     )
 
 
-def test_the_pods_are_probed_and_have_time_to_drain(manifests, tmp_path):
+def test_the_pods_are_probed_and_have_time_to_drain(manifests, tmp_path) -> None:
     from streaming.serve.settings import read_settings
 
     path = tmp_path / "server.toml"
@@ -159,7 +159,7 @@ def test_the_pods_are_probed_and_have_time_to_drain(manifests, tmp_path):
     assert pod["securityContext"]["runAsUser"] == USER and pod["securityContext"]["runAsNonRoot"]
 
 
-def test_every_volume_and_label_is_there(manifests):
+def test_every_volume_and_label_is_there(manifests) -> None:
     pod = manifests["Deployment"]["spec"]["template"]
     (container,) = pod["spec"]["containers"]
     volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
@@ -184,7 +184,7 @@ def test_every_volume_and_label_is_there(manifests):
 
 
 @pytest.mark.slow
-def test_sigterm_drains_as_the_files_say(tmp_path):
+def test_sigterm_drains_as_the_files_describe(tmp_path) -> None:
     """The stream that is open goes on and is flushed, /health says 503, new streams are refused, the exit code is 0."""
     import anyio
     import httpx

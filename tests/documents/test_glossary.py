@@ -80,7 +80,7 @@ def test_docstrings_are_free_of_a_dialect() -> None:
     assert not {name: match.group() for name, text in texts.items() if (match := PHRASES.search(text))}
 
 
-def test_docstrings_of_tests_tell_no_tales() -> None:
+def test_docstrings_of_tests_have_no_history() -> None:
     texts = docstrings("tests")
     assert len(texts) > 500
     assert not {name: match.group() for name, text in texts.items() if (match := TALES.search(text))}

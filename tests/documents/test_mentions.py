@@ -164,7 +164,7 @@ def wrong_words(command: Sequence[str]) -> list[str]:
 
 
 @by_name
-def test_paths_and_names(page: Page) -> None:
+def test_paths_and_names_exist(page: Page) -> None:
     spans = [span for span in page.spans() if "<" not in span and "…" not in span]
     paths = [span for span in spans if is_path(span)]
     wrong = [
@@ -194,7 +194,7 @@ def test_a_path_means_one_file(path: str, is_one: bool) -> None:
 
 
 @by_name
-def test_commands_and_options(page: Page) -> None:
+def test_commands_and_options_exist(page: Page) -> None:
     lines = [line for block in page.blocks("sh") for line in block.replace("\\\n", " ").splitlines()]
     lines += [
         span for span in page.spans() if re.match(r"(pulse|python|pytest) [\w-]", span) and "…" not in span

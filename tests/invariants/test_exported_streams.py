@@ -61,8 +61,8 @@ def files(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_random_graphs() -> None:
-    """Some; files with and without a clock, with states that do not begin as zeros."""
+def test_exported_random_graphs_equal_their_streams() -> None:
+    """Some files have a clock, and some have states that do not begin as zeros."""
     reached = check_invariant(range(90), depth=10, read_back=6)
     assert reached["files"] == 90
     assert reached["streams"] >= 170
@@ -76,8 +76,8 @@ def test_random_graphs() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_operator_cases() -> None:
-    """Some; every ending is reached."""
+def test_exported_operator_cases_are_equal_or_refused() -> None:
+    """A few hundred cases; some are equal and some are refused."""
     outcomes = fuzz(range(250), files)
     assert outcomes["equal"] >= 100, outcomes
     assert outcomes["refused"] >= 20, outcomes
@@ -85,8 +85,8 @@ def test_operator_cases() -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_many_random_graphs() -> None:
-    """Thousands, deeper."""
+def test_many_exported_random_graphs_equal_their_streams() -> None:
+    """Five thousand graphs of depth 14."""
     reached = check_invariant(range(50_000, 55_000), depth=14, read_back=3)
     print(dict(reached))
     assert reached["files"] == 5_000
@@ -94,8 +94,8 @@ def test_many_random_graphs() -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_many_operator_cases() -> None:
-    """Ten thousand."""
+def test_many_exported_operator_cases_are_equal_or_refused() -> None:
+    """Ten thousand cases of operators as files."""
     outcomes = fuzz(range(100_000, 110_000), files)
     print(dict(outcomes))
     assert sum(outcomes.values()) == 10_000

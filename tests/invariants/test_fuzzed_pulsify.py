@@ -7,8 +7,8 @@ from tests.invariants.operator_cases import fuzz
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_some_fuzzed_models() -> None:
-    """Two hundred; every ending is reached."""
+def test_fuzzed_models_are_equal_or_refused() -> None:
+    """Two hundred models; some are equal and some are refused."""
     outcomes = fuzz(range(200), backends)
     assert outcomes["equal"] >= 50, outcomes
     assert outcomes["refused"] >= 10, outcomes
@@ -16,8 +16,8 @@ def test_some_fuzzed_models() -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_many_fuzzed_models() -> None:
-    """Ten thousand."""
+def test_many_fuzzed_models_are_equal_or_refused() -> None:
+    """Ten thousand models on all backends."""
     outcomes = fuzz(range(1_000, 11_000), backends)
     print(dict(outcomes))
     assert sum(outcomes.values()) == 10_000

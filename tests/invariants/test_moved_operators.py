@@ -114,7 +114,7 @@ def test_kinds_of_operators_after_some_fronts(fronts: int) -> None:
 @pytest.mark.parametrize(
     "seeds", [range(160), pytest.param(range(160, 400), marks=pytest.mark.slow)], ids=len
 )
-def test_fronts_after_fronts(seeds: range) -> None:
+def test_operators_behind_two_fronts_stream_exactly(seeds: range) -> None:
     """Two in a row, another pair in front of each input that may differ; the file too."""
     ended: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
@@ -141,7 +141,7 @@ def test_fronts_after_fronts(seeds: range) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("front", FRONTS, ids=[front.name for front in FRONTS])
-def test_every_operator_case(front: Front) -> None:
+def test_every_operator_case_behind_a_front_streams_exactly(front: Front) -> None:
     """All axes of all cases, at every front of its own, in front of one input and of all."""
     ended: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()

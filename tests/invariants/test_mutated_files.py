@@ -19,7 +19,7 @@ def test_files_changed_at_random() -> None:
 
 
 def test_files_made_to_do_harm(tmp_path: Path) -> None:
-    """With less time for each, as some of them use it up."""
+    """Each file has less time than the others, as some of them use it up."""
     write_all(tmp_path / "models")
     stages = assert_harmless(tmp_path / "models", "--seconds", 0.25)
     assert sum(stages.values()) == len(list((tmp_path / "models").glob("*.onnx")))

@@ -15,13 +15,13 @@ def assert_reached(stages: Counter[str], files: int) -> None:
     assert stages["load"] > files / 4 and stages["ran"] > files / 20, stages
 
 
-def test_some_mutated_programs() -> None:
+def test_mutated_programs_are_harmless() -> None:
     assert_reached(assert_harmless("program", 0, FILES), FILES)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
-def test_many_mutated_programs(part: int) -> None:
+def test_many_mutated_programs_are_harmless(part: int) -> None:
     stages = assert_harmless("program", 1000 * part, 1000 * part + 1000)
     print(f"{stages.total()} program files: {stages['load']} refused, {stages['ran']} ran")
     assert_reached(stages, 1000)

@@ -177,7 +177,7 @@ def test_vague_names_are_listed(text: str, names: list[str]) -> None:
     assert vague_names(ast.parse(text)) == names
 
 
-def test_locals_say_what_they_hold() -> None:
+def test_locals_are_named_after_their_content() -> None:
     wrong = {name_of(path): names for path in modules_in(*FOLDERS) if (names := vague_names(tree_of(path)))}
     assert not wrong
 
@@ -261,7 +261,7 @@ def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
         ("async def f():\n  '''One.'''", 1),
     ],
 )
-def test_lines_of_bodies(text: str, lines: int) -> None:
+def test_lines_of_bodies_are_counted(text: str, lines: int) -> None:
     (function,) = ast.parse(text).body
     assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
     assert body_lines(function) == lines

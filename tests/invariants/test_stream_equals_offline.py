@@ -64,7 +64,7 @@ def check_invariant(seeds: range, backends: tuple[str, ...], depth: int) -> Coun
 
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
 def test_random_graphs_stream_as_offline() -> None:
-    """Both backends, many graphs, every relation reached."""
+    """The graphs run on both backends and reach every relation."""
     reached = check_invariant(range(150), BACKENDS, depth=10)
     assert reached["models"] == 150
     assert all(reached[feature] >= 10 for feature in REACHED), reached
@@ -75,7 +75,7 @@ def test_random_graphs_stream_as_offline() -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
 def test_many_random_graphs_stream_as_offline() -> None:
-    """The same, twenty thousand of them, deeper."""
+    """Twenty thousand graphs, deeper ones than in the default suite."""
     reached = check_invariant(range(10_000, 30_000), BACKENDS, depth=14)
     print(dict(reached))
     assert reached["models"] == 20_000

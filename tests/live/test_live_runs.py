@@ -18,5 +18,5 @@ from tests.live.own_process import in_own_process
         "run_freewheeling()",
     ],
 )
-def test_on_jack(run: str) -> None:
+def test_a_run_on_jack_succeeds(run: str) -> None:
     print(in_own_process(run, "runs").stdout)

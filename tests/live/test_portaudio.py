@@ -117,7 +117,7 @@ def test_requests_that_a_device_refuses(host: PortAudio, ends: tuple[Endpoint, E
         host.open(request(counters(), *ends, latency="tiny"))
 
 
-def test_looking_anew_leaves_open_streams_alone(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
+def test_refreshing_leaves_open_streams_alone(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
     words = counters()
     stream = host.open(request(words, *ends))
     stream.start()
@@ -143,7 +143,7 @@ def test_to_release_closes_streams(
     assert NAME in [device.title for device in host.devices()]
 
 
-def test_the_command(server: JackServer) -> None:
+def test_the_command_lists_the_devices(server: JackServer) -> None:
     assert NAME.partition(": ")[2] in pulse("devices").stdout
     listed = report("devices")["devices"]
     assert [device["name"] for device in listed] == [device.name for device in list_devices()]

@@ -22,8 +22,8 @@ def is_in(generation: int, searched: object) -> bool:
     return any(instance is searched for instance in gc.get_objects(generation))
 
 
-def test_new_objects_are_old_afterwards():
-    """Only at the end of the outermost block; and nothing is kept out of the collector."""
+def test_new_objects_are_old_afterwards() -> None:
+    """They are old at the end of the outermost block, and nothing is kept out of the collector."""
     with fewer_collections():
         with fewer_collections():
             objects = [[number] for number in range(1000)]
@@ -33,7 +33,7 @@ def test_new_objects_are_old_afterwards():
     assert gc.get_threshold() == (700, 10, 10) and gc.get_freeze_count() == 0
 
 
-def test_frozen_objects_stay_frozen():
+def test_frozen_objects_stay_frozen() -> None:
     gc.freeze()
     count = gc.get_freeze_count()
     with fewer_collections():
@@ -41,7 +41,7 @@ def test_frozen_objects_stay_frozen():
     assert gc.get_freeze_count() >= count - 100 and not is_in(2, objects[0])
 
 
-def test_a_collector_that_is_off_stays_off():
+def test_a_collector_that_is_off_stays_off() -> None:
     gc.set_threshold(0, 10, 10)
     with fewer_collections():
         assert gc.get_threshold() == (0, 10, 10)

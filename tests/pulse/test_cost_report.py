@@ -69,7 +69,7 @@ class Told(Secret):
         return Work.of_each(outputs[0], 3)
 
 
-def test_ops_of_users() -> None:
+def test_ops_of_users_without_work_are_listed() -> None:
     builder = ModelBuilder(x="1,2,T")
     free = builder.add("told", Told(), builder["x"])
     report = pulse.cost_report(builder.model(builder.add("secret", Secret(), free)))
@@ -97,7 +97,7 @@ def test_multiply_adds_are_the_terms_of_the_sums(op: Op, inputs: list[Array]) ->
 
 
 @pytest.mark.parametrize(("kind", "gates", "steps"), [("rnn", 1, 3), ("gru", 3, 14), ("lstm", 4, 17)])
-def test_recurrent_layers(kind: CellKind, gates: int, steps: int) -> None:
+def test_work_of_recurrent_layers_is_counted(kind: CellKind, gates: int, steps: int) -> None:
     """[T, 2, 5] to 7 units: an input and a recurrent product for each gate."""
     cell = Cell(kind, (Activation("sigmoid"), Activation("tanh"), Activation("tanh")))
     facts = [
@@ -110,7 +110,7 @@ def test_recurrent_layers(kind: CellKind, gates: int, steps: int) -> None:
     assert work.elementwise == 11 * 2 * 7 * steps
 
 
-def test_attention_and_transforms() -> None:
+def test_work_of_attention_and_transforms_is_counted() -> None:
     """A band of 5 frames; a real transform of 8 points, of which 5 bins are kept."""
     scope = SymbolScope()
     q, k, v = (TypedFact.parse(text, scope) for text in ("2,T,8", "2,T,8", "2,T,6"))
@@ -197,13 +197,13 @@ def test_published_figures_of_gtcrn() -> None:
     """
     report = pulse.cost_report(shared_path("models") / "gtcrn_offline.onnx", rate_hz=62.5)
     assert report.parameters == 23_372 + 2 * 64 * 192
-    macs, each = report.per_second(report.work.macs), report.per_second(report.work.elementwise)
-    assert macs is not None and each is not None
-    assert 30e6 < macs + each < 34e6
+    macs, elementwise = report.per_second(report.work.macs), report.per_second(report.work.elementwise)
+    assert macs is not None and elementwise is not None
+    assert 30e6 < macs + elementwise < 34e6
 
 
 def test_published_figures_of_firered_vad() -> None:
-    """0.6 million parameters."""
+    """The model has 0.6 million parameters, and a multiply-add in each frame for each of them."""
     typed = pulse.load(shared_path("models/fireredvad_stream.onnx"), inputs={"feat": "1,T,80,f32"}).analyse()
     report = pulse.cost_report(typed.declutter(), rate_hz=100)
     assert report.parameters == pytest.approx(588_000, rel=0.05)

@@ -25,7 +25,7 @@ def sketch_model() -> TypedModel:
 
 
 def test_networks_know_no_later_step() -> None:
-    """Of a file's only ``analyse``, which files' own bodies need."""
+    """Models of files know ``analyse`` alone, which files' own bodies need."""
     assert {step for step in STEPS if hasattr(FileNetwork, step)} == {"analyse"}
     assert not any(hasattr(kind, step) for kind in (TypedNetwork, PulsedNetwork) for step in STEPS)
 

@@ -79,7 +79,7 @@ class Point:
     y: int
 
 
-def test_like_a_dataclass():
+def test_a_record_equals_a_dataclass() -> None:
     for arguments in ((1.0,), (1.0, "b", [3], "n")):
         tone, plain = Tone(*arguments), PlainTone(*arguments)
         assert asdict(tone) == asdict(plain)
@@ -98,7 +98,7 @@ def test_like_a_dataclass():
 @pytest.mark.parametrize(
     "change", [lambda tone: setattr(tone, "name", "d"), lambda tone: delattr(tone, "name")]
 )
-def test_records_cannot_be_changed(change: Callable[[Tone], None]):
+def test_records_cannot_be_changed(change: Callable[[Tone], None]) -> None:
     for tone in (Tone(1), Loud(1)):
         with pytest.raises(FrozenInstanceError, match="field 'name'"):
             change(tone)
@@ -108,7 +108,7 @@ def test_records_cannot_be_changed(change: Callable[[Tone], None]):
     assert Loud(1).gain == 2
 
 
-def test_records_inherit_fields():
+def test_records_inherit_fields() -> None:
     assert Chord(1, third=3) == Chord(1, third=3) != Chord(1)
     assert Chord(1) != Tone(1)
     assert repr(Chord(1, third=3)) == "Chord(hertz=1, name='a', parts=[], third=3)"
@@ -116,14 +116,14 @@ def test_records_inherit_fields():
         Chord(1, third=-1)
 
 
-def test_by_identity_and_by_name():
+def test_by_identity_and_by_name() -> None:
     named = NamedRecord(first=1)
     assert named != NamedRecord(first=1) and hash(named) != hash(NamedRecord(first=1)) and named.second == 1
     with pytest.raises(TypeError):
         NamedRecord(1)  # pyright: ignore[reportCallIssue]
 
 
-def test_records_of_one_shape_share_code_and_no_names():
+def test_records_of_one_shape_share_code_and_no_names() -> None:
     """Fields that differ in their names alone, in the order of places, by name, with defaults and factories."""
 
     @record
@@ -146,7 +146,7 @@ def test_records_of_one_shape_share_code_and_no_names():
         Right(1)  # pyright: ignore[reportCallIssue]
 
 
-def test_a_record_of_no_field_and_one_of_an_array():
+def test_a_record_of_no_field_and_one_of_an_array() -> None:
     """Values are compared as those of a tuple: the same array equals itself."""
 
     @record
@@ -162,12 +162,12 @@ def test_a_record_of_no_field_and_one_of_an_array():
     assert One(array) == One(array) and hash(One(1)) == hash(One(1)) and One(1) != One(2)
 
 
-def test_records_hash_by_value():
+def test_records_hash_by_value() -> None:
     assert len({Point(1, 2), Point(1, 2), Point(2, 1)}) == 2
     assert hash(Point(1, 2)) == hash((1, 2))
 
 
-def test_not_made_by_init():
+def test_not_made_by_init() -> None:
     """A copy of a record whose class has not been called, as a worker process gets it from a pickle."""
 
     @record
@@ -184,7 +184,7 @@ def test_not_made_by_init():
     assert pickle.loads(pickle.dumps(Point(1, 2))) == Point(1, 2)
 
 
-def test_threads_may_call_a_class_at_once():
+def test_threads_may_call_a_class_at_once() -> None:
     """Several threads call a class for the first time."""
     for _ in range(50):
 
@@ -207,7 +207,7 @@ def test_threads_may_call_a_class_at_once():
         )
 
 
-def test_a_record_that_changes():
+def test_a_record_that_changes() -> None:
     """Its fields may be set; it is compared by them, and has no hash."""
 
     @record(frozen=False)

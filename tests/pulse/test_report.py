@@ -89,11 +89,11 @@ def test_empty_tables_have_a_text() -> None:
     ("seconds", "text"),
     [(0, "0.0 us"), (45e-9, "45 ns"), (12.3e-6, "12.3 us"), (4.56e-3, "4.56 ms"), (7.891, "7.89 s")],
 )
-def test_durations_as_text(seconds: float, text: str) -> None:
+def test_durations_have_readable_units(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
-def test_byte_sizes() -> None:
+def test_byte_sizes_have_readable_units() -> None:
     assert [byte_size(count) for count in (0, 1023, 1 << 10, 3 << 19)] == [
         "0 B", "1023 B", "1.0 KiB", "1.5 MiB",
     ]  # fmt: skip

@@ -29,8 +29,8 @@ def zeros(*shape: int) -> Array:
     return np.zeros(shape, F)
 
 
-def test_inputs_outputs_and_symbols_are_told() -> None:
-    """By name, with their facts."""
+def test_inputs_outputs_and_symbols_are_listed() -> None:
+    """They are listed by name, with their facts."""
     model = model_of_two_inputs()
     assert {name: str(fact) for name, fact in model.inputs.items()} == {"x": "1,2,T,f32", "y": "1,2,2*T,f32"}
     assert list(model.outputs) == ["sum", "other"]
@@ -71,7 +71,7 @@ def test_arrays_that_do_not_fit(feeds: dict[str, Array], message: str) -> None:
 
 
 def test_one_array_for_one_input() -> None:
-    """And only then."""
+    """A model of two inputs refuses one array."""
     builder = ModelBuilder(x="1,2,T")
     assert builder.model(builder.apply("relu", builder["x"])).run(zeros(1, 2, 3))["relu"].shape == (1, 2, 3)
     with pytest.raises(InputError, match="has 2 inputs, feed them by name: x, y"):

@@ -56,7 +56,7 @@ def frame_power(x):
         pytest.param(voice_path, voice.voice_detector, id="voice detector"),
     ],
 )
-def test_the_script_writes_the_stored_model(path, build):
+def test_the_script_writes_the_stored_model(path, build) -> None:
     stored, fresh = onnx.load(path()), build()
     for left, right in zip(stored.graph.initializer, fresh.graph.initializer, strict=True):
         np.testing.assert_allclose(numpy_helper.to_array(left), numpy_helper.to_array(right), atol=1e-6)
@@ -64,29 +64,29 @@ def test_the_script_writes_the_stored_model(path, build):
     assert stored == fresh
 
 
-def test_the_script_writes_the_stored_sounds(clean, noisy):
+def test_the_script_writes_the_stored_sounds(clean, noisy) -> None:
     step = 1 / 32768
     for stored, fresh in zip((clean, noisy), sound.sounds(), strict=True):
         np.testing.assert_allclose(stored, fresh, atol=2 * step)
 
 
-def test_the_sound_is_noisy_mono_16_khz(clean, noisy):
+def test_the_sound_is_noisy_mono_16_khz(clean, noisy) -> None:
     info = soundfile.info(noisy_path())
     assert (info.samplerate, info.channels, info.subtype) == (SAMPLE_RATE_HZ, 1, "PCM_16")
     assert 4 < info.duration < 5
     assert snr_db(clean, noisy) == pytest.approx(sound.SNR_DB, abs=0.01)
 
 
-def test_the_files_are_small():
+def test_the_files_are_small() -> None:
     assert model_path().stat().st_size < 500_000
     assert sum(path.stat().st_size for path in (model_path(), noisy_path(), clean_path())) < 1_000_000
 
 
-def test_it_denoises(clean, noisy, denoised_sound):
+def test_it_denoises(clean, noisy, denoised_sound) -> None:
     assert snr_db(clean, denoised_sound) > snr_db(clean, noisy) + 5
 
 
-def test_it_quietens_pauses_and_keeps_speech(clean, noisy, denoised_sound):
+def test_it_quietens_pauses_and_keeps_speech(clean, noisy, denoised_sound) -> None:
     power = frame_power(clean)
     speech, pauses = power > 1e-3 * power.max(), power < 1e-9
     assert pauses.sum() > 20
@@ -96,38 +96,38 @@ def test_it_quietens_pauses_and_keeps_speech(clean, noisy, denoised_sound):
     assert -1.5 < kept_db < 0.5
 
 
-def test_the_output_is_aligned_with_the_input(clean, denoised_sound):
+def test_the_output_is_aligned_with_the_input(clean, denoised_sound) -> None:
     lags = range(-5, 6)
     match = [np.dot(clean[100:-100], np.roll(denoised_sound, -lag)[100:-100]) for lag in lags]
     assert lags[int(np.argmax(match))] == 0
 
 
-def test_an_isolated_click_passes_unchanged():
+def test_an_isolated_click_passes_unchanged() -> None:
     x = np.zeros(8000)
     x[5000] = 0.5
     np.testing.assert_allclose(denoise(x), x, atol=1e-5)
 
 
 @pytest.mark.parametrize("length", [1, 7, 159, 160, 161, 319, 320, 321, 1000, 16001])
-def test_the_denoiser_takes_any_length(length, noisy):
+def test_the_denoiser_takes_any_length(length, noisy) -> None:
     y = denoise(noisy[:length])
     assert y.shape == (length,)
     assert np.isfinite(y).all()
 
 
-def test_silence_stays_silent():
+def test_silence_stays_silent() -> None:
     assert not denoise(np.zeros(20000)).any()
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 12000), st.integers(0, 12000))
-def test_output_depends_on_one_hop_of_future_only(length, later):
+def test_output_depends_on_one_hop_of_future_only(length, later) -> None:
     x = np.random.default_rng(length).normal(0, 0.1, length + later)
     settled = max(0, length - denoiser.WINDOW)
     np.testing.assert_allclose(denoise(x)[:settled], denoise(x[:length])[:settled], atol=1e-6)
 
 
-def test_no_operator_beyond_the_plain_ones():
+def test_no_operator_beyond_the_plain_ones() -> None:
     operators = {node.op_type for node in onnx.load(model_path()).graph.node}
     shapes = {"Shape", "Gather", "Unsqueeze", "Squeeze", "Pad", "Slice", "Split", "Concat"}
     windows = {"Conv", "ConvTranspose", "MaxPool", "AveragePool"}

@@ -37,13 +37,13 @@ def stream_bytes(program: pulse.Program) -> bytes:
     return np.concatenate(parts, 1).tobytes()
 
 
-def test_it_is_the_model(built_program: Path):
+def test_it_is_the_model(built_program: Path) -> None:
     carried, compiled = carried_program(built_program), pulse.stream(model_path(), SAMPLE_RATE_HZ // 100)
     assert carried is not None and carried.pulse == compiled.pulse
     assert stream_bytes(carried) == stream_bytes(compiled)
 
 
-def test_sources_of_the_program(built_program: Path):
+def test_sources_of_the_program(built_program: Path) -> None:
     sources = json.loads((built_program / INDEX).read_text())["sources"]
     assert {"streaming/builtin/denoise.onnx", "pulse/pulsify/schedule.py", "pulse/dim/tdim.py"} <= set(
         sources
@@ -51,7 +51,7 @@ def test_sources_of_the_program(built_program: Path):
     assert not any(Path(name).is_absolute() for name in sources)
 
 
-def test_a_program_of_other_sources_is_not_used(folder: Path):
+def test_a_program_of_other_sources_is_not_used(folder: Path) -> None:
     index = json.loads((folder / INDEX).read_text())
     sources = [name for name in index["sources"] if name != "pulse/pulsify/schedule.py"]
     (folder / INDEX).write_text(json.dumps({**index, "sources": sources}))
@@ -60,12 +60,12 @@ def test_a_program_of_other_sources_is_not_used(folder: Path):
     assert carried_program(folder) is None
 
 
-def test_none_is_built(folder: Path):
+def test_none_is_built(folder: Path) -> None:
     (folder / INDEX).unlink()
     assert carried_program(folder) is None
 
 
-def test_a_damaged_program_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_damaged_program_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notice, "warned", set())
     content = bytearray((folder / PROGRAM).read_bytes())
     content[-1] ^= 1
@@ -74,8 +74,8 @@ def test_a_damaged_program_is_not_used(folder: Path, monkeypatch: pytest.MonkeyP
         assert carried_program(folder) is None
 
 
-def test_when_it_is_opened(built_program: Path, monkeypatch: pytest.MonkeyPatch):
-    """In place of the built-in model alone, and where no option asks for another program of it."""
+def test_when_it_is_opened(built_program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program is opened in place of the built-in model alone, if no option asks for another program of it."""
     carried = carried_program(built_program)
     monkeypatch.setattr(opening, "carried_program", lambda: carried)
     plain = ModelOptions()

@@ -51,7 +51,7 @@ def begin_session(program: Program, frames: int = 11) -> Session:
 
 @ways
 @pytest.mark.parametrize(("name", "backend", "form"), KINDS)
-def test_a_copied_session_goes_on_by_itself(name, backend, form, way):
+def test_a_copied_session_continues_independently(name, backend, form, way) -> None:
     compiled = program(name, backend, form)
     session, straight = begin_session(compiled), begin_session(compiled)
     other = way(session)
@@ -65,7 +65,7 @@ def test_a_copied_session_goes_on_by_itself(name, backend, form, way):
     assert (other.program is compiled) == (way is not WAYS["pickle"])
 
 
-def test_sessions_of_one_program_stay_so():
+def test_sessions_of_one_program_stay_so() -> None:
     compiled = program("windows")
     first, second = copy.deepcopy([begin_session(compiled), begin_session(compiled)])
     assert first.program is second.program is compiled and first is not second
@@ -75,7 +75,7 @@ def test_sessions_of_one_program_stay_so():
     assert first.program is second.program is third and third is not compiled
 
 
-def test_a_copy_checks_and_counts_as_the_session_does():
+def test_a_copy_checks_and_counts_as_the_session_does() -> None:
     compiled = program("windows")
     session = Session(compiled, check_finite=False)
     session.push(np.full_like(block(compiled, 3), np.nan))
@@ -95,7 +95,7 @@ class NamedSession(Session):
 
 
 @ways
-def test_fields_of_a_subclass_are_copied(way):
+def test_fields_of_a_subclass_are_copied(way) -> None:
     session = NamedSession(program("windows"), ["voice"])
     other = way(session)
     assert type(other) is NamedSession and other.name == ["voice"]
@@ -115,7 +115,7 @@ def workers(request):
             yield pool
 
 
-def test_a_program_runs_in_another_process(workers):
+def test_a_program_runs_in_another_process(workers) -> None:
     for name, backend, form in KINDS:
         compiled = program(name, backend, form)
         x = block(compiled, 21)
@@ -130,7 +130,7 @@ def test_a_program_runs_in_another_process(workers):
         )
 
 
-def test_a_session_goes_on_in_another_process_and_comes_back(workers):
+def test_a_session_continues_in_another_process_and_comes_back(workers) -> None:
     for name, backend, form in KINDS:
         session = begin_session(program(name, backend, form))
         straight = copy.deepcopy(session)
@@ -141,7 +141,7 @@ def test_a_session_goes_on_in_another_process_and_comes_back(workers):
         assert are_bit_identical(back.flush(), straight.flush())
 
 
-def test_models_of_every_stage_go_to_another_process(workers):
+def test_models_of_every_stage_go_to_another_process(workers) -> None:
     model = pulsed_model("windows")
     loaded = pulse.load(model.to_onnx())
     for item in (loaded, loaded.analyse(), model.typed, model):
@@ -156,7 +156,7 @@ def check_refused(item: Any, words: str) -> None:
         assert "\n" not in str(refusal.value)
 
 
-def test_objects_of_this_process_refuse_copies(tmp_path):
+def test_objects_of_this_process_refuse_copies(tmp_path) -> None:
     check_refused(
         Resampler(48000, 16000), "Resampler cannot be copied or pickled: .* libsamplerate; make another"
     )
@@ -171,7 +171,7 @@ def test_objects_of_this_process_refuse_copies(tmp_path):
         file.write(np.zeros((1, 2), np.float32))
 
 
-def test_a_live_run_and_an_executor_refuse():
+def test_a_live_run_and_an_executor_refuse() -> None:
     for kind in (Live, Executor):
         check_refused(
             object.__new__(kind), f"{kind.__name__} cannot be copied or pickled: it has (a thread|threads)"

@@ -70,7 +70,7 @@ def outcomes(begin, call, unit, step, after):
 
 @units
 @pytest.mark.parametrize("name", ["windows", "constant"])
-def test_an_interrupted_push_is_undone_or_refused(name, backend, unit, step):
+def test_an_interrupted_push_is_undone_or_refused(name, backend, unit, step) -> None:
     compiled = program(name, backend)
     x, more = block(compiled, 10, 5), block(compiled, 7, 6)
     counts = outcomes(
@@ -86,7 +86,7 @@ def test_an_interrupted_push_is_undone_or_refused(name, backend, unit, step):
 
 @units
 @pytest.mark.parametrize("name", ["matrix", "transform"])
-def test_an_interrupted_push_of_just_a_pulse_is_undone_or_whole(name, backend, unit, step):
+def test_an_interrupted_push_of_just_a_pulse_is_undone_or_whole(name, backend, unit, step) -> None:
     """It goes past the buffers; what is counted is the same."""
     compiled = program(name, backend)
     x, more = block(compiled, compiled.pulse, 5), block(compiled, 2 * compiled.pulse + 1, 6)
@@ -114,7 +114,7 @@ def test_an_interrupted_push_of_just_a_pulse_is_undone_or_whole(name, backend, u
 
 
 @pytest.mark.parametrize("step", [61, pytest.param(13, marks=pytest.mark.slow)])
-def test_a_push_of_many_pulses_is_undone(step):
+def test_a_push_of_many_pulses_is_undone(step) -> None:
     compiled = program("windows")
     x, more = block(compiled, NativeState.pulses_worth_a_mark * compiled.pulse, 5), block(compiled, 7, 6)
     counts = outcomes(
@@ -130,7 +130,7 @@ def test_a_push_of_many_pulses_is_undone(step):
 @pytest.mark.parametrize(
     ("backend", "step"), [("numba", 1), ("numpy", 5), pytest.param("numpy", 1, marks=pytest.mark.slow)]
 )
-def test_a_push_without_a_pulse_is_undone(backend, step):
+def test_a_push_without_a_pulse_is_undone(backend, step) -> None:
     compiled = program("windows", backend)
     x, more = block(compiled, 1, 5), block(compiled, 17, 6)
     counts = outcomes(
@@ -144,7 +144,7 @@ def test_a_push_without_a_pulse_is_undone(backend, step):
 
 
 @units
-def test_flush_is_undone(backend, unit, step):
+def test_flush_is_undone(backend, unit, step) -> None:
     compiled = program("windows", backend)
     counts = outcomes(
         lambda: begin_session(compiled), lambda session: session.flush(), unit, step, lambda session: ()
@@ -153,7 +153,7 @@ def test_flush_is_undone(backend, unit, step):
 
 
 @pytest.mark.parametrize("ahead", [0, 9, 61])
-def test_inputs_that_wait_for_each_other(ahead):
+def test_inputs_that_wait_for_each_other(ahead) -> None:
     """One input is ahead, so that its buffer grows, moves on and empties inside a push."""
     compiled = models.program(models.two_rate_model(), 2, "numba")
     rng = np.random.default_rng(0)
@@ -178,7 +178,7 @@ def test_inputs_that_wait_for_each_other(ahead):
     assert counts["as before"]
 
 
-def test_an_operation_that_raises_in_a_later_pulse_changes_nothing():
+def test_an_operation_that_raises_in_a_later_pulse_changes_nothing() -> None:
     compiled = program("failing", "numpy")
     session, straight = begin_session(compiled), begin_session(compiled)
     x = block(compiled, 23, 3)
@@ -197,7 +197,7 @@ def test_an_operation_that_raises_in_a_later_pulse_changes_nothing():
     assert session.snapshot() == before
 
 
-def test_reset_after_an_interruption():
+def test_reset_after_an_interruption() -> None:
     compiled = program("windows")
     x = block(compiled, 10, 5)
     expected = Session(compiled).push(x)
@@ -214,7 +214,7 @@ def test_reset_after_an_interruption():
 
 
 @pytest.mark.parametrize("call", ["reset", "restore"])
-def test_reset_and_restore_can_be_called_again(call):
+def test_reset_and_restore_can_be_called_again(call) -> None:
     compiled = program("windows")
     x, saved = block(compiled, 10, 5), begin_session(compiled, 5).snapshot()
     session = Session(compiled)
@@ -256,7 +256,7 @@ def interrupted_in_a_pulse(program):
     pytest.fail("all of them were undone")
 
 
-def test_a_snapshot_that_does_not_fit_leaves_an_interrupted_session_as_it_is():
+def test_a_snapshot_that_does_not_fit_leaves_an_interrupted_session_as_it_is() -> None:
     compiled, other = program("windows"), program("limited")
     session = interrupted_in_a_pulse(compiled)
     with pytest.raises(InputError, match="belongs to another model or pulse"):
@@ -274,7 +274,7 @@ def no_collections():
 
 
 @pytest.mark.usefixtures("no_collections")
-def test_pushes_survive_signals_at_random_moments():
+def test_pushes_survive_signals_at_random_moments() -> None:
     """A real SIGINT, as Ctrl-C sends it, at random moments of pushes of different lengths."""
     compiled = program("windows")
     rng = random.Random(0)
@@ -317,7 +317,7 @@ def test_pushes_survive_signals_at_random_moments():
 
 
 @pytest.mark.parametrize("rates", [(48000, 16000), (16000, 16000)])
-def test_an_interrupted_resampler_needs_a_reset(rates):
+def test_an_interrupted_resampler_needs_a_reset(rates) -> None:
     x = np.random.default_rng(0).standard_normal((700, 1)).astype(np.float32)
     straight = Resampler(*rates)
     expected = [straight.process(x), straight.process(x), straight.flush()]
@@ -347,14 +347,14 @@ def test_an_interrupted_resampler_needs_a_reset(rates):
             assert all(map(np.array_equal, pieces, expected))
 
 
-def test_a_resampler_names_the_block_that_does_not_fit():
+def test_a_resampler_names_the_block_that_does_not_fit() -> None:
     resampler = Resampler(48000, 16000, 2)
     with pytest.raises(InputError, match=r"expected a block \[samples, 2\], got \[10, 3\]"):
         resampler.process(np.zeros((10, 3), np.float32))
     resampler.process(np.zeros((10, 2), np.float32))
 
 
-def test_an_interrupted_native_resampler_needs_a_reset():
+def test_an_interrupted_native_resampler_needs_a_reset() -> None:
     x = np.random.default_rng(0).standard_normal(700).astype(np.float32)
     straight = NativeResampler(48000, 16000)
     expected = straight.process(x), straight.process(x)

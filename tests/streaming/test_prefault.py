@@ -16,7 +16,7 @@ def faults():
 
 
 @linux
-def test_no_first_access_waits_after_prefault():
+def test_no_first_access_waits_after_prefault() -> None:
     pages = 2000
     plain, touched = (mmap.mmap(-1, pages * mmap.PAGESIZE) for _ in range(2))
     for block in (plain, touched):
@@ -35,7 +35,7 @@ def test_no_first_access_waits_after_prefault():
 @pytest.mark.parametrize(
     "form", ["plain", "strided", "backwards", "read only", "empty", "scalar", "transposed"]
 )
-def test_prefault_keeps_values(form):
+def test_prefault_keeps_values(form) -> None:
     values = np.random.default_rng(0).standard_normal((300, 41)).astype(np.float32)
     array = {
         "plain": values,
@@ -51,7 +51,7 @@ def test_prefault_keeps_values(form):
     np.testing.assert_array_equal(values, before)
 
 
-def test_prefault_reads_read_only_pages(tmp_path):
+def test_prefault_reads_read_only_pages(tmp_path) -> None:
     """A file that is mapped to be read."""
     path = tmp_path / "weights"
     path.write_bytes(bytes(range(256)) * 64)

@@ -50,19 +50,19 @@ def locked_kib():
         ({"switch_interval_s": float("nan")}, "switch_interval_s nan"),
     ],
 )
-def test_settings_that_cannot_be_granted(wish, words):
+def test_settings_that_cannot_be_granted(wish, words) -> None:
     with pytest.raises(InputError, match=words):
         Realtime(**wish)
 
 
-def test_a_setting_has_its_value_and_reason():
+def test_a_setting_has_its_value_and_reason() -> None:
     assert str(RealtimeSetting("memory", "locked", "locked")) == "memory: locked"
     setting = RealtimeSetting("priority", "FIFO 70", "normal", "no rights; ask for them")
     assert not setting.is_granted
     assert str(setting) == "priority: normal instead of FIFO 70: no rights; ask for them"
 
 
-def test_no_wish_changes_nothing():
+def test_no_wish_changes_nothing() -> None:
     before = sys.getswitchinterval(), gc.get_freeze_count()
     with apply_to_process(UNCHANGED) as settings:
         assert settings == apply_to_thread(UNCHANGED) == []
@@ -70,7 +70,7 @@ def test_no_wish_changes_nothing():
 
 
 @linux
-def test_without_rights_all_goes_on_and_is_told():
+def test_without_rights_streams_continue_and_reasons_are_reported() -> None:
     """A user of no rights: the collector is frozen, for the rest there is a reason and a way out."""
     process = subprocess.run(
         [sys.executable, "-c", WITHOUT_RIGHTS], capture_output=True, text=True, timeout=60, check=True
@@ -88,7 +88,7 @@ def test_without_rights_all_goes_on_and_is_told():
 
 
 @capable(CAP_IPC_LOCK)
-def test_memory_is_locked_until_the_last_stream_ends():
+def test_memory_is_locked_until_the_last_stream_ends() -> None:
     before = locked_kib()
     with apply_to_process(ONLY_LOCK) as settings:
         assert settings == [RealtimeSetting("memory", "locked", "locked")]
@@ -103,7 +103,7 @@ def test_memory_is_locked_until_the_last_stream_ends():
 
 
 @linux
-def test_a_lock_that_is_refused_is_told(monkeypatch):
+def test_a_lock_that_is_refused_is_reported(monkeypatch) -> None:
     class Libc:
         def mlockall(self, flags):
             assert flags == memory.MCL_CURRENT | memory.MCL_ONFAULT
@@ -120,7 +120,7 @@ def test_a_lock_that_is_refused_is_told(monkeypatch):
     )
 
 
-def test_the_collector_excludes_existing_objects():
+def test_the_collector_excludes_existing_objects() -> None:
     with apply_to_process(ONLY_GC) as settings:
         frozen = gc.get_freeze_count()
         assert settings == [RealtimeSetting("collector", "frozen", "frozen")]
@@ -133,7 +133,7 @@ def test_the_collector_excludes_existing_objects():
     assert gc.get_freeze_count() == 0
 
 
-def test_the_shortest_switch_interval_counts():
+def test_the_shortest_switch_interval_counts() -> None:
     before = sys.getswitchinterval()
     slow, fast = (Realtime(None, False, None, False, seconds) for seconds in (2e-3, 1e-4))
     with apply_to_process(slow) as settings:
@@ -148,7 +148,7 @@ def test_the_shortest_switch_interval_counts():
     assert sys.getswitchinterval() == before
 
 
-def test_all_is_undone_after_an_error():
+def test_all_is_undone_after_an_error() -> None:
     before = sys.getswitchinterval()
     with (
         pytest.raises(RuntimeError, match="in the stream"),
@@ -159,7 +159,7 @@ def test_all_is_undone_after_an_error():
     assert sys.platform != "linux" or locked_kib() == 0
 
 
-def test_streams_that_end_in_another_order_than_they_began():
+def test_streams_that_end_in_another_order_than_they_began() -> None:
     """Eight streams in threads: while any runs the collector is frozen, at the end it is not."""
     barrier, frozen = threading.Barrier(8, timeout=30), []
 
@@ -175,7 +175,7 @@ def test_streams_that_end_in_another_order_than_they_began():
     assert gc.get_freeze_count() == 0 and sys.getswitchinterval() == before
 
 
-def test_windows_goes_on_and_tells(monkeypatch):
+def test_windows_continues_and_reports_why(monkeypatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     with apply_to_process(Realtime()) as settings:
         all_settings = [*settings, *apply_to_thread(Realtime(cpu=0))]

@@ -25,7 +25,7 @@ def policy():
 
 
 @capable(CAP_SYS_NICE)
-def test_priority_is_of_the_thread_alone():
+def test_priority_is_of_the_thread_alone() -> None:
     """Neither the thread that starts the engine nor one that the engine starts has it, nor does a process."""
 
     def engine():
@@ -42,7 +42,7 @@ def test_priority_is_of_the_thread_alone():
 
 
 @linux
-def test_a_cpu_is_chosen_for_the_thread_alone():
+def test_a_cpu_is_chosen_for_the_thread_alone() -> None:
     before = os.sched_getaffinity(0)
     chosen = max(before)
     wish = Realtime(priority=None, cpu=chosen)
@@ -52,7 +52,7 @@ def test_a_cpu_is_chosen_for_the_thread_alone():
 
 
 @linux
-def test_a_cpu_that_the_process_may_not_use(monkeypatch):
+def test_a_cpu_that_the_process_may_not_use(monkeypatch) -> None:
     def refuse(*_):
         raise OSError(22, "Invalid argument")
 
@@ -103,7 +103,7 @@ class Scheduler:
         (0, 20, "normal"),
     ],
 )
-def test_a_refused_priority_falls_back_to_nice_and_to_normal(monkeypatch, fifo, nice, granted):
+def test_a_refused_priority_falls_back_to_nice_and_to_normal(monkeypatch, fifo, nice, granted) -> None:
     Scheduler(monkeypatch, fifo, nice)
     (setting,) = apply_to_thread(Realtime())
     assert (setting.requested, setting.granted) == ("FIFO 70", granted)
@@ -115,7 +115,7 @@ def test_a_refused_priority_falls_back_to_nice_and_to_normal(monkeypatch, fifo, 
 
 
 @linux
-def test_a_refusal_that_is_not_the_users_fault(monkeypatch):
+def test_a_refusal_that_is_not_the_users_fault(monkeypatch) -> None:
     Scheduler(monkeypatch, 0, -20, capable=True)
     (setting,) = apply_to_thread(Realtime())
     assert setting.granted == "nice -11"
@@ -123,7 +123,7 @@ def test_a_refusal_that_is_not_the_users_fault(monkeypatch):
 
 
 @pytest.mark.parametrize(("refused", "granted"), [(0, "user interactive"), (1, "normal")])
-def test_macos_has_classes_of_threads(monkeypatch, refused, granted):
+def test_macos_has_classes_of_threads(monkeypatch, refused, granted) -> None:
     class System:
         def pthread_set_qos_class_self_np(self, quality, relative):
             assert (quality, relative) == (0x21, 0)

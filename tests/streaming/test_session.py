@@ -53,7 +53,7 @@ def push_and_flush(session, x, cuts, axis):
 )
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
-def test_any_split_gives_the_offline_frames(make, axis, shape, backend, data):
+def test_any_split_gives_the_offline_frames(make, axis, shape, backend, data) -> None:
     pulse = data.draw(st.sampled_from([3, 6, 12]), "pulse")
     length = data.draw(st.integers(3, 70), "length")
     cuts = data.draw(st.lists(st.integers(0, length), max_size=12), "cuts")
@@ -77,7 +77,7 @@ def test_any_split_gives_the_offline_frames(make, axis, shape, backend, data):
     fast_cuts=st.lists(st.integers(0, 80), max_size=6),
     slow_cuts=st.lists(st.integers(0, 20), max_size=6),
 )
-def test_inputs_of_two_rates_may_come_in_any_order(backend, frames, fast_cuts, slow_cuts):
+def test_inputs_of_two_rates_may_come_in_any_order(backend, frames, fast_cuts, slow_cuts) -> None:
     chosen = cached_program(two_rate_model, 2, backend)
     gain = np.full((1, 1, 1), 0.5, np.float32)
     session = Session(chosen, {"gain": gain})
@@ -95,7 +95,7 @@ def test_inputs_of_two_rates_may_come_in_any_order(backend, frames, fast_cuts, s
     assert_close({"y": join_pieces(pieces, chosen.outputs[0])}, expected)
 
 
-def test_one_input_far_ahead_of_the_other_then_level_again():
+def test_one_input_far_ahead_of_the_other_then_level_again() -> None:
     session = Session(cached_program(two_rate_model, 2, "numpy"), {"gain": np.ones((1, 1, 1), np.float32)})
     fast, slow = noise(1, 1, 4000), noise(1, 1, 1000, seed=1)
     pieces = [session.push({"fast": fast[..., :3600]})]
@@ -113,7 +113,7 @@ def test_one_input_far_ahead_of_the_other_then_level_again():
 
 
 @both_backends
-def test_no_frame_comes_before_it_is_sure_and_none_is_kept_back(backend):
+def test_no_frame_comes_before_it_is_sure_and_none_is_kept_back(backend) -> None:
     session = Session(cached_program(filter_model, 3, backend))
     x = noise(1, 30)
     counts = [session.push(x[:, at : at + 3])["y"].shape[1] for at in range(0, 30, 3)]
@@ -123,7 +123,7 @@ def test_no_frame_comes_before_it_is_sure_and_none_is_kept_back(backend):
     assert session.flush()["y"].shape == (1, delay)
 
 
-def test_an_empty_push_gives_empty_outputs_of_the_right_shape():
+def test_an_empty_push_gives_empty_outputs_of_the_right_shape() -> None:
     session = Session(cached_program(decimating_model, 6, "numpy"))
     outputs = session.push(np.zeros((1, 0, 2), np.float32))
     assert outputs["same"].shape == (1, 0, 2)
@@ -131,12 +131,12 @@ def test_an_empty_push_gives_empty_outputs_of_the_right_shape():
     assert outputs["third"].dtype == np.float32
 
 
-def test_an_empty_stream_can_be_flushed():
+def test_an_empty_stream_can_be_flushed() -> None:
     session = Session(cached_program(filter_model, 3, "numpy"))
     assert session.flush()["y"].shape == (1, 0)
 
 
-def test_the_block_belongs_to_the_caller():
+def test_the_block_belongs_to_the_caller() -> None:
     chosen = cached_program(filter_model, 6, "numpy")
     session, x = Session(chosen), noise(1, 40)
     pieces, block = [], np.empty((1, 5), np.float32)
@@ -153,7 +153,7 @@ def test_the_block_belongs_to_the_caller():
 @both_backends
 @settings(max_examples=25, deadline=None)
 @given(at=st.integers(0, 40), length=st.integers(3, 40))
-def test_a_snapshot_goes_on_in_another_session(backend, at, length):
+def test_a_snapshot_continues_in_another_session(backend, at, length) -> None:
     at = min(at, length)
     chosen = cached_program(ending_model, 4, backend)
     x = noise(1, length)
@@ -172,7 +172,7 @@ def test_a_snapshot_goes_on_in_another_session(backend, at, length):
     np.testing.assert_allclose(pieces[-1]["last"], expected["last"], rtol=1e-6)
 
 
-def test_a_snapshot_of_an_ended_stream_has_ended():
+def test_a_snapshot_of_an_ended_stream_has_ended() -> None:
     session, other = (
         Session(cached_program(ending_model, 4, "numpy")),
         Session(cached_program(ending_model, 4, "numpy")),
@@ -187,7 +187,7 @@ def test_a_snapshot_of_an_ended_stream_has_ended():
 
 
 @both_backends
-def test_reset_begins_anew(backend):
+def test_reset_begins_again(backend) -> None:
     chosen = cached_program(filter_model, 6, backend)
     session = Session(chosen)
     session.push(noise(1, 23, seed=5))
@@ -212,7 +212,7 @@ def test_reset_begins_anew(backend):
         ({"z": np.zeros((1, 4), np.float32)}, r"z is not a streaming input; push x: \[1, any\] f32"),
     ],
 )
-def test_a_refused_block_leaves_the_stream_as_it_was(block, message):
+def test_a_refused_block_leaves_the_stream_as_it_was(block, message) -> None:
     session = Session(cached_program(filter_model, 6, "numpy"))
     session.push(noise(1, 5))
     before = session.snapshot()
@@ -221,7 +221,7 @@ def test_a_refused_block_leaves_the_stream_as_it_was(block, message):
     assert session.snapshot() == before
 
 
-def test_one_refused_input_of_two_keeps_both_out():
+def test_one_refused_input_of_two_keeps_both_out() -> None:
     session = Session(cached_program(two_rate_model, 2, "numpy"), {"gain": np.ones((1, 1, 1), np.float32)})
     before = session.snapshot()
     with pytest.raises(InputError, match="slow: NaN at frame 1"):
@@ -231,14 +231,14 @@ def test_one_refused_input_of_two_keeps_both_out():
         session.push(noise(1, 1, 4))
 
 
-def test_infinities_pass_and_nan_where_it_is_allowed():
+def test_infinities_pass_and_nan_where_it_is_allowed() -> None:
     session = Session(cached_program(filter_model, 3, "numpy"))
     assert session.push(np.full((1, 3), np.inf, np.float32))["loud"].shape == (1, 3)
     session = Session(cached_program(filter_model, 3, "numpy"), check_finite=False)
     assert np.isnan(session.push(np.full((1, 3), np.nan, np.float32))["loud"]).all()
 
 
-def test_a_stream_that_has_ended_refuses():
+def test_a_stream_that_has_ended_refuses() -> None:
     session = Session(cached_program(filter_model, 3, "numpy"))
     session.flush()
     for call in (lambda: session.push(noise(1, 1)), session.flush):
@@ -246,7 +246,7 @@ def test_a_stream_that_has_ended_refuses():
             call()
 
 
-def test_inputs_that_end_at_different_moments_can_be_completed():
+def test_inputs_that_end_at_different_moments_can_be_completed() -> None:
     session = Session(cached_program(two_rate_model, 2, "numpy"), {"gain": np.ones((1, 1, 1), np.float32)})
     session.push({"fast": noise(1, 1, 12), "slow": noise(1, 1, 2)})
     with pytest.raises(
@@ -263,7 +263,7 @@ def test_inputs_that_end_at_different_moments_can_be_completed():
 )
 @settings(max_examples=20, deadline=None)
 @given(frames=st.integers(1, 30), cut=st.integers(0, 30))
-def test_inputs_whose_lengths_are_no_multiples_of_each_other(length, half, frames, cut):
+def test_inputs_whose_lengths_are_no_multiples_of_each_other(length, half, frames, cut) -> None:
     chosen = program(two_input_model(length), 4)
     x, other = noise(1, frames), noise(1, half(frames), seed=1)
     session = Session(chosen)
@@ -276,7 +276,7 @@ def test_inputs_whose_lengths_are_no_multiples_of_each_other(length, half, frame
     assert_close(outputs, chosen.model.typed.run({"x": x, "half": other}))
 
 
-def test_a_model_with_a_longest_stream_takes_no_more():
+def test_a_model_with_a_longest_stream_takes_no_more() -> None:
     session = Session(cached_program(limited_model, 2, "numpy"))
     session.push(noise(1, 7))
     before = session.snapshot()
@@ -289,7 +289,7 @@ def test_a_model_with_a_longest_stream_takes_no_more():
     assert session.flush()["y"].shape == (1, 0)
 
 
-def test_a_length_that_the_model_refuses_can_be_completed():
+def test_a_length_that_the_model_refuses_can_be_completed() -> None:
     session = Session(cached_program(ending_model, 4, "numpy"))
     session.push(noise(1, 2))
     with pytest.raises(InputError, match="2 frames of T"):
@@ -298,7 +298,7 @@ def test_a_length_that_the_model_refuses_can_be_completed():
     assert session.flush()["last"].shape == (1, 3)
 
 
-def test_constants_and_programs_are_checked():
+def test_constants_and_programs_are_checked() -> None:
     with pytest.raises(InputError, match="gain: 1,1,1,f32"):
         Session(cached_program(two_rate_model, 2, "numpy"))
     with pytest.raises(PulseError, match="expected a Program, got str"):
@@ -308,7 +308,7 @@ def test_constants_and_programs_are_checked():
 @pytest.mark.parametrize(
     "damage", [lambda s: b"", lambda s: b"x" * 99, lambda s: s[:-1], lambda s: s + b"0", lambda s: s[:20]]
 )
-def test_a_damaged_snapshot_changes_nothing(damage):
+def test_a_damaged_snapshot_changes_nothing(damage) -> None:
     session = Session(cached_program(ending_model, 4, "numpy"))
     session.push(noise(1, 9))
     saved = session.snapshot()
@@ -317,7 +317,7 @@ def test_a_damaged_snapshot_changes_nothing(damage):
     assert session.snapshot() == saved
 
 
-def test_a_snapshot_of_another_pulse_or_model_is_refused():
+def test_a_snapshot_of_another_pulse_or_model_is_refused() -> None:
     session, other = (
         Session(cached_program(ending_model, 4, "numpy")),
         Session(cached_program(ending_model, 8, "numpy")),
@@ -328,7 +328,7 @@ def test_a_snapshot_of_another_pulse_or_model_is_refused():
         session.restore(Session(cached_program(filter_model, 6, "numpy")).snapshot())
 
 
-def test_statistics_are_frozen_and_count():
+def test_statistics_are_frozen_and_count() -> None:
     session = Session(cached_program(filter_model, 6, "numpy"))
     session.push(noise(1, 15))
     statistics = session.statistics()
@@ -338,7 +338,7 @@ def test_statistics_are_frozen_and_count():
         statistics.pulses = 3
 
 
-def test_one_bit_that_flipped_in_a_snapshot_is_found():
+def test_one_bit_that_flipped_in_a_snapshot_is_found() -> None:
     session = Session(cached_program(filter_model, 4, "numpy"))
     session.push(noise(1, 6))
     saved = session.snapshot()

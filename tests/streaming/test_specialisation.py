@@ -164,7 +164,7 @@ def test_where_no_process_can_help(monkeypatch: pytest.MonkeyPatch) -> None:
     assert special.problem is not None and "part of another program" in special.problem
 
 
-def test_statistics_of_an_executor_say_that_special_rows_are_not_ready(stub: Stub) -> None:
+def test_statistics_of_an_executor_report_that_special_rows_are_not_ready(stub: Stub) -> None:
     stub(WAIT)
     program, frames = fresh(), np.ones((1, 12, 40), np.float32)
 

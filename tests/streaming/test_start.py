@@ -73,7 +73,7 @@ def relu(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_model_of_a_file_imports_only_what_it_needs(relu: str):
+def test_a_model_of_a_file_imports_only_what_it_needs(relu: str) -> None:
     """Onnx is for writing and checking, numba for compiling; what a program does not need is not imported."""
     heavy = (*HEAVY, *unless_compiled(*CARRIED, *KEPT))
     result, imported = ran(RELU.format(heavy=heavy), relu)
@@ -81,7 +81,7 @@ def test_a_model_of_a_file_imports_only_what_it_needs(relu: str):
     assert imported.split("|") == [" ", " False"]
 
 
-def test_a_program_of_a_file_imports_only_what_it_runs(relu: str, tmp_path: Path):
+def test_a_program_of_a_file_imports_only_what_it_runs(relu: str, tmp_path: Path) -> None:
     """It imports the kernels that it runs, and nothing that knows of models."""
     path = tmp_path / "relu.pulse"
     pulse.stream(relu, 4).save(path)
@@ -89,7 +89,7 @@ def test_a_program_of_a_file_imports_only_what_it_runs(relu: str, tmp_path: Path
     assert ran(STORED.format(heavy=heavy), str(path)) == ["4.0", ""]
 
 
-def test_a_program_of_a_file_takes_nothing_slow(relu: str, tmp_path: Path):
+def test_a_program_of_a_file_takes_nothing_slow(relu: str, tmp_path: Path) -> None:
     """Beside what numpy imports; without the site module, which imports more where packages are edited in place."""
     path = tmp_path / "relu.pulse"
     pulse.stream(relu, 4).save(path)
@@ -114,13 +114,13 @@ def modules_of_command(folder: Path, heavy: Sequence[str], *arguments: str) -> s
     return ran(code)[-1]
 
 
-def test_the_command_line_imports_only_what_it_needs(tmp_path: Path):
+def test_the_command_line_imports_only_what_it_needs(tmp_path: Path) -> None:
     """No conversion of what is not given, nothing that is live."""
     heavy = ("onnx", "pydantic", "streaming.live", "pulse.proof", *unless_compiled(*CARRIED, *KEPT))
     assert modules_of_command(tmp_path, heavy, "run", "--json") == "|"
 
 
-def test_the_command_line_with_a_program(relu: str, tmp_path: Path):
+def test_the_command_line_with_a_program(relu: str, tmp_path: Path) -> None:
     pulse.stream(relu, 4).save(tmp_path / "relu.pulse")
     np.save(tmp_path / "x.npy", np.ones((1, 8), np.float32))
     heavy = ("onnx", "pydantic", "streaming.live", "pulse.proof", *MODELS, *unless_compiled(*CARRIED, *KEPT))
@@ -128,7 +128,7 @@ def test_the_command_line_with_a_program(relu: str, tmp_path: Path):
     assert np.array_equal(np.load(tmp_path / "y.npy"), np.ones((1, 8)))
 
 
-def test_options_of_a_model_are_refused_for_a_program(relu: str, tmp_path: Path):
+def test_options_of_a_model_are_refused_for_a_program(relu: str, tmp_path: Path) -> None:
     """The command refuses them as pulse.load does."""
     path = tmp_path / "relu.pulse"
     pulse.stream(relu, 4).save(path)
@@ -146,7 +146,7 @@ def test_options_of_a_model_are_refused_for_a_program(relu: str, tmp_path: Path)
     )
 
 
-def test_a_pulse_that_a_model_does_not_take(tmp_path: Path):
+def test_a_pulse_that_a_model_does_not_take(tmp_path: Path) -> None:
     """About 10 ms: the smallest pulses that have as many frames, and the smallest pulse where that is longer."""
     for factor, rate_hz, expected in ((1, 400, 4), (3, 400, 6), (8, 400, 8)):
         nodes = [models.node("MaxPool", "x", "y", kernel_shape=[factor], strides=[factor])]
@@ -158,19 +158,19 @@ def test_a_pulse_that_a_model_does_not_take(tmp_path: Path):
         opened.pulsify(4)
 
 
-def test_the_messages_are_those_of_onnx():
+def test_the_messages_are_those_of_onnx() -> None:
     code = "from pulse.onnx.proto import ModelProto; import onnx; print(onnx.ModelProto is ModelProto)"
     assert ran(code) == ["True"]
     assert all(getattr(proto, name) is getattr(onnx, name) for name in proto.__all__)
 
 
-def test_messages_of_a_package_without_their_file(monkeypatch: pytest.MonkeyPatch):
+def test_messages_of_a_package_without_their_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then onnx gives them itself."""
     monkeypatch.setattr(proto, "MODULE", "onnx.nothing")
     assert proto.messages() is onnx
 
 
-def test_the_names_of_the_package():
+def test_the_names_of_the_package() -> None:
     assert set(pulse.__all__) <= set(dir(pulse))
     assert all(getattr(pulse, name) is not None for name in pulse.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

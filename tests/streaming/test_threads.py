@@ -36,7 +36,7 @@ def on_two():
     return program
 
 
-def test_live_runs_give_the_same_sound():
+def test_live_runs_give_the_same_sound() -> None:
     x, played = noise(40 * BLOCK, 1), []
     for program in (cached_program(delayed_model), on_two()):
         with runs(program, engine="worker") as (host, live):
@@ -46,7 +46,7 @@ def test_live_runs_give_the_same_sound():
     assert np.any(played[0])
 
 
-def test_a_callback_does_not_wait_for_threads():
+def test_a_callback_does_not_wait_for_threads() -> None:
     with (
         pytest.raises(InputError, match="a device's callback must not wait"),
         runs(on_two(), engine="callback"),
@@ -59,7 +59,7 @@ def test_a_callback_does_not_wait_for_threads():
         live.control.swap(on_two())
 
 
-def test_an_executor_gives_the_same_frames():
+def test_an_executor_gives_the_same_frames() -> None:
     x = noise(1200, 1).T.copy()
 
     async def stream_pieces(program):
@@ -84,7 +84,7 @@ def test_an_executor_gives_the_same_frames():
 
 @pytest.mark.skipif(not hasattr(os, "sched_setscheduler"), reason="a priority for each thread is Linux's")
 @pytest.mark.skipif(not is_capable(CAP_SYS_NICE), reason="this user may not give priorities")
-def test_helpers_get_the_priority_of_the_thread_that_steps():
+def test_helpers_get_the_priority_of_the_thread_that_steps() -> None:
     program = on_two()
     state = program.spawn()
     schedulers = []
@@ -103,7 +103,7 @@ def test_helpers_get_the_priority_of_the_thread_that_steps():
     del state
 
 
-def test_commands_take_threads(tmp_path):
+def test_commands_take_threads(tmp_path) -> None:
     assert report("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2)["threads"] == 2
     text = pulse("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2, "--profile").stdout
     assert "rows run in parts, on 2 threads" in text and "product in 2 parts" in text
@@ -116,12 +116,12 @@ def test_commands_take_threads(tmp_path):
     assert (tmp_path / "1.wav").read_bytes() == (tmp_path / "2.wav").read_bytes()
 
 
-def test_commands_say_why_they_refuse():
+def test_commands_report_why_they_refuse() -> None:
     assert "--threads 3: this process may use 2 cores" in refusal("bench", "--threads", 3)
     assert "use --threads 2" in refusal("bench", "--threads", 3)
     assert "--threads 0: a step needs at least one thread" in refusal("run", "--threads", 0)
     assert "numpy backend runs on one thread" in refusal("bench", "--threads", 2, "--backend", "numpy")
 
 
-def test_functions_of_teams_are_compiled_ahead():
+def test_functions_of_teams_are_compiled_ahead() -> None:
     assert {HELP.name, RUN_PARTS.name} <= set(warming.kernel_names())

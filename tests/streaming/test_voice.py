@@ -38,11 +38,11 @@ def silero(x):
     return np.array(probabilities)
 
 
-def test_the_file_is_small():
+def test_the_file_is_small() -> None:
     assert voice_path().stat().st_size < 500_000
 
 
-def test_it_finds_the_voice_in_the_built_in_sound():
+def test_it_finds_the_voice_in_the_built_in_sound() -> None:
     clean, noisy = soundfile.read(clean_path())[0], soundfile.read(noisy_path())[0]
     frames = len(clean) // FRAME
     power = np.mean(clean[: frames * FRAME].reshape(frames, FRAME) ** 2, axis=1)
@@ -52,7 +52,7 @@ def test_it_finds_the_voice_in_the_built_in_sound():
     assert np.mean((is_voice > 0.5) == truth) > 0.8
 
 
-def test_it_finds_the_voice_in_real_noise():
+def test_it_finds_the_voice_in_real_noise() -> None:
     x, rate_hz = soundfile.read(shared_path("audio/noisy_speech_16k.wav"), dtype="float32")
     assert rate_hz == 16_000
     reference, probabilities = silero(x), detect(x)
@@ -63,23 +63,23 @@ def test_it_finds_the_voice_in_real_noise():
 
 
 @pytest.mark.parametrize("level", [1e-4, 1e-3, 1e-2, 1e-1])
-def test_noise_of_any_level_is_no_voice(level):
+def test_noise_of_any_level_is_no_voice(level) -> None:
     probabilities = detect(np.random.default_rng(0).normal(0, level, 16_000 * 10))
     assert probabilities.max() < 0.5
     assert np.median(probabilities) < 0.2
 
 
-def test_silence_is_no_voice():
+def test_silence_is_no_voice() -> None:
     assert detect(np.zeros(16_000)).max() < 0.01
 
 
-def test_the_detector_looks_back_only():
+def test_the_detector_looks_back_only() -> None:
     x, _ = soundfile.read(noisy_path())
     np.testing.assert_array_equal(detect(x)[:100], detect(x[: 100 * FRAME])[:100])
 
 
 @pytest.mark.parametrize("size", [7, 160, 161, 4096])
-def test_it_streams_exactly_and_without_delay(size):
+def test_it_streams_exactly_and_without_delay(size) -> None:
     x, _ = soundfile.read(noisy_path(), dtype="float32")
     audio = x[None, :20_001]
     typed = pulse.load(voice_path()).analyse()

@@ -43,7 +43,7 @@ def command(*arguments, **environment):
     )
 
 
-def test_kernels_are_compiled_once(folder):
+def test_kernels_are_compiled_once(folder) -> None:
     """Two processes compile; the second run finds all and starts none; the bar counts up to the end."""
     progress = []
     first = warming.warm(QUICK, jobs=2, progress=lambda count, total: progress.append((count, total)))
@@ -66,8 +66,8 @@ def test_kernels_are_compiled_once(folder):
     assert list(details["compiled_s"]) == ["move"] and details["jobs"] == 1 and details["seconds"] > 0
 
 
-def test_another_process_finds_compiled_kernels(folder):
-    """The same folder, file and key, in every process."""
+def test_another_process_finds_compiled_kernels(folder) -> None:
+    """Every process finds the same folder, file and key."""
     code = (
         "from pulse.program.kernels import families\n"
         "from pulse.jit.registry import KERNELS\n"
@@ -83,14 +83,14 @@ def test_another_process_finds_compiled_kernels(folder):
     assert warming.warm(["tick"]).present == ("tick",)
 
 
-def test_all_is_every_kernel_and_every_entry_of_the_machine():
+def test_all_is_every_kernel_and_every_entry_of_the_machine() -> None:
     from pulse.jit.entries import ENTRIES
     from pulse.jit.registry import KERNELS
 
     assert set(warming.kernel_names()) == {*KERNELS, *ENTRIES}
 
 
-def test_kernels_of_live_runs_and_executors_are_known_in_advance():
+def test_kernels_of_live_runs_and_executors_are_known_in_advance() -> None:
     """All but what runs a pulse of the numpy backend, which compiles nothing beforehand."""
     code = (
         "from streaming import warming; "
@@ -105,7 +105,7 @@ def test_kernels_of_live_runs_and_executors_are_known_in_advance():
     assert process.stdout == "{'pipeline.next_pulse'}\nset()\n"
 
 
-def test_a_name_that_is_not_there():
+def test_a_name_that_is_not_there() -> None:
     with pytest.raises(CompileError, match=r"named chian; there are .*chain"):
         warming.warm(["chian"])
 
@@ -117,7 +117,7 @@ def blocked_cache(tmp_path):
     return {"PULSE_CACHE": str(file / "kernels")}
 
 
-def test_nowhere_to_keep_is_an_error_of_warm(tmp_path):
+def test_nowhere_to_keep_is_an_error_of_warm(tmp_path) -> None:
     result = command("warm", "--only", "tick", **blocked_cache(tmp_path))
     assert result.returncode == 2 and result.stdout == ""
     assert result.stderr == (
@@ -126,7 +126,7 @@ def test_nowhere_to_keep_is_an_error_of_warm(tmp_path):
     )
 
 
-def test_a_folder_of_others_is_an_error_of_warm(folder):
+def test_a_folder_of_others_is_an_error_of_warm(folder) -> None:
     folder.mkdir()
     folder.chmod(0o777)
     with pytest.raises(
@@ -147,8 +147,8 @@ def begun_processes(monkeypatch):
     return processes
 
 
-def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(tmp_path, begun_processes):
-    """And one line says so."""
+def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(tmp_path, begun_processes) -> None:
+    """One warning reports it."""
     with kernels_in(blocked_cache(tmp_path)["PULSE_CACHE"]):
         with pytest.warns(
             PulseWarning, match="set PULSE_CACHE to a folder that can be written; until then"
@@ -162,7 +162,9 @@ def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(tmp_pat
 
 
 @pytest.mark.parametrize("foreseen", [True, False])
-def test_where_the_disk_is_full_this_process_compiles(small_disk, monkeypatch, begun_processes, foreseen):
+def test_where_the_disk_is_full_this_process_compiles(
+    small_disk, monkeypatch, begun_processes, foreseen
+) -> None:
     """No process begins, or they end with the first function that they cannot keep."""
     if not foreseen:
         monkeypatch.setattr(warming, "why_not_kept", lambda: None)
@@ -188,7 +190,7 @@ def fill(disk):
     (disk / "rest").write_bytes(bytes(free.f_bavail * free.f_frsize))
 
 
-def test_commands_report_a_full_disk(small_disk, tmp_path, monkeypatch):
+def test_commands_report_a_full_disk(small_disk, tmp_path, monkeypatch) -> None:
     """``run`` tells in one line what it could not keep; ``warm`` fails."""
     monkeypatch.chdir(tmp_path)
     assert command("run").returncode == 0
@@ -212,7 +214,7 @@ def test_commands_report_a_full_disk(small_disk, tmp_path, monkeypatch):
     assert result.stderr == f"error: {folder}: No space left on device, so tick is not kept; {advice}\n"
 
 
-def test_kernels_that_another_process_cannot_compile(folder, tmp_path):
+def test_kernels_that_another_process_cannot_compile(folder, tmp_path) -> None:
     """It says why, in one line."""
     (tmp_path / "chatty.py").write_text(
         "from pulse.jit.registry import kernel\n"
@@ -256,7 +258,7 @@ print(len(begun), [KERNELS[name].is_kept for name in ("tick", "move", "mine")])
 
 
 @pytest.mark.parametrize("optimised", [(), pytest.param(("-O",), marks=pytest.mark.slow)])
-def test_a_script_is_not_run_again_by_compiling_processes(folder, tmp_path, optimised):
+def test_a_script_is_not_run_again_by_compiling_processes(folder, tmp_path, optimised) -> None:
     """No guard of ``__main__`` is needed; a kernel that the script declares is compiled where it is known."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(root=str(Path(__file__).parents[2])))
@@ -267,7 +269,7 @@ def test_a_script_is_not_run_again_by_compiling_processes(folder, tmp_path, opti
 
 
 @pytest.mark.parametrize("arguments", [("run",), ("bench", "--steps", "5"), ("check", "--weights", "bf16")])
-def test_commands_compile_side_by_side(tmp_path, monkeypatch, arguments):
+def test_commands_compile_side_by_side(tmp_path, monkeypatch, arguments) -> None:
     """All that they need and that is not kept or carried is asked for before it is compiled."""
     names = []
     monkeypatch.setattr(CompiledFunction, "is_kept", False)
@@ -280,7 +282,7 @@ def test_commands_compile_side_by_side(tmp_path, monkeypatch, arguments):
     assert ("product_bf16" in names) == ("bf16" in arguments)
 
 
-def test_a_process_that_ends_by_itself(folder, monkeypatch):
+def test_a_process_that_ends_by_itself(folder, monkeypatch) -> None:
     begin = warming.begin_process
 
     def begin_and_kill():
@@ -294,7 +296,7 @@ def test_a_process_that_ends_by_itself(folder, monkeypatch):
 
 
 @pytest.mark.parametrize("alone", ["one processor", "no interpreter", ""])
-def test_side_by_side_shows_how_far_it_is(folder, monkeypatch, begun_processes, alone):
+def test_side_by_side_shows_how_far_it_is(folder, monkeypatch, begun_processes, alone) -> None:
     """In this process where others cannot help; what is there needs no bar."""
     progress = []
 

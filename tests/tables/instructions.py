@@ -31,12 +31,12 @@ def _section(part: type[RowFields], name: str) -> str:
     return f"## {name}\n\n{text}\n\n{', '.join(map(text_of, fields_of(part).values()))}\n"
 
 
-def text_of(each: Field) -> str:
-    spec, name = each.spec, f"`{each.name}`"
+def text_of(field: Field) -> str:
+    spec, name = field.spec, f"`{field.name}`"
     if spec.kind == "number":
         return name
-    if each.group is not None:
-        inside = ", ".join(map(text_of, fields_of(each.group).values()))
+    if field.group is not None:
+        inside = ", ".join(map(text_of, fields_of(field.group).values()))
         return f"{name}{' of each' if spec.kind == 'groups' else ''} ({inside})"
     if spec.kind != "operand":
         return f"{name} ({spec.kind})"

@@ -39,7 +39,7 @@ MISSES = 4
 """A turn fails after this many turns in a row without a helper."""
 
 
-class TeamFields(Struct):
+class TeamBlock(Struct):
     """A team and its current turn."""
 
     members: int
@@ -91,7 +91,7 @@ class RowInParts(Struct):
     part_words: int
 
 
-team_at, members_at, row_in_parts_at = struct_at(TeamFields), struct_at(Member), struct_at(RowInParts)
+team_at, members_at, row_in_parts_at = struct_at(TeamBlock), struct_at(Member), struct_at(RowInParts)
 HEAD_WORDS = words_of(RowInParts)
 
 
@@ -103,7 +103,7 @@ def run_part(address: int, part: int, bases: int) -> None:
 
 
 @device
-def run_claimed(team: TeamFields, turn: int, address: int, bases: int, first_part: int) -> int:
+def run_claimed(team: TeamBlock, turn: int, address: int, bases: int, first_part: int) -> int:
     """Run the parts of a turn that no thread has claimed, the thread's own part first; return their number.
 
     The stepping thread continues when all parts are finished. So all claims belong to its turn, and a late thread
@@ -123,7 +123,7 @@ def run_claimed(team: TeamFields, turn: int, address: int, bases: int, first_par
 
 
 @device
-def publish(team: TeamFields, turn: int, address: int, bases: int) -> None:
+def publish(team: TeamBlock, turn: int, address: int, bases: int) -> None:
     """Begin a turn, and wake the helpers that sleep."""
     members = members_at(team.members)
     store(team, "row", address)
@@ -138,7 +138,7 @@ def publish(team: TeamFields, turn: int, address: int, bases: int) -> None:
 
 
 @device
-def wait_for(team: TeamFields, turn: int) -> None:
+def wait_for(team: TeamBlock, turn: int) -> None:
     """Wait until all parts of a turn are finished."""
     members = members_at(team.members)
     for part in range(team.count):
@@ -223,7 +223,7 @@ class Team(NotCopyable):
     def __init__(self, threads: int) -> None:
         self.threads = threads
         self._process = os.getpid()
-        fields, members = TeamFields.new(), Member.new(threads)
+        fields, members = TeamBlock.new(), Member.new(threads)
         events = [NativeEvent() for _ in range(threads)]
         fields.members, fields.count = members.address, threads
         fields.patience = int(PATIENCE_S * ticks_per_second())
@@ -259,7 +259,7 @@ class Team(NotCopyable):
 
 
 def _end(
-    fields: TeamFields, members: Member, events: Sequence[NativeEvent], helpers: Sequence[threading.Thread]
+    fields: TeamBlock, members: Member, events: Sequence[NativeEvent], helpers: Sequence[threading.Thread]
 ) -> None:
     """End the helpers, then free their events; ``members`` stays alive until then."""
     fields.stop = 1

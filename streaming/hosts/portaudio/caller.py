@@ -32,7 +32,7 @@ class Caller(NotCopyable):
             except BaseException as error:  # raised in the waiting thread
                 future.set_exception(error)
 
-    def begin(self, call: Callable[[], ResultT]) -> "Future[ResultT]":
+    def submit(self, call: Callable[[], ResultT]) -> "Future[ResultT]":
         """Make a call after the previous ones have returned."""
         future: Future[ResultT] = Future()
         self._calls.put((future, call))
@@ -45,7 +45,7 @@ class Caller(NotCopyable):
         """
         if self.stuck:
             raise TimeoutError("a call before has not returned")
-        future = self.begin(call)
+        future = self.submit(call)
         try:
             return future.result(limit_s)
         except TimeoutError:

@@ -67,7 +67,7 @@ class AudioSystem(NotCopyable):
         """Return whether it is ready within the limit. Raises DeviceError if it never will be."""
         with capture_alsa_messages():
             if self._ready is None:
-                self._ready = self._call.begin(self._initialise)
+                self._ready = self._call.submit(self._initialise)
             try:
                 self._ready.result(limit_s)
             except TimeoutError:

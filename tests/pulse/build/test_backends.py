@@ -113,7 +113,7 @@ def test_wires_to_a_backend_are_counted_once_for_each_backend() -> None:
     pulse.verify(view.graph(), pulse=2).require()
 
 
-def test_streams_of_several_backends_are_kept_and_go_on() -> None:
+def test_streams_of_several_backends_are_kept_and_continue() -> None:
     whole, _, back = model()
     back.set_backend("numpy")
     program = compile_view(whole)

@@ -193,12 +193,12 @@ def compare(numbers: Iterable[int]) -> Counter[str]:
     return counts
 
 
-def test_random_graphs() -> None:
+def test_both_syntaxes_build_the_same_random_graphs() -> None:
     assert compare(range(24))["nodes"] > 150
 
 
 @pytest.mark.slow
-def test_many_random_graphs() -> None:
+def test_both_syntaxes_build_many_of_the_same_random_graphs() -> None:
     counts = compare(range(1000, 3000))
     print(dict(counts))
     assert counts["by edges"] == counts["by structures"] == 2000

@@ -52,15 +52,15 @@ def norm() -> Iterator[Case]:
 def norms() -> Iterator[Case]:
     """Statistics of channels, groups, axes, and of all at once."""
     x = floats("norms", 2, 6, 4, 3)
-    each = {"g": floats("g", 6), "b": floats("b", 6)}
+    affine = {"g": floats("g", 6), "b": floats("b", 6)}
     groups = {"g": floats("g", 3), "b": floats("b", 3)}
     instance = node("InstanceNormalization", "x g b", epsilon=1e-3)
-    yield from cases("InstanceNormalization", [instance], {"x": x}, each, (7, 17, 22), {"x": 0})
-    yield from cases("InstanceNormalization_3", [instance], {"x": x[..., 0]}, each, (17,), {"x": 2})
+    yield from cases("InstanceNormalization", [instance], {"x": x}, affine, (7, 17, 22), {"x": 0})
+    yield from cases("InstanceNormalization_3", [instance], {"x": x[..., 0]}, affine, (17,), {"x": 2})
     group = node("GroupNormalization", "x g b", num_groups=3, epsilon=1e-3)
     yield from cases("GroupNormalization", [group], {"x": x}, groups, (18,), {"x": 0})
-    yield from cases("GroupNormalization", [group], {"x": x}, each, (21,), {"x": 0})
-    yield from cases("GroupNormalization_3", [group], {"x": x[..., 0]}, each, (21,), {"x": 2})
+    yield from cases("GroupNormalization", [group], {"x": x}, affine, (21,), {"x": 0})
+    yield from cases("GroupNormalization_3", [group], {"x": x[..., 0]}, affine, (21,), {"x": 2})
     zeros = x.copy()
     zeros[0, :, 0, 0] = 0
     for p in (1, 2):

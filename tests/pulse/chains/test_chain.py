@@ -88,7 +88,7 @@ def test_a_model_of_chunks_after_another_equals_its_authors_loop(frames: int) ->
 
 
 def test_models_of_chunks_prove_equal_in_chains() -> None:
-    """In front, behind, two of them of other sizes, in pulses of several chunks."""
+    """The model of chunks is in front, behind, or two have other sizes; pulses have several chunks."""
     prove(chain(flat(), models.cache_of_sound()), 8, 16)
     prove(chain(models.cache_of_sound(8), models.cache_of_sound(12)), 24)
     halved = pulse.load(models.half_context(), chunking=Chunking(context={"x": 4}))
@@ -130,7 +130,7 @@ def test_the_file_of_a_chain_gives_the_same_stream() -> None:
     np.testing.assert_allclose(stream_whole(again.compile(), {"x": x})["y"], expected, 1e-5, 1e-5)
 
 
-def test_wires_by_name() -> None:
+def test_wires_are_given_read_and_kept_by_name() -> None:
     """A mask made of a wire, and multiplied with that wire: names are given, read and kept."""
     product = models.build(
         [node("Mul", "mask sound", "y")], {"mask": [1, 1, "S"], "sound": [1, 1, "S"]}, {"y": [1, 1, "S"]}
@@ -222,6 +222,6 @@ def test_declared_inputs_are_read_by_name() -> None:
     ],
 )
 def test_misfits_are_refused_with_the_reason(make: Callable[[], object], message: str) -> None:
-    """With both sides."""
+    """The message has the name and the size of both sides."""
     with pytest.raises(pulse.PulseError, match=message):
         make()

@@ -53,7 +53,7 @@ def stream_blocks(program: Program, x: Array, axis: int, seed: int = 0) -> dict[
 
 
 @pytest.mark.parametrize("frames", [1, 3])
-def test_recurrent_step(backend: str, frames: int) -> None:
+def test_a_recurrent_step_equals_the_author_s_loop(backend: str, frames: int) -> None:
     """H -> hn, one frame or several in a chunk; also with the length of a chunk left open."""
     model = models.gru(frames)
     x = noise(1, 10 * frames, 4)
@@ -70,7 +70,7 @@ def test_recurrent_step(backend: str, frames: int) -> None:
 
 
 @pytest.mark.parametrize("samples", [1, 7, 8, 50])
-def test_cached_filter(backend: str, samples: int) -> None:
+def test_a_cached_filter_equals_the_author_s_loop(backend: str, samples: int) -> None:
     """Sound in chunks of 8; the last chunk is filled with zeros, whatever flush fills with."""
     model, x = models.cache_of_sound(), noise(1, samples)
     expected = join_results(
@@ -98,8 +98,8 @@ def test_registers_that_change_places(backend: str) -> None:
     np.testing.assert_allclose(stream_blocks(with_states, x[:, :5], 1)["y"], expected[:, :5], 1e-5, 1e-6)
 
 
-def test_integer_state(backend: str) -> None:
-    """A counter of i64."""
+def test_an_integer_state_counts_exactly(backend: str) -> None:
+    """The state is a counter of i64."""
     program = pulse.stream(models.counter(), backend=backend)
     state = program.spawn()
     for total in (3, 6, 9):
@@ -156,7 +156,7 @@ def test_the_proof_of_a_file() -> None:
     assert pulse.verify(models.gru("time"), pulse=3, lengths=[1, 7]).lengths == (1, 7)
 
 
-def test_snapshots_go_on_elsewhere_and_reset_begins_again(backend: str) -> None:
+def test_snapshots_continue_elsewhere_and_reset_begins_again(backend: str) -> None:
     """Registers are part of the state: a snapshot goes on elsewhere, reset begins again."""
     program = pulse.stream(models.cache_of_sound(), backend=backend)
     x = noise(1, 61)
@@ -174,7 +174,7 @@ def test_snapshots_go_on_elsewhere_and_reset_begins_again(backend: str) -> None:
 
 
 def test_another_first_value_is_another_program(backend: str) -> None:
-    """Snapshots tell them apart."""
+    """Its output differs, and a snapshot of the other one is refused."""
     program = pulse.stream(models.gru(), backend=backend)
     changed = models.stream(models.gru(), backend=backend, initial={"h": np.ones((1, 1, 3))})
     assert not np.array_equal(
@@ -193,7 +193,7 @@ def test_states_that_no_kept_output_needs_are_left_out() -> None:
     assert [port.name for port in only.outputs] == ["new_c", "new_a"]
 
 
-def test_fixed_inputs(backend: str) -> None:
+def test_fixed_inputs_become_constants(backend: str) -> None:
     """A constant is an input no more: a number for all elements, a list, an array."""
     x = noise(1, 3, 4)
     expected = pulse.load(models.gru(3)).model.analyse().run({"x": x, "h": np.full((1, 1, 3), 0.25, F)})["y"]
@@ -341,7 +341,7 @@ def sum_with_state(x: list[int | str], h: list[int | str]) -> ModelProto:
         ),
     ],
 )
-def test_names_of_dims_that_do_not_tell(
+def test_dims_with_ambiguous_names_are_refused(
     x: list[int | str], h: list[int | str], options: Mapping[str, object], message: str
 ) -> None:
     """Time must be clear, and every other dim known."""
@@ -349,7 +349,7 @@ def test_names_of_dims_that_do_not_tell(
         models.stream(sum_with_state(x, h), pulse=4, states={"h": "hn"}, backend="numpy", **options)  # pyright: ignore
 
 
-def test_names_of_dims_that_tell(backend: str) -> None:
+def test_time_is_found_by_names_of_dims(backend: str) -> None:
     """With ``symbol`` and ``inputs``, by a name that counts streams, or where no dim is time."""
     for shape, options, axis in (
         ([1, "mics", "time"], {"symbol": "time", "inputs": {"x": "1,2,time", "h": "1,3"}}, 2),

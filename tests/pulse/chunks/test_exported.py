@@ -162,7 +162,7 @@ def test_a_register_of_the_wrong_shape_is_refused() -> None:
         typed.pulsify()
 
 
-def test_no_exported_file() -> None:
+def test_a_file_that_was_not_exported_is_refused() -> None:
     with pytest.raises(LoadError, match="is not that of a pulsed model"):
         reopen_stream(late_layer().typed)
 

@@ -52,7 +52,7 @@ def pairs_of(inputs: Shapes, outputs: Shapes, signals: Sequence[str] = ()) -> di
         ("in_h", "out_h"),
     ],
 )
-def test_names_of_states(before: str, after: str) -> None:
+def test_states_are_paired_by_name(before: str, after: str) -> None:
     """Every way of naming the next value that exporters and authors have."""
     assert after in [other for other, _ in next_names(before)]
     shapes = {"x": [1, 80, 1], before: [2, 3, 4]}
@@ -74,7 +74,7 @@ def test_a_cache_shaped_like_sound_is_found_by_its_name() -> None:
     assert says_state("convCache") and says_state("caches_in") and not says_state("spec_in")
 
 
-def test_shapes_tell_states_where_names_do_not() -> None:
+def test_states_are_found_by_shapes_where_names_are_ambiguous() -> None:
     """Only where the input cannot be a chunk and one output alone has its form."""
     assert pairs_of(
         {"input_2": [1, 1, 257], "input_3": [1, 2, 128, 2]}, {"a": [1, 1, 257], "b": [1, 2, 128, 2]}
@@ -103,7 +103,7 @@ def test_shapes_tell_states_where_names_do_not() -> None:
         ),
     ],
 )
-def test_doubt_is_said(inputs: Shapes, outputs: Shapes, message: str) -> None:
+def test_doubtful_pairs_of_states_are_refused(inputs: Shapes, outputs: Shapes, message: str) -> None:
     """The message is the command line to go on with."""
     with pytest.raises(PulsifyError, match=message):
         pairs_of(inputs, outputs)
@@ -146,7 +146,7 @@ def test_the_axis_of_time_follows_from_the_shape(shape: list[int], axis: int | N
 def test_the_axis_of_an_output_follows_from_the_input_or_its_shape(
     shape: list[int], rank: int, axis: int, frames: int, expected: int | None
 ) -> None:
-    """As the input's, by its frames, by its shape, or none."""
+    """The axis is that of the input, or found by the frames or the shape, or there is none."""
     axis_and_reason = output_axis(shape, F, rank, axis, frames)
     assert (axis_and_reason[0] if axis_and_reason else None) == expected
 

@@ -145,8 +145,8 @@ def test_values_beyond_the_type_are_not_folded(kind: str, value: np.float32) -> 
 def test_a_value_for_each_frame_or_of_another_shape_stays() -> None:
     small = Small("1,4,8,f32")
     y = small.add("conv", Conv((1,), (1,), no_pads(1)), small.x, draw(4, 4, 3))
-    each = small.add("each", Elementwise("mul"), y, draw(6) + np.float32(3))
-    wider = small.add("wider", Elementwise("add"), each, draw(2, 1, 1))
+    scaled = small.add("scaled", Elementwise("mul"), y, draw(6) + np.float32(3))
+    wider = small.add("wider", Elementwise("add"), scaled, draw(2, 1, 1))
     assert ops(declutter_and_compare(small.model(wider))[0]) == ["Conv", "mul", "add"]
 
 

@@ -75,7 +75,7 @@ def test_rounded_values_that_may_become_whole_are_refused() -> None:
         ((Ratio.of(T) - Ratio.of(9)) / Ratio.of(2)).truncate()
 
 
-def test_truncation_and_text() -> None:
+def test_ratios_are_truncated_and_written() -> None:
     half = Ratio.of(T) / Ratio.of(2)
     assert half.truncate() == T // 2 and (half * Ratio.of(2)).truncate() == TDim.of(T)
     assert (str(half), str(Ratio.of(T))) == ("(T)/2", "T")

@@ -92,7 +92,7 @@ def test_assumptions_must_be_comparisons_that_can_hold(scope: SymbolScope) -> No
     assert len(scope.assumptions) == 2
 
 
-def test_proofs_about_dims(scope: SymbolScope) -> None:
+def test_relations_of_dims_are_proved(scope: SymbolScope) -> None:
     S, T = scope.symbol("S"), scope.symbol("T")
     p = scope.parse
     assert p("2*((S+1)/2)-S").prove_ge(0).yes
@@ -141,7 +141,7 @@ def test_past_the_case_limit_proofs_stay_sound(scope: SymbolScope) -> None:
     assert many.prove_ge(1).unknown
 
 
-def test_eval_and_subs(scope: SymbolScope) -> None:
+def test_symbols_are_replaced_and_evaluated(scope: SymbolScope) -> None:
     S, T = scope.symbol("S"), scope.symbol("T")
     dim = (S * T + 3) // 2 - T
     assert dim.eval({S: 5, T: -2}) == -2
@@ -155,7 +155,7 @@ def test_eval_and_subs(scope: SymbolScope) -> None:
         int(S + 1)
 
 
-def test_broadcast_of_dims(scope: SymbolScope) -> None:
+def test_broadcast_dims_are_equal_or_one(scope: SymbolScope) -> None:
     S, T = scope.symbol("S"), scope.symbol("T")
     assert broadcast(1, S) == S
     assert broadcast(S, S) == S
@@ -186,7 +186,7 @@ def test_broadcast_of_dims(scope: SymbolScope) -> None:
         ("max(3, -S*S)", 0),
     ],
 )
-def test_slopes_of_dims(scope: SymbolScope, text: str, slope: Fraction) -> None:
+def test_slopes_of_dims_are_exact(scope: SymbolScope, text: str, slope: Fraction) -> None:
     assert scope.parse(text).slope(scope.symbol("S")) == slope
 
 
@@ -258,7 +258,7 @@ def test_copies_are_the_same_and_pickles_keep_everything(scope: SymbolScope) -> 
     assert twin_scope.symbol("S").prove_ge(9).yes
 
 
-def test_text_of_dims(scope: SymbolScope) -> None:
+def test_text_of_dims_is_parsed_back(scope: SymbolScope) -> None:
     assert str(scope.parse("time_1.x*2//3 - 4")) == "(2*time_1.x)/3-4"
     odd = scope.symbol("time-axis")
     assert str(odd + 1) == "`time-axis`+1"
@@ -275,7 +275,7 @@ def test_unreadable_text_is_refused(scope: SymbolScope, text: str) -> None:
         scope.parse(text)
 
 
-def test_functions_of_dims(scope: SymbolScope) -> None:
+def test_functions_of_dims_are_simplified(scope: SymbolScope) -> None:
     S = scope.symbol("S")
     assert ceil_div(S, 2) == (S + 1) // 2
     assert ceil_div(7, 2) == 4

@@ -11,7 +11,7 @@ X = np.random.default_rng(0).standard_normal((1, 6, 21)).astype(np.float32)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, 3, -1, -4])
-def test_unsqueeze_and_squeeze(axis: int) -> None:
+def test_squeeze_undoes_unsqueeze(axis: int) -> None:
     model = unsqueeze(axis, "1,6,frames")
     expected = np.expand_dims(X, axis)
     assert_near(offline(model, X), expected)

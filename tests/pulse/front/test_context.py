@@ -94,7 +94,7 @@ def test_deltas_equal_their_formula(nested: bool, order: int, window: int) -> No
         assert assert_streams_equal(model, several)["features"] == order * window
 
 
-def test_torchaudio_and_kaldi_say_the_same() -> None:
+def test_torchaudio_and_kaldi_agree() -> None:
     knf = references.kaldi_native_fbank()
     x = features(30)
     assert_near(

@@ -40,7 +40,7 @@ def test_frames_are_slices_of_the_sound(size: int, hop: int) -> None:
 
 @pytest.mark.parametrize("mode", list(PADDING))
 @pytest.mark.parametrize(("start", "end"), [(6, 0), (3, 5), (0, 4)])
-def test_padded_frames(mode: str, start: int, end: int) -> None:
+def test_padded_frames_equal_those_of_padded_sound(mode: str, start: int, end: int) -> None:
     x = sound(103)
     padded = np.pad(x, ((0, 0), (start, end)), mode=PADDING[mode])  # pyright: ignore
     model = frames(8, 4, pad_start=start, pad_end=end, pad_mode=mode)
@@ -60,7 +60,7 @@ def test_windowed_frames_of_several_channels() -> None:
 @pytest.mark.parametrize(
     ("size", "hop"), [(8, 4), (512, 128), (5, 3), (6, 6), (3, 5), (9, 1), (40, 2), (7, 4)]
 )
-def test_overlap_add(size: int, hop: int) -> None:
+def test_overlap_add_equals_the_sum_of_numpy(size: int, hop: int) -> None:
     rng = np.random.default_rng(2)
     several = [rng.standard_normal((1, count, size)).astype(np.float32) for count in (1, 2, 23)]
     model = overlap_add(size, hop)

@@ -117,7 +117,7 @@ def test_the_docs_have_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(front.FUNCTIONS))
 def test_it_leaves_as_onnx(name: str) -> None:
-    """And another runtime gives what the offline model gives."""
+    """Another runtime gives what the offline model gives."""
     model = small(name)
     lean = model.declutter()
     pulsed = lean.pulsify(pulse=FRAMES * lean.pulsify().pulse)

@@ -57,8 +57,8 @@ def test_equals_librosa() -> None:
     )
 
 
-def test_whisper_log() -> None:
-    """Of a recording whose maximum is the fixed one: as Whisper has it."""
+def test_whisper_log_equals_the_formula_of_whisper() -> None:
+    """The recording's maximum is the fixed one, so the result is Whisper's."""
     x = positive()
     logs = np.log10(np.maximum(x.astype(np.float64), 1e-10))
     model = whisper_log(maximum=float(logs.max()), shape="1,frames,8")

@@ -161,7 +161,7 @@ def loops(x: Array) -> Array:
     return np.array(rows)
 
 
-def test_loops_over_integers_say_the_same() -> None:
+def test_loops_over_integers_agree() -> None:
     x = chirp(480 + 12 * 160)
     assert np.array_equal(features(x), loops(x))
 

@@ -73,14 +73,14 @@ def test_statistics_of_files_are_read(form: str, norm_vars: bool, tmp_path: Path
     assert_streams_equal(model, x)
 
 
-def test_sums_without_squares(tmp_path: Path) -> None:
+def test_sums_without_squares_give_the_mean_alone(tmp_path: Path) -> None:
     x = features(50)
     path = tmp_path / "sums"
     path.write_bytes(text(sums_of(x[0])[:1]))
     assert_near(offline(cmvn(path, shape="1,frames,5"), x), x - x.astype(np.float64).mean(1, keepdims=True))
 
 
-def test_given_statistics() -> None:
+def test_given_statistics_are_applied() -> None:
     x = features(30)
     mean, std = [1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 0.5, 3.0, 4.0]
     assert_near(
@@ -122,7 +122,7 @@ def sliding_norm(x: Array, window: int, least: int, center: bool, norm_vars: boo
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("norm_vars", [True, False])
 @pytest.mark.parametrize(("window", "least"), [(30, 10), (9, 1), (8, 8), (60, 37)])
-def test_sliding_statistics(center: bool, norm_vars: bool, window: int, least: int) -> None:
+def test_sliding_statistics_equal_numpy(center: bool, norm_vars: bool, window: int, least: int) -> None:
     several = [features(frames) for frames in (60, 131)]
     if least == 1 and norm_vars:
         least = 2  # a variance of one frame is rounding

@@ -22,7 +22,7 @@ def split_parts(z: Array, axis: int = -1) -> Array:
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-2])
-def test_magnitude_and_power(epsilon: float) -> None:
+def test_magnitude_and_power_equal_numpy(epsilon: float) -> None:
     z = complexes(1, 9, 21)
     model = magnitude(epsilon, shape="1,9,frames,2")
     assert_near(offline(model, split_parts(z)), np.sqrt(np.abs(z) ** 2 + epsilon))
@@ -58,7 +58,7 @@ def test_parts_side_by_side_are_multiplied() -> None:
 
 
 def test_phase_of_the_axes() -> None:
-    """As atan2 has them, of zeros without signs."""
+    """The phases are those of atan2, and the sign of a zero does not count."""
     points = np.array([0, 1, -1, 1j, -1j, 1 + 1j, -1 + 1j, -1 - 1j, 1 - 1j], np.complex128)[None]
     x = split_parts(points)
     expected = np.angle(points)

@@ -167,7 +167,7 @@ def test_real_and_imaginary_parts_apart(layout: str) -> None:
 
 
 @pytest.mark.parametrize("layout", ["F,T", "T,F"])
-def test_magnitude_and_phase(layout: str) -> None:
+def test_magnitude_and_phase_equal_numpy(layout: str) -> None:
     x = sound(400)
     model = stft(64, 32, parts="polar", layout=layout)
     y = spectrum(x, {"n_fft": 64, "hop": 32})
@@ -240,7 +240,7 @@ def test_lengths_of_transformed_sounds() -> None:
 
 
 def test_a_transform_and_its_inverse_give_the_sound() -> None:
-    """As long as the sound, which the symbol gives to the inverse; without that whole hops."""
+    """The result is as long as the sound, which the symbol gives to the inverse; without a symbol it has whole hops."""
     x = sound(1000)
     for window, delay in (("sqrt_hann", 48), ("hamming", 64)):
         forward = stft(64, 16, window=window)

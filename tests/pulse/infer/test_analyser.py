@@ -28,7 +28,7 @@ def test_a_contradiction_names_the_node_and_both_facts() -> None:
         load(model).analyse()
 
 
-def test_the_line_of_the_program_is_told() -> None:
+def test_the_line_of_the_program_is_reported() -> None:
     product = node("MatMul", "x w")
     product.doc_string = 'File "net.py", line 7, in forward'
     model = proto([product], {"x": "?,3,f32"}, {"y": "...,f32"}, {"w": floats("w", 4, 2)})
@@ -50,7 +50,7 @@ def test_known_inputs_are_refused_by_the_translator() -> None:
         load(model).analyse()
 
 
-def test_operators_that_are_not_supported_say_nothing() -> None:
+def test_nothing_is_inferred_from_unsupported_operators() -> None:
     fused = helper.make_node("Fused", ["x"], ["h"], domain="com.example")
     model = proto([fused, node("Relu", "h")], {"x": "?,3,f32"}, {"y": "2,5,f32"})
     model.opset_import.append(helper.make_opsetid("com.example", 1))
@@ -77,7 +77,7 @@ def test_lines_show_inferred_facts() -> None:
     ]
 
 
-def test_the_type_of_an_input_that_nothing_tells() -> None:
+def test_an_input_whose_type_nothing_determines_is_refused() -> None:
     model = proto([node("Shape", "x")], {"x": "2,T,?"}, {"y": "...,i64"})
     with pytest.raises(LoadError, match=r"input x \(2,T,\?\): the file gives no type"):
         load(model).analyse()

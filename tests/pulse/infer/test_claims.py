@@ -93,7 +93,7 @@ def test_claims_that_contradict_the_graph_are_dropped() -> None:
     assert len(caught) == 1
 
 
-def test_claims_are_not_looked_at_where_the_weights_tell() -> None:
+def test_claims_are_ignored_where_weights_determine_sizes() -> None:
     model = proto(NODES, {"x": "1,?,T,f32"}, {"y": "1,98,8,f32"}, STORED)
     with pytest.warns(PulseWarning, match=re.escape("y is 1,T-2,8,f32, not 1,98,8,f32")):
         assert str(load(model).analyse().inputs["x"]) == GIVEN
@@ -106,7 +106,7 @@ def test_shared_models_state_nothing_wrong() -> None:
         assert load(path, **fixed).analyse().outputs
 
 
-def test_shared_models_tell_their_inputs() -> None:
+def test_inputs_of_shared_models_are_inferred() -> None:
     """Their weights and outputs give most of the inputs' sizes, and never a wrong one."""
     for name, shapes in {
         "fastenhancer_b_spec": ["1,257,1,2", "1,24,36", "1,24,36", "1,24,36"],
@@ -150,7 +150,7 @@ def test_a_name_that_only_an_output_has_reaches_the_input(
         ([node("Conv", "x w", "y")], "1,S,S,f32"),  # 8 and S are not one
     ],
 )
-def test_a_name_that_does_not_tell_the_size_leaves_it_open(nodes: list[onnx.NodeProto], named: str) -> None:
+def test_a_name_without_a_size_leaves_it_open(nodes: list[onnx.NodeProto], named: str) -> None:
     model = proto(nodes, {"x": "1,4,?,f32"}, {"y": named}, STORED)
     with pytest.raises(LoadError, match=r"input x \(1,4,\?,f32\): the file gives no size for axis 2; give"):
         load(model).analyse()

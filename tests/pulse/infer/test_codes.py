@@ -5,7 +5,7 @@ import pytest
 from pulse.infer.codes import Codes, codes_entry, codes_of
 
 
-def test_round_trip() -> None:
+def test_codes_are_read_back_from_metadata() -> None:
     codes = Codes(0.10196078568696976, -128)
     metadata = dict([codes_entry("x y", codes)])
     assert codes_of(metadata, "x y") == codes

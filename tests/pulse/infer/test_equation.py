@@ -37,6 +37,6 @@ def test_equations_are_solved(left: str, right: str, expected: str | None) -> No
     ("total", "divisor", "expected"),
     [("4*T", 2, "2*T"), ("4*T", -4, "-T"), ("4*T+1", 2, None), ("T", 0, None)],
 )
-def test_exact_quotients(total: str, divisor: int, expected: str | None) -> None:
+def test_only_exact_quotients_are_given(total: str, divisor: int, expected: str | None) -> None:
     result = quotient(SymbolScope().parse(total), divisor)
     assert (None if result is None else str(result)) == expected

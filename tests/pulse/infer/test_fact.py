@@ -29,7 +29,7 @@ def test_partial_facts_as_text(text: str) -> None:
     assert str(fact(text)) == text
 
 
-def test_values_as_text() -> None:
+def test_values_are_written_after_the_fact() -> None:
     dims = np.array([None, SCOPE.parse("T"), TDim.of(3)], dtype=object)
     assert str(InferenceFact(DTYPES["i64"], (TDim.of(3),), dims)) == "3,i64 = [?, T, 3]"
     assert str(InferenceFact.of(TypedFact.of(np.float32(0.1)))) == "f32 = 0.1"

@@ -80,7 +80,7 @@ def outputs(kernel: Kernel, w: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("fast", [True, False])
 def test_sums_of_bytes_are_exact(fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the smallest and largest bytes too: nothing saturates."""
+    """Sums of the smallest and the largest bytes do not saturate."""
     w = RNG.integers(-128, 128, 641).astype(np.int8)
     w[1:9], w[49:57] = 127, -128
     x = np.array([0x80FF7F00 - (1 << 32)], np.int32)

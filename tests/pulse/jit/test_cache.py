@@ -81,7 +81,7 @@ def answer(process):
     return json.loads(out) + ([errors] if errors else [])
 
 
-def test_processes_that_compile_at_once_one_that_loads_and_a_changed_kernel(tmp_path):
+def test_processes_that_compile_at_once_one_that_loads_and_a_changed_kernel(tmp_path) -> None:
     place = str(tmp_path / "cache")
     processes = [start(tmp_path, PULSE_CACHE=place) for _ in range(2)]
     first, second = (answer(process) for process in processes)
@@ -93,7 +93,7 @@ def test_processes_that_compile_at_once_one_that_loads_and_a_changed_kernel(tmp_
     assert changed == [False, 3.0, place, "environment"]
 
 
-def test_nowhere_to_write_is_a_temporary_folder_that_goes_away(tmp_path):
+def test_nowhere_to_write_is_a_temporary_folder_that_goes_away(tmp_path) -> None:
     blocked = tmp_path / "file"  # a file where a folder is needed cannot be written, not even by root
     blocked.write_text("")
     package = list(Path(pulse.__file__).parent.rglob("*.nb?"))
@@ -106,7 +106,7 @@ def test_nowhere_to_write_is_a_temporary_folder_that_goes_away(tmp_path):
     assert package == [] == list(Path(pulse.__file__).parent.rglob("*.kernel"))
 
 
-def test_the_cache_is_in_the_folder_of_the_user(tmp_path, monkeypatch):
+def test_the_cache_is_in_the_folder_of_the_user(tmp_path, monkeypatch) -> None:
     with kernels_in(""):
         for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"):
             monkeypatch.setenv(name, str(tmp_path))
@@ -114,14 +114,14 @@ def test_the_cache_is_in_the_folder_of_the_user(tmp_path, monkeypatch):
         assert location.kind == "user" and tmp_path in location.path.parents and location.folder.is_dir()
 
 
-def test_an_unknown_home_folder_is_taken_as_a_name(monkeypatch, tmp_path):
+def test_an_unknown_home_folder_is_taken_as_a_name(monkeypatch, tmp_path) -> None:
     monkeypatch.chdir(tmp_path)
     with kernels_in("~nobody-of-this-name/kernels"):
         assert cache_location().path == tmp_path / "~nobody-of-this-name" / "kernels"
 
 
 @posix
-def test_folders_are_the_users_own(tmp_path):
+def test_folders_are_the_users_own(tmp_path) -> None:
     """Those around the cache too, where they are made for it."""
     with kernels_in(tmp_path / "a" / "b"):
         folders = [tmp_path / "a", cache_location().path, cache_location().folder]
@@ -180,7 +180,7 @@ def planted_inside(path):
         ),
     ],
 )
-def test_a_folder_of_others_is_refused_unless_it_is_asked_for(tmp_path, plant, words):
+def test_a_folder_of_others_is_refused_unless_it_is_asked_for(tmp_path, plant, words) -> None:
     path = tmp_path / "kernels"
     plant(path)
     with kernels_in(path):
@@ -198,7 +198,7 @@ def test_a_folder_of_others_is_refused_unless_it_is_asked_for(tmp_path, plant, w
 
 
 @posix
-def test_a_link_of_the_users_own_is_followed(tmp_path):
+def test_a_link_of_the_users_own_is_followed(tmp_path) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     (tmp_path / "kernels").symlink_to(tmp_path / "elsewhere")
     with kernels_in(tmp_path / "kernels"):
@@ -207,7 +207,7 @@ def test_a_link_of_the_users_own_is_followed(tmp_path):
 
 
 @root
-def test_another_user_runs_kernels_that_root_built():
+def test_another_user_runs_kernels_that_root_built() -> None:
     """An image: built with PULSE_CACHE_SHARED=1, run without it, by a user who cannot write there."""
     place = Path(tempfile.mkdtemp())  # other users cannot look into tmp_path
     place.chmod(0o755)
@@ -243,7 +243,7 @@ class FileMaker:
 
 
 @pytest.mark.parametrize("shared", ["0", "1"])
-def test_nothing_in_a_file_is_run_before_it_is_known(folder, shared):
+def test_nothing_in_a_file_is_run_before_it_is_known(folder, shared) -> None:
     """Not even where the files of others are wanted: none is a program but its own object code."""
     with kernels_in(folder, shared):
         path = Path(damage.compile_and_call(damage.doubles)[0].path())
@@ -254,7 +254,7 @@ def test_nothing_in_a_file_is_run_before_it_is_known(folder, shared):
 
 
 @root
-def test_a_whole_file_of_another_user_is_compiled_again(folder):
+def test_a_whole_file_of_another_user_is_compiled_again(folder) -> None:
     path = Path(damage.compile_and_call(damage.doubles)[0].path())
     os.chown(path, OTHER, -1)
     with pytest.warns(PulseWarning, match=f"another user .uid {OTHER}.; it is compiled again"):
@@ -285,7 +285,7 @@ def run_damaged(tmp_path, seed, count):
 @pytest.mark.parametrize(
     ("processes", "count"), [(1, len(damage.KINDS)), pytest.param(20, 100, marks=pytest.mark.slow)]
 )
-def test_damaged_files_are_compiled_again_and_replaced(tmp_path, processes, count):
+def test_damaged_files_are_compiled_again_and_replaced(tmp_path, processes, count) -> None:
     """The process lives, the kernel is right and its file whole again each time; one line tells of all."""
     reached = set()
     for seed in range(processes):
@@ -297,7 +297,7 @@ def test_damaged_files_are_compiled_again_and_replaced(tmp_path, processes, coun
     assert reached == set(damage.KINDS)
 
 
-def test_a_disk_that_is_full(small_disk):
+def test_a_disk_that_is_full(small_disk) -> None:
     """Kernels run, and one line tells that none is kept."""
     with kernels_in(small_disk / "kernels"):
         folder = cache_location().folder
@@ -314,7 +314,7 @@ def test_a_disk_that_is_full(small_disk):
         assert not list(folder.iterdir())
 
 
-def test_a_disk_that_cannot_be_written_any_more(small_disk):
+def test_a_disk_that_cannot_be_written_any_more(small_disk) -> None:
     """What is there is used, without a word."""
     with kernels_in(small_disk / "kernels"):
         damage.compile_and_call(damage.doubles)
@@ -325,7 +325,7 @@ def test_a_disk_that_cannot_be_written_any_more(small_disk):
             assert damage.compile_and_call(damage.halves)[1] == 1.5
 
 
-def test_not_even_a_temporary_folder(tmp_path, monkeypatch):
+def test_not_even_a_temporary_folder(tmp_path, monkeypatch) -> None:
     def full(**_):
         raise FileNotFoundError(2, "No usable temporary directory found")
 
@@ -337,7 +337,7 @@ def test_not_even_a_temporary_folder(tmp_path, monkeypatch):
         assert (len(warned), kernel.is_kept, kernel.path(), value) == (1, False, None, 6)
 
 
-def test_a_warning_that_is_an_error_damages_nothing(folder):
+def test_a_warning_that_is_an_error_damages_nothing(folder) -> None:
     """It is raised once; then all is as if it had been reported."""
     path = Path(damage.compile_and_call(damage.doubles)[0].path())
     path.write_bytes(b"")
@@ -365,7 +365,7 @@ def closure_of(value):
     return lambda x: x + value
 
 
-def test_fingerprint_follows_helpers_globals_closures_and_constants(monkeypatch):
+def test_fingerprint_follows_helpers_globals_closures_and_constants(monkeypatch) -> None:
     before = fingerprint.fingerprint(uses_helper)
     assert fingerprint.fingerprint(uses_helper) == before
     monkeypatch.setitem(globals(), "OFFSET", 2)
@@ -375,7 +375,7 @@ def test_fingerprint_follows_helpers_globals_closures_and_constants(monkeypatch)
     assert fingerprint.fingerprint(closure_of(1)) == fingerprint.fingerprint(closure_of(1))
 
 
-def test_sources_hash_covers_the_sources_of_kernels(monkeypatch, tmp_path):
+def test_sources_hash_covers_the_sources_of_kernels(monkeypatch, tmp_path) -> None:
     """What a kernel's module uses, and every file of the language: what functions mean to numba stands beside it."""
     from pulse.program.kernels import recurrent_gru
 

@@ -103,7 +103,7 @@ def make_sums(**other: object) -> Sums:
 
 
 def test_the_words_of_a_row() -> None:
-    """In the order of the declaration; groups lie inside, what is missing is 0."""
+    """Words have the order of the declaration; groups lie inside, and missing operands are 0."""
     row = make_sums()
     first, half = real_bits(2.0), real_bits(0.5)
     words = [4, 2, row.x, 0, first, 3, half, row.y, real_bits(0.25), 7, real_bits(100.0), 0]
@@ -136,7 +136,7 @@ def test_values_that_differ_from_the_declaration_are_refused(
 
 
 def test_fields_after_parts_and_of_parts() -> None:
-    """As plain Python and compiled."""
+    """They are read as plain Python and compiled."""
     row = make_sums(x=np.arange(4, dtype=np.float32), y=np.zeros(2, np.float32))
     for arrays in run_both(row, sums):
         assert arrays["y"].tolist() == [112.25, 1.75]

@@ -30,13 +30,13 @@ def path(tmp_path):
     return path
 
 
-def test_what_is_encoded_is_decoded_again(path):
+def test_what_is_encoded_is_decoded_again(path) -> None:
     assert read(path) == CODE
     assert [file.name for file in path.parent.iterdir()] == [path.name]
     assert read(path.with_name("other")) is None
 
 
-def test_all_of_it_is_plain(path):
+def test_all_of_it_is_plain(path) -> None:
     """Magic, checksum, length, JSON, object code."""
     data = path.read_bytes()
     assert data.startswith(b"pulse kernel 1\n") and data.endswith(CODE.object)
@@ -51,7 +51,7 @@ def test_all_of_it_is_plain(path):
     }
 
 
-def test_other_versions_are_as_good_as_none(path):
+def test_other_versions_are_as_good_as_none(path) -> None:
     assert kernel_file.read(path, {**VERSIONS, "pulse": "2"}, FUNCTION) is None
     data = path.read_bytes()
     path.write_bytes(data.replace(b"kernel 1\n", b"kernel 2\n"))
@@ -59,12 +59,12 @@ def test_other_versions_are_as_good_as_none(path):
 
 
 @pytest.mark.parametrize("function", [{**FUNCTION, "name": "tock"}, {**FUNCTION, "fingerprint": "13"}])
-def test_the_file_of_another_function_is_refused(path, function):
+def test_the_file_of_another_function_is_refused(path, function) -> None:
     with pytest.raises(DamagedError, match="holds another function, tick"):
         kernel_file.read(path, VERSIONS, function)
 
 
-def test_every_changed_byte_and_length_is_noticed(path):
+def test_every_changed_byte_and_length_is_noticed(path) -> None:
     """Each bit that is flipped, each end that is missing, and ends that are too long."""
     data = path.read_bytes()
     changed = [
@@ -86,7 +86,7 @@ def test_every_changed_byte_and_length_is_noticed(path):
 
 
 @pytest.mark.parametrize("size", [kernel_file.MAX_BYTES + 1, 1 << 40])
-def test_a_file_that_is_too_large_is_not_read_to_its_end(path, size):
+def test_a_file_that_is_too_large_is_not_read_to_its_end(path, size) -> None:
     os.truncate(path, size)
     with pytest.raises(DamagedError, match="has more than 16,777,216 bytes"):
         read(path)
@@ -116,8 +116,8 @@ def to_a_good_one(path):
         pytest.param(to_a_good_one, "cannot be read", marks=posix),
     ],
 )
-def test_special_files_are_not_read(path, make, words):
-    """And it is replaced."""
+def test_special_files_are_not_read(path, make, words) -> None:
+    """Writing then replaces the special file by a regular one."""
     path.unlink()
     make(path)
     with pytest.raises(DamagedError, match=words):
@@ -128,7 +128,7 @@ def test_special_files_are_not_read(path, make, words):
 
 @posix
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-def test_a_file_that_others_may_write_to(path, mode, monkeypatch):
+def test_a_file_that_others_may_write_to(path, mode, monkeypatch) -> None:
     path.chmod(mode)
     with pytest.raises(DamagedError, match="can be written to by other users"):
         read(path)
@@ -140,7 +140,7 @@ def test_a_file_that_others_may_write_to(path, mode, monkeypatch):
 
 
 @root
-def test_a_file_of_another_user_is_refused_unless_the_cache_is_shared(path, monkeypatch):
+def test_a_file_of_another_user_is_refused_unless_the_cache_is_shared(path, monkeypatch) -> None:
     os.chown(path, 12345, -1)
     with pytest.raises(DamagedError, match=r"belongs to another user \(uid 12345\)"):
         read(path)
@@ -148,7 +148,7 @@ def test_a_file_of_another_user_is_refused_unless_the_cache_is_shared(path, monk
     assert read(path) == CODE
 
 
-def test_nothing_is_left_of_a_file_that_could_not_be_written(path, monkeypatch):
+def test_nothing_is_left_of_a_file_that_could_not_be_written(path, monkeypatch) -> None:
     before = path.read_bytes()
 
     def full(*_):

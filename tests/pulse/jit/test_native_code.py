@@ -46,7 +46,7 @@ def weigh():
     return Entry("test.weigh", weighs, 6, gives_int=True).call
 
 
-def test_ints_go_in_and_come_out(weigh):
+def test_ints_go_in_and_come_out(weigh) -> None:
     assert weigh(1, 10, 100, 1000, 10000, 100000) == 654321
     assert weigh(-1, 0, 0, 0, 0, 0) == -1
     assert weigh(-(1 << 63), 0, 0, 0, 0, 0) == -(1 << 63)
@@ -54,7 +54,7 @@ def test_ints_go_in_and_come_out(weigh):
     assert weigh.__name__ == "test.weigh"
 
 
-def test_nothing_comes_back_as_none():
+def test_nothing_comes_back_as_none() -> None:
     call = Entry("test.nothing", empty_function, 0).call
     before = sys.getrefcount(None)
     assert [call() for _ in range(1000)] == [None] * 1000
@@ -71,7 +71,7 @@ def test_nothing_comes_back_as_none():
         ((1, 2, 3, 4, 5, 1 << 63), OverflowError),
     ],
 )
-def test_other_arguments_raise(weigh, arguments, error):
+def test_other_arguments_raise(weigh, arguments, error) -> None:
     with pytest.raises(error):
         weigh(*arguments)
     with pytest.raises(TypeError):
@@ -84,7 +84,7 @@ def distance_plus_number(first, number, second):
 
 
 @pytest.mark.parametrize("keeps_gil", [True, False])
-def test_an_entry_may_keep_the_gil(keeps_gil):
+def test_an_entry_may_keep_the_gil(keeps_gil) -> None:
     """Another thread of Python runs while an entry does, but not while one that keeps the GIL does."""
     words = np.zeros(2, np.int64)
     call = Entry(f"test.spins_{keeps_gil}", spins, 2, gives_int=True, keeps_gil=keeps_gil).call
@@ -104,7 +104,7 @@ def test_an_entry_may_keep_the_gil(keeps_gil):
     assert (left == 0) == keeps_gil
 
 
-def test_an_entry_may_take_objects():
+def test_an_entry_may_take_objects() -> None:
     """It gets their addresses, of any class, and holds none of them; the other arguments are ints."""
     call = Entry("test.beside", distance_plus_number, 3, gives_int=True, objects=(0, 2)).call
     argument = object()
@@ -116,7 +116,7 @@ def test_an_entry_may_take_objects():
         call(argument, argument, argument)
 
 
-def test_names_of_different_objects_never_meet():
+def test_names_of_different_objects_never_meet() -> None:
     """Where two have the same symbol, each keeps its own code."""
     addresses = [
         link("plain", compile_plain(lambda: number, types.int64(), "same"))  # noqa: B023
@@ -125,7 +125,7 @@ def test_names_of_different_objects_never_meet():
     assert [ctypes.CFUNCTYPE(ctypes.c_int64)(address)() for address in addresses] == [0, 1, 2]
 
 
-def test_object_code_has_one_global_symbol_and_lists_its_calls():
+def test_object_code_has_one_global_symbol_and_lists_its_calls() -> None:
     code = compile_plain(lambda x: np.tanh(x), types.float64(types.float64))
     assert (code.symbol, code.needs) == ("plain", ("tanh",))
     assert ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(link("plain", code))(0.5) == np.tanh(0.5)
@@ -133,7 +133,7 @@ def test_object_code_has_one_global_symbol_and_lists_its_calls():
         assert name not in code.object
 
 
-def test_it_is_linked_without_numba():
+def test_it_is_linked_without_numba() -> None:
     """Object code of one process, in one that has llvmlite alone."""
     code = compile_plain(lambda x: np.tanh(x), types.float64(types.float64))
     script = (
@@ -154,19 +154,19 @@ def test_it_is_linked_without_numba():
 elsewhere = c_function("function_of_nobody", c_signature("i64"))
 
 
-def test_a_c_function_that_is_not_there():
+def test_a_c_function_that_is_not_there() -> None:
     with pytest.raises(
         CompileError, match=r"test\.elsewhere: calls function_of_nobody, which no library of this pro"
     ):
         Callback("test.elsewhere", lambda: elsewhere(), c_signature("i64")).prepare()
 
 
-def test_addresses_of_this_process_are_refused():
+def test_addresses_of_this_process_are_refused() -> None:
     function = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(("cos", ctypes.CDLL(None)))
     with pytest.raises(CompileError, match="plain: refers to an address of this process"):
         compile_plain(lambda x: function(x), types.float64(types.float64))
 
 
-def test_functions_that_numba_does_not_support():
+def test_functions_that_numba_does_not_support() -> None:
     with pytest.raises(CompileError, match=r"plain: numba cannot compile it: (?s:.*)no_such_name"):
         compile_plain(lambda x: no_such_name(x), types.float64(types.float64))  # noqa: F821

@@ -241,7 +241,7 @@ def normal(width=32):
 
 @settings(max_examples=30, deadline=None)
 @given(normal())
-def test_arithmetic_agrees_with_python(x):
+def test_arithmetic_agrees_with_python(x) -> None:
     python, compiled = outputs(infra_arithmetic, x, 192)
     np.testing.assert_allclose(compiled, python, rtol=3e-7, atol=1e-6)
     for rounding in (112, 128, 144, 176):
@@ -249,7 +249,7 @@ def test_arithmetic_agrees_with_python(x):
         np.testing.assert_allclose(compiled[exact], python[exact], rtol=0, atol=0 if rounding < 160 else 0.1)
 
 
-def test_special_values():
+def test_special_values_equal_those_of_python() -> None:
     x = [*SPECIAL, *np.roll(SPECIAL, 5), *np.roll(SPECIAL, 3)]
     python, compiled = outputs(infra_arithmetic, x, 192)
     np.testing.assert_allclose(compiled, python, rtol=3e-7)
@@ -257,7 +257,7 @@ def test_special_values():
 
 
 @pytest.mark.parametrize("turn", range(16))
-def test_choice_propagates_nan(turn):
+def test_choice_propagates_nan(turn) -> None:
     a, b = np.array(SPECIAL, F), np.roll(np.array(SPECIAL, F), turn)
     for z in outputs(infra_choice, [*a, *b], 144):
         np.testing.assert_array_equal(z[:16], np.minimum(a, b))
@@ -273,7 +273,7 @@ def test_choice_propagates_nan(turn):
         assert (z[128], z[129]) == (0, 15)
 
 
-def test_bit_operations_equal_numpy():
+def test_bit_operations_equal_numpy() -> None:
     x = np.array([1, -1, 2, 3, -4, 5.75, -6.5, 7, 100.5, -90, 11, -12.25, 1.5, 14, -125, 126], F)
     for z in outputs(infra_bits, x, 192):
         whole = x.astype(np.int32)
@@ -294,7 +294,7 @@ def test_bit_operations_equal_numpy():
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 15, 16, 40])
-def test_part_touches_only_its_lanes(n):
+def test_part_touches_only_its_lanes(n) -> None:
     x = np.arange(1, min(n, 16) + 1, dtype=F)
     for z in outputs(infra_part, x, 32, n):
         np.testing.assert_array_equal(z[:16], np.pad(x, (0, 16 - len(x))))
@@ -302,7 +302,7 @@ def test_part_touches_only_its_lanes(n):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_chunks_and_turns(n):
+def test_chunks_and_turns_take_the_right_elements(n) -> None:
     x = np.arange(max(20, 10 + 9 * min(n, 2)), dtype=F)
     for z in outputs(infra_chunks, x, 232, n):
         fours, eights = [min(m, n - 1) for m in range(4)], [min(m, n - 1) for m in range(2)]
@@ -322,7 +322,7 @@ def test_chunks_and_turns(n):
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4])
-def test_chunks_in_two_places(n):
+def test_chunks_in_two_places(n) -> None:
     x = np.arange(16, dtype=F)
     for z in outputs(infra_store_chunks, x, 80, n):
         expected = np.full(80, 9, F)
@@ -335,7 +335,7 @@ def test_chunks_in_two_places(n):
         np.testing.assert_array_equal(z, expected)
 
 
-def test_part_load_reads_nothing_past_the_end_of_a_page():
+def test_part_load_reads_nothing_past_the_end_of_a_page() -> None:
     import mmap
 
     page = mmap.mmap(-1, 2 * mmap.PAGESIZE)
@@ -347,7 +347,7 @@ def test_part_load_reads_nothing_past_the_end_of_a_page():
         np.testing.assert_array_equal(z[:16], [1, 2, 3, *[0] * 13])
 
 
-def test_narrow_loads_widen_every_value():
+def test_narrow_loads_widen_every_value() -> None:
     for start in range(-128, 112, 16):
         codes = np.arange(start, start + 16).astype(np.int8)
         for z in outputs(infra_int8, np.concatenate([[0], codes, [0] * 3]).astype(np.int8).view(F), 16):
@@ -359,7 +359,7 @@ def test_narrow_loads_widen_every_value():
         np.testing.assert_array_equal(z, expected)
 
 
-def test_pairs_of_bf16_are_read_as_they_were():
+def test_pairs_of_bf16_are_read_as_they_were() -> None:
     bits = np.random.default_rng(1).integers(0, 1 << 16, 32).astype(np.uint16)
     bits[[0, 17]] = 0x8000, 0x7F80
     packed = simd.in_pairs(bits)
@@ -381,7 +381,7 @@ def test_every_half_is_read_exactly(one_instruction: bool, monkeypatch: pytest.M
         np.testing.assert_array_equal(z.view(np.uint32), halves.astype(F).view(np.uint32))
 
 
-def test_python_lanes_refuse_mixed_kinds_and_are_values():
+def test_python_lanes_refuse_mixed_kinds_and_are_values() -> None:
     floats = simd.vsplat(1.5)
     with pytest.raises(TypeError):
         floats + simd.vtoint(floats)

@@ -40,7 +40,7 @@ def words(kind: type[Struct]) -> dict[str, int]:
     return {name: field.word for name, field in fields_of(kind).items()}
 
 
-def test_fields_lie_in_order_and_lines_begin_where_it_is_said() -> None:
+def test_fields_lie_in_order_and_lines_begin_where_declared() -> None:
     assert words(Side) == {"calls": 0, "seconds": 1} and words_of(Side) == LINE
     assert words(Shared) == {
         "first": 0,

@@ -109,7 +109,7 @@ def test_options_of_reading_are_refused_for_a_loaded_model() -> None:
         pulse.load(models.gru(), chunking={"states": {}})  # pyright: ignore[reportArgumentType]
 
 
-def test_a_model_of_chunks_says_so_and_leads_on() -> None:
+def test_a_model_of_chunks_is_detected_and_takes_every_step() -> None:
     """Each step from load to compile, without a word about chunks in between."""
     loaded = pulse.load(models.gru())
     assert loaded.defines_pulse and loaded.chunks is not None
@@ -169,7 +169,7 @@ def test_the_time_symbol_of_the_user_wins() -> None:
 
 
 def test_symbols_keep_their_assumptions() -> None:
-    """Of the length that stays; nothing of the one that became a number."""
+    """The length that stays keeps its assumptions; nothing stays of the one that became a number."""
     typed = pulse.load(sum_and_product({"x": ["batch", "T"]}), {"x": "batch,2*T"}).analyse()
     assert {symbol.name for test in typed.scope.assumptions for symbol in test.symbols} <= {"T"}
     assert [symbol.name for symbol in typed.symbols] == ["T"]

@@ -201,7 +201,7 @@ def test_fragments_that_unfold_without_end() -> None:
 
 
 def test_folders_and_archives_are_recognised(tmp_path) -> None:
-    """By content, whatever the name; nothing outside of the folder is read."""
+    """The content decides, whatever the name; nothing outside of the folder is read."""
     folder = tmp_path / "anything"
     folder.mkdir()
     text = graph("x = external(shape = [1]); w = variable(shape = [1], label = 'w'); y = x + w;")

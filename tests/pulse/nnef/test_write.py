@@ -59,7 +59,7 @@ def operator_cases(step: int, in_tract: bool) -> Counter[str]:
     return counts
 
 
-def test_some_operators() -> None:
+def test_operator_cases_are_read_back_or_refused() -> None:
     counts = operator_cases(9, in_tract=False)
     assert counts["read"] >= 180
     assert counts["refused"] <= 6, counts

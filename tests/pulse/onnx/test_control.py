@@ -44,7 +44,7 @@ def test_branches_that_differ_are_refused() -> None:
         pulse.load(model_with_branch("Flatten", "Relu")).analyse()
 
 
-def test_a_branch_that_does_not_load_is_told() -> None:
+def test_a_branch_that_does_not_load_is_reported() -> None:
     with pytest.raises(LoadError, match=r"the else_branch does not load: .*Multinomial"):
         pulse.load(model_with_branch("Relu", "Multinomial")).analyse()
 

@@ -87,7 +87,7 @@ def stream_output(program: Any) -> np.ndarray:
     return run_whole(program.spawn(), {"x": X}, np.nan)[0]["y"]
 
 
-def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_operators_of_the_page_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its operators load, run and stream, the second one by its kernel."""
     write_modules(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)

@@ -141,7 +141,7 @@ class TestFiles:
             load(tmp_path)
 
     @pytest.mark.parametrize("data", [b"", b"RIFF1234WAVEfmt ", b"\x08\x07", b"<html></html>"])
-    def test_not_onnx(self, data: bytes) -> None:
+    def test_files_that_are_not_onnx_are_refused(self, data: bytes) -> None:
         with pytest.raises(LoadError, match="not an ONNX model"):
             load(data)
 

@@ -90,7 +90,7 @@ def test_pulses_of_banded_attention_equal_the_whole(period: int, width: int, bac
         if (number + 1) * pulse > frames:
             clock.end = frames
         window = [frames_from(x, first - back, pulse + width - 1) for x in (k, v)]
-        parts += stream.step([frames_from(q, first, pulse), *window], stream.begin(), clock)
+        parts += stream.step([frames_from(q, first, pulse), *window], stream.initial_state(), clock)
         clock.pulse += 1
     output = np.concatenate(parts, 1)
     np.testing.assert_allclose(output[:, offset : offset + frames], expected, 1e-5, 1e-6)

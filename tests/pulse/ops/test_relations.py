@@ -111,7 +111,7 @@ POINTWISE: list[tuple[Op, list[list[str | int]], list[int | None], int]] = [
 
 
 @pytest.mark.parametrize(("op", "shapes", "axes", "axis"), POINTWISE, ids=lambda value: str(value)[:60])
-def test_pointwise_relations(
+def test_pointwise_relations_keep_their_axis(
     op: Op, shapes: list[list[str | int]], axes: list[int | None], axis: int
 ) -> None:
     facts = facts_of(shapes)
@@ -145,7 +145,9 @@ FRAMES_OF: list[tuple[list[str | int], int]] = [([1, "T"], 1), (["T", 2], 0), ([
 
 @pytest.mark.parametrize(("dims", "axis"), FRAMES_OF, ids=str)
 @pytest.mark.parametrize(("size", "hop"), [(4, 2), (3, 3), (2, 3), (5, 1)])
-def test_overlapping_frames(dims: list[str | int], axis: int, size: int, hop: int) -> None:
+def test_overlapping_frames_are_a_window_with_a_stride(
+    dims: list[str | int], axis: int, size: int, hop: int
+) -> None:
     op = Frames(axis, size, hop)
     facts = facts_of([dims])
     (x,) = arrays_of(facts)

@@ -87,7 +87,7 @@ def test_unknown_backends_are_refused_with_the_known_ones() -> None:
 
 
 def test_needed_kernels_are_announced_before_compilation() -> None:
-    """Each kernel once."""
+    """Each kernel is in the one announcement once."""
     builder = ModelBuilder(x="1,2,T")
     announced: list[Sequence[str]] = []
     model = pulsify(builder.model(builder.apply("relu", builder.conv(builder["x"], 3))), pulse=4)
@@ -186,7 +186,7 @@ def test_loops_are_merged_where_every_operand_allows_it(
 
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "i32"])
 def test_the_total_of_sums_has_the_type_of_the_sums(dtype: str) -> None:
-    """In the type of its sums, which is that of the kernel."""
+    """The total has the type of its sums, which is that of the kernel."""
     builder = ModelBuilder(x=f"1,T,5,{dtype}")
     sums = builder.add("sums", CumSum(2), builder["x"])
     model = builder.model(sums, OutletId(sums.node, 1))

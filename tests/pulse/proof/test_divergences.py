@@ -55,7 +55,7 @@ def test_the_pulse_is_found_and_one_frame_pulses_work() -> None:
     assert report.model.pulse == 1 and report.equal
 
 
-def test_lengths_that_offline_refuses_are_skipped_and_told() -> None:
+def test_lengths_that_offline_refuses_are_skipped_and_reported() -> None:
     """Reflection needs more frames than it adds; where no length is left, that is an error."""
     builder = ModelBuilder(x="1,2,T")
     typed = builder.model(builder.pad(builder["x"], (3, 3), "reflect"))
@@ -176,7 +176,7 @@ def test_a_kernel_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_a_wrong_length_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_length_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Outputs of another size than offline."""
     good = pulsify
 
@@ -191,7 +191,7 @@ def test_a_wrong_length_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_integers_and_bools_are_compared_exactly() -> None:
-    """Random integers and comparisons."""
+    """The outputs are a sum of random integers and a comparison."""
     builder = ModelBuilder(x="1,2,T,i64", y="1,2,T")
     typed = builder.model(
         builder.apply("add", builder["x"], builder["x"]),

@@ -150,7 +150,7 @@ def test_a_long_filter_is_filled_twice(taps: int) -> None:
 
 
 def test_a_wrong_last_tap_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 3,000: it only meets sound when the memory is full."""
+    """The last of 3,000 taps meets sound only when the memory is full."""
     from pulse.ops.conv import Conv
     from pulse.program.backends.reference import ReferenceState
 

@@ -21,7 +21,7 @@ def plain(shape: str = "1,2,T") -> PulsedModel:
 @pytest.mark.parametrize("frames", [0, 1, 2, 5, 4000])
 @pytest.mark.parametrize("signal", SIGNALS)
 def test_signals_have_the_shape_of_the_input(signal, frames) -> None:
-    """Of the input, any length; the same again with the same seed, other values with another."""
+    """Signals of any length have the shape of the input; a seed gives the same values again, another seed others."""
     model = plain()
     x = feeds_of(model, frames, signal, 3)["x"]
     assert x.shape == (1, 2, frames) and x.dtype == np.float32 and np.isfinite(x).all()
@@ -69,7 +69,7 @@ def test_an_index_has_as_many_values_as_its_table_has_rows(rows: int) -> None:
 
 
 def test_integers_that_are_computed_with_have_all_values() -> None:
-    """And silence is zero."""
+    """Random frames have the whole range of i16, and silence is zero."""
     builder = ModelBuilder(x="1,T,i16")
     model = pulsify(builder.model(builder.add("total", CumSum(1, False, False), builder["x"])), pulse=4)
     ranges = integer_ranges(model, oracle_of(model), 5)

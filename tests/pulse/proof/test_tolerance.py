@@ -65,7 +65,7 @@ def test_sums_in_another_order_agree() -> None:
 
 @pytest.mark.parametrize("frame", [0, 250, 499])
 def test_an_error_of_1e_4_of_the_scale_is_found(frame: int) -> None:
-    """In one element of one frame of one channel."""
+    """The error is in one element of one frame of one channel."""
     x = noise(1, 500, 256, scale=9.0)
 
     def add_to_frame(y: Array) -> Array:

@@ -44,7 +44,7 @@ def test_short_lengths_cover_all_residues_of_the_pulse() -> None:
 
 @pytest.mark.parametrize(("taps", "frames"), [(3, 1), (3, 160), (5000, 1), (5000, 160), (100, 4096)])
 def test_long_streams_fill_the_memory_of_an_output_twice(taps: int, frames: int) -> None:
-    """And have some thousand frames, or some pulses, in any case; no whole number of pulses."""
+    """They have some thousand frames or some pulses in any case, and no whole number of pulses."""
     model = filter_model(taps, frames)
     trials = plan_trials(model)
     assert receptive_frames(model) == trials.seen == taps
@@ -162,7 +162,7 @@ def test_lengths_that_the_model_refuses_are_not_tried() -> None:
     assert len(report.lengths) > 5 and max(report.lengths) <= 1000
 
 
-def test_models_of_chunks() -> None:
+def test_trials_of_models_of_chunks_are_long() -> None:
     """They have states; the work is counted by the chunk."""
     model = pulse.stream(chunk_models.cache_of_sound()).model
     trials = plan_trials(model)

@@ -92,7 +92,7 @@ def test_frames_that_attend_to_nothing_may_be_zeros(back: int, ahead: int) -> No
 
 
 def test_frames_that_attend_to_nothing_are_nan() -> None:
-    """As offline, if the model does not replace them."""
+    """Streamed and offline they are NaN, if the model does not replace them."""
     require_streams_equal(*attention_example(window(3, -1)), 1)
 
 

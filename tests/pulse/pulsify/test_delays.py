@@ -258,7 +258,7 @@ def several_rates() -> ModelBuilder:
     return builder
 
 
-def test_outputs_tell_their_own_delay_and_align_makes_them_one_moment() -> None:
+def test_outputs_report_their_own_delay_and_align_makes_them_one_moment() -> None:
     """Aligned, every delay is as long in time as the longest."""
     builder = several_rates()
     typed = builder.model(*builder.graph.outputs)

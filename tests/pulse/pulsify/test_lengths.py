@@ -186,7 +186,7 @@ def test_a_pulse_that_is_no_whole_number_is_refused(wrong: Any) -> None:
         ("T+10*(T>=2000)", False), ("T-10*(T>=2000)", True), ("T/2", True),
     ],
 )  # fmt: skip
-def test_inputs_tell_the_length_if_they_do_for_every_length(length: str, tells: bool) -> None:
+def test_inputs_determine_the_length_if_they_do_for_every_length(length: str, tells: bool) -> None:
     """Not at the first lengths alone: one of these jumps ahead of the stream at 2000 frames."""
     scope = SymbolScope()
     dim, symbol = scope.parse(length), scope.symbol("T")

@@ -81,7 +81,7 @@ def test_every_failing_node_is_in_one_error() -> None:
 
 
 def test_the_message_counts_and_names_the_stream() -> None:
-    """One node, several nodes."""
+    """One node is refused, then two."""
     builder = ModelBuilder(x="1,2,T")
     a = builder.add("a", Softmax(2), builder["x"])
     with pytest.raises(PulsifyError, match="builder cannot be streamed over T: 1 node refused\n  a "):
@@ -213,7 +213,7 @@ def test_a_pulse_without_whole_frames_is_refused_with_those_that_suit() -> None:
             pulsify(typed, pulse=bad)
 
 
-def test_inputs_that_do_not_tell_the_length_are_refused() -> None:
+def test_inputs_that_do_not_determine_the_length_are_refused() -> None:
     """Frames of an input must prove how long the stream is."""
     builder = ModelBuilder(x="1,2,T+3")
     with pytest.raises(PulsifyError, match=r"do not prove that there are T frames"):

@@ -77,7 +77,7 @@ def test_every_call_opens_it_as_the_recipe(tmp_path: Path) -> None:
     assert RECIPE not in again.metadata, "pulses of the bare model are no recipe"
 
 
-def test_models_of_chunks(tmp_path: Path) -> None:
+def test_states_of_an_embedded_stage_are_those_of_the_file(tmp_path: Path) -> None:
     """What the stage says of its states goes to the file itself."""
     x = noise(1, 203)
     (expected,) = recipe_model(write_masked(tmp_path)).run(x).values()
@@ -167,7 +167,7 @@ def test_a_recipe_of_its_own_is_no_model(tmp_path: Path) -> None:
 
 
 def test_options_of_models_are_refused(tmp_path: Path) -> None:
-    """As of a recipe of its own."""
+    """The refusal is that of a recipe in a file of its own."""
     path = save_model(tmp_path, "whole.onnx", with_recipes(gain(), ITSELF))
     with pytest.raises(
         pulse.LoadError, match=r"a recipe itself describes how its models are called; omit .*states="

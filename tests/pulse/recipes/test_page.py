@@ -49,7 +49,7 @@ def assert_close(output: Array, expected: Array) -> None:
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_the_command_line(tmp_path: Path, name: str) -> None:
+def test_the_command_line_gives_the_reference(tmp_path: Path, name: str) -> None:
     """``pulse run RECIPE in.wav OUT``."""
     x, expected = REFERENCES[name]()
     path = beside_its_models(name, tmp_path)
@@ -79,7 +79,7 @@ def test_blocks_of_any_size(program_of: Callable[[str], Program], name: str) -> 
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_the_page_has_the_delay(program_of: Callable[[str], Program], name: str) -> None:
-    """In samples of the sound, without those of a pulse."""
+    """The delay is in samples of the sound, without those of a pulse."""
     (row,) = [row for row in PUBLISHED.read_text().splitlines() if row.startswith("|") and f"`{name}`" in row]
     port = program_of(name).outputs[0]
     assert port.delay / port.rate == int(row.split("|")[-2])

@@ -66,7 +66,7 @@ def test_a_spectrum_of_481_bins_is_sound_of_48_khz(tmp_path: Path) -> None:
 
 
 def test_an_output_of_another_size_gets_no_inverse_transform(tmp_path: Path) -> None:
-    """Nothing follows it."""
+    """The proposal ends with the model, and a note has the reason."""
     proposed = proposal(tmp_path, [1, "T", 257], [1, "T", 1])
     assert (
         "istft" not in proposed.text

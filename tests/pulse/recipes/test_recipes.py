@@ -45,7 +45,7 @@ def test_a_recipe_with_stft_and_inverse(tmp_path: Path) -> None:
     assert recipe_model(path).run(SOUND[2])["sound"].shape == SOUND[2].shape
 
 
-def test_wires_by_name(tmp_path: Path) -> None:
+def test_wires_are_read_by_name(tmp_path: Path) -> None:
     """A mask of a model of chunks, times a spectrum further up; names, a list, a table."""
     sizes = {"shape": f"1,frames,{BINS},2"}
     expected = pulse.chain(
@@ -193,7 +193,7 @@ def test_several_inputs_and_outputs(tmp_path: Path) -> None:
 
 
 def test_a_recipe_may_be_a_stage_of_another(tmp_path: Path) -> None:
-    """And in a chain."""
+    """It equals a chain of the two models, and of the two files."""
     spectral(tmp_path).rename(tmp_path / "inner.toml")
     (tmp_path / "outer").mkdir()
     path = write_recipe(

@@ -106,13 +106,13 @@ def message_of(folder: Path, text: str) -> str:
         (MODEL + '[[stage]]\nmask = {}\nfrom = ["enh", "masc"]', "stage 2: no wire is called masc"),
     ],
 )
-def test_bad_recipes(tmp_path: Path, text: str, message: str) -> None:
+def test_bad_recipes_are_refused_with_the_reason(tmp_path: Path, text: str, message: str) -> None:
     save_model(tmp_path, "gain.onnx", gain())
     assert message in message_of(tmp_path, text)
 
 
-def test_sizes_that_differ(tmp_path: Path) -> None:
-    """Of two stages: with both, the axis and the number of the stage."""
+def test_sizes_that_differ_are_refused(tmp_path: Path) -> None:
+    """The message has the sizes of both stages, the axis and the number of the stage."""
     save_model(tmp_path, "gain.onnx", gain())
     message = message_of(tmp_path, SPECTRAL.replace("n_fft = 16", "n_fft = 32"))
     assert message == (
@@ -133,7 +133,7 @@ def test_types_and_axes_that_differ(tmp_path: Path) -> None:
     assert re.match(r"stage 2 \(counter\): .*the types differ", message_of(tmp_path, text))
 
 
-def test_rates_that_differ(tmp_path: Path) -> None:
+def test_rates_that_differ_are_refused(tmp_path: Path) -> None:
     save_model(tmp_path, "slow.onnx", models.cache_of_sound(), rate_hz=8000)
     size = [1, "T", 20]
     save_model(
@@ -208,8 +208,8 @@ def test_sizes_beyond_all_measure(tmp_path: Path, stage: str) -> None:
     assert message_of(tmp_path, f"[[stage]]\n{stage}").startswith("stage 1 (")
 
 
-def test_many_stages(tmp_path: Path) -> None:
-    """Those of recipes in recipes count."""
+def test_too_many_stages_are_refused(tmp_path: Path) -> None:
+    """Stages of recipes in recipes count."""
     write_recipe(tmp_path, "[[stage]]\nlog = {}\n" * 60, "0.toml")
     for number in range(1, 9):
         write_recipe(tmp_path, f'[[stage]]\nmodel = "{number - 1}.toml"\n' * 3, f"{number}.toml")

@@ -61,14 +61,17 @@ def layer_output(kind: str, x: Array, matrices: list[Array], biases: list[Array]
 @pytest.mark.parametrize("kind", GATES)
 @pytest.mark.parametrize(("layers", "ways"), [(1, 1), (2, 1), (2, 2)])
 def test_layers_give_what_numpy_gives(kind: str, layers: int, ways: int) -> None:
-    parts, each = weights(kind, layers, ways), 2 * GATES[kind]
+    parts, per_direction = weights(kind, layers, ways), 2 * GATES[kind]
     x = noise_array(5, 1, WIDTH, seed=99)
     y: Array = x[:, 0]
     for layer in range(layers):
         sides: list[Array] = []
         for way in range(ways):
-            place = (layer * ways + way) * each
-            weights_here = parts[place : place + each], parts[layers * ways * each + place :][:each]
+            place = (layer * ways + way) * per_direction
+            weights_here = (
+                parts[place : place + per_direction],
+                parts[layers * ways * per_direction + place :][:per_direction],
+            )
             sides.append(layer_output(kind, y[::-1] if way else y, *weights_here)[:: -1 if way else 1])
         y = np.concatenate(sides, 1)
     typed = pulse.load(graph(kind, layers, ways).data).model.analyse()
@@ -79,7 +82,7 @@ def test_layers_give_what_numpy_gives(kind: str, layers: int, ways: int) -> None
 
 @pytest.mark.parametrize("kind", GATES)
 def test_the_batch_may_come_first(kind: str) -> None:
-    """Of x, the states and the results; two of a batch that begin differently, two layers."""
+    """The batch is first in x, the states and the results; two sequences begin differently, in two layers."""
     x, h = noise_array(2, 5, WIDTH, seed=99), noise_array(2, 2, SIZE, seed=98)
     outputs: list[Array] = []
     for major in (True, False):

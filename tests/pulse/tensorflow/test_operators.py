@@ -178,7 +178,7 @@ SHAPES: dict[str, tuple[str, Sequence[Any], Mapping[str, Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_shapes_and_sums(name: str) -> None:
+def test_shapes_and_sums_equal_numpy(name: str) -> None:
     op, inputs, attributes, expected = SHAPES[name]
     (output,) = result(op, inputs, **attributes)
     assert output.shape == expected.shape
@@ -235,7 +235,7 @@ def test_channels_may_be_second() -> None:
     assert np.array_equal(output, x + np.float32([1, 2, 3])[:, None, None])
 
 
-def test_explicit_padding() -> None:
+def test_explicit_padding_equals_numpy() -> None:
     x, w = noise_array(1, 7, 8, 3), noise_array(3, 2, 3, 5)
     pads = [0, 0, 2, 1, 0, 3, 0, 0]
     (output,) = result("Conv2D", (x, w), strides=[1, 1, 1, 1], padding="EXPLICIT", explicit_paddings=pads)
@@ -264,7 +264,7 @@ def test_a_convolution_between_blocks_is_a_dilated_one_and_streams() -> None:
     assert pulse.verify(typed, pulse=1, backend="numpy").require()
 
 
-def test_transposed_convolution() -> None:
+def test_transposed_convolution_equals_numpy() -> None:
     builder = GraphDefBuilder()
     builder.const("size", [1, 1, 11, 2], np.int32)
     builder.const("w", noise_array(1, 3, 2, 4))
@@ -373,7 +373,7 @@ def test_a_cell_is_a_frame_of_a_block() -> None:
         np.testing.assert_allclose(cell, frames[name][0], rtol=1e-5, atol=1e-6)
 
 
-def test_a_gated_cell() -> None:
+def test_a_gated_cell_equals_numpy() -> None:
     x, h = noise_array(1, 3), noise_array(1, 2, seed=1)
     w_ru, w_c, b_ru, b_c = (noise_array(*dims, seed=2) for dims in ((5, 4), (5, 2), (4,), (2,)))
     outputs = result("GRUBlockCell", (x, h, w_ru, w_c, b_ru, b_c), 4)

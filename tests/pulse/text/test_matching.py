@@ -33,7 +33,7 @@ def row() -> GraphView:
         (" Conv -> BatchNorm ", ["ab"]),
     ],
 )
-def test_parts_that_fit(query: str, parts: list[str]) -> None:
+def test_parts_that_fit_are_found(query: str, parts: list[str]) -> None:
     assert sorted("".join(node.name for node in part) for part in row().match(query)) == [
         "".join(sorted(part, key="abcdetsp".index)) for part in sorted(parts)
     ]

@@ -136,7 +136,7 @@ class _Writer:
         buffers = self._tables("Model", "Buffers", [self._buffer(data) for data in self._buffers])
         signatures = None
         if named:
-            offsets = [self._signature(key, *each) for key, each in named.items()]
+            offsets = [self._signature(key, *signature) for key, signature in named.items()]
             signatures = self._tables("Model", "SignatureDefs", offsets)
         schema.ModelStart(b)
         schema.ModelAddVersion(b, 3)

@@ -104,7 +104,7 @@ def test_codes_need_a_scale() -> None:
         pulse.load(file_bytes(graph)).analyse()
 
 
-def test_options_are_said_by_name() -> None:
+def test_options_of_wrong_types_are_refused_by_name() -> None:
     wrong: Any = ["2,5"]
     with pytest.raises(LoadError, match="inputs must map names to shapes"):
         pulse.load(file_of_operator("TANH"), inputs=wrong)

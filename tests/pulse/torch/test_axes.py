@@ -41,7 +41,7 @@ def test_several_axes_are_not_guessed() -> None:
         find_time("M", lambda feeds: {"y": feeds["x"] * 2}, {"x": np.ones((3, 40), np.float32)})
 
 
-def test_no_axis() -> None:
+def test_a_module_of_one_length_has_no_axis_of_time() -> None:
     def same_feeds(feeds: Feeds) -> Feeds:
         if feeds["x"].shape != (1, 40):
             raise InputError("RuntimeError: shape")

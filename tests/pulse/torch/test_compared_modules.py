@@ -172,8 +172,8 @@ def test_outputs_of_all_kinds() -> None:
 
 
 @needs_onnxscript
-def test_without_dynamic_axes() -> None:
-    """On the example alone; an exporter's mistake is found there too."""
+def test_without_dynamic_axes_shapes_are_those_of_the_example() -> None:
+    """They are compared on the example alone; an exporter's mistake is found there too."""
     model = pulse.from_torch(nn.Linear(3, 4), torch.zeros(1, 3), {})
     assert str(model.inputs["input"]) == "1,3,f32"
 

@@ -71,8 +71,8 @@ def test_equal_functions_run_at_two_lengths() -> None:
     assert [lengths["x"] for lengths in module.ran] == [lengths["x"] for lengths in model.ran] == [7, 41]
 
 
-def test_without_dynamic_axes() -> None:
-    """On the example alone."""
+def test_without_dynamic_axes_only_the_example_is_compared() -> None:
+    """The module runs once, and a difference on the example is an error."""
     samples = {"x": SampledInputs(np.ones((1, 3), np.float32), {})}
     module = Seen(double)
     assert difference_of(module, double_of, samples) == [] and len(module.ran) == 1
@@ -138,8 +138,8 @@ def test_a_module_that_does_not_run_on_its_example() -> None:
         difference_of(module, Seen(lambda x: 3 * x), sampled_inputs())
 
 
-def test_lengths_that_the_module_refuses() -> None:
-    """Others near are tried."""
+def test_near_lengths_are_tried_if_the_module_refuses() -> None:
+    """The module takes multiples of 5 from 10 on: lengths near the usual ones are tried."""
     module = Seen(double, lambda lengths: lengths["x"] % 5 == 0 and lengths["x"] >= 10)
     assert difference_of(module, double_of, sampled_inputs()) == []
     assert [lengths["x"] for lengths in module.ran] == [10, 40]
@@ -165,7 +165,7 @@ def test_the_example_is_the_longest() -> None:
     )
 
 
-def test_no_other_length() -> None:
+def test_a_module_that_runs_at_no_other_length_is_refused() -> None:
     module = Seen(double, lambda lengths: lengths["x"] in (20, 33))
     with pytest.raises(
         InputError, match=r"Net: T is to .* the example's 20 frames .* at T = 41: RuntimeError: .*lengths="
@@ -176,7 +176,7 @@ def test_no_other_length() -> None:
 
 
 def test_given_lengths_are_the_only_ones() -> None:
-    """In their order, and no others; one that the module refuses is reported."""
+    """They are tried in their order, and no others; one that the module refuses is reported."""
     module = Seen(double, lambda lengths: lengths["x"] != 9)
     assert difference_of(module, double_of, sampled_inputs(), [{"T": 33}, {"T": 8}]) == []
     assert [lengths["x"] for lengths in module.ran] == [33, 8]

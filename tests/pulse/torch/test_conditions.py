@@ -49,7 +49,7 @@ class Choosy(torch.nn.Module):
         return x
 
 
-def test_a_layer_may_raise_if_its_caller_goes_on() -> None:
+def test_a_layer_may_raise_if_its_caller_continues() -> None:
     model = pulse.from_torch(Choosy(), torch.randn(1, 20, 3), {"x": {1: "T"}})
     pulse.verify(model.analyse(), pulse=4).require()
 

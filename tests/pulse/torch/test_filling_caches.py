@@ -78,7 +78,7 @@ def test_streams_as_the_author_calls_it(left: int, right: int, memory: int, batc
     np.testing.assert_allclose(output, call_in_chunks(module, x), 1e-5, 1e-6)
 
 
-def test_a_stream_goes_on_from_the_states_of_the_example() -> None:
+def test_a_stream_continues_from_the_states_of_the_example() -> None:
     """Half filled caches of the author's own calls."""
     module = module_of(10, 0, 3)
     x = torch.randn(1, CHUNKS * SEGMENT, 8)

@@ -154,7 +154,7 @@ def test_recurrent_layer_by_name() -> None:
     ("module", "shape", "axis", "frames"),
     [(ExportedSpectrum, (1, 160), 1, 400), (Attention, (1, 12, 8), 1, 40), (Enhancer, (1, 2, 12, 15), 2, 40)],
 )
-def test_larger_modules(module: type[Any], shape: tuple[int, ...], axis: int, frames: int) -> None:
+def test_larger_modules_stream(module: type[Any], shape: tuple[int, ...], axis: int, frames: int) -> None:
     long = [size if place != axis else frames for place, size in enumerate(shape)]
     assert_streams(seed_module(module), torch.randn(shape), {0: {axis: "T"}}, [torch.randn(long)])
 
@@ -184,7 +184,7 @@ def test_a_refusal_names_the_line_of_the_module() -> None:
 
 
 @needs_onnxscript
-def test_what_the_exporter_says() -> None:
+def test_errors_of_the_module_are_passed_on() -> None:
     class Broken(nn.Module):
         def forward(self, x: Any) -> Any:
             raise RuntimeError("no such layer")
@@ -195,7 +195,7 @@ def test_what_the_exporter_says() -> None:
         pulse.from_torch(Broken(), torch.randn(1, 3, 10), {"x": {2: "T"}})
 
 
-def test_the_older_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_older_exporter_is_used_without_onnxscript(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without onnxscript, with a note, and with what the exporter warns of."""
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(

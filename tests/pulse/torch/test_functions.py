@@ -92,7 +92,7 @@ def padded_transform(self: Any, x: Any) -> Any:
         every_other_frame,
         padded_transform,
     ],
-    ids=lambda each: each.__name__,
+    ids=lambda forward: forward.__name__,
 )
 def test_a_function_streams(forward: Callable[[Any, Any], Any]) -> None:
     torch.manual_seed(0)

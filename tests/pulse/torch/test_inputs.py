@@ -43,7 +43,7 @@ def test_symbols_are_apart() -> None:
     np.testing.assert_array_equal(draw(samples, {"B": 5})["x"] % 10, np.tile(np.arange(10), (5, 3, 1)))
 
 
-def test_the_example_itself() -> None:
+def test_the_example_itself_is_drawn_without_lengths() -> None:
     value = np.random.default_rng(0).standard_normal((3, 20)).astype(np.float16)
     np.testing.assert_array_equal(draw({"x": SampledInputs(value, {1: "T"})}, {})["x"], value)
 
@@ -51,7 +51,7 @@ def test_the_example_itself() -> None:
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.25])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_floats_that_are_all_alike_become_noise(level: float, dtype: Any) -> None:
-    """Of the example's type, sign and scale."""
+    """The noise has the example's type, sign and scale."""
     drawn_input = draw({"x": SampledInputs(np.full((2, 30), level, dtype), {1: "T"})}, {"T": 50})["x"]
     assert drawn_input.shape == (2, 50) and drawn_input.dtype == dtype and np.unique(drawn_input).size > 20
     if level:

@@ -46,7 +46,7 @@ def test_a_model_of_mapped_weights_stays_as_it_is(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_module_that_writes_to_its_weights_gets_them_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the file in which they are kept."""
+    """The weights come from the file in which they are kept."""
     pytest.importorskip("onnxscript", reason="the older exporter runs such a module as it is")
     monkeypatch.setattr("pulse.torch.preservation.ENOUGH", 1)
     monkeypatch.setattr("pulse.torch.preservation.MIN_FILE_TENSOR_BYTES", 1)

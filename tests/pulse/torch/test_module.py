@@ -66,7 +66,7 @@ def oracle(module: Any, example: Any, outputs: Any = ("y",), dynamic: Any = None
         return ModuleOracle(torch, module, call, state.begin, outputs), samples(torch, call, names, "Net")
 
 
-def test_each_run_begins_anew_and_nothing_stays() -> None:
+def test_each_run_begins_again_and_nothing_stays() -> None:
     """Modes, parameters, buffers and attributes, by identity and contents; autograd has seen no write."""
     module = Stateful().eval()
     module.inner[0].train()
@@ -140,7 +140,7 @@ def test_state_comes_back_after_an_error() -> None:
     assert module.count == 0 and torch.equal(module.written, torch.zeros(3)) and module.training
 
 
-def test_no_gradients() -> None:
+def test_runs_compute_no_gradients() -> None:
     enabled: list[bool] = []
 
     def forward(x: Any, y: Any) -> Any:

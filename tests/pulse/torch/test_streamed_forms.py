@@ -44,7 +44,7 @@ def chunked_by_distance(queries: Any, keys: Any) -> Any:
 
 
 @pytest.mark.parametrize(("visible", "ahead"), [(chunked_by_loops, 3), (chunked_by_distance, 2)])
-def test_chunked_attention(visible: Callable[[Any, Any], Any], ahead: int) -> None:
+def test_chunked_attention_streams(visible: Callable[[Any, Any], Any], ahead: int) -> None:
     """Streams have any length; those of a proof are so long that keys leave the memory."""
     torch.manual_seed(0)
     typed = pulse.from_torch(StreamedAttention(visible), torch.randn(1, 21, WIDTH), {"x": {1: "T"}}).analyse()
@@ -86,7 +86,7 @@ class StreamedDualPath(nn.Module):
         return F.fold(chunks, (frames, 1), (8, 1), padding=(8, 0), stride=(4, 1)).squeeze(-1)
 
 
-def test_chunks_that_overlap() -> None:
+def test_chunks_that_overlap_stream() -> None:
     torch.manual_seed(0)
     model = pulse.from_torch(StreamedDualPath(), torch.randn(1, 2, 32), {"x": {2: "T"}})
     pulse.verify(model, pulse=4).require()
@@ -135,7 +135,7 @@ class Mirrored(nn.Module):
         return x
 
 
-def test_a_mirrored_start_is_replaced_where_the_user_says_so() -> None:
+def test_a_mirrored_start_is_replaced_on_request() -> None:
     """The delay of the mirrors goes; the warning says that the model is another one. Two threads give the same bits."""
     torch.manual_seed(0)
     typed = pulse.from_torch(Mirrored(), torch.randn(1, 1, 30), {"x": {2: "T"}}).analyse().declutter()
@@ -160,7 +160,7 @@ class LastState(nn.Module):
         return self.layer(x)[1][0][-1]
 
 
-def test_a_module_without_frames_is_told() -> None:
+def test_a_module_without_frames_is_reported() -> None:
     with pytest.warns(pulse.PulseWarning, match=r'no axis is taken for time: .*dynamic=\{"x": \{2: "T"\}\}'):
         model = pulse.from_torch(LastState(), torch.randn(1, 12, 3))
     with pytest.raises(pulse.PulseError, match=r"no input has a symbolic dim.* dynamic=.* of from_torch"):

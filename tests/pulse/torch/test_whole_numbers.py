@@ -57,8 +57,8 @@ def test_every_length_is_exported(module: Any) -> None:
     pulse.verify(typed).require()
 
 
-def test_a_mean_over_time_is_told_as_such() -> None:
-    """As global layer normalisation computes it."""
+def test_a_mean_over_time_is_reported_as_such() -> None:
+    """The mean is that of global layer normalisation."""
 
     class Norm(torch.nn.Module):
         def forward(self, x: Any) -> Any:

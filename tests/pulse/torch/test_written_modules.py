@@ -172,7 +172,7 @@ def test_written_modules_stream(
     stream_module(Written(forward, None if layer is None else nn.Conv1d(*layer)), torch.randn(shape), axis)
 
 
-def test_an_onnxscript_that_compares_constants_elsewhere_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_onnxscript_that_compares_constants_elsewhere_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(small_constants, "MATCHER", "onnxscript.moved.matcher")
     warning = pytest.warns(
         PulseWarning, match=r"onnxscript .* another module .*\(onnxscript\.moved\.matcher\)"
@@ -336,7 +336,7 @@ def test_a_method_and_a_dict() -> None:
         pulse.from_torch(codec, torch.randn(1, 1, 64), method="decode")
 
 
-def test_errors_say_what_to_write(capfd: pytest.CaptureFixture[str]) -> None:
+def test_errors_name_what_to_write(capfd: pytest.CaptureFixture[str]) -> None:
     x = torch.randn(1, 2, 40)
     with pytest.raises(
         pulse.LoadError, match=r"does not cover complex numbers here: .*write them as pairs of real"

@@ -12,7 +12,7 @@ from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report, write_sound
 
 
-def test_sound_through_a_cached_filter_equals_its_authors_loop():
+def test_sound_through_a_cached_filter_equals_its_authors_loop() -> None:
     """In as sound, out as sound; the report says what was found, and how."""
     x = (models.noise(1, 4_003) / 8).astype(np.float32)
     write_sound("in.wav", x[0], subtype="FLOAT")
@@ -32,7 +32,7 @@ def test_sound_through_a_cached_filter_equals_its_authors_loop():
     assert (details["pulse_frames"], details["frames"]) == (8, 4_003)
 
 
-def test_every_option_of_chunks_has_its_effect():
+def test_every_option_of_chunks_has_its_effect() -> None:
     """Context, a fixed input, a first value from a file, an axis, a delay, a state by hand."""
     x = (models.noise(1, 60) / 8).astype(np.float32)
     write_sound("in.wav", x[0], subtype="FLOAT")
@@ -64,7 +64,7 @@ def test_every_option_of_chunks_has_its_effect():
 
 
 @pytest.mark.parametrize("command", ["convert", "check", "bench", "dump"])
-def test_other_commands_show_the_states(command):
+def test_other_commands_show_the_states(command) -> None:
     """They show the states that were found."""
     path = save_model("filter", models.cache_of_sound())
     more = ["--steps", 20, "--rounds", 1] if command == "bench" else []
@@ -76,7 +76,7 @@ def test_other_commands_show_the_states(command):
         assert [entry["name"] for entry in details["buffers"]] == ["cache"]
 
 
-def test_one_number_is_a_whole_state():
+def test_one_number_is_a_whole_state() -> None:
     """As with fixed inputs; integers do for floats."""
     np.save("x.npy", models.noise(1, 5, 4))
     path = save_model("gru", models.gru())
@@ -87,7 +87,7 @@ def test_one_number_is_a_whole_state():
     assert not np.array_equal(np.load("y0.npy"), np.load("zeros.npy"))
 
 
-def test_a_fixed_input_that_is_missing():
+def test_a_fixed_input_that_is_missing() -> None:
     """Sound goes in, and something that is given once: the error says how."""
     write_sound("in.wav", models.noise(1, 40)[0] / 8)
     inputs = {"x": [1, 8], "cache": [1, 8], "gain": [2, 4]}
@@ -101,7 +101,7 @@ def test_a_fixed_input_that_is_missing():
     assert "give --in gain=FILE.npy, or --constant gain=VALUE" in refusal("run", path, "in.wav", "y.wav")
 
 
-def test_chunks_of_a_wrong_size_are_refused_with_the_options_to_change():
+def test_chunks_of_a_wrong_size_are_refused_with_the_options_to_change() -> None:
     """The sizes, what the model says of them, and which options they come from."""
     shape, constants = {"x": [1, "time"], "h": [1, 6]}, {}
     wires = [models.node("Add", "x h", "y"), models.node("Identity", "y", "hn")]
@@ -112,14 +112,14 @@ def test_chunks_of_a_wrong_size_are_refused_with_the_options_to_change():
     )
 
 
-def test_dump_takes_constants():
+def test_dump_takes_constants() -> None:
     """The input that is given is none any more."""
     path = save_model("gru", models.gru())
     assert "input h" in pulse("dump", path, "--stage", "load").stdout
     assert "input h" not in pulse("dump", path, "--stage", "load", "--constant", "h=0").stdout
 
 
-def test_a_dim_that_counts_streams():
+def test_a_dim_that_counts_streams() -> None:
     """Its size is not asked for; each report has a line of it. What may be time stays the user's choice."""
     shape = ["batch", "time", 4]
     path = save_model("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
@@ -152,6 +152,6 @@ def test_a_dim_that_counts_streams():
         (["--pulse", "5"], "pulse 5: one call of the model takes 8 new frames"),
     ],
 )
-def test_bad_options_are_refused(options, message):
+def test_bad_options_are_refused(options, message) -> None:
     """One line, exit code 2."""
     assert message in refusal("check", save_model("filter", models.cache_of_sound()), *options)

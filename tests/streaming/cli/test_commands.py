@@ -26,7 +26,7 @@ from tests.streaming.models import BACKENDS
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_run_without_arguments_denoises_the_built_in_sound(tmp_path, backend):
+def test_run_without_arguments_denoises_the_built_in_sound(tmp_path, backend) -> None:
     details = report("run", "--backend", backend)
     clean, denoised = soundfile.read(clean_path())[0], soundfile.read(tmp_path / "denoised.wav")[0]
     assert denoised.shape == clean.shape
@@ -43,7 +43,7 @@ def test_run_without_arguments_denoises_the_built_in_sound(tmp_path, backend):
     assert list(tmp_path.iterdir()) == [tmp_path / "denoised.wav"]
 
 
-def test_run_in_words():
+def test_run_prints_delays_times_and_quality() -> None:
     words = pulse("run").stdout
     for part in (
         "319 frames = 19.94 ms: 160 of the model + 159 until a pulse is full",
@@ -54,7 +54,7 @@ def test_run_in_words():
         assert part in words
 
 
-def test_run_writes_the_aligned_offline_result(tmp_path):
+def test_run_writes_the_aligned_offline_result(tmp_path) -> None:
     from pulse import load
 
     noisy = soundfile.read(noisy_path(), dtype="float32")[0]
@@ -65,7 +65,7 @@ def test_run_writes_the_aligned_offline_result(tmp_path):
     np.testing.assert_allclose(soundfile.read("out.wav")[0], offline, atol=1e-6)
 
 
-def test_stereo_at_44_khz_through_a_16_khz_model_stays_aligned():
+def test_stereo_at_44_khz_through_a_16_khz_model_stays_aligned() -> None:
     rate, at = 44100, 30_000
     sound = np.stack([tone(rate, 1.0), np.zeros(rate)], axis=1)
     sound[at : at + 20, 1] = 0.5
@@ -80,7 +80,7 @@ def test_stereo_at_44_khz_through_a_16_khz_model_stays_aligned():
 
 
 @pytest.mark.parametrize(("channel", "expected"), [("mix", 0.5), ("0", 1.0), ("1", 0.0)])
-def test_one_stream_of_two_channels(tmp_path, channel, expected):
+def test_one_stream_of_two_channels(tmp_path, channel, expected) -> None:
     left = tone(8000)
     write_sound("in.wav", np.stack([left, np.zeros_like(left)], axis=1), 8000, subtype="FLOAT")
     model = voice(tmp_path / "voice.onnx")
@@ -88,7 +88,7 @@ def test_one_stream_of_two_channels(tmp_path, channel, expected):
     np.testing.assert_allclose(soundfile.read("out.wav")[0], expected * left, atol=1e-6)
 
 
-def test_frames_that_are_no_sound_get_their_times(tmp_path):
+def test_frames_that_are_no_sound_get_their_times(tmp_path) -> None:
     model = voice(tmp_path / "voice.onnx")
     write_sound("in.wav", tone(8000), 8000, subtype="FLOAT")
     report("run", model, "in.wav", "level.csv", "--output", "level", "--backend", "numpy")
@@ -102,7 +102,7 @@ def test_frames_that_are_no_sound_get_their_times(tmp_path):
     )
 
 
-def test_features_are_read_from_npy_and_written_to_npy_and_csv(tmp_path):
+def test_features_are_read_from_npy_and_written_to_npy_and_csv(tmp_path) -> None:
     model = features(tmp_path / "features.onnx")
     x = np.random.default_rng(0).standard_normal((1, 11, 4))
     np.save("x.npy", x)
@@ -116,7 +116,7 @@ def test_features_are_read_from_npy_and_written_to_npy_and_csv(tmp_path):
     np.testing.assert_allclose(rows, np.column_stack([np.arange(11), expected[0]]), rtol=1e-4, atol=1e-5)
 
 
-def test_convert_lists_ports_buffers_and_nodes():
+def test_convert_lists_ports_buffers_and_nodes() -> None:
     details = report("convert", "--pulse", "320")
     assert [port["shape"] for port in details["inputs"]] == [[1, 320]]
     assert details["outputs"][0]["delay_frames"] == 160
@@ -127,7 +127,7 @@ def test_convert_lists_ports_buffers_and_nodes():
     assert "spectrum.window" in words
 
 
-def test_check_runs_with_onnxruntime_as_the_backend():
+def test_check_runs_with_onnxruntime_as_the_backend() -> None:
     pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
     proof = report("check", "--backend", "onnxruntime", "--length", "1000")["proof"]
     assert proof["outcome"] == "equal" and proof["backends"] == ["numpy", "onnxruntime"]
@@ -135,7 +135,7 @@ def test_check_runs_with_onnxruntime_as_the_backend():
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_check_proves_the_built_in_model(backend):
+def test_check_proves_the_built_in_model(backend) -> None:
     proof = report("check", "--backend", backend, "--length", "5", "--length", "1000")["proof"]
     assert proof["outcome"] == "equal" and proof["divergence"] is None
     assert proof["lengths"] == [5, 1000]
@@ -146,12 +146,12 @@ def test_check_proves_the_built_in_model(backend):
     assert "equal: every frame" in pulse("check", "--backend", "numpy", "--length", "5").stdout
 
 
-def test_check_names_the_wire_and_exits_1_where_a_frame_differs(monkeypatch):
+def test_check_names_the_wire_and_exits_1_where_a_frame_differs(monkeypatch) -> None:
     from pulse.ops.time import Delay
 
     class Late(Delay):
-        def begin(self):
-            return [array + 1 for array in super().begin()]
+        def initial_state(self):
+            return [array + 1 for array in super().initial_state()]
 
     monkeypatch.setattr("pulse.pulsify.wiring.Delay", Late)
     result = pulse("check", "--backend", "numpy", "--length", "500", code=1)
@@ -165,7 +165,7 @@ def test_check_names_the_wire_and_exits_1_where_a_frame_differs(monkeypatch):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_bench_measures_every_step(backend):
+def test_bench_measures_every_step(backend) -> None:
     details = report("bench", "--backend", backend, "--steps", "20", "--rounds", "2")
     assert details["latency"]["count"] == 40
     assert [part["count"] for part in details["rounds"]] == [20, 20]
@@ -190,7 +190,7 @@ def test_bench_measures_every_step(backend):
         ("pulsed", "spectrum.window"),
     ],
 )
-def test_dump_at_every_stage(stage, part):
+def test_dump_at_every_stage(stage, part) -> None:
     assert part in pulse("dump", "--stage", stage).stdout
     assert pulse("dump", "--stage", stage, "--dot").stdout.startswith("digraph ")
 
@@ -198,7 +198,7 @@ def test_dump_at_every_stage(stage, part):
 @pytest.mark.parametrize(
     ("stage", "query", "part"), [("load", "Conv->$", "Conv) -> "), ("pulsed", "Delay->Conv", "Delay) -> ")]
 )
-def test_dump_of_the_parts_that_fit_a_query(stage, query, part):
+def test_dump_of_the_parts_that_fit_a_query(stage, query, part) -> None:
     text = pulse("dump", "--stage", stage, "--match", query).stdout
     assert part in text and text.rstrip().endswith(query)
     assert "0 parts fit Softmax" in pulse("dump", "--stage", "typed", "--match", "Softmax").stdout
@@ -206,7 +206,7 @@ def test_dump_of_the_parts_that_fit_a_query(stage, query, part):
     assert "an operator, $ or a bracket is expected" in refusal("dump", "--match", "Conv->")
 
 
-def test_dump_of_a_program():
+def test_dump_of_a_program() -> None:
     assert "numpy backend has no instructions" in refusal("dump", "--stage", "program", "--backend", "numpy")
     if "numba" not in BACKENDS:
         return
@@ -216,14 +216,14 @@ def test_dump_of_a_program():
     assert last == "lanes (spawn_many): each has its own memory: spectrum: weights that are not f32"
 
 
-def test_version_and_help():
+def test_version_and_help_are_printed() -> None:
     assert pulse("-v").stdout.startswith("pulse ")
     assert "pulse run --live" in pulse("--help").stdout
     for command in ("run", "convert", "check", "bench", "dump", "devices", "report"):
         assert "Examples" in pulse(command, "--help").stdout
 
 
-def test_the_rate_is_the_models_or_given_or_assumed(tmp_path):
+def test_the_rate_is_the_models_or_given_or_assumed(tmp_path) -> None:
     plain = save(tmp_path / "p.onnx", [helper.make_node("Neg", ["x"], ["y"])], {"x": ["T"]}, {"y": ["T"]})
     wrong = features(tmp_path / "wrong.onnx", {"sample_rate": "fast"})
 
@@ -238,7 +238,7 @@ def test_the_rate_is_the_models_or_given_or_assumed(tmp_path):
     assert "sample_rate 'fast'" in refusal("convert", wrong)
 
 
-def test_interrupted_it_leaves_nothing(tmp_path, monkeypatch):
+def test_interrupted_it_leaves_nothing(tmp_path, monkeypatch) -> None:
     def interrupt(*_):
         raise KeyboardInterrupt
 
@@ -248,7 +248,7 @@ def test_interrupted_it_leaves_nothing(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_model_with_a_max_context_is_proved_up_to_it():
+def test_a_model_with_a_max_context_is_proved_up_to_it() -> None:
     """Attention to all frames before needs it; then streams up to it are exact and longer ones are refused."""
     path = causal_attention("causal.onnx")
     assert "--max-context" in pulse("run", "--help").stdout
@@ -268,12 +268,12 @@ def test_a_model_with_a_max_context_is_proved_up_to_it():
     assert np.load("out.npy").shape == (1, 20, 4)
 
 
-def test_a_name_too_long_for_the_file_system():
+def test_a_name_too_long_for_the_file_system() -> None:
     assert "File name too long" in refusal("run", noisy_path(), "a" * 300 + ".wav")
     assert "File name too long" in refusal("run", "a" * 300 + ".wav")
 
 
-def test_an_output_that_does_not_stream(tmp_path):
+def test_an_output_that_does_not_stream(tmp_path) -> None:
     """The last state of a recurrent model can be written; it has no delay."""
     rng = np.random.default_rng(0)
     weights = {"w": (1, 15, 3), "r": (1, 15, 5)}
@@ -290,7 +290,7 @@ def test_an_output_that_does_not_stream(tmp_path):
     assert "algorithmic" not in pulse("run", path, "x.npy", "last.csv", "--pulse", 2).stdout
 
 
-def test_an_output_that_is_not_finite_is_told(tmp_path):
+def test_an_output_that_is_not_finite_is_reported(tmp_path) -> None:
     path = save(
         tmp_path / "log.onnx",
         [helper.make_node("Log", ["x"], ["y"])],
@@ -305,15 +305,15 @@ def test_an_output_that_is_not_finite_is_told(tmp_path):
     assert "came with the flush" in pulse("run", path, "in.wav", "out.csv").stdout
 
 
-def test_a_pulse_has_a_frame_at_least_at_any_rate(tmp_path):
+def test_a_pulse_has_a_frame_at_least_at_any_rate(tmp_path) -> None:
     nodes = [helper.make_node("Neg", ["x"], ["y"])]
     model = save(tmp_path / "m.onnx", nodes, {"x": ["T"]}, {"y": ["T"]})
     assert report("convert", model, "--rate", 1)["pulse_frames"] == 1
 
 
 @pytest.mark.filterwarnings("always")
-def test_a_rate_that_contradicts_the_model_is_told(tmp_path):
-    """Of the built-in model, and where the metadata of another one says its rate."""
+def test_a_rate_that_contradicts_the_model_is_reported(tmp_path) -> None:
+    """The model is the built-in one, or one whose metadata has a rate."""
     described = pulse("convert", "--rate", 8000)
     assert (
         "warning: the built-in model is made for 16000 Hz; --rate 8000 would shift all frequencies"
@@ -326,7 +326,7 @@ def test_a_rate_that_contradicts_the_model_is_told(tmp_path):
     assert "warning" not in pulse("convert", tmp_path / "v.onnx", "--rate", 8000).stderr
 
 
-def test_dump_prints_costs_as_table_and_json():
+def test_dump_prints_costs_as_table_and_json() -> None:
     """Parameters, multiply-adds and memory as a table and as JSON; --json is of this stage alone."""
     table = pulse("dump", "--stage", "costs").stdout
     assert table.startswith("denoise\n") and all(
@@ -340,7 +340,7 @@ def test_dump_prints_costs_as_table_and_json():
     assert pulse("dump", "--stage", "pulsed").stdout.startswith("parameters")
 
 
-def test_check_that_proves_nothing_exits_3():
+def test_check_that_proves_nothing_exits_3() -> None:
     """An output that the input never moves: reported, in text and as JSON; convert writes the file all the same."""
     nodes = [
         helper.make_node("Mul", ["x", "zero"], ["flat"], "flat"),
@@ -369,7 +369,7 @@ def test_check_that_proves_nothing_exits_3():
         (["chekc"], {"UsageError", "NoSuchCommand"}, "Did you mean 'check'?"),
     ],
 )
-def test_errors_are_json_where_reports_are(arguments, kinds, words):
+def test_errors_are_json_where_reports_are(arguments, kinds, words) -> None:
     """One document on stdout, the line on stderr as ever; older versions of typer have another name of an error."""
     result = pulse(*arguments, "--json", code=2)
     error = json.loads(result.stdout)["error"]
@@ -377,7 +377,7 @@ def test_errors_are_json_where_reports_are(arguments, kinds, words):
     assert result.stderr == f"error: {error['message']}\n"
 
 
-def test_refusals_are_json_too():
+def test_refusals_are_json_too() -> None:
     """Node, axis, relation, reason and way out of each."""
     error = json.loads(pulse("convert", whole_axis("whole.onnx"), "--json", code=2).stdout)["error"]
     (refusal,) = error["refusals"]

@@ -42,7 +42,7 @@ def bursts(path="in.wav"):
 
 
 @pytest.mark.parametrize("pulse_frames", [1, 7])
-def test_the_delay_of_a_model_moves_no_time(pulse_frames):
+def test_the_delay_of_a_model_moves_no_time(pulse_frames) -> None:
     p = walk(np.random.default_rng(1), 300).astype(np.float32)
     np.save("p.npy", p[None, None])
     rows_of_delay = {}
@@ -72,7 +72,7 @@ def test_the_delay_of_a_model_moves_no_time(pulse_frames):
         assert [event[3] for event in events][:-1] == [f"{frames / 100:.6f}" for frames in known_frames][:-1]
 
 
-def test_sound_with_names_and_forms(tmp_path):
+def test_sound_with_names_and_forms(tmp_path) -> None:
     """The first output that is not sound is read."""
     model, sound = voice("model.onnx"), bursts()
     how = (
@@ -93,7 +93,7 @@ def test_sound_with_names_and_forms(tmp_path):
     ]
 
 
-def test_text_and_classes_are_found(tmp_path):
+def test_text_and_classes_are_found(tmp_path) -> None:
     """From frames whose classes are the last axis, with lists and files as parameters."""
     node = helper.make_node("Identity", ["x"], ["y"], "same")
     model = save("same.onnx", [node], {"x": [1, "T", 3]}, {"y": [1, "T", 3]})
@@ -110,7 +110,7 @@ def test_text_and_classes_are_found(tmp_path):
     )
 
 
-def test_a_pipe_gets_json_lines_or_the_requested_format(tmp_path):
+def test_a_pipe_gets_json_lines_or_the_requested_format(tmp_path) -> None:
     model, sound = voice("model.onnx"), bursts()
     data = (tmp_path / sound).read_bytes()
     how = ("--events", "segments", "--event", "starts=yes", "--pulse", "80")
@@ -127,7 +127,7 @@ def test_a_pipe_gets_json_lines_or_the_requested_format(tmp_path):
     assert out.decode().startswith("WEBVTT\n\n00:00:00.100 --> 00:00:00.200\nspeech\n\n")
 
 
-def test_a_terminal_has_nothing_else_between():
+def test_a_terminal_has_nothing_else_between() -> None:
     """No bar while events are printed; the report follows them."""
     voice("model.onnx")
     bursts()
@@ -151,7 +151,7 @@ def test_a_terminal_has_nothing_else_between():
     assert "\x1b" not in lines[0] + lines[1]
 
 
-def test_live_events_equal_those_of_the_file(tmp_path):
+def test_live_events_equal_those_of_the_file(tmp_path) -> None:
     """A file as if a microphone gave it: the events of the run without --live, printed or written."""
     model, sound = voice("model.onnx"), bursts()
     how = ("--events", "segments", "--event", "pad_before_s=0.01")
@@ -204,21 +204,21 @@ def test_live_events_equal_those_of_the_file(tmp_path):
         ),
     ],
 )
-def test_bad_options_are_refused_in_one_line(tmp_path, options, message):
-    """In one line, and nothing is written."""
+def test_bad_options_are_refused_in_one_line(tmp_path, options, message) -> None:
+    """The refusal is one line, and nothing is written."""
     assert f"error: {message}" in refusal(
         "run", voice("m.onnx"), bursts(), "out.csv", *options, "--backend", "numpy"
     )
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_the_built_in_model_has_no_probabilities():
+def test_the_built_in_model_has_no_probabilities() -> None:
     message = refusal("run", bursts(), "out.csv", "--events", "segments", "--backend", "numpy")
     assert "--events: the built-in denoiser has no probabilities; give a model" in message
     assert message == refusal("run", "--live", "--events", "segments", "--backend", "numpy")
 
 
-def test_outputs_without_times_are_refused():
+def test_outputs_without_times_are_refused() -> None:
     np.save("x.npy", np.zeros((1, 9, 4), np.float32))
     model = features("m.onnx")
     message = refusal("run", model, "x.npy", "out.csv", "--events", "argmax", "--backend", "numpy")

@@ -19,7 +19,7 @@ from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report
 
 
-def test_the_builtin_model_is_exported_and_proved(tmp_path):
+def test_the_builtin_model_is_exported_and_proved(tmp_path) -> None:
     """Written, proved, and run again as the same stream."""
     result = pulse("convert", "--pulse", "320", "-o", "out.onnx")
     assert "out.onnx: opset 17" in result.stdout
@@ -34,7 +34,7 @@ def test_the_builtin_model_is_exported_and_proved(tmp_path):
     np.testing.assert_allclose(first, second, atol=2 / (1 << 15))
 
 
-def test_the_report_of_an_export_has_its_proof():
+def test_the_report_of_an_export_has_its_proof() -> None:
     """What was written and how it was proved."""
     written = report("convert", "-o", "out.onnx", "--opset", "18")["written"]
     assert written["path"] == "out.onnx"
@@ -46,7 +46,7 @@ def test_the_report_of_an_export_has_its_proof():
     assert "written" not in report("convert")
 
 
-def test_a_file_that_is_wrong_is_not_kept(tmp_path, monkeypatch):
+def test_a_file_that_is_wrong_is_not_kept(tmp_path, monkeypatch) -> None:
     """Exit code 1; what was there before stays."""
     (tmp_path / "out.onnx").write_text("older")
 
@@ -70,7 +70,7 @@ def test_a_file_that_is_wrong_is_not_kept(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["out.onnx"]
 
 
-def test_bad_use():
+def test_targets_that_cannot_be_written_are_refused() -> None:
     assert "opset 3 cannot be written" in refusal("convert", "-o", "out.onnx", "--opset", "3")
     assert "check the folder" in refusal("convert", "-o", "nowhere/out.onnx")
     assert "a model is written as .onnx, .nnef or .nnef.tgz, not .wav" in refusal("convert", "-o", "out.wav")
@@ -79,7 +79,7 @@ def test_bad_use():
     assert Path("pipe.onnx").is_fifo()
 
 
-def test_a_full_disk_is_reported():
+def test_a_full_disk_is_reported() -> None:
     """The name that the user gave; nothing is left."""
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -92,8 +92,8 @@ def test_a_full_disk_is_reported():
     assert not list(Path().iterdir())
 
 
-def test_it_knows_its_pulse():
-    """Of a written file: shown, checked, and other pulses refused."""
+def test_it_knows_its_pulse() -> None:
+    """The pulse of a written file is shown and checked, and other pulses are refused."""
     pulse("convert", "-o", "out.onnx", "--no-check")
     details = report("convert", "out.onnx")
     assert details["pulse_frames"] == 160
@@ -103,7 +103,7 @@ def test_it_knows_its_pulse():
     assert "written for pulses of 160 frames" in refusal("convert", "out.onnx", "--pulse", "80")
 
 
-def test_nnef_is_written_in_pulses(tmp_path):
+def test_nnef_is_written_in_pulses(tmp_path) -> None:
     """A folder and an archive; proved in tract where that is installed; a folder is not written over."""
     written = report("convert", "--pulse", "320", "-o", "out.nnef", "--length", "700")["written"]
     assert written["path"] == "out.nnef" and written["opset"] is None and written["states"] == 8
@@ -117,7 +117,7 @@ def test_nnef_is_written_in_pulses(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.nnef", "out.nnef.tgz"]
 
 
-def test_nnef_is_written_offline(tmp_path):
+def test_nnef_is_written_offline(tmp_path) -> None:
     """Without a pulse: the decluttered model, which runs as any other."""
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"], pads=[2, 0])]
     shapes = [helper.make_tensor_value_info(name, 1, [1, 1, "T"]) for name in ("x", "y")]
@@ -134,7 +134,7 @@ def test_nnef_is_written_offline(tmp_path):
     assert unproved["nodes"] == 3 and unproved["outcome"] == "not proved"
 
 
-def test_an_offline_model_whose_proof_fails_is_not_written(tmp_path, monkeypatch):
+def test_an_offline_model_whose_proof_fails_is_not_written(tmp_path, monkeypatch) -> None:
     def fail(*_):
         raise NotProvedError("tract refuses every length")
 

@@ -6,7 +6,7 @@ from tests.streaming.command import folder as folder
 from tests.streaming.command import refusal
 
 
-def test_bad_uses(tmp_path):
+def test_bad_uses_are_refused_with_a_way_out(tmp_path) -> None:
     assert "the actions are deploy, status, drain, set-weight, end" in refusal("fleet", "begin")
     assert "name a worker" in refusal("fleet", "drain")
     assert "needs --weight" in refusal("fleet", "set-weight", "2")
@@ -17,7 +17,7 @@ def test_bad_uses(tmp_path):
     assert "bad.toml: least = 2, most = 0" in refusal("fleet", "deploy", "bad.toml")
 
 
-def test_ray_is_missing(monkeypatch):
+def test_a_fleet_without_ray_names_what_to_install(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.delitem(sys.modules, "streaming.fleet.ray_fleet", raising=False)
     monkeypatch.delitem(sys.modules, "streaming.fleet.ray_cluster", raising=False)

@@ -75,7 +75,7 @@ def run_ended_by(tmp_path, monkeypatch, all_is_recorded):
 
 
 @pytest.mark.parametrize("end", [*signals.ENDS, DeviceError("the cable is out")])
-def test_all_is_kept_and_told(run_ended_by, tmp_path, end):
+def test_all_is_kept_and_reported(run_ended_by, tmp_path, end) -> None:
     failed = isinstance(end, DeviceError)
     result = run_ended_by(end, 2 if failed else 0)
     assert "8,000 in" in result.stdout
@@ -100,7 +100,7 @@ def signalled_after(monkeypatch, number, owner, name, when=lambda: True):
 
 
 @pytest.mark.parametrize("number", signals.ENDS)
-def test_a_signal_inside_of_a_write(tmp_path, monkeypatch, all_is_recorded, number):
+def test_a_signal_inside_of_a_write(tmp_path, monkeypatch, all_is_recorded, number) -> None:
     """It ends the run soon, with every frame; others that come while files are being finished change nothing."""
     x = tone(8000, 30.0).astype(np.float32)
     soundfile.write("in.wav", x, 8000, subtype="FLOAT")
@@ -127,7 +127,7 @@ def test_a_signal_inside_of_a_write(tmp_path, monkeypatch, all_is_recorded, numb
 
 
 @pytest.mark.parametrize("shows", [True, False])
-def test_a_terminal_that_is_closed(tmp_path, shows):
+def test_a_terminal_that_is_closed(tmp_path, shows) -> None:
     """All files are complete, though the report has no reader."""
     soundfile.write("in.wav", tone(16000, 30.0), 16000)
     files = ("--frames", "f.csv", "--record-in", "r.wav", "--stats", "s.jsonl")
@@ -188,7 +188,7 @@ def live(*arguments, code):
     return pulse("run", *arguments, "--live", "--quiet", "--backend", "numpy", code=code)
 
 
-def test_a_disk_that_is_full(small_disk, frames_have_room):
+def test_a_disk_that_is_full(small_disk, frames_have_room) -> None:
     """The run goes on to its end and tells all; what was written until then is kept."""
     soundfile.write("in.wav", tone(16000, 1.0), 16000)
     occupy(small_disk)
@@ -199,7 +199,7 @@ def test_a_disk_that_is_full(small_disk, frames_have_room):
     assert {path.name for path in small_disk.iterdir()} == {"large", "f.npy", "i.wav"}
 
 
-def test_each_file_on_a_full_disk_is_reported_once(small_disk):
+def test_each_file_on_a_full_disk_is_reported_once(small_disk) -> None:
     """The first one as the error."""
     soundfile.write("in.wav", tone(8000, 1.5), 8000)
     occupy(small_disk)
@@ -214,7 +214,7 @@ def test_each_file_on_a_full_disk_is_reported_once(small_disk):
         assert sum(f"{small_disk / name}: " in line for line in lines) == 1
 
 
-def test_a_recording_that_is_refused(tmp_path, monkeypatch):
+def test_a_recording_that_is_refused(tmp_path, monkeypatch) -> None:
     """The statistics that were begun are closed."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
     closed: list[object] = []
@@ -232,7 +232,7 @@ def test_a_recording_that_is_refused(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["f.npy", "f.csv"])
-def test_frames_on_a_disk_that_is_full(small_disk, name):
+def test_frames_on_a_disk_that_is_full(small_disk, name) -> None:
     """They end where it was full."""
     soundfile.write("in.wav", tone(8000, 1.0), 8000)
     occupy(small_disk)
@@ -247,8 +247,8 @@ def test_frames_on_a_disk_that_is_full(small_disk, name):
     assert (small_disk / name).stat().st_size > 0
 
 
-def test_frames_that_have_no_room_to_be_put_in_order(small_disk):
-    """Both are reported: that they ended, and where they are."""
+def test_frames_that_have_no_room_to_be_put_in_order(small_disk) -> None:
+    """The report has both that the frames ended and where they are."""
     piece = np.zeros((2, 100, 8), np.float32)
     port = SimpleNamespace(name="y", axis=1)
     outputs = SimpleNamespace(take_ready=lambda: [{"y": piece}], flush=lambda: [{}], pulses_lost=0)
@@ -263,7 +263,7 @@ def test_frames_that_have_no_room_to_be_put_in_order(small_disk):
     assert np.load(small_disk / "y-frames-first.npy").shape == (1000, 2, 8)
 
 
-def test_frames_that_were_not_taken_in_time(tmp_path):
+def test_frames_that_were_not_taken_in_time(tmp_path) -> None:
     """The file ends where they are missing: what follows would have wrong times."""
     piece = np.arange(4, dtype=np.float32)
     port = SimpleNamespace(name="y", axis=0)
@@ -279,7 +279,7 @@ def test_frames_that_were_not_taken_in_time(tmp_path):
     assert np.load(tmp_path / "y.npy").tolist() == [0, 1, 2, 3]
 
 
-def test_playing_with_a_full_disk(small_disk, tmp_path):
+def test_playing_with_a_full_disk(small_disk, tmp_path) -> None:
     """The run goes on to its end, so the frames have theirs; what was written until then is kept."""
     x = tone(8000, 1.0).astype(np.float32)
     soundfile.write("in.wav", x, 8000, subtype="FLOAT")
@@ -296,7 +296,7 @@ def test_playing_with_a_full_disk(small_disk, tmp_path):
     assert {path.name for path in small_disk.iterdir()} == {"large", "out.wav"}
 
 
-def test_ctrl_c_after_the_disk_was_full(small_disk, monkeypatch):
+def test_ctrl_c_after_the_disk_was_full(small_disk, monkeypatch) -> None:
     """It is the usual end, and does not hide what went wrong."""
     soundfile.write("in.wav", tone(16000, 1.0), 16000)
     occupy(small_disk)
@@ -312,7 +312,7 @@ def test_ctrl_c_after_the_disk_was_full(small_disk, monkeypatch):
     assert result.stderr.startswith(f"error: {small_disk / 'i.wav'}: cannot be written (")
 
 
-def test_a_folder_that_goes_away(tmp_path, monkeypatch):
+def test_a_folder_that_goes_away(tmp_path, monkeypatch) -> None:
     """Two files are lost, one of which is reported first."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
     folder = tmp_path / "folder"
@@ -331,7 +331,7 @@ def test_a_folder_that_goes_away(tmp_path, monkeypatch):
     assert error.startswith(f"error: {folder / 'i.wav'}: cannot be written (No such file or directory)")
 
 
-def test_a_line_that_somebody_still_uses(tmp_path, monkeypatch):
+def test_a_line_that_somebody_still_uses(tmp_path, monkeypatch) -> None:
     """It is not touched again: the frames end where they are, and that is reported."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
     stop, workers = Worker.stop, []
@@ -345,7 +345,7 @@ def test_a_line_that_somebody_still_uses(tmp_path, monkeypatch):
     live_module.abandoned_pipelines.pop().close()
 
 
-def test_a_model_that_needs_some_input_first(tmp_path, monkeypatch):
+def test_a_model_that_needs_some_input_first(tmp_path, monkeypatch) -> None:
     """Its output is not known: the report is there all the same."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
 

@@ -20,7 +20,7 @@ def program():
     return "denoise.pulse"
 
 
-def test_the_written_program_is_proved_and_runs(tmp_path, program):
+def test_the_written_program_is_proved_and_runs(tmp_path, program) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [program]
     pulse("run", noisy_path(), "first.wav")
     pulse("run", program, noisy_path(), "second.wav")
@@ -32,7 +32,7 @@ def test_the_written_program_is_proved_and_runs(tmp_path, program):
     assert proof["outcome"] == "equal" and proof["longest"] == 500 and proof["share"] <= 1
 
 
-def test_the_other_commands_take_it(program):
+def test_the_other_commands_take_it(program) -> None:
     assert report("bench", program, "--steps", "5", "--rounds", "1")["profile"]
     assert pulse("dump", program, "--stage", "program").stdout.startswith("32 instructions")
     soundfile.write("in.wav", soundfile.read(noisy_path(), dtype="int16")[0][:8000], 16000)
@@ -40,7 +40,7 @@ def test_the_other_commands_take_it(program):
     assert soundfile.info("out.wav").frames >= 8000
 
 
-def test_unsupported_uses_are_refused(program):
+def test_unsupported_uses_are_refused(program) -> None:
     for command in (["convert"], ["dump"], ["dump", "--stage", "costs"], ["dump", "--stage", "load"]):
         assert "is a program" in refusal(command[0], program, *command[1:])
     assert "leave out --pulse 320" in refusal("run", program, noisy_path(), "o.wav", "--pulse", "320")
@@ -54,21 +54,21 @@ def test_unsupported_uses_are_refused(program):
     assert "least speed-up" in refusal("compile", "--specialise", "--min-gain", "0.5")
 
 
-def test_nothing_is_proved_without_a_check():
+def test_nothing_is_proved_without_a_check() -> None:
     """The file says so, and ``pulse check`` fails with the code of that."""
     pulse("compile", "-o", "denoise.pulse", "--no-check")
     result = pulse("check", "denoise.pulse", code=3)
     assert "nothing was proved when it was compiled (--no-check)" in result.output
 
 
-def test_the_effect_of_rounded_weights_is_reported():
+def test_the_effect_of_rounded_weights_is_reported() -> None:
     details = report("compile", "-o", "small.pulse", "--weights", "bf16", "--length", "500")
     assert details["weights"] == "bf16" and "denoised" in details["rounding"][0]
     assert report("check", "small.pulse")["proof"]["of"] == "weights of f32"
     pulse("run", "small.pulse", noisy_path(), "out.wav")
 
 
-def test_a_program_that_is_wrong_is_not_written(tmp_path, monkeypatch):
+def test_a_program_that_is_wrong_is_not_written(tmp_path, monkeypatch) -> None:
     """Exit code 1; what was there before stays."""
     Path("out.pulse").write_text("older")
 
@@ -90,7 +90,7 @@ def test_a_program_that_is_wrong_is_not_written(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["out.pulse"]
 
 
-def test_a_recipe_is_one_file_from_sound_to_sound():
+def test_a_recipe_is_one_file_from_sound_to_sound() -> None:
     Path("recipe.toml").write_text(
         'rate = 8000\n[[stage]]\nstft = { n_fft = 64, hop = 32, window = "sqrt_hann" }\n'
         '[[stage]]\nistft = { n_fft = 64, hop = 32, window = "sqrt_hann" }\n'
@@ -101,7 +101,7 @@ def test_a_recipe_is_one_file_from_sound_to_sound():
     np.testing.assert_array_equal(*(soundfile.read(name)[0] for name in ("first.wav", "second.wav")))
 
 
-def test_errors_are_json():
+def test_errors_are_json() -> None:
     Path("bad.pulse").write_bytes(b"pulse program 2\n" + bytes(100))
     result = pulse("check", "bad.pulse", "--json", code=2)
     assert "its checksum is wrong" in json.loads(result.stdout)["error"]["message"]

@@ -25,7 +25,7 @@ def sound(frames=2_003, rate_hz=8000):
 
 
 @MAKES
-def test_run_equals_the_whole_model(tmp_path, make):
+def test_run_equals_the_whole_model(tmp_path, make) -> None:
     """What is written is what the whole model gives, at the rate that the recipe says."""
     x = sound()
     path = make(tmp_path)
@@ -38,7 +38,7 @@ def test_run_equals_the_whole_model(tmp_path, make):
     np.testing.assert_allclose(output[: expected.size], expected[0], 1e-4, 1e-5)
 
 
-def test_a_table_of_features_has_their_times(tmp_path):
+def test_a_table_of_features_has_their_times(tmp_path) -> None:
     """A recipe that ends in features: their times follow from the rate and the hop."""
     sound()
     text = (
@@ -52,7 +52,7 @@ def test_a_table_of_features_has_their_times(tmp_path):
 
 
 @MAKES
-def test_check_bench_and_dump_take_recipes(tmp_path, make):
+def test_check_bench_and_dump_take_recipes(tmp_path, make) -> None:
     path = make(tmp_path)
     assert report("check", path, "--pulse", "8", "--length", 700)["proof"]["outcome"] == "equal"
     assert report("bench", path, "--pulse", "8", "--steps", "20", "--rounds", "1")["model"] == path.stem
@@ -64,7 +64,7 @@ def test_check_bench_and_dump_take_recipes(tmp_path, make):
 
 
 @MAKES
-def test_convert_writes_one_proved_file(tmp_path, make):
+def test_convert_writes_one_proved_file(tmp_path, make) -> None:
     """One file with its state in the open, proved, which has the rate of the recipe and gives the same sound."""
     x = sound()
     path = make(tmp_path)
@@ -77,7 +77,7 @@ def test_convert_writes_one_proved_file(tmp_path, make):
     np.testing.assert_allclose(output[: expected.size], expected[0], 1e-4, 1e-5)
 
 
-def test_a_recipe_runs_live(tmp_path):
+def test_a_recipe_runs_live(tmp_path) -> None:
     """A file as if a microphone gave it."""
     sound(800)
     path = spectral(tmp_path)
@@ -85,7 +85,7 @@ def test_a_recipe_runs_live(tmp_path):
     assert details["setup"]["model"] == "recipe" and soundfile.info("out.wav").samplerate == 8000
 
 
-def test_errors_name_the_file_and_the_stage(tmp_path):
+def test_errors_name_the_file_and_the_stage(tmp_path) -> None:
     """One line with the file and the stage; options of models belong in the recipe, and are spelled as options."""
     path = spectral(tmp_path)
     assert "omit --state, and write states in the stage" in refusal("check", path, "--state", "none")
@@ -140,7 +140,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_recipes_are_refused_in_one_line(tmp_path, name):
+def test_bad_recipes_are_refused_in_one_line(tmp_path, name) -> None:
     """One line each, whatever is asked of it."""
     sound(400)
     old, new, message = BAD[name]
@@ -162,8 +162,8 @@ def test_bad_recipes_are_refused_in_one_line(tmp_path, name):
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_rate_that_differs(tmp_path):
-    """Of the file it does not matter, it is resampled; of an option it is said."""
+def test_a_rate_that_differs(tmp_path) -> None:
+    """A file of another rate is resampled; an option of another rate is reported."""
     sound(4_000, 16_000)
     path = spectral(tmp_path)
     assert report("run", path, "in.wav", "out.wav")["rate_hz"] == 8000
@@ -172,7 +172,7 @@ def test_a_rate_that_differs(tmp_path):
     assert "by its metadata the model is made for 8000 Hz; --rate 16000" in errors
 
 
-def test_a_first_recipe_is_proposed(tmp_path):
+def test_a_first_recipe_is_proposed(tmp_path) -> None:
     """On standard output, or in a file that is not there yet; what is guessed on standard error; it runs as it is."""
     save_model(tmp_path, "gain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
     recipe = pulse("recipe", "gain.onnx")
@@ -191,7 +191,7 @@ def test_a_first_recipe_is_proposed(tmp_path):
     np.testing.assert_allclose(output, -x[0], 1e-4, 1e-5)
 
 
-def test_a_recipe_inside_of_its_model_is_opened(tmp_path):
+def test_a_recipe_inside_of_its_model_is_opened(tmp_path) -> None:
     """Written by a recipe, and by what a model's sizes tell; every command opens it, and shows it."""
     x = sound()
     path = spectral(tmp_path)
@@ -229,7 +229,7 @@ def test_a_recipe_inside_of_its_model_is_opened(tmp_path):
     assert not list(tmp_path.glob("*x.onnx"))
 
 
-def test_an_exported_model_describes_itself(tmp_path):
+def test_an_exported_model_describes_itself(tmp_path) -> None:
     """Its title and rate, whatever its file is called; a title that is none does not count."""
     import onnx
 
@@ -246,7 +246,7 @@ def test_an_exported_model_describes_itself(tmp_path):
     assert report("run", "two.onnx", "in.wav", "out.wav")["model"] == "two"
 
 
-def test_a_recipe_of_two_models_is_proposed(tmp_path):
+def test_a_recipe_of_two_models_is_proposed(tmp_path) -> None:
     """What is between them, by their sizes."""
     save_model(tmp_path, "first.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
     size = [1, "T", 512]

@@ -19,7 +19,7 @@ from tests.streaming.command import (
 from tests.streaming.command import folder as folder
 
 
-def test_bad_models_are_refused(tmp_path):
+def test_bad_models_are_refused(tmp_path) -> None:
     (tmp_path / "text.onnx").write_text("these are words, no model at all")
     (tmp_path / "cut.onnx").write_bytes(model_path().read_bytes()[:9000])
     (tmp_path / "empty.onnx").write_bytes(b"")
@@ -28,7 +28,7 @@ def test_bad_models_are_refused(tmp_path):
         assert f"{name}: not an ONNX model" in refusal("convert", name)
 
 
-def test_models_without_a_stream_or_with_two(tmp_path):
+def test_models_without_a_stream_or_with_two(tmp_path) -> None:
     neg = [helper.make_node("Neg", ["x"], ["y"])]
     still = save(tmp_path / "still.onnx", neg, {"x": [1, 8]}, {"y": [1, 8]})
     two = save(tmp_path / "two.onnx", neg, {"x": ["C", "T"]}, {"y": ["C", "T"]})
@@ -39,14 +39,14 @@ def test_models_without_a_stream_or_with_two(tmp_path):
     assert "give a name and a shape" in refusal("convert", two, "--input", "1,T")
 
 
-def test_the_error_of_a_model_that_cannot_stream_names_the_node(tmp_path):
+def test_the_error_of_a_model_that_cannot_stream_names_the_node(tmp_path) -> None:
     result = pulse("convert", whole_axis(tmp_path / "whole.onnx"), code=2)
     assert "y (softmax" in result.stderr
     assert "stream axis 1: whole:" in result.stderr
     assert "Traceback" not in result.stderr
 
 
-def test_a_pulse_that_does_not_suit():
+def test_a_pulse_that_does_not_suit() -> None:
     for command in ("run", "convert", "check", "bench"):
         assert "use 160" in refusal(command, "--pulse", "100")
     assert "not a positive number" in refusal("convert", "--pulse", "0")
@@ -66,7 +66,7 @@ def unknown_codec(name):
     return name
 
 
-def test_bad_sounds_are_refused(tmp_path):
+def test_bad_sounds_are_refused(tmp_path) -> None:
     nan = tone(16000)
     nan[5000] = np.nan
     write_sound("nan.wav", nan, subtype="FLOAT")
@@ -91,7 +91,7 @@ def test_bad_sounds_are_refused(tmp_path):
     assert not list(tmp_path.glob(".*"))
 
 
-def test_bad_arrays_are_refused(tmp_path):
+def test_bad_arrays_are_refused(tmp_path) -> None:
     model = features(tmp_path / "features.onnx")
     bad = np.zeros((1, 9, 4), np.float32)
     bad[0, 6] = np.nan
@@ -115,11 +115,11 @@ def test_bad_arrays_are_refused(tmp_path):
     assert not (tmp_path / "out.npy").exists()
 
 
-def test_an_unknown_backend_is_refused():
+def test_an_unknown_backend_is_refused() -> None:
     assert "no backend 'gpu'; choose numba, numpy or onnxruntime" in refusal("run", "--backend", "gpu")
 
 
-def test_a_folder_in_place_of_a_file_is_refused(tmp_path):
+def test_a_folder_in_place_of_a_file_is_refused(tmp_path) -> None:
     """The message says that it is a folder, whatever the command writes."""
     (tmp_path / "folder").mkdir()
     write_sound(tmp_path / "in.wav", tone(800))

@@ -56,12 +56,12 @@ main()
         (signal.SIGTERM, 143, ""),
     ],
 )
-def test_a_signal_inside_of_the_compiler_ends_the_command(number, code, message):
+def test_a_signal_inside_of_the_compiler_ends_the_command(number, code, message) -> None:
     """It calls Python back where an exception would be lost, or end the process by a crash."""
     assert end_by_signal(COMPILES, number) == (code, message)
 
 
-def test_a_terminal_that_is_closed(tmp_path):
+def test_a_terminal_that_is_closed(tmp_path) -> None:
     code = (
         "import time; from streaming.cli import signals; signals.end_on_signals()\n"
         "try: print('ready', flush=True); time.sleep(30)\n"
@@ -71,7 +71,7 @@ def test_a_terminal_that_is_closed(tmp_path):
     assert (tmp_path / "ended").exists()
 
 
-def test_processes_that_compile_end_with_the_command(tmp_path, monkeypatch):
+def test_processes_that_compile_end_with_the_command(tmp_path, monkeypatch) -> None:
     """What each of them compiles may take many seconds."""
     from pulse.program.machine import machine
     from streaming import warming
@@ -104,7 +104,7 @@ def handlers():
         signal.signal(number, handler)
 
 
-def test_signals_that_are_gathered(handlers):
+def test_signals_that_are_gathered(handlers) -> None:
     """None raises or counts as an interrupt, however many there are; afterwards all is as before."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with signals.watch_interrupts() as interrupts:
@@ -120,5 +120,5 @@ def test_signals_that_are_gathered(handlers):
     assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
 
-def test_elsewhere_a_signal_is_not_postponed():
+def test_elsewhere_a_signal_is_not_postponed() -> None:
     assert not signals.postpone(signal.SIGINT, inspect.currentframe())

@@ -30,7 +30,7 @@ def noise(samples, channels=1, peak=0.9):
 @pytest.mark.parametrize(
     "name", ["in.mp3", "in.opus", "in.aif", "in.caf", "in.au", "in.w64", "in.rf64", "in", "in.onnx"]
 )
-def test_the_short_form_takes_all_formats_of_the_library(name):
+def test_the_short_form_takes_all_formats_of_the_library(name) -> None:
     """The content says that it is sound, not the name."""
     form = {"in.opus": ("OGG", "OPUS"), "in.aif": ("AIFF", "PCM_16")}.get(name)
     form = form or (name[3:].upper() if name[3:] not in ("", "onnx") else "FLAC", None)
@@ -40,7 +40,7 @@ def test_the_short_form_takes_all_formats_of_the_library(name):
     assert soundfile.info("out.wav").frames == 8000
 
 
-def test_a_broken_sound_is_no_model(tmp_path):
+def test_a_broken_sound_is_no_model(tmp_path) -> None:
     (tmp_path / "in.aiff").write_bytes(b"FORM" + bytes(60))
     assert "in.aiff: cannot be read as sound" in refusal("run", "in.aiff", "out.wav")
     assert "in.aiff: is a sound, but a model is expected here" in refusal(
@@ -60,7 +60,7 @@ def test_a_broken_sound_is_no_model(tmp_path):
         ("DOUBLE", "out.flac", "PCM_24"),
     ],
 )
-def test_the_depth_is_kept_and_no_bit_changes(source, target, encoding):
+def test_the_depth_is_kept_and_no_bit_changes(source, target, encoding) -> None:
     write_sound("in.wav", noise(4000, 2), subtype=source)
     details = report("run", identity_model(), "in.wav", target, "--channel", "each", "--backend", "numpy")
     assert (details["file_encoding"], details["encoding"], details["warnings"]) == (source, encoding, [])
@@ -69,7 +69,7 @@ def test_the_depth_is_kept_and_no_bit_changes(source, target, encoding):
     np.testing.assert_allclose(y, x, atol=2**-24 if target == "out.flac" else 0)
 
 
-def test_the_encoding_can_be_asked_for():
+def test_the_encoding_can_be_asked_for() -> None:
     write_sound("in.wav", noise(4000), subtype="PCM_16")
     model = identity_model()
     for subtype, encoding in (("float", "FLOAT"), ("s24", "PCM_24"), ("pcm_u8", "PCM_U8")):
@@ -92,7 +92,7 @@ def test_the_encoding_can_be_asked_for():
     )
 
 
-def test_a_rate_that_the_format_has_not():
+def test_a_rate_that_the_format_has_not() -> None:
     write_sound("in.wav", noise(4410), 44100)
     message = refusal("run", identity_model(), "in.wav", "out.opus", "--rate", 44100, "--backend", "numpy")
     assert (
@@ -101,7 +101,7 @@ def test_a_rate_that_the_format_has_not():
     )
 
 
-def test_clipping_is_told():
+def test_clipping_is_reported() -> None:
     """How many samples, on which channel, by how much, and what keeps them."""
     x = np.zeros((4000, 2), np.float32)
     x[7:17, 1] = 2
@@ -132,7 +132,7 @@ def test_clipping_is_told():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux alone")
-def test_names_that_are_no_utf8():
+def test_names_that_are_no_utf8() -> None:
     """Read, written, and reported so that a program can find them again."""
     source, target, model = (os.fsdecode(name) for name in (b"in\xe9.mp3", b"out\xe9.wav", b"m\xe9.onnx"))
     soundfile.write(os.fsencode(source), tone(16000), 16000, format="MP3")
@@ -146,7 +146,7 @@ def test_names_that_are_no_utf8():
 
 
 @pytest.mark.parametrize("target", ["-", "/dev/stdout"])
-def test_sound_goes_from_standard_input_to_standard_output(target):
+def test_sound_goes_from_standard_input_to_standard_output(target) -> None:
     """What a file would hold; nothing but sound is on standard output."""
     write_sound("in.wav", noise(30_000, 2), subtype="PCM_24")
     with open("in.wav", "rb") as file:
@@ -159,7 +159,7 @@ def test_sound_goes_from_standard_input_to_standard_output(target):
     np.testing.assert_array_equal(y, x)
 
 
-def test_the_short_form_takes_pipes():
+def test_the_short_form_takes_pipes() -> None:
     write_sound("in.wav", tone(16000), 16000)
     pulse("run", "in.wav", "file.wav", "--backend", "numpy")
     with open("in.wav", "rb") as file:
@@ -174,14 +174,14 @@ def test_the_short_form_takes_pipes():
         assert direct.read() == expected.read(), "files are read whole, and their heads completed"
 
 
-def test_standard_input_may_be_a_file_of_any_format():
+def test_standard_input_may_be_a_file_of_any_format() -> None:
     write_sound("in.mp3", tone(16000), 16000)
     with open("in.mp3", "rb") as file:
         pipe(None, "/dev/stdin", "out.wav", stdin=file)
     assert soundfile.info("out.wav").frames == 8000
 
 
-def test_raw_samples_are_read():
+def test_raw_samples_are_read() -> None:
     x = np.random.default_rng(0).integers(-30_000, 30_000, (20_000, 2)).astype("<i2")
     arguments = (
         identity_model(),
@@ -227,7 +227,7 @@ def take(stream, count):
     return received
 
 
-def test_ready_frames_are_written_while_the_input_is_open():
+def test_ready_frames_are_written_while_the_input_is_open() -> None:
     """So much of it as the delay of the model allows, and no more is waited for."""
     x = noise(16000, 1, 0.1)
     process = command(model_path(), "-", "-", "--raw", "f32,16000", "--format", "raw", "--pulse", "160")
@@ -245,7 +245,7 @@ def test_ready_frames_are_written_while_the_input_is_open():
     process.stderr.close()
 
 
-def test_probabilities_leave_as_rows():
+def test_probabilities_leave_as_rows() -> None:
     """A pipe has them as a table."""
     x = tone(8000).astype(np.float32)
     out, _ = pipe(x.tobytes(), voice("voice.onnx"), "-", "-", "--raw", "f32,8000", "--output", "level")
@@ -257,7 +257,7 @@ def test_probabilities_leave_as_rows():
 
 
 @pytest.mark.parametrize("blocked", [False, True])
-def test_a_reader_that_has_enough(blocked):
+def test_a_reader_that_has_enough(blocked) -> None:
     """The command ends quietly, as others do, whatever it was started with."""
     how = signal.SIG_BLOCK if blocked else signal.SIG_UNBLOCK
     before = signal.pthread_sigmask(how, [signal.SIGPIPE])
@@ -277,7 +277,7 @@ def test_a_reader_that_has_enough(blocked):
     process.stderr.close()
 
 
-def test_ctrl_c_while_nothing_comes():
+def test_ctrl_c_while_nothing_comes() -> None:
     process = command(identity_model(), "-", "-", "--raw", "f32,16000", "--format", "raw")
     assert process.stdin is not None and process.stdout is not None
     process.stdin.write(bytes(64_000))
@@ -288,7 +288,7 @@ def test_ctrl_c_while_nothing_comes():
     assert errors == b"error: interrupted; only complete results are written\n"
 
 
-def test_named_pipes_are_read_and_written():
+def test_named_pipes_are_read_and_written() -> None:
     write_sound("in.wav", noise(20_000), subtype="PCM_16")
     os.mkfifo("in.fifo")
     os.mkfifo("out.fifo")
@@ -301,7 +301,7 @@ def test_named_pipes_are_read_and_written():
     np.testing.assert_array_equal(soundfile.read("out.wav")[0], soundfile.read("in.wav")[0])
 
 
-def test_formats_that_a_pipe_refuses():
+def test_formats_that_a_pipe_refuses() -> None:
     write_sound("in.wav", noise(100))
     arguments = ("run", identity_model(), "in.wav", "-", "--backend", "numpy")
     assert "standard output: takes wav, raw, csv, not flac" in refusal(*arguments, "--format", "flac")

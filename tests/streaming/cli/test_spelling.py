@@ -17,8 +17,8 @@ from tests.streaming.command import RUNNER, refusal, save
 from tests.streaming.command import folder as folder
 
 
-def test_names_are_spelled_for_python_and_as_options():
-    """The same message, for Python and inside the command line, and for Python again after it."""
+def test_names_are_spelled_for_python_and_as_options() -> None:
+    """One message is spelled for Python, then inside the command line, then for Python again."""
     values = [("symbol", None), ("inputs", {"x": "1,T"}), ("states", {}), ("ignore_value_info", True)]
     python = ["symbol=", 'inputs={"x": "1,T"}', "chunking=Chunking(states={})", "ignore_value_info=True"]
     assert [spell(*value) for value in values] == python
@@ -30,7 +30,7 @@ def test_names_are_spelled_for_python_and_as_options():
     assert [spell(*value) for value in values] == python
 
 
-def test_every_parameter_has_an_option():
+def test_every_parameter_has_an_option() -> None:
     """All that ``pulse.load``, ``Chunking`` and ``pulse.stream`` take, but what is about the call and not the model."""
     calls = (package.load, package.Chunking, package.stream)
     parameters = {name for call in calls for name in inspect.signature(call).parameters}
@@ -40,7 +40,7 @@ def test_every_parameter_has_an_option():
     assert all(OPTIONS[name] in help_text for name in parameters - {"specialise"})
 
 
-def test_an_error_names_options_here_and_parameters_in_the_library():
+def test_an_error_names_options_here_and_parameters_in_the_library() -> None:
     """Which names the option here, and the parameter there."""
     shape = ["mics", "time", 4]
     path = save_model("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
@@ -60,13 +60,13 @@ def test_an_error_names_options_here_and_parameters_in_the_library():
         ("serve", "--input x=1,80,T,f32 of pulse compile, or"),
     ],
 )
-def test_options_of_other_commands_are_named_with_their_command(command: str, option: str):
+def test_options_of_other_commands_are_named_with_their_command(command: str, option: str) -> None:
     """They are named with a command that has them, whose result this one takes."""
     path = save("fixed.onnx", [models.node("Relu", "x", "y")], {"x": [1, 4, 9]}, {"y": [1, 4, 9]})
     assert f"such as {option}" in refusal(command, path)
 
 
-def test_a_backend_of_other_commands_is_named_with_their_command():
+def test_a_backend_of_other_commands_is_named_with_their_command() -> None:
     shape = [1, "T"]
     half = models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape})
     for value in (*half.graph.input, *half.graph.output):
@@ -76,7 +76,7 @@ def test_a_backend_of_other_commands_is_named_with_their_command():
     assert refusal("compile", path, "-o", "half.pulse").endswith("use --backend numpy of pulse run\n")
 
 
-def test_a_warning_names_options_here_and_parameters_in_the_library():
+def test_a_warning_names_options_here_and_parameters_in_the_library() -> None:
     """Sound in, a third as much sound out: chunks that overlap look like that; the user says whether they do."""
     path = save_model("halved", models.half_context())
     warnings.simplefilter("default")

@@ -16,7 +16,7 @@ def python(code):
     )
 
 
-def test_help_imports_nothing_heavy():
+def test_help_imports_nothing_heavy() -> None:
     code = (
         "import sys; sys.argv = ['pulse', '--help']; from streaming.cli import main\n"
         "try: main()\n"
@@ -28,7 +28,7 @@ def test_help_imports_nothing_heavy():
     assert "pulse check model.onnx" in result.stdout
 
 
-def test_an_error_is_one_line_and_code_2():
+def test_an_error_is_one_line_and_code_2() -> None:
     result = python(
         "import sys; sys.argv = ['pulse', 'convert', 'none.onnx']; from streaming.cli import main; main()"
     )
@@ -37,7 +37,7 @@ def test_an_error_is_one_line_and_code_2():
     assert result.stderr == "error: none.onnx: no such file; check the path\n"
 
 
-def test_an_interrupt_that_a_compiler_lost_ends_the_command():
+def test_an_interrupt_that_a_compiler_lost_ends_the_command() -> None:
     """Numba may turn KeyboardInterrupt into another error."""
     result = python(
         "import os, signal, sys; sys.argv = ['pulse', 'convert']\n"
@@ -53,7 +53,7 @@ def test_an_interrupt_that_a_compiler_lost_ends_the_command():
     assert result.stderr == "error: interrupted; only complete results are written\n"
 
 
-def test_terminated_it_leaves_nothing(tmp_path):
+def test_terminated_it_leaves_nothing(tmp_path) -> None:
     result = python(
         f"import os, signal, sys; os.chdir({str(tmp_path)!r}); sys.argv = ['pulse', 'run']\n"
         "import streaming.session as session\n"

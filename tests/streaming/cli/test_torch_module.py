@@ -113,7 +113,7 @@ def test_a_module_that_differs_from_its_model_is_found(monkeypatch) -> None:
     )
 
 
-def test_lengths_that_the_module_refuses() -> None:
+def test_lengths_that_the_module_refuses_are_named() -> None:
     arguments = "check", "code_18:picky", "--pulse", 16, "--length", 9
     checked = pulse(*arguments, code=3)
     assert "whole blocks of 16, please" in checked.stdout
@@ -130,7 +130,7 @@ def test_options_of_the_conversion() -> None:
     assert chunks["proof"]["original"]["lengths"]
 
 
-def test_the_axis_that_was_found_is_told_as_an_option() -> None:
+def test_the_axis_that_was_found_is_reported_as_an_option() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warning = pulse("dump", "code_18:pair").stderr

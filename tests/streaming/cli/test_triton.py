@@ -35,7 +35,7 @@ def parse_config(model: Path):
     return schema, text_format.Parse((model / "config.pbtxt").read_text("utf-8"), schema.ModelConfig())
 
 
-def test_the_config_describes_the_model(repository):
+def test_the_config_describes_the_model(repository) -> None:
     schema, config = parse_config(repository)
     assert config.name == repository.name and config.platform == "onnxruntime_onnx"
     assert config.max_batch_size == 0
@@ -82,7 +82,7 @@ class Batcher:
         return results
 
 
-def test_sequences_one_after_the_other_equal_the_model(repository):
+def test_sequences_one_after_the_other_equal_the_model(repository) -> None:
     _, config = parse_config(repository)
     states = [(state.input_name, state.output_name) for state in config.sequence_batching.state]
     batcher = Batcher(repository, states)
@@ -103,7 +103,7 @@ def test_sequences_one_after_the_other_equal_the_model(repository):
         np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_existing_files_stay(repository):
+def test_existing_files_stay(repository) -> None:
     message = refusal("convert", model_path(), "--triton", repository.parent)
     assert "exists already" in message
     assert "give one of them" in refusal("convert", "--triton", "x", "-o", "y.onnx")

@@ -19,7 +19,7 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize(("form", "least_db"), [("bf16", 40), ("int8", 30)])
-def test_check_reports_the_error_and_stays_a_proof_of_f32(path, form, least_db):
+def test_check_reports_the_error_and_stays_a_proof_of_f32(path, form, least_db) -> None:
     details = report("check", path, "--weights", form)
     assert details["proof"]["outcome"] == "equal" and details["weights"] == form
     error = details["weight_errors"]["y"]
@@ -29,7 +29,7 @@ def test_check_reports_the_error_and_stays_a_proof_of_f32(path, form, least_db):
     assert report("check", path)["weight_errors"] == {}
 
 
-def test_bench_and_dump_say_the_form(path):
+def test_bench_and_dump_report_the_form(path) -> None:
     details = report("bench", path, "--weights", "int8", "--steps", 5, "--rounds", 1)
     assert details["weights"] == "int8"
     sizes = []
@@ -41,7 +41,7 @@ def test_bench_and_dump_say_the_form(path):
 
 
 @pytest.mark.parametrize(("form", "least_db"), [("bf16", 40), ("int8", 25)])
-def test_activations_are_reported_with_weights(path, tmp_path, form, least_db):
+def test_activations_are_reported_with_weights(path, tmp_path, form, least_db) -> None:
     both = "--weights", form, "--activations", form
     details = report("check", path, *both)
     assert details["proof"]["outcome"] == "equal" and details["activations"] == form
@@ -64,7 +64,7 @@ def test_activations_are_reported_with_weights(path, tmp_path, form, least_db):
     np.testing.assert_array_equal(np.load("one.npy"), np.load("two.npy"))
 
 
-def test_activations_that_cannot_be_are_refused(path):
+def test_activations_that_cannot_be_are_refused(path) -> None:
     for options, text in (
         (("--activations", "int8"), "--activations int8 needs --weights int8, got weights of f32"),
         (
@@ -84,7 +84,7 @@ def test_activations_that_cannot_be_are_refused(path):
             assert text in refusal(command, path, *options)
 
 
-def test_run_takes_them_and_refuses_unknown_ones(path):
+def test_run_takes_them_and_refuses_unknown_ones(path) -> None:
     np.save("x.npy", floats("sound", 20, 48))
     outputs = []
     for form in ("f32", "bf16"):

@@ -29,7 +29,7 @@ def test_the_denoiser_runs(target: str, weights: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", PROCESSORS)
 def test_the_wheel_of_zig_links_it_too(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the system has no compiler."""
+    """The system has no compiler."""
     processor = PROCESSORS[target]
     emulator = which(processor.emulator)
     if emulator is None:

@@ -28,7 +28,7 @@ def folder(program: NativeProgram, tmp_path_factory: pytest.TempPathFactory) -> 
     return path
 
 
-def test_a_wrong_vector_is_told(folder: Path, tmp_path: Path) -> None:
+def test_a_wrong_vector_is_reported(folder: Path, tmp_path: Path) -> None:
     """The check of the folder finds a frame that is not as expected, and a vector that ends too early."""
     for name in ("module.wasm", "worklet.js", "test/check.mjs", "test/vector.bin"):
         target = tmp_path / name

@@ -21,7 +21,7 @@ def runs_by_definition(p, least):
 
 
 @pytest.mark.parametrize("seed", range(80))
-def test_events_are_as_defined_in_any_blocks(seed):
+def test_events_are_as_defined_in_any_blocks(seed) -> None:
     rng = np.random.default_rng(seed)
     p = np.stack([walk(rng, int(seed * 2.5)) for _ in range(rng.integers(1, 5))], axis=1)
     least = int(rng.integers(1, 7))
@@ -33,7 +33,7 @@ def test_events_are_as_defined_in_any_blocks(seed):
     assert blocks(detector, p, seed) == events
 
 
-def test_the_background_is_not_told():
+def test_the_background_is_not_reported() -> None:
     p = np.eye(3)[[0, 0, 1, 1, 0, 2]]
     events = whole(Argmax(HZ, labels=("none", "cough", "sneeze"), background=0), p)
     assert [(event.start_s, event.end_s, event.label, event.known_s) for event in events] == [
@@ -42,7 +42,7 @@ def test_the_background_is_not_told():
     ]
 
 
-def test_bad_parameters_are_refused():
+def test_bad_parameters_are_refused() -> None:
     with pytest.raises(InputError, match=r"^min_s=nan: must be 0 or more seconds$"):
         Argmax(HZ, float("nan"))
     with pytest.raises(InputError, match=r"^labels: 1 names for 2 classes"):

@@ -54,7 +54,7 @@ def texts_by_definition(best, unit, pause):
 
 @pytest.mark.parametrize("unit", ["token", "word", "phrase"])
 @pytest.mark.parametrize("seed", range(40))
-def test_events_are_as_defined_in_any_blocks(seed, unit):
+def test_events_are_as_defined_in_any_blocks(seed, unit) -> None:
     rng = np.random.default_rng(seed)
     best = np.repeat(rng.integers(0, len(TOKENS), 60), rng.integers(1, 5, 60))
     best[rng.random(len(best)) < 0.3] = 0
@@ -69,7 +69,7 @@ def test_events_are_as_defined_in_any_blocks(seed, unit):
     assert all(event.end_s <= event.known_s and 0 < event.score <= 1 for event in events)
 
 
-def test_words_have_times_and_scores():
+def test_words_have_times_and_scores() -> None:
     best = [0, 1, 1, 0, 2, 3, 3, 5, 0, 0, 1, 0]
     p = np.full((12, 6), 0.04)
     p[np.arange(12), best] = 0.8
@@ -83,7 +83,7 @@ def test_words_have_times_and_scores():
         assert [event.score for event in events] == pytest.approx([0.8] * 3)
 
 
-def test_minus_infinity_is_the_logarithm_of_nothing():
+def test_minus_infinity_is_the_logarithm_of_nothing() -> None:
     values = np.full((3, 6), -np.inf)
     values[1, 1] = 0
     (event,) = whole(Ctc(HZ, TOKENS), values)
@@ -92,13 +92,13 @@ def test_minus_infinity_is_the_logarithm_of_nothing():
         Ctc(HZ, TOKENS).push(-values)
 
 
-def test_characters_and_bytes_are_joined_to_words():
+def test_characters_and_bytes_are_joined_to_words() -> None:
     letters = ("<pad>", "|", "H", "I", "<0xC3>", "<0xA4>")
     best = [1, 2, 3, 3, 1, 1, 4, 5]
     assert [event.label for event in whole(Ctc(HZ, letters), np.eye(6)[best])] == ["HI", "\u00e4"]
 
 
-def test_files_of_tokens_are_read_or_refused_by_line(tmp_path):
+def test_files_of_tokens_are_read_or_refused_by_line(tmp_path) -> None:
     path = tmp_path / "tokens.txt"
     path.write_text("<blk> 0\n\u2581the 1\nx y\t3\n  2\n\n", "utf-8")
     assert read_tokens(path) == ("<blk>", "\u2581the", " ", "x y")
@@ -118,7 +118,7 @@ def test_files_of_tokens_are_read_or_refused_by_line(tmp_path):
         Ctc(HZ, tmp_path / "none.txt")
 
 
-def test_bad_parameters_are_refused():
+def test_bad_parameters_are_refused() -> None:
     with pytest.raises(InputError, match=r"^unit=line: must be token or word or phrase$"):
         Ctc(HZ, TOKENS, "line")
     with pytest.raises(InputError, match=r"^blank=6: the output has 6 classes, counted from 0$"):

@@ -15,12 +15,12 @@ SECTIONS = {Segments: "Segments", Triggers: "Triggers", Ctc: "Text", Argmax: "Cl
 
 
 @pytest.mark.parametrize("kind", SECTIONS)
-def test_the_page_has_every_parameter(kind):
+def test_the_page_has_every_parameter(kind) -> None:
     section = TEXT.split(f"## {SECTIONS[kind]}\n")[1].split("\n## ")[0]
     table = list(re.findall(r"^\| `(\w+)` \|", section, re.M))
     assert table == [name for name in inspect.signature(kind).parameters if name != "clock"]
 
 
-def test_kinds_and_suffixes():
+def test_kinds_and_suffixes_are_documented() -> None:
     assert all(f"--events {kind}" in TEXT or f"Segments.{kind}(" in TEXT for kind in KINDS)
     assert all(f"`.{suffix}`" in TEXT for suffix in FORMATS)

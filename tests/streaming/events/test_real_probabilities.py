@@ -13,7 +13,7 @@ RULES = [Segments(100, min_silence_s=0.1), Segments.silero(100), Segments.firere
 
 
 @pytest.mark.parametrize("detector", RULES)
-def test_blocks_leave_no_trace(detector):
+def test_blocks_leave_no_trace(detector) -> None:
     p = np.load(shared_path("sound/fireredvad_en.npz"))["out"][0]
     events = whole(detector, p)
     assert events and all(0 <= event.start_s < event.end_s <= len(p) / 100 for event in events)

@@ -31,7 +31,7 @@ def segments_by_definition(p, threshold, off, least, silence, run, before, after
             if letters[frame] == "S" and gap and split and len(gap[0]) >= split:
                 gaps.append((frame - len(gap[0]), frame))
             while most and letters[frame] == "S" and frame + 1 - first >= most:
-                cut = max(gaps, key=lambda each: each[1] - each[0], default=(frame + 1, frame + 1))
+                cut = max(gaps, key=lambda gap: gap[1] - gap[0], default=(frame + 1, frame + 1))
                 segments.append((first if first > start else max(first - before, last), cut[0]))
                 last, first = cut
                 gaps = [gap for gap in gaps if gap[0] > cut[0]]
@@ -44,7 +44,7 @@ def segments_by_definition(p, threshold, off, least, silence, run, before, after
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_events_are_as_defined_in_any_blocks(seed):
+def test_events_are_as_defined_in_any_blocks(seed) -> None:
     rng = np.random.default_rng(seed)
     p = walk(rng, int(rng.integers(0, 300)))
     threshold = rng.uniform(0.3, 0.8)
@@ -76,7 +76,7 @@ def test_events_are_as_defined_in_any_blocks(seed):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_starts_are_reported_once_and_kept(seed):
+def test_starts_are_reported_once_and_kept(seed) -> None:
     rng = np.random.default_rng(seed)
     p = walk(rng, 200)
     onset = ("length", "run")[seed % 2]
@@ -97,7 +97,7 @@ def test_starts_are_reported_once_and_kept(seed):
     assert all(start.known_s <= segment.known_s for start, segment in zip(starts, segments))
 
 
-def test_a_score_is_the_mean_without_padding():
+def test_a_score_is_the_mean_without_padding() -> None:
     p = [0, 0, 0.8, 0.6, 1.0, 0, 0, 0]
     (event,) = whole(
         Segments(HZ, min_silence_s=0.02, pad_before_s=0.01, pad_after_s=0.02, label="laughter"), p
@@ -106,7 +106,7 @@ def test_a_score_is_the_mean_without_padding():
     assert event.score == pytest.approx(0.8)
 
 
-def test_silero_counts_from_start_to_start_of_a_frame():
+def test_silero_counts_from_start_to_start_of_a_frame() -> None:
     """512 samples at 16 kHz: a silence of 100 ms is four frames and the one that tells."""
     clock = 16000 / 512
     speech, silence = [0.9] * 20, [0.1] * 5
@@ -122,7 +122,7 @@ def test_silero_counts_from_start_to_start_of_a_frame():
     assert len(whole(between, silence + [0.9] * 8 + silence)) == 1
 
 
-def test_fireredvad_keeps_the_silence_that_ends_a_segment():
+def test_fireredvad_keeps_the_silence_that_ends_a_segment() -> None:
     p = [0.0] * 30 + [1.0] * 40 + [0.0] * 60
     (event,) = whole(Segments.fireredvad(HZ, smooth_s=0.0), p)
     assert (event.start_s, event.end_s, event.known_s) == (0.25, 0.9, 0.9)
@@ -130,7 +130,7 @@ def test_fireredvad_keeps_the_silence_that_ends_a_segment():
     assert [(event.start_s, event.end_s) for event in long] == [(0, 0.5), (0.5, 1.0), (1.0, 1.2)]
 
 
-def test_one_column_of_several_classes_must_be_chosen():
+def test_one_column_of_several_classes_must_be_chosen() -> None:
     p = np.zeros((30, 3))
     p[10:20, 2] = 1
     (event,) = whole(Segments(HZ, column=2), p)
@@ -143,7 +143,7 @@ def test_one_column_of_several_classes_must_be_chosen():
 
 @pytest.mark.parametrize("delay", [0, 3, 17])
 @pytest.mark.parametrize("pulse", [1, 4])
-def test_the_delay_is_in_known_s_only(delay, pulse):
+def test_the_delay_is_in_known_s_only(delay, pulse) -> None:
     p = walk(np.random.default_rng(4), 200)
     plain = whole(Segments(FrameClock.of(HZ)), p)
     late = whole(Segments(FrameClock(FrameClock.of(HZ).rate_hz, delay, pulse)), p)
@@ -167,13 +167,13 @@ def test_the_delay_is_in_known_s_only(delay, pulse):
         ({"smooth_s": float("inf")}, "smooth_s=inf: must be 0 or more seconds"),
     ],
 )
-def test_bad_parameters_are_refused(settings, message):
+def test_bad_parameters_are_refused(settings, message) -> None:
     with pytest.raises(InputError, match=f"^{re.escape(message)}") as caught:
         Segments(HZ, **settings)
     assert "\n" not in str(caught.value)
 
 
-def test_bad_frames_leave_it_as_it_was():
+def test_bad_frames_leave_it_as_it_was() -> None:
     detector = Segments(HZ)
     detector.push([0, 1, 1])
     for frames, message in [

@@ -34,7 +34,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("suffix", TEXTS)
-def test_events_as_text(tmp_path, suffix):
+def test_events_are_written_as_text_at_the_end(tmp_path, suffix) -> None:
     path = tmp_path / f"out.{suffix}"
     with EventsFile(path, "my talk") as file:
         for number in range(3):
@@ -45,14 +45,14 @@ def test_events_as_text(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", TEXTS)
-def test_no_events_are_a_file_too(tmp_path, suffix):
+def test_no_events_are_a_file_too(tmp_path, suffix) -> None:
     with EventsFile(tmp_path / f"out.{suffix.upper()}"):
         pass
     head = {"csv": "start_s,end_s,label,score,known_s\r\n", "vtt": "WEBVTT\n\n"}.get(suffix, "")
     assert (tmp_path / f"out.{suffix.upper()}").read_bytes().decode() == head
 
 
-def test_a_failed_run_keeps_the_existing_file(tmp_path):
+def test_a_failed_run_keeps_the_existing_file(tmp_path) -> None:
     path = tmp_path / "out.csv"
     path.write_text("before")
     with pytest.raises(KeyError), EventsFile(path) as file:
@@ -61,7 +61,7 @@ def test_a_failed_run_keeps_the_existing_file(tmp_path):
     assert path.read_text() == "before" and os.listdir(tmp_path) == ["out.csv"]
 
 
-def test_unknown_formats_are_refused(tmp_path):
+def test_unknown_formats_are_refused(tmp_path) -> None:
     formats = re.escape(".csv, .txt, .rttm, .srt, .vtt, .jsonl")
     with pytest.raises(InputError, match=f"out.npy: events are written as {formats}, not .npy$"):
         EventsFile(tmp_path / "out.npy")
@@ -73,7 +73,7 @@ def test_unknown_formats_are_refused(tmp_path):
         file.__reduce_ex__(4)
 
 
-def test_a_pipe_has_each_event_at_once():
+def test_a_pipe_has_each_event_at_once() -> None:
     reading, writing = os.pipe()
     with EventsStream("standard output", writing, JsonLinesFormat()) as stream:
         for event in EVENTS:
@@ -85,7 +85,7 @@ def test_a_pipe_has_each_event_at_once():
             stream.write(EVENTS)
 
 
-def test_a_pipe_has_the_head_of_a_table_before_the_first_event():
+def test_a_pipe_has_the_head_of_a_table_before_the_first_event() -> None:
     reading, writing = os.pipe()
     with EventsStream("pipe", writing, CsvFormat()):
         assert os.read(reading, 100) == b"start_s,end_s,label,score,known_s\r\n"

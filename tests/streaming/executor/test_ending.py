@@ -56,7 +56,7 @@ class Source:
 
 
 @both_backends
-async def test_leaving_a_stream_closes_its_source_and_others_continue(backend):
+async def test_leaving_a_stream_closes_its_source_and_others_continue(backend) -> None:
     program = cached_program("filtered", PULSE, backend)
     source, x = Source(), noise(1, 20)
     with nothing_left():
@@ -74,7 +74,7 @@ async def test_leaving_a_stream_closes_its_source_and_others_continue(backend):
 
 
 @both_backends
-async def test_closing_a_stream_waits_for_its_source(backend):
+async def test_closing_a_stream_waits_for_its_source(backend) -> None:
     source = Source()
     with nothing_left():
         async with Executor(cached_program("filtered", PULSE, backend)) as executor:
@@ -90,7 +90,7 @@ async def test_closing_a_stream_waits_for_its_source(backend):
 
 
 @both_backends
-async def test_a_cancelled_take_loses_no_output(backend):
+async def test_a_cancelled_take_loses_no_output(backend) -> None:
     program = cached_program("filtered", PULSE, backend)
     x, pieces = noise(1, 120), []
     send, receive = anyio.create_memory_object_stream(100)
@@ -107,7 +107,7 @@ async def test_a_cancelled_take_loses_no_output(backend):
 
 @both_backends
 @pytest.mark.parametrize("group", [False, True])
-async def test_the_error_of_a_source_is_raised_after_all_its_outputs(backend, group):
+async def test_the_error_of_a_source_is_raised_after_all_its_outputs(backend, group) -> None:
     program = cached_program("filtered", PULSE, backend)
     error = OSError("the cable is out")
     source = Source(12, ExceptionGroup("tasks", [ExceptionGroup("more", [error])]) if group else error)
@@ -125,7 +125,7 @@ async def test_the_error_of_a_source_is_raised_after_all_its_outputs(backend, gr
     )
 
 
-async def test_errors_of_sources_are_never_lost():
+async def test_errors_of_sources_are_never_lost() -> None:
     program = cached_program("filtered", PULSE)
 
     async def has_failed(source):
@@ -175,7 +175,7 @@ async def test_errors_of_sources_are_never_lost():
 
 
 @both_backends
-async def test_the_error_of_the_body_is_raised_unchanged(backend):
+async def test_the_error_of_the_body_is_raised_unchanged(backend) -> None:
     error, source = KeyError("mine"), Source()
     with nothing_left():
         with pytest.raises(KeyError) as raised:
@@ -191,7 +191,7 @@ async def test_the_error_of_the_body_is_raised_unchanged(backend):
 
 
 @both_backends
-async def test_closing_an_executor_ends_its_streams_with_an_error(backend):
+async def test_closing_an_executor_ends_its_streams_with_an_error(backend) -> None:
     program, refusals = cached_program("filtered", PULSE, backend), []
 
     async def take(stream):
@@ -218,7 +218,7 @@ async def test_closing_an_executor_ends_its_streams_with_an_error(backend):
 
 
 @both_backends
-async def test_cancelling_an_executor_closes_its_sources(backend):
+async def test_cancelling_an_executor_closes_its_sources(backend) -> None:
     source = Source()
     with nothing_left():
         with anyio.CancelScope() as scope:
@@ -231,7 +231,7 @@ async def test_cancelling_an_executor_closes_its_sources(backend):
     assert_balanced(executor.statistics())
 
 
-async def test_two_tasks_may_not_take_from_one_stream():
+async def test_two_tasks_may_not_take_from_one_stream() -> None:
     engine = HeldEngine()
     with nothing_left():
         async with Executor(cached_program("filtered", PULSE), engine=engine) as executor:
@@ -245,7 +245,7 @@ async def test_two_tasks_may_not_take_from_one_stream():
                 engine.run(3)
 
 
-async def test_the_error_of_a_pulse_is_raised_after_the_outputs_before_it(monkeypatch):
+async def test_the_error_of_a_pulse_is_raised_after_the_outputs_before_it(monkeypatch) -> None:
     program = cached_program("filtered", PULSE, "numpy")
     state = type(program.spawn())
     run = state.advance
@@ -269,7 +269,7 @@ async def test_the_error_of_a_pulse_is_raised_after_the_outputs_before_it(monkey
             assert_balanced(statistics)
 
 
-async def test_outputs_of_pulses_run_after_the_last_look_are_given_before_an_error(monkeypatch):
+async def test_outputs_of_pulses_run_after_the_last_look_are_given_before_an_error(monkeypatch) -> None:
     program, engine = cached_program("filtered", PULSE, "numpy"), HeldEngine()
     state = type(program.spawn())
     run, look = state.advance, ThreadSlots.count_ready
@@ -304,7 +304,7 @@ async def test_outputs_of_pulses_run_after_the_last_look_are_given_before_an_err
     assert join_pieces(pieces, program)["loud"].shape[1] == 2 * PULSE
 
 
-async def test_a_worker_that_hangs_is_an_error_after_the_timeout():
+async def test_a_worker_that_hangs_is_an_error_after_the_timeout() -> None:
     hang = threading.Event()
     worker = EngineThread(hang.wait, lambda: None, None)
     worker.start()
@@ -314,7 +314,7 @@ async def test_a_worker_that_hangs_is_an_error_after_the_timeout():
     await worker.stop()
 
 
-async def test_a_stream_does_not_outlive_a_fork():
+async def test_a_stream_does_not_outlive_a_fork() -> None:
     async with Executor(cached_program("filtered", PULSE)) as executor:
         stream = executor.stream(Source().blocks())
         await anext(stream)

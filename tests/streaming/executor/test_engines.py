@@ -41,12 +41,12 @@ def wait_for(slots, count):
         time.sleep(0.0002)
 
 
-def test_the_engine_suits_the_backend():
+def test_the_engine_suits_the_backend() -> None:
     assert isinstance(engine_for(cached_program("filtered", PULSE, "numpy"), None), ThreadEngine)
     assert isinstance(engine_for(cached_program("filtered", PULSE, "numba"), None), NativeEngine)
 
 
-async def test_streams_take_turns(program):
+async def test_streams_take_turns(program) -> None:
     engine = engine_for(program, None)
     busy, calm = engine.open(program.spawn(), 8), engine.open(program.spawn(), 8)
     for number in range(8):
@@ -62,7 +62,7 @@ async def test_streams_take_turns(program):
     await engine.stop()
 
 
-async def test_a_pulse_is_dropped_or_runs_and_never_both(program):
+async def test_a_pulse_is_dropped_or_runs_and_never_both(program) -> None:
     engine, rng = engine_for(program, None), random.Random(1)
     slots = engine.open(program.spawn(), 5)
     for number in range(2):
@@ -96,7 +96,7 @@ async def test_a_pulse_is_dropped_or_runs_and_never_both(program):
     await engine.stop()
 
 
-async def test_streams_come_and_go_while_others_run(program):
+async def test_streams_come_and_go_while_others_run(program) -> None:
     engine, rng = engine_for(program, None), random.Random(2)
     engine.start()
     with nothing_left():
@@ -120,7 +120,7 @@ async def test_streams_come_and_go_while_others_run(program):
         assert received == list(range(submitted))
 
 
-async def test_listening_sets_the_event_once(program):
+async def test_listening_sets_the_event_once(program) -> None:
     engine = engine_for(program, None)
     slots = engine.open(program.spawn(), 4)
     engine.start()
@@ -140,7 +140,7 @@ async def test_listening_sets_the_event_once(program):
     await engine.stop()
 
 
-async def test_refused_real_time_settings_of_the_thread_are_notes(program):
+async def test_refused_real_time_settings_of_the_thread_are_notes(program) -> None:
     wishes = Realtime(priority=20, lock_memory=False, freeze_gc=True)
     async with Executor(program, realtime=wishes) as executor:
         await collect(executor.stream([noise(1, 60)]))

@@ -33,7 +33,7 @@ SHAPES = {"filtered": (1, 0), "decimated": (1, 0, 2), "ending": (1, 0)}
 @pytest.mark.parametrize("name", SHAPES)
 @settings(max_examples=12)
 @given(data=st.data())
-def test_any_split_gives_the_offline_frames(name, backend, loop, data):
+def test_any_split_gives_the_offline_frames(name, backend, loop, data) -> None:
     """Drawn outside the loop: what Hypothesis raises to stop would stay in a task, to be raised at any time."""
     program = cached_program(name, data.draw(st.sampled_from([3, 6, 12]), "pulse"), backend)
     length = data.draw(st.integers(3, 90), "length")
@@ -54,7 +54,7 @@ def test_any_split_gives_the_offline_frames(name, backend, loop, data):
 
 
 @both_backends
-async def test_streams_at_once_have_states_of_their_own(backend):
+async def test_streams_at_once_have_states_of_their_own(backend) -> None:
     program = cached_program("filtered", 3, backend)
     sounds = [noise(1, 50 + 7 * number, seed=number) for number in range(9)]
     outputs = {}
@@ -73,7 +73,7 @@ async def test_streams_at_once_have_states_of_their_own(backend):
 
 
 @both_backends
-async def test_inputs_of_two_rates_and_constants_give_the_offline_frames(backend):
+async def test_inputs_of_two_rates_and_constants_give_the_offline_frames(backend) -> None:
     program = cached_program("two_rates", 2, backend)
     fast, slow, gain = noise(1, 1, 44), noise(1, 1, 11, seed=1), np.full((1, 1, 1), 0.5, np.float32)
     source = [{"fast": fast[..., :30]}, {"slow": slow}, {}, {"fast": fast[..., 30:]}]
@@ -85,7 +85,7 @@ async def test_inputs_of_two_rates_and_constants_give_the_offline_frames(backend
     )
 
 
-async def test_every_output_has_frames_and_the_last_ones_come_at_the_end():
+async def test_every_output_has_frames_and_the_last_ones_come_at_the_end() -> None:
     program = cached_program("ending", 4)
     x = noise(1, 30)
     async with Executor(program) as executor:
@@ -95,7 +95,7 @@ async def test_every_output_has_frames_and_the_last_ones_come_at_the_end():
 
 
 @both_backends
-async def test_an_empty_source_gives_nothing(backend):
+async def test_an_empty_source_gives_nothing(backend) -> None:
     async with Executor(cached_program("filtered", 3, backend)) as executor:
         assert await collect(executor.stream([])) == []
         assert await collect(executor.stream([np.zeros((1, 0), np.float32)])) == []
@@ -105,7 +105,7 @@ async def test_an_empty_source_gives_nothing(backend):
 
 
 @both_backends
-async def test_input_that_the_model_does_not_take_is_refused_after_the_outputs_before_it(backend):
+async def test_input_that_the_model_does_not_take_is_refused_after_the_outputs_before_it(backend) -> None:
     program = cached_program("filtered", 3, backend)
     x = noise(1, 31)
     bad = np.array([[0, np.nan]], np.float32)
@@ -127,7 +127,7 @@ async def test_input_that_the_model_does_not_take_is_refused_after_the_outputs_b
 
 
 @both_backends
-async def test_a_model_with_a_longest_stream_takes_no_more(backend):
+async def test_a_model_with_a_longest_stream_takes_no_more(backend) -> None:
     program = cached_program("short", 2, backend)
     async with Executor(program) as executor:
         pieces = []
@@ -140,7 +140,7 @@ async def test_a_model_with_a_longest_stream_takes_no_more(backend):
         assert_balanced(executor.statistics())
 
 
-async def test_a_length_that_the_model_refuses_discards_its_frames():
+async def test_a_length_that_the_model_refuses_discards_its_frames() -> None:
     async with Executor(cached_program("ending", 4)) as executor:
         with pytest.raises(InputError, match="2 frames of T"):
             await collect(executor.stream([noise(1, 2)]))
@@ -148,7 +148,7 @@ async def test_a_length_that_the_model_refuses_discards_its_frames():
         assert (statistics.frames_in, statistics.frames_discarded) == (2, 2)
 
 
-async def test_sources_wait_until_their_outputs_are_taken():
+async def test_sources_wait_until_their_outputs_are_taken() -> None:
     program = cached_program("filtered", 3)
     drawn = 0
 
@@ -176,7 +176,7 @@ async def test_sources_wait_until_their_outputs_are_taken():
     assert executor.statistics().frames_in_flight == 0
 
 
-async def test_a_long_stream_takes_no_more_memory_than_a_short_one():
+async def test_a_long_stream_takes_no_more_memory_than_a_short_one() -> None:
     program, x = cached_program("filtered", 6), noise(1, 6)
 
     async def peak(pulses):
@@ -192,7 +192,7 @@ async def test_a_long_stream_takes_no_more_memory_than_a_short_one():
     assert await peak(4000) < await peak(400) + 30_000
 
 
-async def test_all_streams_share_one_thread_that_ends_with_the_executor():
+async def test_all_streams_share_one_thread_that_ends_with_the_executor() -> None:
     before = threads()
     async with Executor(cached_program("filtered", 3)) as executor:
         streams = [executor.stream([noise(1, 30)]) for _ in range(6)]
@@ -202,7 +202,7 @@ async def test_all_streams_share_one_thread_that_ends_with_the_executor():
     assert threads() <= before
 
 
-async def test_executors_may_be_nested():
+async def test_executors_may_be_nested() -> None:
     program = cached_program("filtered", 6)
     x = noise(1, 200)
     expected = program.model.typed.run({"x": x})["loud"]
@@ -212,7 +212,7 @@ async def test_executors_may_be_nested():
     np.testing.assert_allclose(join_pieces(pieces, program)["loud"], 2 * expected, rtol=1e-6)
 
 
-async def test_an_executor_is_opened_once_and_before_its_streams():
+async def test_an_executor_is_opened_once_and_before_its_streams() -> None:
     executor = Executor(cached_program("filtered", 3))
     stream = executor.stream([noise(1, 9)])
     with pytest.raises(ExecutorError, match="the executor is not open"):
@@ -239,18 +239,18 @@ async def test_an_executor_is_opened_once_and_before_its_streams():
         ({"constants": {"gain": np.zeros(1)}}, "inputs that do not stream"),
     ],
 )
-def test_options_are_checked(options, message):
+def test_options_are_checked(options, message) -> None:
     with pytest.raises(InputError, match=message):
         Executor(cached_program("filtered", 3), **options)
 
 
-def test_programs_and_sources_are_checked():
+def test_programs_and_sources_are_checked() -> None:
     with pytest.raises(PulseError, match="expected a Program, got str"):
         Executor("model.onnx")
     with pytest.raises(InputError, match="int is not a source"):
         Executor(cached_program("filtered", 3)).stream(3)
 
 
-def test_the_deadline_of_a_known_rate_is_a_pulse():
+def test_the_deadline_of_a_known_rate_is_a_pulse() -> None:
     assert Executor(cached_program("filtered", 6), rate_hz=600).deadline_s == 0.01
     assert Executor(cached_program("filtered", 6), rate_hz=600, deadline_s=0.5).deadline_s == 0.5

@@ -68,14 +68,14 @@ async def outputs_of(host, sound, sizes, program, channel="mix", **options):
 
 
 @pytest.mark.parametrize("sizes", [[160] * 25, [1] * 40 + [1000, 2960], [7, 313, 1, 4000 - 321]])
-async def test_blocks_of_any_size_give_the_offline_frames(sizes):
+async def test_blocks_of_any_size_give_the_offline_frames(sizes) -> None:
     program, x = cached_program("filtered", 6), noise(sum(sizes), 1)
     outputs, statistics = await outputs_of(ending_host(), x, sizes, program)
     assert_close(outputs, program.model.typed.run({"x": x.T}))
     assert statistics.frames_in == statistics.frames_out == len(x)
 
 
-async def test_one_of_the_channels_or_their_mean_is_taken():
+async def test_one_of_the_channels_or_their_mean_is_taken() -> None:
     program, x = cached_program("filtered", 6), noise(600, 3)
     host = ending_host(inputs=3)
     outputs, _ = await outputs_of(host, x[:, :2], [60] * 10, program)
@@ -84,7 +84,7 @@ async def test_one_of_the_channels_or_their_mean_is_taken():
     np.testing.assert_allclose(outputs["loud"], 2 * x[:, 2][None], atol=1e-6)
 
 
-async def test_another_rate_is_resampled():
+async def test_another_rate_is_resampled() -> None:
     time = np.arange(48_000) / 48_000
     x = np.sin(2 * np.pi * 440 * time).astype(np.float32)[:, None]
     host, program = ending_host(rate_hz=48_000), cached_program("filtered", 6)
@@ -94,7 +94,7 @@ async def test_another_rate_is_resampled():
     np.testing.assert_allclose(outputs["loud"][0, 500:-500], expected[500:-500], atol=1e-3)
 
 
-async def test_frames_that_nobody_takes_are_lost_and_counted():
+async def test_frames_that_nobody_takes_are_lost_and_counted() -> None:
     host = ending_host()
     microphone = Microphone(host=host)
     blocks = microphone.blocks()
@@ -115,7 +115,7 @@ async def tick_when_open(host, frames):
     host.tick(noise(frames, 1))
 
 
-async def test_a_device_that_ends_by_itself_gives_its_frames_and_raises():
+async def test_a_device_that_ends_by_itself_gives_its_frames_and_raises() -> None:
     host, program = VirtualHost(VirtualDevice(rate_hz=RATE_HZ)), cached_program("filtered", 6)
     lengths = []
     async with anyio.create_task_group() as tasks, Executor(program, rate_hz=RATE_HZ) as executor:
@@ -128,7 +128,7 @@ async def test_a_device_that_ends_by_itself_gives_its_frames_and_raises():
     assert_balanced(executor.statistics())
 
 
-async def test_cancelling_closes_the_device():
+async def test_cancelling_closes_the_device() -> None:
     host, program = VirtualHost(VirtualDevice(rate_hz=RATE_HZ)), cached_program("filtered", 6)
     before = threads()
     async with Executor(program, rate_hz=RATE_HZ) as executor, anyio.create_task_group() as tasks:
@@ -142,7 +142,7 @@ async def test_cancelling_closes_the_device():
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="descriptors are counted on Linux")
-async def test_no_descriptor_stays_open():
+async def test_no_descriptor_stays_open() -> None:
     host, program = ending_host(), cached_program("filtered", 6)
     await outputs_of(host, noise(600, 1), [60] * 10, program)
     for _ in range(3):
@@ -151,7 +151,7 @@ async def test_no_descriptor_stays_open():
         assert open_descriptors() <= before
 
 
-async def test_a_device_that_hangs_is_not_waited_for():
+async def test_a_device_that_hangs_is_not_waited_for() -> None:
     host = ending_host(hangs=True)
     blocks = Microphone(host=host).blocks()
     async with aclosing(blocks), anyio.create_task_group() as tasks:
@@ -160,7 +160,7 @@ async def test_a_device_that_hangs_is_not_waited_for():
     assert not host.streams
 
 
-async def test_a_microphone_has_one_stream_at_a_time():
+async def test_a_microphone_has_one_stream_at_a_time() -> None:
     host = ending_host()
     microphone = Microphone(host=host)
     blocks = microphone.blocks()
@@ -176,7 +176,7 @@ async def test_a_microphone_has_one_stream_at_a_time():
         tasks.cancel_scope.cancel()
 
 
-async def test_a_device_that_cannot_be_opened_leaves_nothing_open():
+async def test_a_device_that_cannot_be_opened_leaves_nothing_open() -> None:
     host = ending_host(refuses="another program has it")
     microphone = Microphone(host=host)
     for _ in range(2):
@@ -185,12 +185,12 @@ async def test_a_device_that_cannot_be_opened_leaves_nothing_open():
     assert not host.streams
 
 
-async def test_an_unknown_device_is_refused():
+async def test_an_unknown_device_is_refused() -> None:
     with pytest.raises(InputError, match="'nowhere'; choose by index or name: 0 virtual: virtual"):
         Microphone("nowhere", host=ending_host())
 
 
-def test_a_device_that_does_not_call_is_noticed(anyio_backend):
+def test_a_device_that_does_not_call_is_noticed(anyio_backend) -> None:
     host = VirtualHost(VirtualDevice(rate_hz=RATE_HZ))
     host.virtual_clock = False
 
@@ -203,6 +203,6 @@ def test_a_device_that_does_not_call_is_noticed(anyio_backend):
 
 
 @pytest.mark.parametrize("options", [{"channels": 0}, {"channels": 2}, {"rate_hz": 0}, {"block_frames": -1}])
-def test_impossible_requests_to_a_device_are_refused(options):
+def test_impossible_requests_to_a_device_are_refused(options) -> None:
     with pytest.raises(InputError, match="give 1 to 1 channels, a positive rate"):
         Microphone(host=ending_host(), **options)

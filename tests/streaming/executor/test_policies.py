@@ -65,7 +65,7 @@ def counts(statistics):
 
 
 @both_loops
-def test_wait_takes_only_as_many_pulses_as_fit(loop):
+def test_wait_takes_only_as_many_pulses_as_fit(loop) -> None:
     async def main():
         engine, pushed = HeldEngine(), PushedSource(numbered_pulses(20))
         async with executor(engine, "wait") as ex, anyio.create_task_group() as tasks:
@@ -99,7 +99,7 @@ def test_wait_takes_only_as_many_pulses_as_fit(loop):
 
 
 @both_loops
-def test_drop_oldest_drops_pulses_that_have_not_begun(loop):
+def test_drop_oldest_drops_pulses_that_have_not_begun(loop) -> None:
     async def main():
         engine, pushed = HeldEngine(), PushedSource(numbered_pulses(20))
         async with executor(engine, "drop_oldest") as ex, ex.stream(pushed.receive) as stream:
@@ -146,7 +146,7 @@ def test_drop_oldest_drops_pulses_that_have_not_begun(loop):
     depth=st.integers(1, 5),
     rest=st.integers(0, PULSE - 1),
 )
-def test_drop_oldest_counts_every_frame_once(loop, actions, depth, rest):
+def test_drop_oldest_counts_every_frame_once(loop, actions, depth, rest) -> None:
     async def main():
         engine = HeldEngine()
         total = actions.count("push")
@@ -214,7 +214,7 @@ async def serve(engine, services_s, ended):
     services=st.lists(st.sampled_from([0.0007, 0.004, 0.0083, 0.013, 0.037, 0.11]), min_size=1, max_size=30),
     deadline=st.sampled_from([0.005, 0.01, 0.02]),
 )
-def test_silence_replaces_late_pulses_and_time_stays_aligned(loop, services, deadline):
+def test_silence_replaces_late_pulses_and_time_stays_aligned(loop, services, deadline) -> None:
     x = noise(1, len(services) * PULSE)
 
     async def main():
@@ -252,7 +252,7 @@ def test_silence_replaces_late_pulses_and_time_stays_aligned(loop, services, dea
 
 
 @both_loops
-def test_finished_results_are_given_even_if_requested_late(loop):
+def test_finished_results_are_given_even_if_requested_late(loop) -> None:
     async def main():
         engine = HeldEngine()
         policy = "silence_then_catch_up"
@@ -274,7 +274,7 @@ def test_finished_results_are_given_even_if_requested_late(loop):
 
 
 @both_loops
-def test_abort_ends_the_stream_with_the_lateness(loop):
+def test_abort_ends_the_stream_with_the_lateness(loop) -> None:
     async def main():
         engine, pieces = HeldEngine(), []
         async with (
@@ -308,7 +308,7 @@ def test_abort_ends_the_stream_with_the_lateness(loop):
 
 
 @both_loops
-def test_the_time_of_waiting_pulses_is_in_the_statistics(loop):
+def test_the_time_of_waiting_pulses_is_in_the_statistics(loop) -> None:
     async def main():
         engine, pushed = HeldEngine(), PushedSource(numbered_pulses(9))
         async with (

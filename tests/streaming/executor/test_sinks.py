@@ -48,7 +48,7 @@ async def run_into(sink, x=None, name="filtered", **options):
     return program.model.typed.run({"x": x})
 
 
-async def test_functions_and_coroutines_are_sinks():
+async def test_functions_and_coroutines_are_sinks() -> None:
     pieces = []
 
     async def slow(outputs):
@@ -61,7 +61,7 @@ async def test_functions_and_coroutines_are_sinks():
         assert_close(join_pieces(pieces, cached_program("filtered", 6)), expected)
 
 
-async def test_a_memory_stream_sets_the_pace():
+async def test_a_memory_stream_sets_the_pace() -> None:
     send, receive = anyio.create_memory_object_stream(0)
     pieces, ahead = [], []
     async with receive, anyio.create_task_group() as tasks:
@@ -79,7 +79,7 @@ async def test_a_memory_stream_sets_the_pace():
     assert max(ahead) <= 3 * 6
 
 
-async def test_raw_samples_are_written_and_clipped():
+async def test_raw_samples_are_written_and_clipped() -> None:
     stream = ByteSink()
     expected = await run_into(PcmSink(stream, "f32", "y"))
     np.testing.assert_allclose(np.frombuffer(stream.data, np.float32), expected["y"][0], rtol=1e-5, atol=1e-6)
@@ -89,7 +89,7 @@ async def test_raw_samples_are_written_and_clipped():
 
 
 @pytest.mark.parametrize("rate_hz", [None, 16_000, 44_100])
-async def test_sound_files_are_as_long_as_their_source(tmp_path, rate_hz):
+async def test_sound_files_are_as_long_as_their_source(tmp_path, rate_hz) -> None:
     from pulse.api import stream
 
     program = stream(model_path())
@@ -108,8 +108,8 @@ async def test_sound_files_are_as_long_as_their_source(tmp_path, rate_hz):
             np.testing.assert_allclose(np.concatenate(list(written)).T, expected, atol=1e-5)
 
 
-async def test_clipped_samples_are_counted(tmp_path):
-    """In a file and in a byte stream; floats are not clipped."""
+async def test_clipped_samples_are_counted(tmp_path) -> None:
+    """They are counted in a file and in a byte stream; floats are not clipped."""
     x = np.zeros((1, 60), np.float32)
     x[0, [3, 5]] = 0.75
     for sink, clipped in (
@@ -123,14 +123,14 @@ async def test_clipped_samples_are_counted(tmp_path):
         assert sink.clipping.peaks == [1.5 if clipped else 0]
 
 
-async def test_sound_files_may_have_another_rate_or_format(tmp_path):
+async def test_sound_files_may_have_another_rate_or_format(tmp_path) -> None:
     await run_into(SoundFileSink(tmp_path / "out.flac", rate_hz=1200, output="loud"), noise(1, 900) / 99)
     assert soundfile.info(tmp_path / "out.flac").frames == 1800
     await run_into(str(tmp_path / "out.ogg"), noise(1, 900) / 99)
     assert soundfile.info(tmp_path / "out.ogg").samplerate == RATE_HZ
 
 
-async def test_array_files_have_the_frames_or_the_last_value(tmp_path):
+async def test_array_files_have_the_frames_or_the_last_value(tmp_path) -> None:
     expected = await run_into(tmp_path / "y.npy")
     np.testing.assert_allclose(np.load(tmp_path / "y.npy"), expected["y"], rtol=1e-5, atol=1e-6)
     expected = await run_into(FramesFileSink(tmp_path / "last.npy", "last"), name="ending")
@@ -140,8 +140,8 @@ async def test_array_files_have_the_frames_or_the_last_value(tmp_path):
 @pytest.mark.parametrize(
     ("path", "name", "frame"), [("y.npy", "y", (1, 1)), ("y.wav", "y", (1, 1)), ("y.csv", "y", (1, 0))]
 )
-async def test_many_small_pieces_wait_in_bounded_memory(tmp_path, monkeypatch, path, name, frame):
-    """With or without values."""
+async def test_many_small_pieces_wait_in_bounded_memory(tmp_path, monkeypatch, path, name, frame) -> None:
+    """The pieces have values or none."""
     count, most = 20_000, 0
     take = sinks.Waiting.take
 
@@ -160,7 +160,7 @@ async def test_many_small_pieces_wait_in_bounded_memory(tmp_path, monkeypatch, p
     assert (tmp_path / path).exists()
 
 
-async def test_an_error_of_a_sink_is_raised_and_leaves_no_file(tmp_path):
+async def test_an_error_of_a_sink_is_raised_and_leaves_no_file(tmp_path) -> None:
     program = cached_program("filtered", 6)
     error = OSError("the disk is full")
 
@@ -180,7 +180,7 @@ async def test_an_error_of_a_sink_is_raised_and_leaves_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_invalid_sinks_are_refused(tmp_path):
+async def test_invalid_sinks_are_refused(tmp_path) -> None:
     program = cached_program("decimated", 6)
     async with Executor(program) as executor:
         x = noise(1, 30, 2)

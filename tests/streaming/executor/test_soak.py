@@ -133,7 +133,7 @@ def resident_mib():
 
 
 @pytest.mark.parametrize("policy", ["wait", "drop_oldest", "silence_then_catch_up", "abort"])
-async def test_random_streams_leave_no_thread_and_no_descriptor(policy):
+async def test_random_streams_leave_no_thread_and_no_descriptor(policy) -> None:
     with nothing_left():
         await run_executors(policy, "numba", 0.2, seed=1)
 
@@ -152,7 +152,7 @@ def usual_collector():
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc/self/statm here")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("policy", ["wait", "drop_oldest", "silence_then_catch_up", "abort"])
-async def test_a_long_series_of_streams_ends_in_every_way_with_bounded_memory(policy, backend):
+async def test_a_long_series_of_streams_ends_in_every_way_with_bounded_memory(policy, backend) -> None:
     with nothing_left():
         await run_executors(policy, backend, 5, seed=100)
         before = resident_mib()

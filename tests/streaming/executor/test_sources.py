@@ -41,7 +41,7 @@ async def frames_of(source, **options):
         return join_pieces(await collect(executor.stream(source, **options)), program)
 
 
-async def test_anything_that_can_be_iterated_is_a_source():
+async def test_anything_that_can_be_iterated_is_a_source() -> None:
     program, x = cached_program("filtered", 6), noise(1, 70)
     expected = program.model.typed.run({"x": x})
     send, receive = anyio.create_memory_object_stream(10)
@@ -55,7 +55,7 @@ async def test_anything_that_can_be_iterated_is_a_source():
         receive.receive_nowait()
 
 
-async def test_a_generator_is_closed_with_its_stream():
+async def test_a_generator_is_closed_with_its_stream() -> None:
     closed = []
 
     def source():
@@ -75,7 +75,7 @@ async def test_a_generator_is_closed_with_its_stream():
 
 @pytest.mark.parametrize("size", [1, 3, 8, 4096])
 @pytest.mark.parametrize(("encoding", "scale", "dtype"), [("s16", 1 << 15, "<i2"), ("s32", 1 << 31, "<i4")])
-async def test_raw_samples_are_read(encoding, scale, dtype, size):
+async def test_raw_samples_are_read(encoding, scale, dtype, size) -> None:
     samples = np.random.default_rng(0).integers(-scale, scale, (90, 2)).astype(dtype)
     source = ByteChunks(samples.tobytes(), size)
     x = (samples[:, 1:].T / scale).astype(np.float32)
@@ -84,7 +84,7 @@ async def test_raw_samples_are_read(encoding, scale, dtype, size):
     assert source.closed
 
 
-async def test_raw_floats_are_read_and_incomplete_ones_refused():
+async def test_raw_floats_are_read_and_incomplete_ones_refused() -> None:
     x = noise(90, 1)
     outputs = await frames_of(PcmSource(ByteChunks(x.tobytes(), 7), "f32", 1, RATE_HZ))
     assert_close(outputs, cached_program("filtered", 6).model.typed.run({"x": x.T}))
@@ -98,7 +98,7 @@ async def test_raw_floats_are_read_and_incomplete_ones_refused():
         PcmSource(ByteChunks(b"", 1), "s16", 0, RATE_HZ)
 
 
-async def test_a_sound_file_is_read_at_the_rate_of_the_model(tmp_path):
+async def test_a_sound_file_is_read_at_the_rate_of_the_model(tmp_path) -> None:
     path, x = tmp_path / "in.wav", noise(4000, 2) / 8
     soundfile.write(path, x, RATE_HZ, subtype="FLOAT")
     expected = cached_program("filtered", 6).model.typed.run({"x": x.mean(1, keepdims=True).T})
@@ -112,7 +112,7 @@ async def test_a_sound_file_is_read_at_the_rate_of_the_model(tmp_path):
     assert join_pieces(pieces, executor.program)["loud"].shape == (1, 8000)
 
 
-async def test_sounds_that_do_not_fit_are_refused(tmp_path):
+async def test_sounds_that_do_not_fit_are_refused(tmp_path) -> None:
     executor = Executor(cached_program("filtered", 6))
     with pytest.raises(InputError, match="sound needs the model's rate: give rate_hz"):
         executor.stream(noisy_path())
@@ -127,7 +127,7 @@ async def test_sounds_that_do_not_fit_are_refused(tmp_path):
         Executor(cached_program("decimated", 6), rate_hz=RATE_HZ).stream(noisy_path())
 
 
-async def test_a_subclass_of_sound_source_is_a_source():
+async def test_a_subclass_of_sound_source_is_a_source() -> None:
     class Ramp(SoundSource):
         rate_hz, channels = RATE_HZ, 1
 
@@ -139,7 +139,7 @@ async def test_a_subclass_of_sound_source_is_a_source():
     assert_close(await frames_of(Ramp()), cached_program("filtered", 6).model.typed.run({"x": x}))
 
 
-async def test_several_inputs_are_fed(tmp_path):
+async def test_several_inputs_are_fed(tmp_path) -> None:
     """Blocks of unequal length by input; and the channels of a sound, in the order of the inputs."""
     compiled, sounds = cancelling_program(32), {"mic": sound_noise(500, 1), "far": sound_noise(500, 2)}
     expected = cancelled_sound(compiled, sounds["mic"], sounds["far"])

@@ -88,7 +88,7 @@ def live_workers(control, version="1"):
     return [worker.name for worker in control.status().table.live(version)]
 
 
-def test_the_first_reconciliations_start_workers_and_send_the_table(cluster, control):
+def test_the_first_reconciliations_start_workers_and_send_the_table(cluster, control) -> None:
     table = control.status().table
     assert len(live_workers(control)) == 2 and {holder.node for holder in table.holders} == set("abc")
     assert all(worker.url == f"ws://{worker.name}" for worker in table.workers)
@@ -99,7 +99,7 @@ def test_the_first_reconciliations_start_workers_and_send_the_table(cluster, con
     assert control.status().table.number == number
 
 
-def test_a_lost_worker_is_replaced_and_all_are_told(cluster, control):
+def test_a_lost_worker_is_replaced_and_all_are_informed(cluster, control) -> None:
     first, other = live_workers(control)
     cluster.workers[first] = Lost("it was killed")
     control.reconcile(1.0)
@@ -108,7 +108,7 @@ def test_a_lost_worker_is_replaced_and_all_are_told(cluster, control):
     assert "it was killed" in control.status().problems[-1] and control.status().lost == 1
 
 
-def test_a_worker_that_does_not_answer_is_given_up_after_a_while(cluster, control):
+def test_a_worker_that_does_not_answer_is_given_up_after_a_while(cluster, control) -> None:
     first, _ = live_workers(control)
     cluster.workers[first] = None
     for second in range(MAX_MISSES - 1):
@@ -118,7 +118,7 @@ def test_a_worker_that_does_not_answer_is_given_up_after_a_while(cluster, contro
     assert first not in phases(control) and first in cluster.ended
 
 
-def test_a_worker_that_cannot_begin_is_not_tried_again_at_once(cluster):
+def test_a_worker_that_cannot_begin_is_not_tried_again_at_once(cluster) -> None:
     control = FleetControl(cluster, FleetTable())
     control.deploy(Deployment())
     control.reconcile(0.0)
@@ -132,7 +132,7 @@ def test_a_worker_that_cannot_begin_is_not_tried_again_at_once(cluster):
     assert len(phases(control)) == 2
 
 
-def test_a_worker_that_does_not_begin_in_time_is_given_up(cluster):
+def test_a_worker_that_does_not_begin_in_time_is_given_up(cluster) -> None:
     control = FleetControl(cluster, FleetTable())
     control.deploy(Deployment())
     control.reconcile(0.0)
@@ -142,7 +142,7 @@ def test_a_worker_that_does_not_begin_in_time_is_given_up(cluster):
     assert not phases(control) and "has not begun" in control.status().problems[-1]
 
 
-def test_the_workers_and_the_holder_of_a_lost_node_are_replaced(cluster, control):
+def test_the_workers_and_the_holder_of_a_lost_node_are_replaced(cluster, control) -> None:
     (node,) = {
         worker.node for worker in control.status().table.workers if worker.name == live_workers(control)[0]
     }
@@ -156,7 +156,7 @@ def test_the_workers_and_the_holder_of_a_lost_node_are_replaced(cluster, control
     assert len(table.workers) == 2
 
 
-def test_load_adds_a_worker_and_idleness_drains_one(cluster, control):
+def test_load_adds_a_worker_and_idleness_drains_one(cluster, control) -> None:
     cluster.say(filled=0.8, streams=20)
     control.reconcile(1.0)
     cluster.begin(filled=0.1, streams=5)
@@ -173,7 +173,7 @@ def test_load_adds_a_worker_and_idleness_drains_one(cluster, control):
     assert name in cluster.ended and name not in phases(control)
 
 
-def test_refusals_add_one_worker(cluster, control):
+def test_refusals_add_one_worker(cluster, control) -> None:
     cluster.say(refused=2)
     control.reconcile(1.0)
     assert len(phases(control)) == 3
@@ -182,7 +182,7 @@ def test_refusals_add_one_worker(cluster, control):
     assert len(phases(control)) == 3
 
 
-def test_a_node_is_drained_after_its_replacement_is_live(cluster, control):
+def test_a_node_is_drained_after_its_replacement_is_live(cluster, control) -> None:
     worker = control.status().table.workers[0]
     cluster.say(streams=3)
     control.drain(cluster.running_nodes[worker.node].address)
@@ -195,7 +195,7 @@ def test_a_node_is_drained_after_its_replacement_is_live(cluster, control):
         control.drain("10.9.9.9")
 
 
-def test_a_new_version_gets_streams_when_it_is_live(cluster, control):
+def test_a_new_version_gets_streams_when_it_is_live(cluster, control) -> None:
     cluster.say(streams=3)
     old = live_workers(control)
     control.deploy(Deployment("2", least=1))
@@ -220,7 +220,7 @@ def test_a_new_version_gets_streams_when_it_is_live(cluster, control):
         control.set_weight("1", 1.0)
 
 
-def test_a_version_that_cannot_begin_leaves_the_old_one_alone(cluster, control):
+def test_a_version_that_cannot_begin_leaves_the_old_one_alone(cluster, control) -> None:
     control.deploy(Deployment("2", least=1))
     control.reconcile(1.0)
     for name, status in cluster.workers.items():
@@ -237,33 +237,33 @@ def test_a_version_that_cannot_begin_leaves_the_old_one_alone(cluster, control):
     assert set(control.status().table.deployments) == {"1"}
 
 
-def test_the_settings_of_a_version_cannot_change(control):
+def test_the_settings_of_a_version_cannot_change(control) -> None:
     other = Deployment(server=ServerSettings((ModelSettings(name="other"),), port=0))
     with pytest.raises(InputError, match="another version"):
         control.deploy(other)
     control.deploy(Deployment(least=3))
 
 
-def test_another_control_continues_with_the_table_of_the_first(cluster, control):
+def test_another_control_continues_with_the_table_of_the_first(cluster, control) -> None:
     table = control.status().table
     again = FleetControl(cluster, table)
     again.reconcile(0.0)
     assert again.status().table == table and len(cluster.workers) == 2
 
 
-def test_workers_without_a_node_are_a_shortage(cluster, control):
+def test_workers_without_a_node_are_a_shortage(cluster, control) -> None:
     control.deploy(Deployment(least=2, cpus=3.0, most=8))
     control.deploy(Deployment("2", least=4, cpus=3.0))
     control.reconcile(1.0)
     assert control.status().shortage["2"] == 3
 
 
-def test_end_ends_all_workers_and_holders(cluster, control):
+def test_end_ends_all_workers_and_holders(cluster, control) -> None:
     control.end()
     assert set(cluster.ended) == {*cluster.workers, *cluster.holders}
 
 
-def test_the_report_lists_counts_and_problems(cluster, control):
+def test_the_report_lists_counts_and_problems(cluster, control) -> None:
     cluster.workers[live_workers(control)[0]] = Lost("it was killed")
     control.reconcile(1.0)
     report = FleetReport(control.status())

@@ -27,7 +27,7 @@ def write_file(tmp_path, text):
     return path
 
 
-def test_a_file_is_read(tmp_path):
+def test_a_file_is_read(tmp_path) -> None:
     deployment = read_deployment(write_file(tmp_path, FILE))
     assert (deployment.version, deployment.least, deployment.load) == ("2026-11", 3, 1.0)
     assert deployment.server.models[0].path == tmp_path / "model.onnx"
@@ -39,7 +39,7 @@ def test_a_file_is_read(tmp_path):
     assert deployment.address("10.0.0.1", 80) == "wss://10.0.0.1.example:80"
 
 
-def test_addresses_are_urls():
+def test_addresses_are_urls() -> None:
     assert Deployment().address("10.0.0.1", 80) == "ws://10.0.0.1:80"
     assert Deployment().address("fe80::1", 80) == "ws://[fe80::1]:80"
 
@@ -66,7 +66,7 @@ def test_addresses_are_urls():
         ("[fleet", "not TOML"),
     ],
 )
-def test_errors_in_a_deployment_are_named(tmp_path, text, message):
+def test_errors_in_a_deployment_are_named(tmp_path, text, message) -> None:
     with pytest.raises(InputError) as error:
         read_deployment(write_file(tmp_path, text))
     assert message in str(error.value) and "fleet.toml" in str(error.value)

@@ -12,7 +12,7 @@ from streaming.serve.checkpoints import Checkpoint
 from tests.streaming.fleet.holders import LocalHolders
 
 
-def test_an_older_generation_does_not_replace_a_newer_one():
+def test_an_older_generation_does_not_replace_a_newer_one() -> None:
     holder = Holder(60, 1000)
     assert holder.load("s") is None
     assert holder.save("s", 1, b"new") == "saved"
@@ -25,7 +25,7 @@ def test_an_older_generation_does_not_replace_a_newer_one():
     assert holder.load("s") is None and holder.status().held_bytes == 0
 
 
-def test_a_full_holder_refuses_more_bytes():
+def test_a_full_holder_refuses_more_bytes() -> None:
     holder = Holder(60, 10)
     assert holder.save("a", 0, b"123456") == "saved"
     assert holder.save("b", 0, b"12345") == "full"
@@ -35,7 +35,7 @@ def test_a_full_holder_refuses_more_bytes():
     assert holder.status().held_bytes == 10
 
 
-def test_checkpoints_that_are_not_renewed_expire(monkeypatch):
+def test_checkpoints_that_are_not_renewed_expire(monkeypatch) -> None:
     now = 0.0
     monkeypatch.setattr("time.monotonic", lambda: now)
     holder = Holder(60, 10)
@@ -51,7 +51,7 @@ def test_checkpoints_that_are_not_renewed_expire(monkeypatch):
 
 
 @pytest.mark.parametrize("limits", [(0, 10), (60, 0), (-1, 10)])
-def test_limits_that_hold_nothing_are_refused(limits):
+def test_limits_that_hold_nothing_are_refused(limits) -> None:
     with pytest.raises(InputError, match="holds nothing"):
         Holder(*limits)
 
@@ -66,7 +66,7 @@ def moment(received):
     return Checkpoint("m", 0, (received,), (received,), b"snapshot")
 
 
-def test_checkpoints_are_on_other_nodes():
+def test_checkpoints_are_on_other_nodes() -> None:
     holders, all_stores = stores()
     for store in all_stores:
         for _ in range(20):
@@ -78,13 +78,13 @@ def test_checkpoints_are_on_other_nodes():
             assert not holders.holders_with(name)
 
 
-def test_a_single_node_holds_its_own_checkpoints():
+def test_a_single_node_holds_its_own_checkpoints() -> None:
     holders, (store,) = stores(nodes="a")
     name = store.new_name()
     assert store.save(name, 0, moment(1)) and holders.holders_with(name) == {"holder-a"}
 
 
-def test_the_newest_checkpoint_is_loaded_although_holders_were_lost():
+def test_the_newest_checkpoint_is_loaded_although_holders_were_lost() -> None:
     holders, (store, *_) = stores(nodes="abcd")
     name = store.new_name()
     assert store.save(name, 0, moment(1))
@@ -98,7 +98,7 @@ def test_the_newest_checkpoint_is_loaded_although_holders_were_lost():
     assert store.load(name) == (moment(1), 1)
 
 
-def test_two_copies_survive_one_loss():
+def test_two_copies_survive_one_loss() -> None:
     holders, (store, *_) = stores(copies=2)
     name = store.new_name()
     assert store.save(name, 0, moment(1))
@@ -107,13 +107,13 @@ def test_two_copies_survive_one_loss():
         assert store.load(name) == (moment(1), 0)
 
 
-def test_a_save_with_too_few_copies_is_not_safe():
+def test_a_save_with_too_few_copies_is_not_safe() -> None:
     holders, (store, *_) = stores(copies=2)
     holders.lost = {"holder-a", "holder-b"}
     assert not store.save(store.new_name(), 0, moment(1))
 
 
-def test_a_server_that_saves_an_older_generation_is_refused():
+def test_a_server_that_saves_an_older_generation_is_refused() -> None:
     _, (store, other, _) = stores()
     name = store.new_name()
     assert store.save(name, 1, moment(5))
@@ -123,7 +123,7 @@ def test_a_server_that_saves_an_older_generation_is_refused():
     assert store.load(name) == (moment(5), 1)
 
 
-def test_an_unknown_checkpoint_and_a_fleet_without_holders_are_errors():
+def test_an_unknown_checkpoint_and_a_fleet_without_holders_are_errors() -> None:
     holders, (store, *_) = stores()
     with pytest.raises(ProtocolError, match="no checkpoint"):
         store.load(store.new_name())
@@ -137,7 +137,7 @@ def test_an_unknown_checkpoint_and_a_fleet_without_holders_are_errors():
         alone.load(alone.new_name())
 
 
-def test_a_damaged_checkpoint_is_skipped(caplog):
+def test_a_damaged_checkpoint_is_skipped(caplog) -> None:
     holders, (store, *_) = stores(copies=2)
     name = store.new_name()
     assert store.save(name, 0, moment(1))

@@ -14,7 +14,7 @@ def anyio_backend():
     return "asyncio"
 
 
-async def test_the_page_about_fleets():
+async def test_the_page_about_fleets() -> None:
     blocks, expected = blocks_of(20, 1)
     deployment = small_deployment()
     (code,) = pages()["docs/fleet.md"].blocks("python")

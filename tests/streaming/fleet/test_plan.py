@@ -3,7 +3,7 @@
 import pytest
 
 from streaming.fleet.deployment import Deployment
-from streaming.fleet.plan import ClusterNode, Drain, Observed, Start, Stop, make_plan
+from streaming.fleet.plan import ClusterNode, Drain, ObservedFleet, Start, Stop, make_plan
 from streaming.fleet.scaling import LINGER_S, Load, Scaling
 from streaming.fleet.table import WorkerEntry
 
@@ -16,7 +16,7 @@ def workers(**places):
 
 
 def plan_of(workers_there=(), count=2, streams=None, leaving=(), nodes=NODES, **changes):
-    observed = Observed(
+    observed = ObservedFleet(
         nodes,
         list(workers_there),
         streams or {},
@@ -28,24 +28,24 @@ def plan_of(workers_there=(), count=2, streams=None, leaving=(), nodes=NODES, **
     return list(plan.actions), dict(plan.shortage)
 
 
-def test_the_first_workers_are_spread():
+def test_the_first_workers_are_spread() -> None:
     actions, shortage = plan_of(count=3)
     assert {action.node for action in actions} == set("abc") and not shortage
     actions, shortage = plan_of(count=7)
     assert len(actions) == 6 and shortage == {"1": 1}
 
 
-def test_a_lost_worker_is_replaced_where_there_are_the_fewest():
+def test_a_lost_worker_is_replaced_where_there_are_the_fewest() -> None:
     actions, _ = plan_of(workers(x=("a", "live"), y=("b", "starting")), count=3)
     assert actions == [Start("1", "c")]
 
 
-def test_a_plan_without_changes_is_empty():
+def test_a_plan_without_changes_is_empty() -> None:
     assert plan_of(workers(x=("a", "live"), y=("b", "live"))) == ([], {})
     assert plan_of(workers(x=("a", "live"), y=("b", "starting"))) == ([], {})
 
 
-def test_the_emptiest_of_too_many_workers_drains_and_is_stopped():
+def test_the_emptiest_of_too_many_workers_drains_and_is_stopped() -> None:
     workers_there = workers(x=("a", "live"), y=("b", "live"), z=("c", "live"))
     assert plan_of(workers_there, streams={"x": 3, "y": 1, "z": 2})[0] == [Drain("y")]
     workers_there = workers(x=("a", "live"), y=("b", "draining"), z=("c", "live"))
@@ -53,19 +53,19 @@ def test_the_emptiest_of_too_many_workers_drains_and_is_stopped():
     assert plan_of(workers_there, streams={"x": 3, "z": 2})[0] == [Stop("y")]
 
 
-def test_a_worker_that_starts_is_no_reason_to_drain():
+def test_a_worker_that_starts_is_no_reason_to_drain() -> None:
     workers_there = workers(x=("a", "live"), y=("b", "starting"), z=("c", "starting"))
     assert plan_of(workers_there, count=2)[0] == []
 
 
-def test_a_worker_that_starts_is_stopped_if_it_is_not_wanted_any_more():
+def test_a_worker_that_starts_is_stopped_if_it_is_not_wanted_any_more() -> None:
     workers_there = workers(x=("a", "live"), y=("b", "live"), z=("c", "starting"))
     assert plan_of(workers_there, count=2)[0] == [Stop("z")]
     assert plan_of(workers(z=("c", "starting")), count=0)[0] == [Stop("z")]
 
 
 @pytest.mark.parametrize("leaving", ["x", "a"])
-def test_a_leaving_worker_drains_when_its_replacement_is_live(leaving):
+def test_a_leaving_worker_drains_when_its_replacement_is_live(leaving) -> None:
     workers_there = workers(x=("a", "live"), y=("b", "live"))
     assert plan_of(workers_there, leaving=[leaving])[0] == [Start("1", "c")]
     workers_there = workers(x=("a", "live"), y=("b", "live"), z=("c", "starting"))
@@ -74,15 +74,15 @@ def test_a_leaving_worker_drains_when_its_replacement_is_live(leaving):
     assert plan_of(workers_there, leaving=[leaving])[0] == [Drain("x")]
 
 
-def test_without_room_a_leaving_worker_drains_unreplaced():
+def test_without_room_a_leaving_worker_drains_unreplaced() -> None:
     workers_there = workers(x=("a", "live"), y=("b", "live"))
     assert plan_of(workers_there, leaving=["a"], nodes=NODES[:2], cpus=2.0) == ([Drain("x")], {"1": 1})
 
 
-def test_two_versions_share_the_nodes():
+def test_two_versions_share_the_nodes() -> None:
     old, new = Deployment("1", most=3, weight=0), Deployment("2", most=3)
     workers_there = [WorkerEntry("x", "a", "1", "", "live"), WorkerEntry("y", "b", "1", "", "live")]
-    observed = Observed(NODES, workers_there, {"x": 1}, set(), {"1": old, "2": new}, {"1": 2, "2": 2})
+    observed = ObservedFleet(NODES, workers_there, {"x": 1}, set(), {"1": old, "2": new}, {"1": 2, "2": 2})
     (first, second) = make_plan(observed).actions
     assert first == Start("2", "c") and second.node in "ab"
 
@@ -91,14 +91,14 @@ def wanted_workers(scaling, load, count, now_s, **changes):
     return scaling.wanted_workers(Deployment(**changes), load, count, now_s)
 
 
-def test_workers_are_added_at_once():
+def test_workers_are_added_at_once() -> None:
     assert wanted_workers(Scaling(), Load(0.1, 0, 1), 2, 0.0) == 2
     assert wanted_workers(Scaling(), Load(1.9, 0, 50), 2, 0.0) == 4
     assert wanted_workers(Scaling(), Load(0.1, 3, 50), 2, 0.0) == 3
     assert wanted_workers(Scaling(), Load(90.0, 0, 50), 2, 0.0) == 8
 
 
-def test_workers_are_taken_away_after_a_while_one_by_one():
+def test_workers_are_taken_away_after_a_while_one_by_one() -> None:
     scaling = Scaling()
     assert wanted_workers(scaling, Load(0.2, 0, 5), 4, 0.0) == 4
     assert wanted_workers(scaling, Load(0.2, 0, 5), 4, 59.0) == 4
@@ -108,7 +108,7 @@ def test_workers_are_taken_away_after_a_while_one_by_one():
     assert wanted_workers(scaling, Load(0.2, 0, 5), 4, 121.0) == 4
 
 
-def test_a_version_without_new_streams_ends_after_its_last_one():
+def test_a_version_without_new_streams_ends_after_its_last_one() -> None:
     scaling = Scaling()
     assert wanted_workers(scaling, Load(0.1, 0, 1), 2, 0.0, weight=0) == 2
     assert wanted_workers(scaling, Load(0.0, 0, 0), 2, 10.0, weight=0) == 2
@@ -117,5 +117,5 @@ def test_a_version_without_new_streams_ends_after_its_last_one():
     assert wanted_workers(scaling, Load(0.0, 0, 0), 2, 20.0 + LINGER_S, weight=0) == 0
 
 
-def test_a_version_that_ends_with_one_worker_gets_another_for_its_streams():
+def test_a_version_that_ends_with_one_worker_gets_another_for_its_streams() -> None:
     assert wanted_workers(Scaling(), Load(0.1, 0, 1), 1, 0.0, weight=0) == 2

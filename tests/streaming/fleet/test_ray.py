@@ -94,13 +94,13 @@ async def speak(fleet, at_half, version="1", count=3):
     return connections, name
 
 
-async def test_a_worker_is_killed(fleet):
+async def test_a_worker_is_killed(fleet) -> None:
     connections, _ = await speak(fleet, lambda _, process: os.kill(process, signal.SIGKILL))
     assert connections == 2
     assert len(live(fleet)) == 3 and fleet.status().lost >= 1
 
 
-async def test_a_node_is_lost_with_its_worker_and_its_holder(cluster):
+async def test_a_node_is_lost_with_its_worker_and_its_holder(cluster) -> None:
     fleet, machines = cluster
     live(fleet)
     head = machines.head_node.node_id
@@ -123,7 +123,7 @@ async def test_a_node_is_lost_with_its_worker_and_its_holder(cluster):
     assert {holder.node for holder in status.table.holders} == {node.id for node in status.nodes}
 
 
-async def test_the_control_is_killed_and_goes_on(fleet):
+async def test_the_control_is_killed_and_continues(fleet) -> None:
     before = {worker.name for worker in live(fleet)}
 
     def kill(worker, process):
@@ -134,7 +134,7 @@ async def test_the_control_is_killed_and_goes_on(fleet):
     assert {worker.name for worker in live(fleet)} == before
 
 
-async def test_an_operator_drains_a_worker(fleet):
+async def test_an_operator_drains_a_worker(fleet) -> None:
     def drain(worker, process):
         fleet.drain(worker.name)
         fleet.wait(lambda status: worker.name not in {listed.name for listed in status.table.workers}, LONG_S)
@@ -143,7 +143,7 @@ async def test_an_operator_drains_a_worker(fleet):
     assert connections == 2
 
 
-async def test_a_new_version_next_to_the_old_one(fleet):
+async def test_a_new_version_next_to_the_old_one(fleet) -> None:
     def deploy(worker, process):
         fleet.deploy(deployment("2", least=1), open_programs)
         live(fleet, 1, "2")
@@ -159,7 +159,7 @@ async def test_a_new_version_next_to_the_old_one(fleet):
     fleet.wait(lambda status: set(status.table.deployments) == {"1"}, LONG_S)
 
 
-async def test_up_and_down_by_load(fleet):
+async def test_up_and_down_by_load(fleet) -> None:
     """A client that sends eight times as fast as real time makes the fleet grow; it shrinks when the load is gone."""
     fleet.deploy(deployment(load=0.01, most=4, down_after_s=1.0), open_programs)
     urls = [worker.url for worker in live(fleet)]
@@ -177,7 +177,7 @@ async def test_up_and_down_by_load(fleet):
     fleet.wait(lambda status: len(status.table.workers) == 3, LONG_S)
 
 
-def test_a_version_that_cannot_begin_reports_the_reason(fleet, tmp_path):
+def test_a_version_that_cannot_begin_reports_the_reason(fleet, tmp_path) -> None:
     server = ServerSettings((ModelSettings(path=tmp_path / "missing.onnx"),), port=0)
     fleet.deploy(Deployment("broken", server, least=1), open_programs)
     status = fleet.wait(
@@ -193,7 +193,7 @@ def run_fleet_command(*arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=LONG_S)
 
 
-def test_the_command_shows_and_drains(cluster):
+def test_the_command_shows_and_drains(cluster) -> None:
     fleet, machines = cluster
     process = run_fleet_command("status", "--address", machines.address, "--json")
     assert process.returncode == 0, process.stderr
@@ -206,7 +206,7 @@ def test_the_command_shows_and_drains(cluster):
         fleet.deploy(Deployment("1"), open_programs)
 
 
-def test_kills_below_streams_in_real_time(cluster):
+def test_kills_below_streams_in_real_time(cluster) -> None:
     """``python -m bench.fleet kills`` is the same with 200 kills."""
     from bench.fleet.kills import measure_kills_of
 

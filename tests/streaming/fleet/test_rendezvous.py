@@ -16,41 +16,41 @@ def best(names):
     return {key: ranking(key, names)[0] for key in KEYS}
 
 
-def test_the_order_of_the_names_does_not_matter():
+def test_the_order_of_the_names_does_not_matter() -> None:
     assert ranking("key", NAMES) == ranking("key", reversed(NAMES))
     assert sorted(ranking("key", NAMES)) == NAMES
     assert ranking("key", []) == []
 
 
-def test_the_hash_is_the_same_in_each_process_and_version():
+def test_the_hash_is_the_same_in_each_process_and_version() -> None:
     assert ranking("0" * 32, ["c", "b", "a"]) == ["a", "b", "c"]
 
 
-def test_keys_are_spread():
+def test_keys_are_spread() -> None:
     counts = Counter(best(NAMES).values())
     expected = len(KEYS) / len(NAMES)
     assert set(counts) == set(NAMES)
     assert all(abs(count - expected) < 5 * expected**0.5 for count in counts.values())
 
 
-def test_only_keys_of_a_lost_name_move_each_to_its_second():
+def test_only_keys_of_a_lost_name_move_each_to_its_second() -> None:
     before, after = best(NAMES), best(NAMES[1:])
     for key in KEYS:
         assert after[key] == (ranking(key, NAMES)[1] if before[key] == NAMES[0] else before[key])
 
 
-def test_a_new_name_only_takes():
+def test_a_new_name_only_takes() -> None:
     before, after = best(NAMES[1:]), best(NAMES)
     assert all(after[key] in (before[key], NAMES[0]) for key in KEYS)
 
 
-def test_shares_are_uniform():
+def test_shares_are_uniform() -> None:
     parts = [share_of(key) for key in KEYS]
     assert min(parts) >= 0 and max(parts) < 1
     assert abs(sum(part < 0.1 for part in parts) / len(parts) - 0.1) < 0.02
 
 
-def test_names_of_streams_are_unique_and_parsed():
+def test_names_of_streams_are_unique_and_parsed() -> None:
     name = StreamName.new("v-2")
     assert StreamName.of_text(str(name)) == name
     assert StreamName.new("v-2") != name

@@ -34,7 +34,7 @@ def assert_equal(outputs, expected):
         assert np.array_equal(outputs[name], array), name
 
 
-async def test_a_stream_is_at_the_worker_that_its_name_hashes_to(three):
+async def test_a_stream_is_at_the_worker_that_its_name_hashes_to(three) -> None:
     blocks, expected = blocks_of(20, 3)
     owners = set()
     for _ in range(12):
@@ -48,7 +48,7 @@ async def test_a_stream_is_at_the_worker_that_its_name_hashes_to(three):
     assert len(owners) > 1
 
 
-async def test_a_client_that_does_not_follow_is_served_where_it_connects(three):
+async def test_a_client_that_does_not_follow_is_served_where_it_connects(three) -> None:
     from tests.streaming.serve.raw import Raw
 
     def open_raw(url):
@@ -63,7 +63,7 @@ async def test_a_client_that_does_not_follow_is_served_where_it_connects(three):
         assert len(answer["urls"]) == 2 and url not in answer["urls"]
 
 
-async def test_a_server_that_drains_hands_its_streams_over():
+async def test_a_server_that_drains_hands_its_streams_over() -> None:
     deployment = small_deployment()
     blocks, expected = blocks_of(60, 41)
     with fleet("ab", ("wa", "a", deployment), ("wb", "b", deployment)) as local_fleet:
@@ -83,7 +83,7 @@ async def test_a_server_that_drains_hands_its_streams_over():
         assert_equal(outputs, expected)
 
 
-async def test_a_holder_that_is_lost_is_passed_over():
+async def test_a_holder_that_is_lost_is_passed_over() -> None:
     deployment = small_deployment(copies=2)
     blocks, expected = blocks_of(60, 41)
     with fleet("abcd", ("wa", "a", deployment), ("wb", "b", deployment)) as local_fleet:
@@ -112,7 +112,7 @@ async def test_a_holder_that_is_lost_is_passed_over():
             assert_equal(await stream.flush(), expected)
 
 
-async def test_without_any_holder_nothing_is_safe_and_nothing_is_lost():
+async def test_without_any_holder_nothing_is_safe_and_nothing_is_lost() -> None:
     deployment = small_deployment()
     blocks, expected = blocks_of(30, 7)
     with fleet("ab", ("wa", "a", deployment), ("wb", "b", deployment)) as local_fleet:
@@ -129,7 +129,7 @@ async def test_without_any_holder_nothing_is_safe_and_nothing_is_lost():
             assert_equal(await stream.flush(), expected)
 
 
-async def test_a_fleet_that_has_no_holder_yet_serves_streams():
+async def test_a_fleet_that_has_no_holder_yet_serves_streams() -> None:
     blocks, expected = blocks_of(30, 7)
     with fleet("", ("wa", "a", small_deployment())) as local_fleet:
         counts = local_fleet.workers["wa"].service.counts
@@ -143,7 +143,7 @@ async def test_a_fleet_that_has_no_holder_yet_serves_streams():
 
 
 @pytest.mark.parametrize("resumes", [True, False], ids=["checkpoint", "whole"])
-async def test_streams_keep_their_version(resumes):
+async def test_streams_keep_their_version(resumes) -> None:
     old, new = small_deployment("old"), small_deployment("new", weight=1.0)
     blocks, expected = blocks_of(60, 41)
     workers = [("o1", "a", old), ("o2", "b", old)]
@@ -167,7 +167,7 @@ async def test_streams_keep_their_version(resumes):
             assert_equal(await stream.flush(), expected)
 
 
-async def test_a_version_that_has_ended_is_named():
+async def test_a_version_that_has_ended_is_named() -> None:
     deployment = small_deployment("b")
     with fleet("ab", ("w", "a", deployment)) as local_fleet:
         name = str(StreamName.new("a"))
@@ -183,7 +183,7 @@ async def test_a_version_that_has_ended_is_named():
         assert answer["code"] == "resume" and "version a of the models has ended" in answer["message"]
 
 
-async def test_a_server_that_says_nothing_is_left():
+async def test_a_silent_server_is_left() -> None:
     """As when its machine loses power: the connection does not end, and nothing comes over it."""
     deployment = small_deployment()
     blocks, expected = blocks_of(60, 41)

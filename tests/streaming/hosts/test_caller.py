@@ -18,7 +18,7 @@ def test_calls_are_made_in_turn_by_one_thread() -> None:
         caller(threading.get_ident, LIMIT_S) == caller(threading.get_ident, LIMIT_S) != threading.get_ident()
     )
     calls: list[int] = []
-    futures = [caller.begin(lambda number=number: calls.append(number)) for number in range(5)]
+    futures = [caller.submit(lambda number=number: calls.append(number)) for number in range(5)]
     assert all(future.result(LIMIT_S) is None for future in futures) and calls == [0, 1, 2, 3, 4]
     with pytest.raises(ZeroDivisionError):
         caller(lambda: 1 // 0, LIMIT_S)
@@ -38,7 +38,7 @@ def test_a_call_that_raises_a_timeout_is_not_stuck() -> None:
 
 
 def test_nothing_is_called_after_a_call_that_does_not_return() -> None:
-    """Not even when it returns after all; and the thread goes."""
+    """Nothing is called even when it returns after all, and the thread ends."""
     caller, hold, began = Caller("stuck"), threading.Event(), threading.Event()
     calls: list[str] = []
 
@@ -46,12 +46,12 @@ def test_nothing_is_called_after_a_call_that_does_not_return() -> None:
         began.set()
         hold.wait(LIMIT_S)
 
-    caller.begin(hangs)
+    caller.submit(hangs)
     assert began.wait(LIMIT_S)
     with pytest.raises(TimeoutError):
         caller(lambda: calls.append("behind"), 0.01)
     assert caller.stuck
-    late = caller.begin(lambda: calls.append("late"))
+    late = caller.submit(lambda: calls.append("late"))
     with pytest.raises(TimeoutError, match="before"):
         caller(lambda: calls.append("never"), 1.0)
     threads = [thread for thread in threading.enumerate() if thread.name == "stuck"]

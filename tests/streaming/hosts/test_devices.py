@@ -124,7 +124,7 @@ def test_latencies_are_suggested_or_given() -> None:
         (-1, r"cannot be opened; choose another device \(host says so\)$"),
     ],
 )
-def test_refusals_in_words(code: int, message: str) -> None:
+def test_refusals_name_both_devices_and_the_reason(code: int, message: str) -> None:
     sides = (StreamSide("input", DEVICES[0], 4, 0.01), StreamSide("output", DEVICES[5], 2, 0.01))
     error = open_error(sides, 96000, code, "host says so", lambda rate_hz: rate_hz in (44100, 48000))
     assert isinstance(error, DeviceError)
@@ -141,7 +141,7 @@ def test_refusals_that_depend_on_both_sides() -> None:
     assert "at no usual rate with these channels" in str(never)
 
 
-def test_without_portaudio_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_portaudio_one_line_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line that says what to install; only when devices are asked for."""
 
     def refuse_library() -> str:

@@ -19,7 +19,7 @@ def open_capture():
     return host, capture
 
 
-def test_blocks_come_in_order():
+def test_blocks_come_in_order() -> None:
     host, capture = open_capture()
     x = noise(3 * BLOCK, 1)
     for block in np.split(x, 3):
@@ -29,7 +29,7 @@ def test_blocks_come_in_order():
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_the_memory_of_a_device_that_never_returns_is_kept(times):
+def test_the_memory_of_a_device_that_never_returns_is_kept(times) -> None:
     """The device may still write to it, so its event stays open too, however often the capture is closed."""
     host, capture = open_capture()
     host.stream.hangs = True

@@ -49,7 +49,7 @@ def run_tone(ppm, hours):
 
 @pytest.mark.parametrize("ppm", [100.0, -250.0])
 @pytest.mark.parametrize("hours", [0.25, pytest.param(12, marks=pytest.mark.slow)])
-def test_the_delay_stays_for_hours(ppm, hours):
+def test_the_delay_stays_for_hours(ppm, hours) -> None:
     samples, pipeline = run_tone(ppm, hours)
     assert not samples[:, SILENT].any()
     assert not pipeline.control_block.frames_skipped and not pipeline.control_block.frames_lost
@@ -67,7 +67,7 @@ def test_the_delay_stays_for_hours(ppm, hours):
 
 
 @pytest.mark.parametrize(("ppm", "jitter_s"), [(150.0, 0.0), (-150.0, 0.006)])
-def test_late_callbacks_do_not_move_the_tone(ppm, jitter_s):
+def test_late_callbacks_do_not_move_the_tone(ppm, jitter_s) -> None:
     """They are late at random, on both sides."""
     devices = separate_devices(ppm, jitter_s=jitter_s)
     frames = 160 * 3000
@@ -90,7 +90,7 @@ def test_late_callbacks_do_not_move_the_tone(ppm, jitter_s):
 
 
 @pytest.mark.parametrize("policy", ["wait", "silence_then_catch_up"])
-def test_the_delay_after_a_stall_is_the_reported_one_and_stays(policy):
+def test_the_delay_after_a_stall_is_the_reported_one_and_stays(policy) -> None:
     """With ``wait`` it is longer by the silence: the clocks' controller must not take this for drift."""
     seconds = 30
     kernel = np.hanning(33) / 16
@@ -113,7 +113,7 @@ def test_the_delay_after_a_stall_is_the_reported_one_and_stays(policy):
         assert candidates[int(np.argmin(errors))] == pytest.approx(reported, abs=2), second
 
 
-def test_an_output_that_stops_does_not_make_the_delay_longer():
+def test_an_output_that_stops_does_not_make_the_delay_longer() -> None:
     """The microphone goes on for a second; when both are back, a click comes out as late as before."""
     devices = separate_devices()
     click = np.zeros((160, 2), np.float32)
@@ -138,7 +138,7 @@ def test_an_output_that_stops_does_not_make_the_delay_longer():
         assert (counters.stalls, counters.reopened) == (2, 2)
 
 
-def test_a_refusal_of_the_second_device_closes_the_first():
+def test_a_refusal_of_the_second_device_closes_the_first() -> None:
     devices = separate_devices()
     devices[0].refuses = "somebody else has it"
     host, live = virtual_run(cached_program(), device=devices)

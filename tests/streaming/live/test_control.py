@@ -33,7 +33,7 @@ engines_of_backends = pytest.mark.parametrize(
 
 @engines
 @pytest.mark.parametrize("reserve", [0, 100])
-def test_mute_and_bypass_fade_within_a_pulse_and_keep_the_delay(engine, reserve):
+def test_mute_and_bypass_fade_within_a_pulse_and_keep_the_delay(engine, reserve) -> None:
     """The model keeps running, and the bypassed input is as late as the sound of the model."""
     compiled, x = cached_program(filter_model), noise(6 * 1600, 1)
     with runs(compiled, engine=engine, reserve_frames=reserve, records=True) as (host, live):
@@ -69,7 +69,7 @@ def test_mute_and_bypass_fade_within_a_pulse_and_keep_the_delay(engine, reserve)
 
 
 @engines_of_backends
-def test_reset_restarts_every_stream_at_the_next_pulse(engine, backend):
+def test_reset_restarts_every_stream_at_the_next_pulse(engine, backend) -> None:
     """The recorded outputs begin again too."""
     x = np.ones((40 * BLOCK, 2), np.float32)
     compiled = cached_program(sum_model, backend=backend)
@@ -84,7 +84,7 @@ def test_reset_restarts_every_stream_at_the_next_pulse(engine, backend):
 
 
 @engines_of_backends
-def test_a_restored_stream_continues_from_its_snapshot(engine, backend):
+def test_a_restored_stream_continues_from_its_snapshot(engine, backend) -> None:
     """The snapshot can also be restored into a state."""
     x = np.arange(30 * BLOCK, dtype=np.float32)[:, None] % 7
     compiled = cached_program(sum_model, backend=backend)
@@ -102,7 +102,7 @@ def test_a_restored_stream_continues_from_its_snapshot(engine, backend):
     np.testing.assert_array_equal(played[delay:, 0], np.concatenate(expected)[: len(played) - delay])
 
 
-def test_a_filter_is_silent_for_its_delay_after_a_reset():
+def test_a_filter_is_silent_for_its_delay_after_a_reset() -> None:
     """Frames of its delay are not valid after a reset; its old memory must not be played."""
     x = 1 + np.abs(noise(20 * BLOCK, 1))
     with runs(cached_program(delayed_model), engine="callback") as (host, live):
@@ -111,7 +111,7 @@ def test_a_filter_is_silent_for_its_delay_after_a_reset():
     np.testing.assert_array_equal(second[5:], x[10 * BLOCK : -5])
 
 
-def test_an_unapplied_command_is_withdrawn(monkeypatch):
+def test_an_unapplied_command_is_withdrawn(monkeypatch) -> None:
     """The device stands still, and the callback computes: there is no other thread to do it."""
     monkeypatch.setattr(control, "ANSWER_TIMEOUT_S", 0.02)
     with runs(cached_program(sum_model), engine="callback") as (host, live):
@@ -135,7 +135,7 @@ def test_an_unapplied_command_is_withdrawn(monkeypatch):
         assert host.run(np.ones((BLOCK, 1), np.float32))[0] == 1
 
 
-def test_nan_becomes_silence_and_is_counted():
+def test_nan_becomes_silence_and_is_counted() -> None:
     x = noise(10 * BLOCK, 1)
     x[[5, 700]] = 0
     with runs(cached_program(reciprocal_model), engine="callback", records=True) as (host, live):
@@ -148,7 +148,7 @@ def test_nan_becomes_silence_and_is_counted():
     np.testing.assert_allclose(played, expected, rtol=1e-6)
 
 
-def test_levels_are_those_since_the_last_statistics():
+def test_levels_are_those_since_the_last_statistics() -> None:
     x = np.zeros((8 * BLOCK, 2), np.float32)
     x[10], x[4 * BLOCK + 3] = (0.5, -0.75), (-0.25, 0.125)
     with runs(cached_program(), channels="each", device=stereo(), engine="callback") as (host, live):
@@ -163,7 +163,7 @@ def test_levels_are_those_since_the_last_statistics():
         assert live.statistics().levels_in == (0.0, 0.0)
 
 
-def test_the_limit_of_frames_ends_the_run_unless_the_streams_are_reset():
+def test_the_limit_of_frames_ends_the_run_unless_the_streams_are_reset() -> None:
     x = np.ones((5 * BLOCK, 1), np.float32)
     ended = pytest.raises(
         PulseError, match="its limit of 1000 frames; reset it earlier, or convert it for more"

@@ -35,7 +35,7 @@ def rows_of_table(wrong):
 
 @BACKENDS
 @pytest.mark.parametrize("wrong", [0, 3, 2 * BLOCK])
-def test_faults_are_counted_and_named_live(backend, wrong):
+def test_faults_are_counted_and_named_live(backend, wrong) -> None:
     """The sound after them is exact."""
     with runs(cached_program(table_lookup_model, 160, backend)) as (host, live):
         host.run(rows_of_table(wrong))
@@ -61,7 +61,7 @@ def test_faults_are_counted_and_named_live(backend, wrong):
 
 
 @BACKENDS
-def test_the_faults_of_each_stream_are_counted_separately(backend):
+def test_the_faults_of_each_stream_are_counted_separately(backend) -> None:
     x = np.concatenate([rows_of_table(0), rows_of_table(5)], axis=1)
     with runs(cached_program(table_lookup_model, 160, backend), device=stereo(), channels="each") as (
         host,
@@ -73,7 +73,7 @@ def test_the_faults_of_each_stream_are_counted_separately(backend):
         assert [note[:24] for note in statistics.notes if "outside" in note] == ["stream 1: the (Gather): "]
 
 
-def test_a_state_restored_from_a_live_snapshot_has_no_faults():
+def test_a_state_restored_from_a_live_snapshot_has_no_faults() -> None:
     """Faults that were counted live do not stop a session that continues from there."""
     compiled = cached_program(table_lookup_model, 160)
     with runs(compiled) as (host, live):
@@ -86,7 +86,7 @@ def test_a_state_restored_from_a_live_snapshot_has_no_faults():
     state.step(np.zeros((1, 160), np.float32))
 
 
-def test_a_swapped_model_continues_the_count():
+def test_a_swapped_model_continues_the_count() -> None:
     """While the new program runs alongside the old one, its faults do not count."""
     with runs(cached_program(table_lookup_model, 160)) as (host, live):
         host.run(rows_of_table(4))
@@ -96,7 +96,7 @@ def test_a_swapped_model_continues_the_count():
 
 
 @BACKENDS
-def test_a_session_stops_at_a_fault(backend):
+def test_a_session_stops_at_a_fault(backend) -> None:
     session = Session(cached_program(table_lookup_model, 160, backend))
     with pytest.raises(FaultError, match=r"the \(Gather\): 3 values .* in pulse 1"):
         session.push(rows_of_table(3).reshape(1, -1))

@@ -59,7 +59,7 @@ def play_to_the_end(host, program, plan=PLAN, behaviour=BEHAVIOUR, limit_s=20):
 @engines
 @pytest.mark.parametrize("frames", [1, 159, 160, 3333, 16001])
 @pytest.mark.parametrize("block", [None, 100, 1000])
-def test_the_whole_sound_is_written_with_its_delay(tmp_path, engine, frames, block):
+def test_the_whole_sound_is_written_with_its_delay(tmp_path, engine, frames, block) -> None:
     """The file begins with the first block, so it is longer by the delay."""
     compiled, x = cached_program(filter_model), noise(frames, 1) / 50
     host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
@@ -77,7 +77,7 @@ def test_the_whole_sound_is_written_with_its_delay(tmp_path, engine, frames, blo
 @pytest.mark.parametrize(
     "form", [(meter_model,), (delayed_model,), (sum_model, 8), (meter_model, 160, "numpy")]
 )
-def test_without_playing_a_run_gives_all_outputs(tmp_path, form):
+def test_without_playing_a_run_gives_all_outputs(tmp_path, form) -> None:
     """Nothing is played: not a frame more than the file goes through, and all outputs come, however many."""
     compiled, x = cached_program(*form), noise(RATE + 77, 1)
     host = FileHost(write_sound(tmp_path / "in.wav", x), pace=None)
@@ -93,7 +93,7 @@ def test_without_playing_a_run_gives_all_outputs(tmp_path, form):
 
 
 @pytest.mark.parametrize("pace", [1.0, 8.0])
-def test_blocks_are_played_at_their_pace(tmp_path, monkeypatch, pace):
+def test_blocks_are_played_at_their_pace(tmp_path, monkeypatch, pace) -> None:
     """Block n waits until n blocks have lasted since the start, however late those before it were.
 
     The clock stands still, so each wait is known. A block waits for the worker here, so nothing is silent.
@@ -125,7 +125,7 @@ def test_blocks_are_played_at_their_pace(tmp_path, monkeypatch, pace):
     assert statistics.interval.count == len(waits_s) - 1
 
 
-def test_a_run_that_waits_ends_later_by_the_silence(tmp_path, monkeypatch):
+def test_a_run_that_waits_ends_later_by_the_silence(tmp_path, monkeypatch) -> None:
     """All of the sound is written, although 50 of its blocks were late."""
     x, wait, numbers = noise(RATE, 1) / 4, FileStream.wait_until, count()
 
@@ -153,7 +153,7 @@ def test_a_run_that_waits_ends_later_by_the_silence(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("rate_hz", [48000, 44100, 8000])
-def test_a_file_of_another_rate_is_resampled(tmp_path, rate_hz):
+def test_a_file_of_another_rate_is_resampled(tmp_path, rate_hz) -> None:
     """The file has the rate of a device; a click comes out where it belongs."""
     x = np.zeros((rate_hz // 2, 1), np.float32)
     x[1000] = 0.5
@@ -166,7 +166,7 @@ def test_a_file_of_another_rate_is_resampled(tmp_path, rate_hz):
 
 
 @pytest.mark.parametrize("channels", ["mix", "0", "1", "each"])
-def test_a_run_takes_the_chosen_channels_of_a_file(tmp_path, channels):
+def test_a_run_takes_the_chosen_channels_of_a_file(tmp_path, channels) -> None:
     compiled, x = cached_program(filter_model), noise(4000, 2) / 50
     host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
     choice = Channels.parse(channels)
@@ -186,7 +186,7 @@ def test_a_run_takes_the_chosen_channels_of_a_file(tmp_path, channels):
         ("in.ogg", "out.wav", "VORBIS", "PCM_16"),
     ],
 )
-def test_output_files_have_the_format_of_the_input(tmp_path, source, target, encoding, encoding_kept):
+def test_output_files_have_the_format_of_the_input(tmp_path, source, target, encoding, encoding_kept) -> None:
     """If the format of the output can hold its encoding."""
     x = np.sin(np.arange(8000) / 20).astype(np.float32)[:, None] / 4
     host = FileHost(write_sound(tmp_path / source, x, encoding=encoding), tmp_path / target, pace=None)
@@ -197,7 +197,7 @@ def test_output_files_have_the_format_of_the_input(tmp_path, source, target, enc
     )
 
 
-def test_the_setup_names_both_files(tmp_path):
+def test_the_setup_names_both_files(tmp_path) -> None:
     source = write_sound(tmp_path / "in.flac", noise(800, 1) / 9, encoding="PCM_16")
     for target, name in ((tmp_path / "out.wav", str(tmp_path / "out.wav")), (None, NOWHERE)):
         live = play_to_the_end(FileHost(source, target, None), cached_program())
@@ -207,7 +207,7 @@ def test_the_setup_names_both_files(tmp_path):
     assert live.setup.output is None
 
 
-def test_a_run_that_is_stopped_early_keeps_what_was_played(tmp_path, monkeypatch):
+def test_a_run_that_is_stopped_early_keeps_what_was_played(tmp_path, monkeypatch) -> None:
     x = noise(20 * RATE, 1) / 4
     host, halt = (
         FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav"),
@@ -222,7 +222,7 @@ def test_a_run_that_is_stopped_early_keeps_what_was_played(tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("early", [False, True])
-def test_a_full_disk_is_reported_at_the_end_and_keeps_what_was_written(tmp_path, monkeypatch, early):
+def test_a_full_disk_is_reported_at_the_end_and_keeps_what_was_written(tmp_path, monkeypatch, early) -> None:
     """The run goes on to its end, or until it is stopped; what was written is kept, and the report says so."""
     x, plan = noise(RATE, 1) / 4, Plan(RATE, block_frames=100)
     play_to_the_end(
@@ -247,7 +247,7 @@ def test_a_full_disk_is_reported_at_the_end_and_keeps_what_was_written(tmp_path,
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.wav", "out.wav"]
 
 
-def test_a_folder_that_is_removed_is_reported_at_the_end(tmp_path, monkeypatch):
+def test_a_folder_that_is_removed_is_reported_at_the_end(tmp_path, monkeypatch) -> None:
     """Another run of the host begins without the error."""
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -266,7 +266,7 @@ def test_a_folder_that_is_removed_is_reported_at_the_end(tmp_path, monkeypatch):
         assert host.problem is None
 
 
-def test_a_damaged_file_ends_the_run_and_writes_nothing(tmp_path):
+def test_a_damaged_file_ends_the_run_and_writes_nothing(tmp_path) -> None:
     x = noise(RATE, 1)
     x[12345] = np.nan
     host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
@@ -275,7 +275,7 @@ def test_a_damaged_file_ends_the_run_and_writes_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["in.wav"]
 
 
-def test_errors_while_stopping_are_reported(tmp_path, monkeypatch):
+def test_errors_while_stopping_are_reported(tmp_path, monkeypatch) -> None:
     """At the end of the block: nothing waits any more."""
     host = FileHost(write_sound(tmp_path / "in.wav", noise(RATE, 1)), tmp_path / "out.wav")
     close = AudioWriter.__exit__
@@ -289,7 +289,7 @@ def test_errors_while_stopping_are_reported(tmp_path, monkeypatch):
         pass
 
 
-def test_the_limit_of_a_model_ends_the_run_with_an_error(tmp_path):
+def test_the_limit_of_a_model_ends_the_run_with_an_error(tmp_path) -> None:
     host = FileHost(write_sound(tmp_path / "in.wav", noise(2000, 1)), pace=None)
     with pytest.raises(PulseError, match="has reached its limit of 1000 frames"):
         play_to_the_end(host, cached_program(limited_model))
@@ -310,7 +310,7 @@ def test_the_limit_of_a_model_ends_the_run_with_an_error(tmp_path):
         ("in.wav", {"pace": float("nan")}, "a pace of nan"),
     ],
 )
-def test_invalid_files_and_paces_are_refused(tmp_path, source, options, message):
+def test_invalid_files_and_paces_are_refused(tmp_path, source, options, message) -> None:
     write_sound(tmp_path / "in.wav", noise(100, 1))
     if options.get("target") == "in.wav":
         options = {"target": tmp_path / "in.wav"}
@@ -318,7 +318,7 @@ def test_invalid_files_and_paces_are_refused(tmp_path, source, options, message)
         FileHost(tmp_path / source, **options)
 
 
-def test_plans_that_do_not_suit_a_file_are_refused(tmp_path):
+def test_plans_that_do_not_suit_a_file_are_refused(tmp_path) -> None:
     """A device next to the file, another rate, a folder that is not there; threads and descriptors are given back."""
     source = write_sound(tmp_path / "in.wav", noise(100, 1))
     for plan, target, kind, message in (

@@ -13,7 +13,7 @@ from tests.streaming.live.long_life import POLICIES, TROUBLES, RunSequence
     [(1.5, 1), pytest.param(30, 2, marks=pytest.mark.slow)],
     ids=["short", "half an hour"],
 )
-def test_a_long_series_of_runs_with_problems_loses_no_frame_and_no_memory(minutes, seed, tmp_path):
+def test_a_long_series_of_runs_with_problems_loses_no_frame_and_no_memory(minutes, seed, tmp_path) -> None:
     life = RunSequence(seed, tmp_path)
     life.run_until(minutes * 60)
     third = len(life.memory_mb) // 3

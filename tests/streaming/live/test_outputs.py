@@ -70,7 +70,7 @@ def require_equal(outputs, expected):
     ("backend", "engine"), [("numba", "worker"), ("numba", "callback"), ("numpy", "worker")]
 )
 @pytest.mark.parametrize("block", [7, 100, 160, 480])
-def test_outputs_taken_while_a_run_plays_are_those_of_a_session(make, backend, engine, block):
+def test_outputs_taken_while_a_run_plays_are_those_of_a_session(make, backend, engine, block) -> None:
     """Other rates, frames that are not sure to exist, outputs known at the end, of two streams."""
     compiled, x = cached_program(make, 160, backend), noise(block * (3500 // block), 2)
     options = {"device": stereo(), "channels": "each", "records": True, "engine": engine}
@@ -86,14 +86,14 @@ def test_outputs_taken_while_a_run_plays_are_those_of_a_session(make, backend, e
     assert live.outputs.pulses_lost == 0
 
 
-def test_a_frame_is_given_when_it_surely_exists():
+def test_a_frame_is_given_when_it_surely_exists() -> None:
     with runs(cached_program(cut_model), records=True) as (host, live):
         host.run(noise(10 * BLOCK, 1))
         host.advance(0.1)
         assert live.outputs.take_ready()[0]["head"].shape == (1, 10 * BLOCK - 37)
 
 
-def test_a_run_without_input_gives_what_a_session_gives():
+def test_a_run_without_input_gives_what_a_session_gives() -> None:
     with runs(cached_program(meter_model), records=True) as (_, live):
         assert live.outputs.take_ready()[0]["level"].shape == (1, 1, 0)
     require_equal(live.outputs.flush()[0], Session(cached_program(meter_model)).flush())
@@ -104,8 +104,8 @@ def test_a_run_without_input_gives_what_a_session_gives():
 
 
 @engines
-def test_outputs_equal_those_of_an_authors_loop(engine):
-    """The same as the author's loop, in onnxruntime; the last chunk is filled up with zeros."""
+def test_outputs_equal_those_of_an_authors_loop(engine) -> None:
+    """The author's loop runs in onnxruntime; the last chunk is filled up with zeros."""
     x, gain = noise(BLOCK * 11 + 3, 1), np.float32(0.5)
     with runs(chunk_program(), block=1, records=True, constants={"gain": gain}, engine=engine) as (
         host,
@@ -127,7 +127,7 @@ def test_outputs_equal_those_of_an_authors_loop(engine):
 
 
 @pytest.mark.parametrize("frames", [960, 999, 1000, 1100, 1120, 3000])
-def test_a_run_ends_at_the_limit_of_the_model(frames):
+def test_a_run_ends_at_the_limit_of_the_model(frames) -> None:
     """The outputs have all frames that the model takes; the run ends when there are more."""
     compiled, x = cached_program(limited_model), noise(frames, 1)
     with runs(compiled, block=1, headroom_s=0.0, records=True) as (host, live):
@@ -143,7 +143,7 @@ def test_a_run_ends_at_the_limit_of_the_model(frames):
 
 @pytest.mark.parametrize("pulse_frames", [125, 160, 480])
 @pytest.mark.parametrize("policy", [policy for policy in DEVICE_POLICIES if policy != "abort"])
-def test_a_run_that_ends_in_a_stall_gives_all_accepted_frames(pulse_frames, policy):
+def test_a_run_that_ends_in_a_stall_gives_all_accepted_frames(pulse_frames, policy) -> None:
     """All that was accepted is in the outputs, however much of it waits, and although nothing is played any more."""
     compiled, block = cached_program(filter_model, pulse_frames), 500
     with runs(compiled, block=block, policy=policy, records=True) as (host, live):
@@ -185,7 +185,7 @@ class Oracle:
 @engines
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
-def test_resets_and_restores_change_outputs_as_those_of_sessions(engine, data):
+def test_resets_and_restores_change_outputs_as_those_of_sessions(engine, data) -> None:
     """Resets, snapshots, restores, and takings of what is there, in any order."""
     compiled = cached_program(
         data.draw(st.sampled_from([filter_model, meter_model, delayed_model, sum_model]), "model"), 16
@@ -222,7 +222,7 @@ def test_resets_and_restores_change_outputs_as_those_of_sessions(engine, data):
 
 @pytest.mark.parametrize("make", [filter_model, meter_model, cut_model])
 @pytest.mark.parametrize("first", [0, 1, 5])
-def test_untaken_records_are_lost_and_the_others_correct(make, first):
+def test_untaken_records_are_lost_and_the_others_correct(make, first) -> None:
     """Although a reset is among the lost pulses, its invalid frames are left out, and the end is correct."""
     compiled, x = cached_program(make), noise(2000 * BLOCK, 1)
     with runs(compiled, records=True) as (host, live):

@@ -73,7 +73,7 @@ def check_records(records, expected):
 
 @engines
 @pytest.mark.parametrize("block", [1, 3, 64, 159, 160, 161, 333, 480, 1000])
-def test_blocks_of_any_size_give_the_same_sound(engine, block):
+def test_blocks_of_any_size_give_the_same_sound(engine, block) -> None:
     require_played_and_recorded(
         cached_program(filter_model), noise(block * max(3000 // block, 3), 1), engine=engine, block=block
     )
@@ -118,7 +118,7 @@ def play_random_run(engine, data):
 @engines
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_random_runs_play_and_record_what_sessions_give(engine, data):
+def test_random_runs_play_and_record_what_sessions_give(engine, data) -> None:
     play_random_run(engine, data)
 
 
@@ -126,12 +126,12 @@ def test_random_runs_play_and_record_what_sessions_give(engine, data):
 @engines
 @settings(max_examples=3000, deadline=None)
 @given(data=st.data())
-def test_many_random_runs_play_and_record_what_sessions_give(engine, data):
+def test_many_random_runs_play_and_record_what_sessions_give(engine, data) -> None:
     play_random_run(engine, data)
 
 
 @engines
-def test_a_model_of_chunks_with_a_constant_is_played(engine):
+def test_a_model_of_chunks_with_a_constant_is_played(engine) -> None:
     """A model of chunks that keeps its state, and has a gain."""
     x = noise(3200, 2)
     require_played_and_recorded(
@@ -145,7 +145,7 @@ def test_a_model_of_chunks_with_a_constant_is_played(engine):
     )
 
 
-def test_a_run_that_plays_nothing_has_records():
+def test_a_run_that_plays_nothing_has_records() -> None:
     compiled, x = cached_program(meter_model), noise(1000, 1)
     with runs(compiled, block=100, play=False, records=True) as (host, live):
         assert host.run(x).size == 0
@@ -153,7 +153,7 @@ def test_a_run_that_plays_nothing_has_records():
     check_records(live.outputs.flush(), session_outputs(compiled, x))
 
 
-def test_records_are_taken_soon_after_their_pulses():
+def test_records_are_taken_soon_after_their_pulses() -> None:
     """Only what depends on the end is kept back; the last pulse may not have run."""
     compiled, x = cached_program(filter_model, 16), noise(1600, 1)
     with runs(compiled, block=40, records=True) as (host, live):
@@ -168,7 +168,7 @@ def test_records_are_taken_soon_after_their_pulses():
 
 
 @engines
-def test_a_played_denoiser_equals_onnxruntime(engine):
+def test_a_played_denoiser_equals_onnxruntime(engine) -> None:
     """The built-in model, a whole file, in odd blocks."""
     compiled = pulse.stream(str(model_path()), pulse=160)
     with AudioReader(noisy_path()) as file:
@@ -181,7 +181,7 @@ def test_a_played_denoiser_equals_onnxruntime(engine):
     assert not played[:delay].any()
 
 
-def test_only_two_of_more_channels_are_opened():
+def test_only_two_of_more_channels_are_opened() -> None:
     """A mix is of the first two."""
     x = noise(480, 2)
     with runs(cached_program(), device=device(8, 8)) as (host, live):

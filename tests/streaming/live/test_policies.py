@@ -52,21 +52,21 @@ def silent_and_aligned(policy, stall_s):
 
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
-def test_silence_then_catch_up_computes_all_and_skips_late_frames(stall_s):
+def test_silence_then_catch_up_computes_all_and_skips_late_frames(stall_s) -> None:
     counters = silent_and_aligned("silence_then_catch_up", stall_s)
     assert (counters.pulses_dropped, counters.frames_lost, counters.pulses) == (0, 0, 79)
 
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
-def test_drop_oldest_does_not_compute_late_pulses(stall_s):
-    """The same is played as with silence_then_catch_up."""
+def test_drop_oldest_does_not_compute_late_pulses(stall_s) -> None:
+    """The played sound is that of silence_then_catch_up."""
     counters = silent_and_aligned("drop_oldest", stall_s)
     assert counters.pulses_dropped == counters.frames_silent // BLOCK, "all that would come too late"
     assert counters.pulses == 79 - counters.pulses_dropped
 
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
-def test_wait_plays_all_frames_later(stall_s):
+def test_wait_plays_all_frames_later(stall_s) -> None:
     """All is played, and later by what was silent, which the delay shows."""
     x, played, counters, delay, live = run_with_stall("wait", stall_s)
     assert 0 < counters.frames_silent < stall_s * RATE
@@ -77,7 +77,7 @@ def test_wait_plays_all_frames_later(stall_s):
     np.testing.assert_array_equal(played[-BLOCK:], late_by(x, delay, len(x))[-BLOCK:])
 
 
-def test_abort_ends_the_run_with_the_reason():
+def test_abort_ends_the_run_with_the_reason() -> None:
     """The run is over, and says why; the device plays silence until it is stopped."""
     with pytest.raises(PulseError, match="not ready in time, and the policy is abort; larger blocks"):
         run_with_stall("abort", 0.1)
@@ -92,7 +92,7 @@ def test_abort_ends_the_run_with_the_reason():
 
 @pytest.mark.parametrize("policy", CONTINUING)
 @pytest.mark.parametrize("stall_s", [4.5, 10.0])
-def test_a_ring_that_overflows_loses_and_counts_frames(policy, stall_s):
+def test_a_ring_that_overflows_loses_and_counts_frames(policy, stall_s) -> None:
     """Blocks without room are lost and counted; those are silent too, and afterwards all is where it belongs."""
     x, played, counters, delay, live = run_with_stall(
         policy, stall_s, after=int((2 * stall_s + 2) * RATE / BLOCK)
@@ -106,7 +106,7 @@ def test_a_ring_that_overflows_loses_and_counts_frames(policy, stall_s):
 
 
 @pytest.mark.parametrize("policy", CONTINUING)
-def test_sound_after_a_slow_second_has_the_reported_delay(policy):
+def test_sound_after_a_slow_second_has_the_reported_delay(policy) -> None:
     """12 ms for 10 ms of sound, for a second; then fast again."""
     x = numbered_sound(400 * BLOCK)
     with runs(cached_program(), policy=policy, compute_s=0.001, headroom_s=0.03) as (host, live):
@@ -128,7 +128,7 @@ def test_sound_after_a_slow_second_has_the_reported_delay(policy):
     )
 
 
-def test_a_callback_that_is_too_slow_plays_everything_late():
+def test_a_callback_that_is_too_slow_plays_everything_late() -> None:
     """The device cannot call while it is inside a call; then it calls at once."""
     x = numbered_sound(100 * BLOCK)
     with runs(cached_program(), engine="callback", compute_s=0.025) as (host, live):
@@ -183,19 +183,19 @@ def any_trouble(data):
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_any_trouble_is_accounted_for(data):
+def test_any_trouble_is_accounted_for(data) -> None:
     any_trouble(data)
 
 
 @pytest.mark.slow
 @settings(max_examples=2000, deadline=None)
 @given(data=st.data())
-def test_much_trouble_is_accounted_for(data):
+def test_much_trouble_is_accounted_for(data) -> None:
     any_trouble(data)
 
 
 @pytest.mark.parametrize("policy", CONTINUING)
-def test_a_state_has_each_computed_frame_once(policy):
+def test_a_state_has_each_computed_frame_once(policy) -> None:
     """A running sum: nothing is computed twice, and what is dropped is not in the sum."""
     x = np.ones((100 * BLOCK, 1), np.float32)
     with runs(cached_program(sum_model), policy=policy, records=True) as (host, live):
@@ -209,7 +209,7 @@ def test_a_state_has_each_computed_frame_once(policy):
     np.testing.assert_array_equal(sums, np.arange(1, len(x) - counters.pulses_dropped * BLOCK + 1))
 
 
-def test_resampled_sound_is_back_where_it_was():
+def test_resampled_sound_is_back_where_it_was() -> None:
     device = VirtualDevice(rate_hz=48000)
     tone = np.sin(2 * np.pi * 300 * np.arange(48000 * 2) / 48000).astype(np.float32)
     for policy in CONTINUING:
@@ -224,5 +224,5 @@ def test_resampled_sound_is_back_where_it_was():
         assert np.abs(played - ideal).max() < 1e-3
 
 
-def test_all_policies_are_tested():
+def test_all_policies_are_tested() -> None:
     assert {*CONTINUING, "abort"} == {*DEVICE_POLICIES}

@@ -35,7 +35,7 @@ def read_sounds(paths):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("block", [BLOCK, 333])
-def test_recordings_have_the_input_and_the_output(paths, engine, block):
+def test_recordings_have_the_input_and_the_output(paths, engine, block) -> None:
     """From one block on until another; silence where nothing was ready is in it."""
     x = noise(90 * block, 2)
     device = VirtualDevice(inputs=2, outputs=2, rate_hz=RATE)
@@ -59,7 +59,7 @@ def test_recordings_have_the_input_and_the_output(paths, engine, block):
     assert soundfile.info(paths[0]).samplerate == RATE
 
 
-def test_both_files_are_aligned_after_frames_were_lost(paths):
+def test_both_files_are_aligned_after_frames_were_lost(paths) -> None:
     """Frames that had no room before the recording began."""
     x = ramp(1400 * BLOCK)
     with runs(cached_program()) as (host, live):
@@ -77,7 +77,7 @@ def test_both_files_are_aligned_after_frames_were_lost(paths):
 
 
 @pytest.mark.parametrize("margin", [0, 1000])
-def test_frames_lost_by_a_slow_disk_are_silent_and_counted(paths, margin):
+def test_frames_lost_by_a_slow_disk_are_silent_and_counted(paths, margin) -> None:
     """What the rings hold no more is silent and counted; what follows is where it belongs."""
     x = ramp(1000 * BLOCK)
     with runs(cached_program()) as (host, live):
@@ -105,7 +105,7 @@ def test_frames_lost_by_a_slow_disk_are_silent_and_counted(paths, margin):
 
 
 @linux
-def test_a_full_disk_ends_the_recording(paths):
+def test_a_full_disk_ends_the_recording(paths) -> None:
     """It is reported, what was written is kept, and the sound goes on."""
     x = noise(200 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
@@ -125,7 +125,7 @@ def test_a_full_disk_ends_the_recording(paths):
     np.testing.assert_array_equal(played, late_by(x, delay, len(played)))
 
 
-def test_a_removed_folder_is_an_error_of_the_run(paths):
+def test_a_removed_folder_is_an_error_of_the_run(paths) -> None:
     """The recorder is still open: the run closes it and raises its error."""
     folder = paths[0].parent / "folder"
     folder.mkdir()
@@ -140,7 +140,7 @@ def test_a_removed_folder_is_an_error_of_the_run(paths):
         folder.rmdir()
 
 
-def test_a_removed_folder_of_one_file_keeps_the_other(paths):
+def test_a_removed_folder_of_one_file_keeps_the_other(paths) -> None:
     """The other file is kept."""
     folder = paths[0].parent / "folder"
     folder.mkdir()
@@ -158,7 +158,7 @@ def test_a_removed_folder_of_one_file_keeps_the_other(paths):
 
 
 @pytest.mark.parametrize("expected", [0, 1])
-def test_one_of_both_files_is_recorded(paths, expected):
+def test_one_of_both_files_is_recorded(paths, expected) -> None:
     x = noise(10 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         recorder = live.record(**{["input", "output"][expected]: paths[expected]})
@@ -170,7 +170,7 @@ def test_one_of_both_files_is_recorded(paths, expected):
     assert not paths[1 - expected].exists()
 
 
-def test_two_recorders_write_side_by_side(paths):
+def test_two_recorders_write_side_by_side(paths) -> None:
     """One begins while another is there."""
     x = noise(30 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
@@ -185,7 +185,7 @@ def test_two_recorders_write_side_by_side(paths):
     np.testing.assert_array_equal(part, x[10 * BLOCK :])
 
 
-def test_a_recording_continues_after_the_device_was_away(paths):
+def test_a_recording_continues_after_the_device_was_away(paths) -> None:
     """Nothing came in or was played meanwhile."""
     x = noise(60 * BLOCK, 1)
     with runs(cached_program(), reconnect="keep") as (host, live):
@@ -201,7 +201,7 @@ def test_a_recording_continues_after_the_device_was_away(paths):
         np.testing.assert_array_equal(recorded, expected)
 
 
-def test_recordings_of_two_devices_have_what_each_had(paths):
+def test_recordings_of_two_devices_have_what_each_had(paths) -> None:
     devices = [VirtualDevice("a", 1, 0, RATE), VirtualDevice("b", 0, 1, RATE)]
     x = noise(40 * BLOCK, 1)
     with runs(cached_program(), device=devices) as (host, live):
@@ -214,7 +214,7 @@ def test_recordings_of_two_devices_have_what_each_had(paths):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_thread_writes_the_recording_of_a_run(paths, tmp_path, monkeypatch, engine):
+def test_a_thread_writes_the_recording_of_a_run(paths, tmp_path, monkeypatch, engine) -> None:
     """While a file is played; both are aligned, wherever it began."""
     x = noise(3 * RATE, 1) / 4
     with AudioWriter(tmp_path / "sound.wav", RATE, 1, "FLOAT") as file:
@@ -239,7 +239,7 @@ def test_a_thread_writes_the_recording_of_a_run(paths, tmp_path, monkeypatch, en
     np.testing.assert_array_equal(played[delay:], recorded[: len(played) - delay])
 
 
-def test_an_interrupted_close_still_completes_both_files(paths, tmp_path, monkeypatch):
+def test_an_interrupted_close_still_completes_both_files(paths, tmp_path, monkeypatch) -> None:
     """The run waits for the thread that completes them."""
     x = noise(RATE // 2, 1)
     with AudioWriter(tmp_path / "sound.wav", RATE, 1, "FLOAT") as file:
@@ -269,7 +269,7 @@ def test_an_interrupted_close_still_completes_both_files(paths, tmp_path, monkey
     assert not recorder.problems
 
 
-def test_invalid_values_are_refused(paths, tmp_path):
+def test_invalid_values_are_refused(paths, tmp_path) -> None:
     with nothing_left(), runs(cached_program(), play=False) as (_, live):
         with pytest.raises(
             InputError, match=r"played\.wav: there is no output to record: the run plays nothing"

@@ -45,7 +45,7 @@ def quality_db(sound, ideal):
         (48000, 7, 1000, "medium"),
     ],
 )
-def test_tones_are_played_with_the_reported_delay(rate, pulse_frames, block, quality, engine):
+def test_tones_are_played_with_the_reported_delay(rate, pulse_frames, block, quality, engine) -> None:
     frames = rate // block * block
     x = tones(np.arange(frames) / rate)
     compiled = cached_program(filter_model, pulse_frames)
@@ -63,7 +63,7 @@ def test_tones_are_played_with_the_reported_delay(rate, pulse_frames, block, qua
     assert not played[: max(int((delay_s - 0.02) * rate), 0)].any()
 
 
-def test_a_denoiser_at_48_khz_equals_resampled_files():
+def test_a_denoiser_at_48_khz_equals_resampled_files() -> None:
     """Equal to files that are resampled as well as can be, as far as the filters of the pipeline let sound through."""
     with AudioReader(noisy_path()) as file:
         small = np.concatenate(list(file))[: 16000 * 2]
@@ -88,7 +88,7 @@ def resample(x, rate_in, rate_out):
 
 
 @pytest.mark.parametrize("rate", [44100, 48000])
-def test_streams_are_resampled_alike(rate):
+def test_streams_are_resampled_alike(rate) -> None:
     """Two channels with the same sound stay the same, bit by bit."""
     x = tones(np.arange(rate // 2 // 50 * 50) / rate).astype(np.float32)
     device = VirtualDevice(inputs=2, outputs=2, rate_hz=rate)
@@ -98,7 +98,7 @@ def test_streams_are_resampled_alike(rate):
     assert np.abs(played).max() > 0.5
 
 
-def test_as_many_pulses_run_as_the_rates_say():
+def test_the_number_of_pulses_follows_from_the_rates() -> None:
     """After any number of blocks what has been made is what the rates say."""
     with runs(cached_program(), block=441, device=VirtualDevice(rate_hz=44100)) as (host, live):
         host.run(np.zeros(44100 * 10, np.float32))

@@ -18,7 +18,7 @@ RATES = (8000, 11025, 16000, 22050, 44100, 48000)
 
 @pytest.mark.parametrize("block", [1, 7, 64, 100, 160, 240, 480, 1000])
 @pytest.mark.parametrize("pulse", [1, 16, 100, 160, 480])
-def test_without_resampling_the_delay_is_a_formula(pulse, block):
+def test_without_resampling_the_delay_is_a_formula(pulse, block) -> None:
     """With blocks of any size it is as with blocks of one frame."""
     timing = Timing(pulse, block, RATE, RATE, RATE)
     assert timing.schedule(0.0, False) == Schedule(pulse - gcd(pulse, block), 0, 0)
@@ -29,7 +29,7 @@ def test_without_resampling_the_delay_is_a_formula(pulse, block):
 @pytest.mark.parametrize(
     ("headroom_s", "blocks"), [(None, 1), (0.0, 1), (0.01, 1), (0.0101, 2), (0.02, 2), (0.05, 5)]
 )
-def test_headroom_is_whole_blocks(headroom_s, blocks):
+def test_headroom_is_whole_blocks(headroom_s, blocks) -> None:
     timing = Timing(160, 160, RATE, RATE, RATE)
     assert timing.schedule(headroom_s, True).headroom == 160 * blocks
     assert timing.schedule(headroom_s, True, two_clocks=True).headroom == 160 * (blocks + 2)
@@ -60,7 +60,7 @@ def needed_silence(timing, lead, blocks):
 )
 def test_with_resampling_the_delay_is_the_least_for_the_blocks(
     device_hz, hz, pulse, block, ahead_in, ahead_out
-):
+) -> None:
     timing = Timing(pulse, block, hz, device_hz, device_hz, ahead_in, ahead_out)
     schedule = timing.schedule(None, False)
     period = lcm(device_hz * pulse // gcd(device_hz * pulse, hz), block)
@@ -73,7 +73,7 @@ def test_with_resampling_the_delay_is_the_least_for_the_blocks(
     assert schedule.frames <= timing.schedule(None, True).frames - block
 
 
-def test_the_delay_of_a_very_long_period_is_a_bound(monkeypatch):
+def test_the_delay_of_a_very_long_period_is_a_bound(monkeypatch) -> None:
     """It is no less than what is needed, and less than a pulse more."""
     timings = [Timing(pulse, 100, 16000, 44100, 44100, 88, 32) for pulse in (16, 99, 160)]
     exact = [timing.schedule(None, False).frames for timing in timings]
@@ -110,7 +110,7 @@ def count_silent_frames(rate, pulse, block, seconds=3.0, **options):
     ],
 )
 @pytest.mark.parametrize("engine", ["worker", "callback"])
-def test_one_frame_less_is_not_enough(rate, pulse, block, engine, monkeypatch):
+def test_one_frame_less_is_not_enough(rate, pulse, block, engine, monkeypatch) -> None:
     assert count_silent_frames(rate, pulse, block, engine=engine, headroom_s=0.0) == 0
     agreed = Timing.schedule
 
@@ -125,13 +125,13 @@ def test_one_frame_less_is_not_enough(rate, pulse, block, engine, monkeypatch):
 @pytest.mark.parametrize(
     ("block", "pulse", "headroom_s"), [(160, 160, 0.01), (160, 480, 0.01), (160, 480, 0.02), (64, 160, 0.008)]
 )
-def test_a_worker_has_exactly_the_headroom_to_answer(block, pulse, headroom_s):
+def test_a_worker_has_exactly_the_headroom_to_answer(block, pulse, headroom_s) -> None:
     assert count_silent_frames(RATE, pulse, block, compute_s=headroom_s - 1e-6, headroom_s=headroom_s) == 0
     assert count_silent_frames(RATE, pulse, block, compute_s=headroom_s + 1e-6, headroom_s=headroom_s) > 0
 
 
 @pytest.mark.parametrize("policy", ["wait", "silence_then_catch_up", "drop_oldest"])
-def test_blocks_of_unknown_size_lengthen_the_delay_once(policy):
+def test_blocks_of_unknown_size_lengthen_the_delay_once(policy) -> None:
     """Then nothing is silent, and the statistics tells how late it is."""
     sizes = [160, 700, 40, 1000, 333]
     x = 1 + np.abs(noise(40 * sum(sizes), 1))

@@ -55,7 +55,7 @@ def test_channels_feed_inputs_in_order(engine: str, pulse_frames: int, block: in
 
 
 def test_routes_choose_the_channels_of_inputs() -> None:
-    """Of a device of four channels; both inputs may take one."""
+    """The device has four channels; both inputs may take the same one."""
     compiled = cancelling_program()
     sound = np.stack([noise(1600, seed) for seed in range(4)], axis=1)
     four = VirtualDevice("four", inputs=4, rate_hz=RATE)

@@ -26,7 +26,7 @@ def quiet_model(delay=9):
 
 
 @engines
-def test_a_swap_keeps_the_delay_and_fades(engine):
+def test_a_swap_keeps_the_delay_and_fades(engine) -> None:
     """Another program with another delay: the sound keeps its position, and fades over within a pulse."""
     x = noise(60 * BLOCK, 1)
     with runs(cached_program(delayed_model), engine=engine, reserve_frames=20, records=False) as (host, live):
@@ -49,7 +49,7 @@ def test_a_swap_keeps_the_delay_and_fades(engine):
     assert (begin + delay) // BLOCK == 30 + 5 + 1 * (engine == "worker")
 
 
-def test_a_swap_without_priming_waits_for_the_delay():
+def test_a_swap_without_priming_waits_for_the_delay() -> None:
     """It still waits until the delay of the pipeline has passed: no gap."""
     x = 1 + np.abs(noise(60 * BLOCK, 1))
     with runs(cached_program(delayed_model), reserve_frames=500, engine="callback") as (host, live):
@@ -60,7 +60,7 @@ def test_a_swap_without_priming_waits_for_the_delay():
     assert (played[delay:] >= 0.49).all()
 
 
-def test_a_swap_while_late_keeps_the_reported_delay():
+def test_a_swap_while_late_keeps_the_reported_delay() -> None:
     x = 1 + np.abs(noise(100 * BLOCK, 1))
     for policy in ("wait", "drop_oldest", "silence_then_catch_up"):
         with runs(cached_program(delayed_model), reserve_frames=20, policy=policy) as (host, live):
@@ -75,7 +75,7 @@ def test_a_swap_while_late_keeps_the_reported_delay():
         np.testing.assert_array_equal(played[-20 * BLOCK :], late_by(x / 2, delay, len(x))[-20 * BLOCK :])
 
 
-def test_programs_and_snapshots_that_do_not_fit_are_refused():
+def test_programs_and_snapshots_that_do_not_fit_are_refused() -> None:
     with runs(cached_program(delayed_model), records=False) as (_, live):
         swap = live.control.swap
         for other, message in (
@@ -108,7 +108,7 @@ def test_programs_and_snapshots_that_do_not_fit_are_refused():
                 command()
 
 
-def test_only_compiled_programs_are_swapped():
+def test_only_compiled_programs_are_swapped() -> None:
     refused = pytest.raises(
         PulseError, match="swap: builder runs on numpy, in Python; only a program that is wholly"
     )

@@ -41,7 +41,7 @@ from tests.streaming.live.runs import (
 from tests.streaming.models import filter_model
 
 
-def test_frames_without_room_are_lost_and_counted_while_a_worker_stands_still(monkeypatch):
+def test_frames_without_room_are_lost_and_counted_while_a_worker_stands_still(monkeypatch) -> None:
     """It stands still for ten seconds of sound; the device does not count as stalled."""
     monkeypatch.setattr(watchdog, "STALL_TIMEOUT_S", LIMIT_S)  # this thread is the device: it may be late
     host = ManualHost()
@@ -74,7 +74,7 @@ def test_frames_without_room_are_lost_and_counted_while_a_worker_stands_still(mo
     np.testing.assert_array_equal(played, late_by(x, pipeline.delay_frames, len(x))[-BLOCK:])
 
 
-def test_a_program_that_fails_ends_the_run(monkeypatch):
+def test_a_program_that_fails_ends_the_run(monkeypatch) -> None:
     host = ManualHost()
     compiled = cached_program(backend="numpy")
     with Live(compiled, Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=host) as live:
@@ -120,7 +120,7 @@ def close_twice(live):
 
 @engines
 @pytest.mark.parametrize("end", [end_well, end_early, fail, close_twice])
-def test_no_thread_and_no_descriptor_is_left_after_a_run(engine, end, sound, tmp_path):
+def test_no_thread_and_no_descriptor_is_left_after_a_run(engine, end, sound, tmp_path) -> None:
     host = FileHost(sound[0], tmp_path / "played.wav", pace=None if end is end_well else 1.0)
     with nothing_left():
         try:
@@ -141,7 +141,7 @@ def test_no_thread_and_no_descriptor_is_left_after_a_run(engine, end, sound, tmp
 
 
 @pytest.mark.parametrize("lost_before", [False, True])
-def test_the_memory_of_a_device_that_never_returns_is_kept(lost_before):
+def test_the_memory_of_a_device_that_never_returns_is_kept(lost_before) -> None:
     """The memory is kept for ever, and no other device is opened."""
     host = ManualHost()
     abandoned = [*live_module.abandoned_pipelines]
@@ -164,7 +164,7 @@ def test_the_memory_of_a_device_that_never_returns_is_kept(lost_before):
 
 
 @pytest.mark.parametrize("reconnect", ["keep", "reset"])
-def test_no_command_is_applied_during_a_callback_that_never_returns(reconnect, monkeypatch):
+def test_no_command_is_applied_during_a_callback_that_never_returns(reconnect, monkeypatch) -> None:
     """A command would move the memory that it computes with; neither during the run nor after it."""
     monkeypatch.setattr(control_module, "ANSWER_TIMEOUT_S", 0.01)
     host, plan = ManualHost(), Plan(RATE, block_frames=BLOCK)
@@ -180,7 +180,7 @@ def test_no_command_is_applied_during_a_callback_that_never_returns(reconnect, m
     live.pipeline.close()
 
 
-def test_the_pipeline_of_a_worker_that_never_returns_is_kept(monkeypatch):
+def test_the_pipeline_of_a_worker_that_never_returns_is_kept(monkeypatch) -> None:
     """Closed twice: its pipeline is left alone both times."""
     abandoned, stop = [*live_module.abandoned_pipelines], Worker.stop
     monkeypatch.setattr(Worker, "stop", lambda worker: False)
@@ -196,8 +196,8 @@ def test_the_pipeline_of_a_worker_that_never_returns_is_kept(monkeypatch):
     live.pipeline.close()
 
 
-def test_two_virtual_runs_at_once_keep_their_sounds():
-    """Both run one program."""
+def test_two_virtual_runs_at_once_keep_their_sounds() -> None:
+    """Both runs have streams of one program."""
     compiled, x = cached_program(filter_model), noise(100 * BLOCK, 2)
     with runs(compiled) as (one_host, first), runs(compiled, block=100) as (other_host, other):
         played = [(one_host.run(a[:, :1]), other_host.run(a[:, 1:], 100)) for a in np.split(x, 20)]
@@ -208,7 +208,7 @@ def test_two_virtual_runs_at_once_keep_their_sounds():
 
 
 @engines
-def test_two_runs_at_once_in_threads_keep_their_sounds(engine, sound, tmp_path):
+def test_two_runs_at_once_in_threads_keep_their_sounds(engine, sound, tmp_path) -> None:
     compiled, path = cached_program(filter_model), sound[0]
     hosts = [FileHost(path, tmp_path / f"{number}.wav", None) for number in range(2)]
     with (
@@ -222,7 +222,7 @@ def test_two_runs_at_once_in_threads_keep_their_sounds(engine, sound, tmp_path):
     np.testing.assert_array_equal(first, second)
 
 
-def test_a_host_has_one_run():
+def test_a_host_has_one_run() -> None:
     host, live = virtual_run(cached_program())
     with live:
         second = Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host)
@@ -232,7 +232,7 @@ def test_a_host_has_one_run():
     assert host.streams == ()
 
 
-def test_a_run_is_entered_once():
+def test_a_run_is_entered_once() -> None:
     _, live = virtual_run(cached_program())
     with live:
         pass
@@ -249,7 +249,7 @@ def test_a_run_is_entered_once():
         ({}, {"input": "usb"}, "usb"),
     ],
 )
-def test_a_refused_device_leaves_the_host_free(device, plan, message):
+def test_a_refused_device_leaves_the_host_free(device, plan, message) -> None:
     host = VirtualHost(VirtualDevice(**{"rate_hz": RATE} | device))
     with (
         nothing_left(),
@@ -264,7 +264,7 @@ def test_a_refused_device_leaves_the_host_free(device, plan, message):
 
 
 @engines
-def test_an_error_while_a_device_starts_closes_it(engine, monkeypatch):
+def test_an_error_while_a_device_starts_closes_it(engine, monkeypatch) -> None:
     """A device that does not start, and Ctrl-C meanwhile."""
     for error in (DeviceError("it does not start"), KeyboardInterrupt()):
         host = ManualHost()
@@ -279,7 +279,7 @@ def test_an_error_while_a_device_starts_closes_it(engine, monkeypatch):
         assert host.stream.stopped == 1
 
 
-def test_many_runs_leave_no_thread_and_no_descriptor(sound):
+def test_many_runs_leave_no_thread_and_no_descriptor(sound) -> None:
     with nothing_left():
         for _ in range(8):
             with Live(

@@ -52,7 +52,7 @@ def assert_equal_times(times, expected):
 @given(
     st.lists(st.integers(0, 1 << 62) | st.integers(0, 200) | st.integers(0, 60).map(lambda bits: 1 << bits))
 )
-def test_native_histograms_are_those_of_latency(times_ns):
+def test_native_histograms_are_those_of_latency(times_ns) -> None:
     times_ns = [min(ns, 1 << 57) for ns in times_ns][:60]
     histogram, times = Histogram.new(), np.array(times_ns, np.int64)
     record_all(histogram.address, times.ctypes.data, len(times))
@@ -61,7 +61,7 @@ def test_native_histograms_are_those_of_latency(times_ns):
 
 @pytest.mark.parametrize("compute_ms", [0.4, 5.0, 9.99, 14.0])
 @pytest.mark.parametrize("pulse_frames", [BLOCK, PULSE])
-def test_latencies_are_those_of_a_queue(compute_ms, pulse_frames):
+def test_latencies_are_those_of_a_queue(compute_ms, pulse_frames) -> None:
     """Blocks come late at random, a worker takes one pulse after the other."""
     rng, blocks = np.random.default_rng(1), 300
     late_ns = rng.integers(0, 9_000_000, blocks)
@@ -95,7 +95,7 @@ def test_latencies_are_those_of_a_queue(compute_ms, pulse_frames):
     assert statistics.deadline_s == 0.01
 
 
-def test_load_is_that_since_the_last_statistics():
+def test_load_is_that_since_the_last_statistics() -> None:
     with runs(cached_program(), compute_s=0.004) as (host, live):
         host.run(noise(100 * BLOCK, 1))
         assert live.statistics().load == pytest.approx(0.4, rel=0.02)
@@ -106,7 +106,7 @@ def test_load_is_that_since_the_last_statistics():
         assert statistics.elapsed_s == pytest.approx(2.0, abs=1e-6)
 
 
-def test_dropped_pulses_have_no_latency():
+def test_dropped_pulses_have_no_latency() -> None:
     with runs(cached_program(), policy="drop_oldest") as (host, live):
         host.run(noise(20 * BLOCK, 1))
         host.stall(0.1)
@@ -121,7 +121,7 @@ def test_dropped_pulses_have_no_latency():
     assert counters.missed == 0
 
 
-def test_flags_of_the_device_are_counted():
+def test_flags_of_the_device_are_counted() -> None:
     x = noise(BLOCK, 1)
     with runs(cached_program()) as (host, live):
         for flags in (
@@ -140,7 +140,7 @@ def test_flags_of_the_device_are_counted():
 
 
 @pytest.mark.parametrize("is_separate", [False, True])
-def test_the_latency_of_devices_is_part_of_the_delay(is_separate):
+def test_the_latency_of_devices_is_part_of_the_delay(is_separate) -> None:
     latencies = {"input_latency_s": 0.012, "output_latency_s": 0.02}
     devices = [VirtualDevice("one", 1, 1 - is_separate, RATE, **latencies)]
     if is_separate:
@@ -153,7 +153,7 @@ def test_the_latency_of_devices_is_part_of_the_delay(is_separate):
             host.run(noise(5 * BLOCK, 1))
 
 
-def test_statistics_change_no_counter():
+def test_statistics_change_no_counter() -> None:
     with runs(cached_program(), compute_s=0.003) as (host, live):
         host.run(noise(10 * BLOCK, 1))
         first, second = live.statistics(), live.statistics()

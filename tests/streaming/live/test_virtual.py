@@ -10,7 +10,7 @@ from streaming.live.virtual import VirtualDevice, VirtualHost
 from tests.streaming.live.runs import BLOCK, RATE, cached_program, fields, noise, runs, virtual_run
 
 
-def test_time_passes_by_blocks_and_by_command():
+def test_time_passes_by_blocks_and_by_command() -> None:
     x = noise(10 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         begun_ns = host.now_ns()
@@ -27,7 +27,7 @@ def test_time_passes_by_blocks_and_by_command():
         assert live.statistics().counters.callbacks == 10 + 20 + 2
 
 
-def test_jitter_is_the_same_every_time():
+def test_jitter_is_the_same_every_time() -> None:
     def intervals_ns():
         times_ns = []
         with runs(cached_program(), device=VirtualDevice(rate_hz=RATE, jitter_s=0.005)) as (host, _):
@@ -41,7 +41,7 @@ def test_jitter_is_the_same_every_time():
     assert 4_000_000 < np.ptp(first) < 10_000_000
 
 
-def test_blocks_may_have_any_size_that_fits_the_sound():
+def test_blocks_may_have_any_size_that_fits_the_sound() -> None:
     with runs(cached_program(), block=0, engine="callback") as (host, live):
         played = host.run(np.ones((100, 1), np.float32), [7, 30])
         assert live.statistics().counters.callbacks == 6
@@ -54,12 +54,12 @@ def test_blocks_may_have_any_size_that_fits_the_sound():
             host.run(np.ones((100, 2), np.float32), 50)
 
 
-def test_a_host_without_an_open_device_cannot_run():
+def test_a_host_without_an_open_device_cannot_run() -> None:
     with pytest.raises(InputError, match="no virtual device is open: begin a live run on this host"):
         VirtualHost().run(noise(100))
 
 
-def test_a_device_is_chosen_by_number_or_name():
+def test_a_device_is_chosen_by_number_or_name() -> None:
     host = VirtualHost(
         VirtualDevice("Mic one", 1, 0), VirtualDevice("Mic two", 2, 0), VirtualDevice("Ear", 0, 2)
     )
@@ -80,7 +80,7 @@ def test_a_device_is_chosen_by_number_or_name():
         ({"present": False}, "cannot be opened, it is not there any more"),
     ],
 )
-def test_a_device_that_cannot_be_opened_is_refused_with_the_reason(change, message):
+def test_a_device_that_cannot_be_opened_is_refused_with_the_reason(change, message) -> None:
     host, live = virtual_run(cached_program())
     for name, value in change.items():
         setattr(host.devices[0], name, value)
@@ -89,7 +89,7 @@ def test_a_device_that_cannot_be_opened_is_refused_with_the_reason(change, messa
     assert host.streams == ()
 
 
-def test_time_passes_without_sound_while_a_device_is_stalled():
+def test_time_passes_without_sound_while_a_device_is_stalled() -> None:
     """Time passes without sound; a moment later it goes on."""
     x = np.arange(1, 20 * BLOCK + 1, dtype=np.float32)
     with runs(cached_program(), engine="callback") as (host, live):
@@ -104,7 +104,7 @@ def test_time_passes_without_sound_while_a_device_is_stalled():
     np.testing.assert_array_equal(second[:, 0], x[10 * BLOCK :])
 
 
-def test_a_stopped_pipeline_ends_the_stream():
+def test_a_stopped_pipeline_ends_the_stream() -> None:
     """A pipeline that stops answers that all is played; the device says that it has ended."""
     ended = []
     with runs(cached_program()) as (host, live):
@@ -116,7 +116,7 @@ def test_a_stopped_pipeline_ends_the_stream():
         assert ended == [None] and not stream.calls
 
 
-def test_the_clock_continues_and_the_counters_restart_in_the_next_run():
+def test_the_clock_continues_and_the_counters_restart_in_the_next_run() -> None:
     host = VirtualHost(VirtualDevice(rate_hz=RATE))
     from streaming.live import EngineConfig, Live, Plan
     from streaming.realtime.options import UNCHANGED
@@ -129,7 +129,7 @@ def test_the_clock_continues_and_the_counters_restart_in_the_next_run():
     assert host.now_ns() == 1_150_000_000
 
 
-def test_a_stall_delays_the_pulse_that_is_computed():
+def test_a_stall_delays_the_pulse_that_is_computed() -> None:
     """A pulse that is under way when nothing may be computed is ready so much later."""
     with runs(cached_program(), compute_s=0.004, policy="wait") as (host, live):
         host.run(noise(BLOCK, 1))

@@ -7,8 +7,9 @@ from pulse.errors import InputError, PulseError
 from streaming.errors import DeviceError
 from streaming.live import Live, Plan
 from streaming.live import live as live_module
+from streaming.live.plan import TEARDOWN_TIMEOUT_S
 from streaming.live.virtual import VirtualDevice, VirtualHost
-from streaming.live.watchdog import MAX_EVENTS, PATIENCE_S, RETRY_S, SELDOM_S, TEARDOWN_TIMEOUT_S
+from streaming.live.watchdog import FREQUENT_RETRIES_S, MAX_EVENTS, RARE_RETRY_S, RETRY_S
 from streaming.realtime.options import UNCHANGED
 from tests.streaming.live.runs import (
     BLOCK,
@@ -56,7 +57,7 @@ def wait_until_open(host):
 
 @pytest.mark.parametrize("kind", TROUBLES)
 @pytest.mark.parametrize("block", [160, 8000])
-def test_a_device_that_goes_away_ends_the_run(kind, block):
+def test_a_device_that_goes_away_ends_the_run(kind, block) -> None:
     """Within two seconds, with its name, what happened, and what to do."""
     device = VirtualDevice("usb mixer", rate_hz=RATE)
     with (
@@ -80,7 +81,7 @@ def test_a_device_that_goes_away_ends_the_run(kind, block):
     assert any(abandoned in note for note in statistics.notes) == (kind == "hangs")
 
 
-def test_the_end_is_reported_before_the_device_is_stopped():
+def test_the_end_is_reported_before_the_device_is_stopped() -> None:
     with pytest.raises(DeviceError, match="has not called"), runs(cached_program()) as (host, live):
         stop, errors = live.devices.stop, []
         live.devices.stop = lambda limit_s: (errors.append(live.watchdog.error), stop(limit_s))[1]
@@ -90,7 +91,7 @@ def test_the_end_is_reported_before_the_device_is_stopped():
 
 
 @pytest.mark.parametrize("reconnect", ["keep", "reset"])
-def test_no_device_is_opened_while_another_is_in_a_block(reconnect):
+def test_no_device_is_opened_while_another_is_in_a_block(reconnect) -> None:
     with (
         pytest.raises(DeviceError, match="has not returned from a block"),
         runs(cached_program(), reconnect=reconnect) as (host, live),
@@ -103,7 +104,7 @@ def test_no_device_is_opened_while_another_is_in_a_block(reconnect):
     live.pipeline.close()
 
 
-def test_late_and_long_blocks_are_no_stall():
+def test_late_and_long_blocks_are_no_stall() -> None:
     """Blocks that come 0.9 s late, and blocks of 0.6 s."""
     with runs(cached_program()) as (host, live):
         for _ in range(5):
@@ -117,7 +118,7 @@ def test_late_and_long_blocks_are_no_stall():
 @pytest.mark.parametrize("kind", TROUBLES)
 @pytest.mark.parametrize("make", [sum_model, filter_model, delayed_model])
 @pytest.mark.parametrize("block", [160, 100])
-def test_the_model_continues_after_a_reconnection(kind, make, block):
+def test_the_model_continues_after_a_reconnection(kind, make, block) -> None:
     """The output is that of the whole input."""
     compiled, x = cached_program(make), noise(60 * block, 1)
     with runs(compiled, block=block, reconnect="keep", records=True) as (host, live):
@@ -140,7 +141,7 @@ def test_the_model_continues_after_a_reconnection(kind, make, block):
 @engines
 @pytest.mark.parametrize("make", [sum_model, delayed_model])
 @pytest.mark.parametrize("block", [160, 100])
-def test_reset_restarts_the_model_after_a_reconnection(engine, make, block):
+def test_reset_restarts_the_model_after_a_reconnection(engine, make, block) -> None:
     """It restarts with the next pulse, which begins with the rest of the input from before."""
     compiled, x = cached_program(make), noise(60 * block, 1)
     with runs(compiled, block=block, reconnect="reset", engine=engine) as (host, live):
@@ -160,7 +161,7 @@ def test_reset_restarts_the_model_after_a_reconnection(engine, make, block):
     np.testing.assert_array_equal(np.concatenate(played), expected)
 
 
-def test_a_device_that_returns_with_another_number_is_found_by_its_name():
+def test_a_device_that_returns_with_another_number_is_found_by_its_name() -> None:
     first, other = VirtualDevice("first", rate_hz=RATE), VirtualDevice("usb mixer", rate_hz=RATE)
     host = VirtualHost(first, other)
     plan = Plan(RATE, input="mixer", output="mixer", block_frames=BLOCK)
@@ -175,21 +176,21 @@ def test_a_device_that_returns_with_another_number_is_found_by_its_name():
         assert host.streams[0].device is other
 
 
-def test_a_device_that_stays_away_is_tried_seldom(monkeypatch):
+def test_a_device_that_stays_away_is_tried_seldom(monkeypatch) -> None:
     """Why it is not back is reported once; when it is, it is opened all the same."""
     with runs(cached_program(), reconnect="keep") as (host, live):
         tries = []
         monkeypatch.setattr(host, "refresh", lambda: tries.append(host.now_ns()) or True)
         disturb(host, "vanishes")
-        host.advance(PATIENCE_S)
+        host.advance(FREQUENT_RETRIES_S)
         often = len(tries)
-        assert often == pytest.approx(PATIENCE_S / RETRY_S, abs=5)
+        assert often == pytest.approx(FREQUENT_RETRIES_S / RETRY_S, abs=5)
         host.advance(600)
-        assert len(tries) - often == pytest.approx(600 / SELDOM_S, abs=2)
+        assert len(tries) - often == pytest.approx(600 / RARE_RETRY_S, abs=2)
         assert ["not opened yet" in note for note in live.statistics().notes] == [False, True]
         recover(host)
         host.devices[0].refuses = "somebody else has it"
-        host.advance(SELDOM_S + 0.1)
+        host.advance(RARE_RETRY_S + 0.1)
         assert "somebody else has it" in live.statistics().notes[-1]
         recover(host)
         wait_until_open(host)
@@ -202,17 +203,17 @@ def test_a_device_that_stays_away_is_tried_seldom(monkeypatch):
         assert live.statistics().counters.reopened == 2, "another time it is tried often again"
 
 
-def test_a_device_that_opens_but_does_not_call_is_tried_seldom():
+def test_a_device_that_opens_but_does_not_call_is_tried_rarely() -> None:
     with runs(cached_program(), reconnect="keep") as (host, live):
         disturb(host, "stalls")
-        host.advance(PATIENCE_S)
+        host.advance(FREQUENT_RETRIES_S)
         often = live.statistics().counters.reopened
         assert often > 20
         host.advance(600)
-        assert live.statistics().counters.reopened - often == pytest.approx(600 / SELDOM_S, abs=2)
+        assert live.statistics().counters.reopened - often == pytest.approx(600 / RARE_RETRY_S, abs=2)
 
 
-def test_the_number_of_kept_events_is_limited():
+def test_the_number_of_kept_events_is_limited() -> None:
     with runs(cached_program(), reconnect="keep") as (host, live):
         for _ in range(MAX_EVENTS):
             host.run(noise(BLOCK, 1))
@@ -226,7 +227,7 @@ def test_the_number_of_kept_events_is_limited():
 
 
 @engines
-def test_commands_while_the_device_is_away_are_applied_at_once(engine):
+def test_commands_while_the_device_is_away_are_applied_at_once(engine) -> None:
     """No thread computes then; they are done at once."""
     with runs(cached_program(sum_model), reconnect="keep", engine=engine) as (host, live):
         host.run(np.ones((10 * BLOCK, 1), np.float32))
@@ -241,7 +242,7 @@ def test_commands_while_the_device_is_away_are_applied_at_once(engine):
         assert played[-1] == 20 * BLOCK - live.delay.frames
 
 
-def test_invalid_values_are_refused():
+def test_invalid_values_are_refused() -> None:
     with pytest.raises(InputError, match="reconnect 'often': give keep, reset or nothing"):
         Live(cached_program(), Plan(RATE), realtime=UNCHANGED, reconnect="often", host=VirtualHost())
     assert issubclass(DeviceError, PulseError)

@@ -79,7 +79,7 @@ def wait_for_pulses(pipeline, pulses):
 
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
-def test_every_frame_is_played_in_order(backend):
+def test_every_frame_is_played_in_order(backend) -> None:
     """A device that calls every millisecond, ten times as fast as its sound: nothing is lost, whatever is late."""
     compiled, x = cached_program(filter_model, backend=backend), noise(300 * BLOCK, 1)
     with nothing_left(), pipeline_with_worker(compiled, policy="wait", records=True) as (pipeline, _):
@@ -112,7 +112,7 @@ def interpreter_is_held(monkeypatch):
 
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
-def test_pulses_are_run_while_a_thread_holds_the_interpreter(backend, interpreter_is_held):
+def test_pulses_are_run_while_a_thread_holds_the_interpreter(backend, interpreter_is_held) -> None:
     """From the first block to the last pulse; those of a program in Python wait until it is given up."""
     compiled = cached_program(backend=backend)
     with pipeline_with_worker(compiled, policy="wait") as (pipeline, _):
@@ -126,7 +126,7 @@ def test_pulses_are_run_while_a_thread_holds_the_interpreter(backend, interprete
         wait_for_pulses(pipeline, 10)
 
 
-def test_commands_are_applied_while_the_worker_runs():
+def test_commands_are_applied_while_the_worker_runs() -> None:
     """A snapshot is of one moment, a restored stream goes on from it, another program takes over."""
     x = np.ones((BLOCK, 1), np.float32)
     with pipeline_with_worker(cached_program(sum_model)) as (pipeline, _):
@@ -153,7 +153,7 @@ def test_commands_are_applied_while_the_worker_runs():
         assert not control.swapping
 
 
-def test_commands_wake_the_worker_if_no_device_calls():
+def test_commands_wake_the_worker_if_no_device_calls() -> None:
     with pipeline_with_worker(cached_program(delayed_model), reserve_frames=50) as (pipeline, _):
         control = Control(pipeline)
         control.running = True
@@ -163,7 +163,7 @@ def test_commands_wake_the_worker_if_no_device_calls():
         assert pipeline.control_block.loads == 100
 
 
-def test_a_program_in_python_that_fails_ends_the_worker():
+def test_a_program_in_python_that_fails_ends_the_worker() -> None:
     compiled = cached_program(sum_model, backend="numpy")
     with pipeline_with_worker(compiled) as (pipeline, worker):
 
@@ -178,7 +178,7 @@ def test_a_program_in_python_that_fails_ends_the_worker():
         assert str(worker.error) == "out of order"
 
 
-def test_a_worker_that_cannot_begin_reports_the_reason(monkeypatch):
+def test_a_worker_that_cannot_begin_reports_the_reason(monkeypatch) -> None:
     def refuse(options):
         raise PulseError("no such thing")
 
@@ -187,7 +187,7 @@ def test_a_worker_that_cannot_begin_reports_the_reason(monkeypatch):
         assert str(worker.error) == "no such thing"
 
 
-def test_a_stop_of_a_worker_has_a_timeout():
+def test_a_stop_of_a_worker_has_a_timeout() -> None:
     """While a pulse does not end, the thread lives on and ``stop`` returns False."""
     compiled, holds, goes_on = (
         cached_program(sum_model, backend="numpy"),

@@ -21,7 +21,7 @@ def response(resampling_filter, rate_in, rate_out):
 
 @pytest.mark.parametrize("quality", QUALITIES)
 @pytest.mark.parametrize(("rate_in", "rate_out"), RATES)
-def test_the_bands_are_as_documented(rate_in, rate_out, quality):
+def test_the_bands_are_as_documented(rate_in, rate_out, quality) -> None:
     stop_db, passed, cutoff = BANDS[quality]
     designed = design(rate_in, rate_out, quality)
     parts, gains = response(designed, rate_in, rate_out)
@@ -32,13 +32,13 @@ def test_the_bands_are_as_documented(rate_in, rate_out, quality):
 
 @pytest.mark.parametrize(("quality", "delay_ms"), [("low", 1), ("medium", 2), ("high", 6)])
 @pytest.mark.parametrize("rate", [44100, 48000])
-def test_the_delay_is_as_documented(quality, delay_ms, rate):
+def test_the_delay_is_as_documented(quality, delay_ms, rate) -> None:
     assert design(rate, 16000, quality).half_frames / rate * 1e3 == pytest.approx(delay_ms, abs=0.03)
     assert design(16000, rate, quality).half_frames / 16 == delay_ms
 
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), [*RATES, (25600, 100), (100, 25600)])
-def test_rows_pass_a_constant_as_it_is_and_lie_on_cache_lines(rate_in, rate_out):
+def test_rows_pass_a_constant_as_it_is_and_lie_on_cache_lines(rate_in, rate_out) -> None:
     designed = design(rate_in, rate_out, "medium")
     np.testing.assert_allclose(designed.table.sum(axis=1, dtype=np.float64), 1, atol=1e-6)
     assert designed.taps % 16 == 0 and designed.table.ctypes.data % 64 == 0
@@ -46,12 +46,12 @@ def test_rows_pass_a_constant_as_it_is_and_lie_on_cache_lines(rate_in, rate_out)
         designed.table[0, 0] = 1
 
 
-def test_the_last_row_is_the_first_one_frame_later():
+def test_the_last_row_is_the_first_one_frame_later() -> None:
     table = design(48000, 44100, "low").table
     np.testing.assert_allclose(table[-1, 1:], table[0, :-1], atol=1e-4)
 
 
-def test_resamplers_of_the_same_rates_share_a_filter():
+def test_resamplers_of_the_same_rates_share_a_filter() -> None:
     assert design(48000, 16000, "low") is design(48000, 16000, "low")
 
 
@@ -63,6 +63,6 @@ def test_resamplers_of_the_same_rates_share_a_filter():
         ((48000, 16000, "best"), "'best': choose one of low, medium, high"),
     ],
 )
-def test_invalid_values_are_refused(arguments, message):
+def test_invalid_values_are_refused(arguments, message) -> None:
     with pytest.raises(InputError, match=message):
         design(*arguments)

@@ -74,7 +74,7 @@ def line(address, source_address, frames, channels, target_address, pulses, puls
 
 @pytest.mark.parametrize("quality", EXACT_DB)
 @pytest.mark.parametrize(("rate_in", "rate_out"), RATES)
-def test_a_tone_is_the_ideal_one_and_stays_where_it_is(rate_in, rate_out, quality):
+def test_a_tone_is_the_ideal_one_and_stays_where_it_is(rate_in, rate_out, quality) -> None:
     resampler = NativeResampler(rate_in, rate_out, quality)
     for part in (0.01, 0.2, 0.5, PASSED[quality]):
         resampler.reset()
@@ -87,7 +87,7 @@ def test_a_tone_is_the_ideal_one_and_stays_where_it_is(rate_in, rate_out, qualit
 @pytest.mark.parametrize(
     ("rate_in", "rate_out"), [(48000, 16000), (48000, 44100), (44100, 16000), (48000, 8000)]
 )
-def test_nothing_above_the_cutoff_is_folded_back(rate_in, rate_out, quality):
+def test_nothing_above_the_cutoff_is_folded_back(rate_in, rate_out, quality) -> None:
     resampler = NativeResampler(rate_in, rate_out, quality)
     for part in np.linspace(1.001, 0.99 * rate_in / rate_out, 12):
         resampler.reset()
@@ -97,7 +97,7 @@ def test_nothing_above_the_cutoff_is_folded_back(rate_in, rate_out, quality):
 
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), RATES)
-def test_samplerate_gives_the_same(rate_in, rate_out):
+def test_samplerate_gives_the_same(rate_in, rate_out) -> None:
     x = sum(sound_of(part, rate_in, rate_out) for part in (0.013, 0.11, 0.37, 0.61, 0.88)) / 5
     output = NativeResampler(rate_in, rate_out, "high").process(x)
     reference = samplerate.resample(x, rate_out / rate_in, "sinc_best")
@@ -113,7 +113,7 @@ def test_samplerate_gives_the_same(rate_in, rate_out):
     st.lists(st.integers(0, 3000), max_size=8),
     st.integers(-5000, 5000),
 )
-def test_any_split_gives_the_same_bits(rates, quality, largest, length, at, ppm):
+def test_any_split_gives_the_same_bits(rates, quality, largest, length, at, ppm) -> None:
     x = np.random.default_rng(length).standard_normal(length).astype(np.float32)
     whole, pieces = (NativeResampler(*rates, quality, largest_block=size) for size in (4096, largest))
     whole.tuning_ppm = pieces.tuning_ppm = ppm
@@ -124,7 +124,7 @@ def test_any_split_gives_the_same_bits(rates, quality, largest, length, at, ppm)
 
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), [(48000, 16000), (16000, 48000), (44100, 48000)])
-def test_pulses_of_one_channel_give_the_same_bits(rate_in, rate_out):
+def test_pulses_of_one_channel_give_the_same_bits(rate_in, rate_out) -> None:
     """Strided, in pieces, and never a frame ahead."""
     frames = np.random.default_rng(0).standard_normal((9000, 3)).astype(np.float32)
     expected = NativeResampler(rate_in, rate_out).process(frames[:, 1].copy())
@@ -149,8 +149,8 @@ def test_pulses_of_one_channel_give_the_same_bits(rate_in, rate_out):
 
 @pytest.mark.parametrize("quality", EXACT_DB)
 @pytest.mark.parametrize(("rate_in", "rate_out"), [(48000, 16000), (44100, 48000), (48000, 48000)])
-def test_a_ratio_that_wanders_does_not_click(rate_in, rate_out, quality):
-    """By 200 ppm, another one for each pulse: every sample is where the sum of all steps says."""
+def test_a_ratio_that_wanders_does_not_click(rate_in, rate_out, quality) -> None:
+    """The ratio wanders by up to 200 ppm; every sample is where the sum of all steps puts it."""
     resampler = NativeResampler(rate_in, rate_out, quality, largest_block=100)
     pulse, pulses = rate_out // 100, 200
     parts = (200e-6 * np.sin(np.arange(pulses) / 7)).astype(np.float32)
@@ -172,7 +172,7 @@ def test_a_ratio_that_wanders_does_not_click(rate_in, rate_out, quality):
     st.integers(1, 20000),
     st.integers(0, 999_999),
 )
-def test_shortage_is_the_number_of_missing_frames(rates, ppm, frames_held, outputs, fraction):
+def test_shortage_is_the_number_of_missing_frames(rates, ppm, frames_held, outputs, fraction) -> None:
     resampler = NativeResampler(*rates, "low")
     resampler.tuning_ppm = ppm
     state = resampler.state
@@ -188,8 +188,8 @@ def test_shortage_is_the_number_of_missing_frames(rates, ppm, frames_held, outpu
 
 @settings(max_examples=50, deadline=None)
 @given(st.sampled_from(RATES), st.integers(0, 4000), st.integers(-5000, 5000))
-def test_output_k_waits_for_the_delay_and_no_longer(rates, frames, ppm):
-    """Counted with fractions."""
+def test_output_k_waits_for_the_delay_and_no_longer(rates, frames, ppm) -> None:
+    """The expected number of outputs is counted with fractions."""
     resampler = NativeResampler(*rates, "low")
     resampler.tuning_ppm = ppm
     step = Fraction(resampler.state.step, resampler.state.unit)
@@ -216,7 +216,7 @@ def endless(address, source_address, blocks, block, target_address):
 
 @pytest.mark.parametrize("outputs", [1_000_000, pytest.param(1_000_000_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("ppm", [0, 137])
-def test_positions_do_not_drift(outputs, ppm):
+def test_positions_do_not_drift(outputs, ppm) -> None:
     """After so many outputs the next one is exactly where it belongs."""
     resampler, block = NativeResampler(44100, 48000, "low"), 4096
     resampler.tuning_ppm = ppm
@@ -229,7 +229,7 @@ def test_positions_do_not_drift(outputs, ppm):
     assert frame * state.unit + state.fraction == produced * state.step
 
 
-def test_as_python_it_stays_in_its_memory():
+def test_as_python_it_stays_in_its_memory() -> None:
     """The functions as they are, where leaving memory is an IndexError."""
     x = np.random.default_rng(0).standard_normal(150).astype(np.float32)
     expected = NativeResampler(44100, 48000, "low").process(x)
@@ -249,8 +249,8 @@ def test_as_python_it_stays_in_its_memory():
     np.testing.assert_allclose(output, expected, atol=1e-6)
 
 
-def test_frames_without_space_are_not_taken():
-    """Until something is produced."""
+def test_frames_without_space_are_not_taken() -> None:
+    """The resampler takes none until it has produced something."""
     resampler = NativeResampler(16000, 16000, "low", largest_block=50)
     x, target = np.ones(1000, np.float32), Pointer(np.empty(1000, np.float32), 0)
     state = resampler.state
@@ -264,7 +264,7 @@ def test_frames_without_space_are_not_taken():
     assert resample.append_samples(state, history, Pointer(x, 0), 1, 1000) == 51
 
 
-def test_tuning_has_a_limit_and_lasts():
+def test_tuning_has_a_limit_and_lasts() -> None:
     resampler = NativeResampler(48000, 16000)
     assert resampler.tuning_ppm == 0
     for part, ppm in ((0.001, 1000), (-0.5, -5000), (1.0, 5000)):
@@ -286,18 +286,18 @@ def test_tuning_has_a_limit_and_lasts():
         ((48000, 16000, "low", 1 << 40), "blocks of 1099511627776 frames"),
     ],
 )
-def test_invalid_values_are_refused(arguments, message):
+def test_invalid_values_are_refused(arguments, message) -> None:
     with pytest.raises(InputError, match=message):
         NativeResampler(*arguments)
 
 
 @pytest.mark.parametrize("block", [np.zeros((4, 2), np.float32), np.zeros(4, np.int16)])
-def test_only_one_row_of_floats(block):
+def test_only_one_row_of_floats(block) -> None:
     with pytest.raises(InputError, match=r"takes one row of floats, got an array \(4,"):
         NativeResampler(48000, 16000).process(block)
 
 
-def test_the_code_calls_nothing_and_computes_in_whole_registers():
+def test_the_code_calls_nothing_and_computes_in_whole_registers() -> None:
     """Memory is moved by an instruction of LLVM; nothing is allocated, nothing raises."""
     code = llvm_code(resample.convert)
     check_calls(code)
@@ -306,7 +306,7 @@ def test_the_code_calls_nothing_and_computes_in_whole_registers():
 
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), RATES[:4])
-def test_a_sound_goes_on_from_a_snapshot_with_the_same_bits(rate_in, rate_out):
+def test_a_sound_continues_from_a_snapshot_with_the_same_bits(rate_in, rate_out) -> None:
     x = np.random.default_rng(2).standard_normal(rate_in // 4).astype(np.float32)
     whole = NativeResampler(rate_in, rate_out)
     whole.tuning_ppm = 300.0
@@ -322,7 +322,7 @@ def test_a_sound_goes_on_from_a_snapshot_with_the_same_bits(rate_in, rate_out):
     assert then.tuning_ppm == first.tuning_ppm
 
 
-def test_a_snapshot_of_another_resampler_is_refused():
+def test_a_snapshot_of_another_resampler_is_refused() -> None:
     ours = NativeResampler(48000, 16000)
     before = ours.snapshot()
     for other in (NativeResampler(44100, 16000), NativeResampler(48000, 16000, "high")):

@@ -54,7 +54,7 @@ def stream_sound(program, x):
     return np.concatenate([first, rest], 1)
 
 
-async def test_clients_connect_over_tls(programs, noisy, tmp_path):
+async def test_clients_connect_over_tls(programs, noisy, tmp_path) -> None:
     """A certificate that a client trusts; one that it does not know is refused, and nothing is sent to it."""
     trustme = pytest.importorskip("trustme", reason="needs the extra test")
     import httpx
@@ -81,7 +81,7 @@ async def test_clients_connect_over_tls(programs, noisy, tmp_path):
                 raise AssertionError
 
 
-async def test_a_stream_of_the_server_is_a_source_of_an_executor(server, programs, noisy):
+async def test_a_stream_of_the_server_is_a_source_of_an_executor(server, programs, noisy) -> None:
     """The server denoises, the executor here finds the voice in it."""
     x = noisy[:8000]
     async with connect(server.ws, "d") as stream, Executor(programs["v"]) as executor:
@@ -96,7 +96,7 @@ async def test_a_stream_of_the_server_is_a_source_of_an_executor(server, program
     np.testing.assert_allclose(joined, expected, rtol=1e-4, atol=1e-5)
 
 
-async def test_a_stream_of_the_server_is_a_sink_of_an_executor(server, programs, noisy):
+async def test_a_stream_of_the_server_is_a_sink_of_an_executor(server, programs, noisy) -> None:
     """The executor here denoises, the server finds the voice in it."""
     x = noisy[:8000]
     async with connect(server.ws, "v") as stream, Executor(programs["d"]) as executor:
@@ -107,7 +107,7 @@ async def test_a_stream_of_the_server_is_a_sink_of_an_executor(server, programs,
 
 
 @pytest.mark.parametrize("times", [1, 3])
-async def test_events_are_those_of_the_detector(server, programs, noisy, times):
+async def test_events_are_those_of_the_detector(server, programs, noisy, times) -> None:
     """Their frames are those of the client, whatever its rate; they come while the stream goes on."""
     x = noisy if times == 1 else np.repeat(noisy, times)
     async with connect(server.ws, "v", rate_hz=times * RATE_HZ) as stream:
@@ -131,7 +131,7 @@ def by_hand(language):
     return block
 
 
-def test_the_client_by_hand_in_python_runs(server, programs, noisy):
+def test_the_client_by_hand_in_python_runs(server, programs, noisy) -> None:
     """The block of the page: nothing but websockets."""
     names = {}
     exec(by_hand("python"), names)
@@ -142,7 +142,7 @@ def test_the_client_by_hand_in_python_runs(server, programs, noisy):
     assert np.abs(output - np.rint(expected * 32768)).max() <= 1
 
 
-def test_the_client_by_hand_in_a_shell_runs(server):
+def test_the_client_by_hand_in_a_shell_runs(server) -> None:
     """The line of the page, with the command that the package websockets brings."""
     line = by_hand("sh").replace("ws://127.0.0.1:8080", server.ws)
     assert "| websockets " in line

@@ -64,7 +64,7 @@ async def wait_for_count(server, name, least):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("removes", [True, False])
-async def test_a_full_disk_does_not_end_a_stream(tmp_path, caplog, removes):
+async def test_a_full_disk_does_not_end_a_stream(tmp_path, caplog, removes) -> None:
     program, store = cached_program("filtered", PULSE), FullStore(tmp_path, removes)
     (port,) = program.inputs
     shape = [60 * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)]
@@ -87,7 +87,7 @@ async def test_a_full_disk_does_not_end_a_stream(tmp_path, caplog, removes):
     assert name not in str(vars(record)), "the name of a stream is a secret"
 
 
-def test_a_checkpoint_that_does_not_fit_leaves_no_file(tmp_path):
+def test_a_checkpoint_that_does_not_fit_leaves_no_file(tmp_path) -> None:
     folder = CheckpointFolder(tmp_path, 60)
     name = folder.new_name()
     folder.save(name, 0, CHECKPOINT)
@@ -99,7 +99,7 @@ def test_a_checkpoint_that_does_not_fit_leaves_no_file(tmp_path):
     assert folder.load(name) == (CHECKPOINT, 0)
 
 
-def test_a_checkpoint_that_cannot_be_read_is_logged(tmp_path, caplog, monkeypatch):
+def test_a_checkpoint_that_cannot_be_read_is_logged(tmp_path, caplog, monkeypatch) -> None:
     folder = CheckpointFolder(tmp_path, 60)
     name = folder.new_name()
     folder.save(name, 0, CHECKPOINT)
@@ -120,7 +120,7 @@ def test_a_checkpoint_that_cannot_be_read_is_logged(tmp_path, caplog, monkeypatc
     ]
 
 
-def test_a_sweep_continues_after_a_file_that_cannot_be_removed(tmp_path, monkeypatch):
+def test_a_sweep_continues_after_a_file_that_cannot_be_removed(tmp_path, monkeypatch) -> None:
     folder, unlink = CheckpointFolder(tmp_path, 60), Path.unlink
     for _ in range(3):
         folder.save(folder.new_name(), 0, CHECKPOINT)

@@ -40,7 +40,7 @@ def random_pieces(inputs, program, count, seed):
 
 
 @pytest.mark.parametrize("name", MODELS)
-async def test_streams_equal_sessions(server, name):
+async def test_streams_equal_sessions(server, name) -> None:
     program = cached_program(name, PULSE)
     inputs = inputs_of(program, program.limit or 16 * PULSE + 1, 1)
     async with connect(server.ws, name, rate_hz=RATE_HZ) as stream:
@@ -50,7 +50,7 @@ async def test_streams_equal_sessions(server, name):
     assert_close(outputs, expected_outputs(program, inputs))
 
 
-async def test_many_streams_at_once_with_resets_equal_sessions(server):
+async def test_many_streams_at_once_with_resets_equal_sessions(server) -> None:
     program = cached_program("filtered", PULSE)
 
     async def stream_three_times(seed):
@@ -71,7 +71,7 @@ async def test_many_streams_at_once_with_resets_equal_sessions(server):
             tasks.start_soon(stream_three_times, seed)
 
 
-async def test_outputs_are_received_while_a_stream_is_sent(server):
+async def test_outputs_are_received_while_a_stream_is_sent(server) -> None:
     program = cached_program("filtered", PULSE)
     inputs = inputs_of(program, 10 * PULSE, 3)
     async with connect(server.ws, "filtered") as stream:

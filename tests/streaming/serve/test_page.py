@@ -21,7 +21,7 @@ def denoiser():
         yield server, program
 
 
-async def test_the_blocks_of_the_page_run(denoiser):
+async def test_the_blocks_of_the_page_run(denoiser) -> None:
     server, program = denoiser
     names = {}
     for block in pages()["docs/serve.md"].blocks("python"):
@@ -37,7 +37,7 @@ async def test_the_blocks_of_the_page_run(denoiser):
     np.testing.assert_allclose(outputs["denoised"], np.concatenate([first, rest], 1), rtol=1e-5, atol=1e-6)
 
 
-def test_the_documented_paths_answer(denoiser):
+def test_the_documented_paths_answer(denoiser) -> None:
     import httpx
 
     server, _ = denoiser

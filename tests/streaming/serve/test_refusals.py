@@ -60,7 +60,7 @@ HELLOS = {
 
 
 @pytest.mark.parametrize("case", HELLOS)
-def test_a_wrong_hello_is_refused_with_its_code(server, case):
+def test_a_wrong_hello_is_refused_with_its_code(server, case) -> None:
     message, code = HELLOS[case]
     with raw(server) as client:
         client.send(message)
@@ -90,7 +90,7 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize("case", MESSAGES)
-def test_bad_messages_end_the_stream_with_a_code(server, case):
+def test_bad_messages_end_the_stream_with_a_code(server, case) -> None:
     send, code = MESSAGES[case]
     with raw(server) as client:
         assert client.hello(model="filtered")["type"] == "ready"
@@ -101,7 +101,7 @@ def test_bad_messages_end_the_stream_with_a_code(server, case):
         assert client.closing_status() == STATUSES[code]
 
 
-def test_after_the_flush_only_a_reset_goes_on(server):
+def test_after_the_flush_only_a_reset_is_accepted(server) -> None:
     with raw(server) as client:
         client.hello(model="ending")
         client.send_frames(np.ones(5), 0)
@@ -118,7 +118,7 @@ def test_after_the_flush_only_a_reset_goes_on(server):
         assert client.receive_until("error")[-1]["code"] == "ended"
 
 
-def test_a_stream_that_may_not_end_there_is_refused(server):
+def test_a_stream_that_may_not_end_there_is_refused(server) -> None:
     with raw(server) as client:
         client.hello(model="ending")  # needs three frames
         client.send_frames(np.ones(1), 0)
@@ -126,7 +126,7 @@ def test_a_stream_that_may_not_end_there_is_refused(server):
         assert client.receive_until("error")[-1]["code"] == "input"
 
 
-def test_repeated_frames_count_once(server):
+def test_repeated_frames_count_once(server) -> None:
     x = np.arange(20, dtype=np.float32)
     with raw(server) as client:
         client.hello(model="ending")
@@ -140,7 +140,7 @@ def test_repeated_frames_count_once(server):
         np.testing.assert_array_equal(outputs, x + 1)
 
 
-def test_one_input_far_ahead_of_the_other_is_refused(server):
+def test_one_input_far_ahead_of_the_other_is_refused(server) -> None:
     with raw(server) as client:
         window = client.hello(model="two_rates")["limits"]["window"]
         client.send_frames(np.zeros(4 * window + 4 * 2 * PULSE), 0)
@@ -148,7 +148,7 @@ def test_one_input_far_ahead_of_the_other_is_refused(server):
         assert error["code"] == "input" and "in turn" in error["hint"]
 
 
-def test_pings_and_statistics_are_answered(server):
+def test_pings_and_statistics_are_answered(server) -> None:
     with raw(server) as client:
         client.hello(model="filtered")
         client.send({"type": "ping", "mine": 7})
@@ -167,7 +167,7 @@ def limited_server(pulse=PULSE, drain_s=0.0, **limits):
     return running_server([(model, cached_program("filtered", pulse), RATE_HZ)], settings, threads=1)
 
 
-def test_streams_beyond_those_of_the_model_are_refused():
+def test_streams_beyond_those_of_the_model_are_refused() -> None:
     with limited_server() as server, raw(server) as first, raw(server) as second:
         assert first.hello()["type"] == second.hello()["type"] == "ready"
         with raw(server) as third:
@@ -178,26 +178,26 @@ def test_streams_beyond_those_of_the_model_are_refused():
             assert four.hello()["type"] == "ready"
 
 
-def test_streams_beyond_those_of_an_address_are_refused():
+def test_streams_beyond_those_of_an_address_are_refused() -> None:
     with limited_server(streams_per_address=1) as server, raw(server) as first:
         first.hello()
         with raw(server) as second:
             assert second.receive()["code"] == "address"
 
 
-def test_a_client_without_a_hello_is_ended():
+def test_a_client_without_a_hello_is_ended() -> None:
     with limited_server(hello_s=0.3) as server, raw(server) as silent:
         assert silent.receive()["code"] == "hello"
 
 
-def test_an_idle_client_is_ended():
+def test_an_idle_client_is_ended() -> None:
     with limited_server(idle_s=1.2) as server, raw(server) as idle:
         idle.hello()
         assert idle.receive_until("error")[-1]["code"] == "idle"
         assert idle.closing_status() == STATUSES["idle"]
 
 
-def test_a_client_that_does_not_read_holds_back_only_itself():
+def test_a_client_that_does_not_read_holds_back_only_itself() -> None:
     with limited_server(3000, slow_s=1.0, idle_s=20, window_s=1e4) as server, raw(server) as good:
         good.hello()
         with raw(server, max_queue=1) as slow:
@@ -215,7 +215,7 @@ def test_a_client_that_does_not_read_holds_back_only_itself():
         assert server.service.counts.ended["slow"] == 1
 
 
-def test_messages_are_limited_in_each_second():
+def test_messages_are_limited_in_each_second() -> None:
     clock = HeldClock()
     pace = Pace(LimitSettings(messages_per_s=3), None, clock)
     for clock.now_s in (5.0, 5.1, 5.999, 6.0, 6.5, 6.9, 9.0, 9.2, 9.3):
@@ -225,7 +225,7 @@ def test_messages_are_limited_in_each_second():
         pace.count_message(10, True)
 
 
-def test_frames_are_held_back_as_long_as_they_last():
+def test_frames_are_held_back_as_long_as_they_last() -> None:
     """Up to the window at once; then a client waits until as much time has passed as its frames last."""
     clock = HeldClock(10.0)
     pace = Pace(LimitSettings(speed=2.0, window_s=0.25), 100.0, clock)
@@ -242,7 +242,7 @@ def test_frames_are_held_back_as_long_as_they_last():
     assert unlimited.hold_s() == 0.0
 
 
-def test_a_flood_of_messages_ends_the_stream():
+def test_a_flood_of_messages_ends_the_stream() -> None:
     with limited_server(messages_per_s=1) as server, raw(server) as client:
         client.hello()
         with suppress(ConnectionClosed):  # the server may close before the last one is sent
@@ -252,7 +252,7 @@ def test_a_flood_of_messages_ends_the_stream():
         assert server.service.counts.ended["pace"] == 1
 
 
-def test_frames_that_are_too_fast_are_held_back(monkeypatch):
+def test_frames_that_are_too_fast_are_held_back(monkeypatch) -> None:
     """Until the clock of the server has advanced by the time that they last, the window aside."""
     clock = HeldClock(10.0)
     monkeypatch.setattr("streaming.serve.connection.Pace", partial(Pace, monotonic=clock))
@@ -272,7 +272,7 @@ def test_frames_that_are_too_fast_are_held_back(monkeypatch):
         assert server.service.counts.held_back == 1
 
 
-def test_a_token_is_required():
+def test_a_token_is_required() -> None:
     model = ModelSettings(name="filtered", streams=2)
     settings = ServerSettings((model,), tokens=("right",))
     with running_server([(model, cached_program("filtered", PULSE), RATE_HZ)], settings, threads=1) as server:
@@ -289,14 +289,14 @@ def test_a_token_is_required():
         assert httpx.get(f"{server.url}/health").status_code == 200
 
 
-def test_origins_are_checked(server):
+def test_origins_are_checked(server) -> None:
     with pytest.raises(InvalidStatus, match="403"), raw(server, origin="https://elsewhere.example"):
         pass
     with raw(server, origin=server.url) as client:
         assert client.hello()["type"] == "ready"
 
 
-def test_a_server_that_drains_refuses_new_streams():
+def test_a_server_that_drains_refuses_new_streams() -> None:
     import httpx
 
     with limited_server(drain_s=20) as server, raw(server) as client:
@@ -313,7 +313,7 @@ def test_a_server_that_drains_refuses_new_streams():
         assert client.receive_until("pong"), "streams that are open continue"
 
 
-def test_a_server_that_has_drained_tells_its_streams():
+def test_a_server_that_has_drained_informs_its_streams() -> None:
     with limited_server() as server, raw(server) as client:
         client.hello()
         server.server.should_exit = True
@@ -378,20 +378,20 @@ def send_junk(server, messages: int, seed: int) -> int:
     return connections
 
 
-def test_junk_never_changes_another_stream(server):
+def test_junk_never_changes_another_stream(server) -> None:
     assert send_junk(server, 400, 0) > 20
     assert "failed" not in server.service.counts.ended
 
 
 @pytest.mark.slow
-def test_ten_thousand_junk_messages_never_change_another_stream(server):
+def test_ten_thousand_junk_messages_never_change_another_stream(server) -> None:
     assert send_junk(server, 10_000, 1) > 500
     assert "failed" not in server.service.counts.ended
 
 
 @given(st.binary(max_size=64))
 @settings(max_examples=200, deadline=None)
-def test_any_bytes_are_a_frame_or_a_protocol_error(data):
+def test_any_bytes_are_a_frame_or_a_protocol_error(data) -> None:
     from streaming.protocol.frames import unpack_header
 
     try:
@@ -402,7 +402,7 @@ def test_any_bytes_are_a_frame_or_a_protocol_error(data):
         assert HEADER.pack(*header) == data[: HEADER.size]
 
 
-def test_only_the_first_stream_may_exceed_the_budget():
+def test_only_the_first_stream_may_exceed_the_budget() -> None:
     model = ModelSettings(name="filtered", streams=4)
     settings = ServerSettings((model,), limits=LimitSettings(speed=1e6), budget=1e-9)
     with (
@@ -416,7 +416,7 @@ def test_only_the_first_stream_may_exceed_the_budget():
             assert second.closing_status() == 1013
 
 
-def test_a_model_that_is_slower_than_its_sound_is_refused():
+def test_a_model_that_is_slower_than_its_sound_is_refused() -> None:
     with limited_server() as server:
         for _, group in server.service.models[0].groups:
             group.cost = StepCost([int(2e9 * PULSE / RATE_HZ)] * 9)

@@ -89,7 +89,7 @@ def session_outputs(program, inputs):
 
 
 @pytest.mark.parametrize("reset", [False, True])
-async def test_a_stream_has_the_same_bits_after_a_server_is_lost(tmp_path, reset):
+async def test_a_stream_has_the_same_bits_after_a_server_is_lost(tmp_path, reset) -> None:
     program = cached_program("filtered", PULSE)
     (port,) = program.inputs
     rng = np.random.default_rng(5)
@@ -114,7 +114,7 @@ async def test_a_stream_has_the_same_bits_after_a_server_is_lost(tmp_path, reset
 
 
 @pytest.mark.parametrize("rate_hz", [44_100, 8_000, pytest.param(48_000, marks=pytest.mark.slow)])
-async def test_a_stream_at_another_rate_has_the_same_bits_after_losses(tmp_path, rate_hz):
+async def test_a_stream_at_another_rate_has_the_same_bits_after_losses(tmp_path, rate_hz) -> None:
     x = np.random.default_rng(7).uniform(-0.3, 0.3, rate_hz).astype(np.float32)
     blocks = np.split(x, np.sort(np.random.default_rng(8).integers(0, x.size, 60)))
     with denoisers(tmp_path, 3) as started:
@@ -136,7 +136,7 @@ async def test_a_stream_at_another_rate_has_the_same_bits_after_losses(tmp_path,
         assert np.array_equal(outputs[name], expected[name])
 
 
-async def test_a_stream_is_resumed_only_at_its_rate(tmp_path):
+async def test_a_stream_is_resumed_only_at_its_rate(tmp_path) -> None:
     with denoisers(tmp_path, 2) as (first, second):
         async with connect([first.ws, second.ws], rate_hz=48_000, patience_s=1) as stream:
             await stream.send(np.zeros(48_000, np.float32))
@@ -147,12 +147,12 @@ async def test_a_stream_is_resumed_only_at_its_rate(tmp_path):
         assert (error["code"], "rate" in error["message"]) == ("resume", True)
 
 
-async def test_opus_makes_no_checkpoints(tmp_path):
+async def test_opus_makes_no_checkpoints(tmp_path) -> None:
     with denoisers(tmp_path, 1) as (server,), raw(server) as client:
         assert client.hello(format="opus")["code"] == "rate"
 
 
-async def test_a_stream_lost_before_its_first_checkpoint_begins_again(tmp_path):
+async def test_a_stream_lost_before_its_first_checkpoint_begins_again(tmp_path) -> None:
     program = cached_program("filtered", PULSE)
     (port,) = program.inputs
     x = np.ones(
@@ -171,7 +171,7 @@ async def test_a_stream_lost_before_its_first_checkpoint_begins_again(tmp_path):
             assert np.array_equal(outputs[name], array)
 
 
-async def test_a_server_that_does_not_answer_is_skipped(tmp_path, monkeypatch):
+async def test_a_server_that_does_not_answer_is_skipped(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("streaming.client.connecting.RESUME_TIMEOUT_S", 0.2)
     program = cached_program("filtered", PULSE)
     (port,) = program.inputs
@@ -190,7 +190,7 @@ async def test_a_server_that_does_not_answer_is_skipped(tmp_path, monkeypatch):
             assert np.array_equal(outputs[name], array)
 
 
-async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(tmp_path, monkeypatch):
+async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(tmp_path, monkeypatch) -> None:
     """The server has resumed the stream by then; the client does not know it, and tries again."""
     from streaming.client import connecting
 
@@ -221,7 +221,7 @@ async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(tmp_path, mon
             assert np.array_equal(outputs[name], array)
 
 
-async def test_a_stream_that_no_server_resumes_is_an_error(tmp_path):
+async def test_a_stream_that_no_server_resumes_is_an_error(tmp_path) -> None:
     with servers(tmp_path, 1) as (server,):
         async with connect(server.ws, patience_s=0.3) as stream:
             cut_all(server)
@@ -229,7 +229,7 @@ async def test_a_stream_that_no_server_resumes_is_an_error(tmp_path):
                 await stream.flush()
 
 
-async def test_a_stream_that_ends_well_leaves_no_checkpoint(tmp_path):
+async def test_a_stream_that_ends_well_leaves_no_checkpoint(tmp_path) -> None:
     with servers(tmp_path, 1) as (server,):
         async with connect(server.ws, patience_s=1) as stream:
             (port,) = stream.inputs
@@ -253,7 +253,7 @@ def outputs_by_number(messages):
 
 
 @pytest.mark.parametrize("confirms", [False, True])
-async def test_outputs_that_were_not_received_are_sent_again(tmp_path, confirms):
+async def test_outputs_that_were_not_received_are_sent_again(tmp_path, confirms) -> None:
     """A client that reads nothing before its server is lost; one that confirms nothing has all outputs to come."""
     x = np.random.default_rng(3).standard_normal(60 * PULSE).astype(np.float32)
     with servers(tmp_path, 2) as (first_server, second_server):
@@ -283,7 +283,7 @@ async def test_outputs_that_were_not_received_are_sent_again(tmp_path, confirms)
         np.testing.assert_array_equal(joined_values, whole[port["name"]].reshape(-1)[begin:])
 
 
-def test_confirmed_outputs_are_forgotten():
+def test_confirmed_outputs_are_forgotten() -> None:
     message = pack_frames(Header(OUTPUT, 0, 0, 1, 0), bytes(4))
     outputs = Unconfirmed(confirms=True)
     outputs.add(0, [message, {"type": "event"}])
@@ -302,14 +302,14 @@ def test_confirmed_outputs_are_forgotten():
     assert resumed.complete(second).outputs == (message,)
 
 
-def test_the_bytes_of_unconfirmed_outputs_are_limited():
+def test_the_bytes_of_unconfirmed_outputs_are_limited() -> None:
     message = pack_frames(Header(OUTPUT, 0, 0, 1 << 18, 0), bytes(1 << 20))
     outputs = Unconfirmed(confirms=True)
     outputs.add(0, [message] * 6)
     assert len(outputs.complete(Checkpoint("m", 0, (6,), (6 << 18,), b"")).outputs) == 3
 
 
-async def test_a_gap_in_an_output_ends_the_stream():
+async def test_a_gap_in_an_output_ends_the_stream() -> None:
     """A server that lost frames; its client does not join what lies around them."""
     from websockets.sync.server import serve
 
@@ -360,14 +360,14 @@ async def test_a_gap_in_an_output_ends_the_stream():
 
 
 @pytest.mark.parametrize("safe", [None, 3, [-1], [1.0], ["6"]])
-def test_a_wrong_confirmation_is_refused(tmp_path, safe):
+def test_a_wrong_confirmation_is_refused(tmp_path, safe) -> None:
     with servers(tmp_path, 1) as (server,), raw(server) as client:
         client.hello(confirms=True)
         client.send({"type": "confirm", "epoch": 0, "safe": safe})
         assert client.receive_until("error")[-1]["code"] == "message"
 
 
-def test_late_damaged_and_unknown_checkpoints_are_not_loaded(tmp_path):
+def test_late_damaged_and_unknown_checkpoints_are_not_loaded(tmp_path) -> None:
     folder = CheckpointFolder(tmp_path, 60)
     name = folder.new_name()
     output = pack_frames(Header(OUTPUT, 0, 2, 1, 2), bytes(4))
@@ -415,7 +415,7 @@ def commands(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rate_hz", [SOUND_HZ, 48_000])
-async def test_a_stream_has_the_same_bits_after_its_server_is_killed(commands, rate_hz):
+async def test_a_stream_has_the_same_bits_after_its_server_is_killed(commands, rate_hz) -> None:
     x = (0.1 * np.random.default_rng(0).standard_normal((1, rate_hz * 6))).astype(np.float32)
     alive = [commands() for _ in range(2)]
     async with connect([url for _, url in alive], "denoiser", rate_hz=rate_hz, patience_s=30) as stream:

@@ -45,7 +45,7 @@ def denoise(program, x):
 
 
 @pytest.mark.parametrize("rate_hz", [48_000, 44_100, 8_000])
-async def test_the_server_resamples_input_and_output(denoiser, rate_hz):
+async def test_the_server_resamples_input_and_output(denoiser, rate_hz) -> None:
     server, program = denoiser
     x = sound(12_345)
     expected = resample(denoise(program, resample(x, rate_hz, RATE_HZ)), RATE_HZ, rate_hz)
@@ -60,7 +60,7 @@ async def test_the_server_resamples_input_and_output(denoiser, rate_hz):
             await stream.reset()
 
 
-async def test_an_output_arrives_within_the_delay_of_the_hello(denoiser):
+async def test_an_output_arrives_within_the_delay_of_the_hello(denoiser) -> None:
     server, program = denoiser
     x = sound(48_000)
     async with connect(server.ws, rate_hz=48_000) as stream:
@@ -79,7 +79,7 @@ async def test_an_output_arrives_within_the_delay_of_the_hello(denoiser):
         assert refused.value.code == "rate"
 
 
-async def test_opus_is_decoded_and_encoded(denoiser):
+async def test_opus_is_decoded_and_encoded(denoiser) -> None:
     pytest.importorskip("av", reason="needs the extra opus")
     server, program = denoiser
     x = sound(48_000)
@@ -98,7 +98,7 @@ async def test_opus_is_decoded_and_encoded(denoiser):
             await stream.reset()
 
 
-async def test_an_invalid_packet_of_opus_ends_only_its_stream(denoiser):
+async def test_an_invalid_packet_of_opus_ends_only_its_stream(denoiser) -> None:
     pytest.importorskip("av", reason="needs the extra opus")
     from streaming.protocol.frames import INPUT, Header, pack_frames
     from tests.streaming.serve.raw import raw
@@ -112,7 +112,7 @@ async def test_an_invalid_packet_of_opus_ends_only_its_stream(denoiser):
             assert client.closing_status() == 1008
 
 
-async def test_features_are_not_resampled():
+async def test_features_are_not_resampled() -> None:
     from tests.streaming.executor.streams import cached_program
 
     model = ModelSettings(name="decimated", streams=1)

@@ -100,7 +100,7 @@ def bytes_cut_as(client, cut, messages):
 
 
 @pytest.mark.parametrize("cut", ["one by one", "all at once", "after each byte of a head", "in fragments"])
-def test_outputs_do_not_depend_on_how_bytes_are_cut(client, cut):
+def test_outputs_do_not_depend_on_how_bytes_are_cut(client, cut) -> None:
     program = cached_program(MODEL, PULSE)
     (port,) = [port for port in program.inputs if port.streams]
     x = np.random.default_rng(0).standard_normal(17_003).astype(np.float32)
@@ -128,19 +128,19 @@ def test_outputs_do_not_depend_on_how_bytes_are_cut(client, cut):
         (1007, bytes([0x81, 0x81, 0, 0, 0, 0, 0xFF])),  # not UTF-8
     ],
 )
-def test_invalid_frames_close_with_their_status(client, status, data):
+def test_invalid_frames_close_with_their_status(client, status, data) -> None:
     client.send([data])
     assert client.status() == status
 
 
-def test_a_message_between_fragments_closes_the_connection(client):
+def test_a_message_between_fragments_closes_the_connection(client) -> None:
     (message, *_) = blocks(np.zeros(30_000, np.float32))
     client.send([client.frame(Opcode.BINARY, message[:5], False), client.frame(Opcode.BINARY, message)])
     assert client.status() == 1002
 
 
 @pytest.mark.parametrize("version", ["0.53.9", "0.55.0", "0.540.0", "1.0.0"])
-def test_another_version_of_uvicorn_is_refused(monkeypatch, version):
+def test_another_version_of_uvicorn_is_refused(monkeypatch, version) -> None:
     import uvicorn
 
     name = "streaming.serve.stream_protocol"

@@ -72,7 +72,7 @@ def values(answers, port=0):
     return np.concatenate([np.frombuffer(message[HEADER.size :], np.float32) for message in messages])
 
 
-def test_streams_with_more_and_fewer_pulses_share_a_turn():
+def test_streams_with_more_and_fewer_pulses_share_a_turn() -> None:
     group = Group(filter_program())
     (name,) = (port.name for port in filter_program().inputs if port.streams)
     x = noise(LANES, 9 * PULSE)
@@ -99,7 +99,7 @@ def test_streams_with_more_and_fewer_pulses_share_a_turn():
 
 
 @pytest.mark.parametrize("wrong", [0, 1, 2])
-def test_a_fault_in_a_turn_leaves_the_pulses_before_and_the_other_streams(wrong):
+def test_a_fault_in_a_turn_leaves_the_pulses_before_and_the_other_streams(wrong) -> None:
     group = Group(lookup("numba"), 100 * FAULTY_PULSE)
     well = np.arange(3 * FAULTY_PULSE) % ROWS
     bad = well.copy()

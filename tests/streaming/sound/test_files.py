@@ -20,7 +20,7 @@ def noise(samples, channels=1):
 @pytest.mark.parametrize(
     ("name", "step"), [("a.wav", 1 / 32768), ("a.flac", 1 / 32768), ("A.WAV", 1 / 32768)]
 )
-def test_written_content_is_read_back(tmp_path, name, step):
+def test_written_content_is_read_back(tmp_path, name, step) -> None:
     x = noise(30_000, 2)
     with AudioWriter(tmp_path / name, 44100, 2) as writer:
         for block in np.split(x, [1, 500, 500, 20_000]):
@@ -51,13 +51,13 @@ def test_written_content_is_read_back(tmp_path, name, step):
         ("a.ogg", "PCM_16", "VORBIS"),
     ],
 )
-def test_the_encoding_is_kept_where_the_format_has_it(tmp_path, name, subtype, encoding):
+def test_the_encoding_is_kept_where_the_format_has_it(tmp_path, name, subtype, encoding) -> None:
     with AudioWriter(tmp_path / name, 16000, 1, subtype) as writer:
         writer.write(noise(2000))
     assert soundfile.info(tmp_path / name).subtype == encoding
 
 
-def test_clipped_samples_are_counted_and_a_float_file_keeps_them(tmp_path):
+def test_clipped_samples_are_counted_and_a_float_file_keeps_them(tmp_path) -> None:
     x = np.array([[0.5], [1.5], [-2.0]], np.float32)
     for name, encoding, clipped, expected in [
         ("i.wav", None, 2, [0.5, 1, -1]),
@@ -69,7 +69,7 @@ def test_clipped_samples_are_counted_and_a_float_file_keeps_them(tmp_path):
         np.testing.assert_allclose(soundfile.read(tmp_path / name)[0], expected, atol=1e-4)
 
 
-def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path):
+def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path) -> None:
     path = tmp_path / "a.wav"
     path.write_bytes(b"old")
     with pytest.raises(KeyboardInterrupt), AudioWriter(path, 16000, 1) as writer:
@@ -82,7 +82,7 @@ def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path):
 @pytest.mark.parametrize(
     ("name", "encoding"), [("a.wav", "FLOAT"), ("a.wav", "PCM_16"), ("a.flac", None), ("a.ogg", None)]
 )
-def test_a_full_disk_is_reported(small_disk, name, encoding):
+def test_a_full_disk_is_reported(small_disk, name, encoding) -> None:
     """It is reported once, with the system's own reason; what was written before is kept."""
     x = noise(200_000)
     (small_disk / "other").write_bytes(bytes(16 << 10))
@@ -103,15 +103,15 @@ def test_a_full_disk_is_reported(small_disk, name, encoding):
     np.testing.assert_allclose(written, x[: len(written)], atol=0 if encoding == "FLOAT" else 1 / 32768)
 
 
-def test_a_disk_that_is_full_at_once(small_disk):
-    """Nothing is left."""
+def test_a_disk_that_is_full_at_once_leaves_no_file(small_disk) -> None:
+    """The refused file is removed."""
     (small_disk / "large").write_bytes(bytes(64 << 10))
     with pytest.raises(InputError, match=r"a\.wav: cannot be written \(No space left on device\)"):
         AudioWriter(small_disk / "a.wav", 16000, 1)
     assert [path.name for path in small_disk.iterdir()] == ["large"]
 
 
-def test_a_disk_that_is_full_at_the_end(tmp_path):
+def test_a_disk_that_is_full_at_the_end(tmp_path) -> None:
     """What libsndfile keeps back until then is missing."""
     writer = AudioWriter(tmp_path / "a.ogg", 16000, 1)
     writer.write(noise(8000))
@@ -150,20 +150,20 @@ def damaged_file(tmp_path, name):
         ("folder", "is a folder"),
     ],
 )
-def test_files_that_are_no_sound(tmp_path, name, message):
+def test_files_that_are_no_sound(tmp_path, name, message) -> None:
     with pytest.raises(InputError, match=f"{name}.wav: {message}") as caught:
         AudioReader(damaged_file(tmp_path, name))
     assert "\n" not in str(caught.value)
 
 
-def test_a_pipe_is_no_file(tmp_path):
+def test_a_pipe_is_no_file(tmp_path) -> None:
     """It would be read twice."""
     os.mkfifo(tmp_path / "pipe.wav")
     with pytest.raises(InputError, match=r"pipe\.wav: is a pipe or a device"):
         AudioReader(tmp_path / "pipe.wav")
 
 
-def test_a_file_cut_short_is_refused_where_it_ends(tmp_path):
+def test_a_file_cut_short_is_refused_where_it_ends(tmp_path) -> None:
     whole, cut = tmp_path / "whole.flac", tmp_path / "cut.flac"
     soundfile.write(whole, noise(50_000), 16000)
     cut.write_bytes(whole.read_bytes()[:40_000])
@@ -172,7 +172,7 @@ def test_a_file_cut_short_is_refused_where_it_ends(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.wav", "a.aiff", "a.au", "a.w64"])
-def test_a_header_that_announces_more_than_the_file_has_is_told(tmp_path, name):
+def test_a_header_that_announces_more_than_the_file_has_is_reported(tmp_path, name) -> None:
     path = tmp_path / name
     soundfile.write(path, noise(8000), 16000)
     whole = path.read_bytes()
@@ -184,7 +184,7 @@ def test_a_header_that_announces_more_than_the_file_has_is_told(tmp_path, name):
 
 
 @pytest.mark.parametrize("announced", [0xFFFFFFFF, 0x7FFFFFFF])
-def test_a_header_of_unknown_length_is_no_cut(tmp_path, announced):
+def test_a_header_of_unknown_length_is_no_cut(tmp_path, announced) -> None:
     path = tmp_path / "a.wav"
     soundfile.write(path, noise(800), 16000)
     content = bytearray(path.read_bytes())
@@ -195,7 +195,7 @@ def test_a_header_of_unknown_length_is_no_cut(tmp_path, announced):
         assert reader.frames == 800
 
 
-def test_nan_names_the_sample(tmp_path):
+def test_nan_names_the_sample(tmp_path) -> None:
     x = noise(40_000)
     x[30_001] = np.nan
     soundfile.write(tmp_path / "nan.wav", x, 16000, subtype="FLOAT")
@@ -210,12 +210,12 @@ def test_nan_names_the_sample(tmp_path):
     ("name", "message"),
     [("a.mp4", "no sound format is called '.mp4'; use .wav, .flac, .ogg"), ("no/a.wav", "check the folder")],
 )
-def test_files_that_cannot_be_written(tmp_path, name, message):
+def test_files_that_cannot_be_written(tmp_path, name, message) -> None:
     with pytest.raises(InputError, match=message):
         AudioWriter(tmp_path / name, 16000, 1)
 
 
-def test_channels_are_chosen_and_mixed():
+def test_channels_are_chosen_and_mixed() -> None:
     x = np.array([[1, 3], [5, 9]], np.float32)
     assert Channels.parse("mix").select(x).tolist() == [[2], [7]]
     assert Channels.parse("1").select(x).tolist() == [[3], [9]]

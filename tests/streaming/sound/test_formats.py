@@ -38,11 +38,11 @@ from streaming.sound.sound import Clipping
         ("a.mp3", "PCM_16", "MPEG_LAYER_III"),
     ],
 )
-def test_the_encoding_that_keeps_the_most(name, source, encoding):
+def test_the_encoding_that_keeps_the_most(name, source, encoding) -> None:
     assert sound_format(Path(name)).suitable_encoding(source) == encoding
 
 
-def test_every_format_of_the_library_is_one_of_ours():
+def test_every_format_of_the_library_is_one_of_ours() -> None:
     """But those that are no single file; case does not matter."""
     known_names = {name for name in soundfile.available_formats() if find_format(name.lower()) is not None}
     assert set(soundfile.available_formats()) - known_names == {"SD2"}
@@ -51,7 +51,7 @@ def test_every_format_of_the_library_is_one_of_ours():
     assert common_suffixes().startswith(".wav, .flac, .ogg")
 
 
-def test_an_encoding_that_is_asked_for():
+def test_an_encoding_that_is_asked_for() -> None:
     wav = sound_format(Path("a.wav"))
     assert [wav.parse_encoding(name) for name in ("float", "FLOAT", "f32", "s24", "pcm_u8")] == [
         "FLOAT",
@@ -67,8 +67,8 @@ def test_an_encoding_that_is_asked_for():
 @pytest.mark.parametrize(
     "suffix", ["wav", "aiff", "au", "caf", "w64", "rf64", "flac", "voc", "mp3", "ogg", "opus"]
 )
-def test_sound_is_recognised_by_content(tmp_path, suffix):
-    """Whatever the name."""
+def test_sound_is_recognised_by_content(tmp_path, suffix) -> None:
+    """The file has no suffix."""
     with AudioWriter(tmp_path / f"a.{suffix}", 48000, 1) as writer:
         writer.write(np.zeros((4800, 1), np.float32))
     path = (tmp_path / f"a.{suffix}").rename(tmp_path / "sound")
@@ -77,7 +77,7 @@ def test_sound_is_recognised_by_content(tmp_path, suffix):
         assert reader.frames == 4800
 
 
-def test_a_model_is_no_sound(tmp_path):
+def test_a_model_is_no_sound(tmp_path) -> None:
     from streaming.builtin import model_path
 
     (tmp_path / "text").write_text("words")
@@ -86,7 +86,7 @@ def test_a_model_is_no_sound(tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
-def test_bytes_are_those_of_the_library(tmp_path, encoding):
+def test_bytes_are_those_of_the_library(tmp_path, encoding) -> None:
     """Every sample is read as libsndfile reads it, and written to the nearest, half a step away at most."""
     x = np.random.default_rng(0).uniform(-0.9, 0.9, 3000).astype(np.float32)
     data = encoding.encode(x)
@@ -110,7 +110,7 @@ def test_bytes_are_those_of_the_library(tmp_path, encoding):
 
 
 @pytest.mark.parametrize("encoding", ["u8", "s16", "s24"])
-def test_integers_come_back_as_they_were(tmp_path, encoding):
+def test_integers_come_back_as_they_were(tmp_path, encoding) -> None:
     """Reading and writing changes no bit, in a file or a stream."""
     kind = Encoding.of_name(encoding)
     data = np.random.default_rng(1).integers(0, 256, 6000 * kind.nbytes, np.uint8).tobytes()
@@ -121,7 +121,7 @@ def test_integers_come_back_as_they_were(tmp_path, encoding):
     assert (tmp_path / "a.raw").read_bytes() == data
 
 
-def test_samples_beyond_full_scale_are_clipped_and_nan_is_zero():
+def test_samples_beyond_full_scale_are_clipped_and_nan_is_zero() -> None:
     x = np.array([1, -1, 1.5, -1.5, np.inf, -np.inf, np.nan], np.float32)
     assert np.frombuffer(Encoding.of_name("s16").encode(x), "<i2").tolist() == [
         *[32767, -32768] * 3,
@@ -130,7 +130,7 @@ def test_samples_beyond_full_scale_are_clipped_and_nan_is_zero():
     assert list(Encoding.of_name("u8").encode(x)) == [255, 0, 255, 0, 255, 0, 128]
 
 
-def test_clipping_is_counted_by_channel():
+def test_clipping_is_counted_by_channel() -> None:
     clipping = Clipping(3)
     clipping.count(np.array([[0.5, 1.0, -1.0], [2.0, -1.001, np.nan]], np.float32))
     clipping.count(np.array([[-1.5, 1.0005, 0]], np.float32))

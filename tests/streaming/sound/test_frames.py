@@ -39,7 +39,7 @@ def table(path, array, axis, rate_hz=None):
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_frames_of_any_axis_are_written_in_any_pieces(tmp_path_factory, data):
+def test_frames_of_any_axis_are_written_in_any_pieces(tmp_path_factory, data) -> None:
     """What is loaded has the values, dtype and shape of the whole; the memory map, too."""
     folder = tmp_path_factory.mktemp("frames")
     shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4), "shape")
@@ -64,15 +64,15 @@ def test_frames_of_any_axis_are_written_in_any_pieces(tmp_path_factory, data):
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
-def test_a_tensor_without_time(tmp_path, shape):
-    """The last that came."""
+def test_of_a_tensor_without_time_the_last_is_written(tmp_path, shape) -> None:
+    """Of two tensors the second one is in the file."""
     first, last = np.zeros(shape, np.float32), np.random.default_rng(1).random(shape, np.float32)
     np.testing.assert_array_equal(np.load(write_pieces(tmp_path / "x.npy", [first, last], None)), last)
     path = write_pieces(tmp_path / "x.csv", [first, last], None)
     assert path.read_bytes() == table(tmp_path / "y.csv", last, None)
 
 
-def test_a_table_of_no_frames_has_its_names(tmp_path):
+def test_a_table_of_no_frames_has_its_names(tmp_path) -> None:
     """A table of none has its names; of what was never written there is no file."""
     path = write_pieces(tmp_path / "x.csv", [np.zeros((1, 0, 2), np.float32)], 1)
     assert path.read_bytes() == b"frame,value_0,value_1\r\n"
@@ -80,7 +80,7 @@ def test_a_table_of_no_frames_has_its_names(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path):
+def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path) -> None:
     path = tmp_path / "x.npy"
     path.write_bytes(b"old")
     with pytest.raises(KeyboardInterrupt), FramesFile(path, 0, None) as file:
@@ -90,7 +90,7 @@ def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_invalid_values_are_refused(tmp_path):
+def test_invalid_values_are_refused(tmp_path) -> None:
     for name, words in [
         ("x.txt", "as .npy or .csv, not .txt"),
         ("no/x.npy", "no such folder; make it first"),
@@ -105,7 +105,7 @@ def test_invalid_values_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "axis"), [("x.npy", 0), ("x.npy", 1), ("x.csv", 1)])
-def test_a_full_disk_is_reported(small_disk, name, axis):
+def test_a_full_disk_is_reported(small_disk, name, axis) -> None:
     """It is reported at the write; what was written before may be kept, whole."""
     piece = np.random.default_rng(2).random((5, 100) if axis else (100, 5)).astype(np.float32)
     count = 0
@@ -125,7 +125,7 @@ def test_a_full_disk_is_reported(small_disk, name, axis):
     assert [path.name for path in small_disk.iterdir()] == [name]
 
 
-def test_no_room_to_put_frames_in_order(small_disk):
+def test_no_room_to_put_frames_in_order(small_disk) -> None:
     """The axis is in the middle: they stay in their order, under a new name that the error has."""
     whole = np.random.default_rng(4).integers(0, 99, (2, 9000, 3), np.int8)
     pieces = np.split(whole, 90, 1)
@@ -139,7 +139,7 @@ def test_no_room_to_put_frames_in_order(small_disk):
     assert (small_disk / names[0]).read_bytes() == b"old"
 
 
-def test_a_disk_that_was_full_before_frames_are_put_in_order(small_disk):
+def test_a_disk_that_was_full_before_frames_are_put_in_order(small_disk) -> None:
     """All that were written are in the file."""
     whole = np.random.default_rng(5).random((3, 4000, 2)).astype(np.float32)
     count = 0
@@ -156,7 +156,7 @@ def test_a_disk_that_was_full_before_frames_are_put_in_order(small_disk):
 
 
 @pytest.mark.parametrize("name", ["x.npy", "x.csv"])
-def test_no_room_for_another_tensor(small_disk, name):
+def test_no_room_for_another_tensor(small_disk, name) -> None:
     """The one before stays until it is replaced."""
     old = np.random.default_rng(6).random((10, 100))
     with FramesFile(small_disk / name, None, None) as file:
@@ -171,8 +171,8 @@ def test_no_room_for_another_tensor(small_disk, name):
 
 
 @pytest.mark.parametrize(("name", "axis"), [("x.npy", 0), ("x.npy", 2), ("x.npy", 1), ("x.csv", 1)])
-def test_memory_does_not_grow(tmp_path, name, axis):
-    """Of 20 MB of frames."""
+def test_memory_does_not_grow(tmp_path, name, axis) -> None:
+    """The frames are 20 MB."""
     shape = [4, 4, 4]
     shape[axis] = 1000
     piece = np.random.default_rng(3).random(shape).astype(np.float32)

@@ -19,7 +19,9 @@ def resample(x, rate_in, rate_out, cuts=(), quality="sinc_fastest"):
 
 @settings(max_examples=40, deadline=None)
 @given(RATES, RATES, st.integers(0, 5000), st.integers(1, 2), st.lists(st.integers(0, 5000), max_size=8))
-def test_any_blocks_give_the_same_samples_of_the_exact_length(rate_in, rate_out, length, channels, cuts):
+def test_any_blocks_give_the_same_samples_of_the_exact_length(
+    rate_in, rate_out, length, channels, cuts
+) -> None:
     x = np.random.default_rng(length).standard_normal((length, channels)).astype(np.float32)
     whole = resample(x, rate_in, rate_out)
     assert whole.shape == (resampled_length(length, rate_in, rate_out), channels)
@@ -31,7 +33,7 @@ def test_any_blocks_give_the_same_samples_of_the_exact_length(rate_in, rate_out,
 @pytest.mark.parametrize(
     ("rate_in", "rate_out"), [(44100, 16000), (16000, 44100), (48000, 16000), (16000, 48000)]
 )
-def test_a_tone_stays_where_it_is(rate_in, rate_out, quality):
+def test_a_tone_stays_where_it_is(rate_in, rate_out, quality) -> None:
     def tone(rate):
         return np.sin(2 * np.pi * 440 * np.arange(rate // 2) / rate + 0.3)[:, None].astype(np.float32)
 
@@ -40,7 +42,7 @@ def test_a_tone_stays_where_it_is(rate_in, rate_out, quality):
     np.testing.assert_allclose(output[middle], tone(rate_out)[middle], atol=1e-3)
 
 
-def test_there_and_back_is_aligned_to_the_sample():
+def test_there_and_back_is_aligned_to_the_sample() -> None:
     x = np.zeros((44100, 1), np.float32)
     x[[5000, 20000, 44000]] = 1
     back = resample(resample(x, 44100, 16000, range(0, 44100, 1000)), 16000, 44100)
@@ -49,12 +51,12 @@ def test_there_and_back_is_aligned_to_the_sample():
         assert at - 50 + np.argmax(back[at - 50 : at + 50]) == at
 
 
-def test_equal_rates_change_nothing():
+def test_equal_rates_change_nothing() -> None:
     x = np.random.default_rng(0).standard_normal((1000, 2)).astype(np.float32)
     np.testing.assert_array_equal(resample(x, 16000, 16000, [3, 500]), x)
 
 
-def test_flush_to_a_given_length_then_a_new_sound():
+def test_flush_to_a_given_length_then_a_new_sound() -> None:
     resampler = Resampler(48000, 16000)
     x = np.random.default_rng(0).standard_normal((4800, 1)).astype(np.float32)
     first = np.concatenate([resampler.process(x), resampler.flush(1700)])
@@ -71,6 +73,6 @@ def test_flush_to_a_given_length_then_a_new_sound():
         ((48000, 16000, 1, "best"), "'best': choose one of sinc_best"),
     ],
 )
-def test_bad_rates_and_qualities_are_refused(arguments, message):
+def test_bad_rates_and_qualities_are_refused(arguments, message) -> None:
     with pytest.raises(InputError, match=message):
         Resampler(*arguments)

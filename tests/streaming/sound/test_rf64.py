@@ -30,7 +30,7 @@ def write_sound(path, x, encoding):
 @pytest.mark.parametrize("piece", [64, rf64.MAX_PIECE_BYTES])
 def test_a_file_that_outgrows_its_sizes_becomes_rf64_of_the_same_sound(
     tmp_path, monkeypatch, encoding, channels, piece
-):
+) -> None:
     """It says the same as one that does not."""
     x = noise(3001, channels)
     small = write_sound(tmp_path / "small.wav", x, encoding)
@@ -49,7 +49,7 @@ def test_a_file_that_outgrows_its_sizes_becomes_rf64_of_the_same_sound(
 @pytest.mark.parametrize(
     ("encoding", "dtype"), [("FLOAT", "float32"), ("PCM_16", "int16"), ("PCM_24", "int32")]
 )
-def test_another_program_reads_it(tmp_path, monkeypatch, encoding, dtype):
+def test_another_program_reads_it(tmp_path, monkeypatch, encoding, dtype) -> None:
     wavfile = pytest.importorskip("scipy.io.wavfile")
     x = noise(3001, 2)
     expected = soundfile.read(write_sound(tmp_path / "small.wav", x, encoding), dtype=dtype)[0]
@@ -60,7 +60,7 @@ def test_another_program_reads_it(tmp_path, monkeypatch, encoding, dtype):
 
 
 @pytest.mark.parametrize(("encoding", "channels"), FORMS)
-def test_a_file_as_large_as_it_may_be(tmp_path, monkeypatch, encoding, channels):
+def test_a_file_as_large_as_it_may_be(tmp_path, monkeypatch, encoding, channels) -> None:
     """It is as libsndfile writes it, but for the time that it notes next to peaks."""
     x = np.rint(noise(3001, channels) * (1 << 15)) / (1 << 15)  # what each encoding holds as it is
     soundfile.write(tmp_path / "usual.wav", x, 16000, encoding)
@@ -71,7 +71,7 @@ def test_a_file_as_large_as_it_may_be(tmp_path, monkeypatch, encoding, channels)
     assert content[:at] + content[at + 4 :] == usual[:at] + usual[at + 4 :]
 
 
-def test_a_file_beyond_4_gib_is_read(tmp_path):
+def test_a_file_beyond_4_gib_is_read(tmp_path) -> None:
     """The file has a hole, so it needs no room."""
     x = noise(1000, 2)
     path = write_sound(tmp_path / "large.wav", x, "FLOAT")
@@ -93,7 +93,7 @@ def test_a_file_beyond_4_gib_is_read(tmp_path):
 
 @pytest.mark.parametrize("room", [0, 1])
 @pytest.mark.parametrize("encoding", ["PCM_16", "PCM_24"])
-def test_no_room_to_become_longer(tmp_path, monkeypatch, encoding, room):
+def test_no_room_to_become_longer(tmp_path, monkeypatch, encoding, room) -> None:
     """The file is as it was, whether some bytes fit or none; it is reported."""
     x = noise(3001, 1)
     usual = write_sound(tmp_path / "usual.wav", x, encoding).read_bytes()

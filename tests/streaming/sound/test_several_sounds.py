@@ -44,7 +44,7 @@ def at_rate(sound, rate, rate_out=16000):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("seed", range(6))
-def test_blocks_of_unequal_length_give_the_same_frames(backend, seed):
+def test_blocks_of_unequal_length_give_the_same_frames(backend, seed) -> None:
     """Each input is buffered, pulses run as the shortest allows, and the result is that of the whole."""
     compiled = cancelling_program(32, backend)
     random = np.random.default_rng(seed)
@@ -69,7 +69,7 @@ def test_blocks_of_unequal_length_give_the_same_frames(backend, seed):
     Expected(offline(), sounds).require(outputs)
 
 
-def test_unequal_ends_are_refused_and_the_stream_goes_on():
+def test_unequal_ends_are_refused_and_the_stream_continues() -> None:
     session = Session(cancelling_program())
     session.push({"mic": noise(100)[None], "far": noise(60)[None]})
     with pytest.raises(InputError, match="far"):
@@ -78,7 +78,7 @@ def test_unequal_ends_are_refused_and_the_stream_goes_on():
     assert session.flush()["out"].shape == (1, 100)
 
 
-def test_the_shorter_of_two_files_is_padded(model):
+def test_the_shorter_of_two_files_is_padded(model) -> None:
     """Of one rate; the shorter one is followed by zeros, which the report tells."""
     near, far = noise(20_000, 1), noise(12_345, 2)
     write_floats("near.wav", near), write_floats("far.wav", far)
@@ -100,7 +100,7 @@ def test_the_shorter_of_two_files_is_padded(model):
     )
 
 
-def test_channels_of_one_file_are_inputs_in_order_or_as_chosen(model):
+def test_channels_of_one_file_are_inputs_in_order_or_as_chosen(model) -> None:
     """In order; or as they are chosen; or one input of it and the rest of another file."""
     near, far, other = noise(5000, 1), noise(5000, 2), noise(5000, 3)
     write_floats("in.wav", np.stack([near, far], axis=1))
@@ -120,7 +120,7 @@ def test_channels_of_one_file_are_inputs_in_order_or_as_chosen(model):
     np.testing.assert_array_equal(read("out.wav"), expected)
 
 
-def test_a_file_whose_name_ends_as_a_channel_does(model):
+def test_a_file_whose_name_ends_as_a_channel_does(model) -> None:
     near, far = noise(3000, 1), noise(3000, 2)
     write_floats("near.wav", near)
     soundfile.write("far:1", far, 16000, format="WAV", subtype="FLOAT")
@@ -128,7 +128,7 @@ def test_a_file_whose_name_ends_as_a_channel_does(model):
     np.testing.assert_array_equal(read("out.wav"), cancelled_sound(cancelling_program(), near, far)["out"])
 
 
-def test_files_of_other_rates_are_resampled(model):
+def test_files_of_other_rates_are_resampled(model) -> None:
     """Each is resampled to the model's; frame k of one meets frame k of the other; the result is as the first."""
     near, far = noise(44_100, 1), noise(24_000, 2)
     write_floats("near.wav", near, 44_100), write_floats("far.wav", far, 48_000)
@@ -139,7 +139,7 @@ def test_files_of_other_rates_are_resampled(model):
     assert soundfile.info("out.wav").samplerate == 44_100 and len(read("out.wav")) == 44_100
 
 
-def test_the_same_moment_at_two_rates_is_one_moment_to_the_model(model):
+def test_the_same_moment_at_two_rates_is_one_moment_to_the_model(model) -> None:
     """A click at half a second in both files is one click to the model, wherever the resamplers delay it."""
     clicks = {}
     for rate in (16_000, 48_000):
@@ -153,7 +153,7 @@ def test_the_same_moment_at_two_rates_is_one_moment_to_the_model(model):
     assert 8000 <= int(np.argmax(np.abs(echo))) < 8009, "the filter over the far end begins with the click"
 
 
-def test_outputs_by_name(model):
+def test_outputs_are_written_by_name(model) -> None:
     """Into files of their own, or as channels of one, or frames."""
     near, far = noise(4000, 1), noise(4000, 2)
     write_floats("in.wav", np.stack([near, far], axis=1))
@@ -167,7 +167,7 @@ def test_outputs_by_name(model):
     np.testing.assert_array_equal(np.load("d.npy"), expected["out"][None])
 
 
-def test_inputs_that_are_no_sound(tmp_path):
+def test_inputs_that_are_no_sound(tmp_path) -> None:
     """Frames with sound, and a tensor without time."""
     nodes = [
         helper.make_node("Mul", ["x", "gain"], ["louder"]),
@@ -189,7 +189,7 @@ def test_inputs_that_are_no_sound(tmp_path):
     assert "gain" in refusal("run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy")
 
 
-def test_a_recipe_of_two_sounds(tmp_path):
+def test_a_recipe_of_two_sounds(tmp_path) -> None:
     save(
         "difference.onnx",
         [helper.make_node("Sub", ["a", "b"], ["y"])],
@@ -247,7 +247,7 @@ def test_a_recipe_of_two_sounds(tmp_path):
         (["two.wav", "--out", "out=a.csv", "--out", "residue=a.csv"], "holds the frames of one output"),
     ],
 )
-def test_misfits_are_refused_with_the_reason(model, arguments, message):
+def test_misfits_are_refused_with_the_reason(model, arguments, message) -> None:
     for name, channels in (("mono", 1), ("two", 2), ("three", 3)):
         write_floats(f"{name}.wav", np.zeros((1600, channels), np.float32))
     before = Path("mono.wav").read_bytes()
@@ -255,7 +255,7 @@ def test_misfits_are_refused_with_the_reason(model, arguments, message):
     assert Path("mono.wav").read_bytes() == before and not Path("out.wav").exists()
 
 
-def test_live_files(model):
+def test_channels_of_a_file_replace_those_of_a_device(model) -> None:
     """The channels of a file in place of a device's, in order or by choice; --far and --in say which."""
     near, far = noise(4000, 1), noise(4000, 2)
     write_floats("in.wav", np.stack([near, far], axis=1))
@@ -286,13 +286,13 @@ def test_live_files(model):
         (["two.wav", "--channel", "1"], "has the inputs mic, far, each of one channel"),
     ],
 )
-def test_live_refusals(model, arguments, message):
+def test_misfits_of_live_inputs_are_refused(model, arguments, message) -> None:
     for name, channels in (("mono", 1), ("two", 2), ("three", 3)):
         write_floats(f"{name}.wav", np.zeros((1600, channels), np.float32))
     assert message in refusal("run", model, *arguments, "--live", "--quiet")
 
 
-def test_far_needs_a_second_input():
+def test_far_needs_a_second_input() -> None:
     write_floats("in.wav", np.zeros(1600, np.float32))
     assert "has one input of sound, audio, which --mic gives" in refusal(
         "run", "in.wav", "out.wav", "--live", "--quiet", "--far", "usb"

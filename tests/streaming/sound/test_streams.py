@@ -43,7 +43,7 @@ def refusal(data, form=None):
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
 @pytest.mark.parametrize("channels", [1, 3])
-def test_wav_files_of_the_library_are_read(tmp_path, encoding, channels):
+def test_wav_files_of_the_library_are_read(tmp_path, encoding, channels) -> None:
     """In each encoding, with whatever chunks it puts in front; extensible ones too."""
     x = noise(1000, channels)
     for form in ("WAV", "WAVEX", "RF64"):
@@ -57,7 +57,7 @@ def test_wav_files_of_the_library_are_read(tmp_path, encoding, channels):
 
 
 @pytest.mark.parametrize("size", [0, 0x7FFFF000, 0x7FFFFFFF, 0xFFFFFFFF])
-def test_a_sound_of_unknown_size_ends_with_its_bytes(size):
+def test_a_sound_of_unknown_size_ends_with_its_bytes(size) -> None:
     """As programs write it that write to a pipe; the end of the bytes is the end of the sound."""
     x = noise(700)
     form = StreamFormat(Encoding.of_name("f32"), 8000, 1)
@@ -67,20 +67,20 @@ def test_a_sound_of_unknown_size_ends_with_its_bytes(size):
     np.testing.assert_array_equal(samples, x)
 
 
-def test_chunks_after_the_samples_are_ignored():
+def test_chunks_after_the_samples_are_ignored() -> None:
     x = noise(700)
     form = StreamFormat(Encoding.of_name("f32"), 8000, 1, x.nbytes)
     np.testing.assert_array_equal(read(wav_header(form) + x.tobytes() + b"LIST\x04\0\0\0abcd")[1], x)
 
 
-def test_chunks_in_front_are_skipped():
+def test_chunks_in_front_are_skipped() -> None:
     x = noise(10)
     head = wav_header(StreamFormat(Encoding.of_name("f32"), 8000, 1))
     odd = b"note" + struct.pack("<I", 9_001) + bytes(9_002)
     np.testing.assert_array_equal(read(head[:12] + odd + head[12:] + x.tobytes())[1], x)
 
 
-def test_raw_samples_are_read():
+def test_raw_samples_are_read() -> None:
     x = noise(900, 2)
     form = StreamFormat.parse("s24,48000,2", None)
     reader, samples = read(form.encoding.encode(x), form)
@@ -95,7 +95,7 @@ def test_raw_samples_are_read():
         StreamFormat.parse("s16", None)
 
 
-def test_blocks_are_the_available_samples():
+def test_blocks_are_the_available_samples() -> None:
     """A block is not waited for until it is full, and a sample may come in two pieces."""
     out, into = os.pipe()
     x = noise(64, 2)
@@ -112,7 +112,7 @@ def test_blocks_are_the_available_samples():
         np.testing.assert_array_equal(np.concatenate(list(blocks)), x[25:])
 
 
-def test_a_pipe_that_does_not_wait():
+def test_a_pipe_that_does_not_wait() -> None:
     """Another owner of it may have made it so."""
     out, into = os.pipe()
     os.set_blocking(out, False)
@@ -136,7 +136,7 @@ def _later(out, thread):
     return out
 
 
-def test_memory_does_not_grow_with_waiting_input():
+def test_memory_does_not_grow_with_waiting_input() -> None:
     """However much has come, a block has half a second at most."""
     out, into = os.pipe()
     os.write(into, bytes(SMALL))
@@ -166,11 +166,11 @@ def test_memory_does_not_grow_with_waiting_input():
         (b"RIFF\0\0\0\0WAVEfmt \x02\0\0\0ab" + b"data\0\0\0\0", "both must be positive"),
     ],
 )
-def test_files_that_are_no_wav(data, words):
+def test_files_that_are_no_wav(data, words) -> None:
     assert words in refusal(data)
 
 
-def test_streams_that_end_too_soon():
+def test_streams_that_end_too_soon() -> None:
     form = StreamFormat(Encoding.of_name("s16"), 8000, 2)
     assert "in: ends with 3 bytes of a sample of 4; check encoding and channels" in refusal(bytes(4003), form)
     assert "in: no samples came" in refusal(wav_header(form))
@@ -181,7 +181,7 @@ def test_streams_that_end_too_soon():
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
-def test_written_content_is_read_back(tmp_path, encoding):
+def test_written_content_is_read_back(tmp_path, encoding) -> None:
     """By libsndfile, from a file that does not know its size, and from one whose header was completed."""
     x = noise(333, 1)
     form = StreamFormat(encoding, 22050, 1)
@@ -204,7 +204,7 @@ def test_written_content_is_read_back(tmp_path, encoding):
     assert (reader.frames, len(samples)) == (333, 333)
 
 
-def test_a_file_that_is_only_appended_to(tmp_path):
+def test_a_file_that_is_only_appended_to(tmp_path) -> None:
     """Its header stays as it is, and what was there too."""
     (tmp_path / "log").write_bytes(b"before")
     handle = os.open(tmp_path / "log", os.O_WRONLY | os.O_APPEND)
@@ -215,7 +215,7 @@ def test_a_file_that_is_only_appended_to(tmp_path):
     assert content[:6] == b"before" and content[6:-8] == wav_header(form) and len(content) == 6 + 44 + 8
 
 
-def test_raw_samples_have_no_head():
+def test_raw_samples_have_no_head() -> None:
     out, into = os.pipe()
     with StreamWriter("out", into, StreamFormat(Encoding.of_name("s16"), 8000, 1), wav=False) as writer:
         writer.write(np.array([[0.5], [-2.0]], np.float32))
@@ -224,14 +224,14 @@ def test_raw_samples_have_no_head():
     os.close(out)
 
 
-def test_a_closed_reader_is_reported():
+def test_a_closed_reader_is_reported() -> None:
     out, into = os.pipe()
     os.close(out)
     with pytest.raises(InputError, match=r"out: cannot be written \(Broken pipe\)"):
         StreamWriter("out", into, StreamFormat(Encoding.of_name("s16"), 8000, 1), wav=True)
 
 
-def test_frames_leave_as_rows():
+def test_frames_leave_as_rows() -> None:
     out, into = os.pipe()
     with TableStream("out", into, 1, 100.0) as table:
         table.write(np.array([[0.5, 1.0]], np.float32))

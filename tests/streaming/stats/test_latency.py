@@ -18,7 +18,7 @@ def latency_of(times, deadline_s=None):
 
 
 @given(TIMES_NS, st.sampled_from([50, 90, 99, 99.9, 100]))
-def test_percentiles_are_those_of_the_sorted_times(times, percent):
+def test_percentiles_are_those_of_the_sorted_times(times, percent) -> None:
     exact = np.percentile(times, percent, method="inverted_cdf")
     percentile_ns = latency_of(times).percentile_s(percent) * 1e9
     assert exact <= percentile_ns + 1e-3
@@ -26,7 +26,7 @@ def test_percentiles_are_those_of_the_sorted_times(times, percent):
 
 
 @given(TIMES_NS)
-def test_max_mean_and_count_are_exact(times):
+def test_max_mean_and_count_are_exact(times) -> None:
     summary = latency_of(times).summary()
     assert summary.count == len(times)
     assert summary.max_us == pytest.approx(max(times) / 1e3)
@@ -35,7 +35,7 @@ def test_max_mean_and_count_are_exact(times):
 
 
 @given(TIMES_NS)
-def test_the_histogram_counts_each_time_once(times):
+def test_the_histogram_counts_each_time_once(times) -> None:
     rows = latency_of(times).histogram(7)
     assert len(rows) == 7
     assert sum(row.count for row in rows) == len(times)
@@ -43,25 +43,25 @@ def test_the_histogram_counts_each_time_once(times):
 
 
 @given(TIMES_NS, TIMES_NS)
-def test_merged_is_recorded_together(first, second):
+def test_merged_is_recorded_together(first, second) -> None:
     merged = latency_of(first, 1e-3)
     merged.merge(latency_of(second, 1e-3))
     assert merged.as_dict() == latency_of(first + second, 1e-3).as_dict()
 
 
-def test_only_times_beyond_the_deadline_are_missed():
+def test_only_times_beyond_the_deadline_are_missed() -> None:
     assert latency_of([9_999_999, 10_000_000, 10_000_001], 0.01).summary().missed == 1
     assert latency_of([10**12]).summary().missed is None
 
 
-def test_without_records_all_counts_are_zero():
+def test_without_records_all_counts_are_zero() -> None:
     latency = Latency(0.01)
     assert latency.histogram() == []
     assert latency.as_dict()["p99_us"] == 0
     assert latency.as_dict()["missed"] == 0
 
 
-def test_a_time_beyond_the_range_is_counted():
+def test_a_time_beyond_the_range_is_counted() -> None:
     latency = latency_of([10**18])
     assert latency.count == 1
     assert latency.max_s == 1e9
@@ -70,7 +70,7 @@ def test_a_time_beyond_the_range_is_counted():
 
 
 @given(TIMES_NS)
-def test_counts_from_elsewhere_tell_the_same(times):
+def test_counts_from_elsewhere_give_the_same_statistics(times) -> None:
     latency = latency_of(times, 1e-3)
     counts = np.zeros(BUCKETS, np.int64)
     for ns in times:
@@ -80,13 +80,13 @@ def test_counts_from_elsewhere_tell_the_same(times):
     )
 
 
-def test_counts_of_other_buckets_are_refused():
+def test_counts_of_other_buckets_are_refused() -> None:
     with pytest.raises(ValueError, match="there are 2624 buckets"):
         Latency.of_counts(np.zeros(7, np.int64), 0, 0, 0)
 
 
 @given(TIMES_NS)
-def test_bucket_counts_hold_all_times(times):
+def test_bucket_counts_hold_all_times(times) -> None:
     latency = latency_of(times, 1e-3)
     bucket_counts = latency.bucket_counts()
     assert sum(count for _, count in bucket_counts) == len(times)
@@ -97,7 +97,7 @@ def test_bucket_counts_hold_all_times(times):
 
 
 @given(TIMES_NS, TIMES_NS)
-def test_since_has_later_times_only(first, later):
+def test_since_has_later_times_only(first, later) -> None:
     whole, earlier, alone = latency_of(first + later, 1e-3), latency_of(first, 1e-3), latency_of(later, 1e-3)
     difference = whole.difference_from(earlier)
     assert difference.bucket_counts() == alone.bucket_counts()
@@ -111,7 +111,7 @@ def test_since_has_later_times_only(first, later):
         assert difference.max_ns == max(later)
 
 
-def test_a_difference_without_new_times_is_empty():
+def test_a_difference_without_new_times_is_empty() -> None:
     latency = latency_of([5, 9])
     assert latency.difference_from(latency_of([5, 9])).as_dict() == latency_of([]).as_dict()
     with pytest.raises(ValueError, match="has counted times that this one has not"):

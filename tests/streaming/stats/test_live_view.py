@@ -41,13 +41,13 @@ def shown_text(scene, width=80, setup=SETUP, controls=CONTROLS, active=frozenset
     return console.file.getvalue()
 
 
-def test_the_display_equals_its_snapshot(series):
+def test_the_display_equals_its_snapshot(series) -> None:
     assert shown_text(scene_of(series), active=frozenset({"bypass"})) == SNAPSHOT.read_text()
 
 
 @pytest.mark.parametrize("width", [60, 80, 132, 250])
 @pytest.mark.parametrize("channels", [0, 1, 2, 8, 32])
-def test_no_line_is_too_long(width, channels):
+def test_no_line_is_too_long(width, channels) -> None:
     series = [
         replace(interval, notes=("a note that is long, " * 12,))
         for interval in Simulation(channels=channels).series(3)
@@ -58,18 +58,18 @@ def test_no_line_is_too_long(width, channels):
     assert len(lines) <= 24
 
 
-def test_nothing_is_shown_before_the_first_statistics():
+def test_nothing_is_shown_before_the_first_statistics() -> None:
     assert shown_text(Scene()).strip() == ""
 
 
-def test_plain_signs_where_the_terminal_has_no_others(series):
+def test_plain_signs_where_the_terminal_has_no_others(series) -> None:
     text = shown_text(scene_of(series), signs=ASCII, active=frozenset({"mute"}))
     assert text.isascii()
     assert "m mute (on)" in text
     assert "#: 10 ms" in text
 
 
-def test_input_alone_has_the_whole_width(series):
+def test_input_alone_has_the_whole_width(series) -> None:
     inputs_only = [replace(interval, levels_out=()) for interval in series]
     lines = shown_text(scene_of(inputs_only), setup=replace(SETUP, output=None)).splitlines()
     assert lines[1].strip() == "in USB Audio"
@@ -77,7 +77,7 @@ def test_input_alone_has_the_whole_width(series):
     assert "out " not in lines[1]
 
 
-def test_many_channels(series):
+def test_of_many_channels_the_rest_is_summarised(series) -> None:
     loud = replace(series[0], levels_in=(0.1,) * 40 + (1.0,), levels_out=(0.1,))
     lines = shown_text(scene_of([loud])).splitlines()
     assert lines[10].strip() == "and 33 more, the loudest 0.0"
@@ -87,13 +87,13 @@ def test_many_channels(series):
     ("level", "text"),
     [(0.0, " -inf"), (1.0, "  0.0"), (2.0, "  6.0"), (1e-7, " -inf"), (nan, "  nan"), (inf, "  inf")],
 )
-def test_levels_are_shown_in_decibels(series, level, text):
+def test_levels_are_shown_in_decibels(series, level, text) -> None:
     line = shown_text(scene_of([replace(series[0], levels_in=(level,), levels_out=())])).splitlines()[2]
     assert line.endswith(text)
     assert ("█" in line) == (level >= 1)
 
 
-def test_a_peak_is_held_and_then_falls():
+def test_a_peak_is_held_and_then_falls() -> None:
     peak = Peak(-20.0, -20.0, 0.0)
     for at_s, level, held_db in (
         (1.0, 0.5, decibels(0.5)),
@@ -110,7 +110,7 @@ def test_a_peak_is_held_and_then_falls():
     assert Peak(nan, nan, 0.0).next_peak(0.1, 0.1 + HOLD_S).held_db == pytest.approx(-20)
 
 
-def test_latencies_stand_against_the_deadline(series):
+def test_latencies_stand_against_the_deadline(series) -> None:
     line = next(line for line in shown_text(scene_of(series)).splitlines() if line.startswith("latency"))
     assert line.split()[1] == "▂▂▂▂▆▂!▂▂▂▂▂"
     assert line.endswith("█: 10 ms")
@@ -120,7 +120,7 @@ def test_latencies_stand_against_the_deadline(series):
     assert line.startswith("latency  ▂▂▂▂▆▂!▂▂▂▂▂ ")
 
 
-def test_only_whole_intervals_are_shown():
+def test_only_whole_intervals_are_shown() -> None:
     often = list(Simulation().series(3, each_s=0.1))
     assert len(scene_of(often).p99_us) == 3
     assert len(scene_of(often, 0.5).p99_us) == 6
@@ -128,14 +128,14 @@ def test_only_whole_intervals_are_shown():
     assert scene_of(whole[:19]).marked is whole[9]
 
 
-def test_problems_are_counted(series):
+def test_problems_are_counted(series) -> None:
     text = " ".join(shown_text(scene_of(series)).split())
     assert "1,200 pulses, 5 late pulses, 480 silent frames, 2 output underflows" in text
     good = " ".join(shown_text(scene_of(Simulation().series(2))).split())
     assert "200 pulses, none late, nothing lost or silent" in good
 
 
-def test_one_line_for_each_interval_where_no_terminal_is(series):
+def test_one_line_for_each_interval_where_no_terminal_is(series) -> None:
     console = Console(file=io.StringIO(), width=80)
     with LiveView(SETUP, CONTROLS, console=console) as view:
         for statistics in Simulation(slow={1: 20}).series(3, each_s=0.1, events={1: {"frames_silent": 480}}):
@@ -149,25 +149,25 @@ def test_one_line_for_each_interval_where_no_terminal_is(series):
     assert "silent" not in third
 
 
-def test_a_note_is_shown_once(series):
+def test_a_note_is_shown_once(series) -> None:
     lines = [plain_line(scene_of(series[:number])) for number in range(1, 13)]
     assert ["opened again" in line for line in lines].count(True) == 1
 
 
-def test_an_interval_without_pulses(series):
+def test_an_interval_without_pulses(series) -> None:
     still = replace(series[0], elapsed_s=2.0)
     assert "0:00:02  no pulse  load" in plain_line(scene_of([series[0], still]))
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_quiet_shows_nothing(series, terminal):
+def test_quiet_shows_nothing(series, terminal) -> None:
     console = Console(file=io.StringIO(), force_terminal=terminal)
     with LiveView(SETUP, CONTROLS, quiet=True, console=console) as view:
         view.update(series[0])
     assert console.file.getvalue() == ""
 
 
-def test_a_terminal_is_left_as_it_was(series):
+def test_a_terminal_is_left_as_it_was(series) -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=80, height=24, color_system=None)
     with pytest.raises(ZeroDivisionError), LiveView(SETUP, CONTROLS, console=console) as view:
         for statistics in series:
@@ -179,7 +179,7 @@ def test_a_terminal_is_left_as_it_was(series):
     assert text.endswith("\x1b[2K"), "the display is gone"
 
 
-def test_the_final_report(series):
+def test_the_final_report_lists_all_of_the_run(series) -> None:
     pairs = LiveReport(SETUP, series[-1].summary()).pairs()
     names = [name for name, _ in pairs]
     assert names[:3] == ["model", "pulse", "devices"]
@@ -193,14 +193,14 @@ def test_the_final_report(series):
     assert LiveReport(SETUP, good.summary()).pairs()[-1][1].startswith("nothing was late, lost or silent")
 
 
-def test_a_run_that_computed_nothing(series):
+def test_a_run_that_computed_nothing(series) -> None:
     nothing = replace(series[0], total=series[0].total.difference_from(series[0].total))
     assert "latency" not in dict(LiveReport(SETUP, nothing.summary()).pairs())
     assert "no pulse" in plain_line(scene_of([nothing]))
     assert shown_text(scene_of([nothing]))
 
 
-def test_spans_of_time_as_text():
+def test_spans_of_time_as_text() -> None:
     assert [span(seconds) for seconds in (0, 59.96, 60, 3599.9, 3600, 90_061)] == [
         "0.0 s", "60.0 s", "1:00", "59:59", "1:00:00", "25:01:01",
     ]  # fmt: skip

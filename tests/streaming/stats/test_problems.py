@@ -28,7 +28,7 @@ def problems_of(statistics, setup=SETUP, **counters):
     return find_problems(setup, replace(statistics, counters=replace(statistics.counters, **counters)))
 
 
-def test_counters_add_and_subtract():
+def test_counters_add_and_subtract() -> None:
     assert EACH.sum_with(EACH).difference_from(EACH) == EACH
     assert EACH.difference_from(EACH) == Counters()
     assert EACH.xruns == sum(
@@ -36,13 +36,13 @@ def test_counters_add_and_subtract():
     )
 
 
-def test_a_delay_is_the_sum_of_its_stages():
+def test_a_delay_is_the_sum_of_its_stages() -> None:
     assert DelayBreakdown(1, 2, 4, 8, 16, 32, 0).total_s == 63
     assert [seconds for _, seconds in DelayBreakdown(1, 2, 4, 8, 16, 32, 0).stages] == [1, 2, 4, 8, 16, 32]
     assert DELAY.total_s == pytest.approx(0.0421167)
 
 
-def test_statistics_are_json_even_with_broken_levels():
+def test_statistics_are_json_even_with_broken_levels() -> None:
     *_, statistics = Simulation().series(1)
     broken = replace(statistics, levels_in=(inf, 0.5), levels_out=(nan,))
     document = json.loads(json.dumps(broken.as_dict(), allow_nan=False))
@@ -52,7 +52,7 @@ def test_statistics_are_json_even_with_broken_levels():
     assert document["waiting"]["missed"] is None
 
 
-def test_every_counter_of_problem_has_a_group_and_words():
+def test_every_counter_of_problem_has_a_group_and_words() -> None:
     grouped = [name for names in GROUPS.values() for name in names]
     assert {*grouped, *PLAIN} == {field.name for field in fields(Counters)}
     for name in grouped:
@@ -64,7 +64,7 @@ def test_every_counter_of_problem_has_a_group_and_words():
     assert count_of(0, "pulse") == "0 pulses"
 
 
-def test_a_good_run_has_no_problem(good):
+def test_a_good_run_has_no_problem(good) -> None:
     assert problems_of(good) == []
 
 
@@ -84,7 +84,7 @@ def test_a_good_run_has_no_problem(good):
         ),
     ],
 )
-def test_each_problem_has_a_description_and_a_remedy(good, counters, name, message):
+def test_each_problem_has_a_description_and_a_remedy(good, counters, name, message) -> None:
     (problem,) = problems_of(good, **counters)
     assert problem.name == name
     assert message.lower() in str(problem).lower()
@@ -95,7 +95,7 @@ def slow(latency, ms):
     return replace(latency, mean_us=ms * 1e3, p99_us=ms * 1e3, max_us=ms * 1e3)
 
 
-def test_why_pulses_are_late(good):
+def test_why_pulses_are_late(good) -> None:
     def why(statistics):
         (problem,) = problems_of(statistics, missed=3)
         return str(problem)
@@ -112,7 +112,7 @@ def test_why_pulses_are_late(good):
     assert "raise `ulimit -r`" in waiting
 
 
-def test_help_depends_on_granted_settings(good):
+def test_help_depends_on_granted_settings(good) -> None:
     late = replace(good, waiting=replace(good.waiting, max_us=12e3))
     (without_priority,) = problems_of(late, replace(SETUP, realtime_settings=()), missed=1)
     assert "priority=70" in without_priority.help
@@ -125,7 +125,7 @@ def test_help_depends_on_granted_settings(good):
     assert "--priority 70" in option.help
 
 
-def test_whose_fault_an_xrun_is(good):
+def test_whose_fault_an_xrun_is(good) -> None:
     def why(statistics):
         (problem,) = problems_of(statistics, input_overflows=1)
         return str(problem)

@@ -48,18 +48,18 @@ def refusal_of(path):
         (b" " * (3 << 20), ": is not a file of statistics;"),
     ],
 )
-def test_foreign_files_are_refused(tmp_path, content, message):
+def test_foreign_files_are_refused(tmp_path, content, message) -> None:
     path = tmp_path / "f.jsonl"
     path.write_bytes(content)
     assert refusal_of(path).startswith(message)
 
 
-def test_no_file_and_a_folder_are_refused(tmp_path):
+def test_no_file_and_a_folder_are_refused(tmp_path) -> None:
     assert refusal_of(tmp_path / "none") == ": no such file; check the path"
     assert refusal_of(tmp_path) == ": cannot be read (Is a directory)"
 
 
-def test_a_header_alone_and_half_of_one_are_refused(tmp_path, path):
+def test_a_header_alone_and_half_of_one_are_refused(tmp_path, path) -> None:
     header = path.read_bytes().splitlines(keepends=True)[0]
     other = tmp_path / "h.jsonl"
     other.write_bytes(header)
@@ -127,7 +127,7 @@ def change_line(line, place, value):
         (7, ["statistics", "delay"], None, ", line 7: statistics.delay: None is not an object"),
     ],
 )
-def test_a_broken_value_is_refused(tmp_path, path, number, place, value, message):
+def test_a_broken_value_is_refused(tmp_path, path, number, place, value, message) -> None:
     lines = lines_of(path)
     lines[number - 1] = change_line(lines[number - 1], place, value)
     other = tmp_path / "b.jsonl"
@@ -135,14 +135,14 @@ def test_a_broken_value_is_refused(tmp_path, path, number, place, value, message
     assert refusal_of(other).startswith(message)
 
 
-def test_fields_of_later_versions_are_ignored(tmp_path, path):
+def test_fields_of_later_versions_are_ignored(tmp_path, path) -> None:
     lines = [line | {"more": [1, {"x": None}]} for line in lines_of(path)]
     other = tmp_path / "m.jsonl"
     other.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert read_stats(other).statistics == read_stats(path).statistics
 
 
-def test_a_broken_line_in_the_middle_and_two_runs_in_a_file(tmp_path, path):
+def test_a_broken_line_in_the_middle_and_two_runs_in_a_file(tmp_path, path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     other = tmp_path / "t.jsonl"
     other.write_bytes(b"".join([*lines[:2], b'{"line": "inter\n', *lines[2:]]))
@@ -153,12 +153,12 @@ def test_a_broken_line_in_the_middle_and_two_runs_in_a_file(tmp_path, path):
     assert refusal_of(other) == f", line {len(lines) + 1}: follows the summary; give each run its own file"
 
 
-def test_a_file_that_is_too_large(path, monkeypatch):
+def test_a_file_that_is_too_large(path, monkeypatch) -> None:
     monkeypatch.setattr(stats_reader, "MAX_FILE_BYTES", 2 << 10)
     assert ": is larger than 0 MiB; take the first line and the last ones: (head -n 1 " in refusal_of(path)
 
 
-def test_the_last_lines_of_a_file_give_the_statistics_of_the_whole(tmp_path, path):
+def test_the_last_lines_of_a_file_give_the_statistics_of_the_whole(tmp_path, path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     part = tmp_path / "part.jsonl"
     part.write_bytes(b"".join([lines[0], *lines[-3:]]))
@@ -169,7 +169,7 @@ def test_the_last_lines_of_a_file_give_the_statistics_of_the_whole(tmp_path, pat
 
 @settings(max_examples=60, suppress_health_check=HARMLESS, deadline=None)
 @given(st.data())
-def test_a_file_cut_anywhere_is_read_up_to_there_or_refused(path, data):
+def test_a_file_cut_anywhere_is_read_up_to_there_or_refused(path, data) -> None:
     whole = path.read_bytes()
     ends = [place for place, byte in enumerate(whole) if byte == 10]
     place = data.draw(st.integers(0, len(whole)))
@@ -186,7 +186,7 @@ def test_a_file_cut_anywhere_is_read_up_to_there_or_refused(path, data):
 
 @settings(max_examples=60, suppress_health_check=HARMLESS, deadline=None)
 @given(st.data())
-def test_any_wrong_byte_is_read_or_refused_in_words(path, data):
+def test_any_wrong_byte_is_read_or_refused_in_words(path, data) -> None:
     whole = bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(1, 3))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
@@ -203,7 +203,7 @@ def test_any_wrong_byte_is_read_or_refused_in_words(path, data):
         assert Columns.of(stats, 2).edges_s.size == Columns.of(stats, 2).p99_us.size + 1
 
 
-def test_reading_reports_its_progress(path, monkeypatch):
+def test_reading_reports_its_progress(path, monkeypatch) -> None:
     monkeypatch.setattr(stats_reader, "REPORTED", 2)
     steps = []
     read_stats(path, lambda read, whole: steps.append((read, whole)))

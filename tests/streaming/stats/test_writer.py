@@ -36,7 +36,7 @@ def plain(values):
     return json.loads(json.dumps(values), parse_float=lambda text: round(float(text), 9))
 
 
-def test_written_statistics_are_read_back(path, series):
+def test_written_statistics_are_read_back(path, series) -> None:
     stats = read_stats(path)
     assert stats.complete
     assert stats.header.setup == SETUP
@@ -49,7 +49,7 @@ def test_written_statistics_are_read_back(path, series):
         assert stats.times[name].bucket_counts() == expected.bucket_counts()
 
 
-def test_intervals_add_up_to_the_whole(path, series):
+def test_intervals_add_up_to_the_whole(path, series) -> None:
     stats = read_stats(path)
     assert [interval.at_s for interval in stats.intervals] == [1, 2, 3, 4, 5]
     whole = Counters()
@@ -67,7 +67,7 @@ def test_intervals_add_up_to_the_whole(path, series):
     assert stats.intervals[1].total.max_us > 20_000 > 5_000 > stats.intervals[2].total.max_us
 
 
-def test_lines_are_for_other_tools_too(path):
+def test_lines_are_for_other_tools_too(path) -> None:
     header, *intervals, summary = lines_of(path)
     assert (header["line"], header["format"], header["version"]) == ("header", "pulse live statistics", 1)
     assert header["setup"]["delay"]["model_s"] == pytest.approx(0.0099375)
@@ -80,7 +80,7 @@ def test_lines_are_for_other_tools_too(path):
     assert max(len(line) for line in path.read_text().splitlines()[1:-1]) < 5000
 
 
-def test_accounts_that_come_often_make_one_line_an_interval(tmp_path):
+def test_accounts_that_come_often_make_one_line_an_interval(tmp_path) -> None:
     often = list(Simulation(channels=1).series(3, each_s=0.1))
     loud = [
         replace(
@@ -98,18 +98,18 @@ def test_accounts_that_come_often_make_one_line_an_interval(tmp_path):
     assert stats.intervals[1].load == pytest.approx(0.1)
 
 
-def test_levels_that_are_no_numbers(tmp_path, series):
+def test_levels_that_are_no_numbers(tmp_path, series) -> None:
     stats = read_stats(write(tmp_path / "o.jsonl", [replace(series[0], levels_out=(inf, 0.5))]))
     assert stats.intervals[0].levels_out == (None, 0.5)
 
 
-def test_a_short_run_has_its_only_interval(tmp_path, series):
+def test_a_short_run_has_its_only_interval(tmp_path, series) -> None:
     stats = read_stats(write(tmp_path / "o.jsonl", [replace(series[0], elapsed_s=0.3)]))
     assert [(interval.at_s, interval.span_s) for interval in stats.intervals] == [(0.3, 0.3)]
     assert stats.complete
 
 
-def test_every_line_is_there_at_once(tmp_path, series):
+def test_every_line_is_there_at_once(tmp_path, series) -> None:
     path = tmp_path / "o.jsonl"
     writer = StatsWriter(path, SETUP)
     for number, statistics in enumerate(series, 1):
@@ -128,7 +128,7 @@ def test_every_line_is_there_at_once(tmp_path, series):
     assert read_quietly(path).statistics.counters == series[-1].counters
 
 
-def test_a_killed_run_has_all_but_its_last_interval(tmp_path):
+def test_a_killed_run_has_all_but_its_last_interval(tmp_path) -> None:
     code = (
         "import os, signal, sys; from pathlib import Path\n"
         "from tests.streaming.stats.simulated_statistics import *\n"
@@ -156,7 +156,7 @@ class Limited:
         resource.setrlimit(resource.RLIMIT_FSIZE, self.before)
 
 
-def test_a_full_disk_is_reported_and_missing_lines_follow(tmp_path, series):
+def test_a_full_disk_is_reported_and_missing_lines_follow(tmp_path, series) -> None:
     path = tmp_path / "o.jsonl"
     writer = StatsWriter(path, SETUP)
     writer.update(series[0])
@@ -176,7 +176,7 @@ def test_a_full_disk_is_reported_and_missing_lines_follow(tmp_path, series):
     assert stats.intervals[1].levels_in[0] == pytest.approx(loudest)
 
 
-def test_a_disk_that_stays_full(tmp_path, series):
+def test_a_disk_that_stays_full(tmp_path, series) -> None:
     path = tmp_path / "o.jsonl"
     writer = StatsWriter(path, SETUP)
     writer.update(series[0])
@@ -186,7 +186,7 @@ def test_a_disk_that_stays_full(tmp_path, series):
     assert read_quietly(path).statistics.elapsed_s == 1
 
 
-def test_a_file_that_cannot_be_written(tmp_path):
+def test_a_file_that_cannot_be_written(tmp_path) -> None:
     with pytest.raises(InputError, match=r"none/o\.jsonl: cannot be written \(No such file or directory\)"):
         StatsWriter(tmp_path / "none" / "o.jsonl", SETUP)
     with pytest.raises(InputError, match="is not a file that can be replaced"):
@@ -199,7 +199,7 @@ def test_a_file_that_cannot_be_written(tmp_path):
         StatsWriter(tmp_path / "o.jsonl", SETUP)
 
 
-def test_times_come_back_to_the_nanosecond(series):
+def test_times_come_back_to_the_nanosecond(series) -> None:
     latency = series[-1].total
     again = HistogramLine.of(latency).latency(latency.deadline_s)
     assert again.as_dict() == latency.as_dict()

@@ -41,7 +41,7 @@ def test_a_causal_band_of_single_frames_needs_no_end() -> None:
 
 
 @pytest.mark.parametrize("frames", [1, 2, 3, 6])
-def test_masks_by_chunks(frames: int) -> None:
+def test_masks_by_chunks_are_written(frames: int) -> None:
     """The table has a period of 3 frames: one bias for each place of a pulse in it."""
     bias = floats("chunks", 2, 3, 5)
     bias[:, 0, 3:] = -np.inf

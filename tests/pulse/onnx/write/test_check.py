@@ -51,7 +51,7 @@ def test_no_length_that_suits() -> None:
         check(pulsed.to_onnx(), pulsed, lengths=[2, 3])
 
 
-def test_without_onnxruntime(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_onnxruntime_the_evaluator_of_onnx_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The evaluator of onnx stands in."""
     import sys
 

@@ -75,7 +75,7 @@ def test_two_ways_of_different_delay_meet(frames: int) -> None:
 
 @pytest.mark.parametrize("frames", [1, 2, 5])
 @pytest.mark.parametrize("ahead", [0, 2])
-def test_last_frames(ahead: int, frames: int) -> None:
+def test_the_last_frames_are_an_output(ahead: int, frames: int) -> None:
     """A cache of the newest frames as an output; zeros where there were fewer, none of the delay's."""
     weight = {"w": floats("w", 2, 2, ahead + 1) * 0.4}
     weight |= {name: np.array([value]) for name, value in (("start", -3), ("stop", 1 << 40), ("axis", 2))}
@@ -191,7 +191,7 @@ def test_outputs_that_are_one_wire_or_an_input() -> None:
 
 
 def test_equal_constants_are_stored_once() -> None:
-    """Weights too."""
+    """Two equal weights are one tensor of the file."""
     weight = floats("w", 2, 2, 3)
     nodes = [node("Conv", "x w", "a"), node("Conv", "a v")]
     source = model(nodes, {"x": floats("x", 1, 2, 9)}, {"w": weight, "v": weight.copy()}, 17, {"x": 2})

@@ -139,7 +139,7 @@ def test_every_op_that_cannot_be_written_is_named() -> None:
 
 
 def test_the_models_metadata_stays() -> None:
-    """With more entries, and never those of an older export."""
+    """The file has more entries, and none of an older export."""
     pulsed = causal()
     pulsed.typed.metadata.update({"sample_rate": "16000", "author": "me", "pulse_frames": "99"})
     entries = {entry.key: entry.value for entry in to_onnx(pulsed, metadata={"author": "you"}).metadata_props}

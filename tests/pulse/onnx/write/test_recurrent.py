@@ -76,7 +76,7 @@ def test_attributes_are_written() -> None:
 @pytest.mark.parametrize("frames", [1, 4])
 @pytest.mark.parametrize("exclusive", [0, 1])
 def test_the_state_of_a_cumsum_is_kept_in_f64(exclusive: int, frames: int) -> None:
-    """In double precision from pulse to pulse."""
+    """The state has double precision from pulse to pulse."""
     axis = {"axis": np.array(0)}
     sums = node("CumSum", "x axis", exclusive=exclusive)
     proto = prove_model(model([sums], {"x": floats("x", 6, 2)}, axis, 17, {"x": 0}), frames)

@@ -88,9 +88,9 @@ def test_every_program_of_a_family_stays_inside(family: str) -> None:
     assert_inside(family, 1)
 
 
-def assert_inside(family: str, each: int) -> None:
+def assert_inside(family: str, every: int) -> None:
     ran: Counter[str] = Counter()
-    for name, proto, feeds in islice(cases(family), each // 2, None, each):
+    for name, proto, feeds in islice(cases(family), every // 2, None, every):
         typed = pulse.load(proto, inputs=fixed_specs(feeds)).model.analyse()
         try:
             static_program = NativeProgram(static_model(typed))

@@ -42,13 +42,13 @@ def window_case(M, T, C, activation):
 @pytest.mark.parametrize("M", [0, 1, 2, 3, 4, 5, 8, 9])
 @pytest.mark.parametrize(("T", "C"), [(0, 3), (1, 1), (3, 16), (5, 17), (2, 40), (9, 64), (4, 0)])
 @pytest.mark.parametrize("activation", [0, 1])
-def test_depthwise_agrees_with_numpy(M, T, C, activation):
+def test_depthwise_agrees_with_numpy(M, T, C, activation) -> None:
     row, expected = window_case(M, T, C, activation)
     for after in run_both(row):
         np.testing.assert_allclose(after["y"], expected, rtol=2e-6, atol=1e-5)
 
 
-def test_depthwise_of_random_shapes_agrees_with_numpy():
+def test_depthwise_of_random_shapes_agrees_with_numpy() -> None:
     for _ in range(200):
         M, T, C = (int(RNG.integers(1, top)) for top in (18, 10, 131))
         row, expected = window_case(M, T, C, int(RNG.integers(2)))

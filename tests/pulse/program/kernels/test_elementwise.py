@@ -109,7 +109,7 @@ def cases(name, count):
     return inputs
 
 
-def test_every_row_of_the_table_has_an_opcode():
+def test_every_row_of_the_table_has_an_opcode() -> None:
     assert set(ELEMENTWISE) - FOLDED <= set(OPCODES)
     assert set(OPCODES) - set(ELEMENTWISE) == set(OWN)
     assert sorted(OPCODES.values()) == list(range(len(MICRO_OPS)))
@@ -134,7 +134,7 @@ def check_close(name, inputs, outputs, rtol):
 
 @pytest.mark.parametrize("name", sorted(BITS))
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32])
-def test_bits_agree_with_numpy(name, dtype):
+def test_bits_agree_with_numpy(name, dtype) -> None:
     x = RNG.integers(0, np.iinfo(dtype).max, 300).astype(dtype)
     z = RNG.integers(0, 8 if name.startswith("shift") else np.iinfo(dtype).max, 300).astype(dtype)
     inputs = [x, z][: ELEMENTWISE[name].arity]
@@ -144,7 +144,7 @@ def test_bits_agree_with_numpy(name, dtype):
 
 
 @pytest.mark.parametrize("name", [name for name in OPCODES if name not in BITS])
-def test_values_agree_with_numpy(name):
+def test_values_agree_with_numpy(name) -> None:
     inputs = cases(name, 300)
     _, params = arity_of(name)
     p, q = (*PARAMS[:params], 0.0, 0.0)[:2]
@@ -159,7 +159,7 @@ def test_values_agree_with_numpy(name):
 
 
 @pytest.mark.parametrize("tanh_form", [0.0, 1.0])
-def test_gelu_has_two_forms(tanh_form):
+def test_gelu_has_two_forms(tanh_form) -> None:
     x = np.linspace(-6, 6, 999).astype(np.float32)
     y = np.zeros_like(x)
     for output in run_chain(Chain32Row, [x], [x], y, y, [("gelu", 8, 0, 0, 0, tanh_form, 0.0)]):
@@ -169,7 +169,7 @@ def test_gelu_has_two_forms(tanh_form):
 
 
 @pytest.mark.parametrize("exponent", [2.0, 1.0, 3.0, 0.5, -1.0, 2.5, 0.0])
-def test_powers_agree_with_numpy(exponent):
+def test_powers_agree_with_numpy(exponent) -> None:
     x = np.abs(RNG.standard_normal(50)).astype(np.float32)
     y = np.zeros_like(x)
     for output in run_chain(Chain32Row, [x], [x], y, y, [("powc", 8, 0, 0, 0, exponent, 0.0)]):
@@ -215,7 +215,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("python", [True, False])
-def test_chains_of_any_strides_agree_with_numpy(shape, python):
+def test_chains_of_any_strides_agree_with_numpy(shape, python) -> None:
     for _ in range(3 if python else 25):
         (b0, x0), (b1, x1), (b2, x2) = (
             random_view(shape, dtype) for dtype in (np.float32, np.float32, np.bool_)
@@ -235,7 +235,7 @@ def test_chains_of_any_strides_agree_with_numpy(shape, python):
 
 
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 33, 257, 300])
-def test_a_chain_with_stride_two_reads_nothing_behind_its_input(count):
+def test_a_chain_with_stride_two_reads_nothing_behind_its_input(count) -> None:
     x = np.arange(2 * count - 1, dtype=np.float32)
     y = np.zeros(count, np.float32)
     for output in run_chain(Chain32Row, [x], [x[::2]], y, y, [("mulc", 8, 0, 0, 0, 2.0, 0.0)]):
@@ -243,7 +243,7 @@ def test_a_chain_with_stride_two_reads_nothing_behind_its_input(count):
 
 
 @pytest.mark.parametrize("shape", [(1, 2), (37, 2), (130, 2), (64, 5), (5, 8), (70, 8), (9, 20)])
-def test_chains_of_short_rows_and_repeated_elements_agree_with_numpy(shape):
+def test_chains_of_short_rows_and_repeated_elements_agree_with_numpy(shape) -> None:
     rows, columns = shape
     x, z = np.arange(rows * 7 * columns, dtype=np.float32), np.arange(rows, dtype=np.float32)
     every_seventh, y = (
@@ -270,7 +270,7 @@ def view_like(output, base, view):
 
 
 @pytest.mark.parametrize("shape", [(1,), (37,), (5, 3), (2, 3, 4, 5), (3, 130)])
-def test_comparisons_are_stored_as_bool(shape):
+def test_comparisons_are_stored_as_bool(shape) -> None:
     (b0, x0), (b1, x1) = (random_view(shape, np.float32) for _ in range(2))
     base, y = output_view(shape, np.bool_)
     for output in run_chain(Chain32Row, [b0, b1], [x0, x1], base, y, [("greater", 8, 0, 1, 0, 0.0, 0.0)]):
@@ -280,14 +280,14 @@ def test_comparisons_are_stored_as_bool(shape):
 @pytest.mark.parametrize("source", [np.float32, np.bool_])
 @pytest.mark.parametrize("target", [np.float32, np.bool_])
 @pytest.mark.parametrize("count", [5, 64])
-def test_a_chain_without_functions_is_a_copy(source, target, count):
+def test_a_chain_without_functions_is_a_copy(source, target, count) -> None:
     x = (np.arange(count) % 3 - 1).astype(source)
     y = np.zeros(count, target)
     for output in run_chain(Chain32Row, [x], [x], y, y, []):
         np.testing.assert_array_equal(output, x.astype(target))
 
 
-def test_every_byte_but_zero_is_true():
+def test_every_byte_but_zero_is_true() -> None:
     x, y = np.array([0, 1, 2, 255], np.uint8).view(np.bool_), np.zeros(4, np.float32)
     for kind in (Chain32Row, Chain64Row):
         for output in run_chain(kind, [x], [x], y, y, []):
@@ -296,7 +296,7 @@ def test_every_byte_but_zero_is_true():
 
 @pytest.mark.parametrize("source", CODES)
 @pytest.mark.parametrize("target", CODES)
-def test_chains_of_f64_convert_types_as_numpy_does(source, target):
+def test_chains_of_f64_convert_types_as_numpy_does(source, target) -> None:
     values = (
         [0, 1, 2.5, 100.99, 127]
         if source in (np.uint8, np.bool_) or target == np.uint8
@@ -308,7 +308,7 @@ def test_chains_of_f64_convert_types_as_numpy_does(source, target):
         np.testing.assert_array_equal(output, x.astype(target))
 
 
-def test_chains_of_f64_are_exact_for_large_integers():
+def test_chains_of_f64_are_exact_for_large_integers() -> None:
     x = np.array([2**53 - 3, -(2**53) + 4, 7, -7, 0], np.int64)
     z = np.array([2, 2, 2, 2, 5], np.int64)
     y = np.zeros(5, np.int64)
@@ -318,7 +318,7 @@ def test_chains_of_f64_are_exact_for_large_integers():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_chains_of_f64_of_any_strides_agree_with_numpy(shape):
+def test_chains_of_f64_of_any_strides_agree_with_numpy(shape) -> None:
     (b0, x0), (b1, x1) = (random_view(shape, dtype) for dtype in (np.int32, np.float64))
     base, y = output_view(shape, np.float32)
     for output in run_chain(
@@ -332,7 +332,7 @@ def test_chains_of_f64_of_any_strides_agree_with_numpy(shape):
         np.testing.assert_allclose(view_like(output, base, y), np.broadcast_to(-(x0 * x1), shape), rtol=1e-7)
 
 
-def test_numbers_are_rounded_as_by_numpy():
+def test_numbers_are_rounded_as_by_numpy() -> None:
     random = np.random.default_rng(0)
     x = random.standard_normal(2000) * 10 ** random.uniform(-3, 18, 2000)
     near = np.array(
@@ -344,7 +344,7 @@ def test_numbers_are_rounded_as_by_numpy():
     assert all(math.isnan(function(math.nan)) for function in (rint64, floor64, ceil64))
 
 
-def test_remainders_are_those_of_c():
+def test_remainders_are_those_of_c() -> None:
     """Over all magnitudes, to the bit; NaN where C has it."""
     random = np.random.default_rng(0)
     x, y = (random.standard_normal(2000) * 10 ** random.uniform(-30, 30, 2000) for _ in range(2))

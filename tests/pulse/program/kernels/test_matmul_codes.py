@@ -65,7 +65,7 @@ SHAPES = [
 @pytest.mark.parametrize(("M", "T", "K", "N"), SHAPES)
 @pytest.mark.parametrize(("accumulate", "activation"), [(0, 0), (1, 1)])
 @pytest.mark.parametrize("form", ["int8", "bf16"])
-def test_products_of_codes_agree_with_numpy(M, T, K, N, accumulate, activation, form):
+def test_products_of_codes_agree_with_numpy(M, T, K, N, accumulate, activation, form) -> None:
     row, expected = case(M, T, K, N, accumulate, activation, form)
     python, compiled = (after["y"] for after in run_both(row))
     np.testing.assert_allclose(compiled, expected, rtol=1e-5, atol=1e-5 * (T * K) ** 0.5)
@@ -73,7 +73,7 @@ def test_products_of_codes_agree_with_numpy(M, T, K, N, accumulate, activation, 
 
 
 @pytest.mark.parametrize("form", ["int8", "bf16"])
-def test_rows_are_bit_identical_alone_and_in_blocks(form):
+def test_rows_are_bit_identical_alone_and_in_blocks(form) -> None:
     row, _ = case(9, 2, 37, 147, form=form)
     together = run_row(row, python=False)["y"]
     for m in range(9):
@@ -84,7 +84,7 @@ def test_rows_are_bit_identical_alone_and_in_blocks(form):
 
 
 @pytest.mark.parametrize("M", [1, 4])
-def test_a_nan_of_a_bf16_row_reaches_its_sums_and_no_others(M):
+def test_a_nan_of_a_bf16_row_reaches_its_sums_and_no_others(M) -> None:
     row, expected = case(M, 1, 24, 40, form="bf16")
     at = int(row.rows_x[M - 1])
     row.x[at + 23 if M > 1 else at] = np.nan
@@ -99,7 +99,7 @@ def test_a_nan_of_a_bf16_row_reaches_its_sums_and_no_others(M):
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
 @pytest.mark.parametrize("M", [1, 4])
-def test_a_row_with_an_infinity_or_nan_is_nan_and_no_other_is(bad, M):
+def test_a_row_with_an_infinity_or_nan_is_nan_and_no_other_is(bad, M) -> None:
     row, _ = case(M, 1, 24, 40)
     at = int(row.rows_x[M - 1])
     row.x[:] = 0
@@ -113,7 +113,7 @@ def test_a_row_with_an_infinity_or_nan_is_nan_and_no_other_is(bad, M):
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-38, 1e-30, 1e-28, 1e37])
-def test_very_small_rows_count_as_zeros_and_large_ones_stay_finite(size):
+def test_very_small_rows_count_as_zeros_and_large_ones_stay_finite(size) -> None:
     row, _ = case(1, 1, 32, 16)
     row.x[:] = row.x / np.abs(row.x).max() * np.float32(size)
     values = round_rows(row.x[int(row.rows_x[0]) :][:32])

@@ -77,7 +77,7 @@ SHAPES = [
 
 @pytest.mark.parametrize(("M", "T", "K", "N"), SHAPES)
 @pytest.mark.parametrize(("accumulate", "activation"), [(0, 0), (1, 0), (0, 1), (1, 1)])
-def test_product_agrees_with_numpy(M, T, K, N, accumulate, activation):
+def test_product_agrees_with_numpy(M, T, K, N, accumulate, activation) -> None:
     row, expected = window_case(M, T, K, N, accumulate, activation)
     for after in run_both(row):
         np.testing.assert_allclose(
@@ -95,7 +95,7 @@ SMALL_SHAPES = [
 @pytest.mark.parametrize(("accumulate", "activation"), [(0, 0), (1, 1)])
 @pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("form", ["f32", "f16", "bf16", "int8"])
-def test_few_columns_agree_with_numpy(M, T, K, N, accumulate, activation, dense, form):
+def test_few_columns_agree_with_numpy(M, T, K, N, accumulate, activation, dense, form) -> None:
     for width in (width for width in WIDTHS if width >= N and K * width % 16 == 0):
         row, expected = window_case(M, T, K, N, accumulate, activation, form=form, width=width, dense=dense)
         for after in run_both(row):
@@ -113,11 +113,11 @@ def test_few_columns_agree_with_numpy(M, T, K, N, accumulate, activation, dense,
         (0, 16, 1, None), (8, 24, 1, (2, 24)), (8, 343, 1, (1, 336)), (8, 17, 1, None), (216, 10, 1, None),
     ],
 )  # fmt: skip
-def test_few_columns_are_chosen_if_they_multiply_less(M, K, N, chosen):
+def test_few_columns_are_chosen_if_they_multiply_less(M, K, N, chosen) -> None:
     assert few_columns(M, 1, K, N) == chosen
 
 
-def test_few_columns_pass_infinities_and_nan_on():
+def test_few_columns_pass_infinities_and_nan_on() -> None:
     row, _ = window_case(5, 1, 4, 3, width=4)
     row.x[:] = np.inf
     row.W[:] = 1
@@ -148,7 +148,7 @@ AFTER = {
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize(("M", "N", "flat"), [(2, 53, 0), (3, 32, 0), (7, 11, 1), (1, 16, 1), (8, 24, 1)])
-def test_steps_after_a_product_agree_with_numpy(step, M, N, flat):
+def test_steps_after_a_product_agree_with_numpy(step, M, N, flat) -> None:
     """In pairs of vectors, in one, and in a part of one; ``flat`` is false for steps by column."""
     flat = flat and step not in BY_COLUMN
     row, expected = window_case(M, 1, 4, N, dense=True)
@@ -163,7 +163,7 @@ def test_steps_after_a_product_agree_with_numpy(step, M, N, flat):
         )
 
 
-def test_products_of_random_shapes_agree_with_numpy():
+def test_products_of_random_shapes_agree_with_numpy() -> None:
     for _ in range(200):
         M, T, K, N = (int(RNG.integers(1, top)) for top in (18, 10, 40, 131))
         row, expected = window_case(M, T, K, N, int(RNG.integers(2)), int(RNG.integers(2)))
@@ -173,7 +173,7 @@ def test_products_of_random_shapes_agree_with_numpy():
 
 @pytest.mark.parametrize(("M", "T", "K", "N"), SHAPES)
 @pytest.mark.parametrize("form", ["f16", "bf16", "int8"])
-def test_rounded_weights_agree_with_numpy(M, T, K, N, form):
+def test_rounded_weights_agree_with_numpy(M, T, K, N, form) -> None:
     row, expected = window_case(M, T, K, N, M % 2, N % 2, form=form)
     for after in run_both(row):
         np.testing.assert_allclose(
@@ -182,7 +182,7 @@ def test_rounded_weights_agree_with_numpy(M, T, K, N, form):
 
 
 @pytest.mark.parametrize("columns", [1, 16, 17, 24, 25, 32, 33, 48, 49, 96])
-def test_packing_is_panels_of_rows(columns):
+def test_packing_is_panels_of_rows(columns) -> None:
     w = floats(5, columns)
     packed = pack_product(w)
     assert packed.dtype == np.float32
@@ -192,7 +192,7 @@ def test_packing_is_panels_of_rows(columns):
 
 
 @pytest.mark.parametrize("columns", [17, 24, 25, 49, 56])
-def test_the_last_panel_of_up_to_24_columns_repeats_its_first(columns):
+def test_the_last_panel_of_up_to_24_columns_repeats_its_first(columns) -> None:
     w = floats(5, columns)
     panels = pack_product(w).reshape(-1, 5, PANEL)
     rest = columns - (len(panels) - 1) * PANEL
@@ -203,7 +203,7 @@ def test_the_last_panel_of_up_to_24_columns_repeats_its_first(columns):
 
 
 @pytest.mark.parametrize(("M", "K", "N"), [(5, 4, 20), (8, 5, 7), (9, 4, 24)])
-def test_products_pass_infinities_and_nan_on(M, K, N):
+def test_products_pass_infinities_and_nan_on(M, K, N) -> None:
     row, _ = window_case(M, 1, K, N)
     row.x[:] = np.inf
     row.W[:] = 1
@@ -228,7 +228,7 @@ def strides(shape, order):
 @pytest.mark.parametrize("order_a", [(1, 0), (0, 1)])
 @pytest.mark.parametrize("order_b", [(1, 0), (0, 1)])
 @pytest.mark.parametrize("order_y", [(1, 0), (0, 1)])
-def test_matmul_agrees_with_numpy(B, M, K, N, order_a, order_b, order_y):
+def test_matmul_agrees_with_numpy(B, M, K, N, order_a, order_b, order_y) -> None:
     (am, ak), (bk, bn), (ym, yn) = (
         strides((M, K), order_a),
         strides((K, N), order_b),

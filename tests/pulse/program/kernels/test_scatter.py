@@ -9,7 +9,7 @@ from tests.pulse.program.kernels.rows import run_both
 
 @pytest.mark.parametrize(("rows", "run", "count"), [(5, 1, 7), (9, 40, 4), (3, 2, 0), (2, 0, 3)])
 def test_scattered_rows_agree_with_numpy(rows: int, run: int, count: int) -> None:
-    """Of several rows for one place the last one stays."""
+    """If several rows have one place, the last one stays."""
     rng = np.random.default_rng(run)
     dst, src = rng.standard_normal((rows, run)), rng.standard_normal((count, run))
     indices = rng.integers(0, rows, count)

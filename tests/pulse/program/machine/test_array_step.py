@@ -115,7 +115,7 @@ def test_arrays_that_cannot_be_written_are_refused() -> None:
 
 
 def test_nan_in_any_element_is_refused_on_demand() -> None:
-    """In any element; infinities pass."""
+    """NaN may be in any element; infinities pass."""
     state, x = neg().spawn(), noise()
     for place in range(x.size):
         bad = x.copy()

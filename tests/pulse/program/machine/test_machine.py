@@ -131,7 +131,7 @@ def run_on_both_machines(table, memory):
 
 
 @pytest.mark.parametrize("n", [0, 1, 15, 16, 17, 100])
-def test_rows_run_in_order_on_their_operands(n):
+def test_rows_run_in_order_on_their_operands(n) -> None:
     builder = TableBuilder()
     rows = [
         builder.add(infra_axpy, operand(ARENA, 4), builder.operand(WEIGHTS, 0), n, real_bits(0.25)),
@@ -150,7 +150,7 @@ def test_rows_run_in_order_on_their_operands(n):
         np.testing.assert_allclose(result[STATE].view(np.float32), s, rtol=2e-5, atol=1e-5)
 
 
-def test_pointers_of_every_type_read_and_write_their_elements():
+def test_pointers_of_every_type_read_and_write_their_elements() -> None:
     memory = [np.zeros(64, np.uint8)]
     memory[0][:16] = np.array([1, 2, 3, 4], np.float32).view(np.uint8)
     memory[0][16:24] = np.array([7.0]).view(np.uint8)
@@ -167,7 +167,7 @@ def test_pointers_of_every_type_read_and_write_their_elements():
         assert result[57] == 255
 
 
-def test_a_family_closes_over_different_helpers():
+def test_a_family_closes_over_different_helpers() -> None:
     builder = TableBuilder()
     for member in FAMILY:
         builder.add(member, operand(0, 0))
@@ -176,13 +176,13 @@ def test_a_family_closes_over_different_helpers():
 
 
 @pytest.mark.parametrize("y_offset, x_offset, n", [(4, 0, 32), (0, 4, 17), (128, 0, 1), (0, 1 << 20, 1)])
-def test_python_refuses_to_leave_a_region(y_offset, x_offset, n):
+def test_python_refuses_to_leave_a_region(y_offset, x_offset, n) -> None:
     row = [0, 6, operand(1, y_offset), operand(0, x_offset), n, real_bits(1.0)]
     with pytest.raises(IndexError):
         infra_axpy.python(row, regions(17 if x_offset else 32, 32))
 
 
-def test_python_refuses_misaligned_operands_and_missing_arguments():
+def test_python_refuses_misaligned_operands_and_missing_arguments() -> None:
     with pytest.raises(ValueError, match="not aligned to 4"):
         infra_axpy.python([0, 6, operand(0, 2), operand(0, 0), 1, 0], regions(4))
     with pytest.raises(IndexError):
@@ -191,7 +191,7 @@ def test_python_refuses_misaligned_operands_and_missing_arguments():
         operand(8, 0)
 
 
-def test_denormals_are_zero_while_the_machine_runs_and_the_mode_is_restored():
+def test_denormals_are_zero_while_the_machine_runs_and_the_mode_is_restored() -> None:
     tiny = np.float32(1e-38)
     memory = [np.array([0, tiny], np.float32).view(np.uint8)]
     builder = TableBuilder()
@@ -209,7 +209,7 @@ def test_denormals_are_zero_while_the_machine_runs_and_the_mode_is_restored():
     assert np.array([denormal]) * np.float32(1.0) > 0
 
 
-def test_a_profiled_run_counts_ticks_and_computes_the_same():
+def test_a_profiled_run_counts_ticks_and_computes_the_same() -> None:
     n = 20000
     builder = TableBuilder()
     builder.add(infra_axpy, operand(0, 0), operand(0, 4 * n), 1, real_bits(0.0))
@@ -223,7 +223,7 @@ def test_a_profiled_run_counts_ticks_and_computes_the_same():
     assert machine.ticks_per_second() > 1e5
 
 
-def test_several_threads_run_one_table_at_once():
+def test_several_threads_run_one_table_at_once() -> None:
     builder = TableBuilder()
     builder.add(infra_axpy, operand(1, 0), operand(0, 0), 1000, real_bits(0.5))
     table = builder.finish()
@@ -238,7 +238,7 @@ def test_several_threads_run_one_table_at_once():
         np.testing.assert_allclose(memory[1].view(np.float32), expected, rtol=1e-6, atol=1e-6)
 
 
-def test_kernels_are_registered_by_name_and_number():
+def test_kernels_are_registered_by_name_and_number() -> None:
     assert compile_kernels(["infra_axpy", "infra_scale", "infra_axpy"]) == [infra_axpy, infra_scale]
     assert KERNELS["infra_axpy"] is infra_axpy and kernel_of(infra_axpy.number) is infra_axpy
 
@@ -251,7 +251,7 @@ def test_kernels_are_registered_by_name_and_number():
         kernel(lambda row: None)
 
 
-def test_a_linked_table_has_addresses_in_place_of_numbers():
+def test_a_linked_table_has_addresses_in_place_of_numbers() -> None:
     builder = TableBuilder()
     builder.add(infra_scale, 1, 2, 3)
     builder.add(infra_types, *range(5))
@@ -262,11 +262,11 @@ def test_a_linked_table_has_addresses_in_place_of_numbers():
     assert table[0] == infra_scale.number
 
 
-def test_fast_mathematics_keeps_nan_and_infinities():
+def test_fast_mathematics_keeps_nan_and_infinities() -> None:
     assert "nnan" not in FASTMATH and "ninf" not in FASTMATH
 
 
-def test_lanes_are_one_register_on_avx512():
+def test_lanes_are_one_register_on_avx512() -> None:
     if "+avx512f" not in processor().features.split(","):
         pytest.skip("needs AVX-512")
     assembly = target_machine().emit_assembly(llvm_code(infra_axpy))

@@ -200,7 +200,7 @@ def test_lanes_of_scans_equal_streams(frames: int) -> None:
         pair.step()
 
 
-def test_lanes_stall_reset_end_and_go_on_by_themselves() -> None:
+def test_lanes_stall_reset_end_and_continue_independently() -> None:
     pair = LanesAndStates(program(), 20, seed=1)
     order = [*range(4, 20), 2, 0, 1, 3]
     for number in range(24):

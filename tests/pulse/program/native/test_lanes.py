@@ -78,7 +78,7 @@ def test_a_group_is_as_large_as_the_weights_or_the_cache() -> None:
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 @pytest.mark.parametrize("name", MODELS)
-def test_lanes_stall_reset_end_and_go_on_by_themselves(name: str, backend: str) -> None:
+def test_lanes_stall_reset_end_and_continue_independently(name: str, backend: str) -> None:
     compiled = program(name, 1, backend)
     lanes, states = alone_and_together(compiled, 6)
     rng = np.random.default_rng(3)

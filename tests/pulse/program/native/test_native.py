@@ -39,7 +39,7 @@ def two_convs(same: bool) -> NativeProgram:
 
 
 def test_equal_weights_are_kept_once() -> None:
-    """Of one model; and no stream has any of its own."""
+    """Weights of a model are kept once, and no stream has a copy of its own."""
     same, different = two_convs(True), two_convs(False)
     kernel = 8 * 8 * 3 * 4
     assert different.weights.size - same.weights.size >= kernel

@@ -176,7 +176,7 @@ def test_specialising_without_rows_or_with_an_invalid_gain_is_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_special_rows_of_every_operator_leave_the_same_bytes(family: str) -> None:
-    """In the state and the scratch memory too."""
+    """The bytes of the state and of the scratch memory are compared too."""
     programs: list[NativeProgram] = []
     for _, proto, feeds in newest_cases(cases(family)):
         typed = pulse.load(proto, inputs=fixed_specs(feeds)).model.analyse()

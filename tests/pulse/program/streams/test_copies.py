@@ -98,7 +98,7 @@ def test_a_copied_program_is_the_program_itself(way: Callable[[Any], Any], backe
 @ways
 @kinds
 @pytest.mark.parametrize("name", MODELS)
-def test_a_copied_stream_goes_on_by_itself(
+def test_a_copied_stream_continues_independently(
     name: str, backend: str, form: str, way: Callable[[Any], Any]
 ) -> None:
     compiled = program(name, backend, form)
@@ -216,7 +216,7 @@ np.savez(sys.argv[2], **state.step(x))
 
 @pytest.mark.slow
 def test_a_process_without_any_kernel_compiles_them(tmp_path: Path) -> None:
-    """As on another machine."""
+    """The stream was pickled by a process that had the kernels."""
     compiled = program("limited")
     state, x = spawn_and_step(compiled), block(compiled, compiled.pulse, 7)
     (tmp_path / "state").write_bytes(pickle.dumps((state, x)))

@@ -160,7 +160,7 @@ def test_a_callback_that_raises_in_flush_changes_nothing() -> None:
 
 
 def test_an_operation_that_raises_changes_nothing() -> None:
-    """Even if it has written into its state before."""
+    """The operation has written into its state before it raises."""
     compiled = program("failing", "numpy")
     state, straight = spawn_and_step(compiled, 2), spawn_and_step(compiled, 2)
     x = block(compiled, compiled.pulse, 3)

@@ -130,7 +130,7 @@ def test_a_step_into_arrays_gives_the_same_numbers(program: Program) -> None:
 
 
 def test_arrays_that_do_not_fit_the_outputs_are_refused(program: Program) -> None:
-    """Nothing has run then."""
+    """The refusal comes before anything has run: the state is as before."""
     state = program.spawn()
     right = {port.name: np.zeros(port.shape, port.dtype) for port in program.outputs}
     locked = np.zeros_like(right["total"])
@@ -152,7 +152,7 @@ def test_arrays_that_do_not_fit_the_outputs_are_refused(program: Program) -> Non
 
 
 def test_an_output_that_is_the_input_is_a_copy(program: Program) -> None:
-    """Even where nothing is computed."""
+    """The program computes nothing."""
     builder = ModelBuilder(x="1,2,T")
     state = compile_model(pulsify(builder.model(builder["x"]), pulse=4), program.backend).spawn()
     x = noise(4)
@@ -201,7 +201,7 @@ def test_an_ended_stream_takes_nothing(program: Program) -> None:
 def test_a_rest_that_does_not_fit_ends_nothing(
     program: Program, rest: Array | dict[str, Array], message: str
 ) -> None:
-    """The stream goes on."""
+    """After the refusal the state is as before, and the stream continues."""
     state = program.spawn()
     state.step(noise(4, 1))
     before = state.snapshot()
@@ -286,7 +286,7 @@ def test_constants_are_checked_once(program: Program) -> None:
 
 
 def test_several_inputs_end_together(program: Program) -> None:
-    """By name; rests must belong to one length of the stream."""
+    """Inputs are given by name, and their rests must belong to one length of the stream."""
     builder = ModelBuilder(x="1,2,T", y="1,2,2*T")
     typed = builder.model(builder.apply("add", builder.conv(builder["y"], 2, stride=2), builder["x"]))
     state = compile_model(pulsify(typed, pulse=2), program.backend).spawn()

@@ -31,7 +31,7 @@ def cost_of_the_only(rows: list[EmittedRow], kernel: str) -> Cost:
 
 
 def test_every_kernel_runs_a_declared_instruction() -> None:
-    """And names it as its kernel, or is its form for lanes."""
+    """The instruction names the kernel, or the kernel is its form for lanes."""
     lanes = {kernel.lanes.name for kernel in KERNELS.values() if kernel.lanes is not None}
     for name, kernel in KERNELS.items():
         if is_of_pulse(kernel):

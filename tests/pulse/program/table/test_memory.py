@@ -49,7 +49,7 @@ def test_buffers_that_live_at_once_never_overlap(lifetimes: list[tuple[int, int,
 @settings(max_examples=100, deadline=None)
 @given(st.lists(LIFETIME, min_size=1, max_size=25))
 def test_the_arena_holds_all_buffers_alive_at_one_moment(lifetimes: list[tuple[int, int, int]]) -> None:
-    """And exactly that where nothing overlaps in time."""
+    """The arena is exactly as large if nothing overlaps in time."""
     buffers = buffers_of(lifetimes)
     total = place_buffers(buffers)
     moments = [sum(align(b.size) for b in buffers if b.first <= at <= b.last) for at in range(31)]
@@ -84,7 +84,7 @@ def test_equal_weights_are_kept_once_and_equal_states_are_not() -> None:
 
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 4096])
 def test_memory_is_aligned_and_zero(size: int) -> None:
-    """At the address itself."""
+    """The address itself is a multiple of the alignment."""
     memory = aligned_bytes(size)
     assert memory.size == size and memory.ctypes.data % ALIGNMENT == 0 and not memory.any()
 

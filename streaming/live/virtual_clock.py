@@ -1,0 +1,28 @@
+"""Virtual clock: what a live run needs of a host whose time a test advances."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeGuard
+
+from streaming.hosts.host import Host
+from streaming.live.pipeline import Pipeline
+
+
+class VirtualClockHost(Host, Protocol):
+    """A host with a virtual clock; it does the work that threads do for other hosts."""
+
+    def now_ns(self) -> int:
+        """Return the time in ns."""
+        ...
+
+    def attach(self, pipeline: Pipeline, look: Callable[[], None]) -> None:
+        """Compute each pulse of a pipeline, and call ``look`` at the interval of a supervisor."""
+        ...
+
+    def detach(self, pipeline: Pipeline) -> None:
+        """Stop computing the pulses of a pipeline."""
+        ...
+
+
+def has_virtual_clock(host: Host) -> TypeGuard[VirtualClockHost]:
+    """Return whether a host has a virtual clock, and with it the methods for that."""
+    return host.virtual_clock
