@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from pulse.dim import TDim, dim_max
 from pulse.graph import OutletId
+from pulse.infer import nhwc
 from pulse.onnx.operators.conv import split_total
 from pulse.ops.conv import ConvTranspose
 from pulse.ops.shape import Reshape
-from pulse.tensorflow import nhwc
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
