@@ -96,10 +96,8 @@ def _convolution(kind: str, rank: int) -> Convolution:
             if output_padding is None
             else as_list(output_padding, rank, "output_padding", where),
             kernel_shape=kernel,
-            strides=_require_positive(as_list(stride_dims, rank, "stride_dims", where), "stride_dims", where),
-            dilations=_require_positive(
-                as_list(dilation_dims, rank, "dilation_dims", where), "dilation_dims", where
-            ),
+            strides=_positive(as_list(stride_dims, rank, "stride_dims", where), "stride_dims", where),
+            dilations=_positive(as_list(dilation_dims, rank, "dilation_dims", where), "dilation_dims", where),
             pads=pads_of(padding_dims, rank, where),
             group=groups,
         )
@@ -118,7 +116,7 @@ def _convolution(kind: str, rank: int) -> Convolution:
     return make
 
 
-def _require_positive(values: list[int], what: str, where: str) -> list[int]:
+def _positive(values: list[int], what: str, where: str) -> list[int]:
     if any(value < 1 for value in values):
         raise InputError(f"{where}: {what} {values} must be at least 1")
     return values

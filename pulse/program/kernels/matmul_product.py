@@ -154,42 +154,27 @@ def product(row: ProductRow) -> None:
         n = multiply_row_by_panels(row, scales)
     while n < N:
         w, s, rest, m = weights + n * T * K, offset_scales(scales, n), N - n, 0
+        b, z = bias + n, y + n
         width = panel_width(rest)
         while m + 8 <= M and width == LANES and (EIGHT or rest <= HALF):
-            block_rows_x, block_rows_y = rows_x + m, rows_y + m
+            block_x, block_y = rows_x + m, rows_y + m
             if EIGHT and rest > HALF:
-                multiply_eight_rows_narrow(
-                    x, block_rows_x, taps, T, K, w, bias + n, s, y + n, block_rows_y, rest, accumulate
-                )
+                multiply_eight_rows_narrow(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate)
             else:
-                multiply_eight_rows_by_8(
-                    x, block_rows_x, taps, T, K, w, bias + n, s, y + n, block_rows_y, rest, accumulate
-                )
+                multiply_eight_rows_by_8(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate)
             m += 8
         while EIGHT and m + 8 <= M and LANES < rest <= LANES + HALF:
-            block_rows_x, block_rows_y = rows_x + m, rows_y + m
-            multiply_eight_rows_by_24(
-                x, block_rows_x, taps, T, K, w, bias + n, s, y + n, block_rows_y, rest, accumulate, M
-            )
+            block_x, block_y = rows_x + m, rows_y + m
+            multiply_eight_rows_by_24(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate, M)
             m += 8
         while EIGHT and m + 8 <= M and width > LANES:
             x0, x1, x2, x3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m + 2], x + rows_x[m + 3]
             x4, x5, x6, x7 = x + rows_x[m + 4], x + rows_x[m + 5], x + rows_x[m + 6], x + rows_x[m + 7]
-            block_rows_y, z = rows_y + m, y + n
-            y0, y1, y2, y3 = (
-                z + block_rows_y[0],
-                z + block_rows_y[1],
-                z + block_rows_y[2],
-                z + block_rows_y[3],
-            )
-            y4, y5, y6, y7 = (
-                z + block_rows_y[4],
-                z + block_rows_y[5],
-                z + block_rows_y[6],
-                z + block_rows_y[7],
-            )
+            block_y = rows_y + m
+            y0, y1, y2, y3 = z + block_y[0], z + block_y[1], z + block_y[2], z + block_y[3]
+            y4, y5, y6, y7 = z + block_y[4], z + block_y[5], z + block_y[6], z + block_y[7]
             multiply_eight_rows_wide(
-                x0, x1, x2, x3, x4, x5, x6, x7, taps, T, K, w, bias + n, s,
+                x0, x1, x2, x3, x4, x5, x6, x7, taps, T, K, w, b, s,
                 y0, y1, y2, y3, y4, y5, y6, y7, rest, accumulate,
             )  # fmt: skip
             m += 8
@@ -199,24 +184,22 @@ def product(row: ProductRow) -> None:
             y0, y1, y2, y3 = y + rows_y[m], y + rows_y[m + 1], y + rows_y[m + 2], y + rows_y[last]
             y0, y1, y2, y3 = y0 + n, y1 + n, y2 + n, y3 + n
             if width > LANES:
-                multiply_four_rows_wide(
-                    x0, x1, x2, x3, taps, T, K, w, bias + n, s, y0, y1, y2, y3, rest, accumulate
-                )
+                multiply_four_rows_wide(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
             else:
                 multiply_four_rows_narrow(
-                    x0, x1, x2, x3, taps, T, K, w, bias + n, s, y0, y1, y2, y3, rest, accumulate
+                    x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate
                 )
             m += 4
         if m + 2 == M and width > LANES:
             x0, x1, y0, y1 = x + rows_x[m], x + rows_x[m + 1], y + rows_y[m] + n, y + rows_y[m + 1] + n
-            multiply_two_rows_wide(x0, x1, taps, T, K, w, bias + n, s, y0, y1, rest, accumulate)
+            multiply_two_rows_wide(x0, x1, taps, T, K, w, b, s, y0, y1, rest, accumulate)
             m += 2
         while m < M:
             x0, y0 = x + rows_x[m], y + rows_y[m] + n
             if width > LANES:
-                multiply_row_wide(x0, taps, T, K, w, bias + n, s, y0, rest, accumulate)
+                multiply_row_wide(x0, taps, T, K, w, b, s, y0, rest, accumulate)
             else:
-                multiply_row_narrow(x0, taps, T, K, w, bias + n, s, y0, rest, accumulate)
+                multiply_row_narrow(x0, taps, T, K, w, b, s, y0, rest, accumulate)
             m += 1
         n += width
     finish(row.finish, y, rows_y, M, N)
