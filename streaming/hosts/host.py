@@ -90,7 +90,7 @@ class Host(Protocol):
     """A source of devices.
 
     virtual_clock  whether time passes only when a test advances it: then there are no threads, and the host is a
-                   ``live.live.VirtualClockHost``
+                   ``live.virtual_clock.VirtualClockHost``
     is_finite      whether its sound has an end: then a device that ends is the normal end of the run
     """
 

@@ -136,7 +136,7 @@ def read_toml(path: Path, parse: Callable[[dict[str, Any]], SettingsT]) -> Setti
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not TOML: {error}") from None
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+        raise InputError(f"{path}: {error.strerror}") from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

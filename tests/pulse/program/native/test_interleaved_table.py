@@ -17,7 +17,7 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
 from pulse.program.kernels.copy import CopyRow, FillRow
 from pulse.program.machine.machine import run_python
-from pulse.program.native import interleaved, lane_blocks
+from pulse.program.native import interleaved_table, lane_blocks
 from pulse.program.native import lanes as native_lanes
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.native.interleaved_table import Interleaved, gaps_of, interleave
@@ -276,7 +276,7 @@ def test_all_lanes_of_a_program_share_the_weights(monkeypatch: pytest.MonkeyPatc
         packed.append(native)
         return interleave(native)
 
-    monkeypatch.setattr(interleaved, "interleave", count)
+    monkeypatch.setattr(interleaved_table, "interleave", count)
     native = program()
     native.spawn_many(LANES - 1)
     assert not packed
