@@ -94,9 +94,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'pulse' has no attribute {name!r}")
     with fewer_collections():
         if name != "Program":
-            import_module(
-                "pulse.loading.formats"
-            )  # registers them; a program of a file needs no reader of models
+            # registers the formats; a program of a file needs no reader of models
+            import_module("pulse.loading.formats")
         if name in _HOMES:
             value = globals()[name] = getattr(import_module(_HOMES[name]), name)
             return value

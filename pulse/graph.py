@@ -55,7 +55,7 @@ class View:
     kernel: str = ""
 
     def translate(self, new_ids: Mapping[int, Iterable[int]]) -> "View":
-        """Return the view in another graph; ``places`` maps each node to its nodes there."""
+        """Return the view in another graph; ``new_ids`` maps each node to its nodes there."""
         nodes = {new for node in self.nodes for new in new_ids.get(node, ())}
         return View(nodes, self.backend, self.kernel)
 
@@ -109,7 +109,7 @@ class Graph(Generic[F, O]):
         self._numbers[name] = number - 1
         return f"{name}.{number}"
 
-    def _free_name(self, name: str) -> None:
+    def _release_name(self, name: str) -> None:
         """Free a name; for each name, ``_numbers`` holds a number up to which all numbered names are in use."""
         self._names.discard(name)
         base, _, number = name.rpartition(".")
@@ -234,14 +234,14 @@ class Graph(Generic[F, O]):
                 del self.outlet(outlet).successors[InletId(node.id, slot)]
                 doomed.append(outlet.node)
             node.inputs, node.outputs = [], []
-            self._free_name(node.name)
+            self._release_name(node.name)
             for view in self.views.values():
                 view.nodes.discard(node.id)
 
     def rename(self, node_id: int, name: str) -> None:
         """Give a node another name, with a number if it is taken."""
         node = self.nodes[node_id]
-        self._free_name(node.name)
+        self._release_name(node.name)
         node.name = self.unique(name)
         self._names.add(node.name)
 
@@ -257,7 +257,7 @@ class Graph(Generic[F, O]):
         target.successors[inlet] = None
 
     def absorb(self, other: "Graph[F, O]") -> int:
-        """Take over the nodes of another graph, which is empty then; the number that their ids grow by.
+        """Take over the nodes of another graph, which is then empty; return the number added to their ids.
 
         A node has its name, with a number if that is taken. Inputs and outputs of the model stay those of this graph.
         """
@@ -290,7 +290,7 @@ class Graph(Generic[F, O]):
         }
         return result
 
-    def rebuilt(self) -> "Graph[F, O]":
+    def compact_copy(self) -> "Graph[F, O]":
         """Return the graph in order, with only its inputs and the nodes that its outputs need."""
         result = Graph[F, O]()
         order = dict.fromkeys((*(outlet.node for outlet in self.inputs), *self.order()))

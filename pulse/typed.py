@@ -55,7 +55,7 @@ class TypedNetwork:
 
     def copy(self) -> Self:
         """Return a copy of the model with only the nodes that the outputs need."""
-        return replace(self, graph=self.graph.rebuilt(), metadata=dict(self.metadata))
+        return replace(self, graph=self.graph.compact_copy(), metadata=dict(self.metadata))
 
     def with_outputs(self, names: Sequence[str]) -> Self:
         """Return the model with only these outputs, which may be any wires. Raises PulseError."""

@@ -116,7 +116,7 @@ def _fold(name: str, op: Op, inputs: Sequence[TypedFact], outputs: Sequence[Type
 
 
 def _elements(fact: TypedFact) -> int:
-    """Return how many there are, of a constant shape."""
+    """Return the number of elements of a fact of constant shape."""
     count = 1
     for dim in fact.shape:
         count *= int(dim)
@@ -138,9 +138,9 @@ MAX_SIZES = 64
 
 
 def integer_sizes(graph: TypedGraph, outlet: OutletId) -> Array | None:
-    """Return a wire of floats computed only from sizes, truncated towards 0 to numbers or dims; None for others.
+    """Return a wire of floats computed only from sizes as whole numbers or dims, truncated towards 0.
 
-    None if it is not, or if floats may round it to another integer.
+    None if it is computed from anything else, or if floats may round it to another integer.
     """
     ratios = size_ratios(graph, outlet)
     try:

@@ -276,7 +276,7 @@ class GraphView(PartView):
     @classmethod
     def of(cls, model: Model) -> "GraphView":
         """Return a model from a file as an editable graph; ``graph()`` returns the model."""
-        copy = model.graph.rebuilt()
+        copy = model.graph.compact_copy()
         part = Part(Drawing(copy, model.scope), range(len(copy.nodes)), list(copy.inputs), list(copy.outputs))
         part.titles = list(copy.output_names)
         copy.inputs = []

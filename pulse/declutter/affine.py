@@ -111,7 +111,7 @@ def _scale_outputs(op: Conv | ConvTranspose, w: Doubles, scale: Doubles) -> Doub
     return (by_group * scale.reshape(op.group, 1, -1, *(1,) * (w.ndim - 2))).reshape(w.shape)
 
 
-def _fold_into_conv_before(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _fold_affine_after_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
     affine = _find_affine(graph, node, 1) if graph.fact(result(node)).rank > 2 else None
     if affine is None or not reads_alone(graph, affine.x):
         return None
@@ -129,7 +129,7 @@ def _fold_into_conv_before(graph: TypedGraph, node: TypedNode) -> Patch | None:
     )
 
 
-def _fold_into_matmul_before(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _fold_scale_after_matmul(graph: TypedGraph, node: TypedNode) -> Patch | None:
     affine = _find_affine(graph, node, -1) if graph.fact(result(node)).rank > 0 else None
     if affine is None or affine.shift.any() or not reads_alone(graph, affine.x):
         return None
@@ -140,7 +140,7 @@ def _fold_into_matmul_before(graph: TypedGraph, node: TypedNode) -> Patch | None
     return _replace_weights(graph, product, result(node), product.inputs[0], weights[0] * affine.scale, None)
 
 
-def _fold_into_conv_after(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _fold_affine_before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Conv) or not reads_alone(graph, node.inputs[0]):
         return None
     affine = _find_affine(graph, graph.node(node.inputs[0]), 1)
@@ -166,19 +166,19 @@ AFFINE = (
     Rewrite(
         "affine_after_conv",
         "a convolution is linear in its weights: s(w*x + b) + t = (sw)*x + (sb + t)",
-        _fold_into_conv_before,
+        _fold_affine_after_conv,
         (Elementwise,),
     ),
     Rewrite(
         "scale_after_matmul",
         "columns of a product scale with columns of its right side",
-        _fold_into_matmul_before,
+        _fold_scale_after_matmul,
         (Elementwise,),
     ),
     Rewrite(
         "affine_before_conv",
         "w*(sx + t) = (ws)*x + sum(w)t where no pad is between; t = 0 if there is one",
-        _fold_into_conv_after,
+        _fold_affine_before_conv,
         (Conv,),
     ),
 )

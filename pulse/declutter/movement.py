@@ -95,11 +95,11 @@ def _function_between_transposes(graph: TypedGraph, node: TypedNode) -> Patch | 
         else:
             return None
     patch = Patch(graph)
-    made_again = patch.wire(readers[0].name, node.op, [patch.tap(outlet) for outlet in sources])[0]
-    if any(not graph.fact(result(reader)).agrees(patch.graph.fact(made_again)) for reader in readers):
+    merged = patch.wire(readers[0].name, node.op, [patch.tap(outlet) for outlet in sources])[0]
+    if any(not graph.fact(result(reader)).agrees(patch.graph.fact(merged)) for reader in readers):
         return None
     for reader in readers:
-        patch.shunt(result(reader), made_again)
+        patch.shunt(result(reader), merged)
     return patch
 
 

@@ -59,9 +59,9 @@ def mel(
     Delay    none
 
     f_min, f_max  in Hz; half of the sample rate by default
-    mel_scale  ``htk`` (PyTorch's default) or ``slaney`` (librosa's)
-    norm     ``slaney``: each band has area 1 (librosa's default); ``none`` (PyTorch's)
-    Raises   InputError
+    mel_scale     ``htk`` (PyTorch's default) or ``slaney`` (librosa's)
+    norm          ``slaney``: each band has area 1 (librosa's default); ``none`` (PyTorch's)
+    Raises        InputError
     """
     function, options = "mel", collect(BankOptions, locals())
     choice(function, "layout", layout, REAL)

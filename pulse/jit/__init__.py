@@ -1,6 +1,6 @@
 """The language of compiled functions, and how they are compiled, stored, linked and called.
 
-This is the only package that uses the internals of numba and llvmlite. It has four parts:
+This is the only package that uses the internals of numba and llvmlite. Its parts:
 
 - ``rows``: ``instruction`` declares the rows of a table with named ``fields``; ``pointer`` their operands; ``reach``
   checks rows of files.
@@ -11,7 +11,9 @@ This is the only package that uses the internals of numba and llvmlite. It has f
 - ``storage``: the package's ``library`` of machine code, and the ``cache`` of functions compiled here.
 
 ``registry`` has the kernels, ``entries`` the functions that Python or a C library calls. ``compiled`` finds a function
-in the storage, or compiles it.
+in the storage, or compiles it. ``processor`` and ``levels`` describe the target; ``linking`` makes code callable,
+``python_call`` without ctypes. ``row_cuts`` divides rows for threads, ``special`` and ``special_code`` compile rows
+with their numbers as constants, ``lanes`` has the kernels of several streams, ``events`` wakes event loops.
 
 An instruction is declared once, and its kernel is a plain Python function that numba compiles, once per machine::
 

@@ -324,7 +324,7 @@ def normal_axis(axis: int, rank: int, what: str) -> int:
 
 
 def require_axis(axis: int, fact: TypedFact) -> None:
-    """Raise FactError: a tensor has no such axis, counted from the front."""
+    """Raise FactError if a tensor has no such axis, counted from the front."""
     if not 0 <= axis < fact.rank:
         raise FactError(f"axis {axis} is out of range for rank {fact.rank}")
 

@@ -19,8 +19,8 @@ from pulse.proof.tolerance import Feeds, Reference, offline
 from pulse.proof.trials import Trial
 from pulse.pulsify.network import ScheduledWire
 
-TOGETHER = 1 << 23
-"""The number of elements of the wires traced at once: all their frames are in memory."""
+MAX_TRACED_ELEMENTS = 1 << 23
+"""The most elements of the wires traced at once: all their frames are in memory."""
 
 
 def first_divergence(program: Program, feeds: Feeds, reference: Reference, trial: Trial) -> Divergence:
@@ -54,16 +54,16 @@ def wrong_wires(program: Program, feeds: Feeds, trial: Trial) -> Iterator[Diverg
     """Yield the wires that differ from the offline model, in the order of the graph; for our own backends only."""
     if not isinstance(program, CompiledProgram) or program.backend not in BACKENDS:
         return
-    some: dict[OutletId, ScheduledWire] = {}
-    numbers = 0
+    batch: dict[OutletId, ScheduledWire] = {}
+    elements = 0
     for outlet, where in program.network.wires.items():
-        some[outlet] = where
-        numbers += prod(where.fact.sizes) * program.steps(trial.length)
-        if numbers > TOGETHER:
-            yield from _wrong_among(program, some, feeds, trial)
-            some, numbers = {}, 0
-    if some:
-        yield from _wrong_among(program, some, feeds, trial)
+        batch[outlet] = where
+        elements += prod(where.fact.sizes) * program.steps(trial.length)
+        if elements > MAX_TRACED_ELEMENTS:
+            yield from _wrong_among(program, batch, feeds, trial)
+            batch, elements = {}, 0
+    if batch:
+        yield from _wrong_among(program, batch, feeds, trial)
 
 
 def _wrong_among(

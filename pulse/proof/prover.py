@@ -41,14 +41,14 @@ def prove(
 ) -> ProofReport:
     """Run streams of a pulsed model, the padding of the last pulse NaN, and compare every frame with the oracle.
 
-    oracle   the expected outputs of whole inputs
-    lengths  frames of the symbol to try; chosen from the pulse and from what an output sees by default
-    backend  the backend to prove, besides the numpy reference
-    seed     of the inputs
-    prepare  as in ``compile_model``
-    long     try longer streams, and every signal on them, whatever it takes
+    oracle    the expected outputs of whole inputs
+    lengths   frames of the symbol to try; chosen from the pulse and from what an output sees by default
+    backend   the backend to prove, besides the numpy reference
+    seed      of the inputs
+    prepare   as in ``compile_model``
+    long      try longer streams, and every signal on them, whatever it takes
     original  what the model was exported from, with which the stream is compared too
-    Raises   CompileError; PulsifyError if no length can be run
+    Raises    CompileError; PulsifyError if no length can be run
     """
     names = tuple(dict.fromkeys(("numpy", backend)))
     programs = [compile_model(model, name, prepare=prepare) for name in names]

@@ -95,7 +95,7 @@ class Reference:
 
     @classmethod
     def of(cls, model: TypedNetwork, feeds: Feeds, seed: int = 0) -> "Reference":
-        """Return the outputs of an offline model."""
+        """Return the reference of an offline model for these inputs."""
         return cls(offline(model), feeds, seed)
 
     def judge(self, name: str, output: Array, axis: int | None = None, runs: int = RUNS) -> Judgement:
@@ -177,7 +177,7 @@ def _ulp_of_largest(values: Array, dtype: DType, axis: int | None) -> Array:
 
 
 def _same_entries(output: Array, expected: Array) -> Array:
-    """Return mask of entries that are equal infinities or both NaN."""
+    """Return the mask of entries that are equal infinities or both NaN."""
     if not is_floating(output.dtype):
         return np.zeros(output.shape, np.bool_)
     return ~np.isfinite(output) & ((output == expected) | (np.isnan(output) & np.isnan(expected)))

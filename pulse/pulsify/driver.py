@@ -34,7 +34,7 @@ def pulsify(
     align        delay the earlier outputs so that all belong to the same moment of the input
     max_context  the most frames of the symbol in a stream, for attention to all earlier frames. Memory and work grow
                  with it, and longer streams are refused
-    Raises  PulsifyError: lists every node that cannot stream, or the pulses that would suit
+    Raises       PulsifyError: lists every node that cannot stream, or the pulses that would suit
     """
     stream = model.find_symbol(symbol)
     if max_context is not None and max_context < 1:

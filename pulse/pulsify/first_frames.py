@@ -187,7 +187,8 @@ def hold_first_frame(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch |
         operands = [_hold_operand(graph, patch, outlet, fact, axis, symbol) for outlet in node.inputs]
         if any(operand is not None for operand in operands):
             inputs = [
-                replacements or patch.tap(outlet) for replacements, outlet in zip(operands, node.inputs)
+                patch.tap(outlet) if operand is None else operand
+                for operand, outlet in zip(operands, node.inputs)
             ]
             patch.shunt(OutletId(node_id), patch.wire(node.name, node.op, inputs)[0])
             return patch
@@ -256,8 +257,8 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
         states[slot] = patch.constant(f"{node.name}.begin{slot}", zeros)
     states.append(patch.constant(f"{node.name}.unbegun", np.array(True)))
     captured = [patch.tap(outlet) for outlet in node.inputs[frames + count :]]
-    initial = _add_begin_flag(graph, op, chains, first_wires)
-    outlets = patch.wire(node.name, initial, [*x, *states, *captured])
+    scan = _add_begin_flag(graph, op, chains, first_wires)
+    outlets = patch.wire(node.name, scan, [*x, *states, *captured])
     for slot, outlet in enumerate(outlets[: len(op.gathered) + count]):
         patch.shunt(OutletId(node_id, slot), outlet)
     return patch

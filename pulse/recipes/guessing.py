@@ -35,14 +35,14 @@ RATE_HZ = 16_000
 class Guess:
     """The stages around a model.
 
-    front, back   lines of TOML
-    model_lines   more lines of the stage of the model
-    rate_hz       of the sound
-    notes         guesses, and values to fill in
-    kind          the input of the model: ``spectra`` (complex), ``magnitudes``, ``features``, ``frames`` or ``sound``
-    samples       in a frame, of spectra, magnitudes and frames
-    layout        of the spectrum before it
-    behind        of the spectrum after it
+    front, back    lines of TOML
+    model_lines    more lines of the stage of the model
+    rate_hz        of the sound
+    notes          guesses, and values to fill in
+    kind           the input of the model: ``spectra`` (complex), ``magnitudes``, ``features``, ``frames`` or ``sound``
+    samples        in a frame, of spectra, magnitudes and frames
+    input_layout   of the spectrum before the model
+    output_layout  of the spectrum after it
     """
 
     front: Sequence[str] = ()
@@ -52,8 +52,8 @@ class Guess:
     notes: Sequence[str] = ()
     kind: str = "sound"
     samples: int = 0
-    layout: str = ""
-    behind: str = ""
+    input_layout: str = ""
+    output_layout: str = ""
 
 
 @record
@@ -115,12 +115,12 @@ def _guess_complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None
         return None
     transform = f'n_fft = {2 * (bins - 1)}, hop = {hop or bins - 1}, window = "sqrt_hann"'
     back: list[str] = []
-    behind = ""
+    output_layout = ""
     if output_axes is not None and sorted(output_axes.sizes) == sorted(input_axes.sizes):
-        behind = output_axes.layout(
+        output_layout = output_axes.layout(
             ["2F"] if len(output_axes.sizes) == 1 else ["2" if s == 2 else "F" for s in output_axes.sizes]
         )
-        back = [f'istft = {{ {transform}, length = "T"{_layout(behind)} }}']
+        back = [f'istft = {{ {transform}, length = "T"{_layout(output_layout)} }}']
     notes = _transform_notes(bins, back, hop)
     front = [f"stft = {{ {transform}{_layout(layout)} }}"]
     return Guess(
@@ -131,12 +131,12 @@ def _guess_complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None
         notes=notes,
         kind="spectra",
         samples=2 * (bins - 1),
-        layout=layout,
-        behind=behind,
+        input_layout=layout,
+        output_layout=output_layout,
     )
 
 
-def _magnitudes(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
+def _guess_magnitudes(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
     """257 frequencies: magnitudes, and a mask if the output has as many."""
     if len(input_axes.sizes) != 1 or input_axes.sizes[0] not in SPECTRA:
         return None
@@ -154,7 +154,7 @@ def _magnitudes(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -
         lines = ['as = "mask"']
         notes.append("its output of the same size is taken for a mask")
     notes += _transform_notes(bins, back, hop)
-    behind = layout if back else ""
+    output_layout = layout if back else ""
     return Guess(
         front=front,
         back=back,
@@ -163,12 +163,12 @@ def _magnitudes(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -
         notes=notes,
         kind="magnitudes",
         samples=2 * (bins - 1),
-        layout=layout,
-        behind=behind,
+        input_layout=layout,
+        output_layout=output_layout,
     )
 
 
-def _features(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
+def _guess_features(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
     """80 bands, one frame or several of them side by side."""
     if len(input_axes.sizes) != 1:
         return None
@@ -199,7 +199,7 @@ def _features(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> 
     return None
 
 
-def _blocks(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
+def _guess_blocks(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
     """Return frames of samples, and output frames of equal size if there are any."""
     if len(input_axes.sizes) != 1 or input_axes.time or input_axes.sizes[0] not in USUAL_BLOCKS:
         return None
@@ -217,7 +217,7 @@ def frames_of(size: int, gives_frames: bool, hop: int | None) -> Guess:
     return Guess(front, back, notes=notes, kind="frames", samples=size)
 
 
-def _sound(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
+def _guess_sound(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
     """Add nothing around sound."""
     return Guess() if all(size == 1 for size in input_axes.sizes) else None
 
@@ -238,8 +238,8 @@ def _transform_notes(bins: int, back: Sequence[str], hop: int | None) -> list[st
 
 _ATTEMPTS: Sequence[Callable[[_Axes, _Axes | None, int | None], Guess | None]] = (
     _guess_complex,
-    _magnitudes,
-    _features,
-    _blocks,
-    _sound,
+    _guess_magnitudes,
+    _guess_features,
+    _guess_blocks,
+    _guess_sound,
 )

@@ -73,13 +73,13 @@ def pair_stages(first: PairedModel, second: PairedModel) -> Stages:
 def _of_one_spectrum(first: PairedModel, second: PairedModel) -> Stages | None:
     """Return the stages if the first changes a spectrum, and the second the same one or its frames of samples."""
     spectral, framed = first.guess, second.guess
-    if spectral.kind not in SPECTRAL or not spectral.behind or spectral.samples != framed.samples:
+    if spectral.kind not in SPECTRAL or not spectral.output_layout or spectral.samples != framed.samples:
         return None
     if framed.kind == "frames" and framed.back:
-        stages = [*framed.front, f'rfft = {{ n = {spectral.samples}, layout = "{spectral.layout}" }}']
+        stages = [*framed.front, f'rfft = {{ n = {spectral.samples}, layout = "{spectral.input_layout}" }}']
         _add(stages, first, "")
         stages += [
-            f'irfft = {{ n = {spectral.samples}, layout = "{spectral.behind}" }}',
+            f'irfft = {{ n = {spectral.samples}, layout = "{spectral.output_layout}" }}',
             second.stage(),
             *framed.back,
         ]
@@ -88,7 +88,7 @@ def _of_one_spectrum(first: PairedModel, second: PairedModel) -> Stages | None:
             f"spectrum {first.name} changes"
         )
         return Stages(stages, [*spectral.notes[:-1], note, *framed.notes])
-    if framed.kind in SPECTRAL and framed.behind and spectral.behind == framed.layout:
+    if framed.kind in SPECTRAL and framed.output_layout and spectral.output_layout == framed.input_layout:
         stages = [spectral.front[0].partition("\n")[0]]
         _add(stages, first, "")
         _add(stages, second, "_2")

@@ -181,7 +181,7 @@ class _Layout(NamedTuple):
 
     @classmethod
     def of(cls, port: Port) -> "_Layout":
-        """Return the form of a port."""
+        """Return the layout of a port."""
         axis, shape = port.axis or 0, port.shape
         axes = (slice(None),) * axis
         return cls(port.name, port.delay, port.frames, shape[:axis], shape[axis + 1 :], port.dtype, axes)

@@ -87,9 +87,9 @@ def build_library(
 ) -> BuiltLibrary:
     """Build the library of a program in a folder, which is made if it is missing.
 
-    checks  run the test vector, if this machine has the processor
-    plugins the plug-ins to build: ``ladspa``, ``lv2``, ``clap``
-    Raises  CompileError: it cannot be compiled or linked, or the test vector fails; WriteError
+    checks   run the test vector, if this machine has the processor
+    plugins  the plug-ins to build: ``ladspa``, ``lv2``, ``clap``
+    Raises   CompileError: it cannot be compiled or linked, or the test vector fails; WriteError
     """
     if plugins:
         require_plugins(deployed, target, plugins)

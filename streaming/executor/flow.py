@@ -26,7 +26,7 @@ class Flow:
     what remains. Both are in one event loop, so what happens between two awaits is atomic for the other, and for the
     statistics.
 
-    closing  called once, when the flow neither accepts blocks nor returns outputs any more
+    on_close  called once, when the flow neither accepts blocks nor returns outputs any more
     """
 
     def __init__(
@@ -35,13 +35,13 @@ class Flow:
         steps: StreamSteps,
         slots: Slots,
         policy: Policy,
-        closing: Callable[["Flow"], None],
+        on_close: Callable[["Flow"], None],
     ) -> None:
         self._blocks = blocks
         self._steps = steps
         self._slots = slots
         self._policy = policy
-        self._closing = closing
+        self._on_close = on_close
         self._feeding = anyio.CancelScope()
         self._exhausted = False
         self._feeding_ended = anyio.Event()
@@ -121,7 +121,7 @@ class Flow:
         self._wake()
         if not self._busy:
             self._leave()
-        self._closing(self)
+        self._on_close(self)
 
     @property
     def is_gone(self) -> bool:

@@ -143,7 +143,7 @@ class FileStream(NotCopyable):
         self._thread.start()
 
     def stop(self, limit_s: float) -> bool:
-        """Stop the callbacks; the sound played until then is written."""
+        """Stop the callbacks; the sound played until then is written. Return whether the last callback has ended."""
         self.stops.set()
         if self._thread.ident is not None:
             self._thread.join(limit_s)

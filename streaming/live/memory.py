@@ -45,14 +45,13 @@ class PipelineMemory(NotCopyable):
     """The control block of a pipeline, and the arrays that it points to.
 
     model_delay  the delay of the sound, in frames of the model
-
     input_ring   the ring of input; accepted frames stay for about ``RING_S``
     played_ring  the ring of played frames, silence included
-    slots    the pulse being computed: the samples of each stream and input, as in a packed pulse
-    gains    the gains of model and bypass
-    records  outputs for Python, as bytes
-    histograms  histograms of times
-    arrays   all arrays
+    slots        the pulse being computed: the samples of each stream and input, as in a packed pulse
+    gains        the gains of model and bypass
+    records      outputs for Python, as bytes
+    histograms   the times of pulses and callbacks
+    arrays       all arrays
     """
 
     why_not = "it holds addresses of this process; make another one"

@@ -31,7 +31,9 @@ __all__ = ["VirtualDevice", "VirtualHost", "VirtualStream"]
 
 
 class VirtualHost:
-    """A host of virtual devices and a virtual clock, for one run at a time; see ``live.virtual_clock.VirtualClockHost``.
+    """A host of virtual devices and a virtual clock, for one run at a time.
+
+    See ``live.virtual_clock.VirtualClockHost``.
 
     devices    the devices; the first with inputs and the first with outputs are the defaults
     compute_s  the duration of a pulse on the virtual clock; may be changed

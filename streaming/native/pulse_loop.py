@@ -21,7 +21,7 @@ from streaming.native.pulse_out import keep_record, mix, send
 
 
 @device
-def is_too_late(control: ControlBlock, start: int) -> bool:
+def is_too_late(control: ControlBlock, start_ns: int) -> bool:
     """Return whether no frame of the pulse in the slots can still be played if the pulse takes the expected time."""
     side = control.input_side if control.drift == 0 else control.output_side
     frames_to_end = (
@@ -34,7 +34,7 @@ def is_too_late(control: ControlBlock, start: int) -> bool:
     if frames_to_end <= 0 or block_ns == 0:
         return frames_to_end <= 0
     blocks = (frames_to_end + block - 1) // block
-    return start + control.expected_ns > block_ns + blocks * control.block_ns
+    return start_ns + control.expected_ns > block_ns + blocks * control.block_ns
 
 
 @callback("pipeline.run_pulse", c_signature(None, "i64"))

@@ -38,7 +38,7 @@ class SoundConversion(NotCopyable):
     """The rate and the samples in which a client sends and receives a model's sound; other ports stay unchanged.
 
     inputs, outputs  ports as the client sees them
-    client_hz          samples per second of the client; None if the model's rate is unknown
+    client_hz        samples per second of the client; None if the model's rate is unknown
     name             the name of the format: ``f32``, ``pcm16`` or ``opus``
     inward, outward  port name -> converter of sound; empty if rate and samples are those of the model
     Raises           ProtocolError: the model has no rate, or ports other than sound, or the rates are too far apart

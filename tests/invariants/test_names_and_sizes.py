@@ -19,8 +19,8 @@ FOLDERS = (*PACKAGES, "tests")
 IRREGULAR = """
     begun bent bought broken brought built caught chosen done drawn driven fallen fed felt forgotten found frozen
     given gone got gotten grown had heard held hidden hung kept known laid led left lent lost made meant met
-    overwritten paid proven rewritten said seen sent shaken shown sold sought spent stolen struck swept taken taught
-    thought thrown told torn undone withdrawn won worn woven written
+    overwritten paid proven rebuilt rewritten said seen sent shaken shown sold sought spent stolen struck swept taken
+    taught thought thrown told torn undone withdrawn won worn woven written
 """
 """Participles without an ending of their own; not those that are verbs too, such as cut, put, read, set and split."""
 ENDED_PARTICIPLE = re.compile(r"[a-z0-9]+(ed|ing)")

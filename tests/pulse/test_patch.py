@@ -125,7 +125,7 @@ def test_an_op_that_does_not_fit_is_refused() -> None:
 def test_rebuilding_drops_dead_nodes_and_keeps_inputs() -> None:
     graph = chain().graph
     graph.set_outputs([OutletId(0)], ["y"])
-    result = graph.rebuilt()
+    result = graph.compact_copy()
     assert [node.name for node in result.nodes] == ["x"]
     assert (result.inputs, result.outputs, result.output_names) == ([OutletId(0)], [OutletId(0)], ["y"])
     result.check()
@@ -150,4 +150,4 @@ def test_random_patches_keep_the_graph_sound(data: st.DataObject) -> None:
             assert graph.nodes[node_id].name in {node.name for node in graph.nodes}, number
         graph.check()
         assert graph.output_names == ["b", "c"]
-        graph.rebuilt().check()
+        graph.compact_copy().check()

@@ -75,7 +75,7 @@ class Calls:
         return NodeReader(at.graph, operator, targets, arguments, at.text, self._definitions.standard)
 
     def _operate(self, operator: str, operands: Sequence[NnefValue], at: Position) -> NnefValue:
-        """Return an operator between tensors."""
+        """Return the result of an operator between tensors."""
         self._spending.unfold(1, at.title)
         arguments = dict(zip(SIGNATURES[operator].names, operands))
         return _value_of(READERS[operator](self._node(operator, at.targets or (operator,), arguments, at)))

@@ -86,7 +86,7 @@ def _initial(w: NodeWriter, op: Recurrent, name: str, slot: int, batch: int) -> 
 
 @writes(Recurrent)
 def write_recurrent(w: NodeWriter, op: Recurrent) -> list[str]:
-    """Whole sequences with every pulse."""
+    """Write a layer that runs over whole sequences in every pulse."""
     batch = w.size(1)
     slots = {name: op.optional_slot(name) for name in ("h", "c")[: op.cell.states]}
     states = ["" if slot is None else _initial(w, op, name, slot, batch) for name, slot in slots.items()]

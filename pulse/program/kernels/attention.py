@@ -266,7 +266,7 @@ def fill_row(y: Pointer, width: int, value: Any) -> None:
 
 
 def scratch_size(groups: int, heads: int, band: int) -> int:
-    """Return the numbers of scratch memory that a row needs."""
+    """Return the number of f32 elements of scratch memory that a row needs."""
     return band if heads == 1 else min(groups, MAX_HEAD_GROUPS) * (heads * band + LANES)
 
 

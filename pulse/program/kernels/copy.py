@@ -106,7 +106,7 @@ def transpose(src: Pointer, dst: Pointer, rows: int, columns: int, a: int, b: in
 
 @device
 def interleave_runs(src: Pointer, dst: Pointer, count: int, step: int) -> None:
-    """Return ``dst[2*j + i] = src[i*step + j]``, i < 2, j < count, of f32 pointers."""
+    """Set ``dst[2*j + i] = src[i*step + j]``, i < 2, j < count, through f32 pointers."""
     j, other = 0, src + step
     while j + LANES <= count:
         a, b = vload(src, j), vload(other, j)

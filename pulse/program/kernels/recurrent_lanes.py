@@ -28,9 +28,8 @@ from pulse.program.kernels.recurrent_gru import GruRow, gru
 from pulse.program.kernels.recurrent_lstm import LstmRow, lstm
 
 SUM_FLOATS_OF_EIGHT = 2 * SUM_FLOATS
-LANE_WORDS = (
-    3 * CHUNK
-)  # the first frame of each lane, the frame after its last one; then the lanes that have a frame
+LANE_WORDS = 3 * CHUNK
+"""The first frame of each lane, the frame after its last one; then the lanes that have a frame."""
 
 
 @device

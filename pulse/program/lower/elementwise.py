@@ -218,9 +218,8 @@ def _is_summed_square(lowering: Lowering, node: PulsedNode) -> bool:
     reader = lowering.only_reader(outlet)
     if reader is None or _exponent(lowering, node) != 2.0:
         return False
-    keeps_axes = (
-        lowering.fact(node.inputs[0]).sizes == lowering.fact(outlet).sizes
-    )  # an exponent [1, 1] may add some in front
+    # an exponent [1, 1] may add axes in front
+    keeps_axes = lowering.fact(node.inputs[0]).sizes == lowering.fact(outlet).sizes
     return keeps_axes and isinstance(reader.op, Reduce) and reader.op.kind in SUMS
 
 

@@ -54,7 +54,7 @@ class Interleaved:
     """The interleaved instructions, their weights, and the pulse from which on they are valid.
 
     steady_from  the pulses of a stream after which they are valid
-    clock_byte     the byte offset of the pulse counter in a stream's state, which the instructions do not change
+    clock_byte   the byte offset of the pulse counter in a stream's state, which the instructions do not change
     inputs       for each input the byte offset in the arena of the sixteen streams' tensors, one after another
     outputs      the same for the outputs
     sliding      the delays that are not in the interleaved state while the streams step
@@ -92,9 +92,8 @@ class Exchange:
             return byte, list(self._lowering.copy_words(separate, interleaved, loops))
         copies: list[Instruction] = []
         ordered_steps = tuple(step * LANES for step in dense)
-        if (
-            len(Loops(place.shape, (steps, ordered_steps)).merge().sizes) > 1
-        ):  # first in the order of the tensor
+        # first in the order of the tensor
+        if len(Loops(place.shape, (steps, ordered_steps)).merge().sizes) > 1:
             ordered = _words(Region.ARENA, self._allocate(size), size * LANES)
             loops = Loops((*place.shape, LANES), ((*steps, 1), (*ordered_steps, 1)))
             copies += self._lowering.copy_words(interleaved, ordered, loops)

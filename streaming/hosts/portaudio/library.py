@@ -18,7 +18,6 @@ FLOAT32 = 1
 JACK = 12
 """PortAudio's number of the host API."""
 HOST_ERROR, INVALID_CHANNELS, INVALID_RATE, INVALID_DEVICE = -9999, -9998, -9997, -9996
-"""Codes of errors of PortAudio."""
 UNFIT_DEVICES, NO_MEMORY, TIMED_OUT, UNAVAILABLE = -9993, -9992, -9987, -9985
 """PortAudio's error codes."""
 
@@ -212,9 +211,8 @@ def _copy(source: Path) -> str:
     data = source.read_bytes()
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create(source.name, os.MFD_CLOEXEC)
-        with os.fdopen(
-            descriptor, "wb", closefd=False
-        ) as file:  # kept open: its number is the library's name
+        # the descriptor stays open: its number is the library's name
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
             file.write(data)
         return f"/proc/self/fd/{descriptor}"
     descriptor, name = tempfile.mkstemp(suffix=source.suffix)

@@ -105,7 +105,7 @@ def test_drop_oldest_drops_pulses_that_have_not_begun(loop) -> None:
         async with executor(engine, "drop_oldest") as ex, ex.stream(pushed.receive) as stream:
             pieces = []
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self_taking, stream, pieces)
+                tasks.start_soon(take_all, stream, pieces)
                 await pushed.push(10)
                 assert counts(ex.statistics()) == (10 * PULSE, 0, 6 * PULSE, 4 * PULSE)  # 6 7 8 9 wait
                 tasks.cancel_scope.cancel()
@@ -120,13 +120,13 @@ def test_drop_oldest_drops_pulses_that_have_not_begun(loop) -> None:
             await pushed.push(2)
             pushed.send.close()
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self_taking, stream, pieces)
+                tasks.start_soon(take_all, stream, pieces)
                 for _ in range(10):
                     await settle()
                     engine.run(1)
         return ex, join_pieces(pieces, ex.program)
 
-    async def self_taking(stream, pieces):
+    async def take_all(stream, pieces):
         async for outputs in stream:
             pieces.append(outputs)
 

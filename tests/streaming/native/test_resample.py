@@ -22,7 +22,7 @@ register_with_numba()  # of what the functions below call
 
 RATES = [(48000, 16000), (16000, 48000), (44100, 48000), (48000, 44100), (44100, 16000), (8000, 48000)]
 EXACT_DB = {"low": 70, "medium": 90, "high": 120}
-"""What a tone in the pass band is worth against all that is wrong with it."""
+"""The least signal-to-error ratio of a tone in the pass band, in dB."""
 PASSED = {"low": 0.71, "medium": 0.81, "high": 0.91}
 
 
@@ -32,11 +32,11 @@ def tone(part, rate_in, rate_out, times_s):
 
 
 def sound_of(part, rate_in, rate_out, seconds=0.25):
-    """The same as what comes from the microphone."""
+    """The same tone sampled at the input rate, as f32."""
     return tone(part, rate_in, rate_out, np.arange(int(rate_in * seconds)) / rate_in).astype(np.float32)
 
 
-def worth_db(output, ideal):
+def signal_to_error_db(output, ideal):
     """Signal to error, without the ends."""
     edge = len(output) // 5
     error = output[edge:-edge] - ideal[edge : len(output) - edge]
@@ -80,7 +80,7 @@ def test_a_tone_is_the_ideal_one_and_stays_where_it_is(rate_in, rate_out, qualit
         resampler.reset()
         output = resampler.process(sound_of(part, rate_in, rate_out))
         ideal = tone(part, rate_in, rate_out, np.arange(len(output)) / rate_out)
-        assert worth_db(output, ideal) > EXACT_DB[quality]
+        assert signal_to_error_db(output, ideal) > EXACT_DB[quality]
 
 
 @pytest.mark.parametrize("quality", EXACT_DB)
@@ -101,7 +101,7 @@ def test_samplerate_gives_the_same(rate_in, rate_out) -> None:
     x = sum(sound_of(part, rate_in, rate_out) for part in (0.013, 0.11, 0.37, 0.61, 0.88)) / 5
     output = NativeResampler(rate_in, rate_out, "high").process(x)
     reference = samplerate.resample(x, rate_out / rate_in, "sinc_best")
-    assert worth_db(output, reference.astype(np.float64)) > 110
+    assert signal_to_error_db(output, reference.astype(np.float64)) > 110
 
 
 @settings(max_examples=60, deadline=None)
@@ -160,7 +160,7 @@ def test_a_ratio_that_wanders_does_not_click(rate_in, rate_out, quality) -> None
     steps = np.repeat(1 + parts.astype(np.float64), pulse) / rate_out
     ideal = tone(PASSED[quality], rate_in, rate_out, np.cumsum(steps) - steps)
     error = target[:, 0] - ideal
-    assert worth_db(target[:, 0], ideal) > EXACT_DB[quality]
+    assert signal_to_error_db(target[:, 0], ideal) > EXACT_DB[quality]
     assert np.abs(error[pulse * 5 :]).max() < 3 * 10 ** (-EXACT_DB[quality] / 20)
 
 
