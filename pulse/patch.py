@@ -1,4 +1,4 @@
-"""Patches, the only way to change a typed graph. ``Graph.rebuilt`` removes nodes that are no longer used."""
+"""Patches, the only way to change a typed graph. ``Graph.compact_copy`` removes nodes that are no longer used."""
 
 from collections.abc import Sequence
 
