@@ -29,7 +29,7 @@ def test_mapped_arrays_are_the_same() -> None:
 
 def test_a_model_of_mapped_weights_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever becomes of the module: also what lies in a tensor in another order."""
-    monkeypatch.setattr("pulse.torch.preservation.ENOUGH", 1)
+    monkeypatch.setattr("pulse.torch.preservation.MIN_MAPPED_BYTES", 1)
     monkeypatch.setattr("pulse.torch.preservation.MIN_FILE_TENSOR_BYTES", 1)
     monkeypatch.setattr("pulse.torch.replacements.weights.MIN_PLACEHOLDER_BYTES", 1)
     module: Any = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3))
@@ -48,7 +48,7 @@ def test_a_model_of_mapped_weights_stays_as_it_is(monkeypatch: pytest.MonkeyPatc
 def test_a_module_that_writes_to_its_weights_gets_them_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """The weights come from the file in which they are kept."""
     pytest.importorskip("onnxscript", reason="the older exporter runs such a module as it is")
-    monkeypatch.setattr("pulse.torch.preservation.ENOUGH", 1)
+    monkeypatch.setattr("pulse.torch.preservation.MIN_MAPPED_BYTES", 1)
     monkeypatch.setattr("pulse.torch.preservation.MIN_FILE_TENSOR_BYTES", 1)
 
     class Writes(torch.nn.Module):

@@ -63,7 +63,7 @@ def oracle(module: Any, example: Any, outputs: Any = ("y",), dynamic: Any = None
     call = read_call(torch, module, "M", example, dynamic or {})
     names = [name for name, leaf in call.leaves(torch).items() if torch.is_tensor(leaf)]
     with preserve_state(torch, module, call) as state:
-        return ModuleOracle(torch, module, call, state.begin, outputs), samples(torch, call, names, "Net")
+        return ModuleOracle(torch, module, call, state.restore_eval, outputs), samples(torch, call, names, "Net")
 
 
 def test_each_run_begins_again_and_nothing_stays() -> None:
@@ -84,7 +84,7 @@ def test_each_run_begins_again_and_nothing_stays() -> None:
     random = torch.get_rng_state()
     call = read_call(torch, module, "M", x, {})
     with preserve_state(torch, module, call) as state:
-        run = ModuleOracle(torch, module, call, state.begin, ["y"])
+        run = ModuleOracle(torch, module, call, state.restore_eval, ["y"])
         first, second = (run({"x": x.numpy()})["y"] for _ in range(2))
         assert module.count == 1 and module.steps == [1] and module.missing is not None
         assert not any(inner.training for inner in module.modules())
@@ -136,7 +136,7 @@ def test_state_comes_back_after_an_error() -> None:
         pytest.raises(InputError, match=r"RuntimeError: running_mean .* 2 elements not 3"),
         preserve_state(torch, module, call) as state,
     ):
-        ModuleOracle(torch, module, call, state.begin, ["y"])({"x": np.zeros((4, 2, 5), np.float32)})
+        ModuleOracle(torch, module, call, state.restore_eval, ["y"])({"x": np.zeros((4, 2, 5), np.float32)})
     assert module.count == 0 and torch.equal(module.written, torch.zeros(3)) and module.training
 
 
