@@ -63,7 +63,9 @@ def oracle(module: Any, example: Any, outputs: Any = ("y",), dynamic: Any = None
     call = read_call(torch, module, "M", example, dynamic or {})
     names = [name for name, leaf in call.leaves(torch).items() if torch.is_tensor(leaf)]
     with preserve_state(torch, module, call) as state:
-        return ModuleOracle(torch, module, call, state.restore_eval, outputs), samples(torch, call, names, "Net")
+        return ModuleOracle(torch, module, call, state.restore_eval, outputs), samples(
+            torch, call, names, "Net"
+        )
 
 
 def test_each_run_begins_again_and_nothing_stays() -> None:
