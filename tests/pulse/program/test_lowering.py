@@ -14,7 +14,7 @@ from pulse.ops.op import Env, Op, Pointwise, Relation
 from pulse.ops.shape import AddAxis, Transpose
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
-from pulse.program.lowering import LOWER, Lowering
+from pulse.program.lowering import LOWER, Lowering, PulsedNode
 from pulse.program.step import lower_step
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Region, Value
@@ -68,8 +68,8 @@ def test_all_ops_without_a_kernel_are_named_at_once() -> None:
 def test_a_lowering_of_an_own_op_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """This one returns its input."""
 
-    def lower(lowering: Lowering, node: object, op: Odd) -> list[Value]:
-        return [lowering.value(node.inputs[0])]  # type: ignore[attr-defined]
+    def lower(lowering: Lowering, node: PulsedNode, op: Odd) -> list[Value]:
+        return [lowering.value(node.inputs[0])]
 
     monkeypatch.setitem(LOWER, Odd, lower)
     builder = ModelBuilder(x="1,2,T")

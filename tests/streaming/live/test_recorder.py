@@ -60,7 +60,7 @@ def test_recordings_have_the_input_and_the_output(paths, engine, block) -> None:
 
 
 def test_both_files_are_aligned_after_frames_were_lost(paths) -> None:
-    """Frames that had no room before the recording began."""
+    """The frames are lost before the recording begins."""
     x = ramp(1400 * BLOCK)
     with runs(cached_program()) as (host, live):
         host.run(x[:BLOCK])

@@ -91,16 +91,16 @@ def test_a_file_beyond_4_gib_is_read(tmp_path) -> None:
         np.testing.assert_array_equal(sound.read(dtype="float32"), x)
 
 
-@pytest.mark.parametrize("room", [0, 1])
+@pytest.mark.parametrize("free_bytes", [0, 1])
 @pytest.mark.parametrize("encoding", ["PCM_16", "PCM_24"])
-def test_no_room_to_become_longer(tmp_path, monkeypatch, encoding, room) -> None:
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch, encoding, free_bytes) -> None:
     """The file is as it was, whether some bytes fit or none; it is reported."""
     x = noise(3001, 1)
     usual = write_sound(tmp_path / "usual.wav", x, encoding).read_bytes()
     monkeypatch.setattr(rf64, "MAX_SIZE", 1000)
     monkeypatch.setattr(rf64, "MAX_PIECE_BYTES", 64)
     full = r"a\.wav: cannot be written \(File too large\); free some space"
-    with pytest.raises(InputError, match=full), limit_files(len(usual) + room):
+    with pytest.raises(InputError, match=full), limit_files(len(usual) + free_bytes):
         write_sound(tmp_path / "a.wav", x, encoding)
     assert (tmp_path / "a.wav").read_bytes() == usual
     assert len(list(tmp_path.iterdir())) == 2
