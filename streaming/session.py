@@ -12,7 +12,9 @@ from streaming.blocks.input_blocks import InputBlocks, InputMark
 from streaming.blocks.output_trim import OutputTrim, TrimMark
 from streaming.snapshot import pack, unpack
 
-_OWN = frozenset({"program", "_state", "_input_blocks", "_output_trim", "_changing", "_is_direct"})
+_OWN = frozenset(
+    {"program", "_state", "_input_blocks", "_output_trim", "_changing", "_is_direct", "_direct_pulses"}
+)
 
 
 @record
@@ -57,6 +59,8 @@ class Session:
         self._state = state
         self._input_blocks = InputBlocks(program, check_finite)
         self._output_trim = OutputTrim(program)
+        self._direct_pulses = 0
+        """Pulses that bypassed both, and that they have not counted yet."""
         self._settle()
 
     def _settle(self) -> None:
@@ -67,7 +71,15 @@ class Session:
 
     def _unsettle(self) -> None:
         """Note that a call begins to change the stream, or that an exception ended such a call."""
+        self._count_direct_pulses()
         self._is_direct, self._changing = False, True
+
+    def _count_direct_pulses(self) -> None:
+        pulses = self._direct_pulses
+        if pulses:
+            self._input_blocks.count_pulses(pulses)
+            self._output_trim.count_pulses(pulses)
+            self._direct_pulses = 0
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the program, a snapshot of the stream, and attributes of a subclass."""
@@ -89,6 +101,7 @@ class Session:
     @property
     def frames_in(self) -> int:
         """Frames of the symbol that have arrived at every input."""
+        self._count_direct_pulses()
         return self._input_blocks.frames_in
 
     @property
@@ -99,6 +112,7 @@ class Session:
     @property
     def pulses(self) -> int:
         """Pulses run."""
+        self._count_direct_pulses()
         return self._output_trim.pulses
 
     def statistics(self) -> SessionStatistics:
@@ -115,31 +129,30 @@ class Session:
         returns  every streaming output: the valid frames that are ready, perhaps 0, which the caller owns
         Raises   InputError: a wrong name, shape or dtype, NaN, or the stream has been flushed
         """
-        input_blocks, state, output_trim = self._input_blocks, self._state, self._output_trim
+        state = self._state
         if self._is_direct:
-            clock = state.clock
-            pulse = clock.pulse
+            counter = state.clock.word
+            pulse = counter[0]
             try:
-                self._changing, self._is_direct = True, False
-                ready = state.try_step(x, None, input_blocks.check_finite)
+                ready = state.try_step(x, None, self._input_blocks.check_finite)
                 if ready is not None:
-                    input_blocks.count_pulse()
-                    output_trim.count_pulse()
-                self._changing, self._is_direct = False, True
-                if ready is not None:
+                    if state.counts_faults:
+                        state.raise_faults()
+                    self._direct_pulses += 1
                     return ready
             except BaseException:
-                self._changing = state.changing or clock.pulse != pulse
+                self._is_direct, self._changing = False, state.changing or counter[0] != pulse
                 raise
         self._check_open("push")
+        input_blocks, output_trim = self._input_blocks, self._output_trim
         blocks = input_blocks.check(x)
         input_mark, trim_mark, state_mark = input_blocks.mark(), output_trim.mark(), None
         try:
             self._unsettle()
             if output_trim.is_plain and input_blocks.is_pulse(blocks):
                 ready = state.step(blocks)
-                input_blocks.count_pulse()
-                output_trim.count_pulse()
+                input_blocks.count_pulses(1)
+                output_trim.count_pulses(1)
             else:
                 pulses = input_blocks.feed(blocks)
                 state_mark, step = state.mark() if pulses >= state.pulses_worth_a_mark else None, state.step
@@ -204,6 +217,7 @@ class Session:
     def snapshot(self) -> bytes:
         """Return a snapshot, waiting frames included. Raises InputError: an exception has left it in a pulse."""
         self._require_whole()
+        self._count_direct_pulses()
         input_blocks, output_trim = self._input_blocks, self._output_trim
         counters = [
             int(output_trim.end is not None),
@@ -247,6 +261,7 @@ class Session:
             )
 
     def _check_open(self, call: str) -> None:
+        self._count_direct_pulses()
         if self._changing:
             self._require_whole()
         if self._output_trim.end is not None:

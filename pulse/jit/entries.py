@@ -6,7 +6,7 @@ from typing import Any
 
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.language.declared import CSignature
-from pulse.jit.python_call import PythonCall, builtin
+from pulse.jit.python_call import PythonCall, CallResult, builtin
 
 OPTIONS = {"error_model": "numpy"}
 
@@ -18,9 +18,10 @@ class Entry(CompiledFunction):
     """A function of ints that Python calls; compiled, or loaded from disk, at its first use.
 
     arguments  the number of its ints
-    gives_int  whether it returns an int; else nothing
+    gives      the kind of its result; see ``PythonCall``
     keeps_gil  do not release the GIL: acquiring it again can take 5 ms if another thread computes
     objects    the positions of arguments that may be any object; the function gets the object's address
+    bound      each function from ``bind`` has its own first argument
     """
 
     def __init__(
@@ -28,12 +29,13 @@ class Entry(CompiledFunction):
         name: str,
         function: Callable[..., Any],
         arguments: int,
-        gives_int: bool = False,
+        gives: CallResult = None,
         keeps_gil: bool = False,
         objects: tuple[int, ...] = (),
+        bound: bool = False,
     ) -> None:
-        super().__init__(name, function, OPTIONS, PythonCall(arguments, gives_int, keeps_gil, objects))
-        self._c_signature = CSignature("i64" if gives_int else None, ("i64",) * arguments)
+        super().__init__(name, function, OPTIONS, PythonCall(arguments, gives, keeps_gil, objects, bound))
+        self._c_signature = CSignature("i64" if gives else None, ("i64",) * arguments)
         self._call: Callable[..., Any] | None = None
 
     @property
@@ -46,6 +48,10 @@ class Entry(CompiledFunction):
         if self._call is None:
             self._call = builtin(self.name, self.address)
         return self._call
+
+    def bind(self, first: int, kept: object) -> Callable[..., Any]:
+        """Return the function of a bound entry with this first argument; it keeps an object alive."""
+        return builtin(self.name, self.address, first, kept)
 
 
 class Callback(CompiledFunction):
@@ -69,14 +75,15 @@ def _numba_signature(signature: CSignature) -> Any:
 def entry(
     name: str,
     arguments: int,
-    gives_int: bool = False,
+    gives: CallResult = None,
     keeps_gil: bool = False,
     objects: tuple[int, ...] = (),
+    bound: bool = False,
 ) -> Callable[[Callable[..., Any]], Entry]:
     """Declare an entry of this many int arguments. See ``Entry``."""
 
     def declare(function: Callable[..., Any]) -> Entry:
-        declared = Entry(name, function, arguments, gives_int, keeps_gil, objects)
+        declared = Entry(name, function, arguments, gives, keeps_gil, objects, bound)
         ENTRIES[name] = declared
         return declared
 

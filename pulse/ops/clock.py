@@ -1,9 +1,11 @@
 """The clock of a stream, and which frames of a wire belong to it."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pulse.dim import Symbol, TDim, cache_in_scope
 from pulse.facts import Array
 from pulse.support.bounds import FAR
-from pulse.support.record import record
 
 
 @cache_in_scope
@@ -25,19 +27,36 @@ def _is_endless(length: TDim) -> bool:
     return TDim.of(symbol).bounds()[1] is None and length.slope(symbol) > 0
 
 
-@record(frozen=False)
 class Clock:
-    """The two registers of a running stream.
+    """The registers of a running stream.
 
-    pulse   the number of pulses before this one
-    end     frames of the symbol in the whole stream, None until it ends
-    last    the number of the last pulse, None until the stream ends
+    end      frames of the symbol in the whole stream, None until it ends
+    last     the number of the last pulse, None until the stream ends
+    counter  the array of one element that holds ``pulse``; ``word`` is its memory, which is faster to read
     """
 
-    symbol: Symbol
-    pulse: int = 0
-    end: int | None = None
-    last: int | None = None
+    __slots__ = ("counter", "end", "last", "symbol", "word")
+
+    def __init__(
+        self, symbol: Symbol, pulse: int = 0, end: int | None = None, last: int | None = None
+    ) -> None:
+        self.symbol, self.end, self.last = symbol, end, last
+        self.count_in(np.zeros(1, np.int64))
+        self.pulse = pulse
+
+    def count_in(self, counter: NDArray[np.int64]) -> None:
+        """Keep ``pulse`` in this array of one element, which compiled code may increment."""
+        self.counter = counter
+        self.word = counter.data
+
+    @property
+    def pulse(self) -> int:
+        """The number of pulses before this one."""
+        return self.word[0]
+
+    @pulse.setter
+    def pulse(self, pulse: int) -> None:
+        self.word[0] = pulse
 
     def frames(self, length: TDim) -> int:
         """Return the length of a wire; until the stream ends, the largest that it can be."""

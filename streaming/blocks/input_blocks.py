@@ -105,9 +105,9 @@ class InputBlocks:
                 return False
         return True
 
-    def count_pulse(self) -> None:
-        """Count a pulse that bypassed the queues and will not be undone."""
-        self._passed_pulses += 1
+    def count_pulses(self, pulses: int) -> None:
+        """Count pulses that bypassed the queues and will not be undone."""
+        self._passed_pulses += pulses
 
     def mark(self) -> InputMark:
         """Return the present state, between two blocks, for ``rewind``."""

@@ -95,7 +95,7 @@ class OutputTrim:
         """Whether the results of the next pulse are delivered unchanged: all are valid, and no frame is held back."""
         return self._plain_from is not None and self.pulses >= self._plain_from and self.end is None
 
-    def count_pulse(self, pulses: int = 1) -> None:
+    def count_pulses(self, pulses: int) -> None:
         """Count pulses whose results were delivered unchanged and will not be undone."""
         self._plain_pulses += pulses
         self.pulses += pulses

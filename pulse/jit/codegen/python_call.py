@@ -21,29 +21,33 @@ FUNCTIONS = {
 
 
 def code(python: PythonCall, symbol: str, function: str, triple: str) -> str:
-    """Return the LLVM code of ``symbol``, a METH_FASTCALL wrapper of a C function of int64. Its self is None."""
+    """Return the LLVM code of ``symbol``, a METH_FASTCALL wrapper of a C function of int64.
+
+    Its self is the first argument of a bound function, else None.
+    """
     module = ir.Module(symbol)
     module.triple = triple
     functions = {
         name: ir.Function(module, ir.FunctionType(result, arguments), name)
         for name, (result, *arguments) in FUNCTIONS.items()
     }
-    inner_type = ir.FunctionType(INT64 if python.gives_int else NOTHING, [INT64] * python.arguments)
+    inner_type = ir.FunctionType(INT64 if python.gives else NOTHING, [INT64] * python.arguments)
     inner = ir.Function(module, inner_type, function)
     outer_type = ir.FunctionType(POINTER, [POINTER, POINTER.as_pointer(), INT64])
     outer = ir.Function(module, outer_type, symbol)
     builder = ir.IRBuilder(outer.append_basic_block())
-    none, pointer, count = outer.args
+    self_argument, pointer, count = outer.args
 
     def call(name: str, *arguments):
         return builder.call(functions[name], arguments)
 
-    with builder.if_then(builder.icmp_signed("!=", count, INT64(python.arguments)), likely=False):
+    passed = python.arguments - python.bound
+    with builder.if_then(builder.icmp_signed("!=", count, INT64(passed)), likely=False):
         call("PyErr_BadArgument")
         builder.ret(NULL)
+    arguments = [builder.load(builder.gep(pointer, [INT64(index)])) for index in range(passed)]
     values = []
-    for index in range(python.arguments):
-        argument = builder.load(builder.gep(pointer, [INT64(index)]))
+    for index, argument in enumerate([self_argument, *arguments] if python.bound else arguments):
         if index in python.objects:
             values.append(builder.ptrtoint(argument, INT64))
             continue
@@ -58,9 +62,11 @@ def code(python: PythonCall, symbol: str, function: str, triple: str) -> str:
     result = builder.call(inner, values)
     if thread is not None:
         call("PyEval_RestoreThread", thread)
-    if python.gives_int:
+    if python.gives == "int":
         builder.ret(call("PyLong_FromLongLong", result))
+    elif python.gives == "object":
+        builder.ret(builder.inttoptr(result, POINTER))
     else:
-        call("Py_IncRef", none)
-        builder.ret(none)
+        call("Py_IncRef", self_argument)
+        builder.ret(self_argument)
     return str(module)

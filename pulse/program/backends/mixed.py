@@ -77,7 +77,7 @@ class MixedState(State):
         self._states = [part.spawn() for _, part in program.parts]
         for state in self._states:
             state.clock = self.clock
-        self._counting = any(state._counting for state in self._states)
+        self.counts_faults = any(state.counts_faults for state in self._states)
 
     def _clear(self) -> None:
         for state in self._states:

@@ -83,7 +83,7 @@ class ReferenceState(State):
         self._memory: dict[int, list[Array]] = {}
         self._next: dict[int, list[Array]] = {}
         """The next memory, collected while a pulse runs; it replaces the memory when the pulse is complete."""
-        self._counting = bool(program.network.checks or program.sites)
+        self.counts_faults = bool(program.network.checks or program.sites)
         self._clear()
 
     def _clear(self) -> None:

@@ -1,114 +1,153 @@
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-"""One compiled call that steps a stream from arrays into arrays: it checks, copies and runs the machine.
+"""One compiled call that steps a stream from arrays into arrays: it checks and copies them, and runs the machine.
 
-The call takes plain numpy arrays that are C-contiguous and have exactly the shape and dtype of their port. It reads
-their headers as numpy's C interface declares them (``PyArrayObject_fields``, unchanged since version 1.0). If an array
-is anything else, the call reads and writes nothing, and slower code handles the array.
+The arrays are plain numpy arrays that are C-contiguous and have exactly the shape and dtype of their port. If anything
+is different, the call reads and writes nothing, and slower code handles the arrays.
 """
 
-import ctypes
-import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from math import prod
-from typing import cast
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pulse.facts import Array
 from pulse.jit.entries import entry
 from pulse.jit.language.address import bytes_at, doubles_at, floats_at, words_at
-from pulse.jit.language.foreign import c_function_at, c_signature
 from pulse.jit.language.raw import as_i16
 from pulse.jit.language.structs import Struct, struct_at
-from pulse.jit.python_call import addresses
 from pulse.jit.registry import device
-from pulse.jit.rows.fields import WORD
 from pulse.program.machine.machine import RUN, run_rows
 from pulse.program.machine.packed import Packed, boxes_at, copy_box, packed_call_at
-from pulse.support.not_copyable import NotCopyable
+from pulse.program.machine.python_objects import (
+    READ,
+    WRITTEN,
+    ArrayForm,
+    array_new,
+    class_of,
+    clear_error,
+    data_of,
+    dict_get,
+    dict_new,
+    dict_set,
+    dict_size,
+    forms_at,
+    has_form,
+    hold,
+    interpreter,
+    interpreter_at,
+    release,
+    restore_thread,
+    save_thread,
+)
 
-RAN, DIFFERS, HAS_NAN = 0, 1, 2
-"""Results of a call: it ran; or nothing has changed, because an array does not match or an input has NaN."""
-
-HEADER = object.__basicsize__
-"""The bytes of the header of every Python object; its last word is the address of the type."""
-DATA, AXES, SHAPE, DTYPE, FLAGS = 0, 1, 2, 5, 6
-"""Fields of an array, in words after the header."""
-CONTIGUOUS, ALIGNED, WRITEABLE, WARNS = 0x1, 0x100, 0x400, 0x80000000
-"""Flags of an array; with the last one, numpy warns before the array is written."""
-READ, WRITTEN = CONTIGUOUS | ALIGNED, CONTIGUOUS | ALIGNED | WRITEABLE
-LOW, HALF_LOW, HALF_INFINITE = 0xFFFFFFFF, 0x7FFF, 0x7C00
+HALF_LOW, HALF_INFINITE = 0x7FFF, 0x7C00
+"""The bits of a half-precision number without its sign, and those of infinity."""
 
 
 class ArrayCall(Struct):
-    """A state's pulse, and the required forms of its arrays."""
+    """A state's pulse, and the required forms of its arrays.
 
+    counter     address of the word that counts the pulses of the stream
+    flags       address of the words that say whether the stream is changing, has failed or has ended
+    call        address of the ``MachineCall``
+    python      address of the ``Interpreter``
+    arrays      number of arrays: inputs, then outputs
+    inputs      number of inputs
+    forms       address of the ``ArrayForm`` of each array
+    names       address of the addresses of the names
+    objects     address of words for the addresses of a pulse's arrays; 0 outside of a call
+    data        address of words for the addresses of their elements
+    """
+
+    counter: int
+    flags: int
     call: int
-    """Address of the ``Call``."""
+    python: int
     arrays: int
-    """Inputs, then outputs."""
     inputs: int
     forms: int
-    """Address of the forms."""
-    object_addresses: int
-    """Address of an array with the addresses of this call's arrays."""
-    save: int
-    """Address of the functions that release the GIL and acquire it again."""
-    restore: int
-    header: int
-    kind: int
-    """Address of the type ``numpy.ndarray``."""
-    nothing: int
-    """Address of None."""
+    names: int
+    objects: int
+    data: int
 
 
-class ArrayForm(Struct):
-    """The required form of a port's array."""
+class StreamFlags(Struct):
+    """Whether a stream takes no pulse now: each field is 0 or 1.
 
-    dtype: int
-    """Address of the dtype's object."""
-    axes: int
-    shape: int
-    """Address of the sizes."""
-    flags: int
-    """The flags that must be set."""
-    elements: int
-    floats: int
-    """Bytes of an element if it may be NaN; else 0."""
+    changing  a call is changing the stream, or was interrupted by an exception while it did
+    failed    a pulse had faults
+    ended     the end of the stream is known
+    """
+
+    changing: int
+    failed: int
+    ended: int
 
 
-class TypeWord(Struct):
-    """The last word of an object's header: its class."""
+class PulseCounter(Struct):
+    """A word that counts pulses."""
 
-    kind: int
-
-
-class ArrayPair(Struct):
-    """The objects of a call with one input and one output."""
-
-    source: int
-    target: int
+    pulse: int
 
 
-array_call_at, forms_at = struct_at(ArrayCall), struct_at(ArrayForm)
-type_word_at, pair_at = struct_at(TypeWord), struct_at(ArrayPair)
-_save = c_function_at(c_signature("i64"))
-_restore = c_function_at(c_signature(None, "i64"))
+array_call_at, flags_at, counter_at = struct_at(ArrayCall), struct_at(StreamFlags), struct_at(PulseCounter)
 
 
 @device
-def _fits(form: ArrayForm, array: int, header: int, kind: int) -> bool:
-    """Return whether an object is an array of that form."""
-    if type_word_at(array + header - WORD).kind != kind:
-        return False
-    fields = words_at(array + header)
-    fits = (fields[DTYPE] == form.dtype) and (fields[AXES] & LOW) == form.axes
-    fits = fits and (fields[FLAGS] & (form.flags | WARNS)) == form.flags
-    if fits:
-        actual, expected = words_at(fields[SHAPE]), words_at(form.shape)
-        for axis in range(form.axes):
-            fits = fits and actual[axis] == expected[axis]
-    return fits
+def _find_arrays(step: ArrayCall, argument: int, first: int, count: int) -> bool:
+    """Find the arrays from ``first`` on in an argument, and hold them; return whether all ``count`` match."""
+    python, objects, names = interpreter_at(step.python), words_at(step.objects), words_at(step.names)
+    forms, matching = forms_at(step.forms), 0
+    if class_of(python, argument) == python.dict_type:
+        if dict_size(python, argument) == count:
+            for number in range(first, first + count):
+                item = dict_get(python, argument, names[number])
+                if item != 0:
+                    hold(python, item)
+                    objects[number] = item
+                    matching += has_form(python, forms[number], item)
+    elif count == 1:
+        hold(python, argument)
+        objects[first] = argument
+        matching += has_form(python, forms[first], argument)
+    return matching == count
+
+
+@device
+def _allocate_outputs(step: ArrayCall) -> bool:
+    """Make new arrays for the outputs; return whether there was memory for all."""
+    python, objects, forms = interpreter_at(step.python), words_at(step.objects), forms_at(step.forms)
+    complete = True
+    for number in range(step.inputs, step.arrays):
+        array = array_new(python, forms[number])
+        objects[number] = array
+        complete = complete and array != 0
+    return complete
+
+
+@device
+def _release_arrays(step: ArrayCall) -> None:
+    python, objects = interpreter_at(step.python), words_at(step.objects)
+    for number in range(step.arrays):
+        item = objects[number]
+        if item != 0:
+            objects[number] = 0
+            release(python, item)
+
+
+@device
+def _named_outputs(step: ArrayCall) -> int:
+    """Return a new dict of the outputs by name; 0 if there is no memory for it."""
+    python, objects, names = interpreter_at(step.python), words_at(step.objects), words_at(step.names)
+    results = dict_new(python)
+    complete = results != 0
+    for number in range(step.inputs, step.arrays):
+        complete = complete and dict_set(python, results, names[number], objects[number])
+    if results != 0 and not complete:
+        release(python, results)
+        results = 0
+    return results
 
 
 @device
@@ -130,26 +169,14 @@ def _nan_count(data: int, size: int, count: int) -> int:
     return count_of_nan
 
 
-@entry("machine.step_arrays", 4, gives_int=True, keeps_gil=True, objects=(1, 2))
-def _step_arrays(address: int, first: int, second: int, refuses_nan: int) -> int:
-    step = array_call_at(address)
-    addresses, forms = words_at(step.object_addresses), forms_at(step.forms)
-    if first != step.nothing:
-        pair = pair_at(step.object_addresses)
-        pair.source, pair.target = first, second
-    header = step.header
-    for number in range(step.arrays):
-        if not _fits(forms[number], addresses[number], header, step.kind):
-            return DIFFERS
-    # without the GIL from here on: only the data of the arrays is used, and the caller keeps them alive
-    for number in range(step.arrays):
-        addresses[number] = words_at(addresses[number] + header)[DATA]
-    thread = _save(step.save)
-    nan = 0
+@device
+def _run_pulse(step: ArrayCall, refuses_nan: int) -> bool:
+    """Run the pulse on the arrays' elements; return whether it ran, False if an input has NaN."""
+    data, forms, nan = words_at(step.data), forms_at(step.forms), 0
     if refuses_nan != 0:
         for number in range(step.inputs):
             form = forms[number]
-            nan += _nan_count(addresses[number], form.floats, form.elements)
+            nan += _nan_count(data[number], form.floats, form.elements)
     if nan == 0:
         call = packed_call_at(step.call)
         boxes = boxes_at(call.boxes)
@@ -157,12 +184,59 @@ def _step_arrays(address: int, first: int, second: int, refuses_nan: int) -> int
             copy_box(boxes[number], bytes_at(call.fixed), True)
         boxes = boxes[call.constants]
         for number in range(step.inputs):
-            copy_box(boxes[number], bytes_at(addresses[number] - boxes[number].offset), True)
+            copy_box(boxes[number], bytes_at(data[number] - boxes[number].offset), True)
         run_rows(call.table, call.rows, call.bases)
         for number in range(step.inputs, step.arrays):
-            copy_box(boxes[number], bytes_at(addresses[number] - boxes[number].offset), False)
-    _restore(step.restore, thread)
-    return RAN if nan == 0 else HAS_NAN
+            copy_box(boxes[number], bytes_at(data[number] - boxes[number].offset), False)
+    return nan == 0
+
+
+@device
+def _hold_arrays(step: ArrayCall, feed: int, outputs: int) -> int:
+    """Find or make all arrays; return a new dict of the outputs by name, 0 if any array does not match."""
+    python, results = interpreter_at(step.python), 0
+    if _find_arrays(step, feed, 0, step.inputs):
+        if outputs == python.nothing:
+            complete = _allocate_outputs(step)
+        else:
+            complete = _find_arrays(step, outputs, step.inputs, step.arrays - step.inputs)
+        if complete:
+            results = _named_outputs(step)
+        if results == 0:
+            clear_error(python)
+    return results
+
+
+@device
+def _run_held(step: ArrayCall, refuses_nan: int) -> bool:
+    """Run the pulse on the arrays that are held; return whether it ran."""
+    python, objects, data = interpreter_at(step.python), words_at(step.objects), words_at(step.data)
+    for number in range(step.arrays):
+        data[number] = data_of(python, objects[number])
+    thread = save_thread(python)
+    ran = _run_pulse(step, refuses_nan)
+    restore_thread(python, thread)
+    if ran:
+        counter_at(step.counter).pulse += 1
+    return ran
+
+
+@entry("machine.step_arrays", 4, gives="object", keeps_gil=True, objects=(1, 2), bound=True)
+def _step_arrays(address: int, feed: int, outputs: int, refuses_nan: int) -> int:
+    step = array_call_at(address)
+    python, flags, results = interpreter_at(step.python), flags_at(step.flags), 0
+    if flags.changing == 0 and flags.failed == 0 and flags.ended == 0:
+        flags.changing = 1  # other threads are refused
+        results = _hold_arrays(step, feed, outputs)
+        if results != 0 and not _run_held(step, refuses_nan):
+            release(python, results)
+            results = 0
+        _release_arrays(step)
+        flags.changing = 0
+    if results == 0:
+        results = python.nothing
+        hold(python, results)
+    return results
 
 
 STEP_ARRAYS = _step_arrays
@@ -171,81 +245,37 @@ STEPPING = RUN, STEP_ARRAYS
 """The entries that every stream needs."""
 
 
-@functools.cache
-def headers_are_known() -> bool:
-    """Return whether numpy's array headers have the layout that this module expects, checked on one array."""
-    array = np.zeros((3, 5), np.float32)[:2, 1:4]
-    words = (ctypes.c_int64 * (HEADER // 8 + FLAGS + 1)).from_address(id(array))
-    kind, fields = words[HEADER // 8 - 1], words[HEADER // 8 :]
-    return (
-        kind == id(np.ndarray)
-        and fields[DATA] == array.ctypes.data
-        and fields[AXES] & LOW == array.ndim
-        and tuple((ctypes.c_int64 * 2).from_address(fields[SHAPE])) == array.shape
-        and fields[DTYPE] == id(array.dtype)
-        and fields[FLAGS] & (WRITTEN | WARNS) == ALIGNED | WRITEABLE
-    )
+Arrays: TypeAlias = Mapping[str, Array] | Array
+ArrayStep: TypeAlias = Callable[[Arrays, Arrays | None, bool], dict[str, Array] | None]
+"""Run a pulse: the inputs, an array or arrays by name; the outputs likewise, None for new ones; whether to refuse NaN.
+
+It returns the outputs by name; None if nothing has changed.
+"""
 
 
-class ArrayStep(NotCopyable):
-    """The pulses of one state.
+def array_step(packed: Packed, counter: NDArray[np.int64], flags: StreamFlags) -> ArrayStep:
+    """Return the function that runs the pulses of a state.
 
     packed  the state's packed call: its inputs and outputs, in order
     Raises CompileError
     """
-
-    why_not = "it holds addresses of this process; copy its state"
-
-    def __init__(self, packed: Packed) -> None:
-        slots, inputs = (*packed.inputs, *packed.outputs), len(packed.inputs)
-        dtypes = [np.dtype(slot.dtype.type) for slot in slots]
-        shapes = np.array([size for slot in slots for size in slot.shape] or [0], np.int64)
-        forms, shape_address = ArrayForm.new(len(slots)), shapes.ctypes.data
-        for number, (slot, dtype) in enumerate(zip(slots, dtypes)):
-            form = forms[number]
-            form.dtype, form.axes, form.shape = id(dtype), len(slot.shape), shape_address
-            form.flags = READ if number < inputs else WRITTEN
-            form.elements, form.floats = prod(slot.shape), dtype.itemsize if dtype.kind == "f" else 0
-            shape_address += 8 * len(slot.shape)
-        object_addresses = np.zeros(len(slots), np.int64)
-        call, interpreter = ArrayCall.new(), addresses()
-        call.call, call.arrays, call.inputs = packed.call.address, len(slots), inputs
-        call.forms, call.object_addresses = forms.address, object_addresses.ctypes.data
-        call.save, call.restore = interpreter["PyEval_SaveThread"], interpreter["PyEval_RestoreThread"]
-        call.header, call.kind, call.nothing = HEADER, id(np.ndarray), id(None)
-        self._kept = packed, dtypes, shapes, forms, call
-        self._object_addresses = object_addresses.data
-        self._inputs = [slot.name for slot in packed.inputs]
-        self._outputs = [
-            (slot.name, slot.shape, dtype) for slot, dtype in zip(slots[inputs:], dtypes[inputs:])
-        ]
-        self._names = [slot.name for slot in packed.outputs]
-        self.single_pair = (self._inputs[0], *self._outputs[0]) if (inputs, len(slots)) == (1, 2) else None
-        """Name of the input, and name, shape and dtype of the output, if there is one of each; else None."""
-        self.address = call.address
-        self.run = STEP_ARRAYS.call
-        """Arguments: the address, the two objects (None if ``take`` took them), and whether to refuse NaN."""
-
-    def take(self, feed: object, outputs: object) -> tuple[list[object], dict[str, Array]] | None:
-        """Prepare a pulse; ``feed`` and ``outputs`` are an array or arrays by name, None for new outputs.
-
-        returns  objects that the caller keeps alive until it has run, and the outputs; None if the number of arrays is
-                 not that of the ports
-        """
-        if outputs is None:
-            outputs = {name: np.empty(shape, dtype) for name, shape, dtype in self._outputs}
-        inputs, results = _objects(feed, self._inputs), _objects(outputs, self._names)
-        if inputs is None or results is None:
-            return None
-        alive, addresses = [*inputs, *results], self._object_addresses
-        for number, argument in enumerate(alive):
-            addresses[number] = id(argument)
-        return alive, cast("dict[str, Array]", dict(zip(self._names, results)))
-
-
-def _objects(argument: object, names: Sequence[str]) -> Sequence[object] | None:
-    """Return the objects under exactly these names; None if the names differ."""
-    if type(argument) is not dict:
-        return (argument,) if len(names) == 1 else None
-    named = cast("dict[str, object]", argument)
-    return [*map(named.get, names)] if len(named) == len(names) else None
+    slots, inputs = (*packed.inputs, *packed.outputs), len(packed.inputs)
+    dtypes = [np.dtype(slot.dtype.type) for slot in slots]
+    names = [slot.name for slot in slots]
+    shapes = np.array([size for slot in slots for size in slot.shape] or [0], np.int64)
+    forms, shape_address = ArrayForm.new(len(slots)), shapes.ctypes.data
+    for number, (slot, dtype) in enumerate(zip(slots, dtypes)):
+        form = forms[number]
+        form.dtype, form.axes, form.shape = id(dtype), len(slot.shape), shape_address
+        form.flags = READ if number < inputs else WRITTEN
+        form.elements, form.floats = prod(slot.shape), dtype.itemsize if dtype.kind == "f" else 0
+        shape_address += 8 * len(slot.shape)
+    words = np.zeros((3, max(len(slots), 1)), np.int64)
+    words[0, : len(names)] = [id(name) for name in names]
+    step, python = ArrayCall.new(), interpreter()
+    step.counter, step.flags = counter.ctypes.data, flags.address
+    step.call, step.python, step.forms = packed.call.address, python.address, forms.address
+    step.arrays, step.inputs = len(slots), inputs
+    step.names, step.objects, step.data = (row.ctypes.data for row in words)
+    kept = packed, counter, flags, dtypes, names, shapes, forms, words, step, python
+    return STEP_ARRAYS.bind(step.address, kept)

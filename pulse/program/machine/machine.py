@@ -31,7 +31,7 @@ WebAssembly checks this type at each call, and has pointers of 32 bits.
 
 
 @device
-def run_rows(table_address, rows, bases_address):
+def run_rows(table_address: int, rows: int, bases_address: int) -> None:
     """Do ``run`` in compiled code."""
     address, mode = table_address, flush_denormals()
     for _ in range(rows):
@@ -61,7 +61,7 @@ def _run_profiled(table_address, rows, bases_address, ticks_address):
     restore_denormals(mode)
 
 
-@entry("machine.run_timed", 3, gives_int=True)
+@entry("machine.run_timed", 3, gives="int")
 def _run_timed(table_address, rows, bases_address):
     before = tick_count()
     run_rows(table_address, rows, bases_address)
@@ -89,12 +89,12 @@ def _run_lanes(table_address, segments_address, segments, bases_address):
     restore_denormals(mode)
 
 
-@entry("machine.read_ticks", 0, gives_int=True)
+@entry("machine.read_ticks", 0, gives="int")
 def _read_ticks():
     return tick_count()
 
 
-@entry("machine.ticks_of_readings", 1, gives_int=True)
+@entry("machine.ticks_of_readings", 1, gives="int")
 def _ticks(count):
     first = last = tick_count()
     for _ in range(count):

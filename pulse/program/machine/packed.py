@@ -1,4 +1,3 @@
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 """One compiled call that steps a stream from packed bytes into packed bytes.
 
 It is meant for compiled callers. The tensors of a packed pulse are C-contiguous and follow each other, each at a
@@ -24,7 +23,14 @@ from pulse.support.record import record
 
 
 class MachineCall(Struct):
-    """A call of the machine, and the boxes of the tensors to copy before and after it."""
+    """A call of the machine, and the boxes of the tensors to copy before and after it.
+
+    table, rows, bases          arguments of the machine: addresses of the table and the bases, number of rows
+    constants, inputs, outputs  how many there are
+    fixed                       address of the bytes of the constants
+    faults                      address of the ``Count`` of values without a result; 0 if there is none
+    boxes                       address of the boxes: of constants, inputs, outputs
+    """
 
     table: int
     rows: int
@@ -33,38 +39,41 @@ class MachineCall(Struct):
     inputs: int
     outputs: int
     fixed: int
-    """Address of the bytes of the constants."""
     faults: int
-    """Address of the ``Count`` of values without a result; 0 if there is none."""
     boxes: int
-    """Address of the boxes: of constants, inputs, outputs."""
 
 
 class Box(Struct):
-    """The memory layout of a tensor: groups of runs of bytes, with equal distances in a group."""
+    """The memory layout of a tensor: groups of runs of bytes, with equal distances in a group.
+
+    place        address of the tensor
+    offset       offset of the packed tensor, in bytes
+    run          bytes of a run
+    count        number of runs in a group
+    step         bytes from run to run in the tensor
+    packed_step  bytes from run to run in the packed tensor
+    groups       number of groups
+    axes         number of axes of the groups
+    first_axis   address of these axes, the innermost first
+    """
 
     place: int
-    """Address of the tensor."""
     offset: int
-    """Offset of the packed tensor, in bytes."""
     run: int
-    """Bytes of a run."""
     count: int
-    """Number of runs in a group."""
     step: int
-    """Bytes from run to run."""
+    packed_step: int
     groups: int
     axes: int
-    """Number of axes of the groups."""
     first_axis: int
-    """Address of these axes, the innermost first."""
 
 
 class AxisStride(Struct):
-    """An axis: its size, and bytes from one to the next."""
+    """An axis: its size, and bytes from one to the next, in the tensor and in the packed one."""
 
     size: int
     step: int
+    packed_step: int
 
 
 class Count(Struct):
@@ -167,18 +176,20 @@ def _slots(tensors: NamedViews) -> tuple[tuple[Slot, ...], int]:
 
 
 def _set_box(box: Box, place: Array, innermost: AxisStride) -> None:
-    """Describe the layout of a tensor in as few runs of bytes as possible."""
+    """Describe the layout of a tensor in as few runs of bytes as possible, in large groups."""
     run = place.dtype.itemsize if place.size else 0
-    axes = [(size, step) for size, step in zip(place.shape, place.strides) if size != 1]
+    steps = [run * prod(place.shape[axis + 1 :]) for axis in range(place.ndim)]
+    axes = [axis for axis in zip(place.shape, place.strides, steps) if axis[0] != 1]
     while axes and axes[-1][1] == run:
         run *= axes.pop()[0]
     box.place, box.run = place.ctypes.data, run
-    box.count, box.step = axes.pop() if axes else (1, 0)
-    box.groups, box.axes = prod(size for size, _ in axes), len(axes)
+    longest = max(range(len(axes)), key=lambda number: axes[number][0], default=None)
+    box.count, box.step, box.packed_step = (1, 0, 0) if longest is None else axes.pop(longest)
+    box.groups, box.axes = prod(size for size, _, _ in axes), len(axes)
     box.first_axis = innermost.address
-    for number, (size, step) in enumerate(reversed(axes)):
+    for number, (size, step, packed_step) in enumerate(reversed(axes)):
         axis = innermost[number]
-        axis.size, axis.step = size, step
+        axis.size, axis.step, axis.packed_step = size, step, packed_step
 
 
 @device
@@ -198,18 +209,19 @@ def _copy_runs(
 def copy_box(box: Box, packed: Pointer, inward: bool) -> None:
     """Copy between a tensor's place and packed bytes."""
     place, run, count, step = bytes_at(box.place), box.run, box.count, box.step
-    packed, axes = packed + box.offset, axes_at(box.first_axis)
+    packed, packed_step, axes = packed + box.offset, box.packed_step, axes_at(box.first_axis)
     for group in range(box.groups):
-        left, offset = group, 0
+        left, offset, packed_offset = group, 0, 0
         for number in range(box.axes):
             axis = axes[number]
-            offset += left % axis.size * axis.step
+            index = left % axis.size
+            offset += index * axis.step
+            packed_offset += index * axis.packed_step
             left //= axis.size
         if inward:
-            _copy_runs(place + offset, step, packed, run, run, count)
+            _copy_runs(place + offset, step, packed + packed_offset, packed_step, run, count)
         else:
-            _copy_runs(packed, run, place + offset, step, run, count)
-        packed = packed + run * count
+            _copy_runs(packed + packed_offset, packed_step, place + offset, step, run, count)
 
 
 @device

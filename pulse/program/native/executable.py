@@ -13,7 +13,8 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.ops.check import Site
 from pulse.program.machine import machine
-from pulse.program.machine.array_step import ArrayStep, headers_are_known
+from pulse.program.machine.array_step import ArrayStep, array_step
+from pulse.program.machine.python_objects import arrays_are_known
 from pulse.program.streams.executable import Executable
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
@@ -175,7 +176,7 @@ class NativeState(State):
             (length, self._memory[offset : offset + 8].view(np.int64)) for length, offset in program.ends
         ]
         self._total = None if program.total_at is None else _word(self._memory, program.total_at)
-        self._counting = self._total is not None
+        self.counts_faults = self._total is not None
         table, self._team = program.stream_table()
         self._table = table
         self.call = (table.ctypes.data, program.rows, self.bases.ctypes.data)
@@ -226,10 +227,10 @@ class NativeState(State):
             self.fetched = [place.copy() for place in self._fetched]
 
     @cached_property
-    def _array_step(self) -> ArrayStep | None:
-        if self._fetched or self.program.limit is not None or not headers_are_known():
-            return None
-        return ArrayStep(NativeState.pack(self))
+    def try_step(self) -> ArrayStep:
+        if self._fetched or self.program.limit is not None or not arrays_are_known():
+            return super().try_step
+        return array_step(NativeState.pack(self), self.clock.counter, self._flags)
 
     def _set_end(self) -> None:
         for length, register in self._ends:

@@ -85,17 +85,19 @@ class LaneBlocks:
         self._constants = constants
         self._last_blocks: tuple[LaneSelection, CallBlocks] | None = None
 
-    def find_blocks(self, selection: LaneSelection) -> CallBlocks:
-        """Return the blocks whose lanes all step in this call and are all in the middle of their streams."""
+    def find_blocks(self, selection: LaneSelection, pulses: NDArray[np.int64]) -> CallBlocks:
+        """Return the blocks whose lanes all step in this call and are all in the middle of their streams.
+
+        pulses  the pulses that each selected lane has run
+        """
         if self._last_blocks is None or self._last_blocks[0] is not selection:
             self._last_blocks = (
                 selection,
                 CallBlocks.of(self._whole_blocks(selection.numbers), len(selection.numbers)),
             )
         call_blocks, steady_from = self._last_blocks[1], self.steady_from
-        if not [clock for clock in selection.clocks if clock.pulse < steady_from]:
+        if not len(pulses) or pulses.min() >= steady_from:
             return call_blocks
-        pulses = np.array([clock.pulse for clock in selection.clocks])
         steady = [part for part in call_blocks.blocks if pulses[part.indices].min() >= steady_from]
         return CallBlocks.of(steady, len(pulses))
 

@@ -75,12 +75,13 @@ class LaneState(NativeState):
         self._separate()
         return super().memory
 
-    def try_step(
-        self, feed: Feed | Array, outputs: Feed | Array | None = None, refuses_nan: bool = False
-    ) -> dict[str, Array] | None:
-        """Separate the stream from its block, then do ``State.try_step``."""
+    def step(self, feed: Feed | Array) -> dict[str, Array]:
         self._separate()
-        return super().try_step(feed, outputs, refuses_nan)
+        return super().step(feed)
+
+    def step_into(self, feed: Feed | Array, outputs: Feed | Array) -> dict[str, Array]:
+        self._separate()
+        return super().step_into(feed, outputs)
 
     def _run(self, feed: Feed) -> dict[str, Array]:
         self._separate()
@@ -177,13 +178,12 @@ class NativeLanes(Lanes):
     def _run(self, feed: dict[str, Array], selection: LaneSelection) -> dict[str, Array]:
         self._stepping = selection
         blocks = None if self.alone else self._blocks
-        parts = None if blocks is None else blocks.find_blocks(selection)
+        parts = None if blocks is None else blocks.find_blocks(selection, self._pulses[selection.index])
         if blocks is None or parts is None or not parts.blocks:
             results = self._step_groups(feed, selection.index)
         else:
             results = self._step_blocks(blocks, parts, feed, selection.index)
-        for clock in selection.clocks:
-            clock.pulse += 1
+        self._pulses[selection.index] += 1
         return results
 
     def _step_blocks(

@@ -48,6 +48,10 @@ class Lanes:
         self._any_failed = False
         """Whether any lane has had a fault."""
         self._streaming = {port.name: port for port in program.inputs if port.streams}
+        self._pulses = np.zeros(len(self._states), np.int64)
+        """The pulses that each lane has run."""
+        for number, state in enumerate(self._states):
+            state.clock.count_in(self._pulses[number : number + 1])
 
     def __len__(self) -> int:
         return len(self._states)

@@ -4,7 +4,7 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from pulse.errors import Fault, FaultError, InputError
 from pulse.facts import Array
 from pulse.ops.check import Site
 from pulse.ops.clock import Clock
-from pulse.program.machine.array_step import ArrayStep
+from pulse.program.machine.array_step import ArrayStep, StreamFlags
 from pulse.program.streams.ending import stream_end
 from pulse.program.streams.executable import Executable
 from pulse.program.streams.feeds import (
@@ -30,8 +30,8 @@ from pulse.support.blake2 import blake2b
 _HEADER = struct.Struct("<8s16sqq")
 _MAGIC = b"pulse/1\0"
 
-StateMark = tuple[Any, tuple[int, int | None, int | None], list[Array]]
-"""A moment of a stream: its memory in the backend's form; pulse, end and last pulse of its clock; the fetched wires."""
+StateMark = tuple[Any, tuple[int, int | None], list[Array]]
+"""A moment of a stream: its memory in the backend's form; pulse and end of its clock; the fetched wires."""
 
 
 class State(ABC):
@@ -56,15 +56,22 @@ class State(ABC):
         self._output_ports = {port.name: port for port in program.outputs}
         self.stops_at_faults = True
         """Whether a pulse with faults raises FaultError; otherwise faults are only counted."""
-        self._counting = False
+        self.counts_faults = False
         """Whether the program counts faults at all."""
         self._total: memoryview[int] | None = None
         """The word that counts all faults; None if the program has no such word."""
-        self._failed = False
+        self._flags = StreamFlags.new()
         self.fetched: list[Array] = []
         """The fetched wires of the last pulse."""
-        self.changing = False
+
+    @property
+    def changing(self) -> bool:
         """Whether a call is changing the stream, or was interrupted by an exception while it did."""
+        return self._flags.changing != 0
+
+    @changing.setter
+    def changing(self, changing: bool) -> None:
+        self._flags.changing = changing
 
     @abstractmethod
     def _run(self, feed: Feed) -> dict[str, Array]:
@@ -77,9 +84,15 @@ class State(ABC):
         return outputs
 
     @cached_property
-    def _array_step(self) -> ArrayStep | None:
-        """A pulse as one compiled call, if the backend has one."""
-        return None
+    def try_step(self) -> ArrayStep:
+        """Run ``step`` or ``step_into`` as one compiled call; the caller then looks for faults.
+
+        The arguments are ``feed``, ``outputs`` or None, and whether to do nothing if an input has NaN. The result is
+        None if nothing has changed: the stream takes no pulse now, an array is not C-contiguous or not exactly as its
+        port requires, or the backend has no compiled call. ``step`` and ``step_into`` then give the reason, or the
+        result.
+        """
+        return _no_array_step
 
     @abstractmethod
     def _clear(self) -> None:
@@ -132,15 +145,19 @@ class State(ABC):
         Raises   InputError: names, shape or dtype differ, or the stream has ended; the state is then unchanged.
                  FaultError: a node has no result for some value; only reset and restore are possible after it
         """
-        clock = self.clock
-        pulse = clock.pulse
+        counter = self.clock.word
+        pulse = counter[0]
         try:
-            results = self.try_step(feed)
-            return self._step(self._check(feed), None) if results is None else results
+            results = self.try_step(feed, None, False)
+            if results is None:
+                results = self._step(self._check(feed), None)
+            elif self.counts_faults:
+                self.raise_faults()
+            return results
         except (FaultError, InputError):
             raise
         except BaseException:
-            self.changing = self.changing or clock.pulse != pulse
+            self.changing = self.changing or counter[0] != pulse
             raise
 
     def step_into(self, feed: Feed | Array, outputs: Feed | Array) -> dict[str, Array]:
@@ -152,54 +169,21 @@ class State(ABC):
         returns  the arrays by name
         Raises   as ``step``; InputError also if ``outputs`` do not match
         """
-        clock = self.clock
-        pulse = clock.pulse
+        counter = self.clock.word
+        pulse = counter[0]
         try:
-            results = self.try_step(feed, outputs)
+            results = self.try_step(feed, outputs, False)
             if results is None:
                 inputs = self._check(feed)
                 results = self._step(inputs, check_outputs(self._output_ports, outputs))
+            elif self.counts_faults:
+                self.raise_faults()
             return results
         except (FaultError, InputError):
             raise
         except BaseException:
-            self.changing = self.changing or clock.pulse != pulse
+            self.changing = self.changing or counter[0] != pulse
             raise
-
-    def try_step(
-        self, feed: Feed | Array, outputs: Feed | Array | None = None, refuses_nan: bool = False
-    ) -> dict[str, Array] | None:
-        """Run ``step`` or ``step_into`` as one compiled call; after an exception the caller checks ``clock``.
-
-        refuses_nan  do nothing if an input has NaN
-        returns      None if nothing has changed: an array is not C-contiguous or not exactly as its port requires, or
-                     the backend has no compiled call. ``step`` and ``step_into`` then give the reason, or the result
-        """
-        call, clock = self._array_step, self.clock
-        if call is None or self.changing or self._failed or clock.end is not None:
-            return None
-        if call.single_pair is None:
-            taken = call.take(feed, outputs)
-            if taken is None:
-                return None
-            first, second, results = None, None, taken[1]  # ``taken`` holds the arrays until the call has run
-        else:
-            input_name, name, shape, dtype = call.single_pair
-            first = feed if type(feed) is np.ndarray else _only(feed, input_name)
-            if outputs is None:
-                second = np.empty(shape, dtype)
-            else:
-                second = outputs if type(outputs) is np.ndarray else _only(outputs, name)
-            results = {name: second}
-        self.changing = True
-        if call.run(call.address, first, second, refuses_nan):
-            self.changing = False
-            return None
-        clock.pulse += 1
-        self.changing = False
-        if self._counting:
-            self._stop_at_faults()
-        return results
 
     def _step(self, feed: Feed, outputs: dict[str, Array] | None) -> dict[str, Array]:
         """Run ``step`` with checked arrays."""
@@ -217,12 +201,12 @@ class State(ABC):
         result = self._run(feed) if outputs is None else self._run_into(feed, outputs)
         self.clock.pulse += 1
         self.changing = False
-        if self._counting and raises:
-            self._stop_at_faults()
+        if self.counts_faults and raises:
+            self.raise_faults()
         return result
 
-    def _stop_at_faults(self) -> None:
-        """Raise FaultError if the last pulse had faults."""
+    def raise_faults(self) -> None:
+        """Raise FaultError if the last pulse had faults and the stream stops at them."""
         if (self._total is None or self._total[0]) and self.stops_at_faults and self.has_faulted:
             self.fail()
             raise self.failure(f"in pulse {self.clock.pulse - 1}")
@@ -230,11 +214,11 @@ class State(ABC):
     @property
     def has_failed(self) -> bool:
         """Whether a pulse had faults, so that the state takes no further pulses before a reset or restore."""
-        return self._failed
+        return self._flags.failed != 0
 
     def fail(self) -> None:
         """Refuse pulses until a reset or restore."""
-        self._failed = True
+        self._flags.failed = 1
 
     def failure(self, when: str) -> FaultError:
         """Return the error that lists the faults so far."""
@@ -293,7 +277,7 @@ class State(ABC):
         empty = filled_pulse(self._streaming, fill)
         pulses = [*feeds[:pulses_left], *[empty] * (pulses_left - len(feeds))]
         self.changing = True
-        self.clock.end, self.clock.last = end, steps - 1
+        self._set_clock(self.clock.pulse, end)
         self._set_end()
         self.changing = False
         return pulses
@@ -301,20 +285,20 @@ class State(ABC):
     def reset(self) -> None:
         """Reset the stream to its state before the first pulse."""
         self.changing = True
-        self.clock.pulse, self.clock.end, self.clock.last = 0, None, None
+        self._set_clock(0, None)
         self._clear()
-        self._failed = False
+        self._flags.failed = 0
         self.changing = False
 
     def mark(self) -> StateMark:
         """Save the state of the stream for ``rewind``."""
-        clock = self.clock
-        return self._keep(), (clock.pulse, clock.end, clock.last), self.fetched
+        return self._keep(), (self.clock.pulse, self.clock.end), self.fetched
 
     def rewind(self, mark: StateMark) -> None:
         """Restore a moment of this stream that ``mark`` returned."""
         self.changing = True
-        memory, (self.clock.pulse, self.clock.end, self.clock.last), self.fetched = mark
+        memory, (pulse, end), self.fetched = mark
+        self._set_clock(pulse, end)
         self._put_back(memory)
         self.changing = False
 
@@ -335,9 +319,8 @@ class State(ABC):
                 "same program"
             )
         self._load(snapshot[_HEADER.size :])
-        self.clock.pulse, self.clock.end = pulses, None if end < 0 else end
-        self.clock.last = None if end < 0 else self.program.steps(end) - 1
-        self._failed = self.stops_at_faults and self.has_faulted
+        self._set_clock(pulses, None if end < 0 else end)
+        self._flags.failed = self.stops_at_faults and self.has_faulted
         self.changing = False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -354,7 +337,7 @@ class State(ABC):
         """Raise InputError if the stream has ended, failed, was interrupted in a pulse, or would be too long."""
         if self.changing:
             self._require_whole()
-        if self._failed:
+        if self.has_failed:
             raise self.failure("before this call")
         if self.clock.end is not None:
             raise InputError("the stream has ended; begin a new one with reset()")
@@ -367,6 +350,12 @@ class State(ABC):
                 f"the model takes at most {limit} frames of {self.program.model.symbol.name}, and this pulse would "
                 f"make it {total}: flush and reset before it"
             )
+
+    def _set_clock(self, pulse: int, end: int | None) -> None:
+        """Set the number of pulses before the next one, and the end of the stream if it is known."""
+        self.clock.pulse, self.clock.end = pulse, end
+        self.clock.last = None if end is None else self.program.steps(end) - 1
+        self._flags.ended = end is not None
 
     def _require_whole(self) -> None:
         if self.changing:
@@ -404,9 +393,8 @@ class State(ABC):
         return named_pulses(self._streaming, feed)
 
 
-def _only(feed: Feed | Array, name: str) -> Array:
-    """Return the object itself, or the only value of a mapping with this name; the compiled call checks its type."""
-    return cast(Array, feed.get(name) if isinstance(feed, dict) and len(feed) == 1 else feed)
+def _no_array_step(feed: Feed | Array, outputs: Feed | Array | None, refuses_nan: bool) -> None:
+    """Do nothing: the backend has no compiled call."""
 
 
 class _Spawning(Protocol):

@@ -63,7 +63,7 @@ class LaneSession(NotCopyable, Session):
         """Count pulses whose results are delivered unchanged; ``is_plain`` says when they may be."""
         if not self._pulses:
             self._input_blocks.keep()
-        self._output_trim.count_pulse(pulses)
+        self._output_trim.count_pulses(pulses)
 
     def outputs_of(self, results: Sequence[Mapping[str, Array]]) -> Mapping[str, Array]:
         """Take the results of pulses. Returns, for every streaming output, the valid frames that are ready."""

@@ -4,6 +4,7 @@ import ctypes
 import subprocess
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -43,7 +44,7 @@ def empty_function():
 
 @pytest.fixture(scope="module")
 def weigh():
-    return Entry("test.weigh", weighs, 6, gives_int=True).call
+    return Entry("test.weigh", weighs, 6, gives="int").call
 
 
 def test_ints_go_in_and_come_out(weigh) -> None:
@@ -87,7 +88,7 @@ def distance_plus_number(first, number, second):
 def test_an_entry_may_keep_the_gil(keeps_gil) -> None:
     """Another thread of Python runs while an entry does, but not while one that keeps the GIL does."""
     words = np.zeros(2, np.int64)
-    call = Entry(f"test.spins_{keeps_gil}", spins, 2, gives_int=True, keeps_gil=keeps_gil).call
+    call = Entry(f"test.spins_{keeps_gil}", spins, 2, gives="int", keeps_gil=keeps_gil).call
     began = threading.Event()
 
     def other():
@@ -106,7 +107,7 @@ def test_an_entry_may_keep_the_gil(keeps_gil) -> None:
 
 def test_an_entry_may_take_objects() -> None:
     """It gets their addresses, of any class, and holds none of them; the other arguments are ints."""
-    call = Entry("test.beside", distance_plus_number, 3, gives_int=True, objects=(0, 2)).call
+    call = Entry("test.beside", distance_plus_number, 3, gives="int", objects=(0, 2)).call
     argument = object()
     before = sys.getrefcount(argument)
     for first, third in ((argument, "text"), (None, argument), (7, 1 << 80)):
@@ -114,6 +115,37 @@ def test_an_entry_may_take_objects() -> None:
     assert sys.getrefcount(argument) == before
     with pytest.raises(TypeError):
         call(argument, argument, argument)
+
+
+def first_of(first, other):
+    """The first argument."""
+    return first
+
+
+def test_each_function_of_a_bound_entry_has_its_own_first_argument_and_keeps_an_object() -> None:
+    entry = Entry("test.first_of", first_of, 2, gives="int", bound=True)
+    kept = np.zeros(3)
+    watched = weakref.ref(kept)
+    functions = [entry.bind(number, kept) for number in (3, -(1 << 62))]
+    del kept
+    assert [function(0) for function in functions] == [3, -(1 << 62)]
+    with pytest.raises(TypeError):
+        functions[0](0, 0)
+    functions.pop()
+    assert watched() is not None and functions[0](0) == 3
+    functions.pop()
+    assert watched() is None
+
+
+def test_an_entry_may_give_an_object_with_a_reference() -> None:
+    argument = object()
+    call = Entry("test.holds", first_of, 2, gives="object", objects=(0,)).call
+    before = sys.getrefcount(argument)
+    increment = ctypes.pythonapi.Py_IncRef
+    increment.argtypes = [ctypes.py_object]
+    increment(argument)
+    assert call(argument, 0) is argument
+    assert sys.getrefcount(argument) == before
 
 
 def test_names_of_different_objects_never_meet() -> None:

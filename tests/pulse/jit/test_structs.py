@@ -11,6 +11,7 @@ from pulse.jit.entries import Entry
 from pulse.jit.language.address import address_of, words_at
 from pulse.jit.language.atomics import advance, fence, load, replace, store
 from pulse.jit.language.structs import Struct, bytes_of, numbers, struct_at
+from pulse.jit.python_call import CallResult
 from pulse.jit.rows.fields import LINE, WORD, fields_of, starts_line, words_of
 
 
@@ -92,8 +93,8 @@ def test_unknown_fields_are_refused() -> None:
             Shared(words)
 
 
-def compile_entry(function: Any, arguments: int, gives_int: bool = False) -> Any:
-    return Entry(f"test.{function.__name__}", function, arguments, gives_int).call
+def compile_entry(function: Any, arguments: int, gives: CallResult = None) -> Any:
+    return Entry(f"test.{function.__name__}", function, arguments, gives).call
 
 
 def test_compiled_code_reads_and_writes_the_same() -> None:
@@ -136,7 +137,7 @@ def test_words_that_threads_share() -> None:
 
     words = Shared.new(more=4)
     words.last = 20
-    assert compile_entry(share, 2, True)(words.address, 3) == 5
+    assert compile_entry(share, 2, "int")(words.address, 3) == 5
     assert (words.first, words.last, words.few.tolist(), words.rest[3]) == (23, 21, [0, 1, 0], 1)
 
 
@@ -150,6 +151,6 @@ def test_the_compiler_refuses_a_field_that_is_not_there() -> None:
     def orders(address: int) -> int:
         return load(shared_at(address), "part")
 
-    for function, gives_int in ((reads, True), (writes, False), (orders, True)):
+    for function, gives in ((reads, "int"), (writes, None), (orders, "int")):
         with pytest.raises(CompileError, match=r"cannot compile it"):
-            compile_entry(function, 1, gives_int)
+            compile_entry(function, 1, gives)
