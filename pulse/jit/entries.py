@@ -6,7 +6,7 @@ from typing import Any
 
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.language.declared import CSignature
-from pulse.jit.python_call import PythonCall, CallResult, builtin
+from pulse.jit.python_call import CallResult, PythonCall, builtin
 
 OPTIONS = {"error_model": "numpy"}
 
