@@ -312,7 +312,7 @@ class PairedCopyRow(Instruction):
 
 
 @kernel
-def pairs(row: PairedCopyRow) -> None:
+def paired_copy(row: PairedCopyRow) -> None:
     """Join row by row."""
     dst, src0, src1, rows, columns = row.dst, row.src0, row.src1, row.rows, row.columns
     step, step0, step1 = row.step, row.step0, row.step1

@@ -68,7 +68,7 @@ class MicroOp(RowFields):
     q: float
 
 
-class Chain32Row(Instruction):
+class ChainRow(Instruction):
     """A chain on f32 and bool, in f32, over loops of sizes ``s``, the last one innermost.
 
     The inputs are in registers 0, 1 … (at most 8) of 16. The last target (register 0 without a micro-op) is stored. A
@@ -129,7 +129,7 @@ class Chain32Row(Instruction):
             )
 
 
-class Chain64Row(Chain32Row):
+class Chain64Row(ChainRow):
     """A chain on any mix of types, computed in f64: exact for integers up to 2**53."""
 
     def width(self, part: ChainInput) -> int:
@@ -255,7 +255,7 @@ def is_contiguous(part: ChainInput, rows: int, columns: int) -> bool:
 
 
 @kernel
-def chain(row: Chain32Row) -> None:
+def chain(row: ChainRow) -> None:
     """Compute 16 lanes at a time.
 
     A block is up to 256 elements: several short rows of s3, or a part of a long one. Contiguous inputs and outputs of

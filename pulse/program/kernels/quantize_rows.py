@@ -115,7 +115,7 @@ class QuantizeRow(Instruction):
 
 
 @kernel
-def round_row(row: QuantizeRow) -> None:
+def quantize(row: QuantizeRow) -> None:
     """Compute row by row."""
     x, y, rows_x, rows_y, K, scratch = row.x, row.y, row.rows_x, row.rows_y, row.K, as_u16(stack_f32(LANES))
     for m in range(row.M):

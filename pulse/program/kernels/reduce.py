@@ -124,7 +124,7 @@ class ReduceRow(ReductionFields):
 
 
 @kernel
-def reduce_rows(row: ReduceRow) -> None:
+def reduce(row: ReduceRow) -> None:
     """Compute row by row."""
     x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     count, stride, kind, scale = row.R, row.stride, row.kind, row.scale
@@ -152,7 +152,7 @@ def index_of(x: Pointer, count: int, stride: int, value: Any, last: int) -> int:
     return 0
 
 
-class ArgRow(ReductionFields):
+class ArgReduceRow(ReductionFields):
     """``y[rows_y[m]]`` = the r < R of the largest (kind 1) or smallest (2) ``x[rows_x[m] + r*stride]``, m < M.
 
     ``last``: among equal ones the last, else the first. NaN comes before all numbers.
@@ -163,7 +163,7 @@ class ArgRow(ReductionFields):
 
 
 @kernel
-def arg_rows(row: ArgRow) -> None:
+def arg_reduce(row: ArgReduceRow) -> None:
     """Compute row by row."""
     x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     count, stride, kind, last = row.R, row.stride, row.kind, row.last

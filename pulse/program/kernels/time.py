@@ -225,7 +225,7 @@ class TableLookupRow(Instruction):
 
 
 @kernel
-def table_rows(row: TableLookupRow) -> None:
+def table_lookup(row: TableLookupRow) -> None:
     """Copy one run if the rows are contiguous, else row by row."""
     table, y, pulse, step, rows, bytes_ = row.table, row.y, row.P, row.step, row.rows, row.size * row.run
     first = row.start + (row.clock[0] * pulse - row.offset) * step

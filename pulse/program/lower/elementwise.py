@@ -20,10 +20,10 @@ from pulse.program.kernels.elementwise import (
     MAX_INPUTS,
     MAX_REGISTERS,
     OPCODES,
-    Chain32Row,
     Chain64Row,
     ChainInput,
     ChainOutput,
+    ChainRow,
     MicroOp,
 )
 from pulse.program.lowering import Lowering, PulsedNode, lowers
@@ -104,7 +104,7 @@ def store_chain(lowering: Lowering, chain: Chain, target: Value) -> None:
             **number_fields("step", steps),
         }
 
-    kind = Chain32Row if {value.dtype for value in (*inputs, target)} <= _SIMD else Chain64Row
+    kind = ChainRow if {value.dtype for value in (*inputs, target)} <= _SIMD else Chain64Row
     lowering.emit(
         kind(
             **number_fields("s", loops.sizes),

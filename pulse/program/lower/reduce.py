@@ -190,7 +190,7 @@ def lower_arg_reduce(lowering: Lowering, node: PulsedNode, op: ArgReduce) -> lis
     if y.dtype != np.int64:
         raise CompileError(f"{node.name}: indices must be i64")
     lowering.emit(
-        kernels.ArgRow(
+        kernels.ArgReduceRow(
             x=x,
             y=y,
             M=y.size,
