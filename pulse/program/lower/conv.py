@@ -11,13 +11,8 @@ from pulse.program.kernels.conv_depthwise import DepthwiseRow
 from pulse.program.kernels.copy import FillRow
 from pulse.program.lower.conv_ends import Piece, pieces_at_ends
 from pulse.program.lower.matmul_finishing import Finishing, find_finishing
-from pulse.program.lower.matmul_product import (
-    WindowProduct,
-    bias_of,
-    emit_product,
-    grid_offsets,
-    stored_of,
-)
+from pulse.program.lower.matmul_product import bias_of, emit_product, stored_of
+from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers

@@ -14,7 +14,8 @@ from pulse.program.kernels.matmul import MatmulRow
 from pulse.program.lower.attention_whole import attention_of, emit_attention
 from pulse.program.lower.elementwise import scale_of
 from pulse.program.lower.matmul_finishing import find_finishing
-from pulse.program.lower.matmul_product import WindowProduct, emit_product, grid_offsets, stored_of
+from pulse.program.lower.matmul_product import emit_product, stored_of
+from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value

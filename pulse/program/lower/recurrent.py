@@ -22,7 +22,8 @@ from pulse.program.kernels.recurrent_codes import (
 from pulse.program.kernels.recurrent_gates import pack_gates
 from pulse.program.kernels.recurrent_gru import GruResetRow, GruRow
 from pulse.program.kernels.recurrent_lstm import LstmRow
-from pulse.program.lower.matmul_product import WindowProduct, emit_product, stored_of, weights_of
+from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
+from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lower.recurrent_small import lower_siblings
 from pulse.program.lower.recurrent_start import frame_fields, initial_states, split_bias

@@ -23,7 +23,7 @@ from pulse.program.kernels.reduce import MAX, MIN, PROD, SUM, ReduceRow
 from pulse.program.kernels.reduce_interleaved import InterleavedReduceRow
 from pulse.program.kernels.spectral import FourierRow
 from pulse.program.kernels.spectral_interleaved import InterleavedFourierRow, angles_last
-from pulse.program.lower.matmul_product import are_pairs, find_contiguous_start
+from pulse.program.lower.spectral import are_pairs, find_contiguous_start
 from pulse.support.bounds import FAR
 from tests.pulse.program.dft_matrices import arrange_parts
 from tests.pulse.program.kernels.groups import activation, finish_of
