@@ -1,4 +1,4 @@
-"""Softmax and layer normalisation for sixteen streams with interleaved memories; see ``matmul_interleaved``."""
+"""Softmax and layer normalisation for sixteen streams with interleaved memories; see ``matmul.product_interleaved``."""
 
 from collections.abc import Iterator
 

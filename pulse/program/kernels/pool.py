@@ -21,7 +21,7 @@ from pulse.jit.language.simd import (
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach
-from pulse.program.kernels.matmul_windows import WindowFields
+from pulse.program.kernels.matmul.windows import WindowFields
 from pulse.program.kernels.reduce import INFINITY, MAX, MIN, SQUARES, SUM, Combine
 
 

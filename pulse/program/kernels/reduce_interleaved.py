@@ -1,4 +1,4 @@
-"""Sums, products and extremes for sixteen streams with interleaved memories; see ``matmul_interleaved``."""
+"""Sums, products and extremes for sixteen streams with interleaved memories; see ``matmul.product_interleaved``."""
 
 from collections.abc import Iterator
 

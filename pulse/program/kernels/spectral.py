@@ -31,7 +31,7 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, Span, require, run, table
-from pulse.program.kernels.matmul_finish import Finish, finish
+from pulse.program.kernels.matmul.finish import Finish, finish
 
 
 @device

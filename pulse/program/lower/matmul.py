@@ -10,7 +10,7 @@ from pulse.graph import OutletId
 from pulse.jit.language.simd import LANES
 from pulse.ops.matmul import MatMul, packed_operand
 from pulse.ops.norm import Softmax
-from pulse.program.kernels.matmul import MatmulRow
+from pulse.program.kernels.matmul.batches import MatmulRow
 from pulse.program.lower.attention_whole import attention_of, emit_attention
 from pulse.program.lower.elementwise import scale_of
 from pulse.program.lower.matmul_finishing import find_finishing

@@ -7,16 +7,16 @@ import numpy as np
 from pulse.facts import Array
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaved_lowering import InterleavedLowering, NotInterleavedError, interleaves
-from pulse.program.kernels.matmul import MatmulRow
-from pulse.program.kernels.matmul_interleaved import (
+from pulse.program.kernels.matmul.batches import MatmulRow
+from pulse.program.kernels.matmul.batches_interleaved import InterleavedMatmulRow
+from pulse.program.kernels.matmul.product import ProductRow
+from pulse.program.kernels.matmul.product_few import ProductFewRow
+from pulse.program.kernels.matmul.product_interleaved import (
     COLUMNS,
     InterleavedProductRow,
     few_weights,
     interleaved_weights,
 )
-from pulse.program.kernels.matmul_interleaved_batches import InterleavedMatmulRow
-from pulse.program.kernels.matmul_product import ProductRow
-from pulse.program.kernels.matmul_product_few import ProductFewRow
 
 
 @interleaves(ProductRow)

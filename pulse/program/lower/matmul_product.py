@@ -9,11 +9,11 @@ from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.ops.quantize_rows import MAX_ROW
 from pulse.program.dft_basis import find_dft_basis
-from pulse.program.kernels.matmul_codes import ProductOfCodesRow, pack_codes
-from pulse.program.kernels.matmul_finish import NO_FINISH
-from pulse.program.kernels.matmul_product import ProductRow
-from pulse.program.kernels.matmul_product_blocks import pack_product
-from pulse.program.kernels.matmul_product_few import ProductFewRow, few_columns, pack_few
+from pulse.program.kernels.matmul.finish import NO_FINISH
+from pulse.program.kernels.matmul.product import ProductRow
+from pulse.program.kernels.matmul.product_blocks import pack_product
+from pulse.program.kernels.matmul.product_codes import ProductOfCodesRow, pack_codes
+from pulse.program.kernels.matmul.product_few import ProductFewRow, few_columns, pack_few
 from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.spectral import emit_fourier
 from pulse.program.lowering import Lowering, PulsedNode

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pulse.facts import Array
-from pulse.program.kernels.matmul_finish import NO_FINISH, Finish
+from pulse.program.kernels.matmul.finish import NO_FINISH, Finish
 from pulse.program.table.memory import Value
 from pulse.support.record import record
 

@@ -10,18 +10,19 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.recurrent_cells import CellKind
-from pulse.program.kernels.matmul_codes import pack_codes
-from pulse.program.kernels.recurrent import RecurrentFloatFields, RnnRow
-from pulse.program.kernels.recurrent_codes import (
+from pulse.program.kernels.matmul.product_codes import pack_codes
+from pulse.program.kernels.recurrent.codes import (
     GruOfCodesRow,
     GruResetOfCodesRow,
     LstmOfCodesRow,
     RecurrentCodesFields,
     RnnOfCodesRow,
 )
-from pulse.program.kernels.recurrent_gates import pack_gates
-from pulse.program.kernels.recurrent_gru import GruResetRow, GruRow
-from pulse.program.kernels.recurrent_lstm import LstmRow
+from pulse.program.kernels.recurrent.gates import pack_gates
+from pulse.program.kernels.recurrent.gru import GruResetRow, GruRow
+from pulse.program.kernels.recurrent.layer import RecurrentFloatFields
+from pulse.program.kernels.recurrent.lstm import LstmRow
+from pulse.program.kernels.recurrent.rnn import RnnRow
 from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
 from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.quantize_rows import unrounded_rows

@@ -8,7 +8,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.jit.language.simd import LANES
 from pulse.ops.recurrent import Recurrent, RecurrentStream
-from pulse.program.kernels.recurrent_gru_small import GATES, GruEightsRow, GruFoursRow, pack_small
+from pulse.program.kernels.recurrent.gru_small import GATES, GruEightsRow, GruFoursRow, pack_small
 from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
 from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.recurrent_siblings import width_of

@@ -8,8 +8,8 @@ from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.recurrent_cells import Activation, Cell
-from pulse.program.kernels.recurrent import ActivationFields
-from pulse.program.kernels.recurrent_gates import ACTIVATIONS
+from pulse.program.kernels.recurrent.gates import ACTIVATIONS
+from pulse.program.kernels.recurrent.layer import ActivationFields
 from pulse.program.lower.stream_state import StateTiming
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value

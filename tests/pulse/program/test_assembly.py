@@ -15,7 +15,7 @@ from pulse.jit.codegen.native_code import optimise
 from pulse.jit.processor import has_features
 from pulse.jit.registry import KERNELS
 from pulse.program.kernels import families as families
-from pulse.program.kernels.matmul_codes import product_of_codes
+from pulse.program.kernels.matmul.product_codes import product_of_codes
 from pulse.program.machine import machine
 from tests.pulse.jit.assembly import (
     ARM,

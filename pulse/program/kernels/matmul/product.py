@@ -14,9 +14,9 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run
-from pulse.program.kernels.matmul_digits import DIGITS, sum_taps, sum_taps_of_two_blocks, write_digits_of_taps
-from pulse.program.kernels.matmul_finish import Finish, finish
-from pulse.program.kernels.matmul_product_blocks import (
+from pulse.program.kernels.matmul.digits import DIGITS, sum_taps, sum_taps_of_two_blocks, write_digits_of_taps
+from pulse.program.kernels.matmul.finish import Finish, finish
+from pulse.program.kernels.matmul.product_blocks import (
     HALF,
     PANEL,
     initial_sum,
@@ -27,14 +27,14 @@ from pulse.program.kernels.matmul_product_blocks import (
     multiply_two_rows_wide,
     panel_width,
 )
-from pulse.program.kernels.matmul_product_eight import (
+from pulse.program.kernels.matmul.product_eight import (
     multiply_eight_rows_by_8,
     multiply_eight_rows_by_24,
     multiply_eight_rows_narrow,
     multiply_eight_rows_wide,
 )
-from pulse.program.kernels.matmul_scales import Scales, end_sum, offset_scales
-from pulse.program.kernels.matmul_windows import ProductFields
+from pulse.program.kernels.matmul.scales import Scales, end_sum, offset_scales
+from pulse.program.kernels.matmul.windows import ProductFields
 
 ROWS = 8  # the most rows of a block
 

@@ -37,9 +37,9 @@ from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, r
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.quantize_rows import MAX_ROW, ZERO_CODE
-from pulse.program.kernels.matmul_finish import Finish, finish
-from pulse.program.kernels.matmul_scales import Scales, offset_scales
-from pulse.program.kernels.matmul_windows import ProductFields
+from pulse.program.kernels.matmul.finish import Finish, finish
+from pulse.program.kernels.matmul.scales import Scales, offset_scales
+from pulse.program.kernels.matmul.windows import ProductFields
 from pulse.program.kernels.quantize_rows import ROW_FLOATS, CodedRow, encode_row
 
 ROWS = 4

@@ -25,7 +25,7 @@ from pulse.jit.language.simd import (
 )
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.matmul_digits import (
+from pulse.program.kernels.matmul.digits import (
     Digits,
     add_row,
     add_row_of_two_blocks,
@@ -34,7 +34,7 @@ from pulse.program.kernels.matmul_digits import (
     sum_three_blocks,
     value_of,
 )
-from pulse.program.kernels.matmul_scales import Scales, apply_scales
+from pulse.program.kernels.matmul.scales import Scales, apply_scales
 from pulse.program.kernels.vmath import vsigmoid, vtanh
 
 ActivationParameters: TypeAlias = tuple[int, float, float]
