@@ -32,7 +32,8 @@ from pulse.jit.rows.span import Reach, require_size, run
 
 COPY_LOOPS = 6
 """The number of loops of ``CopyRow``."""
-SHORT_RUN, LONG_RUN = 16, 256  # bytes: a shorter run is copied by element, a longer one by memmove
+SHORT_RUN, LONG_RUN = 16, 256
+"""Bytes: a shorter run is copied by element, a longer one by memmove."""
 
 
 @device

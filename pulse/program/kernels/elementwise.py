@@ -33,10 +33,12 @@ MAX_INPUTS = 8
 """The most operands of a chain; more are folded by several chains."""
 MAX_REGISTERS = 16
 """The most intermediate results of a chain."""
-BLOCK = 256  # the elements of a register
-SLOT = BLOCK + LANES  # rows are stored in whole vectors: up to 15 lanes too many
-BLOCK64 = 64
+BLOCK, BLOCK64 = 256, 64
+"""The elements of a register: of f32, and of f64."""
+SLOT = BLOCK + LANES
+"""The memory of a register, in elements: whole vectors are stored, which may write up to 15 elements too many."""
 SLOTS, SLOTS64, TWICE_INPUTS = (MAX_INPUTS + MAX_REGISTERS) * SLOT, MAX_REGISTERS * BLOCK64, 2 * MAX_INPUTS
+"""The sizes of arrays on the stack: all registers of f32, those of f64, and two numbers for each input."""
 
 
 class ChainInput(RowFields):

@@ -41,6 +41,7 @@ def make_pooling_loops(combine: Combine, neutral: Any, join: Combine) -> Callabl
         channels: int,
         scale: Any,
     ) -> None:
+        """Reduce the windows of all rows, four taps at a time."""
         for m in range(rows):
             source, target = x + rows_x[m], y + rows_y[m]
             c = 0

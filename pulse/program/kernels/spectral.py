@@ -347,6 +347,7 @@ class FourierRow(Instruction):
         yield Cut("M", 1, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, scratch=scratch)
 
     def _scratch(self) -> int:
+        """Return the number of f32 elements of scratch memory."""
         return 2 * self.N1 * self.N2 + 4 * self.N2 * self.P
 
     def reaches(self) -> Iterator[Reach]:

@@ -142,6 +142,7 @@ def _emit_piece(lowering: Lowering, whole: _Convolution, piece: Piece) -> None:
     axes = [0, *range(2, len(y.shape))]
 
     def rows(value: Value) -> Array:
+        """Return the offset of each output of the piece in a tensor with the axes of the result."""
         part = value.part(piece.axis, piece.start, piece.stop)
         return part.offsets(axes) + (part.offset - value.offset)
 

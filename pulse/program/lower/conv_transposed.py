@@ -308,6 +308,7 @@ def _emit_stride_groups(lowering: Lowering, whole: _Transposed, axis: int) -> No
     finishing = replace(whole.finishing, channels=stride * whole.y.shape[1], steps=steps)
 
     def rows(value: Value) -> Array:
+        """Return the offset of each group of outputs in a tensor with the axes of the result."""
         return value.offsets(whole.axes)
 
     product = WindowProduct(

@@ -13,6 +13,7 @@ from pulse.program.table.memory import Value
 from pulse.support.wording import spell
 
 SUM_DTYPES = "f32", "f64", "i64", "i32"
+"""The types that the kernel sums."""
 
 
 @lowers(CumSum)

@@ -17,6 +17,7 @@ from pulse.program.table.memory import Value
 from pulse.support.record import record
 
 ONE_PARAMETER = ("leaky_relu", "elu", "swish")
+"""The steps with one parameter, a number."""
 MAX_STEPS = 6
 """The most steps of one product."""
 
@@ -153,6 +154,7 @@ def _is_elementwise(node: PulsedNode, kind: str) -> bool:
 
 
 def _take_step(lowering: Lowering, finishing: Finishing, node: PulsedNode) -> bool:
+    """Include the function of a node, if a product can apply it; return whether it does."""
     op = node.op
     assert isinstance(op, Elementwise)
     if op.kind in ("relu", "tanh", "sigmoid"):

@@ -34,6 +34,7 @@ def interleave_product_few(lowering: InterleavedLowering, row: ProductFewRow) ->
 def _product_row(
     lowering: InterleavedLowering, row: ProductRow | ProductFewRow, unpack: Callable[[Array], Array]
 ) -> Instruction:
+    """Return the interleaved product; ``unpack`` makes tiles of the packed weights."""
     if row.form != "f32":
         raise NotInterleavedError("weights that are not f32")
     padded = np.zeros(-(-row.N // COLUMNS) * COLUMNS, np.float32)

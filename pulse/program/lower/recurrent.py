@@ -68,6 +68,7 @@ def lower_recurrent_stream(lowering: Lowering, node: PulsedNode, op: RecurrentSt
 def _emit_layer(
     lowering: Lowering, node: PulsedNode, op: Recurrent, state: Sequence[Value], times: StateTiming
 ) -> list[Value]:
+    """Emit the projection of all frames, then the instruction of the steps in time; return all outputs."""
     if op.lengths is not None:
         raise CompileError(f"{node.name}: no kernel for sequence_lens; use {spell('backend', 'numpy')}")
     outlet = OutletId(node.id)

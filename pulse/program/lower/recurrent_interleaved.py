@@ -42,6 +42,7 @@ def _state_loops(row: RecurrentFields, step: int) -> Loops:
 def _emit_recurrence(
     lowering: InterleavedLowering, row: GruRow | SmallGruFields, weights: Array, step_x: int, backwards: int
 ) -> Iterator[Instruction]:
+    """Emit one or several GRUs with weights [count, units, units, 3]."""
     yield from _begin_layer(lowering, row)
     count, units = weights.shape[:2]
     yield InterleavedGruRow(

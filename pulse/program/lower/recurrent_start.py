@@ -73,6 +73,7 @@ def frame_fields(
 
 
 def _activation(node: PulsedNode, function: Activation) -> ActivationFields:
+    """Return the fields of an activation. Raises CompileError if no kernel has it."""
     if function.name not in ACTIVATIONS:
         raise CompileError(
             f"{node.name}: no kernel for the activation {function}; use {spell('backend', 'numpy')}"

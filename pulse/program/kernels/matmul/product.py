@@ -36,7 +36,8 @@ from pulse.program.kernels.matmul.product_eight import (
 from pulse.program.kernels.matmul.scales import Scales, end_sum, offset_scales
 from pulse.program.kernels.matmul.windows import ProductFields
 
-ROWS = 8  # the most rows of a block
+ROWS = 8
+"""The most rows of a block."""
 
 
 @device

@@ -43,10 +43,13 @@ from pulse.program.kernels.matmul.windows import ProductFields
 from pulse.program.kernels.quantize_rows import ROW_FLOATS, CodedRow, encode_row
 
 ROWS = 4
+"""The rows that share one reading of the weights."""
 BLOCKS = 4
+"""The vectors of a panel."""
 PANEL = BLOCKS * LANES
 """The columns that are read together; ``x & -PANEL`` rounds down to whole panels."""
 CODE_MEMORY = ROWS * ROW_FLOATS
+"""The scratch memory for the codes of these rows, in f32 elements."""
 
 
 def pack_codes(matrix: NDArray[Any], taps: int) -> NDArray[Any]:

@@ -38,6 +38,7 @@ WIDTHS = (1, 2, 4)
 ROWS = 8
 """The rows of a block."""
 MAX_SUMS = ROWS * WIDTHS[-1]
+"""The most sums of a block."""
 SECOND_CALL, SECOND_ROW = 100, 10
 """The overhead of a second product, per call and per row, in multiplied vectors."""
 

@@ -28,6 +28,7 @@ from pulse.program.kernels.recurrent.layer import (
 from pulse.program.kernels.recurrent.lstm import LstmRow, lstm
 
 SUM_FLOATS_OF_EIGHT = 2 * SUM_FLOATS
+"""The floats that hold the sums of eight states."""
 LANE_WORDS = 3 * CHUNK
 """The first frame of each lane, the frame after its last one; then the lanes that have a frame."""
 

@@ -1,4 +1,4 @@
-"""RNN layers, of one gate."""
+"""RNN layers, which have no gates; ``layer`` has the first fields of their rows."""
 
 from collections.abc import Iterator
 
