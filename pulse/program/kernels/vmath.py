@@ -36,7 +36,7 @@ INFINITY = float("inf")
 LOG2_E = 1.44269504
 LN2, LN2_HIGH, LN2_LOW = 0.6931471805599453, 0.6931471824645996, -1.9046542121259336e-09
 """ln 2, and the same as a sum of two numbers of f32."""
-TINY = 1.1754944e-38
+MIN_NORMAL = 1.1754944e-38
 """The smallest normal number."""
 MIN_EXPONENT, MAX_EXPONENT = -87.33654, 88.72283
 """The arguments between which the result of exp is a normal number."""
@@ -101,7 +101,7 @@ def log_polynomial(f: Vector) -> Vector:
 @device
 def vlog(x: Vector) -> Vector:
     """Return the natural logarithm; 1.2 ulp. 0 gives -inf, less gives NaN."""
-    small = vlt(x, TINY)
+    small = vlt(x, MIN_NORMAL)
     scaled = vselect(small, x * 8388608.0, x)
     e = vexponent(scaled) - vselect(small, vsplat(23.0), vsplat(0.0))
     m = vmantissa(scaled)
@@ -119,7 +119,7 @@ def vlog(x: Vector) -> Vector:
 def vpow(x: Vector, y: Vector) -> Vector:
     """Return x**y; 1 + 0.6 * |y| ulp. For negative x, y must be whole (else NaN); special cases as in C's ``pow``."""
     size = vabs(x)
-    small = vlt(size, TINY)
+    small = vlt(size, MIN_NORMAL)
     scaled = vselect(small, size * 8388608.0, size)
     e = vexponent(scaled) - vselect(small, vsplat(23.0), vsplat(0.0))
     m = vmantissa(scaled)

@@ -15,7 +15,16 @@ from pulse.jit.language.simd import (
     vsqrt,
 )
 from pulse.jit.registry import device, exact
-from pulse.program.kernels.vmath import INFINITY, LN2, LN2_HIGH, LN2_LOW, LOG2_E, TINY, exp_fraction, vlog
+from pulse.program.kernels.vmath import (
+    INFINITY,
+    LN2,
+    LN2_HIGH,
+    LN2_LOW,
+    LOG2_E,
+    MIN_NORMAL,
+    exp_fraction,
+    vlog,
+)
 from pulse.program.kernels.vmath_trigonometry import copy_sign
 
 LARGE = 1e9
@@ -76,7 +85,7 @@ def vacosh(x: Vector) -> Vector:
     square = vfma(above, above, above + above)
     root = vsqrt(square)
     sum_ = above + root
-    lost = root - (sum_ - above) + vfma(-root, root, square) / vmax(root + root, TINY)
+    lost = root - (sum_ - above) + vfma(-root, root, square) / vmax(root + root, MIN_NORMAL)
     y = vlog1p(sum_) + lost / (sum_ + 1.0)
     y = vselect(vgt(x, LARGE), vlog(x) + LN2, y)
     return vselect(vlt(x, 1.0), vsplat(float("nan")), y)

@@ -36,8 +36,8 @@ from pulse.program.kernels.matmul.product_eight import (
 from pulse.program.kernels.matmul.scales import Scales, end_sum, offset_scales
 from pulse.program.kernels.matmul.windows import ProductFields
 
-ROWS = 8
-"""The most rows of a block."""
+MAX_BLOCK_ROWS = 8
+"""The most rows of a block; a row of the table is cut between blocks."""
 
 
 @device
@@ -131,7 +131,9 @@ class ProductRow(PackedProductFields):
     def cuts(self) -> Iterator[Cut]:
         """Cut rows and columns. One or two int8 rows are computed differently, so parts have at least eight."""
         depth = self.T * self.K
-        yield Cut("M", ROWS, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, shared=depth * self.N)
+        yield Cut(
+            "M", MAX_BLOCK_ROWS, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, shared=depth * self.N
+        )
         columns = self.finish.column_moves()
         if columns is not None:
             moves = {"W": depth, "bias": 1, "scales": 1, "y": 1, **columns}
