@@ -9,8 +9,8 @@ from pulse.facts import Array
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction, number_fields
 from pulse.program.kernels.copy import COPY_LOOPS, CopyRow
-from pulse.program.kernels.matmul_finish import BY_COLUMN, STEPS, Finish, FinishStep, GateFinish
-from pulse.program.kernels.matmul_windows import WindowFields
+from pulse.program.kernels.matmul.finish import BY_COLUMN, STEPS, Finish, FinishStep, GateFinish
+from pulse.program.kernels.matmul.windows import WindowFields
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strides
 from pulse.support.bounds import FAR_FRAMES

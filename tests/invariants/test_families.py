@@ -1,6 +1,7 @@
 """Families of operators: the same names in every folder that goes by them."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -80,13 +81,27 @@ REGISTERS = frozenset(
 )
 """The calls by which a file registers a function."""
 
+MAX_FILES = 5
+"""The most files of a family in one folder; more of them are a package of their own."""
+
 OF_GRAPHS = frozenset({"Const", "CountFaults", "Delay", "Source"})
 """Ops that graphs are made of, whatever the model."""
 
 
+def packages(folder: str) -> dict[str, int]:
+    """The packages in a folder that goes by families, and the number of files in each."""
+    inits = (ROOT / folder).glob("*/__init__.py")
+    return {init.parent.name: len(list(init.parent.glob("*.py"))) - 1 for init in inits}
+
+
+def stems(folder: str) -> list[str]:
+    """The files of a folder, without those of its packages."""
+    return [path.stem for path in (ROOT / folder).glob("*.py") if path.stem != "__init__"]
+
+
 def classes(folder: str) -> set[str]:
     """The classes that the families of a folder declare."""
-    paths = [path for path in (ROOT / folder).glob("*.py") if path.stem not in FOLDERS[folder]]
+    paths = [path for path in modules_in(folder) if path.stem not in FOLDERS[folder]]
     bodies = [tree_of(path).body for path in paths]
     return {node.name for body in bodies for node in body if isinstance(node, ast.ClassDef)} - OF_GRAPHS
 
@@ -115,13 +130,23 @@ def names_of_questions(tree: ast.Module) -> Iterator[set[str]]:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_files_bear_the_name_of_their_family(folder: str) -> None:
-    names = {path.stem for path in (ROOT / folder).glob("*.py")} - {"__init__"}
-    shared = FOLDERS[folder]
+    names, shared = {*stems(folder)}, FOLDERS[folder]
     assert shared < names
     strange = {name for name in names - shared if name.partition("_")[0] not in FAMILIES}
+    strange |= packages(folder).keys() - FAMILIES.keys()
     assert not strange, (
-        f"{folder}: {sorted(strange)}: a file is family.py or family_part.py, of the list above"
+        f"{folder}: {sorted(strange)}: a file is family.py or family_part.py, of the list above; a package family/"
     )
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_families_of_many_files_are_packages(folder: str) -> None:
+    counts = Counter(name.partition("_")[0] for name in stems(folder) if name not in FOLDERS[folder])
+    in_packages = packages(folder)
+    assert not {
+        family: count for family, count in counts.items() if count > MAX_FILES or family in in_packages
+    }
+    assert not {family: count for family, count in in_packages.items() if count <= MAX_FILES}
 
 
 def registers(path: Path) -> bool:
@@ -176,8 +201,8 @@ def test_every_elementwise_function_has_a_kernel_an_onnx_operator_and_a_rule() -
 
 
 def test_every_family_is_there() -> None:
-    stems = {path.stem.partition("_")[0] for folder in FOLDERS for path in (ROOT / folder).glob("*.py")}
-    assert set(FAMILIES) <= stems
+    names = {name.partition("_")[0] for folder in FOLDERS for name in (*stems(folder), *packages(folder))}
+    assert set(FAMILIES) <= names
 
 
 def test_other_places_that_decide_by_the_class_of_an_op_are_listed() -> None:
@@ -189,7 +214,7 @@ def test_other_places_that_decide_by_the_class_of_an_op_are_listed() -> None:
     deciding = {
         name_of(path)
         for path in modules_in("pulse")
-        if name_of(path.parent) not in FOLDERS
+        if not {name_of(path.parent), name_of(path.parent.parent)} & FOLDERS.keys()
         and any(names & class_names for names in names_of_questions(tree_of(path)))
     }
     assert len(deciding) > 10

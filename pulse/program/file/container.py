@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KIND = b"pulse program "
-MAGIC = KIND + b"2\n"
+MAGIC = KIND + b"3\n"
 """The first bytes of a file. The format number grows when names in files change, such as the modules of kernels."""
 CHECKSUM_BYTES, LENGTH_BYTES, ALIGNMENT = 32, 8, 64
 FIXED_BYTES = len(MAGIC) + CHECKSUM_BYTES + LENGTH_BYTES

@@ -214,10 +214,16 @@ def _counter(record: JsonObject) -> tuple[Site, int]:
     return (record.text("node"), record.text("op"), runtime_check), record.number("byte")
 
 
+def _is_ours(module: str) -> bool:
+    """Return whether a name can be that of a module in ``OURS``, or in a package there."""
+    inside = module.removeprefix(OURS)
+    return inside != module and all(part.isidentifier() for part in inside.split("."))
+
+
 def _kernel(record: JsonObject) -> Kernel:
     """Find a kernel of this package or of an installed plugin by name. A file cannot choose what is imported."""
     name, module = record.text("name"), record.text("module")
-    if name not in KERNELS and module.startswith(OURS) and module[len(OURS) :].isidentifier():
+    if name not in KERNELS and _is_ours(module):
         with suppress(ImportError):  # reported below, like every missing kernel
             import_module(module)
     if name not in KERNELS:

@@ -7,8 +7,8 @@ from pulse.jit.registry import kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.span import Reach
-from pulse.program.kernels.matmul_finish import Finish, finish
-from pulse.program.kernels.matmul_windows import WindowFields
+from pulse.program.kernels.matmul.finish import Finish, finish
+from pulse.program.kernels.matmul.windows import WindowFields
 
 
 class DepthwiseFields(WindowFields):

@@ -1,4 +1,4 @@
-"""Depthwise windows of sixteen streams whose memories are interleaved; see ``matmul_interleaved``."""
+"""Depthwise windows of sixteen streams whose memories are interleaved; see ``matmul.product_interleaved``."""
 
 from collections.abc import Iterator
 
@@ -7,8 +7,8 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach
 from pulse.program.kernels.conv_depthwise import DepthwiseFields
-from pulse.program.kernels.matmul_finish import Finish
-from pulse.program.kernels.matmul_interleaved import (
+from pulse.program.kernels.matmul.finish import Finish
+from pulse.program.kernels.matmul.product_interleaved import (
     begins_with_prelu,
     finish_rows,
     interleaved_reaches,

@@ -32,7 +32,8 @@ from pulse.jit.rows.span import Reach, require_size, run
 
 COPY_LOOPS = 6
 """The number of loops of ``CopyRow``."""
-SHORT_RUN, LONG_RUN = 16, 256  # bytes: a shorter run is copied by element, a longer one by memmove
+SHORT_RUN, LONG_RUN = 16, 256
+"""Bytes: a shorter run is copied by element, a longer one by memmove."""
 
 
 @device
@@ -312,7 +313,7 @@ class PairedCopyRow(Instruction):
 
 
 @kernel
-def pairs(row: PairedCopyRow) -> None:
+def paired_copy(row: PairedCopyRow) -> None:
     """Join row by row."""
     dst, src0, src1, rows, columns = row.dst, row.src0, row.src1, row.rows, row.columns
     step, step0, step1 = row.step, row.step0, row.step1

@@ -64,7 +64,7 @@ def running_sums(row: CumSumRow, x: Pointer, y: Pointer, total: Pointer, start: 
 
 
 @kernel
-def cumsum(row: CumSumRow) -> None:
+def cum_sum(row: CumSumRow) -> None:
     """Run ``running_sums`` for the element type of the columns."""
     x, y, sums, dtype = row.x, row.y, row.sums, row.dtype
     start, stop = stream_span(row.clock, row.end, row.offset, row.T)

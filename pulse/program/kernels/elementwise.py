@@ -33,10 +33,12 @@ MAX_INPUTS = 8
 """The most operands of a chain; more are folded by several chains."""
 MAX_REGISTERS = 16
 """The most intermediate results of a chain."""
-BLOCK = 256  # the elements of a register
-SLOT = BLOCK + LANES  # rows are stored in whole vectors: up to 15 lanes too many
-BLOCK64 = 64
+BLOCK, BLOCK64 = 256, 64
+"""The elements of a register: of f32, and of f64."""
+SLOT = BLOCK + LANES
+"""The memory of a register, in elements: whole vectors are stored, which may write up to 15 elements too many."""
 SLOTS, SLOTS64, TWICE_INPUTS = (MAX_INPUTS + MAX_REGISTERS) * SLOT, MAX_REGISTERS * BLOCK64, 2 * MAX_INPUTS
+"""The sizes of arrays on the stack: all registers of f32, those of f64, and two numbers for each input."""
 
 
 class ChainInput(RowFields):
@@ -68,7 +70,7 @@ class MicroOp(RowFields):
     q: float
 
 
-class Chain32Row(Instruction):
+class ChainRow(Instruction):
     """A chain on f32 and bool, in f32, over loops of sizes ``s``, the last one innermost.
 
     The inputs are in registers 0, 1 … (at most 8) of 16. The last target (register 0 without a micro-op) is stored. A
@@ -129,7 +131,7 @@ class Chain32Row(Instruction):
             )
 
 
-class Chain64Row(Chain32Row):
+class Chain64Row(ChainRow):
     """A chain on any mix of types, computed in f64: exact for integers up to 2**53."""
 
     def width(self, part: ChainInput) -> int:
@@ -255,7 +257,7 @@ def is_contiguous(part: ChainInput, rows: int, columns: int) -> bool:
 
 
 @kernel
-def chain(row: Chain32Row) -> None:
+def chain(row: ChainRow) -> None:
     """Compute 16 lanes at a time.
 
     A block is up to 256 elements: several short rows of s3, or a part of a long one. Contiguous inputs and outputs of

@@ -50,8 +50,11 @@ from pulse.program.kernels.vmath_hyperbolic import vacosh, vasinh, vatanh, vcosh
 from pulse.program.kernels.vmath_trigonometry import vacos, vasin, vatan, vtan
 
 Microoperation = Callable[..., Any]
-MAX_BITS = 63  # the largest shift
-FRACTION_FREE = 4503599627370496.0  # from 2**52 on, all float64 numbers are whole
+"""A function of one lane or one vector: operands, then parameters."""
+MAX_BITS = 63
+"""The largest shift."""
+FRACTION_FREE = 4503599627370496.0
+"""2**52: from here on, all float64 numbers are whole."""
 SQRT_HALF, SQRT_TWO_OVER_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
 
 

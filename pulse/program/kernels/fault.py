@@ -12,6 +12,7 @@ from pulse.jit.rows.span import Reach, run
 from pulse.program.kernels.dtypes import F32, F64, I16, I32, I64, U8, width_of
 
 BETWEEN, WITHIN, NONZERO = range(3)
+"""The modes of ``CountFaultsRow``: reals between two numbers, integers within two, integers that are not zero."""
 
 
 @device

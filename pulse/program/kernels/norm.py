@@ -103,7 +103,7 @@ class SoftmaxRow(NormFields):
 
 
 @kernel
-def softmax_rows(row: SoftmaxRow) -> None:
+def softmax(row: SoftmaxRow) -> None:
     """Compute row by row."""
     x, y, rows, rows_x, rows_y, count, log = row.x, row.y, row.M, row.rows_x, row.rows_y, row.R, row.log
     if count == 0:
@@ -149,7 +149,7 @@ class LayerNormRow(NormFields):
 
 
 @kernel
-def layernorm_rows(row: LayerNormRow) -> None:
+def layer_norm(row: LayerNormRow) -> None:
     """Compute row by row."""
     x, scale, bias, y, rows, rows_x, rows_y = row.x, row.scale, row.bias, row.y, row.M, row.rows_x, row.rows_y
     count, eps = row.R, np.float32(row.eps)

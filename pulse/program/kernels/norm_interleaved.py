@@ -1,4 +1,4 @@
-"""Softmax and layer normalisation for sixteen streams with interleaved memories; see ``matmul_interleaved``."""
+"""Softmax and layer normalisation for sixteen streams with interleaved memories; see ``matmul.product_interleaved``."""
 
 from collections.abc import Iterator
 
@@ -70,7 +70,7 @@ def variance_of(x: Pointer, count: int, mean: Vector) -> Vector:
 
 
 @kernel
-def interleaved_layernorm(row: InterleavedLayerNormRow) -> None:
+def interleaved_layer_norm(row: InterleavedLayerNormRow) -> None:
     """Compute row by row."""
     x, scale, bias, y, rows, rows_x, rows_y = row.x, row.scale, row.bias, row.y, row.M, row.rows_x, row.rows_y
     count, eps = row.R, row.eps

@@ -21,7 +21,7 @@ from pulse.jit.language.simd import (
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach
-from pulse.program.kernels.matmul_windows import WindowFields
+from pulse.program.kernels.matmul.windows import WindowFields
 from pulse.program.kernels.reduce import INFINITY, MAX, MIN, SQUARES, SUM, Combine
 
 
@@ -41,6 +41,7 @@ def make_pooling_loops(combine: Combine, neutral: Any, join: Combine) -> Callabl
         channels: int,
         scale: Any,
     ) -> None:
+        """Reduce the windows of all rows, four taps at a time."""
         for m in range(rows):
             source, target = x + rows_x[m], y + rows_y[m]
             c = 0

@@ -28,7 +28,7 @@ from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
 from pulse.ops.quantize_rows import MAX_CODE, MAX_ROW, MIN_MAGNITUDE, ZERO_CODE
-from pulse.program.kernels.matmul_scales import Scales
+from pulse.program.kernels.matmul.scales import Scales
 
 CodedRow: TypeAlias = tuple[Pointer, float, int]
 """A row as words: int8 codes in fours, their unit, and the negative of what ``ZERO_CODE`` in the weights adds to a sum;
@@ -115,7 +115,7 @@ class QuantizeRow(Instruction):
 
 
 @kernel
-def round_row(row: QuantizeRow) -> None:
+def quantize(row: QuantizeRow) -> None:
     """Compute row by row."""
     x, y, rows_x, rows_y, K, scratch = row.x, row.y, row.rows_x, row.rows_y, row.K, as_u16(stack_f32(LANES))
     for m in range(row.M):

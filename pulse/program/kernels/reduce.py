@@ -25,9 +25,12 @@ from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
 
 SUM, MAX, MIN, PROD, SQUARES = range(5)
+"""The kinds of reductions, by their number; sums of squares are for pools only."""
 INFINITY = np.float32(np.inf)
 Combine = Callable[[Any, Any], Any]
+"""A function of two numbers or of two vectors."""
 Reduced = Callable[[Pointer, int, int], Any]
+"""The reduction of ``count`` elements of x that are ``stride`` apart: (x, count, stride)."""
 
 
 @device
@@ -56,6 +59,7 @@ def make_reduction(
 
     @device
     def contiguous(x: Pointer, count: int) -> Any:
+        """Reduce contiguous elements, four vectors at a time."""
         r0, r1, r2, r3 = vsplat(neutral), vsplat(neutral), vsplat(neutral), vsplat(neutral)
         i = 0
         while i + many <= count:
@@ -72,7 +76,8 @@ def make_reduction(
         return across(combine_lanes(combine_lanes(r0, r1), combine_lanes(r2, r3)))
 
     @device
-    def reduce(x: Pointer, count: int, stride: int) -> Any:
+    def reduce_elements(x: Pointer, count: int, stride: int) -> Any:
+        """Reduce elements that are ``stride`` apart."""
         if stride == 1:
             return float(contiguous(x, count))
         r = float(neutral)
@@ -80,7 +85,7 @@ def make_reduction(
             r = combine(r, x[i * stride])
         return r
 
-    return reduce
+    return reduce_elements
 
 
 reduced_sum = make_reduction(add, add, vsum, np.float32(0))
@@ -89,7 +94,7 @@ reduced_min = make_reduction(minimum, vmin, vmin_across, INFINITY)
 
 
 @device
-def reduce_prod(x: Pointer, count: int, stride: int) -> Any:
+def reduced_prod(x: Pointer, count: int, stride: int) -> Any:
     """Return the product of ``count`` elements that are ``stride`` apart."""
     r = 1.0
     for i in range(count):
@@ -124,7 +129,7 @@ class ReduceRow(ReductionFields):
 
 
 @kernel
-def reduce_rows(row: ReduceRow) -> None:
+def reduce(row: ReduceRow) -> None:
     """Compute row by row."""
     x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     count, stride, kind, scale = row.R, row.stride, row.kind, row.scale
@@ -137,7 +142,7 @@ def reduce_rows(row: ReduceRow) -> None:
         elif kind == MIN:
             result = reduced_min(p, count, stride)
         else:
-            result = reduce_prod(p, count, stride)
+            result = reduced_prod(p, count, stride)
         y[rows_y[m]] = result * scale
 
 
@@ -152,7 +157,7 @@ def index_of(x: Pointer, count: int, stride: int, value: Any, last: int) -> int:
     return 0
 
 
-class ArgRow(ReductionFields):
+class ArgReduceRow(ReductionFields):
     """``y[rows_y[m]]`` = the r < R of the largest (kind 1) or smallest (2) ``x[rows_x[m] + r*stride]``, m < M.
 
     ``last``: among equal ones the last, else the first. NaN comes before all numbers.
@@ -163,7 +168,7 @@ class ArgRow(ReductionFields):
 
 
 @kernel
-def arg_rows(row: ArgRow) -> None:
+def arg_reduce(row: ArgReduceRow) -> None:
     """Compute row by row."""
     x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     count, stride, kind, last = row.R, row.stride, row.kind, row.last

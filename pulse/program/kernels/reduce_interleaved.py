@@ -1,4 +1,4 @@
-"""Sums, products and extremes for sixteen streams with interleaved memories; see ``matmul_interleaved``."""
+"""Sums, products and extremes for sixteen streams with interleaved memories; see ``matmul.product_interleaved``."""
 
 from collections.abc import Iterator
 
@@ -58,7 +58,7 @@ def reduce_vectors(x: Pointer, count: int, step: int, kind: int) -> Vector:
 
 
 @kernel
-def interleaved_reduce_rows(row: InterleavedReduceRow) -> None:
+def interleaved_reduce(row: InterleavedReduceRow) -> None:
     """Compute row by row."""
     x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     count, step, kind, scale = row.R, row.stride * LANES, row.kind, row.scale

@@ -1,4 +1,4 @@
-"""States that a body carries from frame to frame."""
+"""The states that the body of a scan carries from frame to frame."""
 
 from collections.abc import Iterator
 

@@ -15,7 +15,7 @@ def goes_before(a: float, b: float, largest: int) -> bool:
     return bool(a < b or (b != b and a == a))
 
 
-class TopRow(Instruction):
+class TopKRow(Instruction):
     """``values[rows_y[m] + j*step]``, j < K: the K first of ``x[rows_x[m] + r*stride]``, r < R, in order; m < M.
 
     Of equal ones the lower r comes first; indices (int64) get r, at the same places as values. The kernel inserts into
@@ -43,7 +43,7 @@ class TopRow(Instruction):
 
 
 @kernel
-def top_rows(row: TopRow) -> None:
+def top_k(row: TopKRow) -> None:
     """Compute row by row."""
     x, values, indices, rows, rows_x, rows_y = row.x, row.values, row.indices, row.M, row.rows_x, row.rows_y
     size, stride, count, step, largest = row.R, row.stride, row.K, row.step, row.largest

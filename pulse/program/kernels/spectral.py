@@ -31,7 +31,7 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, Span, require, run, table
-from pulse.program.kernels.matmul_finish import Finish, finish
+from pulse.program.kernels.matmul.finish import Finish, finish
 
 
 @device
@@ -347,6 +347,7 @@ class FourierRow(Instruction):
         yield Cut("M", 1, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, scratch=scratch)
 
     def _scratch(self) -> int:
+        """Return the number of f32 elements of scratch memory."""
         return 2 * self.N1 * self.N2 + 4 * self.N2 * self.P
 
     def reaches(self) -> Iterator[Reach]:

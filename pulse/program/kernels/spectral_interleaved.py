@@ -1,4 +1,4 @@
-"""Fourier transforms for sixteen streams with interleaved memories; see ``spectral`` and ``matmul_interleaved``.
+"""Fourier transforms for sixteen streams with interleaved memories; see ``spectral``, ``matmul.product_interleaved``.
 
 Both rounds run the same code: the bins of each column of a folded table of points. Bins k and N - k share their sums.
 """
@@ -14,8 +14,8 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, require, run, table
-from pulse.program.kernels.matmul_finish import Finish
-from pulse.program.kernels.matmul_interleaved import finish_rows, interleaved_reaches
+from pulse.program.kernels.matmul.finish import Finish
+from pulse.program.kernels.matmul.product_interleaved import finish_rows, interleaved_reaches
 
 PLANES = 6
 """Scratch tables of all points: real and imaginary parts of the points, the first round's bins, the second round's."""

@@ -1,4 +1,4 @@
-"""Kernels whose result depends on the number of earlier pulses.
+"""Instructions whose result depends on the number of earlier pulses.
 
 A clock is two int64, of which the first counts the pulses so far. An end is one int64: the frames of a wire in the
 whole stream (``1 << 62`` until it is known). The ops are in ``ops/time_ends.py``, ``ops/time_position.py`` and
@@ -16,6 +16,7 @@ from pulse.program.kernels.copy import fill_run, sign_extend
 from pulse.program.kernels.dtypes import BOOL, F32, F64, I16, I32, I64, width_of
 
 MODES = ("constant", "edge", "reflect", "symmetric")
+"""What ``FillEndsRow`` writes outside the stream, by number."""
 CONSTANT, EDGE, REFLECT, SYMMETRIC = range(len(MODES))
 
 
@@ -225,7 +226,7 @@ class TableLookupRow(Instruction):
 
 
 @kernel
-def table_rows(row: TableLookupRow) -> None:
+def table_lookup(row: TableLookupRow) -> None:
     """Copy one run if the rows are contiguous, else row by row."""
     table, y, pulse, step, rows, bytes_ = row.table, row.y, row.P, row.step, row.rows, row.size * row.run
     first = row.start + (row.clock[0] * pulse - row.offset) * step

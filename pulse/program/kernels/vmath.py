@@ -35,10 +35,14 @@ from pulse.jit.registry import device
 INFINITY = float("inf")
 LOG2_E = 1.44269504
 LN2, LN2_HIGH, LN2_LOW = 0.6931471805599453, 0.6931471824645996, -1.9046542121259336e-09
-TINY = 1.1754944e-38  # the smallest normal number
-MIN_EXPONENT, MAX_EXPONENT = -87.33654, 88.72283  # the range of normal results of exp
+"""ln 2, and the same as a sum of two numbers of f32."""
+MIN_NORMAL = 1.1754944e-38
+"""The smallest normal number."""
+MIN_EXPONENT, MAX_EXPONENT = -87.33654, 88.72283
+"""The arguments between which the result of exp is a normal number."""
 TWO_OVER_PI = 0.636619772
 HALF_PI_1, HALF_PI_2, HALF_PI_3 = 1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15
+"""pi/2 as a sum of three numbers of f32."""
 
 
 @device
@@ -52,7 +56,7 @@ def exp_fraction(r: Vector) -> Vector:
 
 @device
 def vexp(x: Vector) -> Vector:
-    """e**x; 1.1 ulp. 0 if it would be denormal."""
+    """Return e**x; 1.1 ulp. 0 if it would be denormal."""
     n = vround(x * LOG2_E)
     p = exp_fraction(vfma(n, -LN2_LOW, vfma(n, -LN2_HIGH, x)))
     y = vfrombits(vbits(p + 1.0) + (vtoint(n) << 23))  # times 2**n
@@ -62,7 +66,7 @@ def vexp(x: Vector) -> Vector:
 
 @device
 def vexpm1(x: Vector) -> Vector:
-    """e**x - 1; 1.6 ulp."""
+    """Return e**x - 1; 1.6 ulp."""
     x = vmin(vmax(x, -30.0), 89.0)
     n = vround(x * LOG2_E)
     p = exp_fraction(vfma(n, -LN2_LOW, vfma(n, -LN2_HIGH, x)))
@@ -74,7 +78,7 @@ def vexpm1(x: Vector) -> Vector:
 
 @device
 def vexpm1_negative(x: Vector) -> Vector:
-    """e**x - 1 for x <= 0, and NaN for NaN; 1.0 ulp. Undefined for x > 0."""
+    """Return e**x - 1 for x <= 0, and NaN for NaN; 1.0 ulp. Undefined for x > 0."""
     x = vmax(x, -30.0)
     n = vproduct_biased(x, LOG2_E)
     p, scale = exp_fraction(vfma(n - BIASED, -LN2_HIGH, x)), vexp2_biased(n)
@@ -83,7 +87,7 @@ def vexpm1_negative(x: Vector) -> Vector:
 
 @device
 def log_polynomial(f: Vector) -> Vector:
-    """(log(1 + f) - f + f**2 / 2) / f**3 for sqrt(1/2) <= 1 + f <= sqrt(2)."""
+    """Return (log(1 + f) - f + f**2 / 2) / f**3 for sqrt(1/2) <= 1 + f <= sqrt(2)."""
     p = vfma(f, 0.0674772876, -0.116775152)
     p = vfma(p, f, 0.118886974)
     p = vfma(p, f, -0.124053402)
@@ -96,8 +100,8 @@ def log_polynomial(f: Vector) -> Vector:
 
 @device
 def vlog(x: Vector) -> Vector:
-    """The natural logarithm; 1.2 ulp. 0 gives -inf, less gives NaN."""
-    small = vlt(x, TINY)
+    """Return the natural logarithm; 1.2 ulp. 0 gives -inf, less gives NaN."""
+    small = vlt(x, MIN_NORMAL)
     scaled = vselect(small, x * 8388608.0, x)
     e = vexponent(scaled) - vselect(small, vsplat(23.0), vsplat(0.0))
     m = vmantissa(scaled)
@@ -113,9 +117,9 @@ def vlog(x: Vector) -> Vector:
 
 @device
 def vpow(x: Vector, y: Vector) -> Vector:
-    """x**y; 1 + 0.6 * |y| ulp. For negative x, y must be whole (else NaN); special cases as in C's ``pow``."""
+    """Return x**y; 1 + 0.6 * |y| ulp. For negative x, y must be whole (else NaN); special cases as in C's ``pow``."""
     size = vabs(x)
-    small = vlt(size, TINY)
+    small = vlt(size, MIN_NORMAL)
     scaled = vselect(small, size * 8388608.0, size)
     e = vexponent(scaled) - vselect(small, vsplat(23.0), vsplat(0.0))
     m = vmantissa(scaled)
@@ -145,7 +149,7 @@ def vpow(x: Vector, y: Vector) -> Vector:
 
 @device
 def log1p_unit(x: Vector) -> Vector:
-    """log(1 + x) for 0 <= x <= 1; 3.2 ulp."""
+    """Return log(1 + x) for 0 <= x <= 1; 3.2 ulp."""
     p = vfma(x, 0.00341728521, 0.238157629)
     p = vfma(p, x, 1.06621864)
     q = vfma(x, 0.0752873251, 0.687936476)
@@ -155,13 +159,13 @@ def log1p_unit(x: Vector) -> Vector:
 
 @device
 def vsoftplus(x: Vector) -> Vector:
-    """log(1 + e**x); 3.6 ulp."""
+    """Return log(1 + e**x); 3.6 ulp."""
     return vmax(x, 0.0) + log1p_unit(vexp(-vabs(x)))
 
 
 @device
 def vtanh(x: Vector) -> Vector:
-    """The hyperbolic tangent; 2.5 ulp. Never beyond -1 and 1."""
+    """Return the hyperbolic tangent; 2.5 ulp. Never beyond -1 and 1."""
     x = vmin(vmax(x, -10.0), 10.0) * 2.0
     n = vproduct_biased(x, LOG2_E)
     p, scale = exp_fraction(vfma(n - BIASED, -LN2_HIGH, x)), vexp2_biased(n)
@@ -171,7 +175,7 @@ def vtanh(x: Vector) -> Vector:
 
 @device
 def vsigmoid(x: Vector) -> Vector:
-    """1 / (1 + e**-x); 2.3 ulp. 0 if it would be denormal."""
+    """Return 1 / (1 + e**-x); 2.3 ulp. 0 if it would be denormal."""
     y = vmax(-x, MIN_EXPONENT)
     n = vproduct_biased(y, LOG2_E)
     whole, scale = n - BIASED, vexp2_biased(n)
@@ -181,7 +185,7 @@ def vsigmoid(x: Vector) -> Vector:
 
 @device
 def vmish(x: Vector) -> Vector:
-    """``x * tanh(log(1 + e**x))``; 3.6 ulp from -87 up, 0 below."""
+    """Return ``x * tanh(log(1 + e**x))``; 3.6 ulp from -87 up, 0 below."""
     e = vexp(vmin(x, 20.0))
     n = vfma(e, e, e + e)
     return vselect(vgt(x, 20.0), x, x * n / (n + 2.0))
@@ -189,13 +193,13 @@ def vmish(x: Vector) -> Vector:
 
 @device
 def vsign(x: Vector) -> Vector:
-    """-1, 0 or 1; NaN for NaN."""
+    """Return -1, 0 or 1; NaN for NaN."""
     return vselect(vgt(x, 0.0), vsplat(1.0), vselect(vlt(x, 0.0), vsplat(-1.0), x))
 
 
 @device
 def verf(x: Vector) -> Vector:
-    """The error function; 5 ulp. Never beyond -1 and 1."""
+    """Return the error function; 5 ulp. Never beyond -1 and 1."""
     z = x * x
     p = vfma(z, -1.28579458e-08, 4.62005272e-06)
     p = vfma(p, z, 0.000377167469)
@@ -213,7 +217,7 @@ def verf(x: Vector) -> Vector:
 
 @device
 def quarter_wave(x: Vector, quarters: int) -> Vector:
-    """sin(x + quarters * pi/2)."""
+    """Return sin(x + quarters * pi/2)."""
     n = vround(x * TWO_OVER_PI)
     r = vfma(n, -HALF_PI_3, vfma(n, -HALF_PI_2, vfma(n, -HALF_PI_1, x)))
     z = r * r
@@ -230,11 +234,11 @@ def quarter_wave(x: Vector, quarters: int) -> Vector:
 
 @device
 def vsin(x: Vector) -> Vector:
-    """The sine; up to 1e5 within 1.5e-7, and 1.5 ulp up to pi. Beyond 1e5 the error grows with x."""
+    """Return the sine; up to 1e5 within 1.5e-7, and 1.5 ulp up to pi. Beyond 1e5 the error grows with x."""
     return quarter_wave(x, 0)
 
 
 @device
 def vcos(x: Vector) -> Vector:
-    """The cosine; up to 1e5 within 1.5e-7, and 1.6 ulp up to 1.5. Beyond 1e5 the error grows with x."""
+    """Return the cosine; up to 1e5 within 1.5e-7, and 1.6 ulp up to 1.5. Beyond 1e5 the error grows with x."""
     return quarter_wave(x, 1)

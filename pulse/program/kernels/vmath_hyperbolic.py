@@ -15,7 +15,16 @@ from pulse.jit.language.simd import (
     vsqrt,
 )
 from pulse.jit.registry import device, exact
-from pulse.program.kernels.vmath import INFINITY, LN2, LN2_HIGH, LN2_LOW, LOG2_E, TINY, exp_fraction, vlog
+from pulse.program.kernels.vmath import (
+    INFINITY,
+    LN2,
+    LN2_HIGH,
+    LN2_LOW,
+    LOG2_E,
+    MIN_NORMAL,
+    exp_fraction,
+    vlog,
+)
 from pulse.program.kernels.vmath_trigonometry import copy_sign
 
 LARGE = 1e9
@@ -24,7 +33,7 @@ LARGE = 1e9
 
 @device
 def half_exp(x: Vector) -> Vector:
-    """e**x / 2 for x >= 0; infinite only if the result overflows."""
+    """Return e**x / 2 for x >= 0; infinite only if the result overflows."""
     x = vmin(x, 89.6)
     n = vround(x * LOG2_E)
     p = exp_fraction(vfma(n, -LN2_LOW, vfma(n, -LN2_HIGH, x)))
@@ -34,7 +43,7 @@ def half_exp(x: Vector) -> Vector:
 
 @device
 def vsinh(x: Vector) -> Vector:
-    """The hyperbolic sine; 1.7 ulp."""
+    """Return the hyperbolic sine; 1.7 ulp."""
     size, square = vabs(x), x * x
     p = vfma(square, 2.81695134e-06, 0.000198361595)
     p = vfma(p, square, 0.0083333496)
@@ -45,14 +54,14 @@ def vsinh(x: Vector) -> Vector:
 
 @device
 def vcosh(x: Vector) -> Vector:
-    """The hyperbolic cosine; 1.5 ulp."""
+    """Return the hyperbolic cosine; 1.5 ulp."""
     half = half_exp(vabs(x))
     return half + 0.25 / half
 
 
 @exact
 def vlog1p(x: Vector) -> Vector:
-    """log(1 + x); 1.7 ulp. -1 gives -inf, less gives NaN."""
+    """Return log(1 + x); 1.7 ulp. -1 gives -inf, less gives NaN."""
     sum_ = x + 1.0
     lost = (x - (sum_ - 1.0)) / sum_
     y = vlog(sum_)
@@ -61,7 +70,7 @@ def vlog1p(x: Vector) -> Vector:
 
 @device
 def vasinh(x: Vector) -> Vector:
-    """The inverse hyperbolic sine; 2.4 ulp."""
+    """Return the inverse hyperbolic sine; 2.4 ulp."""
     size = vabs(x)
     square = size * size
     inner = vlog1p(size + square / (vsqrt(square + 1.0) + 1.0))
@@ -71,12 +80,12 @@ def vasinh(x: Vector) -> Vector:
 
 @exact
 def vacosh(x: Vector) -> Vector:
-    """The inverse hyperbolic cosine; 2.1 ulp. Below 1 it is NaN."""
+    """Return the inverse hyperbolic cosine; 2.1 ulp. Below 1 it is NaN."""
     above = x - 1.0
     square = vfma(above, above, above + above)
     root = vsqrt(square)
     sum_ = above + root
-    lost = root - (sum_ - above) + vfma(-root, root, square) / vmax(root + root, TINY)
+    lost = root - (sum_ - above) + vfma(-root, root, square) / vmax(root + root, MIN_NORMAL)
     y = vlog1p(sum_) + lost / (sum_ + 1.0)
     y = vselect(vgt(x, LARGE), vlog(x) + LN2, y)
     return vselect(vlt(x, 1.0), vsplat(float("nan")), y)
@@ -84,7 +93,7 @@ def vacosh(x: Vector) -> Vector:
 
 @device
 def vatanh(x: Vector) -> Vector:
-    """The inverse hyperbolic tangent; 2.7 ulp. -1 and 1 are infinite, beyond them it is NaN."""
+    """Return the inverse hyperbolic tangent; 2.7 ulp. -1 and 1 are infinite, beyond them it is NaN."""
     size = vabs(x)
     y = vlog1p((size + size) / (1.0 - size)) * 0.5
     return copy_sign(y, x)

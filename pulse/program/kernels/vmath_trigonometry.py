@@ -16,25 +16,28 @@ from pulse.jit.registry import device, exact
 from pulse.program.kernels.vmath import vcos, vsin
 
 HALF_PI, HALF_PI_LOW = 1.5707963705062866, -4.371138828673793e-08
+"""pi/2 as a sum of two numbers of f32."""
 SIGN = -0x80000000
+"""The sign bit of a lane."""
 TAN_EIGHTH_PI, TAN_THREE_EIGHTHS_PI = 0.414213568, 2.41421366
+"""tan(pi/8) and tan(3*pi/8), the limits of the three parts of the arctangent."""
 
 
 @device
 def vtan(x: Vector) -> Vector:
-    """The tangent; 3.3 ulp up to pi. Beyond 1e5 the error grows with x."""
+    """Return the tangent; 3.3 ulp up to pi. Beyond 1e5 the error grows with x."""
     return vsin(x) / vcos(x)
 
 
 @device
 def copy_sign(size: Vector, x: Vector) -> Vector:
-    """``size``, which is not negative, with the sign of x, also of -0.0."""
+    """Return ``size``, which is not negative, with the sign of x, also of -0.0."""
     return vfrombits(vbits(size) | (vbits(x) & SIGN))
 
 
 @exact
 def vatan(x: Vector) -> Vector:
-    """The arctangent; 1.9 ulp."""
+    """Return the arctangent; 1.9 ulp."""
     size = vabs(x)
     steep, middle = vgt(size, TAN_THREE_EIGHTHS_PI), vgt(size, TAN_EIGHTH_PI)
     over = vselect(steep, vsplat(-1.0), vselect(middle, size - 1.0, size))
@@ -52,7 +55,7 @@ def vatan(x: Vector) -> Vector:
 
 @device
 def asin_part(x: Vector) -> Vector:
-    """(asin(x) - x) / x for 0 <= x <= 1/2."""
+    """Return (asin(x) - x) / x for 0 <= x <= 1/2."""
     square = x * x
     p = vfma(square, 0.0421663262, 0.0241795052)
     p = vfma(p, square, 0.0454703793)
@@ -62,7 +65,7 @@ def asin_part(x: Vector) -> Vector:
 
 @exact
 def vasin(x: Vector) -> Vector:
-    """The arcsine; 2.4 ulp. Beyond -1 and 1 it is NaN."""
+    """Return the arcsine; 2.4 ulp. Beyond -1 and 1 it is NaN."""
     size = vabs(x)
     outer = vgt(size, 0.5)
     z = vselect(outer, vsqrt(vfma(size, -0.5, 0.5)), size)
@@ -73,7 +76,7 @@ def vasin(x: Vector) -> Vector:
 
 @exact
 def vacos(x: Vector) -> Vector:
-    """The arccosine; 1.2 ulp. Beyond -1 and 1 it is NaN."""
+    """Return the arccosine; 1.2 ulp. Beyond -1 and 1 it is NaN."""
     size = vabs(x)
     outer = vgt(size, 0.5)
     z = vselect(outer, vsqrt(vfma(size, -0.5, 0.5)), size)

@@ -139,6 +139,7 @@ def _order_for_reshape(lowering: Lowering, outlet: OutletId, strides: Sequence[i
     stream = -1 if fact.stream is None else fact.stream.axis
 
     def nearness(group: list[int]) -> tuple[bool, int]:
+        """Return the key by which axes are sorted: the stream first, then the largest steps in memory."""
         steps = [abs(strides[axis]) for axis in group if fact.sizes[axis] > 1 and strides[axis]]
         return stream not in group, -min(steps, default=0)
 

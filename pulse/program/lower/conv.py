@@ -11,13 +11,8 @@ from pulse.program.kernels.conv_depthwise import DepthwiseRow
 from pulse.program.kernels.copy import FillRow
 from pulse.program.lower.conv_ends import Piece, pieces_at_ends
 from pulse.program.lower.matmul_finishing import Finishing, find_finishing
-from pulse.program.lower.matmul_product import (
-    WindowProduct,
-    bias_of,
-    emit_product,
-    grid_offsets,
-    stored_of,
-)
+from pulse.program.lower.matmul_product import bias_of, emit_product, stored_of
+from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
@@ -147,6 +142,7 @@ def _emit_piece(lowering: Lowering, whole: _Convolution, piece: Piece) -> None:
     axes = [0, *range(2, len(y.shape))]
 
     def rows(value: Value) -> Array:
+        """Return the offset of each output of the piece in a tensor with the axes of the result."""
         part = value.part(piece.axis, piece.start, piece.stop)
         return part.offsets(axes) + (part.offset - value.offset)
 

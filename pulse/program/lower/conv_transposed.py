@@ -15,13 +15,8 @@ from pulse.ops.conv import Conv, ConvTranspose, is_depthwise
 from pulse.ops.time import Delay
 from pulse.program.lower.conv import convolution_input, convolve, emit_depthwise, last_order, pad
 from pulse.program.lower.matmul_finishing import Finishing, find_finishing
-from pulse.program.lower.matmul_product import (
-    WindowProduct,
-    bias_of,
-    emit_product,
-    grid_offsets,
-    stored_of,
-)
+from pulse.program.lower.matmul_product import bias_of, emit_product, stored_of
+from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
@@ -313,6 +308,7 @@ def _emit_stride_groups(lowering: Lowering, whole: _Transposed, axis: int) -> No
     finishing = replace(whole.finishing, channels=stride * whole.y.shape[1], steps=steps)
 
     def rows(value: Value) -> Array:
+        """Return the offset of each group of outputs in a tensor with the axes of the result."""
         return value.offsets(whole.axes)
 
     product = WindowProduct(

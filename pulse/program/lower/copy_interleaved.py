@@ -45,7 +45,7 @@ def interleave_move(lowering: InterleavedLowering, row: MoveRow) -> Iterator[Ins
 
 
 @interleaves(PairedCopyRow)
-def interleave_pairs(lowering: InterleavedLowering, row: PairedCopyRow) -> Iterator[Instruction]:
+def interleave_paired_copy(lowering: InterleavedLowering, row: PairedCopyRow) -> Iterator[Instruction]:
     """Copy the words of one tensor, then those of the other."""
     for index, (source, step) in enumerate(((row.src0, row.step0), (row.src1, row.step1))):
         loops = Loops((row.rows, row.columns), ((step, 1), (row.step, 2)))

@@ -13,10 +13,11 @@ from pulse.program.table.memory import Value
 from pulse.support.wording import spell
 
 SUM_DTYPES = "f32", "f64", "i64", "i32"
+"""The types that the kernel sums."""
 
 
 @lowers(CumSum)
-def lower_cumsum(lowering: Lowering, node: PulsedNode, op: CumSum) -> list[Value]:
+def lower_cum_sum(lowering: Lowering, node: PulsedNode, op: CumSum) -> list[Value]:
     """Emit sums that restart in every pulse."""
     sizes = list(lowering.fact(node.inputs[0]).sizes)
     sizes[op.axis] = 1
@@ -25,7 +26,7 @@ def lower_cumsum(lowering: Lowering, node: PulsedNode, op: CumSum) -> list[Value
 
 
 @lowers(CumSumStream)
-def lower_cumsum_stream(lowering: Lowering, node: PulsedNode, op: CumSumStream) -> list[Value]:
+def lower_cum_sum_stream(lowering: Lowering, node: PulsedNode, op: CumSumStream) -> list[Value]:
     """Emit sums that continue from pulse to pulse."""
     (first,) = op.initial_state()
     initial = first.astype(sum_dtype(op.dtype))

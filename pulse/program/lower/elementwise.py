@@ -20,10 +20,10 @@ from pulse.program.kernels.elementwise import (
     MAX_INPUTS,
     MAX_REGISTERS,
     OPCODES,
-    Chain32Row,
     Chain64Row,
     ChainInput,
     ChainOutput,
+    ChainRow,
     MicroOp,
 )
 from pulse.program.lowering import Lowering, PulsedNode, lowers
@@ -41,6 +41,7 @@ SUMS = ("sum", "mean")
 """The reductions of squares that are one row, if a kept axis is innermost."""
 
 _SIMD = {np.dtype(np.float32), np.dtype(np.bool_)}
+"""The types that ``ChainRow`` computes in vectors; with any other type, it is ``Chain64Row``."""
 
 
 class Chain:
@@ -98,13 +99,14 @@ def store_chain(lowering: Lowering, chain: Chain, target: Value) -> None:
     target_strides, *strides = loops.strides
 
     def step_fields(value: Value, steps: Sequence[int]) -> dict[str, Any]:
+        """Return the fields of an input or output."""
         return {
             "tensor": value,
             "dtype": code_of(lowering, value.dtype),
             **number_fields("step", steps),
         }
 
-    kind = Chain32Row if {value.dtype for value in (*inputs, target)} <= _SIMD else Chain64Row
+    kind = ChainRow if {value.dtype for value in (*inputs, target)} <= _SIMD else Chain64Row
     lowering.emit(
         kind(
             **number_fields("s", loops.sizes),
@@ -171,9 +173,9 @@ def lower_elementwise(lowering: Lowering, node: PulsedNode, op: Elementwise | Ca
     )
     merges = lowering.chained[outlet] < MAX_CHAINED_FUNCTIONS and _is_mergeable(lowering, outlet)
     if merges or _scales_a_product(lowering, node) or _is_summed_square(lowering, node):
-        lowering.pending[outlet] = lambda: _store(lowering, outlet)
+        lowering.pending[outlet] = lambda: _emit_wire(lowering, outlet)
         return []
-    return [_store(lowering, outlet)]
+    return [_emit_wire(lowering, outlet)]
 
 
 def scale_of(lowering: Lowering, node: PulsedNode) -> tuple[int, float] | None:
@@ -223,12 +225,13 @@ def _is_summed_square(lowering: Lowering, node: PulsedNode) -> bool:
     return keeps_axes and isinstance(reader.op, Reduce) and reader.op.kind in SUMS
 
 
-def _store(lowering: Lowering, outlet: OutletId) -> Value:
+def _emit_wire(lowering: Lowering, outlet: OutletId) -> Value:
+    """Emit a chain for an elementwise wire and the pending wires that it can include."""
     node = lowering.graph.node(outlet)
     if len(node.inputs) > MAX_INPUTS:
         return _store_in_parts(lowering, outlet)
     chain = Chain()
-    _expand(lowering, chain, node, free_inputs=MAX_INPUTS - len(node.inputs))
+    _append_function(lowering, chain, node, free_inputs=MAX_INPUTS - len(node.inputs))
     target = lowering.allocate_wire(outlet, result_order(lowering, outlet, chain.inputs))
     store_chain(lowering, chain, target)
     return target
@@ -253,7 +256,11 @@ def _store_in_parts(lowering: Lowering, outlet: OutletId) -> Value:
     return target
 
 
-def _expand(lowering: Lowering, chain: Chain, node: PulsedNode, free_inputs: int) -> int:
+def _append_function(lowering: Lowering, chain: Chain, node: PulsedNode, free_inputs: int) -> int:
+    """Append the function of a node, those of pending operands first; return its register.
+
+    free_inputs  the number of tensors by which pending operands may increase the inputs of the chain
+    """
     registers: list[int] = []
     exponent = _exponent(lowering, node)
     for outlet in node.inputs if exponent is None else node.inputs[:1]:
@@ -261,7 +268,7 @@ def _expand(lowering: Lowering, chain: Chain, node: PulsedNode, free_inputs: int
         if outlet in lowering.pending and len(child.inputs) - 1 <= free_inputs and len(chain.free) > 2:
             free_inputs -= len(child.inputs) - 1
             del lowering.pending[outlet]
-            registers.append(_expand(lowering, chain, child, free_inputs))
+            registers.append(_append_function(lowering, chain, child, free_inputs))
         else:
             registers.append(chain.load(lowering.value(outlet)))
     op = node.op

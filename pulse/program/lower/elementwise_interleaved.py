@@ -7,13 +7,13 @@ from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction, number_fields
 from pulse.program.interleaved_lowering import InterleavedLowering, NotInterleavedError, advance, interleaves
 from pulse.program.kernels.dtypes import F32
-from pulse.program.kernels.elementwise import CHAIN_LOOPS, Chain32Row, ChainInput, ChainOutput
+from pulse.program.kernels.elementwise import CHAIN_LOOPS, ChainInput, ChainOutput, ChainRow
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Region, Value
 
 
-@interleaves(Chain32Row)
-def interleave_chain(lowering: InterleavedLowering, row: Chain32Row) -> Iterator[Instruction]:
+@interleaves(ChainRow)
+def interleave_chain(lowering: InterleavedLowering, row: ChainRow) -> Iterator[Instruction]:
     """Add a loop over the streams."""
     parts: list[ChainInput] = [*row.inputs, row.output]
     if any(part.dtype != F32 for part in parts):
@@ -35,7 +35,7 @@ def interleave_chain(lowering: InterleavedLowering, row: Chain32Row) -> Iterator
             {"tensor": advance(tensor, offset), "dtype": F32, **number_fields("step", steps)}
             for tensor, offset, steps in zip(tensors, offsets, inner.strides)
         ]
-        yield Chain32Row(
+        yield ChainRow(
             **number_fields("s", inner.sizes),
             input_count=row.input_count,
             op_count=row.op_count,

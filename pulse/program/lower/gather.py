@@ -45,6 +45,7 @@ def _are_equally_spaced(indices: Array) -> bool:
 def _emit_lookup(
     lowering: Lowering, outlet: OutletId, x: Value, indices: Value, axis: int, rank: int, width: int
 ) -> Value:
+    """Gather entries of one axis; the axes of the indices, ``width`` of them, take its place."""
     if indices.dtype not in (np.dtype(np.int64), np.dtype(np.int32)):
         raise CompileError(f"{lowering.node}: indices must be i64 or i32")
     lead, rest = list(range(axis)), list(range(axis + 1, rank))
@@ -84,6 +85,7 @@ def _emit_lookup(
 
 
 def _sort_by_stride(x: Value, axes: Sequence[int]) -> list[int]:
+    """Return the axes in the order of memory, the outermost first."""
     return [axis for axis in x.order if axis in axes]
 
 
@@ -157,6 +159,7 @@ def _add_indices(lowering: Lowering, base: Array, columns: Sequence[tuple[Value,
 
 
 def _emit_reads(lowering: Lowering, x: Value, indices: Value, shape: Sequence[int], run: int) -> Value:
+    """Read runs of the flat input by their indices; return a temporary."""
     x = lowering.order_axes(x, range(len(x.shape)))
     y = lowering.allocate_temporary(shape, x.dtype)
     lowering.emit(

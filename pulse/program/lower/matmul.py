@@ -10,11 +10,12 @@ from pulse.graph import OutletId
 from pulse.jit.language.simd import LANES
 from pulse.ops.matmul import MatMul, packed_operand
 from pulse.ops.norm import Softmax
-from pulse.program.kernels.matmul import MatmulRow
+from pulse.program.kernels.matmul.batches import MatmulRow
 from pulse.program.lower.attention_whole import attention_of, emit_attention
 from pulse.program.lower.elementwise import scale_of
 from pulse.program.lower.matmul_finishing import find_finishing
-from pulse.program.lower.matmul_product import WindowProduct, emit_product, grid_offsets, stored_of
+from pulse.program.lower.matmul_product import emit_product, stored_of
+from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
@@ -101,6 +102,7 @@ def _emit_matrix_product(
     bias = np.zeros(matrix.shape[1], np.float32) if finishing.bias is None else finishing.bias
 
     def rows_of(value: Value) -> Array:
+        """Return the offset of each row of the product in a tensor with the axes of the result."""
         return value.offsets(rows)
 
     product = WindowProduct(
@@ -126,16 +128,16 @@ def _lower_batches(lowering: Lowering, node: PulsedNode, outlet: OutletId) -> Va
     if attention is not None:
         scaled, scale = attention.scaled, attention.scale
         lowering.done.add(scaled.node)
-        lowering.pending[scaled] = lambda: _multiply(lowering, node, scaled, scale)
+        lowering.pending[scaled] = lambda: _emit_batched_product(lowering, node, scaled, scale)
         return None
     softmax = lowering.graph.node(node.inputs[0])
     if isinstance(softmax.op, Softmax) and node.inputs[0] in lowering.pending:
-        return _attend(lowering, node, softmax)
+        return _emit_attention(lowering, node, softmax)
     outlet, scale = take_result_scale(lowering, outlet)
-    return _multiply(lowering, node, outlet, scale)
+    return _emit_batched_product(lowering, node, outlet, scale)
 
 
-def _attend(lowering: Lowering, node: PulsedNode, softmax: PulsedNode) -> Value:
+def _emit_attention(lowering: Lowering, node: PulsedNode, softmax: PulsedNode) -> Value:
     """Emit the scores that wait for a product, their softmax and the product as one instruction."""
     (scaled,) = softmax.inputs
     del lowering.pending[scaled], lowering.pending[OutletId(softmax.id)]
@@ -151,7 +153,7 @@ def _attend(lowering: Lowering, node: PulsedNode, softmax: PulsedNode) -> Value:
     return emit_attention(lowering, q, k, v, OutletId(node.id), scale * scale_q * scale_k)
 
 
-def _multiply(lowering: Lowering, node: PulsedNode, outlet: OutletId, scale: float) -> Value:
+def _emit_batched_product(lowering: Lowering, node: PulsedNode, outlet: OutletId, scale: float) -> Value:
     """Emit the batched product of two tensors times a scale, as the wire ``outlet``."""
     (first, scale_a), (second, scale_b) = (take_operand_scale(lowering, operand) for operand in node.inputs)
     a, b = (lowering.require_f32(lowering.value(operand), "a matrix product") for operand in (first, second))
@@ -231,6 +233,7 @@ def take_result_scale(lowering: Lowering, outlet: OutletId) -> tuple[OutletId, f
 
 
 def _batch_offsets(value: Value, batch: Sequence[int]) -> Array:
+    """Return the offset of each matrix of the last two axes, with the batch axes broadcast."""
     lead = len(batch) - (len(value.shape) - 2)
     steps = [0] * lead + [s if n != 1 else 0 for n, s in zip(value.shape[:-2], value.strides[:-2])]
     return grid_offsets(steps, batch)

@@ -1,4 +1,4 @@
-"""Elementwise ops that a product applies to its rows while they are in the cache; see ``kernels.matmul_finish``."""
+"""Elementwise ops that a product applies to its rows while they are in the cache; see ``kernels.matmul.finish``."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.slice import Slice
-from pulse.program.kernels import matmul_finish as finish
+from pulse.program.kernels.matmul import finish
 from pulse.program.lower.concat import allocate_part
 from pulse.program.lower.elementwise import one_number
 from pulse.program.lowering import Lowering, PulsedNode
@@ -17,6 +17,7 @@ from pulse.program.table.memory import Value
 from pulse.support.record import record
 
 ONE_PARAMETER = ("leaky_relu", "elu", "swish")
+"""The steps with one parameter, a number."""
 MAX_STEPS = 6
 """The most steps of one product."""
 
@@ -36,7 +37,7 @@ class Finishing:
 
     outlet  that wire
     bias    added to each channel before all steps; None: no bias
-    gate    the functions of the two halves of the channels, which are multiplied; numbers in ``matmul_finish.GATES``
+    gate    the functions of the two halves of the channels, which are multiplied; numbers in ``finish.GATES``
     """
 
     outlet: OutletId
@@ -153,6 +154,7 @@ def _is_elementwise(node: PulsedNode, kind: str) -> bool:
 
 
 def _take_step(lowering: Lowering, finishing: Finishing, node: PulsedNode) -> bool:
+    """Include the function of a node, if a product can apply it; return whether it does."""
     op = node.op
     assert isinstance(op, Elementwise)
     if op.kind in ("relu", "tanh", "sigmoid"):

@@ -7,16 +7,16 @@ import numpy as np
 from pulse.facts import Array
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaved_lowering import InterleavedLowering, NotInterleavedError, interleaves
-from pulse.program.kernels.matmul import MatmulRow
-from pulse.program.kernels.matmul_interleaved import (
+from pulse.program.kernels.matmul.batches import MatmulRow
+from pulse.program.kernels.matmul.batches_interleaved import InterleavedMatmulRow
+from pulse.program.kernels.matmul.product import ProductRow
+from pulse.program.kernels.matmul.product_few import ProductFewRow
+from pulse.program.kernels.matmul.product_interleaved import (
     COLUMNS,
     InterleavedProductRow,
     few_weights,
     interleaved_weights,
 )
-from pulse.program.kernels.matmul_interleaved_batches import InterleavedMatmulRow
-from pulse.program.kernels.matmul_product import ProductRow
-from pulse.program.kernels.matmul_product_few import ProductFewRow
 
 
 @interleaves(ProductRow)
@@ -34,6 +34,7 @@ def interleave_product_few(lowering: InterleavedLowering, row: ProductFewRow) ->
 def _product_row(
     lowering: InterleavedLowering, row: ProductRow | ProductFewRow, unpack: Callable[[Array], Array]
 ) -> Instruction:
+    """Return the interleaved product; ``unpack`` makes tiles of the packed weights."""
     if row.form != "f32":
         raise NotInterleavedError("weights that are not f32")
     padded = np.zeros(-(-row.N // COLUMNS) * COLUMNS, np.float32)

@@ -15,12 +15,13 @@ from pulse.program.table.memory import Value
 def lower_softmax(lowering: Lowering, node: PulsedNode, op: Softmax) -> list[Value]:
     """Emit one row for each position of the other axes; the softmax of scores that wait for a product waits too."""
     if node.inputs[0] in lowering.pending:
-        lowering.pending[OutletId(node.id)] = lambda: _softmax(lowering, node, op)
+        lowering.pending[OutletId(node.id)] = lambda: _emit_softmax(lowering, node, op)
         return []
-    return [_softmax(lowering, node, op)]
+    return [_emit_softmax(lowering, node, op)]
 
 
-def _softmax(lowering: Lowering, node: PulsedNode, op: Softmax) -> Value:
+def _emit_softmax(lowering: Lowering, node: PulsedNode, op: Softmax) -> Value:
+    """Emit one row for each position of the other axes."""
     x = lowering.make_innermost(lowering.require_f32(lowering.value(node.inputs[0]), "a softmax"), op.axis)
     order = [*(axis for axis in x.order if axis != op.axis), op.axis]
     y = lowering.allocate_wire(OutletId(node.id), order)

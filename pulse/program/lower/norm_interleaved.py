@@ -9,7 +9,7 @@ from pulse.program.kernels.norm_interleaved import InterleavedLayerNormRow, Inte
 
 
 @interleaves(LayerNormRow)
-def interleave_layernorm(lowering: InterleavedLowering, row: LayerNormRow) -> Iterator[Instruction]:
+def interleave_layer_norm(lowering: InterleavedLowering, row: LayerNormRow) -> Iterator[Instruction]:
     """Normalise the rows of all streams at once."""
     yield InterleavedLayerNormRow(
         x=lowering.data(row.x),

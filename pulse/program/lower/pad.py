@@ -39,6 +39,7 @@ def lower_pad(lowering: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
 
 
 def _require_contiguous(value: Value) -> Value:
+    """Return the tensor. Raises CompileError if it has gaps in memory."""
     if value.is_dense(value.order):
         return value
     raise CompileError("a padded tensor must be contiguous in memory")

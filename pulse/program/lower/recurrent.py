@@ -10,19 +10,21 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.recurrent_cells import CellKind
-from pulse.program.kernels.matmul_codes import pack_codes
-from pulse.program.kernels.recurrent import RecurrentFloatFields, RnnRow
-from pulse.program.kernels.recurrent_codes import (
+from pulse.program.kernels.matmul.product_codes import pack_codes
+from pulse.program.kernels.recurrent.codes import (
     GruOfCodesRow,
     GruResetOfCodesRow,
     LstmOfCodesRow,
     RecurrentCodesFields,
     RnnOfCodesRow,
 )
-from pulse.program.kernels.recurrent_gates import pack_gates
-from pulse.program.kernels.recurrent_gru import GruResetRow, GruRow
-from pulse.program.kernels.recurrent_lstm import LstmRow
-from pulse.program.lower.matmul_product import WindowProduct, emit_product, stored_of, weights_of
+from pulse.program.kernels.recurrent.gates import pack_gates
+from pulse.program.kernels.recurrent.gru import GruResetRow, GruRow
+from pulse.program.kernels.recurrent.layer import RecurrentFloatFields
+from pulse.program.kernels.recurrent.lstm import LstmRow
+from pulse.program.kernels.recurrent.rnn import RnnRow
+from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
+from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lower.recurrent_small import lower_siblings
 from pulse.program.lower.recurrent_start import frame_fields, initial_states, split_bias
@@ -66,6 +68,7 @@ def lower_recurrent_stream(lowering: Lowering, node: PulsedNode, op: RecurrentSt
 def _emit_layer(
     lowering: Lowering, node: PulsedNode, op: Recurrent, state: Sequence[Value], times: StateTiming
 ) -> list[Value]:
+    """Emit the projection of all frames, then the instruction of the steps in time; return all outputs."""
     if op.lengths is not None:
         raise CompileError(f"{node.name}: no kernel for sequence_lens; use {spell('backend', 'numpy')}")
     outlet = OutletId(node.id)

@@ -7,12 +7,16 @@ import numpy as np
 from pulse.facts import Array
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.interleaved_lowering import InterleavedLowering, NotInterleavedError, interleaves
-from pulse.program.kernels.recurrent import RecurrentFields
-from pulse.program.kernels.recurrent_gru import GruRow
-from pulse.program.kernels.recurrent_gru_small import GruEightsRow, GruFoursRow, SmallGruFields
-from pulse.program.kernels.recurrent_interleaved import InterleavedGruRow, gates_by_unit, small_gates_by_unit
-from pulse.program.kernels.recurrent_interleaved_lstm import InterleavedLstmRow, four_gates_by_unit
-from pulse.program.kernels.recurrent_lstm import LstmRow
+from pulse.program.kernels.recurrent.gru import GruRow
+from pulse.program.kernels.recurrent.gru_interleaved import (
+    InterleavedGruRow,
+    gates_by_unit,
+    small_gates_by_unit,
+)
+from pulse.program.kernels.recurrent.gru_small import GruEightsRow, GruFoursRow, SmallGruFields
+from pulse.program.kernels.recurrent.layer import RecurrentFields
+from pulse.program.kernels.recurrent.lstm import LstmRow
+from pulse.program.kernels.recurrent.lstm_interleaved import InterleavedLstmRow, four_gates_by_unit
 from pulse.program.table.loops import Loops
 
 
@@ -38,6 +42,7 @@ def _state_loops(row: RecurrentFields, step: int) -> Loops:
 def _emit_recurrence(
     lowering: InterleavedLowering, row: GruRow | SmallGruFields, weights: Array, step_x: int, backwards: int
 ) -> Iterator[Instruction]:
+    """Emit one or several GRUs with weights [count, units, units, 3]."""
     yield from _begin_layer(lowering, row)
     count, units = weights.shape[:2]
     yield InterleavedGruRow(

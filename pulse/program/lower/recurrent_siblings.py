@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from pulse.graph import OutletId
 from pulse.jit.language.simd import LANES
 from pulse.ops.recurrent import Recurrent, RecurrentStream
-from pulse.program.kernels.recurrent_gates import ACTIVATIONS
+from pulse.program.kernels.recurrent.gates import ACTIVATIONS
 from pulse.program.lowering import PulsedNode
 from pulse.pulsify.network import PulsedGraph
 

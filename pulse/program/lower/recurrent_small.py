@@ -8,8 +8,9 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.jit.language.simd import LANES
 from pulse.ops.recurrent import Recurrent, RecurrentStream
-from pulse.program.kernels.recurrent_gru_small import GATES, GruEightsRow, GruFoursRow, pack_small
-from pulse.program.lower.matmul_product import WindowProduct, emit_product, stored_of, weights_of
+from pulse.program.kernels.recurrent.gru_small import GATES, GruEightsRow, GruFoursRow, pack_small
+from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
+from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.recurrent_siblings import width_of
 from pulse.program.lower.recurrent_start import frame_fields, initial_states, split_bias
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse

@@ -8,8 +8,8 @@ from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.recurrent_cells import Activation, Cell
-from pulse.program.kernels.recurrent import ActivationFields
-from pulse.program.kernels.recurrent_gates import ACTIVATIONS
+from pulse.program.kernels.recurrent.gates import ACTIVATIONS
+from pulse.program.kernels.recurrent.layer import ActivationFields
 from pulse.program.lower.stream_state import StateTiming
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
@@ -73,6 +73,7 @@ def frame_fields(
 
 
 def _activation(node: PulsedNode, function: Activation) -> ActivationFields:
+    """Return the fields of an activation. Raises CompileError if no kernel has it."""
     if function.name not in ACTIVATIONS:
         raise CompileError(
             f"{node.name}: no kernel for the activation {function}; use {spell('backend', 'numpy')}"

@@ -19,15 +19,15 @@ BEFORE: dict[str, tuple[str, float]] = {
     "l1": ("abs", 0.0),
     "log_sum_exp": ("exp", 0.0),
 }
-
+"""The function of each element before the reduction, and its parameter."""
 SQUARED = ("l2", "sum_square")
-
+"""The sums of squares."""
 AFTER: dict[str, str] = {"l2": "sqrt", "log_sum": "log", "log_sum_exp": "log"}
-
+"""The function of the result."""
 KINDS = {"max": MAX, "min": MIN, "prod": PROD}
-
+"""The kind of a row; sums of squares are ``SQUARES``, all others ``SUM``."""
 ELEMENTWISE = {SUM: "add", MAX: "max", MIN: "min", PROD: "mul"}
-
+"""The elementwise function that reduces two tensors."""
 MAX_UNROLLED_ROW = 4
 """The longest rows whose elements are the operands of elementwise functions."""
 
@@ -47,7 +47,7 @@ def lower_reduce(lowering: Lowering, node: PulsedNode, op: Reduce) -> list[Value
         chain = Chain()
         safe = chain.apply("where_finite", (chain.load(_reshape(largest, op.axes, keepdims=True)),))
         chain.apply("exp", (chain.apply("sub", (chain.load(x), safe)),))
-        x = _store(lowering, chain, x)
+        x = _store_temporary(lowering, chain, x)
     elif op.kind in BEFORE:
         x = emit_chain(lowering, x, BEFORE[op.kind])
     count = int(np.prod([x.shape[axis] for axis in op.axes], dtype=np.int64))
@@ -60,11 +60,12 @@ def lower_reduce(lowering: Lowering, node: PulsedNode, op: Reduce) -> list[Value
         result = chain.apply(AFTER[op.kind], (chain.load(y),))
         if largest is not None:
             chain.apply("add", (result, chain.apply("where_finite", (chain.load(largest),))))
-        y = _store(lowering, chain, y)
+        y = _store_temporary(lowering, chain, y)
     return [y if plain else _reshape(y, op.axes, op.keepdims)]
 
 
-def _store(lowering: Lowering, chain: Chain, like: Value) -> Value:
+def _store_temporary(lowering: Lowering, chain: Chain, like: Value) -> Value:
+    """Emit a chain; its result is a temporary with the shape and axis order of ``like``."""
     target = lowering.allocate_temporary(like.shape, like.dtype, like.order)
     store_chain(lowering, chain, target)
     return target
@@ -190,7 +191,7 @@ def lower_arg_reduce(lowering: Lowering, node: PulsedNode, op: ArgReduce) -> lis
     if y.dtype != np.int64:
         raise CompileError(f"{node.name}: indices must be i64")
     lowering.emit(
-        kernels.ArgRow(
+        kernels.ArgReduceRow(
             x=x,
             y=y,
             M=y.size,

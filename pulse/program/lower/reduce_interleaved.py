@@ -9,7 +9,7 @@ from pulse.program.kernels.reduce_interleaved import InterleavedReduceRow
 
 
 @interleaves(ReduceRow)
-def interleave_reduce_rows(lowering: InterleavedLowering, row: ReduceRow) -> Iterator[Instruction]:
+def interleave_reduce(lowering: InterleavedLowering, row: ReduceRow) -> Iterator[Instruction]:
     """Reduce the rows of all streams at once."""
     yield InterleavedReduceRow(
         x=lowering.data(row.x),

@@ -39,7 +39,7 @@ def lower_scan_stream(lowering: Lowering, node: PulsedNode, op: ScanStream) -> l
         state = lowering.allocate_state(zeros if constant is None else constant, range(zeros.ndim))
         states.append(state)
         if op.reload and constant is None:
-            _emit_keep(
+            _emit_keep_frame(
                 lowering,
                 lowering.order_axes(start, range(zeros.ndim)),
                 state,
@@ -56,13 +56,14 @@ def lower_scan_stream(lowering: Lowering, node: PulsedNode, op: ScanStream) -> l
         )
         fresh = [_keep_apart(lowering, value, states) for value in frames.emit(number, states, check_faults)]
         for value, state in zip(fresh, states):
-            _emit_keep(lowering, value, state, end, frames.count, number, op.offset)
+            _emit_keep_frame(lowering, value, state, end, frames.count, number, op.offset)
     return [*frames.gathered, *states]
 
 
-def _emit_keep(
+def _emit_keep_frame(
     lowering: Lowering, new: Value, state: Value, end: Value, pulse: int, number: int, offset: int
 ) -> None:
+    """Copy a new state into memory, if frame ``number`` of the pulse belongs to the stream."""
     size = state.size * state.dtype.itemsize
     clock = lowering.clock
     lowering.emit(
@@ -115,6 +116,7 @@ class _Frames:
         return results[: len(states)]
 
     def _frame_inputs(self, number: int) -> Iterator[tuple[str, Value]]:
+        """Yield the name and the tensor of each input of the body that is one frame of a scanned input."""
         for name, x, scan_axis in zip(self._op.frames, self._x, self._op.scanned):
             yield name, _frame(x, scan_axis.axis, self.count - 1 - number if scan_axis.backward else number)
 

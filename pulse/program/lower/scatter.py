@@ -17,7 +17,7 @@ def lower_scatter_elements(lowering: Lowering, node: PulsedNode, op: ScatterElem
     """Copy the input, then write single elements."""
     x, indices, updates = (lowering.value(outlet) for outlet in node.inputs)
     return [
-        _write(
+        _emit_scatter(
             lowering, node, x, element_indices(lowering, x.shape, indices, op.axis), updates, 1, op.reduction
         )
     ]
@@ -28,12 +28,17 @@ def lower_scatter_nd(lowering: Lowering, node: PulsedNode, op: ScatterND) -> lis
     """Copy the input, then write rows, which consist of the axes after the indexed ones."""
     x, indices, updates = (lowering.value(outlet) for outlet in node.inputs)
     run = math.prod(x.shape[indices.shape[-1] :])
-    return [_write(lowering, node, x, row_indices(lowering, x.shape, indices, 0), updates, run, op.reduction)]
+    return [
+        _emit_scatter(
+            lowering, node, x, row_indices(lowering, x.shape, indices, 0), updates, run, op.reduction
+        )
+    ]
 
 
-def _write(
+def _emit_scatter(
     lowering: Lowering, node: PulsedNode, x: Value, indices: Value, updates: Value, run: int, reduction: str
 ) -> Value:
+    """Copy the input, then write runs of the updates to the indices."""
     if reduction != "none":
         raise CompileError(
             f"{node.name}: no kernel for the reduction {reduction}; use {spell('backend', 'numpy')}"

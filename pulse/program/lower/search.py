@@ -2,7 +2,7 @@
 
 from pulse.graph import OutletId
 from pulse.ops.search import TopK
-from pulse.program.kernels.search import TopRow
+from pulse.program.kernels.search import TopKRow
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 
@@ -20,7 +20,7 @@ def lower_top_k(lowering: Lowering, node: PulsedNode, op: TopK) -> list[Value]:
     others = [axis for axis in range(len(x.shape)) if axis != op.axis]
     rows = x.offsets(others)
     lowering.emit(
-        TopRow(
+        TopKRow(
             x=x,
             values=values,
             indices=indices,

@@ -25,12 +25,13 @@ def lower_reshape(lowering: Lowering, node: PulsedNode, op: AddAxis | RemoveAxis
     if view is not None:
         return [view]
     if _read_by_convolutions(lowering, outlet):
-        lowering.pending[outlet] = lambda: _copy(lowering, outlet, x)
+        lowering.pending[outlet] = lambda: _copy_reshaped(lowering, outlet, x)
         return []
-    return [_copy(lowering, outlet, x)]
+    return [_copy_reshaped(lowering, outlet, x)]
 
 
-def _copy(lowering: Lowering, outlet: OutletId, x: Value) -> Value:
+def _copy_reshaped(lowering: Lowering, outlet: OutletId, x: Value) -> Value:
+    """Copy a tensor into a wire of another shape, in the axis order of the input if that is possible."""
     shape = lowering.fact(outlet).sizes
     target = lowering.allocate_wire(outlet, _order_of(lowering, outlet, x))
     inside = target.reshape(x.shape)

@@ -60,8 +60,8 @@ def lower_fill_ends(lowering: Lowering, node: PulsedNode, op: FillEnds) -> list[
     run = x.size // max(1, x.shape[op.axis])
     order = frame_order(x, op.axis)
     y = x if _may_overwrite(lowering, node, op, x) else lowering.allocate_wire(outlet, order)
-    head, head_frames = _frames(lowering, op.head, op.axis, order)
-    tail, tail_frames = _frames(lowering, op.tail, op.axis, order)
+    head, head_frames = _add_frame_table(lowering, op.head, op.axis, order)
+    tail, tail_frames = _add_frame_table(lowering, op.tail, op.axis, order)
     lowering.emit(
         kernels.FillEndsRow(
             x=x,
@@ -90,10 +90,14 @@ def lower_fill_ends(lowering: Lowering, node: PulsedNode, op: FillEnds) -> list[
 
 
 def _frame_step(value: Value, axis: int, run: int) -> int:
+    """Return the elements from one frame to the next; ``run``, the size of a frame, if there is only one."""
     return value.strides[axis] if value.shape[axis] > 1 else run
 
 
-def _frames(lowering: Lowering, table: Array | None, axis: int, order: list[int]) -> tuple[Value, int]:
+def _add_frame_table(
+    lowering: Lowering, table: Array | None, axis: int, order: list[int]
+) -> tuple[Value, int]:
+    """Add the known frames before or after a stream as a constant; return it and their number."""
     if table is None:
         return lowering.add_constant(np.zeros(1, np.float32)), 0
     return lowering.add_constant(np.ascontiguousarray(table), order), table.shape[axis]

@@ -377,11 +377,11 @@ def test_fingerprint_follows_helpers_globals_closures_and_constants(monkeypatch)
 
 def test_sources_hash_covers_the_sources_of_kernels(monkeypatch, tmp_path) -> None:
     """What a kernel's module uses, and every file of the language: what functions mean to numba stands beside it."""
-    from pulse.program.kernels import recurrent_gru
+    from pulse.program.kernels.recurrent import gru
 
-    assert fingerprint.linked_modules(recurrent_gru.__name__) >= {
-        "pulse.program.kernels.recurrent_gates",
-        "pulse.program.kernels.recurrent",
+    assert fingerprint.linked_modules(gru.__name__) >= {
+        "pulse.program.kernels.recurrent.gates",
+        "pulse.program.kernels.recurrent.layer",
     }
     assert (fingerprint.PACKAGE / "codegen/simd.py").is_file()
     hashes = []

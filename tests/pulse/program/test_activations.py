@@ -117,7 +117,7 @@ def test_readers_that_take_no_codes_get_rounded_floats(form: str) -> None:
     nodes.append(node("Concat", "y0 y1", "y", axis=2))
     proto = model(nodes, {"x": floats("x", 9, 1, 64)}, weights, stream={"x": 0})
     pulsed = in_pulses(proto, 3)
-    assert "round_row" in [row.kernel for row in native(code_program(pulsed, form=form)).instructions]
+    assert "quantize" in [row.kernel for row in native(code_program(pulsed, form=form)).instructions]
     assert_equals_offline(pulsed, 20, form)
 
 

@@ -15,7 +15,7 @@ from pulse.jit.codegen.native_code import optimise
 from pulse.jit.processor import has_features
 from pulse.jit.registry import KERNELS
 from pulse.program.kernels import families as families
-from pulse.program.kernels.matmul_codes import product_of_codes
+from pulse.program.kernels.matmul.product_codes import product_of_codes
 from pulse.program.machine import machine
 from tests.pulse.jit.assembly import (
     ARM,
@@ -32,17 +32,17 @@ from tests.pulse.jit.assembly import (
 from tests.pulse.program.own_kernels import is_of_pulse
 
 OURS = sorted(name for name, kernel in KERNELS.items() if is_of_pulse(kernel))
-MAIN = ("depthwise", "gru", "matmul", "softmax_rows", "layernorm_rows", "copy")
+MAIN = ("depthwise", "gru", "matmul", "softmax", "layer_norm", "copy")
 NO_VECTORS = {
     "tick": "it counts one register",
     "move": "it is one memmove, which the C library has in vectors",
     "keep_frame": "it is one memmove",
-    "table_rows": "it is a memmove for each row, or one for all",
-    "scatter_rows": "it is a memmove for each row",
+    "table_lookup": "it is a memmove for each row, or one for all",
+    "scatter": "it is a memmove for each row",
     "last_frames": "it is a memmove for each frame, or one for all",
-    "top_rows": "it inserts one element after another into a sorted run",
+    "top_k": "it inserts one element after another into a sorted run",
     "look_up_codes": "it reads entries anywhere in a table",
-    "cumsum": "its columns may be anywhere, and each sum waits for the one before it",
+    "cum_sum": "its columns may be anywhere, and each sum waits for the one before it",
 }
 PLAIN_LOOPS = {
     "fill": "LLVM makes the vectors",
@@ -51,7 +51,7 @@ PLAIN_LOOPS = {
     "chain64": "LLVM makes the vectors of float64 and integers",
 }
 """Of the width that LLVM prefers, which is half a register on some processors with AVX-512."""
-MOVES = {"copy": "moves only", "gather": "moves only", "pairs": "moves only"}
+MOVES = {"copy": "moves only", "gather": "moves only", "paired_copy": "moves only"}
 
 
 def kernels_to_show(names: Any) -> Any:
@@ -119,7 +119,7 @@ def test_the_tables_name_only_kernels_of_pulse() -> None:
     [
         ("depthwise", AVX2),
         ("depthwise", AVX512),
-        ("layernorm_rows", ARM),
+        ("layer_norm", ARM),
         *(
             pytest.param(name, processor, marks=pytest.mark.slow)
             for processor in (AVX2, AVX512, ARM)

@@ -51,7 +51,7 @@ def kernels_of_proved(proto: onnx.ModelProto) -> list[str]:
 def test_attention_is_one_instruction_that_writes_for_its_reader() -> None:
     names = kernels_of_proved(attention([*SCORES, *MEANS]))
     assert names.count("whole_attention") == names.count("copy") == 1  # the copy makes queries neighbours
-    assert not {"matmul", "softmax_rows", "chain"} & set(names)
+    assert not {"matmul", "softmax", "chain"} & set(names)
 
 
 def test_scales_of_queries_and_values_join_the_instruction() -> None:
@@ -64,7 +64,7 @@ def test_scales_of_queries_and_values_join_the_instruction() -> None:
     ]
     names = kernels_of_proved(attention([*scores, *means]))
     assert "whole_attention" in names
-    assert "softmax_rows" not in names
+    assert "softmax" not in names
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_attention_whose_parts_are_needed_otherwise_stays_separate(
 ) -> None:
     names = kernels_of_proved(attention(middle, outputs))
     assert "whole_attention" not in names
-    assert "softmax_rows" in names
+    assert "softmax" in names
 
 
 def test_sixteen_interleaved_lanes_equal_streams() -> None:

@@ -108,7 +108,7 @@ def test_stacked_parts_that_a_reshape_joins_are_views_or_pairs(frames: int) -> N
             node("Tanh", "r"),
         ]
         names = kernels_of_proved(nodes, x, 1, constants, frames)
-        assert (names.count("copy"), names.count("pairs")) == (copies, pairs)
+        assert (names.count("copy"), names.count("paired_copy")) == (copies, pairs)
 
 
 @pytest.mark.parametrize(("depth", "copies"), [(5, 1), (16, 0)])
@@ -260,7 +260,7 @@ def test_channels_of_two_groups_are_shuffled_by_one_row(
     ]
     constants["w2"] = floats("w2", 8, 8, 1, 1)
     names = kernels_of_proved(nodes, floats("x", 1, 4, FRAMES, 6), 2, constants, frames)
-    assert names.count("pairs") == (not copies)
+    assert names.count("paired_copy") == (not copies)
     assert names.count("copy") == 1 + copies  # into the first convolution
 
 
@@ -270,7 +270,7 @@ def test_channels_of_two_groups_are_shuffled_by_one_row(
     [
         (node("Pow", "a two", "s"), 3, "ReduceMean", "b", ["pool"]),
         (node("Pow", "a two", "s"), 3, "ReduceSum", "b", ["pool"]),
-        (node("Pow", "a two", "s"), 1, "ReduceMean", "b", ["chain", "reduce_rows"]),
+        (node("Pow", "a two", "s"), 1, "ReduceMean", "b", ["chain", "reduce"]),
         (node("Pow", "a two", "s"), 3, "ReduceMax", "b", ["chain", "pool"]),
         (node("Pow", "a two", "s"), 3, "ReduceMean", "s", ["chain", "pool"]),
         (node("Pow", "a three", "s"), 3, "ReduceMean", "b", ["chain", "pool"]),
@@ -289,7 +289,7 @@ def test_sums_of_squares_are_one_row(
     nodes.append(node("Add", "m v"))
     constants["w2"] = floats("w2", 8, 8, 1, 1)
     names = kernels_of_proved(nodes, floats("x", 1, 4, FRAMES, 6), 2, constants, frames)
-    assert [name for name in names if name in ("chain", "pool", "reduce_rows")] == [*expected, "chain"]
+    assert [name for name in names if name in ("chain", "pool", "reduce")] == [*expected, "chain"]
 
 
 @pytest.mark.parametrize("axes", [[4], [2], [0], [2, 4]], ids=str)

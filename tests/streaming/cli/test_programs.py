@@ -102,6 +102,6 @@ def test_a_recipe_is_one_file_from_sound_to_sound() -> None:
 
 
 def test_errors_are_json() -> None:
-    Path("bad.pulse").write_bytes(b"pulse program 2\n" + bytes(100))
+    Path("bad.pulse").write_bytes(b"pulse program 3\n" + bytes(100))
     result = pulse("check", "bad.pulse", "--json", code=2)
     assert "its checksum is wrong" in json.loads(result.stdout)["error"]["message"]

@@ -174,7 +174,7 @@ def test_a_kernel_that_is_not_installed_is_named() -> None:
         pulse.load(change_file(data, kernels=other))
 
 
-@pytest.mark.parametrize("module", ["normalise", "recurrent"])
+@pytest.mark.parametrize("module", ["normalise", "recurrent", "recurrent.gru"])
 def test_moved_kernels_and_missing_ones_have_different_errors(module: str) -> None:
     """A module of pulse that is no more, or that has the kernel no more: no package helps."""
     data = make_program("windows").to_bytes()
@@ -195,6 +195,8 @@ def test_a_file_cannot_choose_imports(tmp_path: Path) -> None:
         "harm",
         "pulse.program.kernels.harm",
         "pulse.program.kernels..harm",
+        "pulse.program.kernels.matmul..harm",
+        "pulse.program.kernels.copy.harm",
         "pulse.program.kernels.a b",
     ):
         named = [{**kernels[0], "name": "unknown", "module": module}, *kernels[1:]]

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from pulse.program.kernels.matmul_finish import STEPS, Finish, FinishStep, GateFinish
-from pulse.program.kernels.recurrent import ActivationFields
-from pulse.program.kernels.recurrent_gates import ACTIVATIONS
+from pulse.program.kernels.matmul.finish import STEPS, Finish, FinishStep, GateFinish
+from pulse.program.kernels.recurrent.gates import ACTIVATIONS
+from pulse.program.kernels.recurrent.layer import ActivationFields
 from tests.pulse.program.kernels.rows import Array
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from pulse.jit.rows.instruction import number_fields
 from pulse.ops.elementwise_functions import ELEMENTWISE
-from pulse.program.kernels.elementwise import Chain32Row, Chain64Row, ChainInput, ChainOutput, MicroOp
+from pulse.program.kernels.elementwise import Chain64Row, ChainInput, ChainOutput, ChainRow, MicroOp
 from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES, ceil64, floor64, fmod64, rint64
 from tests.pulse.program.kernels.rows import ArrayPart, run_both, run_row
 
@@ -150,7 +150,7 @@ def test_values_agree_with_numpy(name) -> None:
     p, q = (*PARAMS[:params], 0.0, 0.0)[:2]
     y = np.zeros(len(inputs[0]), np.float32)
     registers = [*range(len(inputs)), 0, 0][:3]
-    for output in run_chain(Chain32Row, inputs, inputs, y, y, [(name, 9, *registers, p, q)]):
+    for output in run_chain(ChainRow, inputs, inputs, y, y, [(name, 9, *registers, p, q)]):
         check_close(name, inputs, output, RELATIVE.get(name, 8e-7))
     doubles = [x.astype(np.float64) for x in inputs]
     y64 = np.zeros(len(y))
@@ -162,7 +162,7 @@ def test_values_agree_with_numpy(name) -> None:
 def test_gelu_has_two_forms(tanh_form) -> None:
     x = np.linspace(-6, 6, 999).astype(np.float32)
     y = np.zeros_like(x)
-    for output in run_chain(Chain32Row, [x], [x], y, y, [("gelu", 8, 0, 0, 0, tanh_form, 0.0)]):
+    for output in run_chain(ChainRow, [x], [x], y, y, [("gelu", 8, 0, 0, 0, tanh_form, 0.0)]):
         np.testing.assert_allclose(
             output, ELEMENTWISE["gelu"].run(x.astype(np.float64), tanh_form), atol=1e-6
         )
@@ -172,7 +172,7 @@ def test_gelu_has_two_forms(tanh_form) -> None:
 def test_powers_agree_with_numpy(exponent) -> None:
     x = np.abs(RNG.standard_normal(50)).astype(np.float32)
     y = np.zeros_like(x)
-    for output in run_chain(Chain32Row, [x], [x], y, y, [("powc", 8, 0, 0, 0, exponent, 0.0)]):
+    for output in run_chain(ChainRow, [x], [x], y, y, [("powc", 8, 0, 0, 0, exponent, 0.0)]):
         np.testing.assert_allclose(output, x.astype(np.float64) ** exponent, rtol=1e-6)
 
 
@@ -227,7 +227,7 @@ def test_chains_of_any_strides_agree_with_numpy(shape, python) -> None:
             ("where", 0, 2, 9, 1, 0.0, 0.0),  # takes the register of an input
             ("affine", 15, 0, 0, 0, 2.0, -1.0),
         ]
-        (output,) = run_chain(Chain32Row, [b0, b1, b2], [x0, x1, x2], base, y, ops, python=python)
+        (output,) = run_chain(ChainRow, [b0, b1, b2], [x0, x1, x2], base, y, ops, python=python)
         expected = np.where(x2, np.tanh(x0.astype(np.float64) + x1), x1) * 2 - 1
         np.testing.assert_allclose(
             view_like(output, base, y), np.broadcast_to(expected, shape), rtol=2e-6, atol=2e-6
@@ -238,7 +238,7 @@ def test_chains_of_any_strides_agree_with_numpy(shape, python) -> None:
 def test_a_chain_with_stride_two_reads_nothing_behind_its_input(count) -> None:
     x = np.arange(2 * count - 1, dtype=np.float32)
     y = np.zeros(count, np.float32)
-    for output in run_chain(Chain32Row, [x], [x[::2]], y, y, [("mulc", 8, 0, 0, 0, 2.0, 0.0)]):
+    for output in run_chain(ChainRow, [x], [x[::2]], y, y, [("mulc", 8, 0, 0, 0, 2.0, 0.0)]):
         np.testing.assert_array_equal(output, 2 * x[::2])
 
 
@@ -255,7 +255,7 @@ def test_chains_of_short_rows_and_repeated_elements_agree_with_numpy(shape) -> N
         [("add", 8, 0, 1, 0, 0.0, 0.0), ("mul", 9, 8, 2, 0, 0.0, 0.0)],
     )
     for output in run_chain(
-        Chain32Row, [x, z, same], [every_seventh, z[:, None], same], y, y[:, :columns], ops
+        ChainRow, [x, z, same], [every_seventh, z[:, None], same], y, y[:, :columns], ops
     ):
         np.testing.assert_array_equal(
             output.reshape(y.shape)[:, :columns], (every_seventh + z[:, None]) * same
@@ -273,7 +273,7 @@ def view_like(output, base, view):
 def test_comparisons_are_stored_as_bool(shape) -> None:
     (b0, x0), (b1, x1) = (random_view(shape, np.float32) for _ in range(2))
     base, y = output_view(shape, np.bool_)
-    for output in run_chain(Chain32Row, [b0, b1], [x0, x1], base, y, [("greater", 8, 0, 1, 0, 0.0, 0.0)]):
+    for output in run_chain(ChainRow, [b0, b1], [x0, x1], base, y, [("greater", 8, 0, 1, 0, 0.0, 0.0)]):
         np.testing.assert_array_equal(view_like(output, base, y), np.broadcast_to(x0 > x1, shape))
 
 
@@ -283,13 +283,13 @@ def test_comparisons_are_stored_as_bool(shape) -> None:
 def test_a_chain_without_functions_is_a_copy(source, target, count) -> None:
     x = (np.arange(count) % 3 - 1).astype(source)
     y = np.zeros(count, target)
-    for output in run_chain(Chain32Row, [x], [x], y, y, []):
+    for output in run_chain(ChainRow, [x], [x], y, y, []):
         np.testing.assert_array_equal(output, x.astype(target))
 
 
 def test_every_byte_but_zero_is_true() -> None:
     x, y = np.array([0, 1, 2, 255], np.uint8).view(np.bool_), np.zeros(4, np.float32)
-    for kind in (Chain32Row, Chain64Row):
+    for kind in (ChainRow, Chain64Row):
         for output in run_chain(kind, [x], [x], y, y, []):
             np.testing.assert_array_equal(output, [0, 1, 1, 1])
 

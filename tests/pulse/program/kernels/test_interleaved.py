@@ -9,16 +9,24 @@ import pytest
 from pulse.jit.language.simd import LANES
 from pulse.program.kernels.conv_depthwise import DepthwiseRow
 from pulse.program.kernels.conv_interleaved import InterleavedDepthwiseRow
-from pulse.program.kernels.matmul_finish import STEPS, Finish
-from pulse.program.kernels.matmul_interleaved import COLUMNS, InterleavedProductRow, interleaved_weights
-from pulse.program.kernels.matmul_product import ProductRow
-from pulse.program.kernels.matmul_product_blocks import pack_product
+from pulse.program.kernels.matmul.finish import STEPS, Finish
+from pulse.program.kernels.matmul.product import ProductRow
+from pulse.program.kernels.matmul.product_blocks import pack_product
+from pulse.program.kernels.matmul.product_interleaved import (
+    COLUMNS,
+    InterleavedProductRow,
+    interleaved_weights,
+)
 from pulse.program.kernels.norm import LayerNormRow
 from pulse.program.kernels.norm_interleaved import InterleavedLayerNormRow
-from pulse.program.kernels.recurrent_gates import pack_gates
-from pulse.program.kernels.recurrent_gru import GruRow
-from pulse.program.kernels.recurrent_gru_small import GruEightsRow, GruFoursRow, SmallGruFields, pack_small
-from pulse.program.kernels.recurrent_interleaved import InterleavedGruRow, gates_by_unit, small_gates_by_unit
+from pulse.program.kernels.recurrent.gates import pack_gates
+from pulse.program.kernels.recurrent.gru import GruRow
+from pulse.program.kernels.recurrent.gru_interleaved import (
+    InterleavedGruRow,
+    gates_by_unit,
+    small_gates_by_unit,
+)
+from pulse.program.kernels.recurrent.gru_small import GruEightsRow, GruFoursRow, SmallGruFields, pack_small
 from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.groups import activation, finish_of, finish_step
 from tests.pulse.program.kernels.interleaved_rows import RNG, Array, compare_rows, floats, interleave

@@ -8,22 +8,26 @@ import pytest
 from pulse.jit.language.simd import LANES
 from pulse.ops.spectral import dft_matrix
 from pulse.program.dft_basis import dft_tables, find_dft_basis
-from pulse.program.kernels.matmul import MatmulRow
-from pulse.program.kernels.matmul_finish import GATES, Finish, GateFinish
-from pulse.program.kernels.matmul_interleaved import COLUMNS, InterleavedProductRow, interleaved_weights
-from pulse.program.kernels.matmul_interleaved_batches import InterleavedMatmulRow
-from pulse.program.kernels.matmul_product import ProductRow
-from pulse.program.kernels.matmul_product_blocks import pack_product
+from pulse.program.kernels.matmul.batches import MatmulRow
+from pulse.program.kernels.matmul.batches_interleaved import InterleavedMatmulRow
+from pulse.program.kernels.matmul.finish import GATES, Finish, GateFinish
+from pulse.program.kernels.matmul.product import ProductRow
+from pulse.program.kernels.matmul.product_blocks import pack_product
+from pulse.program.kernels.matmul.product_interleaved import (
+    COLUMNS,
+    InterleavedProductRow,
+    interleaved_weights,
+)
 from pulse.program.kernels.norm import SoftmaxRow
 from pulse.program.kernels.norm_interleaved import InterleavedSoftmaxRow
-from pulse.program.kernels.recurrent_gates import pack_gates
-from pulse.program.kernels.recurrent_interleaved_lstm import InterleavedLstmRow, four_gates_by_unit
-from pulse.program.kernels.recurrent_lstm import LstmRow
+from pulse.program.kernels.recurrent.gates import pack_gates
+from pulse.program.kernels.recurrent.lstm import LstmRow
+from pulse.program.kernels.recurrent.lstm_interleaved import InterleavedLstmRow, four_gates_by_unit
 from pulse.program.kernels.reduce import MAX, MIN, PROD, SUM, ReduceRow
 from pulse.program.kernels.reduce_interleaved import InterleavedReduceRow
 from pulse.program.kernels.spectral import FourierRow
 from pulse.program.kernels.spectral_interleaved import InterleavedFourierRow, angles_last
-from pulse.program.lower.matmul_product import are_pairs, find_contiguous_start
+from pulse.program.lower.spectral import are_pairs, find_contiguous_start
 from pulse.support.bounds import FAR
 from tests.pulse.program.dft_matrices import arrange_parts
 from tests.pulse.program.kernels.groups import activation, finish_of

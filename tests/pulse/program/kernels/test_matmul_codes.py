@@ -10,7 +10,7 @@ import pytest
 
 from pulse.ops.quantize_rows import round_rows
 from pulse.ops.weight_units import UnitLayout
-from pulse.program.kernels.matmul_codes import ProductOfCodesRow, pack_codes
+from pulse.program.kernels.matmul.product_codes import ProductOfCodesRow, pack_codes
 from pulse.program.weights import store
 from tests.pulse.program.kernels.groups import finish_of, finish_step
 from tests.pulse.program.kernels.rows import ArrayPart, run_both, run_row

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pulse.program.kernels.matmul_digits import MAX_DIGIT_ROW
-from pulse.program.kernels.matmul_product import ProductRow
-from pulse.program.kernels.matmul_product_blocks import pack_product
+from pulse.program.kernels.matmul.digits import MAX_DIGIT_ROW
+from pulse.program.kernels.matmul.product import ProductRow
+from pulse.program.kernels.matmul.product_blocks import pack_product
 from tests.pulse.program.kernels.groups import finish_of
 from tests.pulse.program.kernels.rows import run_both, run_row
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from pulse.ops.weight_units import UnitLayout
-from pulse.program.kernels.matmul import MatmulRow
-from pulse.program.kernels.matmul_finish import BY_COLUMN, STEPS
-from pulse.program.kernels.matmul_product import ProductRow
-from pulse.program.kernels.matmul_product_blocks import PANEL, pack_product
-from pulse.program.kernels.matmul_product_few import WIDTHS, ProductFewRow, few_columns, pack_few
+from pulse.program.kernels.matmul.batches import MatmulRow
+from pulse.program.kernels.matmul.finish import BY_COLUMN, STEPS
+from pulse.program.kernels.matmul.product import ProductRow
+from pulse.program.kernels.matmul.product_blocks import PANEL, pack_product
+from pulse.program.kernels.matmul.product_few import WIDTHS, ProductFewRow, few_columns, pack_few
 from pulse.program.weights import Stored, store
 from tests.pulse.program.kernels.groups import finish_of, finish_step
 from tests.pulse.program.kernels.rows import run_both, run_row

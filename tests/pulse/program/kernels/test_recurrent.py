@@ -10,10 +10,11 @@ from pulse.jit.rows.instruction import Form
 from pulse.ops.recurrent_cells import GATE_COUNTS, Activation, Cell, CellKind
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.cumulative import CumSumRow
-from pulse.program.kernels.recurrent import RecurrentFloatFields, RnnRow
-from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
-from pulse.program.kernels.recurrent_gru import GruResetRow, GruRow
-from pulse.program.kernels.recurrent_lstm import LstmRow
+from pulse.program.kernels.recurrent.gates import ACTIVATIONS, pack_gates
+from pulse.program.kernels.recurrent.gru import GruResetRow, GruRow
+from pulse.program.kernels.recurrent.layer import RecurrentFloatFields
+from pulse.program.kernels.recurrent.lstm import LstmRow
+from pulse.program.kernels.recurrent.rnn import RnnRow
 from pulse.program.weights import Stored, store
 from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.groups import activation

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pulse.ops.recurrent_cells import Activation, Cell
-from pulse.program.kernels.recurrent_gates import ACTIVATIONS
-from pulse.program.kernels.recurrent_gru_small import GruEightsRow, GruFoursRow, SmallGruFields, pack_small
+from pulse.program.kernels.recurrent.gates import ACTIVATIONS
+from pulse.program.kernels.recurrent.gru_small import GruEightsRow, GruFoursRow, SmallGruFields, pack_small
 from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.groups import activation
 from tests.pulse.program.kernels.rows import run_both, run_row

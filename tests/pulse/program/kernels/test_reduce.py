@@ -7,7 +7,7 @@ import pytest
 
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.kernels.pool import PoolRow
-from pulse.program.kernels.reduce import ArgRow, ReduceRow
+from pulse.program.kernels.reduce import ArgReduceRow, ReduceRow
 from tests.pulse.program.kernels.rows import run_both
 
 
@@ -108,7 +108,7 @@ def test_arg_reductions_agree_with_numpy(
     find = np.argmax if kind == 1 else np.argmin
     values = x[:, :, 0]
     want = count - 1 - find(values[:, ::-1], 1) if last else find(values, 1)
-    row = ArgRow(
+    row = ArgReduceRow(
         x=x,
         y=np.zeros(4, np.int64),
         M=4,
@@ -125,7 +125,7 @@ def test_arg_reductions_agree_with_numpy(
 
 def test_the_index_of_the_largest_is_found_among_infinities() -> None:
     x = np.array([[-np.inf, -np.inf], [-np.inf, np.inf]], np.float32)
-    row = ArgRow(
+    row = ArgReduceRow(
         x=x,
         y=np.zeros(2, np.int64),
         M=2,

@@ -1,4 +1,4 @@
-"""``scatter_rows`` against numpy, as plain Python and compiled."""
+"""``scatter`` against numpy, as plain Python and compiled."""
 
 import numpy as np
 import pytest

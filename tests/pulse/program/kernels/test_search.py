@@ -1,10 +1,10 @@
-"""``top_rows`` against a stable sort, as plain Python and compiled."""
+"""``top_k`` against a stable sort, as plain Python and compiled."""
 
 import numpy as np
 import pytest
 
 from pulse.ops.search import TopK
-from pulse.program.kernels.search import TopRow
+from pulse.program.kernels.search import TopKRow
 from tests.pulse.program.kernels.rows import Array, run_both
 
 
@@ -14,7 +14,7 @@ def require_agreement_with_a_stable_sort(x: Array, count: int, largest: bool) ->
     values, indices = np.full((rows, count * 2), 7, np.float32), np.full((rows, count * 2), 7)
     rows_x, rows_y = np.arange(rows), np.arange(rows) * count * 2
     largest_values, places = TopK(1, count, largest).eval([x], {})
-    row = TopRow(
+    row = TopKRow(
         x=x.T,
         values=values,
         indices=indices,

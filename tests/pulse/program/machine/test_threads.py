@@ -202,7 +202,7 @@ def test_parts_give_the_bits_of_the_whole_row() -> None:
                     place.view(rows.memories[place.region])[...] = feed[name]
                 rows.compare((2, 3), reached)
     expected = {"product M", "product N", "product_bf16 N", "product_int8 M", "depthwise M", "fourier M"}
-    expected |= {"layernorm_rows M", "band_attention M", "chain s2", "chain s3", "product_few M"}
+    expected |= {"layer_norm M", "band_attention M", "chain s2", "chain s3", "product_few M"}
     assert not expected - set(reached), reached
 
 

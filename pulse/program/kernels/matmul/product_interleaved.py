@@ -28,7 +28,7 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, run, table
-from pulse.program.kernels.matmul_finish import (
+from pulse.program.kernels.matmul.finish import (
     ADD,
     ELU,
     LEAKY_RELU,
@@ -44,8 +44,8 @@ from pulse.program.kernels.matmul_finish import (
     GateFinish,
     apply_gate_function,
 )
-from pulse.program.kernels.matmul_product_blocks import panel_width
-from pulse.program.kernels.matmul_windows import ProductFields
+from pulse.program.kernels.matmul.product_blocks import panel_width
+from pulse.program.kernels.matmul.windows import ProductFields
 from pulse.program.kernels.vmath import vexpm1_negative, vsigmoid, vtanh
 
 COLUMNS = 4

@@ -4,17 +4,17 @@ from pulse.jit.lanes import EIGHT, lane, lane_count
 from pulse.jit.language.simd import LANES
 from pulse.jit.registry import device, lanes_kernel
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.matmul_finish import finish
-from pulse.program.kernels.matmul_product import ProductRow, product
-from pulse.program.kernels.matmul_product_blocks import (
+from pulse.program.kernels.matmul.finish import finish
+from pulse.program.kernels.matmul.product import ProductRow, product
+from pulse.program.kernels.matmul.product_blocks import (
     multiply_four_rows_narrow,
     multiply_four_rows_wide,
     multiply_row_narrow,
     multiply_row_wide,
     panel_width,
 )
-from pulse.program.kernels.matmul_product_eight import multiply_eight_rows_wide
-from pulse.program.kernels.matmul_scales import offset_scales
+from pulse.program.kernels.matmul.product_eight import multiply_eight_rows_wide
+from pulse.program.kernels.matmul.scales import offset_scales
 
 
 @device

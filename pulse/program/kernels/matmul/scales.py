@@ -10,6 +10,7 @@ from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
 
 Scales: TypeAlias = Pointer | None
+"""A number for each column; None for weights that are floats."""
 
 
 @device

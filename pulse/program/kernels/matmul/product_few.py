@@ -28,16 +28,17 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
-from pulse.program.kernels.matmul_finish import Finish, finish
-from pulse.program.kernels.matmul_product import PackedProductFields
-from pulse.program.kernels.matmul_product_blocks import initial_sum
-from pulse.program.kernels.matmul_scales import begin_sum, end_sum
+from pulse.program.kernels.matmul.finish import Finish, finish
+from pulse.program.kernels.matmul.product import PackedProductFields
+from pulse.program.kernels.matmul.product_blocks import initial_sum
+from pulse.program.kernels.matmul.scales import begin_sum, end_sum
 
 WIDTHS = (1, 2, 4)
 """The columns of a vector."""
 ROWS = 8
 """The rows of a block."""
 MAX_SUMS = ROWS * WIDTHS[-1]
+"""The most sums of a block."""
 SECOND_CALL, SECOND_ROW = 100, 10
 """The overhead of a second product, per call and per row, in multiplied vectors."""
 

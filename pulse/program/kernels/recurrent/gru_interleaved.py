@@ -1,4 +1,7 @@
-"""GRUs for sixteen streams with interleaved memories, in the middle of their streams; see ``matmul_interleaved``."""
+"""GRUs for sixteen streams with interleaved memories, in the middle of their streams.
+
+``matmul.product_interleaved`` explains the memories.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,9 +15,9 @@ from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, wri
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_cells import GATE_COUNTS
-from pulse.program.kernels.recurrent import ActivationFields, load_activation
-from pulse.program.kernels.recurrent_gates import SIGMOID, TANH, ActivationParameters, activate
-from pulse.program.kernels.recurrent_gru_small import sigmoid_tanh_state
+from pulse.program.kernels.recurrent.gates import SIGMOID, TANH, ActivationParameters, activate
+from pulse.program.kernels.recurrent.gru_small import sigmoid_tanh_state
+from pulse.program.kernels.recurrent.layer import ActivationFields, load_activation
 
 GATES = GATE_COUNTS["gru"]
 

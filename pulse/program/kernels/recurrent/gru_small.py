@@ -28,8 +28,13 @@ from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_cells import GATE_COUNTS
-from pulse.program.kernels.recurrent import ActivationFields, RecurrentFields, load_activation, prepare_frames
-from pulse.program.kernels.recurrent_gates import SIGMOID, TANH, ActivationParameters, activate
+from pulse.program.kernels.recurrent.gates import SIGMOID, TANH, ActivationParameters, activate
+from pulse.program.kernels.recurrent.layer import (
+    ActivationFields,
+    RecurrentFields,
+    load_activation,
+    prepare_frames,
+)
 
 GATES = GATE_COUNTS["gru"]
 STRIDE = GATES * LANES

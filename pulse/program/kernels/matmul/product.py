@@ -14,9 +14,9 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run
-from pulse.program.kernels.matmul_digits import DIGITS, sum_taps, sum_taps_of_two_blocks, write_digits_of_taps
-from pulse.program.kernels.matmul_finish import Finish, finish
-from pulse.program.kernels.matmul_product_blocks import (
+from pulse.program.kernels.matmul.digits import DIGITS, sum_taps, sum_taps_of_two_blocks, write_digits_of_taps
+from pulse.program.kernels.matmul.finish import Finish, finish
+from pulse.program.kernels.matmul.product_blocks import (
     HALF,
     PANEL,
     initial_sum,
@@ -27,16 +27,17 @@ from pulse.program.kernels.matmul_product_blocks import (
     multiply_two_rows_wide,
     panel_width,
 )
-from pulse.program.kernels.matmul_product_eight import (
+from pulse.program.kernels.matmul.product_eight import (
     multiply_eight_rows_by_8,
     multiply_eight_rows_by_24,
     multiply_eight_rows_narrow,
     multiply_eight_rows_wide,
 )
-from pulse.program.kernels.matmul_scales import Scales, end_sum, offset_scales
-from pulse.program.kernels.matmul_windows import ProductFields
+from pulse.program.kernels.matmul.scales import Scales, end_sum, offset_scales
+from pulse.program.kernels.matmul.windows import ProductFields
 
-ROWS = 8  # the most rows of a block
+MAX_BLOCK_ROWS = 8
+"""The most rows of a block; a row of the table is cut between blocks."""
 
 
 @device
@@ -130,7 +131,9 @@ class ProductRow(PackedProductFields):
     def cuts(self) -> Iterator[Cut]:
         """Cut rows and columns. One or two int8 rows are computed differently, so parts have at least eight."""
         depth = self.T * self.K
-        yield Cut("M", ROWS, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, shared=depth * self.N)
+        yield Cut(
+            "M", MAX_BLOCK_ROWS, {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}, shared=depth * self.N
+        )
         columns = self.finish.column_moves()
         if columns is not None:
             moves = {"W": depth, "bias": 1, "scales": 1, "y": 1, **columns}

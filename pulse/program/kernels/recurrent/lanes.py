@@ -8,14 +8,8 @@ from pulse.jit.language.simd import LANES, vfma, vload, vload_first, vload_secon
 from pulse.jit.language.stack import stack_f32, stack_i64
 from pulse.jit.registry import device, lanes_kernel
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.matmul_scales import Scales, offset_scales
-from pulse.program.kernels.recurrent import (
-    RecurrentFloatFields,
-    copy_state_rows,
-    load_activation,
-    prepare_frames,
-)
-from pulse.program.kernels.recurrent_gates import (
+from pulse.program.kernels.matmul.scales import Scales, offset_scales
+from pulse.program.kernels.recurrent.gates import (
     STATES_PER_GROUP,
     SUM_FLOATS,
     finish_gru,
@@ -24,10 +18,17 @@ from pulse.program.kernels.recurrent_gates import (
     store_three_sums,
     three_sums_of_four,
 )
-from pulse.program.kernels.recurrent_gru import GruRow, gru
-from pulse.program.kernels.recurrent_lstm import LstmRow, lstm
+from pulse.program.kernels.recurrent.gru import GruRow, gru
+from pulse.program.kernels.recurrent.layer import (
+    RecurrentFloatFields,
+    copy_state_rows,
+    load_activation,
+    prepare_frames,
+)
+from pulse.program.kernels.recurrent.lstm import LstmRow, lstm
 
 SUM_FLOATS_OF_EIGHT = 2 * SUM_FLOATS
+"""The floats that hold the sums of eight states."""
 LANE_WORDS = 3 * CHUNK
 """The first frame of each lane, the frame after its last one; then the lanes that have a frame."""
 

@@ -22,8 +22,8 @@ from pulse.jit.language.simd import (
 )
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.matmul_product_blocks import HALF, PANEL, initial_sum, store_columns
-from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum
+from pulse.program.kernels.matmul.product_blocks import HALF, PANEL, initial_sum, store_columns
+from pulse.program.kernels.matmul.scales import Scales, begin_sum, end_sum
 
 
 @device

@@ -38,7 +38,7 @@ from pulse.jit.language.simd import (
 )
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.matmul_scales import Scales
+from pulse.program.kernels.matmul.scales import Scales
 
 Digits: TypeAlias = tuple[Pointer, float, int]
 """The digits of a row: words of four elements, their unit (0: no digits), 128 times the sum of the highest digits."""
@@ -48,11 +48,14 @@ Sums: TypeAlias = tuple[Vector, Vector, Vector, Vector, Vector]
 
 MAX_DIGIT_ROW = 4096
 """The most elements of a row with digits."""
-DIGITS = MAX_DIGIT_ROW + 4 * LANES  # f32 elements of the scratch memory for four digits of each
-PLANE = DIGITS // 4  # words from one digit of four elements to the next
-SIGNS = -(1 << 31) + (1 << 23) + (1 << 15) + (1 << 7)  # the sign bits of four bytes
-MIN_MAGNITUDE = 2.0**-96
-MAX_MAGNITUDE = 2.0**127
+DIGITS = MAX_DIGIT_ROW + 4 * LANES
+"""The scratch memory for the digits of a row, in f32 elements: four bytes for each element of the row."""
+PLANE = DIGITS // 4
+"""The words from one digit of four elements to the next digit of the same elements."""
+SIGNS = -(1 << 31) + (1 << 23) + (1 << 15) + (1 << 7)
+"""The sign bits of four bytes."""
+MIN_MAGNITUDE, MAX_MAGNITUDE = 2.0**-96, 2.0**127
+"""A row whose largest element is outside this range has no digits."""
 
 
 @device

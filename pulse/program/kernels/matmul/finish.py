@@ -34,10 +34,12 @@ STEPS = (
     "max",
     "min",
 )
+"""The steps, by their number; ``FinishStep`` explains them."""
 RELU, TANH, SIGMOID, LEAKY_RELU, ELU, SWISH, PRELU, ADD, MUL_ROUND, MAX, MIN = range(len(STEPS))
 BY_COLUMN = ("prelu", "mul_round")
 """The steps whose operand has one number for each column."""
 GATES = (None, "tanh", "sigmoid")
+"""The functions of the halves of a gate, by their number."""
 
 
 class FinishStep(RowFields):

@@ -37,16 +37,19 @@ from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, r
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.quantize_rows import MAX_ROW, ZERO_CODE
-from pulse.program.kernels.matmul_finish import Finish, finish
-from pulse.program.kernels.matmul_scales import Scales, offset_scales
-from pulse.program.kernels.matmul_windows import ProductFields
+from pulse.program.kernels.matmul.finish import Finish, finish
+from pulse.program.kernels.matmul.scales import Scales, offset_scales
+from pulse.program.kernels.matmul.windows import ProductFields
 from pulse.program.kernels.quantize_rows import ROW_FLOATS, CodedRow, encode_row
 
 ROWS = 4
+"""The rows that share one reading of the weights."""
 BLOCKS = 4
+"""The vectors of a panel."""
 PANEL = BLOCKS * LANES
 """The columns that are read together; ``x & -PANEL`` rounds down to whole panels."""
 CODE_MEMORY = ROWS * ROW_FLOATS
+"""The scratch memory for the codes of these rows, in f32 elements."""
 
 
 def pack_codes(matrix: NDArray[Any], taps: int) -> NDArray[Any]:

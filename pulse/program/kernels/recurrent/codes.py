@@ -1,7 +1,7 @@
 """Recurrent layers whose states become int8 codes or bf16 before they are multiplied, as the weights are.
 
 W are codes [H, G*H] from ``pack_codes``, with a scale for each column if they are int8; the sums of a frame go to
-scratch first. ``recurrent`` has the first fields of the rows.
+scratch first. ``layer`` has the first fields of the rows.
 """
 
 from collections.abc import Iterator
@@ -14,18 +14,18 @@ from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, r
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.quantize_rows import MAX_ROW
-from pulse.program.kernels.matmul_codes import multiply_row_of_codes, packed_codes_size, words_of
-from pulse.program.kernels.matmul_scales import Scales
+from pulse.program.kernels.matmul.product_codes import multiply_row_of_codes, packed_codes_size, words_of
+from pulse.program.kernels.matmul.scales import Scales
 from pulse.program.kernels.quantize_rows import ROW_FLOATS, encode_row
-from pulse.program.kernels.recurrent import (
+from pulse.program.kernels.recurrent.gates import activate, finish_gru, finish_gru_reset, finish_lstm
+from pulse.program.kernels.recurrent.layer import (
     ActivationFields,
     RecurrentLayerFields,
     load_activation,
     prepare_frames,
     store_state,
 )
-from pulse.program.kernels.recurrent_gates import activate, finish_gru, finish_gru_reset, finish_lstm
-from pulse.program.kernels.recurrent_lstm import LstmFields, load_cell
+from pulse.program.kernels.recurrent.lstm import LstmFields, load_cell
 
 
 class RecurrentCodesFields(RecurrentLayerFields):

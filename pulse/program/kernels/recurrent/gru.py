@@ -1,4 +1,4 @@
-"""GRU layers; ``recurrent`` has the first fields of their rows."""
+"""GRU layers; ``layer`` has the first fields of their rows."""
 
 from collections.abc import Iterator
 
@@ -8,16 +8,9 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run
-from pulse.program.kernels.matmul_digits import DIGITS, write_digits_of_row
-from pulse.program.kernels.matmul_scales import Scales, offset_scales
-from pulse.program.kernels.recurrent import (
-    ActivationFields,
-    RecurrentFloatFields,
-    load_activation,
-    prepare_frames,
-    store_state,
-)
-from pulse.program.kernels.recurrent_gates import (
+from pulse.program.kernels.matmul.digits import DIGITS, write_digits_of_row
+from pulse.program.kernels.matmul.scales import Scales, offset_scales
+from pulse.program.kernels.recurrent.gates import (
     STATES_PER_GROUP,
     SUM_FLOATS,
     ActivationParameters,
@@ -29,6 +22,13 @@ from pulse.program.kernels.recurrent_gates import (
     three_sums,
     three_sums_of_four,
     two_sums,
+)
+from pulse.program.kernels.recurrent.layer import (
+    ActivationFields,
+    RecurrentFloatFields,
+    load_activation,
+    prepare_frames,
+    store_state,
 )
 
 

@@ -25,7 +25,7 @@ from pulse.jit.language.simd import (
 )
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.matmul_digits import (
+from pulse.program.kernels.matmul.digits import (
     Digits,
     add_row,
     add_row_of_two_blocks,
@@ -34,17 +34,19 @@ from pulse.program.kernels.matmul_digits import (
     sum_three_blocks,
     value_of,
 )
-from pulse.program.kernels.matmul_scales import Scales, apply_scales
+from pulse.program.kernels.matmul.scales import Scales, apply_scales
 from pulse.program.kernels.vmath import vsigmoid, vtanh
 
 ActivationParameters: TypeAlias = tuple[int, float, float]
 """The code, alpha and beta of an activation."""
 ACTIVATION_NAMES = ("sigmoid", "tanh", "relu", "affine", "hard_sigmoid", "leaky_relu")
 ACTIVATIONS = {name: code for code, name in enumerate(ACTIVATION_NAMES)}
+"""The number of each activation in a row."""
 SIGMOID, TANH, RELU, AFFINE, HARD_SIGMOID, LEAKY_RELU = range(len(ACTIVATION_NAMES))
 STATES_PER_GROUP = 4
 """The states that share one reading of the weights."""
 PAIR = 2 * LANES
+"""The units of two vectors, which are computed together."""
 SUM_FLOATS = 4 * STATES_PER_GROUP * LANES
 """The floats that hold the sums of up to four gates of a group of states."""
 

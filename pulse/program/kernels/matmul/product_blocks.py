@@ -21,9 +21,10 @@ from pulse.jit.language.simd import (
 )
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum
+from pulse.program.kernels.matmul.scales import Scales, begin_sum, end_sum
 
 HALF, PANEL = LANES // 2, 2 * LANES
+"""The columns of half a vector, and of a panel of packed weights."""
 
 
 @device

@@ -1,32 +1,27 @@
-"""Recurrent layers: one instruction runs all frames of a pulse, or whole sequences, for a batch."""
+"""What recurrent layers share: one instruction runs all frames of a pulse, or whole sequences, for a batch."""
 
 from collections.abc import Iterator
 from typing import ClassVar
 
 from pulse.jit.language.simd import LANES, vload_part, vstore_part, vzero
-from pulse.jit.language.stack import stack_f32
-from pulse.jit.registry import device, kernel
+from pulse.jit.registry import device
 from pulse.jit.rows.instruction import (
     Instruction,
     Operand,
     RowFields,
-    ScalesOperand,
     packed_weights,
     reads,
     updates,
-    weight_scales,
     writes,
 )
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, require, run
-from pulse.program.kernels.matmul_digits import DIGITS, write_digits_of_row
-from pulse.program.kernels.matmul_scales import Scales, offset_scales
-from pulse.program.kernels.recurrent_gates import ActivationParameters, activate, one_sum, packed_gates_size
+from pulse.program.kernels.recurrent.gates import ActivationParameters, packed_gates_size
 from pulse.program.kernels.time import stream_span
 
 
 class ActivationFields(RowFields):
-    """An activation; its code is from ``recurrent_gates.ACTIVATIONS``."""
+    """An activation; its code is from ``gates.ACTIVATIONS``."""
 
     code: int
     alpha: float
@@ -94,18 +89,6 @@ class RecurrentFloatFields(RecurrentLayerFields):
         yield self.W, run(packed_gates_size(self.H, self.H, self.packed))
 
 
-class RnnRow(RecurrentFloatFields):
-    """``y[t] = f(x[t] + y[t-1] @ W)``."""
-
-    gates = packed = 1
-    f: ActivationFields
-    scales: ScalesOperand = weight_scales()
-
-    def reaches(self) -> Iterator[Reach]:
-        yield from super().reaches()
-        yield self.scales, run(packed_gates_size(self.H, 1, 1))
-
-
 @device
 def load_activation(words: ActivationFields) -> ActivationParameters:
     """Load the code and the parameters of an activation from its row."""
@@ -153,33 +136,3 @@ def store_state(row: RecurrentFields, reverse: int, start: int, stop: int) -> No
     if start < stop:
         last = row.y + (row.T - stop if reverse else stop - 1) * row.step_frame
         copy_state_rows(row.h, last, row.B, row.H, row.step_row)
-
-
-@device
-def rnn_frame(
-    x: Pointer, old: Pointer, w: Pointer, scales: Scales, y: Pointer, H: int,
-    f: ActivationParameters, clip: float, digit_scratch: Pointer,
-) -> None:  # fmt: skip
-    """Compute one frame of one sequence."""
-    digits = write_digits_of_row(old, H, scales, digit_scratch)
-    for n in range(0, H, LANES):
-        rest = H - n
-        v = vload_part(x, n, rest) + one_sum(old, w + n * H, H, offset_scales(scales, n), digits)
-        vstore_part(y, n, rest, activate(v, f, clip))
-
-
-@kernel
-def rnn(row: RnnRow) -> None:
-    """Compute all frames of one stream."""
-    x, w, scales, y, h, f = row.x, row.W, row.scales, row.y, row.h, load_activation(row.f)
-    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
-    clip = row.clip
-    start, stop = prepare_frames(row)
-    back, digit_scratch = frame if reverse else -frame, stack_f32(DIGITS)
-    for i in range(start, stop):
-        t = T - 1 - i if reverse else i
-        for b in range(B):
-            new = y + (t * frame + b * step)
-            old = new + back if i > start else h + b * H
-            rnn_frame(x + (t * B + b) * H, old, w, scales, new, H, f, clip, digit_scratch)
-    store_state(row, reverse, start, stop)

@@ -1,4 +1,4 @@
-"""LSTM layers; ``recurrent`` has the first fields of their rows."""
+"""LSTM layers; ``layer`` has the first fields of their rows."""
 
 from collections.abc import Iterator
 
@@ -8,18 +8,9 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, ScalesOperand, reads, updates, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, run
-from pulse.program.kernels.matmul_digits import DIGITS, write_digits_of_row
-from pulse.program.kernels.matmul_scales import Scales, offset_scales
-from pulse.program.kernels.recurrent import (
-    ActivationFields,
-    RecurrentFloatFields,
-    RecurrentLayerFields,
-    copy_state_rows,
-    load_activation,
-    prepare_frames,
-    store_state,
-)
-from pulse.program.kernels.recurrent_gates import (
+from pulse.program.kernels.matmul.digits import DIGITS, write_digits_of_row
+from pulse.program.kernels.matmul.scales import Scales, offset_scales
+from pulse.program.kernels.recurrent.gates import (
     STATES_PER_GROUP,
     SUM_FLOATS,
     ActivationParameters,
@@ -27,6 +18,15 @@ from pulse.program.kernels.recurrent_gates import (
     four_sums,
     four_sums_of_four,
     packed_gates_size,
+)
+from pulse.program.kernels.recurrent.layer import (
+    ActivationFields,
+    RecurrentFloatFields,
+    RecurrentLayerFields,
+    copy_state_rows,
+    load_activation,
+    prepare_frames,
+    store_state,
 )
 
 

@@ -1,4 +1,7 @@
-"""LSTMs for sixteen streams with interleaved memories, in the middle of their streams; see ``matmul_interleaved``."""
+"""LSTMs for sixteen streams with interleaved memories, in the middle of their streams.
+
+``matmul.product_interleaved`` explains the memories.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,8 +15,8 @@ from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, wri
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_cells import GATE_COUNTS
-from pulse.program.kernels.recurrent import ActivationFields, load_activation
-from pulse.program.kernels.recurrent_gates import ActivationParameters, activate
+from pulse.program.kernels.recurrent.gates import ActivationParameters, activate
+from pulse.program.kernels.recurrent.layer import ActivationFields, load_activation
 
 GATES = GATE_COUNTS["lstm"]
 

@@ -3,7 +3,8 @@
 from pulse.jit.lanes import lane, lane_count
 from pulse.jit.language.stack import stack_f32
 from pulse.jit.registry import lanes_kernel
-from pulse.program.kernels.matmul_codes import (
+from pulse.program.kernels.matmul.finish import finish
+from pulse.program.kernels.matmul.product_codes import (
     CODE_MEMORY,
     ROWS,
     ProductOfCodesRow,
@@ -11,7 +12,6 @@ from pulse.program.kernels.matmul_codes import (
     compute_row_of_codes,
     product_of_codes,
 )
-from pulse.program.kernels.matmul_finish import finish
 
 
 @lanes_kernel(product_of_codes)

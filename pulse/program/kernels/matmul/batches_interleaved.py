@@ -1,4 +1,4 @@
-"""Batched products of two run-time operands for sixteen streams; see ``matmul_interleaved``."""
+"""Batched products of two run-time operands for sixteen streams; see ``matmul.product_interleaved``."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from pulse.jit.language.simd import LANES, Vector, vfma, vload, vstore, vzero
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
-from pulse.program.kernels.matmul import MatmulRow
+from pulse.program.kernels.matmul.batches import MatmulRow
 
 
 class InterleavedMatmulRow(MatmulRow):

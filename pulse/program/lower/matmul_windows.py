@@ -1,0 +1,60 @@
+"""Window products as data: the rows, the taps and the weights of a product.
+
+A window product reads, for each output row, T segments of K contiguous floats of the input: the taps of a
+convolution, each over its channels. So channels are innermost in memory, and time outermost.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.program.kernels.matmul.finish import NO_FINISH, Finish
+from pulse.program.table.memory import Value
+from pulse.support.record import record
+
+
+def grid_offsets(steps: Sequence[int], sizes: Sequence[int]) -> Array:
+    """Return the offsets of every position of some axes; the last axis varies fastest."""
+    total = np.zeros((), np.int64)
+    for step, size in zip(steps, sizes):
+        total = total[..., None] + np.arange(size, dtype=np.int64) * step
+    return total.ravel()
+
+
+@record
+class WindowProduct:
+    """A window product; of a depthwise window, each channel is multiplied only by its own weights.
+
+    x            the operand of the windows
+    rows_x       [M], the element of x at which each row begins
+    taps         [T], the first element of each tap, counted from the begin of its row
+    matrix       [T*K, N], weights or their codes; of a depthwise window [T, N]
+    bias         [N]
+    y            the result
+    rows_y       [M], the element of y at which each row of N begins
+    scales       [N], for int8 codes
+    finish       the steps that follow; see ``Finishing.steps_on``
+    rounds_rows  whether each tap of x is rounded to the form of the codes
+    """
+
+    x: Value
+    rows_x: Array
+    taps: Array
+    matrix: Array
+    bias: Array
+    y: Value
+    rows_y: Array
+    scales: Array | None = None
+    finish: Finish = NO_FINISH
+    rounds_rows: bool = False
+
+    @property
+    def depth(self) -> int:
+        """K, the number of elements of a tap."""
+        return self.matrix.shape[0] // max(1, len(self.taps))
+
+    @property
+    def columns(self) -> int:
+        """N, the number of columns."""
+        return self.matrix.shape[1]

@@ -1,0 +1,67 @@
+"""Products with constant DFT bases, emitted as Fourier transforms; ``dft_basis`` recognises these products."""
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.program.dft_basis import DftBasis, dft_tables
+from pulse.program.kernels.spectral import FourierRow
+from pulse.program.lower.matmul_windows import WindowProduct
+from pulse.program.lowering import Lowering
+
+
+def emit_fourier(lowering: Lowering, product: WindowProduct, basis: DftBasis) -> None:
+    """Emit a product with a DFT basis."""
+    first, second, w1, twiddles, w2 = dft_tables(basis)
+    points, bins = basis.points, basis.bins
+    depths: Array = np.arange(product.depth, dtype=np.int64)
+    offsets: Array = np.add.outer(np.asarray(product.taps, np.int64), depths).ravel()
+    no_offsets = np.zeros(1, np.int64)
+    from_re, from_im = offsets[points.re], no_offsets if points.im is None else offsets[points.im]
+    to_im = no_offsets if bins.im is None else bins.im
+    w1_at, twiddles_at, w2_at = (lowering.add_constant(table) for table in (w1, twiddles, w2))
+    ones = np.ones(1)
+    lowering.emit(
+        FourierRow(
+            x=product.x,
+            y=product.y,
+            scratch=lowering.allocate_temporary((2 * first * second + 2 * twiddles.size,), product.x.dtype),
+            M=len(product.rows_x),
+            rows_x=lowering.add_table(product.rows_x),
+            rows_y=lowering.add_table(product.rows_y),
+            R=points.count,
+            N1=first,
+            N2=second,
+            P=w1.shape[2],
+            w1=w1_at,
+            twiddles=twiddles_at,
+            w2=w2_at,
+            from_re=lowering.add_table(from_re),
+            from_im=lowering.add_table(from_im),
+            scales=lowering.add_constant(points.factors.astype(np.float32)),
+            K=bins.count,
+            to_re=lowering.add_table(bins.re),
+            to_im=lowering.add_table(to_im),
+            factors=lowering.add_constant(bins.factors.astype(np.float32)),
+            has_im=points.im is not None,
+            wants_im=bins.im is not None,
+            near_re=find_contiguous_start(from_re, points.factors[0]),
+            near_im=find_contiguous_start(from_im, points.factors[1]),
+            next_re=find_contiguous_start(bins.re, ones) == 0,
+            next_im=find_contiguous_start(to_im, ones) == 0,
+            from_pairs=are_pairs(from_re, None if points.im is None else from_im),
+            to_pairs=are_pairs(bins.re, bins.im),
+            columns=product.columns,
+            finish=product.finish,
+        )
+    )
+
+
+def are_pairs(re: Array, im: Array | None) -> bool:
+    """Return whether the parts are adjacent pairs: a real part, its imaginary part, the next real part, and so on."""
+    return im is not None and bool((np.diff(re) == 2).all() and (im == re + 1).all())
+
+
+def find_contiguous_start(offsets: Array, factors: Array) -> int:
+    """Return the index of the first factor that is not zero if the offsets from there on are contiguous; else -1."""
+    first = int((factors != 0).argmax())
+    return first if (np.diff(offsets[first:]) == 1).all() else -1
