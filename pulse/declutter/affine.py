@@ -5,7 +5,7 @@ Folding uses double precision. It is skipped if the new weights would overflow o
 
 import numpy as np
 
-from pulse.declutter.rewrite import Rewrite, TypedNode, reads_alone, result
+from pulse.declutter.rewrite import Rewrite, TypedNode, first_output, reads_alone
 from pulse.facts import Array, Doubles, DType, dtype_name
 from pulse.graph import OutletId
 from pulse.ops.conv import Conv, ConvTranspose
@@ -40,7 +40,7 @@ def _find_affine(graph: TypedGraph, node: TypedNode, axis: int) -> Affine | None
     fact = graph.fact(x)
     if value is None or dtype_name(fact.dtype) not in ("f32", "f64"):
         return None
-    if not fact.agrees(graph.fact(result(node))) or not fact.shape[axis].is_const:
+    if not fact.agrees(graph.fact(first_output(node))) or not fact.shape[axis].is_const:
         return None
     channels = _channel_values(value, fact.rank, axis % fact.rank, int(fact.shape[axis]))
     return None if channels is None else _make_affine(node.op.kind, x, channels, constant_first=slot == 1)
@@ -112,7 +112,7 @@ def _scale_outputs(op: Conv | ConvTranspose, w: Doubles, scale: Doubles) -> Doub
 
 
 def _fold_affine_after_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    affine = _find_affine(graph, node, 1) if graph.fact(result(node)).rank > 2 else None
+    affine = _find_affine(graph, node, 1) if graph.fact(first_output(node)).rank > 2 else None
     if affine is None or not reads_alone(graph, affine.x):
         return None
     conv = graph.node(affine.x)
@@ -125,19 +125,21 @@ def _fold_affine_after_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if b is not None or affine.shift.any():
         b = affine.scale * (0 if b is None else b) + affine.shift
     return _replace_weights(
-        graph, conv, result(node), conv.inputs[0], _scale_outputs(conv.op, w, affine.scale), b
+        graph, conv, first_output(node), conv.inputs[0], _scale_outputs(conv.op, w, affine.scale), b
     )
 
 
 def _fold_scale_after_matmul(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    affine = _find_affine(graph, node, -1) if graph.fact(result(node)).rank > 0 else None
+    affine = _find_affine(graph, node, -1) if graph.fact(first_output(node)).rank > 0 else None
     if affine is None or affine.shift.any() or not reads_alone(graph, affine.x):
         return None
     product = graph.node(affine.x)
     weights = _known_weights(graph, product) if isinstance(product.op, MatMul) else None
     if weights is None or weights[0].ndim < 2:
         return None
-    return _replace_weights(graph, product, result(node), product.inputs[0], weights[0] * affine.scale, None)
+    return _replace_weights(
+        graph, product, first_output(node), product.inputs[0], weights[0] * affine.scale, None
+    )
 
 
 def _fold_affine_before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
@@ -159,7 +161,7 @@ def _fold_affine_before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None
         )
         b = offset if b is None else b + offset
     kernel = (by_group * affine.scale.reshape(by_input)).reshape(w.shape)
-    return _replace_weights(graph, node, result(node), affine.x, kernel, b)
+    return _replace_weights(graph, node, first_output(node), affine.x, kernel, b)
 
 
 AFFINE = (

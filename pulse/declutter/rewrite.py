@@ -16,7 +16,7 @@ class Rewrite:
     reason   why the meaning is kept
     patch    the patch for a node, None if the rule does not fit. Every patch must leave less to do:
              fewer nodes, or a shorter way to a wire
-    ops      of the nodes that it may fit
+    ops      the classes of ops that it may fit
     """
 
     name: str
@@ -25,7 +25,7 @@ class Rewrite:
     ops: tuple[type[Op], ...] = (Op,)
 
 
-def result(node: TypedNode) -> OutletId:
+def first_output(node: TypedNode) -> OutletId:
     """Return the first output of a node."""
     return OutletId(node.id)
 
@@ -37,5 +37,5 @@ def reads_alone(graph: TypedGraph, outlet: OutletId) -> bool:
 
 def bypass(graph: TypedGraph, node: TypedNode, outlet: OutletId) -> Patch | None:
     """Return the patch that connects the readers of a node to ``outlet``, if its type and shape are the same."""
-    old = result(node)
+    old = first_output(node)
     return bypass_wire(graph, old, outlet) if graph.fact(old).agrees(graph.fact(outlet)) else None

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from math import gcd
 
-from pulse.dim.atoms import Broadcast, Div, Eq, Ge, Max, Min
+from pulse.dim.atoms import Broadcast, Div, Eq, Ge, Indicator, Max, Min
 from pulse.dim.interval import certainly_ge, interval
 from pulse.dim.tdim import Atom, DimLike, DimScope, Monomial, Symbol, TDim, constant
 from pulse.errors import DimError
@@ -206,7 +206,9 @@ def _dim_of_atom(atom: Atom, scope: DimScope | None) -> TDim:
 def _merge(left: Monomial, right: Monomial) -> Monomial:
     """Return the product of monomials; a 0/1 value is its own square."""
     atoms = sorted(left + right, key=lambda atom: atom.key)
-    return tuple(a for i, a in enumerate(atoms) if a.rank != 4 or i == 0 or atoms[i - 1] != a)
+    return tuple(
+        a for i, a in enumerate(atoms) if not isinstance(a, Indicator) or i == 0 or atoms[i - 1] != a
+    )
 
 
 def _turn_quotients(terms: dict[Monomial, int]) -> None:
@@ -293,7 +295,7 @@ def _reduce_quotient(dim: TDim, k: int, scope: DimScope) -> TDim:
         const, k = dim.const % k // shared, k // shared
         rest = {m: c // shared for m, c in rest.items()}
         terms = sorted(rest.items(), key=_term_key)
-        inner = next((m for m, c in terms if len(m) == 1 and m[0].rank == 2 and c in (1, k - 1)), None)
+        inner = next((m for m, c in terms if len(m) == 1 and isinstance(m[0], Div) and c in (1, k - 1)), None)
         if inner is None:
             dim = build(dict(rest), const, scope)
             if dict(dim.terms) == rest:

@@ -14,11 +14,16 @@ MAX_DRIFT = 0.003
 
 
 class Drift(Struct):
-    """The state of a controller."""
+    """The state of a controller.
 
-    delay: float  # frames in the pipeline, smoothed
-    integral: float  # the estimated drift, as a fraction
-    target: float  # the intended number of frames
+    delay     frames in the pipeline, smoothed
+    integral  the estimated drift, as a fraction
+    target    the intended number of frames
+    """
+
+    delay: float
+    integral: float
+    target: float
 
 
 drift_at = struct_at(Drift)

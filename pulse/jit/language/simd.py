@@ -60,7 +60,8 @@ class Vector:
         return Vector(~self.values)
 
 
-Value = Vector | float  # lanes, or a number that is broadcast
+Value = Vector | float
+"""Lanes, or a number that is broadcast."""
 
 
 def _lanes(value: Value) -> Floats:
