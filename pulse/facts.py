@@ -142,7 +142,7 @@ def symbolic_text(value: Array) -> str:
 
 @record
 class StreamFact:
-    """How a pulsed wire lies in time.
+    """The position of a pulsed wire in time.
 
     axis     the stream axis
     length   frames of the whole stream, a function of the stream's symbol

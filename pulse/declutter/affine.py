@@ -5,7 +5,7 @@ Folding uses double precision. It is skipped if the new weights would overflow o
 
 import numpy as np
 
-from pulse.declutter.rewrite import Rewrite, TypedNode, first_output, reads_alone
+from pulse.declutter.rewrite import Rewrite, TypedNode, first_output, has_one_reader
 from pulse.facts import Array, Doubles, DType, dtype_name
 from pulse.graph import OutletId
 from pulse.ops.conv import Conv, ConvTranspose
@@ -77,7 +77,7 @@ def _cast_or_none(value: Doubles, dtype: DType) -> Array | None:
 def _known_weights(graph: TypedGraph, node: TypedNode) -> tuple[Doubles, Doubles | None] | None:
     """Return weights and bias (None if there is none) of a node, if they are known and its own."""
     w = known_value(graph, node.inputs[1])
-    if w is None or not reads_alone(graph, node.inputs[1]):
+    if w is None or not has_one_reader(graph, node.inputs[1]):
         return None
     if len(node.inputs) < 3:
         return w.astype(np.float64), None
@@ -113,7 +113,7 @@ def _scale_outputs(op: Conv | ConvTranspose, w: Doubles, scale: Doubles) -> Doub
 
 def _fold_affine_after_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
     affine = _find_affine(graph, node, 1) if graph.fact(first_output(node)).rank > 2 else None
-    if affine is None or not reads_alone(graph, affine.x):
+    if affine is None or not has_one_reader(graph, affine.x):
         return None
     conv = graph.node(affine.x)
     if not isinstance(conv.op, Conv | ConvTranspose):
@@ -131,7 +131,7 @@ def _fold_affine_after_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 def _fold_scale_after_matmul(graph: TypedGraph, node: TypedNode) -> Patch | None:
     affine = _find_affine(graph, node, -1) if graph.fact(first_output(node)).rank > 0 else None
-    if affine is None or affine.shift.any() or not reads_alone(graph, affine.x):
+    if affine is None or affine.shift.any() or not has_one_reader(graph, affine.x):
         return None
     product = graph.node(affine.x)
     weights = _known_weights(graph, product) if isinstance(product.op, MatMul) else None
@@ -143,7 +143,7 @@ def _fold_scale_after_matmul(graph: TypedGraph, node: TypedNode) -> Patch | None
 
 
 def _fold_affine_before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not isinstance(node.op, Conv) or not reads_alone(graph, node.inputs[0]):
+    if not isinstance(node.op, Conv) or not has_one_reader(graph, node.inputs[0]):
         return None
     affine = _find_affine(graph, graph.node(node.inputs[0]), 1)
     weights = None if affine is None else _known_weights(graph, node)

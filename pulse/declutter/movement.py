@@ -1,6 +1,6 @@
 """Ops that move elements twice, or broadcast them twice."""
 
-from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, first_output, reads_alone
+from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, first_output, has_one_reader
 from pulse.facts import volume
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Elementwise
@@ -86,7 +86,7 @@ def _cancel_transposes_around(graph: TypedGraph, node: TypedNode) -> Patch | Non
     sources: list[OutletId] = []
     for outlet in node.inputs:
         producer, value = graph.node(outlet), known_value(graph, outlet)
-        if isinstance(producer.op, Transpose) and reads_alone(graph, outlet):
+        if isinstance(producer.op, Transpose) and has_one_reader(graph, outlet):
             if tuple(producer.op.perm[axis] for axis in back) != tuple(range(len(back))):
                 return None
             sources.append(producer.inputs[0])
@@ -106,7 +106,7 @@ def _cancel_transposes_around(graph: TypedGraph, node: TypedNode) -> Patch | Non
 MOVEMENT = (
     Rewrite(
         "function_between_transposes",
-        "a function of each element does not see where it is",
+        "an elementwise function does not depend on the position of an element",
         _cancel_transposes_around,
         (Elementwise,),
     ),
@@ -118,7 +118,7 @@ MOVEMENT = (
     ),
     Rewrite(
         "there_and_back",
-        "regrouping keeps the order, so back in the old shape it is the old tensor",
+        "reshapes keep the order, so a tensor that returns to its old shape is the old tensor",
         _undo_regrouping,
     ),
     Rewrite(

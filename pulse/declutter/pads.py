@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pulse.declutter.rewrite import Rewrite, TypedNode, first_output, reads_alone
+from pulse.declutter.rewrite import Rewrite, TypedNode, first_output, has_one_reader
 from pulse.dim import TDim
 from pulse.facts import Shape, volume
 from pulse.ops.conv import Conv, Pads
@@ -23,7 +23,7 @@ def _pad_before(graph: TypedGraph, node: TypedNode, fill: float) -> tuple[TypedN
     pad = graph.node(node.inputs[0])
     if not isinstance(pad.op, Pad) or pad.op.mode != "constant" or pad.op.fill != fill:
         return None
-    if any(pair != (0, 0) for pair in pad.op.pads[:2]) or not reads_alone(graph, node.inputs[0]):
+    if any(pair != (0, 0) for pair in pad.op.pads[:2]) or not has_one_reader(graph, node.inputs[0]):
         return None
     return pad, pad.op.pads[2:]
 
@@ -61,7 +61,7 @@ def _move_pad_later(graph: TypedGraph, node: TypedNode) -> Patch | None:
         return None
     (slot,) = slots
     pad = graph.node(node.inputs[slot])
-    if not isinstance(pad.op, Pad) or not reads_alone(graph, node.inputs[slot]):
+    if not isinstance(pad.op, Pad) or not has_one_reader(graph, node.inputs[slot]):
         return None
     padded_axes = [axis for axis, pair in enumerate(pad.op.pads) if pair != (0, 0)]
     if len(padded_axes) != 1:

@@ -1,4 +1,4 @@
-"""The base of rewrites, and queries on graphs for them."""
+"""``Rewrite``, and the functions of graphs that rewrites share."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from pulse.typed import TypedGraph, TypedNode
 
 @record
 class Rewrite:
-    """One rewrite.
+    """A rule that replaces nodes by fewer or simpler ones.
 
     reason   why the meaning is kept
     patch    the patch for a node, None if the rule does not fit. Every patch must leave less to do:
@@ -30,7 +30,7 @@ def first_output(node: TypedNode) -> OutletId:
     return OutletId(node.id)
 
 
-def reads_alone(graph: TypedGraph, outlet: OutletId) -> bool:
+def has_one_reader(graph: TypedGraph, outlet: OutletId) -> bool:
     """Return whether a wire has one reader and is not an output of the model."""
     return len(graph.outlet(outlet).successors) == 1 and not graph.is_output(outlet)
 

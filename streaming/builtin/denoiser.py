@@ -103,7 +103,7 @@ class NodeCollector:
         return output
 
     def model(self, name: str, output: str, frames: str | None) -> onnx.ModelProto:
-        """Return the whole: ``audio`` [1, T] to an output [1, frames], f32."""
+        """Return the model: ``audio`` [1, T] to an output [1, frames], f32."""
         audio = helper.make_tensor_value_info("audio", TensorProto.FLOAT, [1, "T"])
         result = helper.make_tensor_value_info(output, TensorProto.FLOAT, [1, frames])
         body = helper.make_graph(self.nodes, name, [audio], [result], self.constants)
