@@ -171,7 +171,7 @@ class StreamFact:
 
 @record(eq=False)
 class PulsedFact(TypedFact):
-    """A wire of a pulsed model: a typed fact of constant shape, and its place in time if it is a stream."""
+    """A wire of a pulsed model: a typed fact of constant shape, and its position in time if it is a stream."""
 
     stream: StreamFact | None = None
 

@@ -65,7 +65,7 @@ class Model(FileNetwork):
         return TypedModel.of(super().analyse())
 
     def dot(self) -> str:
-        """Return the file's own graph in the language of Graphviz."""
+        """Return the file's own graph as Graphviz DOT."""
         return dot(self.graph, self.title)
 
 

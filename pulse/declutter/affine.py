@@ -88,7 +88,7 @@ def _known_weights(graph: TypedGraph, node: TypedNode) -> tuple[Doubles, Doubles
 def _replace_weights(
     graph: TypedGraph, node: TypedNode, old: OutletId, x: OutletId, w: Doubles, b: Doubles | None
 ) -> Patch | None:
-    """Return the patch that puts ``node`` with another input, weights and bias in the place of ``old``."""
+    """Return the patch that puts ``node`` with another input, weights and bias in place of ``old``."""
     dtype = graph.fact(x).dtype
     weights = _cast_or_none(w, dtype)
     bias = None if b is None else _cast_or_none(b, dtype)

@@ -135,7 +135,7 @@ def _product(node: NodeContext, a: OutletId, b: OutletId) -> OutletId:
 
 
 def _peaks(largest: Array, axis: int) -> Array:
-    """Return the largest magnitude at each place of an axis."""
+    """Return the largest magnitude at each index of an axis."""
     if largest.ndim == 0:
         return largest
     others = tuple(a for a in range(largest.ndim) if a != axis % largest.ndim)

@@ -15,7 +15,7 @@ from pulse.typed import TypedNetwork, known_value
 
 @record
 class Counter:
-    """A variable that goes up by the same step in each iteration."""
+    """A variable that increases by the same step in each iteration."""
 
     start: TDim
     step: int

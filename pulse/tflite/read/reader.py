@@ -342,7 +342,7 @@ class _Builder:
         operator, tensors = self._subgraph.operators[index], self._subgraph.tensors
         what = f"{operator.kind} {index} of {self._subgraph.name}"
         if not operator.outputs or any(number < 0 for number in operator.outputs):
-            raise LoadError(f"{self._title}: {what} makes nothing; convert the model again")
+            raise LoadError(f"{self._title}: {what} has no output; convert the model again")
         states = [
             operator.inputs[slot]
             for slot in STATES.get(operator.kind, ())
