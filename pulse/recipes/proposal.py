@@ -34,7 +34,7 @@ CHUNKS = (1, 512, 256, 160, 480, 1024)
 
 @record
 class Proposal:
-    """A first recipe.
+    """A proposed recipe.
 
     text    of the file
     notes   guesses, and values to fill in, one line each
