@@ -106,7 +106,7 @@ class DivergenceError(PulseError):
 
 
 class NotProvedError(PulseError):
-    """A proof has no result for some output, which is constant or never a number."""
+    """A proof has no result for some output, which is constant or never finite."""
 
 
 class PulseWarning(UserWarning):

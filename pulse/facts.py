@@ -142,7 +142,7 @@ def symbolic_text(value: Array) -> str:
 
 @record
 class StreamFact:
-    """How a pulsed wire lies in time.
+    """The position of a pulsed wire in time.
 
     axis     the stream axis
     length   frames of the whole stream, a function of the stream's symbol
@@ -171,7 +171,7 @@ class StreamFact:
 
 @record(eq=False)
 class PulsedFact(TypedFact):
-    """A wire of a pulsed model: a typed fact of constant shape, and its place in time if it is a stream."""
+    """A wire of a pulsed model: a typed fact of constant shape, and its position in time if it is a stream."""
 
     stream: StreamFact | None = None
 

@@ -34,7 +34,7 @@ class Port:
 
     @classmethod
     def of(cls, name: str, fact: PulsedFact, stream: StreamFact | None) -> "Port":
-        """Return the port of a wire, with its place in time if it is a stream."""
+        """Return the port of a wire, with its position in time if it is a stream."""
         if stream is None:
             return cls(name, fact.sizes, fact.dtype, None, 0, Fraction(0), TDim.of(0))
         return cls(name, fact.sizes, fact.dtype, stream.axis, stream.offset, stream.rate, stream.length)

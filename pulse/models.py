@@ -65,7 +65,7 @@ class Model(FileNetwork):
         return TypedModel.of(super().analyse())
 
     def dot(self) -> str:
-        """Return the file's own graph in the language of Graphviz."""
+        """Return the file's own graph as Graphviz DOT."""
         return dot(self.graph, self.title)
 
 
@@ -167,7 +167,7 @@ class PulsedModel(PulsedNetwork):
         return compile_model(self, backend, weights=weights, prepare=prepare, activations=activations)
 
     def to_onnx(self, opset: int = 17) -> "ModelProto":
-        """Return the model as standard ONNX, all that it remembers as inputs and outputs; see ``pulse.onnx.write``.
+        """Return the model as standard ONNX, with all states as inputs and outputs; see ``pulse.onnx.write``.
 
         Raises WriteError: an op that ONNX of this opset cannot express
         """

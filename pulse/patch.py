@@ -86,7 +86,7 @@ _TAP = _Tap()
 
 
 def replace_op(target: TypedGraph, old: OutletId, name: str, op: Op, inputs: Sequence[OutletId]) -> Patch:
-    """Return the patch that puts one op with one output in the place of a wire."""
+    """Return the patch that puts one op with one output in place of a wire."""
     patch = Patch(target)
     patch.shunt(old, patch.wire(name, op, [patch.tap(outlet) for outlet in inputs])[0])
     return patch

@@ -40,18 +40,20 @@ class Variable:
 
 @record(frozen=False)
 class TypedNetwork:
-    """An offline model: a graph of typed ops over one scope of symbols."""
+    """An offline model: a graph of typed ops over one scope of symbols.
+
+    origins    the origins of nodes, by name: the file's node, the line of the program that made it
+    spending   the part of the file's budget that the analysis has used
+    variables  the inputs and outputs that the file keeps inside itself
+    """
 
     graph: TypedGraph
     scope: SymbolScope
     title: str = "model"
     metadata: dict[str, str] = field(default_factory=dict[str, str])
     origins: dict[str, str] = field(default_factory=dict[str, str])
-    """The origins of nodes, by name: the file's node, the line of the program that made it."""
     spending: Spending = field(default_factory=current_spending, repr=False)
-    """The part of the file's budget that the analysis has used."""
     variables: tuple[Variable, ...] = ()
-    """The inputs and outputs that the file keeps inside itself."""
 
     def copy(self) -> Self:
         """Return a copy of the model with only the nodes that the outputs need."""

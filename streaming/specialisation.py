@@ -25,7 +25,7 @@ COMPILER_NICENESS = 19
 
 
 class BackgroundSpecialisation(NotCopyable):
-    """``Program.specialise`` while streams run; they wait for nothing, and their results are the same bits.
+    """``Program.specialise`` while streams run; they wait for nothing, and their results are bit-identical.
 
     program    its streams on one thread take the rows at once, those that run between two of their rows
     seconds    of processor time after which no further rows are compiled

@@ -206,7 +206,7 @@ class Part:
         return Part(drawing, nodes, inputs, outputs)
 
     def replace(self, new: "Part") -> None:
-        """Put another part in the place of this one. Raises InputError: another number of inputs or outputs."""
+        """Replace this part by another one. Raises InputError: another number of inputs or outputs."""
         sizes, new_sizes = (
             (len(self.inputs()), len(self.outputs())),
             (len(new.open_inputs()), len(new.outputs())),

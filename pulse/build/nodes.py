@@ -148,7 +148,7 @@ class Node(Handle, Sketch):
         return Node.of(self.drawing, self.drawing.canvas.share(self.id))
 
     def replace(self, other: "Node | GraphView") -> None:
-        """Put a node or a view in the place of this one; as ``GraphView.replace``."""
+        """Replace this node by a node or a view; as ``GraphView.replace``."""
         GraphView([self]).replace(other)
 
     def to_model(self, inputs: Mapping[str, str] | None = None) -> Model:

@@ -78,7 +78,7 @@ def _require_once(views: Sequence[GraphView]) -> None:
         for node in view:
             if node in visited:
                 raise InputError(
-                    f"{node.name} ({node.type}): is there twice; share() makes another node with its parameters, "
+                    f"{node.name} ({node.type}): appears twice; share() makes another node with its parameters, "
                     "clone() one with its own"
                 )
             visited.add(node)

@@ -1,4 +1,4 @@
-"""Joining of an output and the input that reads it: the sizes of one in terms of the other's symbols."""
+"""Join an output to the input that reads it: solve the symbols of the input for the sizes of the output."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ def require_compatible(source: TypedFact, target: TypedFact) -> None:
     if source.rank != target.rank:
         raise FactError(
             f"one has {source.rank} axes, the other {target.rank}; unsqueeze of pulse.front adds an axis of size 1, "
-            "squeeze takes one away"
+            "squeeze removes one"
         )
     for axis, (size, other) in enumerate(zip(source.shape, target.shape)):
         if not other.symbols and size != other and not size.prove_eq(other).yes:
@@ -62,8 +62,9 @@ def _value(size: TDim, expression: TDim, symbol: Symbol, values: Mapping[Symbol,
 
 
 def _symbol_of_same_size(size: TDim, expression: TDim, symbol: Symbol) -> TDim | None:
-    """Return the symbol of a size that the expression equals with it for ``symbol``, as in T//256+1, which many T
-    solve.
+    """Return the symbol of ``size`` for which the expression equals ``size``; None if there is none.
+
+    It is T for T//256+1. ``solve`` does not find it, since other values give the same result.
     """
     names = sorted(size.symbols, key=lambda other: (other.name != symbol.name, other.name))
     values = (TDim.of(other) for other in names)

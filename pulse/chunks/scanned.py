@@ -76,7 +76,7 @@ def _initial_values(typed: TypedNetwork, chunking: Chunking) -> dict[str, Array]
 def scan_over_calls(
     typed: TypedNetwork, chunks: Chunks, initial: Mapping[str, Any], timing: ChunkTiming
 ) -> TypedNetwork:
-    """Return a scan over calls whose place in time is known, such as those of a model in pulses."""
+    """Return a scan over calls whose position in time is known, such as those of a model in pulses."""
     return _Scanning(typed, chunks, initial, timing).model()
 
 

@@ -5,7 +5,7 @@ Folding uses double precision. It is skipped if the new weights would overflow o
 
 import numpy as np
 
-from pulse.declutter.rewrite import Rewrite, TypedNode, reads_alone, result
+from pulse.declutter.rewrite import Rewrite, TypedNode, first_output, has_one_reader
 from pulse.facts import Array, Doubles, DType, dtype_name
 from pulse.graph import OutletId
 from pulse.ops.conv import Conv, ConvTranspose
@@ -40,7 +40,7 @@ def _find_affine(graph: TypedGraph, node: TypedNode, axis: int) -> Affine | None
     fact = graph.fact(x)
     if value is None or dtype_name(fact.dtype) not in ("f32", "f64"):
         return None
-    if not fact.agrees(graph.fact(result(node))) or not fact.shape[axis].is_const:
+    if not fact.agrees(graph.fact(first_output(node))) or not fact.shape[axis].is_const:
         return None
     channels = _channel_values(value, fact.rank, axis % fact.rank, int(fact.shape[axis]))
     return None if channels is None else _make_affine(node.op.kind, x, channels, constant_first=slot == 1)
@@ -77,7 +77,7 @@ def _cast_or_none(value: Doubles, dtype: DType) -> Array | None:
 def _known_weights(graph: TypedGraph, node: TypedNode) -> tuple[Doubles, Doubles | None] | None:
     """Return weights and bias (None if there is none) of a node, if they are known and its own."""
     w = known_value(graph, node.inputs[1])
-    if w is None or not reads_alone(graph, node.inputs[1]):
+    if w is None or not has_one_reader(graph, node.inputs[1]):
         return None
     if len(node.inputs) < 3:
         return w.astype(np.float64), None
@@ -88,7 +88,7 @@ def _known_weights(graph: TypedGraph, node: TypedNode) -> tuple[Doubles, Doubles
 def _replace_weights(
     graph: TypedGraph, node: TypedNode, old: OutletId, x: OutletId, w: Doubles, b: Doubles | None
 ) -> Patch | None:
-    """Return the patch that puts ``node`` with another input, weights and bias in the place of ``old``."""
+    """Return the patch that puts ``node`` with another input, weights and bias in place of ``old``."""
     dtype = graph.fact(x).dtype
     weights = _cast_or_none(w, dtype)
     bias = None if b is None else _cast_or_none(b, dtype)
@@ -112,8 +112,8 @@ def _scale_outputs(op: Conv | ConvTranspose, w: Doubles, scale: Doubles) -> Doub
 
 
 def _fold_affine_after_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    affine = _find_affine(graph, node, 1) if graph.fact(result(node)).rank > 2 else None
-    if affine is None or not reads_alone(graph, affine.x):
+    affine = _find_affine(graph, node, 1) if graph.fact(first_output(node)).rank > 2 else None
+    if affine is None or not has_one_reader(graph, affine.x):
         return None
     conv = graph.node(affine.x)
     if not isinstance(conv.op, Conv | ConvTranspose):
@@ -125,23 +125,25 @@ def _fold_affine_after_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if b is not None or affine.shift.any():
         b = affine.scale * (0 if b is None else b) + affine.shift
     return _replace_weights(
-        graph, conv, result(node), conv.inputs[0], _scale_outputs(conv.op, w, affine.scale), b
+        graph, conv, first_output(node), conv.inputs[0], _scale_outputs(conv.op, w, affine.scale), b
     )
 
 
 def _fold_scale_after_matmul(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    affine = _find_affine(graph, node, -1) if graph.fact(result(node)).rank > 0 else None
-    if affine is None or affine.shift.any() or not reads_alone(graph, affine.x):
+    affine = _find_affine(graph, node, -1) if graph.fact(first_output(node)).rank > 0 else None
+    if affine is None or affine.shift.any() or not has_one_reader(graph, affine.x):
         return None
     product = graph.node(affine.x)
     weights = _known_weights(graph, product) if isinstance(product.op, MatMul) else None
     if weights is None or weights[0].ndim < 2:
         return None
-    return _replace_weights(graph, product, result(node), product.inputs[0], weights[0] * affine.scale, None)
+    return _replace_weights(
+        graph, product, first_output(node), product.inputs[0], weights[0] * affine.scale, None
+    )
 
 
 def _fold_affine_before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not isinstance(node.op, Conv) or not reads_alone(graph, node.inputs[0]):
+    if not isinstance(node.op, Conv) or not has_one_reader(graph, node.inputs[0]):
         return None
     affine = _find_affine(graph, graph.node(node.inputs[0]), 1)
     weights = None if affine is None else _known_weights(graph, node)
@@ -159,7 +161,7 @@ def _fold_affine_before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None
         )
         b = offset if b is None else b + offset
     kernel = (by_group * affine.scale.reshape(by_input)).reshape(w.shape)
-    return _replace_weights(graph, node, result(node), affine.x, kernel, b)
+    return _replace_weights(graph, node, first_output(node), affine.x, kernel, b)
 
 
 AFFINE = (

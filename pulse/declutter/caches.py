@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, result
+from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, first_output
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
@@ -31,9 +31,9 @@ def _bypass_table(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if start == 0 and end == frames:
         return bypass(graph, node, updates)
     op = Slice(0, start, end)
-    if not op.facts([graph.fact(updates)])[0].agrees(graph.fact(result(node))):
+    if not op.facts([graph.fact(updates)])[0].agrees(graph.fact(first_output(node))):
         return None
-    return replace_op(graph, result(node), node.name, op, [updates])
+    return replace_op(graph, first_output(node), node.name, op, [updates])
 
 
 def _first_index(graph: TypedGraph, outlet: OutletId) -> TDim | None:

@@ -83,7 +83,7 @@ def _find_twins(graph: TypedGraph, node: TypedNode) -> list[int]:
     return _NODES.setdefault(graph, _NodeIndex()).find_twins(graph, node)
 
 
-def _merge(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _merge_twins(graph: TypedGraph, node: TypedNode) -> Patch | None:
     for twin in _find_twins(graph, node):
         if not graph.nodes[twin].outputs:
             continue
@@ -95,5 +95,7 @@ def _merge(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 COMMON = (
-    Rewrite("common", "an op is a function of its inputs: equal ops of equal inputs give the same", _merge),
+    Rewrite(
+        "common", "an op is a function of its inputs: equal ops of equal inputs give the same", _merge_twins
+    ),
 )

@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pulse.declutter.rewrite import Rewrite, TypedNode, result
+from pulse.declutter.rewrite import Rewrite, TypedNode, first_output
 from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
@@ -60,7 +60,7 @@ def _decide_comparison(graph: TypedGraph, node: TypedNode) -> Patch | None:
         return None
     patch = Patch(graph)
     one = patch.constant(f"{node.name}.always", np.full((1,) * fact.rank, answer))
-    patch.shunt(result(node), patch.wire(node.name, Expand(fact.shape), [one])[0])
+    patch.shunt(first_output(node), patch.wire(node.name, Expand(fact.shape), [one])[0])
     return patch
 
 

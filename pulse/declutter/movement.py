@@ -1,6 +1,6 @@
 """Ops that move elements twice, or broadcast them twice."""
 
-from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, reads_alone, result
+from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, first_output, has_one_reader
 from pulse.facts import volume
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Elementwise
@@ -10,7 +10,7 @@ from pulse.patch import Patch, replace_op
 from pulse.typed import TypedGraph, known_value
 
 
-def _two_transposes(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _merge_transposes(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Transpose):
         return None
     first = graph.node(node.inputs[0])
@@ -19,20 +19,20 @@ def _two_transposes(graph: TypedGraph, node: TypedNode) -> Patch | None:
     perm = tuple(first.op.perm[axis] for axis in node.op.perm)
     if perm == tuple(range(len(perm))):
         return bypass(graph, node, first.inputs[0])
-    return replace_op(graph, result(node), node.name, Transpose(perm), first.inputs)
+    return replace_op(graph, first_output(node), node.name, Transpose(perm), first.inputs)
 
 
 def _undo_regrouping(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not node.op.keeps_order:
         return None
-    for outlet in _find_regrouped(graph, node):
+    for outlet in _wires_of_same_order(graph, node):
         patch = bypass(graph, node, outlet)
         if patch is not None:
             return patch
     return None
 
 
-def _find_regrouped(graph: TypedGraph, node: TypedNode) -> list[OutletId]:
+def _wires_of_same_order(graph: TypedGraph, node: TypedNode) -> list[OutletId]:
     """Return the wires up the graph that hold the same elements in the same order."""
     inputs = list(node.inputs)
     while graph.node(inputs[-1]).op.keeps_order:
@@ -40,19 +40,19 @@ def _find_regrouped(graph: TypedGraph, node: TypedNode) -> list[OutletId]:
     return inputs
 
 
-def _two_reshapes(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _merge_reshapes(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Reshape):
         return None
     first = graph.node(node.inputs[0])
     if not first.op.keeps_order:
         return None
-    shape = graph.fact(result(node)).shape
+    shape = graph.fact(first_output(node)).shape
     if volume(shape) != volume(graph.fact(first.inputs[0]).shape):
         return None
-    return replace_op(graph, result(node), node.name, Reshape(shape), first.inputs)
+    return replace_op(graph, first_output(node), node.name, Reshape(shape), first.inputs)
 
 
-def _two_slices(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _merge_slices(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Slice):
         return None
     first = graph.node(node.inputs[0])
@@ -67,16 +67,16 @@ def _two_slices(graph: TypedGraph, node: TypedNode) -> Patch | None:
             return None
         end = inner.start + (outer.end - 1) * inner.step + 1
     op = Slice(inner.axis, start, end, inner.step * outer.step)
-    if not op.facts(graph.input_facts(first))[0].agrees(graph.fact(result(node))):
+    if not op.facts(graph.input_facts(first))[0].agrees(graph.fact(first_output(node))):
         return None
-    return replace_op(graph, result(node), node.name, op, first.inputs)
+    return replace_op(graph, first_output(node), node.name, op, first.inputs)
 
 
-def _function_between_transposes(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _cancel_transposes_around(graph: TypedGraph, node: TypedNode) -> Patch | None:
     """Replace T(f(S(x), S(y))) by f(x, y), where T is the inverse of S; one-element constants do not change."""
-    if not isinstance(node.op, Elementwise) or graph.is_output(result(node)):
+    if not isinstance(node.op, Elementwise) or graph.is_output(first_output(node)):
         return None
-    readers = [graph.nodes[inlet.node] for inlet in graph.outlet(result(node)).successors]
+    readers = [graph.nodes[inlet.node] for inlet in graph.outlet(first_output(node)).successors]
     if not readers or not all(isinstance(reader.op, Transpose) for reader in readers):
         return None
     perms = {reader.op.perm for reader in readers if isinstance(reader.op, Transpose)}
@@ -86,7 +86,7 @@ def _function_between_transposes(graph: TypedGraph, node: TypedNode) -> Patch | 
     sources: list[OutletId] = []
     for outlet in node.inputs:
         producer, value = graph.node(outlet), known_value(graph, outlet)
-        if isinstance(producer.op, Transpose) and reads_alone(graph, outlet):
+        if isinstance(producer.op, Transpose) and has_one_reader(graph, outlet):
             if tuple(producer.op.perm[axis] for axis in back) != tuple(range(len(back))):
                 return None
             sources.append(producer.inputs[0])
@@ -96,44 +96,47 @@ def _function_between_transposes(graph: TypedGraph, node: TypedNode) -> Patch | 
             return None
     patch = Patch(graph)
     merged = patch.wire(readers[0].name, node.op, [patch.tap(outlet) for outlet in sources])[0]
-    if any(not graph.fact(result(reader)).agrees(patch.graph.fact(merged)) for reader in readers):
+    if any(not graph.fact(first_output(reader)).agrees(patch.graph.fact(merged)) for reader in readers):
         return None
     for reader in readers:
-        patch.shunt(result(reader), merged)
+        patch.shunt(first_output(reader), merged)
     return patch
 
 
 MOVEMENT = (
     Rewrite(
         "function_between_transposes",
-        "a function of each element does not see where it is",
-        _function_between_transposes,
+        "an elementwise function does not depend on the position of an element",
+        _cancel_transposes_around,
         (Elementwise,),
     ),
     Rewrite(
         "two_transposes",
         "axis i comes from perm1[perm2[i]] of the first input",
-        _two_transposes,
+        _merge_transposes,
         (Transpose,),
     ),
     Rewrite(
         "there_and_back",
-        "regrouping keeps the order, so back in the old shape it is the old tensor",
+        "reshapes keep the order, so a tensor that returns to its old shape is the old tensor",
         _undo_regrouping,
     ),
     Rewrite(
-        "two_reshapes", "regrouping keeps the order, so only the last shape counts", _two_reshapes, (Reshape,)
+        "two_reshapes",
+        "regrouping keeps the order, so only the last shape counts",
+        _merge_reshapes,
+        (Reshape,),
     ),
     Rewrite(
         "two_slices",
         "frame j of x[a::m][b::k] is frame a + b*m + j*k*m of x; both must be as long",
-        _two_slices,
+        _merge_slices,
         (Slice,),
     ),
 )
 
 
-def _expand_into(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _drop_expand(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Elementwise):
         return None
     for slot, outlet in enumerate(node.inputs):
@@ -142,8 +145,8 @@ def _expand_into(graph: TypedGraph, node: TypedNode) -> Patch | None:
             continue
         inputs = [*node.inputs[:slot], expand.inputs[0], *node.inputs[slot + 1 :]]
         facts = node.op.facts([graph.fact(source) for source in inputs])
-        if facts[0].agrees(graph.fact(result(node))):
-            return replace_op(graph, result(node), node.name, node.op, inputs)
+        if facts[0].agrees(graph.fact(first_output(node))):
+            return replace_op(graph, first_output(node), node.name, node.op, inputs)
     return None
 
 
@@ -151,7 +154,7 @@ BROADCASTS = (
     Rewrite(
         "expand_into",
         "an elementwise op broadcasts its inputs itself, if another one has the size",
-        _expand_into,
+        _drop_expand,
         (Elementwise,),
     ),
 )

@@ -1,7 +1,7 @@
 """Nodes that return one of their inputs, and nodes that are known before running."""
 
 from pulse.declutter.conditions import uniform_value
-from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, result
+from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, first_output
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
@@ -12,22 +12,22 @@ from pulse.patch import Patch, replace_op
 from pulse.typed import TypedGraph
 
 
-def _identity(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _bypass_identity(graph: TypedGraph, node: TypedNode) -> Patch | None:
     slot = node.op.identity_input([graph.fact(outlet) for outlet in node.inputs])
     return None if slot is None else bypass(graph, node, node.inputs[slot])
 
 
-def _empty_parts(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _drop_empty_parts(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Concat):
         return None
     axis = node.op.axis
     parts = [outlet for outlet in node.inputs if graph.fact(outlet).shape[axis] != 0]
     if len(parts) < 2 or len(parts) == len(node.inputs):
         return None
-    return replace_op(graph, result(node), node.name, node.op, parts)
+    return replace_op(graph, first_output(node), node.name, node.op, parts)
 
 
-def _neutral_operand(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _drop_neutral_operand(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Elementwise):
         return None
     row = ELEMENTWISE[node.op.kind]
@@ -53,18 +53,20 @@ def _decide_where(graph: TypedGraph, node: TypedNode) -> Patch | None:
     branch, shape = node.inputs[1 if condition else 2], node.outputs[0].fact.shape
     if graph.fact(branch).shape == shape:
         return bypass(graph, node, branch)
-    return replace_op(graph, result(node), node.name, Expand(shape), [branch])
+    return replace_op(graph, first_output(node), node.name, Expand(shape), [branch])
 
 
 NOOPS = (
     Rewrite(
-        "identity", "the op equals an input of its own type and shape (``Op.identity_input``)", _identity
+        "identity",
+        "the op equals an input of its own type and shape (``Op.identity_input``)",
+        _bypass_identity,
     ),
-    Rewrite("empty_parts", "a part without frames adds none", _empty_parts, (Concat,)),
+    Rewrite("empty_parts", "a part without frames adds none", _drop_empty_parts, (Concat,)),
     Rewrite(
         "neutral_operand",
         "x + 0, x - 0, x * 1, x / 1, x ** 1, x and true, x or false are x",
-        _neutral_operand,
+        _drop_neutral_operand,
         (Elementwise,),
     ),
     Rewrite("twice", "f(f(x)) = f(x) for relu, abs and roundings", _drop_repeated, (Elementwise,)),
@@ -77,7 +79,7 @@ NOOPS = (
 )
 
 
-def _fold(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _fold_constants(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not node.inputs or any(fact.value is None for fact in graph.input_facts(node)):
         return None
     patch = Patch(graph)
@@ -90,5 +92,7 @@ def _fold(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 CONSTANTS = (
-    Rewrite("fold", "an op is a function of its inputs: of known inputs it is a known tensor", _fold),
+    Rewrite(
+        "fold", "an op is a function of its inputs: of known inputs it is a known tensor", _fold_constants
+    ),
 )

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pulse.declutter.rewrite import Rewrite, TypedNode, reads_alone, result
+from pulse.declutter.rewrite import Rewrite, TypedNode, first_output, has_one_reader
 from pulse.dim import TDim
 from pulse.facts import Shape, volume
 from pulse.ops.conv import Conv, Pads
@@ -23,45 +23,45 @@ def _pad_before(graph: TypedGraph, node: TypedNode, fill: float) -> tuple[TypedN
     pad = graph.node(node.inputs[0])
     if not isinstance(pad.op, Pad) or pad.op.mode != "constant" or pad.op.fill != fill:
         return None
-    if any(pair != (0, 0) for pair in pad.op.pads[:2]) or not reads_alone(graph, node.inputs[0]):
+    if any(pair != (0, 0) for pair in pad.op.pads[:2]) or not has_one_reader(graph, node.inputs[0]):
         return None
     return pad, pad.op.pads[2:]
 
 
-def _sum(outer: Pads, inner: Pads) -> Pads:
+def _add_pads(outer: Pads, inner: Pads) -> Pads:
     return tuple((a + c, b + d) for (a, b), (c, d) in zip(outer, inner))
 
 
-def _pad_into_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _merge_pad_into_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Conv):
         return None
     pad_before = _pad_before(graph, node, 0.0)
     if pad_before is None:
         return None
     pad, pads = pad_before
-    op = replace(node.op, pads=_sum(pads, node.op.pads))
-    return replace_op(graph, result(node), node.name, op, [pad.inputs[0], *node.inputs[1:]])
+    op = replace(node.op, pads=_add_pads(pads, node.op.pads))
+    return replace_op(graph, first_output(node), node.name, op, [pad.inputs[0], *node.inputs[1:]])
 
 
-def _pad_into_max_pool(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _merge_pad_into_max_pool(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Pool) or node.op.kind != "max":
         return None
     pad_before = _pad_before(graph, node, -np.inf)
     if pad_before is None:
         return None
     pad, pads = pad_before
-    op = replace(node.op, pads=_sum(pads, node.op.pads))
-    return replace_op(graph, result(node), node.name, op, pad.inputs)
+    op = replace(node.op, pads=_add_pads(pads, node.op.pads))
+    return replace_op(graph, first_output(node), node.name, op, pad.inputs)
 
 
-def _pad_later(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _move_pad_later(graph: TypedGraph, node: TypedNode) -> Patch | None:
     """Return the padding of one axis after an op that does not change this axis."""
     slots = [slot for slot, outlet in enumerate(node.inputs) if isinstance(graph.node(outlet).op, Pad)]
     if len(slots) != 1 or len(node.outputs) > 1:
         return None
     (slot,) = slots
     pad = graph.node(node.inputs[slot])
-    if not isinstance(pad.op, Pad) or not reads_alone(graph, node.inputs[slot]):
+    if not isinstance(pad.op, Pad) or not has_one_reader(graph, node.inputs[slot]):
         return None
     padded_axes = [axis for axis, pair in enumerate(pad.op.pads) if pair != (0, 0)]
     if len(padded_axes) != 1:
@@ -73,12 +73,12 @@ def _pad_later(graph: TypedGraph, node: TypedNode) -> Patch | None:
     patch = Patch(graph)
     sources = [pad.inputs[0] if index == slot else outlet for index, outlet in enumerate(node.inputs)]
     inner = patch.wire(f"{node.name}.unpadded", op, [patch.tap(outlet) for outlet in sources])[0]
-    rank = graph.fact(result(node)).rank
+    rank = graph.fact(first_output(node)).rank
     pads = tuple(
         pad.op.pads[padded_axes[0]] if padded_axis == axis else (TDim.of(0), TDim.of(0))
         for padded_axis in range(rank)
     )
-    patch.shunt(result(node), patch.wire(node.name, replace(pad.op, pads=pads), [inner])[0])
+    patch.shunt(first_output(node), patch.wire(node.name, replace(pad.op, pads=pads), [inner])[0])
     return patch
 
 
@@ -86,7 +86,7 @@ def _find_padded_op(
     graph: TypedGraph, node: TypedNode, pad: TypedNode, slot: int, axis: int
 ) -> tuple[Op, int] | None:
     """Return the op before the padding, and its axis for the padded one; None if it changes this axis."""
-    fact, out = graph.fact(node.inputs[slot]), graph.fact(result(node))
+    fact, out = graph.fact(node.inputs[slot]), graph.fact(first_output(node))
     match node.op:
         case Transpose(perm):
             return node.op, perm.index(axis)
@@ -129,16 +129,19 @@ PADS = (
     Rewrite(
         "pad_later",
         "an op that does not change an axis may run before its padding, which then reaches the window that needs it",
-        _pad_later,
+        _move_pad_later,
         (Transpose, AddAxis, RemoveAxis, Reshape, Gather, Elementwise),
     ),
     Rewrite(
-        "pad_into_conv", "a convolution pads with zeros too, before and after those", _pad_into_conv, (Conv,)
+        "pad_into_conv",
+        "a convolution pads with zeros too, before and after those",
+        _merge_pad_into_conv,
+        (Conv,),
     ),
     Rewrite(
         "pad_into_max_pool",
         "the padding of a maximum is -inf, which never is the largest",
-        _pad_into_max_pool,
+        _merge_pad_into_max_pool,
         (Pool,),
     ),
 )

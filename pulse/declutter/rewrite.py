@@ -1,4 +1,4 @@
-"""The base of rewrites, and queries on graphs for them."""
+"""``Rewrite``, and the functions of graphs that rewrites share."""
 
 from collections.abc import Callable
 
@@ -11,12 +11,12 @@ from pulse.typed import TypedGraph, TypedNode
 
 @record
 class Rewrite:
-    """One rewrite.
+    """A rule that replaces nodes by fewer or simpler ones.
 
     reason   why the meaning is kept
     patch    the patch for a node, None if the rule does not fit. Every patch must leave less to do:
              fewer nodes, or a shorter way to a wire
-    ops      of the nodes that it may fit
+    ops      the classes of ops that it may fit
     """
 
     name: str
@@ -25,17 +25,17 @@ class Rewrite:
     ops: tuple[type[Op], ...] = (Op,)
 
 
-def result(node: TypedNode) -> OutletId:
+def first_output(node: TypedNode) -> OutletId:
     """Return the first output of a node."""
     return OutletId(node.id)
 
 
-def reads_alone(graph: TypedGraph, outlet: OutletId) -> bool:
+def has_one_reader(graph: TypedGraph, outlet: OutletId) -> bool:
     """Return whether a wire has one reader and is not an output of the model."""
     return len(graph.outlet(outlet).successors) == 1 and not graph.is_output(outlet)
 
 
 def bypass(graph: TypedGraph, node: TypedNode, outlet: OutletId) -> Patch | None:
     """Return the patch that connects the readers of a node to ``outlet``, if its type and shape are the same."""
-    old = result(node)
+    old = first_output(node)
     return bypass_wire(graph, old, outlet) if graph.fact(old).agrees(graph.fact(outlet)) else None

@@ -19,6 +19,7 @@ class Div(Atom):
     num: TDim
     k: int
     rank = 2
+    bracketed = True
 
     @property
     def args(self) -> tuple[TDim, ...]:

@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from math import gcd
 
-from pulse.dim.atoms import Broadcast, Div, Eq, Ge, Max, Min
+from pulse.dim.atoms import Broadcast, Div, Eq, Ge, Indicator, Max, Min
 from pulse.dim.interval import certainly_ge, interval
 from pulse.dim.tdim import Atom, DimLike, DimScope, Monomial, Symbol, TDim, constant
 from pulse.errors import DimError
 
 MAX_TERMS, MAX_FACTORS, MAX_BITS = 1 << 12, 64, 1024
 """The most terms, factors and bits of a product; a larger one is not a length but an attempt to fill the memory."""
-PLAIN = 1 << MAX_BITS // 2
-"""Numbers below this have products that are not too large."""
+MAX_SAFE = 1 << MAX_BITS // 2
+"""Numbers below this are multiplied without a check: their product is never too large."""
 
 ZERO, ONE = constant(0), constant(1)
 
@@ -42,7 +42,7 @@ def common_scope(*dims: TDim) -> DimScope | None:
 def build(terms: dict[Monomial, int], const: int, scope: DimScope | None) -> TDim:
     """Return the canonical dim of a sum; takes ownership of the dict."""
     terms = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
-    _turn_quotients(terms)
+    _mirror_quotients(terms)
     sorted_terms = tuple(sorted(terms.items(), key=_term_key))
     return TDim(sorted_terms, const, scope if sorted_terms else None)
 
@@ -62,7 +62,12 @@ def combine(left: TDim, a: int, right: TDim, b: int) -> TDim:
 
 def multiply(left: TDim, right: TDim) -> TDim:
     """Return the product. Raises DimError if it is too large to be a length."""
-    if not left.terms and not right.terms and -PLAIN < left.const < PLAIN and -PLAIN < right.const < PLAIN:
+    if (
+        not left.terms
+        and not right.terms
+        and -MAX_SAFE < left.const < MAX_SAFE
+        and -MAX_SAFE < right.const < MAX_SAFE
+    ):
         return constant(left.const * right.const)
     if right.terms and left == ONE:
         return right
@@ -206,24 +211,26 @@ def _dim_of_atom(atom: Atom, scope: DimScope | None) -> TDim:
 def _merge(left: Monomial, right: Monomial) -> Monomial:
     """Return the product of monomials; a 0/1 value is its own square."""
     atoms = sorted(left + right, key=lambda atom: atom.key)
-    return tuple(a for i, a in enumerate(atoms) if a.rank != 4 or i == 0 or atoms[i - 1] != a)
+    return tuple(
+        a for i, a in enumerate(atoms) if not isinstance(a, Indicator) or i == 0 or atoms[i - 1] != a
+    )
 
 
-def _turn_quotients(terms: dict[Monomial, int]) -> None:
+def _mirror_quotients(terms: dict[Monomial, int]) -> None:
     """Rewrite quotients as `sum of monomials - mirror` if that makes the sum simpler, in place.
 
-    First each quotient or its mirror is chosen, whichever has the first name, so that the two meet. Then a quotient
-    is turned if that gives the first monomial of its numerator a smaller coefficient (of two equal ones, the
-    positive): S - S/2 becomes (S+1)/2. Each such turn lowers one coefficient, in the order of the monomials, before it
-    touches later ones, so the turns end.
+    First, of each quotient and its mirror the one with the smaller key is used, so that equal sums get equal terms.
+    Then a quotient is replaced by its mirror if that gives the first monomial of its numerator a smaller coefficient
+    (of two equal ones, the positive): S - S/2 becomes (S+1)/2. Each replacement lowers one coefficient before it
+    changes those of later monomials, so the loop ends.
     """
     quotients = _quotients(terms)
     if not quotients or (len(quotients) == 1 and quotients[0].num.terms[0][0] not in terms):
         return
-    while (pair := next(_find_misnamed(terms), None)) is not None:
-        _turn(terms, *pair)
-    while (pair := next(_unsimple_quotients(terms), None)) is not None:
-        _turn(terms, *pair)
+    while (pair := next(_quotients_by_key(terms), None)) is not None:
+        _replace_by_mirror(terms, *pair)
+    while (pair := next(_quotients_to_simplify(terms), None)) is not None:
+        _replace_by_mirror(terms, *pair)
 
 
 def _quotients(terms: dict[Monomial, int]) -> list[Div]:
@@ -231,14 +238,14 @@ def _quotients(terms: dict[Monomial, int]) -> list[Div]:
     return quotients if len(quotients) < 2 else sorted(quotients, key=lambda atom: atom.key)
 
 
-def _find_misnamed(terms: dict[Monomial, int]) -> Iterator[tuple[Div, Div]]:
+def _quotients_by_key(terms: dict[Monomial, int]) -> Iterator[tuple[Div, Div]]:
     for atom in _quotients(terms):
         mirror = _mirror(atom)
         if mirror is not None and mirror.key < atom.key:
             yield atom, mirror
 
 
-def _unsimple_quotients(terms: dict[Monomial, int]) -> Iterator[tuple[Div, Div]]:
+def _quotients_to_simplify(terms: dict[Monomial, int]) -> Iterator[tuple[Div, Div]]:
     for atom in _quotients(terms):
         lead = terms.get(atom.num.terms[0][0], 0)
         new_lead = lead + terms[atom,]
@@ -248,7 +255,7 @@ def _unsimple_quotients(terms: dict[Monomial, int]) -> Iterator[tuple[Div, Div]]
                 yield atom, mirror
 
 
-def _turn(terms: dict[Monomial, int], atom: Div, mirror: Div) -> None:
+def _replace_by_mirror(terms: dict[Monomial, int], atom: Div, mirror: Div) -> None:
     count = terms.pop((atom,))
     for monomial, c in (*((m, count) for m, _ in atom.num.terms), ((mirror,), -count)):
         terms[monomial] = terms.get(monomial, 0) + c
@@ -259,7 +266,7 @@ def _turn(terms: dict[Monomial, int], atom: Div, mirror: Div) -> None:
 def _mirror(atom: Div) -> Div | None:
     """Return the quotient of k-1-N: N/k = (sum of N's monomials) - mirror.
 
-    None if N contains quotients: turning would bring them into the sum without a choice of side.
+    None if N contains quotients: they would enter the sum without a choice between them and their mirrors.
     """
     scope = atom.num.scope
     assert scope is not None
@@ -293,7 +300,7 @@ def _reduce_quotient(dim: TDim, k: int, scope: DimScope) -> TDim:
         const, k = dim.const % k // shared, k // shared
         rest = {m: c // shared for m, c in rest.items()}
         terms = sorted(rest.items(), key=_term_key)
-        inner = next((m for m, c in terms if len(m) == 1 and m[0].rank == 2 and c in (1, k - 1)), None)
+        inner = next((m for m, c in terms if len(m) == 1 and isinstance(m[0], Div) and c in (1, k - 1)), None)
         if inner is None:
             dim = build(dict(rest), const, scope)
             if dict(dim.terms) == rest:

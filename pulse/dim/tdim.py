@@ -143,6 +143,9 @@ class Atom:
     """A term that no ring operation takes apart: a symbol, a quotient, a minimum, a comparison …"""
 
     rank = 1
+    """The position of its kind in the order of atoms."""
+    bracketed = False
+    """Whether its text needs brackets as a factor of a product."""
 
     @property
     def args(self) -> tuple[TDim, ...]:
@@ -278,8 +281,7 @@ class TDim(DimOperators):
         parts: list[str] = []
         for monomial, coefficient in self.terms:
             alone = coefficient == 1 and len(monomial) == 1
-            # a product is read from left to right, so a quotient inside it needs brackets
-            factors = [atom.text if alone or atom.rank != 2 else f"({atom.text})" for atom in monomial]
+            factors = [atom.text if alone or not atom.bracketed else f"({atom.text})" for atom in monomial]
             size = [str(abs(coefficient))] if abs(coefficient) != 1 else []
             parts.append(("-" if coefficient < 0 else "+") + "*".join(size + factors))
         if self.const or not parts:

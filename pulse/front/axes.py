@@ -24,7 +24,7 @@ def unsqueeze(axis: int, shape: str = DEFAULT) -> TypedModel:
 
 
 def squeeze(axis: int, shape: str = "1,1,257,frames") -> TypedModel:
-    """An axis of size 1 less, as ``torch.squeeze``.
+    """x without an axis of size 1, as ``torch.squeeze``.
 
     Input    x [...]
     Output   y [...], without ``axis``

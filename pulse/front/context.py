@@ -19,12 +19,11 @@ def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = FEATURES) 
 
     Input    x [B, frames, bins]
     Output   features [B, ceil(frames / n), m*bins]; (frames - m) // n + 1 frames with ``ends="none"``
-    Delay    a frame is ready with the last frame that it contains: (m - 1) - (m - 1) // 2 frames after its own; the
-             last
-             ones with the end
+    Delay    a frame is ready with the last frame that it contains: (m - 1) - (m - 1) // 2 frames after its own;
+             the last ones are ready at the end
 
-    ends     what stands (m - 1) // 2 frames before the first frame, and after the last one: that frame again
-             (``edge``), ``zeros``, or nothing (``none``)
+    ends     what pads the ends, (m - 1) // 2 frames in front: the nearest frame (``edge``), ``zeros``, or
+             nothing (``none``)
     Raises   InputError
     """
     function = "stack"
@@ -46,7 +45,7 @@ def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = FE
     Output   features [B, frames, (left + 1 + right)*bins]
     Delay    ``right`` frames
 
-    ends     what stands beyond the ends: the nearest frame (``edge``) or ``zeros``
+    ends     what pads the ends: the nearest frame (``edge``) or ``zeros``
     Raises   InputError
     """
     function = "splice"

@@ -1,4 +1,4 @@
-"""A typed model under construction, and the few steps that fronts are made of."""
+"""A typed model under construction, and the operations from which the functions of ``pulse.front`` are built."""
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -75,7 +75,7 @@ class Draft:
         return self.graph.fact(x).rank
 
     def text(self, x: OutletId) -> str:
-        """Return the shape of a wire as people write it."""
+        """Return the shape of a wire as text, such as ``1,80,T``."""
         return shape_text(self.shape(x))
 
     def require_rank(self, x: OutletId, rank: int, example: str) -> None:
@@ -100,7 +100,7 @@ class Draft:
         return axis % rank
 
     def require(self, dim: TDim, least: int, what: str) -> None:
-        """Demand a length; checked when the model runs if it depends on one. Raises InputError."""
+        """Require a minimum length; checked when the model runs if it depends on one. Raises InputError."""
         try:
             require_at_least(dim, TDim.of(least), what)
         except FactError as error:

@@ -17,7 +17,7 @@ PAD_MODES: dict[str, PadMode] = {
     "replicate": "edge",
     "symmetric": "symmetric",
 }
-"""The names that numpy and PyTorch have for what stands beyond the ends."""
+"""The modes of padding, by their names in numpy and PyTorch."""
 
 
 def frames(

@@ -40,7 +40,7 @@ def gather(draft: Draft, x: OutletId, layout: str) -> OutletId:
     if "2F" in axes:
         return draft.transpose(x, (0, 2, 1) if axes[0] == "2F" else (0, 1, 2))
     if draft.require_fixed(x, 1 + axes.index("2"), "real and imaginary part") != 2:
-        raise draft.error(f"layout={layout!r} of shape {draft.text(x)!r} has not 2 parts")
+        raise draft.error(f"layout={layout!r} of shape {draft.text(x)!r} does not have 2 parts")
     x = draft.transpose(x, (0, *(1 + axes.index(axis) for axis in ("T", "2", "F"))))
     return draft.join_axes(x, 2)
 

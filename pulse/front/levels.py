@@ -45,7 +45,7 @@ def preemphasis(coefficient: float = 0.97, first: str = "zero", shape: str = SOU
     Output   sound [B, T]
     Delay    none
 
-    first    what stands before the first sample: ``zero``, or that sample again (``repeat``)
+    first    what precedes the first sample: ``zero``, or that sample again (``repeat``)
     Raises   InputError
     """
     function = "preemphasis"

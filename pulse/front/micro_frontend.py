@@ -57,7 +57,7 @@ def micro_frontend(
 ) -> TypedModel:
     """TensorFlow Lite Micro's audio front end, in its integers: what microWakeWord's models take.
 
-    Window, transform of 16 bits, mel bands, less their noise, gain control (PCAN), logarithm.
+    Window, transform of 16 bits, mel bands, noise reduction, gain control (PCAN), logarithm.
 
     Input    x [B, T]
     Output   features [B, frames, num_channels], integers from 0 to 65535 times ``output_scale``,

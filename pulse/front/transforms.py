@@ -135,15 +135,15 @@ def stft(
     Output   spectrum [B, F, frames, 2] by default, F = n_fft // 2 + 1, frames = T // hop + 1 with ``center``, else
              (T - n_fft) // hop + 1; parts ``apart``: real and imaginary, ``polar``: magnitude and phase, each
              [B, F, frames]
-    Delay    a frame is there with the last of its samples whose weight is not 0; with ``center`` and mirrored ends the
-             first one waits for what is mirrored
+    Delay    a frame is ready with the last of its samples whose weight is not 0; with ``center`` and mirrored ends the
+             first one waits for the samples that are mirrored
 
-    hop        samples from frame to frame; n_fft // 4 by default
-    win_length samples of the window, in the middle of the frame; n_fft by default
-    window     a name, numbers, or None: all ones, which is PyTorch's default
+    hop         samples from frame to frame; n_fft // 4 by default
+    win_length  samples of the window, in the middle of the frame; n_fft by default
+    window      a name, numbers, or None: all ones, which is PyTorch's default
     periodic, beta  of the window
-    center     frame j is around sample j*hop, with n_fft // 2 samples of ``pad_mode`` beyond the ends
-    normalized divided by sqrt(n_fft) (True, ``frame_length``), or by the root of the window's power (``window``)
+    center      frame j is around sample j*hop, with n_fft // 2 samples of ``pad_mode`` beyond the ends
+    normalized  divided by sqrt(n_fft) (True, ``frame_length``), or by the root of the window's power (``window``)
     Raises     InputError
     """
     layout, parts = check_layout("stft", layout, parts)
@@ -209,7 +209,7 @@ def istft(
     Input    x [B, F, frames, 2] by default; of parts ``apart`` or ``polar`` two, each [B, F, frames]: x and imaginary,
              x and phase
     Output   sound [B, (frames - 1)*hop] with ``center``, else [B, (frames - 1)*hop + n_fft]; or of ``length``
-    Delay    n_fft // 2 samples with ``center``; a sample is there with the last frame that reaches it
+    Delay    n_fft // 2 samples with ``center``; a sample is ready with the last frame that reaches it
 
     length   samples to give: a number, or an expression of the symbols of ``shape``, such as T if that is
              ``1,257,T//256+1,2``; at most what the frames reach
@@ -270,7 +270,7 @@ def _normalizer(function: str, normalized: object, values: Array) -> float:
 
 
 def _spectrum(draft: Draft, y: OutletId, layout: str, parts: str) -> TypedModel:
-    """Return the outputs that both parts [B, T, 2F] become."""
+    """Return a spectrum [B, T, 2F] as the outputs of the function: one tensor, or one of each part."""
     if parts == "complex":
         return draft.model(spectrum=place(draft, y, layout))
     both = int(draft.shape(y)[2])
@@ -286,7 +286,7 @@ def _spectrum(draft: Draft, y: OutletId, layout: str, parts: str) -> TypedModel:
 def _spectrum_input(
     function: str, layout: str, parts: str, bins: int, shape: str | None
 ) -> tuple[Draft, OutletId]:
-    """Return the reverse: a draft with the inputs of a spectrum, and both parts [B, T, 2F]."""
+    """Return a draft with the inputs of a spectrum, and the spectrum as [B, T, 2F]: the reverse of ``_spectrum``."""
     text = example(layout, bins) if shape is None else shape
     if parts == "complex":
         draft = Draft(function, {"x": text})

@@ -27,7 +27,7 @@ from pulse.typed import TypedGraph, TypedNetwork, constant
 class Outcome:
     """The result of a translation.
 
-    holes     the places of the holes of its inputs
+    holes     the positions of the holes of its inputs
     facts     of the outputs, in terms of holes
     demands   dims that must be 0
     """

@@ -76,9 +76,9 @@ ModelGraph: TypeAlias = Graph[InferenceFact, ModelOp]
 class FileNetwork:
     """A model as its file states it: nodes of the file's format, over one scope of symbols.
 
-    claims   the file's claims about wires other than its inputs
-    names    its names of output sizes; only for inputs that nothing else determines
-    spending  the used part of the file's budget
+    claims     the file's claims about wires other than its inputs
+    names      its names of output sizes; only for inputs that nothing else determines
+    spending   the used part of the file's budget
     variables  the inputs and outputs that the file keeps as variables
     """
 

@@ -32,7 +32,7 @@ class ModelOp:
 
     @property
     def uniform(self) -> bool:
-        """Whether ``translate`` treats every size alike, so that symbols may replace unknown sizes."""
+        """Whether ``translate`` treats all sizes in the same way, so that symbols may replace unknown sizes."""
         return False
 
     @property

@@ -25,8 +25,10 @@ class LaneBases(Struct):
 lane_bases_at = struct_at(LaneBases)
 LANE_WORDS = words_of(LaneBases)
 COUNT = fields_of(LaneBases)["lanes"].word
-BLOCK = 4  # the lanes of the smallest block that shares one reading of the weights
-CHUNK = 64  # the lanes whose addresses a kernel keeps on the stack
+BLOCK = 4
+"""The lanes of the smallest block that shares one reading of the weights."""
+CHUNK = 64
+"""The lanes whose addresses a kernel keeps on the stack."""
 
 
 def _fits_eight() -> bool:

@@ -17,7 +17,8 @@ from pulse.jit.rows.pointer import Bases, Row
 KernelFunction = Callable[..., None]
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
-FASTMATH = {"reassoc", "contract", "nsz"}  # with "arcp", LLVM makes 1/sqrt(0) and 1/sqrt(inf) NaN
+FASTMATH = {"reassoc", "contract", "nsz"}
+"""The flags of LLVM for kernels. With ``arcp``, it makes 1/sqrt(0) and 1/sqrt(inf) NaN."""
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": FASTMATH}
 
 

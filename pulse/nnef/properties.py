@@ -62,7 +62,7 @@ def _expression_of(values: Sequence[int] | Sequence[str]) -> Expression:
 
 
 def properties_of(document: Document) -> Properties:
-    """Return the properties of a file that are lists of integers or texts; of others tract makes nothing here."""
+    """Return the properties of a file that are lists of integers or texts; tract has no others here."""
     properties: dict[str, list[int | str]] = {}
     for fragment in document.fragments:
         if fragment.name != FRAGMENT or not fragment.body or len(fragment.body) != 1:

@@ -20,7 +20,7 @@ class Name:
 class Call:
     """An operator with its arguments.
 
-    type  what stands between angle brackets, such as ``integer`` in ``external<integer>``
+    type  the text between angle brackets, such as ``integer`` in ``external<integer>``
     """
 
     operator: str

@@ -18,7 +18,7 @@ class Rule:
     """The relations between the wires of an operator, in addition to its translator.
 
     says      the relations, from the facts so far
-    uniform   whether the translator treats every size alike, and may see symbols for unknown sizes
+    uniform   whether the translator treats all sizes in the same way, and may see symbols for unknown sizes
     parts     inputs whose values may have entries that are not known, and are symbols to the translator as well
     """
 

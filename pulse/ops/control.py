@@ -47,7 +47,7 @@ class Loop(Op):
         states = inputs[self._first_state :][:count]
         for name, before, after in zip(self.names[2:], states, results):
             if not before.agrees(after):
-                raise FactError(f"its state {name} begins as {before} and goes on as {after}")
+                raise FactError(f"its state {name} begins as {before} and continues as {after}")
         gathered = results[count:]
         if gathered and self.iterations is None:
             raise FactError(
@@ -108,7 +108,7 @@ class Loop(Op):
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return Whole(
-            "a loop sees all of its inputs in every iteration",
+            "a loop reads all of its inputs in every iteration",
             "export a loop over frames as Scan, or give it a constant trip count",
         )
 

@@ -287,7 +287,7 @@ class ConvTranspose(Op):
         return replace(window, trimmed=TrimmedWindow(trimmed, 1, axis, first, int(inputs[1].shape[axis])))
 
     def _window(self, axis: int, span: int, before: int, skipped: int) -> Window:
-        """Return the window in which each frame spreads over ``span`` frames, from ``skipped`` frames after its place.
+        """Return the window in which each frame spreads over ``span`` frames, from ``skipped`` frames after its own.
 
         The groups before the first one that receives a frame are empty.
         """

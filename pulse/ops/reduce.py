@@ -1,4 +1,4 @@
-"""Reductions of axes to one value, and the place of an extreme."""
+"""Reductions of axes to one value; argmin and argmax."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias

@@ -34,12 +34,12 @@ ROUNDING: dict[Rounding, Callable[[Array, int], Array]] = {
 
 
 def linear(distance: Array) -> Array:
-    """Return the weight of a frame at a distance from a place, on straight lines."""
+    """Return the weight of a frame at a distance from a position, on straight lines."""
     return np.clip(1 - np.abs(distance), 0, None)
 
 
 def cubic(distance: Array, a: float) -> Array:
-    """Return the weight of a frame at a distance from a place, on the curves of Keys with coefficient ``a``."""
+    """Return the weight of a frame at a distance from a position, on the curves of Keys with coefficient ``a``."""
     x = np.abs(distance)
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
@@ -64,7 +64,7 @@ class Sampling:
     crop: Crop = WHOLE
 
     def places(self, outputs: Array, ratio: Fraction, frames: int, length: int) -> tuple[Array, int]:
-        """Return the place of each output frame: integers, over one integer."""
+        """Return the position of each output frame: integers, over one integer."""
         p, q = ratio.numerator, ratio.denominator
         centre = (2 * outputs + 1) * q
         match self.coordinates:

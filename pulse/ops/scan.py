@@ -57,7 +57,7 @@ class Scan(Op):
         results = [self.body.graph.fact(outlet) for outlet in self.body.graph.outputs]
         for name, before, after in zip(self.states, states, results):
             if not before.agrees(after):
-                raise FactError(f"its state {name} begins as {before} and goes on as {after}")
+                raise FactError(f"its state {name} begins as {before} and continues as {after}")
         gathered = [
             TypedFact(fact.dtype, (*fact.shape[: scan_axis.axis], length, *fact.shape[scan_axis.axis :]))
             for fact, scan_axis in zip(results[len(self.states) :], self.gathered)

@@ -17,7 +17,7 @@ COMBINE: dict[str, Callable[[Array, Array], Array]] = {
     "min": np.minimum,
 }
 """How an update is combined with the present entry; with reduction "none" it replaces the entry."""
-HELP = "use constant indices, or let the stream lie on an axis that they do not choose"
+HELP = "use constant indices, or stream along an axis that they do not index"
 
 
 def write(y: Array, location: tuple[Array, ...], updates: Array, reduction: str) -> None:

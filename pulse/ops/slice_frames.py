@@ -34,7 +34,9 @@ class Frames(Op):
         (x,) = inputs
         require_axis(self.axis, x)
         if self.size < 1 or self.hop < 1:
-            raise FactError(f"frames of {self.size} by {self.hop} are none")
+            raise FactError(
+                f"frames of {self.size} samples with a hop of {self.hop}: both must be at least 1"
+            )
         count = (x.shape[self.axis] - self.size) // self.hop + 1
         return [
             TypedFact(x.dtype, (*x.shape[: self.axis], count, TDim.of(self.size), *x.shape[self.axis + 1 :]))

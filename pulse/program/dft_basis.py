@@ -45,13 +45,15 @@ class ComplexLayout:
 
 @record(eq=False)
 class DftBasis:
-    """A matrix [rows, columns] that is a transform of ``length``: ``X[k] = sum_n x[n] exp(2i pi n k / length)``."""
+    """A matrix [rows, columns] that is a transform of ``length``: ``X[k] = sum_n x[n] exp(2i pi n k / length)``.
+
+    first  the number k of the first bin
+    """
 
     length: int
     points: ComplexLayout
     bins: ComplexLayout
     first: int = 0
-    """The number k of the first bin."""
 
     def best_factors(self) -> tuple[int, int, float]:
         """Return the N1 and N2 with the least work, and that work in vectors of 16."""

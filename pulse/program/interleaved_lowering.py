@@ -77,7 +77,7 @@ class InterleavedLowering:
             )
         words = target.size // LANE_WORD
         if byte % LANE_WORD:
-            raise NotInterleavedError("elements of less than a word")
+            raise NotInterleavedError("elements smaller than a word")
         return Value(target, byte // LANE_WORD * LANES, (words,), (1,), np.dtype(np.float32))
 
     def _repeat(self, buffer: Buffer) -> Buffer:
@@ -116,7 +116,7 @@ class InterleavedLowering:
         """
         if clock.buffer.region is Region.WEIGHTS:
             if int(self.read_constant(clock).ravel()[0]):
-                raise NotInterleavedError("a clock that stands")
+                raise NotInterleavedError("a clock that does not advance")
             return False
         if byte_of(clock) != byte_of(self._clock) or clock.buffer.region is not Region.STATE:
             raise NotInterleavedError("another clock")

@@ -19,7 +19,7 @@ from pulse.program.table.emitted import EmittedRow
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Value
 from pulse.pulsify.network import PulsedGraph, PulsedNode
-from pulse.support.mapping import let_pages_go
+from pulse.support.mapping import release_pages
 from pulse.support.plugins import load_plugins
 from pulse.support.wording import spell
 
@@ -103,7 +103,7 @@ class Lowering:
                 self.set_value(OutletId(node.id, slot), value)
             for fact in self.graph.input_facts(node):
                 if fact.value is not None:
-                    let_pages_go(fact.value)
+                    release_pages(fact.value)
 
     def lower_body(
         self, body: PulsedGraph, inputs: Mapping[OutletId, Value], check_faults: FaultChecker | None

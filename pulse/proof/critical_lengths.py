@@ -1,4 +1,4 @@
-"""Lengths of a stream at which the length of a wire changes its course."""
+"""Lengths of a stream at which the length of a wire jumps, or follows another formula."""
 
 from collections.abc import Iterable, Iterator
 from itertools import combinations

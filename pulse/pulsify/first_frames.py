@@ -33,7 +33,7 @@ MAX_NODES = 64
 
 
 @record
-class _First:
+class _FirstFrame:
     """One frame at a constant index of a stream; ``bare`` if its stream axis has been dropped."""
 
     x: OutletId
@@ -42,7 +42,7 @@ class _First:
     bare: bool
 
 
-def _first_frame_of(graph: TypedGraph, outlet: OutletId, symbol: Symbol) -> _First | None:
+def _first_frame_of(graph: TypedGraph, outlet: OutletId, symbol: Symbol) -> _FirstFrame | None:
     """Return the single frame that a wire takes from a stream; None if it is something else."""
     node = graph.node(outlet)
     match node.op:
@@ -56,7 +56,7 @@ def _first_frame_of(graph: TypedGraph, outlet: OutletId, symbol: Symbol) -> _Fir
         case _:
             return None
     x = node.inputs[0]
-    return _First(x, axis, index, bare) if axis in graph.fact(x).symbolic_axes(symbol) else None
+    return _FirstFrame(x, axis, index, bare) if axis in graph.fact(x).symbolic_axes(symbol) else None
 
 
 class _Head:
@@ -226,7 +226,7 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
         return None
     frames, count = len(op.scanned), len(op.states)
     length = graph.fact(node.inputs[0]).shape[op.scanned[0].axis]
-    firsts: dict[OutletId, _First] = {}
+    firsts: dict[OutletId, _FirstFrame] = {}
     chains: dict[int, list[int]] = {}
     for slot in range(count):
         outlet = node.inputs[frames + slot]
@@ -265,7 +265,7 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
 
 
 def _nodes_to_first_frames(
-    graph: TypedGraph, outlet: OutletId, symbol: Symbol, firsts: dict[OutletId, _First]
+    graph: TypedGraph, outlet: OutletId, symbol: Symbol, firsts: dict[OutletId, _FirstFrame]
 ) -> list[int] | None:
     """Return the nodes between first frames and a wire, in order; None if the wire has other sources than constants."""
     chain: set[int] = set()
@@ -289,7 +289,7 @@ def _nodes_to_first_frames(
 
 
 def _add_begin_flag(
-    graph: TypedGraph, op: Scan, chains: Mapping[int, Sequence[int]], firsts: Mapping[OutletId, _First]
+    graph: TypedGraph, op: Scan, chains: Mapping[int, Sequence[int]], firsts: Mapping[OutletId, _FirstFrame]
 ) -> Scan:
     """Add to the scan an input for each first frame, and a state that is true in the first iteration."""
     body = op.body.copy()

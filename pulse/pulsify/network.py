@@ -1,4 +1,4 @@
-"""PulsedNetwork: all shapes constant, all memory explicit, the place in time in every fact."""
+"""PulsedNetwork: all shapes constant, all memory explicit, the position in time in every fact."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -25,7 +25,7 @@ PulsedNode: TypeAlias = Node[PulsedFact, Op]
 
 @record
 class ScheduledWire:
-    """The outlet and the place in time, in the pulsed model, of a wire of the typed one."""
+    """The outlet and the position in time, in the pulsed model, of a wire of the typed one."""
 
     outlet: OutletId
     fact: PulsedFact
@@ -36,7 +36,7 @@ class PulsedNetwork:
     """A model that takes pulses of constant size.
 
     receptive_fields  output name -> which frames of the symbol an output frame depends on
-    wires      typed outlet -> its outlet in the pulsed graph and its place in time
+    wires      typed outlet -> its outlet in the pulsed graph and its position in time
     registers  tensors that one pulse leaves for the next, apart from the states of ops
     awaited    wires that outputs wait for, in addition to those that ops name
     chunks     how a chunk model is called; None if the model was pulsified

@@ -1,4 +1,4 @@
-"""Build the pulsed graph: wires with their place in time, and the buffers between them."""
+"""Build the pulsed graph: wires with their position in time, and the buffers between them."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ from pulse.support.record import record
 
 @record
 class StreamWire:
-    """A wire of the pulsed graph and its place in time.
+    """A wire of the pulsed graph and its position in time.
 
     Its fact may differ from that of its outlet: padding in front moves frame 0 without changing a pulse.
     """
@@ -157,7 +157,7 @@ class Wiring:
     def add_all(
         self, name: str, op: Op, inputs: Sequence[OutletId], streams: Sequence[StreamFact | None]
     ) -> list[OutletId]:
-        """Add a node, with a place in time for each output. Raises PulsifyError if the sizes do not match."""
+        """Add a node, with a position in time for each output. Raises PulsifyError if the sizes do not match."""
         try:
             typed = op.facts([self.graph.fact(outlet) for outlet in inputs])
         except FactError as error:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from pulse.loading.loaded import Loaded
-from pulse.recipes.guessing import Guess, frames_of
+from pulse.recipes.guessing import Guess, guess_frames
 from pulse.support.record import record
 
 
@@ -39,7 +39,7 @@ def called_on_frames(opened: Loaded, hop: int) -> Framed | None:
     axes = input_port.axis - 1, output_port.axis - 1
     if any(axis < 0 or shape[axis] != 1 for axis, shape in zip(axes, shapes, strict=True)):
         return None
-    stages = frames_of(input_port.frames, True, hop)
+    stages = guess_frames(input_port.frames, True, hop)
     front = [*stages.front, *(["squeeze = { axis = 0 }"] if axes[0] == 0 else [])]
     back = [*(["unsqueeze = { axis = 0 }"] if axes[1] == 0 else []), *stages.back]
     guess = Guess(front, back, notes=stages.notes, kind=stages.kind, samples=stages.samples)

@@ -1,4 +1,4 @@
-"""Guesses of the stages before and after a model, from the sizes of its inputs and outputs."""
+"""Guess the stages before and after a model from the sizes of its inputs and outputs."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,15 +18,15 @@ SPECTRA = {
     769: 48_000,
     1025: 48_000,
 }
-"""Frequencies of usual transforms, and the rate of sound that goes with each."""
+"""The number of frequencies of common transforms -> the sample rate that goes with it."""
 FEATURES = (20, 23, 24, 32, 40, 60, 64, 80, 96, 100, 128)
-"""Bands of usual filter banks."""
+"""Numbers of bands of common filter banks."""
 MICRO_BANDS = 40
-"""Bands of the front end of models that take codes."""
+"""The bands of TensorFlow Lite Micro's front end, whose outputs are codes."""
 STACKED = {7: 6}
 """The number of stacked frames -> the step from one stack to the next, if not 1."""
 USUAL_BLOCKS = (256, 320, 480, 512, 960, 1024, 2048)
-"""Samples of usual frames."""
+"""Numbers of samples of common frames."""
 RATE_HZ = 16_000
 """The rate of a proposal for a model whose sizes do not tell it; the notes say that it is assumed."""
 
@@ -60,7 +60,7 @@ class Guess:
 class _Axes:
     """The axes of a tensor of one stream: the constant sizes, and the position of time after the first axis.
 
-    coded   whether its values are whole numbers
+    coded  whether its values are whole numbers
     """
 
     sizes: tuple[int, ...]
@@ -102,7 +102,7 @@ def is_sound(shape: Shape) -> bool:
 
 
 def _guess_complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
-    """257 frequencies and 2 parts, in any order, or in one axis."""
+    """Guess an STFT before a model of complex spectra: 257 frequencies and 2 parts, in any order, or in one axis."""
     if len(input_axes.sizes) == 2 and 2 in input_axes.sizes:
         bins = next((size for size in input_axes.sizes if size != 2), 2)
         layout = input_axes.layout(["2" if size == 2 else "F" for size in input_axes.sizes])
@@ -137,7 +137,7 @@ def _guess_complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None
 
 
 def _guess_magnitudes(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
-    """257 frequencies: magnitudes, and a mask if the output has as many."""
+    """Guess magnitudes before a model of 257 frequencies, and a mask after it if the output has as many."""
     if len(input_axes.sizes) != 1 or input_axes.sizes[0] not in SPECTRA:
         return None
     (bins,) = input_axes.sizes
@@ -169,7 +169,7 @@ def _guess_magnitudes(input_axes: _Axes, output_axes: _Axes | None, hop: int | N
 
 
 def _guess_features(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
-    """80 bands, one frame or several of them side by side."""
+    """Guess a filter bank before a model of 80 bands, one frame or several of them side by side."""
     if len(input_axes.sizes) != 1:
         return None
     (size,) = input_axes.sizes
@@ -200,14 +200,14 @@ def _guess_features(input_axes: _Axes, output_axes: _Axes | None, hop: int | Non
 
 
 def _guess_blocks(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
-    """Return frames of samples, and output frames of equal size if there are any."""
+    """Guess frames of samples before a model, and overlap-add after it if its output has such frames too."""
     if len(input_axes.sizes) != 1 or input_axes.time or input_axes.sizes[0] not in USUAL_BLOCKS:
         return None
-    return frames_of(input_axes.sizes[0], output_axes == input_axes, hop)
+    return guess_frames(input_axes.sizes[0], output_axes == input_axes, hop)
 
 
-def frames_of(size: int, gives_frames: bool, hop: int | None) -> Guess:
-    """Return overlapping frames of samples before a model; ``gives_frames``: its output has such frames too."""
+def guess_frames(size: int, gives_frames: bool, hop: int | None) -> Guess:
+    """Guess overlapping frames of samples before a model; ``gives_frames``: its output has such frames too."""
     step = hop or size // 4
     start = size - step
     back = [f"overlap_add = {{ size = {size}, hop = {step}, trim_end = {start} }}"] if gives_frames else []
@@ -218,7 +218,7 @@ def frames_of(size: int, gives_frames: bool, hop: int | None) -> Guess:
 
 
 def _guess_sound(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
-    """Add nothing around sound."""
+    """Guess nothing around a model of sound."""
     return Guess() if all(size == 1 for size in input_axes.sizes) else None
 
 

@@ -1,4 +1,4 @@
-"""A first recipe of one model, or of two in sequence."""
+"""A proposed recipe for one model, or for two in sequence."""
 
 import json
 import os
@@ -34,7 +34,7 @@ CHUNKS = (1, 512, 256, 160, 480, 1024)
 
 @record
 class Proposal:
-    """A first recipe.
+    """A proposed recipe.
 
     text    of the file
     notes   guesses, and values to fill in, one line each
@@ -47,7 +47,7 @@ class Proposal:
 def propose_recipe(models: Sequence[Path], folder: Path, hop: int | None = None) -> Proposal:
     """Return a recipe for a model, or for two if the second takes the output of the first, for a file in a folder.
 
-    hop      samples from one frame to the next, if known; then a call with equally many samples in and out is a frame
+    hop      samples from one frame to the next, if known; then a call with as many samples in as out is a frame
     Raises PulseError: a model cannot be read, nothing usual fits its input, or the two do not fit
     """
     with use_spelling(recipe_spelling(current_spelling())):
@@ -86,7 +86,7 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
         raise LoadError(f"{model}: has no input and output of a stream; there is nothing to put around it")
     if len(outputs) < len(whole.outputs) and opened.chunks is None:
         options["outputs"] = outputs
-        notes.append(f"of its outputs {', '.join(outputs)} go on with every frame, the others are left out")
+        notes.append(f"only the outputs that stream are kept: {', '.join(outputs)}")
     name, fact = next(iter(streams.items()))
     output_fact = whole.outputs[outputs[0]]
     guess = guess_recipe(fact, output_fact, hop) if framed is None else framed.guess

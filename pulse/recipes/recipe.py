@@ -40,7 +40,9 @@ class RecipeContext:
         if self.itself is None:
             return self.path.parent / name
         if self.folder is None:
-            raise LoadError(f"{name}: is not there, as this recipe is of no file; give the path of the model")
+            raise LoadError(
+                f"{name}: does not exist, as this recipe is not in a file; give the path of the model"
+            )
         try:
             folder = self.folder.resolve()
             path = (folder / name).resolve()

@@ -34,7 +34,7 @@ def map_arrays(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     return [np.ndarray(array.shape, array.dtype, memory, offset) for offset, array in zip(offsets, arrays)]
 
 
-def let_pages_go(array: NDArray[Any]) -> None:
+def release_pages(array: NDArray[Any]) -> None:
     """Release the memory of the file that an array is mapped from; it is read again on use.
 
     Nothing happens to other arrays.
@@ -50,8 +50,8 @@ def let_pages_go(array: NDArray[Any]) -> None:
         base.madvise(mmap.MADV_DONTNEED)
 
 
-def let_heap_go() -> None:
-    """Give the system the freed memory that glibc keeps; large models leave much of it."""
+def release_heap() -> None:
+    """Return freed memory that glibc keeps to the system; large models leave much of it."""
     try:
         trim = ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):

@@ -46,8 +46,8 @@ class PartialRun:
         """Feed some more tensors, and compute some of the fetches.
 
         fetches, feeds, targets  of those that the run was set up with, each once
-        Gives    the array of the one name, or a list of them
-        Raises   InputError: a name was not set up, or had its turn; LoadError, FactError: as in ``Session.run``
+        returns  the array of the one name, or a list of them
+        Raises   InputError: a name was not set up, or was used before; LoadError, FactError: as in ``Session.run``
         """
         names = [fetches] if isinstance(fetches, str) else list(fetches)
         fed = {_full_name(name): value for name, value in (feeds or {}).items()}

@@ -82,4 +82,4 @@ RULES: dict[str, InferenceRule] = {
     "Conv2D": image,
     "DepthwiseConv2dNative": image,
 }
-"""Operator -> what it says."""
+"""Operator -> its rule."""

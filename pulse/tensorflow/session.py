@@ -28,7 +28,7 @@ from pulse.typed import TypedNetwork
 
 MAX_PLANS = 64
 """The most plans that a session keeps."""
-_ASKING = ("Placeholder", "PlaceholderV2", "RestoreV2", "Restore", "RestoreSlice")
+_NEEDS_VALUE = ("Placeholder", "PlaceholderV2", "RestoreV2", "Restore", "RestoreSlice")
 _TYPES = ("DstT", "out_type", "output_type", "dtype", "T", "Tidx")
 """Attributes that may have the type of a node's first output."""
 
@@ -89,10 +89,10 @@ class Session:
         fetches  tensors, ``node`` or ``node:1``: one name, or several; None for a node without outputs
         feeds    tensor -> value; nodes before a tensor that is fed do not run
         targets  nodes that run and return nothing
-        watch    tensors that are looked at on the way: ``watched`` has them after the run
-        Gives    the array of the one name, or a list of them
+        watch    tensors to record: ``watched`` has them after the run
+        returns  the array of the one name, or a list of them
         Raises   LoadError, FactError: the graph cannot run, naming the node; InputError: a feed does not fit, or is
-                 missing, or a variable holds nothing yet
+                 missing, or a variable has no value yet
         """
         names = [fetches] if isinstance(fetches, str) else list(fetches)
         silent = [name for name in names if self._is_silent(name)]
@@ -202,7 +202,7 @@ class Session:
             graph_node = self._nodes.get(stack.pop())
             if graph_node is None or graph_node.name in visited:
                 continue
-            if graph_node.op in _ASKING:
+            if graph_node.op in _NEEDS_VALUE:
                 return True
             visited.add(graph_node.name)
             stack += [*(endpoint.node for endpoint in graph_node.inputs), *graph_node.controls]
@@ -381,7 +381,7 @@ class Session:
         for name in model.inputs:
             if name not in inputs:
                 raise InputError(
-                    f"{name} ({self._nodes[name].op}): the variable holds nothing yet; run its initialiser, or give it "
+                    f"{name} ({self._nodes[name].op}): the variable has no value yet; run its initialiser, or give it "
                     "a value with restore"
                 )
 

@@ -64,8 +64,8 @@ class Match:
 
 
 _Chain: TypeAlias = tuple[_Step, ...]
-_Found: TypeAlias = tuple[tuple[int, ...], dict[str, int]]
-"""Nodes so far, and tags."""
+_PartialMatch: TypeAlias = tuple[tuple[int, ...], dict[str, int]]
+"""The nodes matched so far, and their tags."""
 
 
 def find_matches(graph: Graph[F, O], query: str, among: Container[int] | None = None) -> list[Match]:
@@ -175,10 +175,10 @@ class _Search:
         self.order = graph.order([OutletId(node.id) for node in graph.nodes if node.outputs])
         self._query, self._steps = query, 0
 
-    def all_chains(self, chains: Sequence[_Chain], start: int) -> Iterator[_Found]:
+    def all_chains(self, chains: Sequence[_Chain], start: int) -> Iterator[_PartialMatch]:
         """Yield the nodes and tags of all chains, the first of which begins at a node."""
 
-        def further(number: int, match: _Found) -> Iterator[_Found]:
+        def further(number: int, match: _PartialMatch) -> Iterator[_PartialMatch]:
             if number == len(chains):
                 yield match
                 return
@@ -188,14 +188,16 @@ class _Search:
 
         return further(0, ((), {}))
 
-    def _chain(self, chain: _Chain, at: int, match: _Found, start: int) -> Iterator[_Found]:
+    def _chain(self, chain: _Chain, at: int, match: _PartialMatch, start: int) -> Iterator[_PartialMatch]:
         if at == len(chain):
             yield match
             return
         for longer in self._match_repeatedly(chain[at], 0, match, start):
             yield from self._chain(chain, at + 1, longer, start)
 
-    def _match_repeatedly(self, step: _Step, count: int, match: _Found, start: int) -> Iterator[_Found]:
+    def _match_repeatedly(
+        self, step: _Step, count: int, match: _PartialMatch, start: int
+    ) -> Iterator[_PartialMatch]:
         """Yield repeated matches, the longest first."""
         if step.most is None or count < step.most:
             if count == MAX_REPEATS:
@@ -208,7 +210,7 @@ class _Search:
         if count >= step.least:
             yield match
 
-    def _match_once(self, step: _Step, match: _Found, start: int) -> Iterator[_Found]:
+    def _match_once(self, step: _Step, match: _PartialMatch, start: int) -> Iterator[_PartialMatch]:
         nodes, tags = match
         if step.ways:
             for way in step.ways:

@@ -1,4 +1,4 @@
-"""Pictures of graphs in the language of Graphviz: boxes in groups by the scopes of their names, and arrows."""
+"""Pictures of graphs as Graphviz DOT: boxes in groups by the scopes of their names, and arrows."""
 
 from collections.abc import Sequence
 from dataclasses import field

@@ -67,14 +67,12 @@ class TfliteOp(ModelOp):
         outlets = [result] if isinstance(result, OutletId) else list(result)
         count = len(self.output_tensors) + len(STATES.get(self.kind, ()))
         if len(outlets) < count:
-            raise LoadError(
-                f"{wire} ({self.kind}): makes {len(outlets)} tensors, and the file has {count} for them"
-            )
+            raise LoadError(f"{wire} ({self.kind}): has {len(outlets)} outputs, but the file lists {count}")
         for tensor, outlet in zip(self.output_tensors, outlets):
             dtype = target.graph.fact(outlet).dtype
             if dtype.kind not in _kinds(tensor):
                 raise LoadError(
-                    f"{wire} ({self.kind}): makes {dtype_name(dtype)}, but the file has {_tensor_text(tensor)} in "
+                    f"{wire} ({self.kind}): computes {dtype_name(dtype)}, but the file has {_tensor_text(tensor)} in "
                     f"{tensor.name}"
                 )
         return outlets[:count]

@@ -10,7 +10,7 @@ from typing import Any
 from pulse.errors import InputError, PulseWarning
 from pulse.loading.format import read_onnx
 from pulse.models import Model
-from pulse.support.mapping import MIN_MAPPED_BYTES, let_heap_go, let_pages_go
+from pulse.support.mapping import MIN_MAPPED_BYTES, release_heap, release_pages
 from pulse.torch.arguments import Dynamic, read_call
 from pulse.torch.axes import describe_no_time
 from pulse.torch.conversion import Conversion
@@ -122,9 +122,9 @@ def convert_module(
         if compare:
             _warn(title, conversion.compare(model, onnx_export, compared_lengths))
     for tensor in onnx_export.tensors.values():
-        let_pages_go(tensor)
+        release_pages(tensor)
     if sum(tensor.nbytes for tensor in onnx_export.tensors.values()) >= MIN_MAPPED_BYTES:
-        let_heap_go()
+        release_heap()
     return model, conversion.original(model)
 
 

@@ -70,7 +70,7 @@ def read_call(torch: Any, module: Any, title: str, example: Any, dynamic: Dynami
     """Return examples and dynamic axes by the names of forward's parameters. Raises InputError."""
     if any(map(torch.nn.parameter.is_lazy, [*module.parameters(), *module.buffers()])):
         raise InputError(
-            f"{title} has lazy layers whose parameters are not made yet; run it once on the example, "
+            f"{title} has lazy layers whose parameters are not initialised yet; run it once on the example, "
             "and load its weights"
         )
     if isinstance(module, torch.jit.ScriptModule):
@@ -126,8 +126,8 @@ def _require_axes(torch: Any, name: str, value: Any, symbols: AxisNames) -> None
             raise InputError(f"input {name} has {value.dim()} axes, so none is {axis}; count from 0")
         if value.shape[axis] < 2:
             raise InputError(
-                f"input {name}, axis {axis}: the example has {value.shape[axis]} frames, and PyTorch takes a "
-                "length of 0 or 1 for a constant; give an example of more frames"
+                f"input {name}, axis {axis}: the example has {value.shape[axis]} frames, and PyTorch treats "
+                "a length of 0 or 1 as a constant; give an example of more frames"
             )
 
 

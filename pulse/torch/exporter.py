@@ -81,7 +81,7 @@ def export(request: ExportRequest) -> Export:
 
 @contextlib.contextmanager
 def _export_calls(torch: Any, module: Any) -> Generator[None]:
-    """While this lasts, change the module's calls to those that the exporter can follow.
+    """Within this context, change the module's calls to those that the exporter can follow.
 
     Outputs that are inputs are copied: the exporter leaves such inputs out. Outputs that are not tensors are dropped.
     What a call stores, such as a table of positions for the next one, is removed: it holds no numbers.

@@ -17,7 +17,7 @@ from pulse.torch.preservation import Restore, refill_dict
 
 @contextlib.contextmanager
 def use_dtype(torch: Any, module: Any, dtype: Any) -> Generator[None]:
-    """While this lasts, the module's floats and new tensors have another dtype, f32 or f64; None: as they are.
+    """Within this context, the module's floats and new tensors have another dtype, f32 or f64; None: as they are.
 
     In f64, parameters are converted one by one when used: all at once take twice the memory of the module.
     """

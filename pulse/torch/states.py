@@ -31,7 +31,7 @@ class StateLeaf:
 
     parameter  of ``forward`` that holds it
     input      its name in the model
-    output     the place of its next value among all outputs
+    output     the index of its next value among all outputs
     initial    its value in the first call
     """
 

@@ -32,8 +32,8 @@ BAND_GROWTH = 0.1
 FLOOR_SMOOTHING_FRAMES = 8
 """The power is averaged over this many frames before its minimum is taken."""
 FLOOR_POOL_FRAMES = 10
-# The minimum of a smoothed power lies below its mean; measured on white noise for the bands and frames above.
 FLOOR_BIAS = 1.75
+"""The minimum of a smoothed power lies below its mean; measured on white noise for the bands and frames above."""
 SNR_SMOOTHING_FRAMES = 2
 """The ratio of power to noise is averaged over this many frames."""
 SPEECH_FRAMES = 3
@@ -42,10 +42,10 @@ SPEECH_WEIGHT = 0.9
 """The share of the averaged estimate in the second one."""
 MIN_GAIN = 0.1
 """Noise is lowered to this share at most: more sounds unnatural."""
-# Power that no sound in -1..1 reaches: padding of the noise floor's history, so that it never is the minimum.
 LOUD = 1e4
-# Power of digital silence, about -120 dB.
+"""Power that no sound in -1..1 reaches: padding of the noise floor's history, so that it never is the minimum."""
 SILENT = 1e-10
+"""Power of digital silence, about -120 dB."""
 
 Matrix = NDArray[np.float32]
 
@@ -103,7 +103,7 @@ class NodeCollector:
         return output
 
     def model(self, name: str, output: str, frames: str | None) -> onnx.ModelProto:
-        """Return the whole: ``audio`` [1, T] to an output [1, frames], f32."""
+        """Return the model: ``audio`` [1, T] to an output [1, frames], f32."""
         audio = helper.make_tensor_value_info("audio", TensorProto.FLOAT, [1, "T"])
         result = helper.make_tensor_value_info(output, TensorProto.FLOAT, [1, frames])
         body = helper.make_graph(self.nodes, name, [audio], [result], self.constants)
@@ -132,7 +132,7 @@ def noise_floor(graph: NodeCollector, power: str, tenths: int = 10) -> str:
 
 
 def gain(graph: NodeCollector, power: str, noise: str) -> str:
-    """Return the gain of each band, MIN_GAIN..1: a Wiener gain whose speech power leans on the last few frames.
+    """Return the gain of each band, MIN_GAIN..1: a Wiener gain whose speech power is smoothed over the last few frames.
 
     A first estimate weighs each frame's speech against noise; averaged over SPEECH_FRAMES it is the steadier
     estimate from which the gain is taken, so single noisy frames do not ring as tones.

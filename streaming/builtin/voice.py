@@ -26,16 +26,16 @@ BIN_HZ = 50.0
 """The distance of two bins of the spectrum."""
 SPEECH_HZ = (100.0, 4000.0)
 """The bands between these frequencies are evidence of speech."""
-# The floor is the minimum of the last three seconds: pauses of speech are closer together than that.
 FLOOR_TENTHS = 30
+"""The floor is the minimum of the last three seconds: pauses of speech are closer together than that."""
 SMOOTHING_FRAMES = 3
 """The power is averaged over this many frames."""
-# Power of about -70 dB: quieter sound is not voice, however still it was before.
 QUIET = 1e-7
-# Where the decision lies and how sharp it is: in stationary noise the evidence is 1.0, and 1.5 in one frame of 1000.
+"""Power of about -70 dB: quieter sound is not voice, however still it was before."""
 UNDECIDED = 1.75
+"""The evidence at which speech is as likely as noise: in stationary noise it is 1.0, and 1.5 in one frame of 1000."""
 SHARPNESS = 3.0
-"""The factor before the sigmoid: how fast evidence becomes certainty."""
+"""The slope of the probability at that evidence: the factor before the sigmoid."""
 
 
 def speech_bands() -> Matrix:

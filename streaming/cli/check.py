@@ -26,7 +26,7 @@ def check(
     The proof uses f32 weights. With --weights bf16 or int8 it also reports how these change the outputs, and with
     --activations int8 how both do.
 
-    Exit code 1 if any frame differs, 3 if nothing was proved for some output, since it is constant or never a number.
+    Exit code 1 if any frame differs, 3 if nothing was proved for some output, since it is constant or never finite.
 
     Examples:
       pulse check model.onnx --pulse 160

@@ -211,7 +211,7 @@ def pulse(
       pulse check model.onnx --pulse 160            proof that the stream equals the offline model
       pulse run model.onnx in.wav out.wav           process a file, and measure each pulse
       pulse run recipe.toml in.wav out.wav          a model of spectra or features, by its recipe
-      pulse recipe model.onnx -o recipe.toml        write a first recipe, guessed from the sizes
+      pulse recipe model.onnx -o recipe.toml        propose a recipe, guessed from the sizes
       ffmpeg … | pulse run model.onnx - - | aplay   sound through pipes, without waiting for the end
       pulse compile model.onnx -o model.pulse       a program file, which starts at once
       pulse bench model.onnx --pulse 160            times of a step and its parts

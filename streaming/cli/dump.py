@@ -37,7 +37,7 @@ def dump(
             metavar="STAGE", help="Stage to print: load, typed, decluttered, pulsed, program or costs."
         ),
     ] = "pulsed",
-    dot: Annotated[bool, typer.Option("--dot", help="Print in Graphviz's language instead of text.")] = False,
+    dot: Annotated[bool, typer.Option("--dot", help="Print Graphviz DOT instead of text.")] = False,
     match: Annotated[
         str | None,
         typer.Option(

@@ -36,7 +36,7 @@ def fleet(
         typer.Option(
             metavar="NUMBER",
             min=0,
-            help="set-weight: the share of new streams relative to the other versions; 0 lets a version end.",
+            help="set-weight: the share of new streams relative to the other versions; 0 retires a version.",
         ),
     ] = None,
     wait: Annotated[

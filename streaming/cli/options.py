@@ -168,7 +168,7 @@ class ModelOptions:
         list[str] | None,
         typer.Option(
             metavar="LIMIT=NUMBER",
-            help="Limit of the work of reading the file: nodes that its loops unfold to, elements of constants, "
+            help="Limit of the work to read the file: nodes that its loops unfold to, elements of constants, "
             "or estimated seconds for these. May be repeated.",
         ),
     ] = None
@@ -188,7 +188,7 @@ class ModelOptions:
         list[str] | None,
         typer.Option(
             metavar="NAME=AXIS[:SYMBOL]",
-            help='Axis of any length of an input of a PyTorch module, such as "x=2"; none for no such axis. Default: '
+            help='Variable axis of an input of a PyTorch module, such as "x=2"; none for no such axis. Default: '
             "found by trial. May be repeated.",
         ),
     ] = None

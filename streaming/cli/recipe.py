@@ -1,4 +1,4 @@
-"""pulse recipe: a first recipe of a model."""
+"""pulse recipe: a proposed recipe for a model."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,7 +26,7 @@ def recipe(
             min=1,
             metavar="SAMPLES",
             help=(
-                "Samples from one frame to the next, if you know it; calls with equally many samples in and out are "
+                "Samples from one frame to the next, if you know it; calls with as many samples in as out are "
                 "then frames."
             ),
         ),
@@ -39,10 +39,10 @@ def recipe(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the recipe and its notes as JSON.")] = False,
 ) -> None:
-    """Write a first recipe of a model: the stages before and after it, guessed from its sizes.
+    """Propose a recipe for a model: the stages before and after it, guessed from its sizes.
 
-    257 frequencies with real and imaginary parts are an STFT, 80 bands a filter bank, 400 five frames of 80. Guesses
-    are printed to standard error, one line each: the hop, the window, the rate. Check them, then try
+    257 frequencies with real and imaginary parts suggest an STFT, 80 values a filter bank, 400 values five frames of
+    80. Guesses are printed to standard error, one line each: the hop, the window, the rate. Check them, then try
     pulse run RECIPE in.wav out.wav. See docs/recipes.md for the format.
 
     If the metadata of a model holds a recipe, this recipe is written.

@@ -21,7 +21,7 @@ class ServerOptions:
 
     host: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="Address to listen at. Default: 127.0.0.1."),
+        typer.Option(metavar="ADDRESS", help="Address to listen on. Default: 127.0.0.1."),
     ] = None
     port: Annotated[
         int | None,
@@ -29,7 +29,7 @@ class ServerOptions:
     ] = None
     streams: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Streams of each model at once. Default: 64."),
+        typer.Option(metavar="N", min=1, help="Most simultaneous streams of each model. Default: 64."),
     ] = None
     tokens: Annotated[
         Path | None,
@@ -37,7 +37,7 @@ class ServerOptions:
     ] = None
     origin: Annotated[
         list[str] | None,
-        typer.Option(metavar="ORIGIN", help="Origin of a page that may use the server. May be repeated."),
+        typer.Option(metavar="ORIGIN", help="Origin of web pages that may use the server. May be repeated."),
     ] = None
     certificate: Annotated[
         Path | None,

@@ -76,7 +76,7 @@ def refuse_module_options(options: ModelOptions, path: Path | None) -> None:
         if value is not None:
             model = "the built-in model" if path is None else path
             raise InputError(
-                f"{option} is of a PyTorch module, which is named package.module:name or file.py:name; {model} is none"
+                f"{option} is for a PyTorch module (package.module:name or file.py:name), and {model} is not one"
             )
 
 

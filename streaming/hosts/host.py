@@ -65,10 +65,12 @@ class StreamRequest:
 
 
 class DeviceStream(Protocol):
-    """An open stream of a device."""
+    """An open stream of a device.
+
+    note  A remark about the stream, such as that its callback goes through Python
+    """
 
     note: str | None
-    """A remark about the stream, such as that its callback goes through Python."""
     input_latency_s: float
     output_latency_s: float
 

@@ -9,7 +9,15 @@ from pulse.program.table.memory import align
 
 
 class Side(Struct):
-    """One side of the device; written by its callback."""
+    """One side of the device; written by its callback.
+
+    last_ns                         the time of the last call
+    callback_times, interval_times  histograms; their addresses are written by Python
+    input_age_s, played_in_s        for the last call: the time since its first input sample was captured, and until its
+                                    first output sample is played; 0 if the device does not report it
+    block_position                  position of the first frame of the last block, in the ring of input or of output
+    block_time_ns                   arrival of that block; 0: no block yet, or its position is being written
+    """
 
     callbacks: int = starts_line()
     last_ns: int
@@ -18,73 +26,140 @@ class Side(Struct):
     input_overflows: int
     output_underflows: int
     output_overflows: int
-    callback_times: int  # histograms; written by Python
+    callback_times: int
     interval_times: int
-    # For the last call: the time since its first input sample was captured, and until its first output sample is
-    # played; 0 if the device does not report it.
     input_age_s: float
     played_in_s: float
-    block_position: int  # position of the first frame of the last block, in the ring of input or of output
-    block_time_ns: int  # arrival of that block; 0: no block yet, or its position is being written
+    block_position: int
+    block_time_ns: int
 
 
 class ControlBlock(Struct):
-    """The fields of a pipeline."""
+    """The fields of a pipeline, in groups of one writer.
 
-    # Settings: written by Python before anything runs.
-    virtual_clock: int = starts_line()  # 1: the time is ``virtual_now_ns``, set by a test
+    Settings, written by Python before anything runs:
+
+    virtual_clock          1: the time is ``virtual_now_ns``, set by a test
+    engine                 IN_CALLBACK or ON_WORKER
+    policy                 WAIT, DROP_OLDEST, SILENCE_THEN_CATCH_UP or ABORT
+    wake, wait             descriptors: to wake the worker (-1: none), and to wait in it
+    in_ring                address of float32 [in_ring_frames, in_channels]
+    in_ring_frames         a power of two; ``out_ring_frames`` too
+    out_channels           0: nothing is played
+    out_ring               address of float32 [out_ring_frames, out_channels]
+    played_ring            address of float32 [out_ring_frames, out_channels]: the played sound, with silence
+    marks, mark_count      address of the marks, and their number, a power of two
+    stream_inputs          address of the inputs of the first stream
+    input_count            the number of sound inputs of each stream
+    largest_output         the most frames that a pulse adds to the ring of output
+    deadline_ns            the time after the arrival of its last frame at which a pulse counts as missed
+    gains                  address of the ``Gains``
+    records, record_count  address of the ring of records, and their number, a power of two
+    piece_frames           device frames that are processed at a time
+    scratch                address of float32 [piece_frames]
+    drift                  address of the ``drift.Drift``; 0: one clock
+    total_times            address of a histogram, as are ``waiting_times`` and ``compute_times``
+    output_bytes           the bytes of one stream's outputs in a record
+    pump                   address of the C function that runs all complete pulses
+    run_pulse              address of the C function that runs the pulse in the slots
+    rate_hz                sample rate of the model
+    block_frames           size of a played block, if all blocks have one size; ``block_ns``: its duration
+    planned_block_frames   the longest block for which the delay suffices, if block sizes are not known in advance;
+                           else -1
+
+    The device:
+
+    input_side             the side with input, and perhaps output
+    output_side            a side with output only
+
+    The worker:
+
+    filled                 frames that are in the slots of the next pulse
+    missed                 pulses that were finished after ``deadline_ns``
+    nonfinite              samples of the model that were NaN or infinite
+    status                 RUNNING, WAS_LATE or LIMIT_REACHED
+    instances              address of the first instance
+    next_instances         address of the first instance of the next program; 0: there is none
+    priming                pulses that the next instances compute before they are played
+    begun_ns               when the computation of the pulse in the slots began
+    pulse_dropped          1: the pulse in the slots is not computed
+    saved                  the number of pulses of the states when they were saved
+    loads                  how often states were loaded
+    loaded                 the number of pulses of those states, less ``pulses`` at that time
+    initial_frames         frames of silence that were written to the ring of output as delay
+    expected_ns            expected time of a pulse: the shorter of the last two; halved when one is dropped
+    faults                 values for which a node of the played model had no result
+
+    The player. It plays silence and counts nothing until more than ``anchor`` frames have arrived. The worker writes
+    here at a restart, when no device is open:
+
+    anchor_position        position in the ring of input of the first of these frames
+    frames_before_restart  delay from underruns that the last restart of a device removed
+    frames_cut             frames that were skipped so that the output has the agreed delay
+    longest_block          frames of the longest block so far
+    delay_growth_frames    silence that was added to the delay since the start, see ``planned_block_frames``
+
+    Python: a command and its arguments:
+
+    command                SAVE, LOAD, SWAP or RESTART; the thread that applies it sets it to TAKEN, and to NONE when
+                           done
+    argument_memory        an address
+    argument_number        a number of pulses
+    """
+
+    # Settings
+    virtual_clock: int = starts_line()
     virtual_now_ns: int
-    engine: int  # IN_CALLBACK or ON_WORKER
+    engine: int
     policy: int
-    wake: int  # write descriptor that wakes the worker; -1: none
-    wait: int  # its read descriptor
+    wake: int
+    wait: int
     in_channels: int
-    in_ring: int  # address of float32 [in_ring_frames, in_channels]
-    in_ring_frames: int  # a power of two
-    out_channels: int  # 0: nothing is played
+    in_ring: int
+    in_ring_frames: int
+    out_channels: int
     out_ring: int
     out_ring_frames: int
-    played_ring: int  # address of float32 [out_ring_frames, out_channels]: the played sound, with silence
-    marks: int  # address of the marks
-    mark_count: int  # a power of two
+    played_ring: int
+    marks: int
+    mark_count: int
     streams: int
-    stream_inputs: int  # address of the inputs of the first stream
+    stream_inputs: int
     pulse_frames: int
-    largest_output: int  # the most frames that a pulse adds to the ring of output
+    largest_output: int
     deadline_ns: int
-    gains: int  # address
-    records: int  # address of the ring of records
-    record_count: int  # a power of two
+    gains: int
+    records: int
+    record_count: int
     record_bytes: int
-    piece_frames: int  # device frames that are processed at a time
-    scratch: int  # address of float32 [piece_frames]
+    piece_frames: int
+    scratch: int
     rate_in_hz: int
     rate_out_hz: int
-    drift: int  # address of the ``drift.Drift``; 0: one clock
-    total_times: int  # histograms
+    drift: int
+    total_times: int
     waiting_times: int
     compute_times: int
-    output_bytes: int  # the bytes of one stream's outputs in a record
-    pump: int  # addresses of C functions: run all complete pulses; run the pulse in the slots
+    output_bytes: int
+    pump: int
     run_pulse: int
-    rate_hz: int  # of the model
-    block_frames: int  # of a played block, if all blocks have one size
+    rate_hz: int
+    block_frames: int
     block_ns: int
-    # The longest block for which the delay suffices, if block sizes are not known in advance; else -1.
     planned_block_frames: int
-    input_count: int  # sound inputs of each stream
+    input_count: int
 
-    # The device: the side with input, and perhaps output; and a side with output only.
+    # The device
     input_side: Side
     output_side: Side
 
-    # Capture.
+    # Capture
     frames_in: int = starts_line()
     frames_lost: int
     in_written: int
     marks_written: int
 
-    # Worker.
+    # The worker
     in_read: int = starts_line()
     marks_read: int
     out_written: int
@@ -96,44 +171,50 @@ class ControlBlock(Struct):
     status: int
     records_written: int
     records_lost: int
-    instances: int  # address of the first instance
-    next_instances: int  # 0: there are none
-    priming: int  # pulses that the next instances compute before they are played
+    instances: int
+    next_instances: int
+    priming: int
     compute_ns: int
-    begun_ns: int  # when the computation of the pulse in the slots began
-    pulse_dropped: int  # 1: the pulse in the slots is not computed
-    saved: int  # the number of pulses of the states when they were saved
-    loads: int  # how often states were loaded
-    loaded: int  # the number of pulses of those states, less ``pulses`` at that time
-    initial_frames: int  # frames of silence that were written to the ring of output as delay
+    begun_ns: int
+    pulse_dropped: int
+    saved: int
+    loads: int
+    loaded: int
+    initial_frames: int
     last_compute_ns: int
-    expected_ns: int  # expected time of a pulse: the shorter of the last two; halved when one is dropped
-    faults: int  # values for which a node of the played model had no result
+    expected_ns: int
+    faults: int
 
-    # Player. It plays silence and counts nothing until more than ``anchor`` frames have arrived; they go to the ring of
-    # input from ``anchor_position`` on. The worker writes here at a restart, when no device is open.
+    # The player
     out_read: int = starts_line()
     frames_out: int
     frames_silent: int
     frames_skipped: int
     anchor: int
     anchor_position: int
-    frames_before_restart: int  # delay from underruns that the last restart of a device removed
-    frames_cut: int  # frames that were skipped so that the output has the agreed delay
-    longest_block: int  # frames
-    # Silence that was added to the delay since the start, see ``planned_block_frames``.
+    frames_before_restart: int
+    frames_cut: int
+    longest_block: int
     delay_growth_frames: int
 
-    # Python: a command and its arguments. The thread that applies it sets it to TAKEN, and to NONE when done.
+    # Python
     command: int = starts_line()
-    argument_memory: int  # an address
-    argument_number: int  # pulses
+    argument_memory: int
+    argument_number: int
     stop: int
     records_read: int
 
 
 class StreamInput(Struct):
-    """One of the ``input_count`` inputs of a stream; only the first uses those from ``out_resampler`` on."""
+    """One of the ``input_count`` inputs of a stream; only the first uses those from ``out_resampler`` on.
+
+    channel                      index of the device's channel
+    slot_in                      address of the f32 [pulse_frames] that the model reads
+    in_resampler, out_resampler  addresses of a ``ResamplerState``; 0: the rates are equal
+    dry                          address of the f32 [pulse_frames] of the unprocessed input
+    dry_delay_line               address of f32 [dry_frames], which delays it as the model does its sound
+    dry_index                    the next position in ``dry_delay_line``
+    """
 
     channel: int
     slot_in: int
@@ -146,21 +227,34 @@ class StreamInput(Struct):
 
 
 class Instance(Struct):
-    """One stream's state in one program."""
+    """One stream's state in one program.
 
-    packed: int = starts_line()  # address of the call
+    packed            address of the ``MachineCall``
+    slot_out          address of the packed outputs
+    sound             byte offset of the sound in the outputs
+    sound_out         address of f32 [pulse_frames]: the part of it that is played
+    delay             frames of the model's delay
+    delay_left        those of them that are still to come
+    delay_line        address of f32 [delay_line_frames], which equalises the delays of programs
+    delay_line_index  the next position in ``delay_line``
+    memory            address of the ``memory_bytes`` of the state
+    ran               pulses that the state has run
+    limit             the most pulses that it may run
+    """
+
+    packed: int = starts_line()
     slot_out: int
-    sound: int  # byte offset of the sound in the outputs
-    sound_out: int  # address of float32 [pulse]: the part of it that is played
-    delay_left: int  # remaining frames of the model's delay
-    delay_line: int  # address of float32 [delay_line_frames], which equalises the delays of programs
+    sound: int
+    sound_out: int
+    delay_left: int
+    delay_line: int
     delay_line_frames: int
     delay_line_index: int
     memory: int
     memory_bytes: int
-    ran: int  # pulses that the state has run
-    limit: int  # the most pulses that it may run
-    delay: int  # frames of the model's delay
+    ran: int
+    limit: int
+    delay: int
 
 
 class Mark(Struct):
@@ -182,13 +276,19 @@ class Gains(Struct):
 
 
 class RecordHeader(Struct):
-    """The header of a record, followed by the outputs."""
+    """The header of a record, followed by the outputs.
+
+    pulse                 the number of the pulse
+    arrived_ns, ready_ns  when its last frame arrived, and when its outputs were ready
+    loads                 how often states had been loaded
+    state_pulses          pulses of the states when loaded, and since then
+    """
 
     pulse: int
     arrived_ns: int
     ready_ns: int
     loads: int
-    state_pulses: int  # pulses of the states when loaded, and since then
+    state_pulses: int
 
 
 RECORD_HEADER_BYTES = align(bytes_of(RecordHeader))

@@ -14,11 +14,16 @@ MAX_DRIFT = 0.003
 
 
 class Drift(Struct):
-    """The state of a controller."""
+    """The state of a controller.
 
-    delay: float  # frames in the pipeline, smoothed
-    integral: float  # the estimated drift, as a fraction
-    target: float  # the intended number of frames
+    delay     frames in the pipeline, smoothed
+    integral  the estimated drift, as a fraction
+    target    the intended number of frames
+    """
+
+    delay: float
+    integral: float
+    target: float
 
 
 drift_at = struct_at(Drift)
@@ -26,7 +31,7 @@ drift_at = struct_at(Drift)
 
 @device
 def rate_correction(state: Drift, delay: float, frames: int, rate: int) -> float:
-    """Return the fraction by which the output shall have fewer frames; called after ``frames`` were written."""
+    """Return the fraction by which to shorten the output; called after ``frames`` were written."""
     elapsed = frames / rate
     state.delay += (delay - state.delay) * min(elapsed / SMOOTHING_S, 1.0)
     error = (state.delay - state.target) / rate

@@ -30,19 +30,30 @@ MAX_TUNING = 200
 
 
 class ResamplerState(Struct):
-    """The state of a resampler."""
+    """The state of a resampler.
 
-    nominal: int  # the distance of outputs at the nominal ratio, in units
-    step: int  # the distance at the present tuning
-    unit: int  # the units of an input frame
-    fraction: int  # the time from frame ``first`` to the next output, in units
-    first: int  # the first frame of the history that the next output needs
-    end: int  # the frame after the last one in the history
+    nominal   the distance of outputs at the nominal ratio, in units
+    step      the distance at the present tuning
+    unit      the units of an input frame
+    fraction  the time from frame ``first`` to the next output, in units
+    first     the first frame of the history that the next output needs
+    end       the frame after the last one in the history
+    window    the most frames that are kept; the history holds twice as many
+    table     address of f32 [phases + 1, taps]
+    history   address of f32 [2 * window]
+    """
+
+    nominal: int
+    step: int
+    unit: int
+    fraction: int
+    first: int
+    end: int
     taps: int
     phases: int
-    window: int  # the most frames that are kept; the history holds twice as many
-    table: int  # address of f32 [phases + 1, taps]
-    history: int  # address of f32 [2 * window]
+    window: int
+    table: int
+    history: int
 
 
 resampler_at = struct_at(ResamplerState)

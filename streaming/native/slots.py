@@ -21,48 +21,57 @@ from streaming.native.primitives import monotonic_ns
 
 
 class WorkerBlock(Struct):
-    """A worker; each cache line has one writer."""
+    """A worker; each cache line has one writer.
+
+    wake, wait  descriptors: to wake it, and to wait in it
+    table       address of the ``QueueTable``
+    stop        1: the worker ends
+    sleeping    1: the worker sleeps until it is woken
+    current     address of the queue that it is processing, or 0
+    """
 
     wake: int
-    """The write descriptor that wakes it."""
     wait: int
-    """The read descriptor of ``wake``."""
     table: int
-    """Address of the ``QueueTable``."""
     stop: int
-    """1: the worker ends."""
     sleeping: int = starts_line()
-    """1: the worker sleeps until it is woken."""
     current: int
-    """Address of the queue that it is processing, or 0."""
 
 
 class QueueTable(Struct):
-    """The queues of a worker."""
+    """The queues of a worker.
+
+    count   the number of entries
+    queues  the addresses of the queues; 0: a free entry
+    """
 
     count: int
     queues: NDArray[np.int64] = numbers()
-    """The addresses of the queues; 0: a free entry."""
 
 
 class Queue(Struct):
-    """The pulses of one stream."""
+    """The pulses of one stream.
+
+    depth      the number of slots
+    packed     address of the ``MachineCall``
+    event      descriptor that wakes the event loop
+    order      address of ``depth`` numbers of slots: the submitted ones, in order
+    slots      address of the slots
+    submitted  the number of pulses that were submitted
+    begun      the number of pulses that the worker has taken or that were dropped; two writers
+    finished   the number of pulses that are done
+    listening  1: set the event when a pulse is finished; two writers
+    """
 
     depth: int
     packed: int
-    """Address of the ``MachineCall``."""
     event: int
-    """Descriptor that wakes the event loop."""
     order: int
-    """Address of ``depth`` numbers of slots: the submitted ones, in order."""
     slots: int
-    """Address of the slots."""
     submitted: int
     begun: int = starts_line()
-    """The number of pulses that the worker has taken or that were dropped; two writers."""
     finished: int = starts_line()
     listening: int = starts_line()
-    """1: set the event when a pulse is finished; two writers."""
 
 
 class SlotBlock(Struct):

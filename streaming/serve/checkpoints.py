@@ -103,7 +103,9 @@ class CheckpointFolder(NotCopyable):
 
     def __init__(self, path: Path, keep_s: float) -> None:
         if not path.is_dir():
-            raise InputError(f"checkpoints: {path} is not a folder; make it first, for this user alone")
+            raise InputError(
+                f"checkpoints: {path} is not a folder; create it first, with access for this user only"
+            )
         self._path, self.keep_s = path, keep_s
 
     def new_name(self) -> str:
@@ -120,7 +122,7 @@ class CheckpointFolder(NotCopyable):
         path = self._path / f"{name}-{generation:06}{SUFFIX}"
         if any(newer.name > path.name for newer in self._files(name)):
             return False
-        handle, part = tempfile.mkstemp(SUFFIX, f".{path.stem}-", self._path)  # for this user alone
+        handle, part = tempfile.mkstemp(SUFFIX, f".{path.stem}-", self._path)  # only this user has access
         try:
             with open(handle, "wb") as file:
                 file.write(checkpoint.as_bytes())

@@ -207,7 +207,7 @@ def _require_type(value: Any, kind: type | tuple[type, ...], key: str) -> Any:
 
 
 def require_table(value: Any, key: str) -> dict[str, Any]:
-    """A table as it is. Raises InputError for other values."""
+    """Return a table unchanged. Raises InputError for other values."""
     if not isinstance(value, dict):
         raise InputError(f"{key}: give a table")
     return cast("dict[str, Any]", value)

@@ -125,7 +125,7 @@ class SoundConversion(NotCopyable):
         """Restore a snapshot. Raises InputError: the stream had another rate."""
         chunks = unpack(snapshot)[1] if snapshot else []
         if len(chunks) != len(self._sounds):
-            raise InputError("the stream had another rate; go on at the same one")
+            raise InputError("the stream had another rate; continue at that rate")
         for sound, chunk in zip(self._sounds, chunks):
             sound.restore(chunk)
 

@@ -40,7 +40,7 @@ class StreamReader(SoundReader):
 
     @property
     def frames(self) -> int | None:
-        """The number of frames in the header; None if the header does not know it."""
+        """The number of frames in the header; None if the header does not have it."""
         size = self._form.data_bytes
         return None if size is None else size // self._form.frame_bytes
 

@@ -11,8 +11,10 @@ from pulse.jit.language import cpu_registers
 from pulse.jit.processor import processor
 
 INT32, BYTE_POINTER = ir.IntType(32), ir.PointerType(ir.IntType(8))
-X86_FLUSH = 1 << 15 | 1 << 6  # MXCSR: denormal results become 0, denormal operands count as 0
-ARM_FLUSH = 1 << 24  # FPCR: the same with one bit
+X86_FLUSH = 1 << 15 | 1 << 6
+"""The bits of MXCSR with which denormal results become 0 and denormal operands count as 0."""
+ARM_FLUSH = 1 << 24
+"""The bit of FPCR that does both."""
 
 
 def _architecture(builder) -> str:

@@ -28,7 +28,8 @@ from pulse.jit.language.dots import BYTES
 from pulse.jit.language.simd import LANES
 from pulse.jit.processor import has_features, processor
 
-SIZE = BYTES * LANES  # the bytes of a register
+SIZE = BYTES * LANES
+"""The bytes of a register."""
 BYTES_LL = ir.VectorType(ir.IntType(8), SIZE)
 HALVES_LL = ir.VectorType(ir.IntType(16), 2 * LANES)
 NARROW_LL = ir.VectorType(ir.IntType(8), LANES)

@@ -140,7 +140,7 @@ def spread(builder, p, i, width: int):
 
 @lowers(simd.vrepeat_twos, FLOATS, FLOAT_POINTER, types.int64)
 def _repeat_twos(builder, p, i):
-    """Return two elements in turns: one load that repeats 64 bits."""
+    """Return two elements alternately: one load that repeats 64 bits."""
     few = builder.load(vector_pointer(builder, p, i, ir.VectorType(FLOAT32, 2)), align=4)
     return builder.shuffle_vector(few, few, constant(INTS_LL, [i % 2 for i in range(LANES)]))
 

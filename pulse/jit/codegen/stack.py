@@ -11,7 +11,8 @@ from numba.extending import intrinsic, overload
 from pulse.jit.codegen.pointer import INT64, PointerType, declare_type
 from pulse.jit.language import stack
 
-LINE = 64  # the bytes of a cache line
+LINE = 64
+"""The bytes of a cache line."""
 POINTERS = PointerType(PointerType(types.float32))
 
 

@@ -14,7 +14,8 @@ from pulse.jit.language.simd import LANES, Vector, vfma, vfrombits
 from pulse.jit.rows.pointer import Pointer
 from pulse.support.bf16 import to_bf16
 
-BYTES = 4  # the bytes of a lane
+BYTES = 4
+"""The bytes of a lane."""
 
 
 def has_byte_dots() -> bool:

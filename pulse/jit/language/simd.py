@@ -60,7 +60,8 @@ class Vector:
         return Vector(~self.values)
 
 
-Value = Vector | float  # lanes, or a number that is broadcast
+Value = Vector | float
+"""Lanes, or a number that is broadcast."""
 
 
 def _lanes(value: Value) -> Floats:
@@ -148,7 +149,7 @@ def vload_eights(p: Pointer, i: int, step: int, n: int) -> Vector:
 
 
 def vrepeat_twos(p: Pointer, i: int) -> Vector:
-    """Return 2 float32 elements from ``p[i]`` eight times in turns: p[i], p[i + 1], p[i], p[i + 1] …"""
+    """Return 2 float32 elements from ``p[i]`` eight times, alternately: p[i], p[i + 1], p[i], p[i + 1] …"""
     return Vector(np.tile(p.elements[p.span(i, 2)], LANES // 2))
 
 
@@ -220,12 +221,12 @@ def vevens(a: Value, b: Value) -> Vector:
 
 
 def vmix_first(a: Value, b: Value) -> Vector:
-    """Return the first eight lanes of both in turns: a0, b0, a1, b1 … a7, b7."""
+    """Return the first eight lanes of both, interleaved: a0, b0, a1, b1 … a7, b7."""
     return Vector(np.stack([_lanes(a), _lanes(b)], 1).ravel()[:LANES])
 
 
 def vmix_second(a: Value, b: Value) -> Vector:
-    """Return the other eight lanes of both in turns: a8, b8 … a15, b15."""
+    """Return the other eight lanes of both, interleaved: a8, b8 … a15, b15."""
     return Vector(np.stack([_lanes(a), _lanes(b)], 1).ravel()[LANES:])
 
 

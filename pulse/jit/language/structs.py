@@ -5,9 +5,11 @@ A declaration is a class; a field is a number, a real, several ``numbers``, or a
     class Gate(Struct):
         function: int
         shut: int
-        entered: int = starts_line()  # written by another thread: a cache line of its own
+        entered: int = starts_line()
 
     gate_at = struct_at(Gate)
+
+``entered`` has another writer than the fields before it, so it begins a cache line.
 
 Compiled or not, ``gate_at(address)`` is the struct there; ``gate.shut`` loads a field, ``gate.shut = 1`` stores one.
 ``structs[i]`` is the struct i further on. ``atomics`` takes a struct and the name of a field. In compiled code, a field

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 WEIGHTS, STATE, ARENA = 0, 1, 2
 MAX_REGIONS = 8
 REGION_SHIFT = 48
-HEADER = 2  # the int64 before the first argument of a row
+HEADER = 2
+"""The int64 before the first argument of a row."""
 
 Row = Sequence[int] | NDArray[np.int64]
 Bases = Sequence[NDArray[np.uint8]]

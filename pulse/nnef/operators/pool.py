@@ -99,7 +99,7 @@ def _pool_largest(node: NodeReader) -> NnefWire:
 
 @reads("max_pool_with_index", takes=f"input size {WINDOW}")
 def read_max_with_index(node: NodeReader) -> tuple[NnefWire]:
-    """The places are not supported; a file that does not read them is."""
+    """Read a maximum and its indices. The indices are not supported, so nothing may read them."""
     return (_pool_largest(node),)
 
 

@@ -18,7 +18,7 @@ from pulse.support.record import record
 
 @record(eq=False)
 class CellWriter:
-    """One turn of a layer, in nodes of ONNX.
+    """One time step of a layer, as ONNX nodes.
 
     body  the nodes so far
     """
@@ -34,7 +34,7 @@ class CellWriter:
     body: list[NodeProto] = field(default_factory=list[NodeProto])
 
     def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """Return a node of the body."""
+        """Add a node to the body; return its output."""
         return self.e.node(self.body, kind, inputs, kind.lower(), **attributes)
 
     def part(self, x: str, first: int, last: int) -> str:
@@ -123,11 +123,11 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
         attributes=attributes,
         hidden=hidden,
         functions=_functions(kind, attributes),
-        recurrent=e.turn(e.nodes, e.squeeze(e.nodes, r)),
+        recurrent=e.transpose(e.nodes, e.squeeze(e.nodes, r)),
         bias=recurrent_bias,
         peepholes=e.squeeze(e.nodes, p) if p else None,
     )
-    product = e.node(e.nodes, "MatMul", (x, e.turn(e.nodes, e.squeeze(e.nodes, w))), "seen")
+    product = e.node(e.nodes, "MatMul", (x, e.transpose(e.nodes, e.squeeze(e.nodes, w))), "seen")
     frames = e.node(e.nodes, "Add", (product, input_bias), "frames")
     starts = [h, c][: 2 if kind == "LSTM" else 1]
     sequence, last = _scan(cell, frames, starts, e.sizes(x)[1], rows, direction == "reverse")

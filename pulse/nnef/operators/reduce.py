@@ -1,4 +1,4 @@
-"""Reductions, and the positions of extremes."""
+"""Reductions, argmin and argmax."""
 
 from collections.abc import Mapping
 
@@ -74,7 +74,7 @@ def _log_sum_exp(w: OperationWriter, x: Name, axes: list[int]) -> Name:
 
 
 @writes("ArgMax", "ArgMin")
-def write_place(w: OperationWriter) -> Name:
+def write_arg_extreme(w: OperationWriter) -> Name:
     axis = w.axis(0, w.rank())
     kind = w.kind.lower()
     last = w.attribute("select_last_index", 0)
@@ -119,11 +119,11 @@ def read_truths(node: NodeReader) -> NnefWire:
     "tract_core_argmin_reduce_last",
     takes="input axes",
 )
-def read_place(node: NodeReader) -> NnefWire:
+def read_arg_extreme(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     axes = node.axes("axes", x.rank)
     if len(axes) != 1:
-        raise node.error(f"the place of an extreme along {len(axes)} axes is not supported, one is")
+        raise node.error(f"argmin and argmax over {len(axes)} axes are not supported; reduce one axis")
     kind = "ArgMax" if "argmax" in node.operator else "ArgMin"
     sizes = [1 if axis in axes else size for axis, size in enumerate(x.sizes)]
     last = int(node.operator.endswith("_last"))

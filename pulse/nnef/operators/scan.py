@@ -19,25 +19,25 @@ def write_scan(w: OperationWriter) -> list[Name]:
     states = len(w.inputs) - count
     outputs = len(body.output) - states
     axes = [int(axis) for axis in w.attribute("scan_input_axes", [0] * count)]
-    turns = [-1 if back else 1 for back in w.attribute("scan_input_directions", [0] * count)]
+    steps = [-1 if back else 1 for back in w.attribute("scan_input_directions", [0] * count)]
     scan = ScanOperationWriter.begin(w.scope, f"{w.name}.body")
     inner = replace(w, scope=scan.inner)
     for slot, (value, result) in enumerate(zip(body.input[:states], body.output)):
         scan.state(value.name, w.x(slot), result.name)
-    for slot, (value, axis, turn) in enumerate(zip(body.input[states:], axes, turns), states):
+    for slot, (value, axis, step) in enumerate(zip(body.input[states:], axes, steps), states):
         axis %= w.rank(slot)
-        piece = scan.slice(f"{value.name}.piece", w.x(slot), axis, turn)
+        piece = scan.slice(f"{value.name}.piece", w.x(slot), axis, step)
         scan.inner.known[value.name] = inner.remove_axes(piece, [axis], value.name)
     write_nodes(scan.inner, body.node)
     for result in body.output[:states]:
         scan.result(result.name, None, 1)
     axes = [int(axis) for axis in w.attribute("scan_output_axes", [0] * outputs)]
-    turns = [-1 if back else 1 for back in w.attribute("scan_output_directions", [0] * outputs)]
-    for slot, (result, axis, turn) in enumerate(zip(body.output[states:], axes, turns), states):
+    steps = [-1 if back else 1 for back in w.attribute("scan_output_directions", [0] * outputs)]
+    for slot, (result, axis, step) in enumerate(zip(body.output[states:], axes, steps), states):
         axis %= w.made_rank(slot) if w.makes(slot) else len(scan.inner.fact(result.name)[1]) + 1
         piece = f"{result.name}.piece"
         scan.inner.known[piece] = inner.add_axes(scan.inner.wire(result.name), [axis], piece)
-        scan.result(piece, axis, turn)
+        scan.result(piece, axis, step)
     targets = [
         w.scope.shared.identifier(w.outputs[slot] if w.makes(slot) else f"{w.name}.unused{slot}")
         for slot in range(len(body.output))

@@ -20,7 +20,7 @@ MAX_PARTS = 1 << 12
 
 @writes("Slice")
 def write_slice(w: OperationWriter) -> Name:
-    """Forward cuts as one slice; an axis that goes backwards is read by index."""
+    """Forward slices as one node; an axis that is reversed is read by index."""
     rank = w.rank()
     if any(name in w.scope.shared.bounds for name in w.inputs[1:3]):
         return _cut_by_text(w)
@@ -48,7 +48,7 @@ def _cut_by_text(w: OperationWriter) -> Name:
 
 
 def _cut(w: OperationWriter, x: Name, axis: int, frames: tuple[int, int, int], suffix: str) -> Name:
-    """Slice one axis; an axis whose size depends on a symbol goes forward only."""
+    """Slice one axis; an axis whose size depends on a symbol cannot be reversed."""
     start, stop, step = frames
     text = w.scope.fact(w.inputs[0])[1][axis]
     if isinstance(text, str) and step > 0:

@@ -66,14 +66,16 @@ class SymbolicSizes:
 
 @record(eq=False)
 class GraphReader:
-    """The ONNX nodes of a graph or a body so far; ``stored`` and ``lengths`` are shared by all of them."""
+    """The ONNX nodes of a graph or a body so far; ``stored`` and ``lengths`` are shared by all of them.
+
+    trims  whether wires may be longer than the stream: a wire that is read together with a shorter one is cut
+    """
 
     names: Names
     lengths: SymbolicSizes
     nodes: list[NodeProto]
     stored: list[TensorProto] = field(default_factory=list[TensorProto])
     trims: bool = False
-    """Whether wires may be longer than the stream: a wire that is read together with a shorter one is cut."""
 
     @classmethod
     def begin(cls, opset: int, trims: bool = False) -> "GraphReader":

@@ -29,7 +29,7 @@ class Entries:
 def read_scan(
     node: NodeReader, fragment: Fragment, run: RunBody, timing: StreamTiming | None
 ) -> NnefWire | tuple[NnefWire, ...]:
-    """Return a scan over frames, each of size 1; or one turn over all of the axis. Raises LoadError.
+    """Return a scan over frames, each of size 1; or one iteration over the whole axis. Raises LoadError.
 
     timing  of the file, if the scan is not inside another one
     """
@@ -37,13 +37,15 @@ def read_scan(
     skip = node.integer("skip")
     if skip:
         entries = _begin_later(node, entries, skip)
-    turns = {_count_turns(wire, axis, chunk) for wire, axis, chunk in entries.scanned.values()}
-    if turns == {1}:
+    iterations = {_count_iterations(wire, axis, chunk) for wire, axis, chunk in entries.scanned.values()}
+    if iterations == {1}:
         return _inline_body(node, entries, run, timing or StreamTiming())
     if any(abs(chunk) != 1 for _, _, chunk in entries.scanned.values()):
-        raise node.error("it takes several frames in a turn; only one, or all of them, are supported")
+        raise node.error(
+            "it takes several frames in each iteration; one frame, or all of them, are supported"
+        )
     if not entries.scanned:
-        raise node.error("it has no input to go over")
+        raise node.error("it has no input to scan")
     return _loop(node, entries, run, skip)
 
 
@@ -51,7 +53,7 @@ def _begin_later(node: NodeReader, entries: Entries, skip: int) -> Entries:
     """Return a scan that begins at frame ``skip``, as in tract's own pulses. Raises LoadError."""
     if skip < 0 or any(chunk != 1 for _, _, chunk in entries.scanned.values()):
         raise node.error(
-            f"it begins {skip} turns later, which is supported if it goes forward frame by frame"
+            f"it skips {skip} iterations, which is supported only if it runs forward, frame by frame"
         )
     later = {
         name: (node.slice_axis(wire, axis, skip, None, f"{name}.later"), axis, chunk)
@@ -60,7 +62,7 @@ def _begin_later(node: NodeReader, entries: Entries, skip: int) -> Entries:
     return replace(entries, scanned=later)
 
 
-def _count_turns(wire: NnefWire, axis: int, chunk: int) -> int | None:
+def _count_iterations(wire: NnefWire, axis: int, chunk: int) -> int | None:
     size = wire.sizes[axis]
     return None if size is None else -(-size // abs(chunk))
 
@@ -130,7 +132,7 @@ def _as_result(results: Sequence[NnefWire]) -> NnefWire | tuple[NnefWire, ...]:
 def _inline_body(
     node: NodeReader, entries: Entries, run: RunBody, timing: StreamTiming
 ) -> NnefWire | tuple[NnefWire, ...]:
-    """Return one turn: the body is part of the graph."""
+    """Return a scan of one iteration: its body becomes part of the graph."""
     inside: dict[str, NnefValue] = dict(entries.full)
     inside |= {name: wire for name, (wire, _, _) in entries.scanned.items()}
     for name, (initial, _) in entries.states.items():
@@ -232,7 +234,7 @@ def _outputs(
     joined: Sequence[str],
 ) -> list[NnefWire]:
     states = [result for _, result in entries.states.values()]
-    frames = {_count_turns(wire, axis, chunk) for wire, axis, chunk in entries.scanned.values()}
+    frames = {_count_iterations(wire, axis, chunk) for wire, axis, chunk in entries.scanned.values()}
     count = next(iter(frames)) if len(frames) == 1 else None
     result_wires: list[NnefWire] = []
     full = 0

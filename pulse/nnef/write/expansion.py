@@ -73,7 +73,7 @@ class Expansion:
         """Return the declaration of an f32 wire."""
         return helper.make_tensor_value_info(name, TensorProto.FLOAT, [*sizes])
 
-    # of constants at once, else as nodes
+    # These compute constants at once, and add nodes for other wires.
 
     def squeeze(self, nodes: list[NodeProto], x: str) -> str:
         """Remove the first axis."""
@@ -81,8 +81,8 @@ class Expansion:
             return self.constant(self.constants[x][0])
         return self.node(nodes, "Squeeze", (x, self.integers([0])), "squeezed")
 
-    def turn(self, nodes: list[NodeProto], x: str) -> str:
-        """Return a matrix transposed."""
+    def transpose(self, nodes: list[NodeProto], x: str) -> str:
+        """Transpose a matrix."""
         if x in self.constants:
             return self.constant(self.constants[x].T)
         return self.node(nodes, "Transpose", (x,), "turned", perm=[1, 0])

@@ -1,4 +1,4 @@
-"""A model as NNEF: its ONNX nodes in NNEF's operators; in pulses, one turn of a scan is one pulse with its states."""
+"""Write a model as NNEF: its ONNX nodes in NNEF's operators. In pulses, an iteration of a scan is a pulse."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -46,7 +46,7 @@ def to_nnef(model: PulsedNetwork | TypedNetwork) -> Archive:
 
     An offline model is plain NNEF as far as its operators are; its symbols are tract's. So is a pulsed model without
     states. One with states is one call of ``tract_core_scan``, whose states tract keeps from run to run; each run is
-    one turn of it. The stream's length, if it is needed, is the last input: 1 << 45 until the stream has ended.
+    one iteration of it. The stream's length, if it is needed, is the last input: 1 << 45 until the stream has ended.
     """
     if isinstance(model, PulsedNetwork):
         return _Pulsed(model).archive()
@@ -154,7 +154,7 @@ class _Pulsed(_Export):
         return self.finish(names, results, [properties_fragment(self._notes, names, results)])
 
     def _scan(self, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
-        """Return the whole graph as the body of a scan with one turn in each run."""
+        """Return the whole graph as the body of a scan with one iteration in each run."""
         axes = {note.name: note.axis for note in self._notes.inputs}
         scan = ScanOperationWriter.begin(self.root, "pulse")
         for name in inputs:

@@ -49,7 +49,7 @@ class ScanOperationWriter:
         return inside
 
     def result(self, name: str, axis: int | None, chunk: int) -> None:
-        """Add an output: the body's wire ``name`` of all turns joined along an axis, or of the last turn."""
+        """Add an output: the body's wire ``name`` of all iterations joined along an axis, or of the last one."""
         self._results.append((name, axis, chunk))
 
     def finish(self, targets: list[str], resets: bool) -> None:

@@ -48,7 +48,7 @@ class Scores:
 def attention(node: NodeContext) -> list[OutletId]:
     """Softmax(scale * q @ transpose(k) + mask) @ v, with past keys and values prepended.
 
-    Half precision is for the inputs and outputs only: what stands between them is computed in f32.
+    Half precision is for the inputs and outputs only: everything between them is computed in f32.
     """
     flat = node.fact(0).rank == 3
     if flat:

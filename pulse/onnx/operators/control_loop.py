@@ -39,16 +39,16 @@ ENDLESS = np.iinfo(np.int64).max
 @onnx_op("Loop")
 def loop(node: NodeContext) -> Sequence[OutletId]:
     """Unroll the loop if its number of iterations is known; else wire one op."""
-    return _Repeated(node, body(node, "body")).wire()
+    return _LoopTranslation(node, body(node, "body")).wire()
 
 
-class UnsureError(Exception):
-    """A loop can be neither unrolled nor run over frames: its end is unknown, or it has too many iterations."""
+class NotUnrolledError(Exception):
+    """A loop can be neither unrolled nor run over frames: the number of iterations is unknown or too large."""
 
 
 @record(eq=False)
-class _Repeated:
-    """A loop while it is translated."""
+class _LoopTranslation:
+    """The translation of one Loop node."""
 
     node: NodeContext
     graph: BodyGraph
@@ -57,18 +57,18 @@ class _Repeated:
         node = self.node
         if len(self.graph.inputs) < 2 or len(self.graph.proto.output) < 1 + self.count:
             raise node.error(f"its body does not fit {self.count} states")
-        limit, go_on = self._limit(), self._go_on()
+        limit, condition = self._limit(), self._condition()
         before = len(node.graph.nodes)
         try:
             self._require_small()
-            return self._unroll(limit) if self._enters(limit, go_on) else self._skip()
-        except UnsureError:
+            return self._unroll(limit) if self._enters(limit, condition) else self._skip()
+        except NotUnrolledError:
             for node_id in reversed(range(before, len(node.graph.nodes))):
                 node.graph.retire(node_id)
-            return self._op(limit, go_on)
+            return self._op(limit, condition)
 
     def _require_small(self) -> None:
-        """Refuse to unroll nested loops if a single iteration already has too many nodes. Raises UnsureError."""
+        """Refuse to unroll nested loops if a single iteration already has too many nodes. Raises NotUnrolledError."""
         if not any(inner.op_type in REPEATING for inner in self.graph.proto.node):
             return
         before = current_spending().nodes
@@ -77,7 +77,7 @@ class _Repeated:
         except PulseError:  # unrolled, the loop may load; if not, the error has the reason
             return
         if any_iteration.spending.nodes - before > MAX_NODES:
-            raise UnsureError
+            raise NotUnrolledError
 
     @property
     def count(self) -> int:
@@ -89,7 +89,7 @@ class _Repeated:
             return self.node.constant(np.array(ENDLESS), "endless")
         return as_scalar(self.node, self.node.input(0), "trip_count")
 
-    def _go_on(self) -> OutletId:
+    def _condition(self) -> OutletId:
         if not self.node.has(1):
             return self.node.constant(np.array(True), "go_on")
         return as_scalar(self.node, self.node.input(1), "condition")
@@ -101,17 +101,17 @@ class _Repeated:
         value = known_value(self.node.graph, outlet)
         return None if value is None else int(value.reshape(()))
 
-    def _enters(self, limit: OutletId, go_on: OutletId) -> bool:
-        """Return whether there is a first iteration. Raises UnsureError."""
-        most, first = self._number(limit), self._number(go_on)
+    def _enters(self, limit: OutletId, condition: OutletId) -> bool:
+        """Return whether there is a first iteration. Raises NotUnrolledError."""
+        most, first = self._number(limit), self._number(condition)
         if first == 0 or (most is not None and most <= 0):
             return False
         if most is None or first is None or (most > MAX_ITERATIONS and self._never_stops(self._model)):
-            raise UnsureError
+            raise NotUnrolledError
         return True
 
     def _unroll(self, limit: OutletId) -> list[OutletId]:
-        """Wire every iteration after the one before it. Raises UnsureError."""
+        """Wire every iteration after the one before it. Raises NotUnrolledError."""
         most = self._number(limit)
         assert most is not None
         states, gathered = self._states(), list[list[OutletId]]()
@@ -119,14 +119,14 @@ class _Repeated:
         before = account.nodes
         for iteration in range(most):
             if iteration == MAX_ITERATIONS or account.nodes - before > MAX_NODES:
-                raise UnsureError
+                raise NotUnrolledError
             results = self._iteration(iteration, states)
-            go_on = self._number(results[0])
-            if go_on is None:
-                raise UnsureError
+            condition = self._number(results[0])
+            if condition is None:
+                raise NotUnrolledError
             states = results[1 : 1 + self.count]
             gathered.append(results[1 + self.count :])
-            if not go_on:
+            if not condition:
                 break
         scan_outputs = [self._stack(slot, list(frames)) for slot, frames in enumerate(zip(*gathered))]
         return self._name_outputs([*states, *scan_outputs])
@@ -178,39 +178,39 @@ class _Repeated:
         facts = dict(zip(self.graph.inputs, body_inputs)) | captured
         return self.graph.to_typed(facts, node.scope, f"{node.wire_name}.body")
 
-    def _op(self, limit: OutletId, go_on: OutletId) -> list[OutletId]:
+    def _op(self, limit: OutletId, condition: OutletId) -> list[OutletId]:
         node, model = self.node, self._model
         open_names = tuple(
             name for name, outlet in node.captures.items() if node.graph.fact(outlet).value is None
         )
-        iterations = self._iterations(limit, go_on, model)
+        iterations = self._iterations(limit, condition, model)
         if iterations is None and len(model.graph.outputs) > 1 + self.count:
             raise LoadError(
                 f"{node.wire_name} (Loop): how often it runs depends on data, so the length of what it gathers is "
                 "not known; export a loop over frames as Scan, or with a constant trip count"
             )
         op = Loop(model, tuple(self.graph.inputs), open_names, iterations)
-        controls = [limit, go_on] if iterations is None else []
+        controls = [limit, condition] if iterations is None else []
         operands = [*controls, *self._states(), *(node.captures[name] for name in open_names)]
         return wire(node.graph, node.wire_name, op, operands)
 
-    def _iterations(self, limit: OutletId, go_on: OutletId, model: TypedNetwork) -> TDim | None:
+    def _iterations(self, limit: OutletId, condition: OutletId, model: TypedNetwork) -> TDim | None:
         """Return the number of iterations, or None unless the body never stops."""
         value = self.node.graph.fact(limit).value
-        if value is None or self._number(go_on) != 1 or not self._never_stops(model):
+        if value is None or self._number(condition) != 1 or not self._never_stops(model):
             return None
         return TDim.of(value.reshape(()).item())
 
     def _never_stops(self, model: TypedNetwork) -> bool:
         """Return whether the body's condition is always true, or always its input."""
-        go_on = model.graph.outputs[0]
-        last = known_value(model.graph, go_on)
-        return model.graph.label(go_on) == self.graph.inputs[1] or (last is not None and bool(last))
+        condition = model.graph.outputs[0]
+        last = known_value(model.graph, condition)
+        return model.graph.label(condition) == self.graph.inputs[1] or (last is not None and bool(last))
 
 
 @writes(Loop)
 def write_loop(w: NodeWriter, op: Loop) -> list[str]:
-    """The body takes the number of the iteration, whether to go on, and the states."""
+    """The body takes the number of the iteration, the condition, and the states."""
     inner, graph = replace(w, graph=w.graph.body()), op.body.graph
     count = len(op.names)
     facts = [(np.dtype(np.int64), ()), (np.dtype(np.bool_), ())]

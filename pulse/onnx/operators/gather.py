@@ -1,4 +1,4 @@
-"""Entries read by index; constant places become slices and lookups of one axis."""
+"""Entries read by index; constant indices become slices and lookups of one axis."""
 
 from collections.abc import Iterator
 

@@ -160,7 +160,7 @@ def dynamic_quantize_linear(node: NodeContext) -> list[OutletId]:
 
 @writes(CodeTable)
 def write_code_table(w: NodeWriter, op: CodeTable) -> str:
-    """An entry by its place in the table, counted from the first."""
+    """An entry by its index in the table, counted from the first."""
     x, table = w.inputs
     dtype, last = w.dtype(), int(w.sizes(1)[0]) - 1
     offset = w.emit("Sub", [x, w.number(op.first, dtype, "first")], "place")

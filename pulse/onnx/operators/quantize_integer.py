@@ -67,7 +67,7 @@ def q_linear_conv(node: NodeContext) -> OutletId:
     return node.name_result(_requantize(node, y, scales, 6, 7))
 
 
-def _check(node: NodeContext, fact: TypedFact, zero: DType | None) -> None:
+def _require_codes(node: NodeContext, fact: TypedFact, zero: DType | None) -> None:
     if fact.dtype not in BYTES or (zero is not None and zero != fact.dtype):
         raise node.error(f"{fact} and its zero point must be integers of 8 bits")
 
@@ -75,7 +75,7 @@ def _check(node: NodeContext, fact: TypedFact, zero: DType | None) -> None:
 def _subtract_matrix_zero(node: NodeContext, slot: int, zero: int, name: str) -> OutletId:
     """Return a matrix minus its zero point, which may differ for each row of the left or column of the right matrix."""
     has_zero = node.has(zero)
-    _check(node, node.fact(slot), node.fact(zero).dtype if has_zero else None)
+    _require_codes(node, node.fact(slot), node.fact(zero).dtype if has_zero else None)
     return subtract_zero(
         node, node.input(slot), _row(node, zero, f"{name}_zero", name == "a") if has_zero else None, name
     )
@@ -135,7 +135,7 @@ def _product(node: NodeContext, a: OutletId, b: OutletId) -> OutletId:
 
 
 def _peaks(largest: Array, axis: int) -> Array:
-    """Return the largest magnitude at each place of an axis."""
+    """Return the largest magnitude at each index of an axis."""
     if largest.ndim == 0:
         return largest
     others = tuple(a for a in range(largest.ndim) if a != axis % largest.ndim)
@@ -159,7 +159,7 @@ def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> Outl
     for (slot, zero), name in ((x, "x"), (w, "w")):
         has_zero = node.has(zero)
         fact = node.fact(slot)
-        _check(node, fact, node.fact(zero).dtype if has_zero else None)
+        _require_codes(node, fact, node.fact(zero).dtype if has_zero else None)
         point = None
         if has_zero and node.fact(zero).rank and node.fact(zero).shape[0] != 1:
             point = spread_row(node, node.input(zero), fact, 0, f"{name}_zero")

@@ -1,4 +1,4 @@
-"""Reductions, and the place of an extreme."""
+"""Reductions, argmin and argmax."""
 
 from collections.abc import Iterator
 from typing import Literal

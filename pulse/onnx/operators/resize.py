@@ -229,7 +229,7 @@ rule("Resize", "Upsample")(same_type_and_rank)
 
 @writes(Polyphase)
 def write_polyphase(w: NodeWriter, op: Polyphase) -> str:
-    """Each group of output frames from its place among the input frames."""
+    """Each group of output frames from its position among the input frames."""
     groups = w.output_shape()[op.axis] // len(op.taps)
     most = max(len(taps) for taps in op.taps)
     equal_taps = [(*taps, *((taps[0][0], 0.0),) * (most - len(taps))) for taps in op.taps]

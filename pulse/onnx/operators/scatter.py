@@ -1,4 +1,4 @@
-"""Entries are written and read at many places at once.
+"""Entries are written and read at many indices at once.
 
 Constant indices become slices, joins and one lookup, which stream on every other axis.
 """
@@ -36,7 +36,7 @@ MAX_ROUNDS = 64
 
 @record
 class PlaceRange:
-    """Neighbouring places of the first axes: their start, and their number on each axis."""
+    """Neighbouring positions on the first axes: their start, and their number on each axis."""
 
     starts: tuple[TDim, ...]
     sizes: tuple[TDim, ...]
@@ -59,7 +59,7 @@ def scatter_nd(node: NodeContext) -> OutletId:
 
 
 def _frames_laid(node: NodeContext) -> OutletId | None:
-    """Add frames at places that are evenly spaced, as an inverse short-time transform does. Returns
+    """Add frames at positions that are evenly spaced, as an inverse short-time transform does. Returns
     None for other places.
     """
     x, outlet = node.fact(0), node.input(1)
@@ -120,7 +120,7 @@ def _reduction(node: NodeContext) -> str:
 
 
 def _update_axis(node: NodeContext, axis: int, reduction: str) -> OutletId | None:
-    """Return updates at constant indices of one axis: the same on all other axes, or a place for each element."""
+    """Return updates at constant indices of one axis: the same on all other axes, or an index for each element."""
     indices = unchanging_values(node.graph, node.input(1))
     if indices is None:
         return None

@@ -77,7 +77,7 @@ def _forward(node: NodeContext, bound: TDim, size: TDim) -> TDim:
 
 
 def slice_op(node: NodeContext, axis: int, size: TDim, start: TDim, end: TDim, step: int) -> Slice | None:
-    """Return the slice of one axis as ONNX means it; None if it takes everything. Raises LoadError."""
+    """Return the slice of one axis as ONNX defines it; None if it takes everything. Raises LoadError."""
     if step == 0:
         raise node.error("a step of 0")
     if step > 0:
@@ -201,7 +201,7 @@ rule("ReverseSequence")(same_type_and_rank)
 
 @writes(Slice)
 def write_slice(w: NodeWriter, op: Slice) -> str:
-    """Constant bounds: those of a pulse; in an offline model also as far from the end as is always the same."""
+    """Write constant bounds, counted from either end; compute others from the length if the model is offline."""
     size = w.reads[0].shape[op.axis]
     reaches = op.step > 0 and dim_min(op.end, size) == size
     start = _written_bound(op.start, size)
@@ -237,6 +237,6 @@ def write_decimate(w: NodeWriter, op: Decimate) -> str:
 
 @writes(Frames)
 def write_frames(w: NodeWriter, op: Frames) -> str:
-    """Looked up: row j holds the places of frame j."""
+    """Write a lookup: row j of its indices has the positions of frame j."""
     indices = np.add.outer(np.arange(w.output_shape()[op.axis]) * op.hop, np.arange(op.size)).astype(np.int64)
     return w.emit("Gather", [w.inputs[0], w.constant(indices, "places")], axis=op.axis)

@@ -154,7 +154,9 @@ def mel_weight_matrix(node: NodeContext) -> OutletId:
     bins = length // 2 + 1
     node.count(bins * max(0, bands), "size")
     if bands < 1 or bins < 1 or rate < 1 or not -700 < low < math.inf or not -700 < high < math.inf:
-        raise node.error(f"{bands} bands from {low} to {high} Hz, of {length} samples at {rate} Hz, are none")
+        raise node.error(
+            f"no filter bank has {bands} bands from {low} to {high} Hz for {length} samples at {rate} Hz"
+        )
     mels = np.linspace(_mel(low), _mel(high), int(bands) + 3)[:-1]
     edges = np.floor((length + 1) * 700 * (10 ** (mels / 2595) - 1) / rate).astype(np.int64)
     if edges[0] < 0 or edges[-1] > bins:

@@ -119,14 +119,14 @@ class _Builder:
     def _define(self, name: str, outlet: OutletId) -> None:
         if name in self._values:
             raise LoadError(
-                f"{self._title}: two nodes make the value {name!r}; the file is broken, export it again"
+                f"{self._title}: two nodes define the value {name!r}; the file is broken, export it again"
             )
         self._values[name] = outlet
 
     def _value(self, name: str, reader: str) -> OutletId:
         if name not in self._values:
             raise LoadError(
-                f"{self._title}: {reader} reads {name!r}, which nothing before it makes; export it again"
+                f"{self._title}: {reader} reads {name!r}, which no node before it defines; export it again"
             )
         return self._values[name]
 

@@ -28,7 +28,7 @@ from pulse.program.table.memory import Value, aligned_bytes
 from pulse.program.table.place import Place
 from pulse.pulsify.faults import find_unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
-from pulse.support.mapping import MIN_MAPPED_BYTES, let_heap_go
+from pulse.support.mapping import MIN_MAPPED_BYTES, release_heap
 from pulse.support.plugins import load_plugins
 from pulse.support.report import json_value
 
@@ -62,7 +62,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         self.weights = builder.weights.assemble()
         self.weights.flags.writeable = False
         if self.weights.size >= MIN_MAPPED_BYTES:
-            let_heap_go()
+            release_heap()
         self.initial = builder.state.assemble()
         self.instructions = (
             *builder.instructions,

@@ -33,61 +33,72 @@ from pulse.support.wording import spell
 
 PATIENCE_S = 100e-6
 """Seconds that a thread polls for work before it sleeps."""
-REST = 16
-"""A team rests for this many times the duration of a failed turn."""
-MISSES = 4
-"""A turn fails after this many turns in a row without a helper."""
+REST_TURNS = 16
+"""How long all parts run on the stepping thread after a late turn, as a multiple of the turn's duration."""
+MAX_MISSED_TURNS = 4
+"""The most turns in a row in which no helper runs a part; one more, and the team rests."""
 
 
 class TeamBlock(Struct):
-    """A team and its current turn."""
+    """A team and its current turn.
+
+    members      address of the first ``Member``
+    count        the number of threads, the stepping one included
+    patience     the time that a thread polls before it sleeps, in ticks
+    wake, wait   descriptors: to wake the stepping thread, and to wait in it
+    stop         1: the helpers end
+    busy         1: a stream is using the team
+    row          address of the current row in parts
+    turn         the number of the current turn
+    bases        address of the bases of the stream's memories
+    waiting      1: the stepping thread sleeps
+    rests_until  the time, in ticks, until which all parts run on the stepping thread
+    missed       turns in a row without a helper
+    """
 
     members: int
-    """Address of the members."""
     count: int
     patience: int
-    """The time that a thread polls before it sleeps, in ticks."""
     wake: int
-    """Descriptors: to wake the stepping thread, and to read in it."""
     wait: int
     stop: int = starts_line()
-    """1: the helpers end."""
     busy: int = starts_line()
-    """1: a stream is using the team."""
     turn: int = starts_line()
     row: int
-    """Address of the current row in parts."""
     bases: int
     waiting: int = starts_line()
-    """1: the stepping thread sleeps."""
     rests_until: int = starts_line()
-    """The time, in ticks, until which all parts run on the stepping thread."""
     missed: int
-    """Turns in a row without a helper."""
 
 
 class Member(Struct):
-    """A thread of a team; the first one is the stepping thread."""
+    """A thread of a team; the first one is the stepping thread.
+
+    wake, wait  descriptors: to wake it, and to wait in it
+    claimed     the last turn in which the part of this number was claimed
+    finished    the last turn in which the part of this number was finished
+    sleeping    1: it sleeps
+    """
 
     wake: int
-    """Descriptors: to wake it, and to read in it."""
     wait: int
     claimed: int = starts_line()
-    """The last turn in which the part of this number was claimed."""
     finished: int = starts_line()
-    """The last turn in which the part of this number was finished."""
     sleeping: int = starts_line()
-    """1: it sleeps."""
 
 
 class RowInParts(Struct):
-    """The head of a row in parts, followed by the rows of the parts, all of one length."""
+    """The head of a row in parts, followed by the rows of the parts, all of one length.
+
+    team        address of the ``TeamBlock``
+    parts       the number of parts, at most that of the team's threads
+    part_words  the length of a part's row in int64
+    """
 
     kernel: int
     length: int
     team: int
     parts: int
-    """The number of parts, at most that of the team's threads."""
     part_words: int
 
 
@@ -174,8 +185,8 @@ def run_parts(address: int, bases: int) -> None:
     wait_for(team, turn)
     waited = tick_count() - start - own_ticks
     team.missed = team.missed + 1 if ran == team.count else 0
-    if waited > own_ticks * (team.count - 1) or team.missed >= MISSES:
-        store(team, "rests_until", tick_count() + REST * max(waited, own_ticks))
+    if waited > own_ticks * (team.count - 1) or team.missed >= MAX_MISSED_TURNS:
+        store(team, "rests_until", tick_count() + REST_TURNS * max(waited, own_ticks))
     store(team, "busy", 0)
 
 

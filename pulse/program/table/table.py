@@ -25,11 +25,14 @@ class RowHead(Struct):
 
 
 class Segment(Struct):
-    """Rows of a table for several streams."""
+    """Rows of a table for several streams.
+
+    rows           the number of rows
+    lanes_at_once  1: one row, of a kernel for several streams; 0: its rows run for one stream after another
+    """
 
     rows: int
     lanes_at_once: int
-    """1: one row, of a kernel for several streams; 0: its rows run for one stream after another."""
 
 
 row_at, segments_at = struct_at(RowHead), struct_at(Segment)

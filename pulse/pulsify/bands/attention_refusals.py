@@ -19,7 +19,7 @@ BOTH_DIRECTIONS = (
 
 
 def both_directions_help() -> str:
-    """Return the way out of a refusal."""
+    """Return what the refusal advises."""
     return (
         "hide what is ahead (a causal mask, or chunks), and limit its reach (a window, or chunks; or "
         f"{spell('max_context')})"

@@ -383,7 +383,7 @@ class Mask:
             if isinstance(node.op, Elementwise) and node.op.kind == "where":
                 _check_replaced(inputs, step.slot)
             if not y.max(initial=-np.inf) < np.inf:
-                raise NoBandError(f"{node.name} makes NaN or infinite scores")
+                raise NoBandError(f"{node.name} produces NaN or infinite scores")
             x = y
             if y.min(initial=0) <= MASKED:
                 masked = y <= MASKED
@@ -424,4 +424,4 @@ def _check_replaced(inputs: Sequence[Array], slot: int) -> None:
     condition, other = inputs[0], inputs[3 - slot]
     replaced = ~condition if slot == 1 else condition
     if bool((replaced & ~(other <= MASKED)).any()):
-        raise NoBandError(f"it puts numbers above {MASKED:g} in the place of scores")
+        raise NoBandError(f"it puts numbers above {MASKED:g} in place of scores")

@@ -141,7 +141,7 @@ def _compare(kind: str, inputs: Sequence[Pattern], extent: PatternExtent) -> Pat
 
 
 def _where(inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
-    """Return the choice between two values that grow alike, or one of which is masked."""
+    """Return the choice between two values that grow equally, or one of which is masked."""
     condition, x, y = inputs
     for always, branch in ((condition.near[0] == 1, x), (condition.near[1] == 0, y)):
         if np.all(always):

@@ -9,7 +9,7 @@ from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.operators.control import as_scalar
-from pulse.onnx.operators.control_loop import ENDLESS, MAX_ITERATIONS, MAX_NODES, UnsureError
+from pulse.onnx.operators.control_loop import ENDLESS, MAX_ITERATIONS, MAX_NODES, NotUnrolledError
 from pulse.onnx.operators.source import scalar_dim
 from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
@@ -94,7 +94,7 @@ class _While:
         before = len(node.graph.nodes)
         try:
             return self._unroll_or_scan()
-        except UnsureError:
+        except NotUnrolledError:
             for number in reversed(range(before, len(node.graph.nodes))):
                 node.graph.retire(number)
             return self._loop_at_run_time()
@@ -106,13 +106,13 @@ class _While:
         return counters(body, self._sources(body, self._function.inputs), values)
 
     def _iterations(self) -> TDim:
-        """Return how often the loop runs its body. Raises UnsureError."""
+        """Return how often the loop runs its body. Raises NotUnrolledError."""
         condition = self._condition
         names = self._node.functions.find(self._node.function("cond")).inputs
         return iteration_count(condition, self._sources(condition, names), self._counters)
 
     def _unroll_or_scan(self) -> list[OutletId]:
-        """Return the loop unrolled or as a scan. Raises UnsureError."""
+        """Return the loop unrolled or as a scan. Raises NotUnrolledError."""
         iterations = self._iterations()
         parts = self._parts(iterations)
         if iterations.is_const:
@@ -124,7 +124,7 @@ class _While:
         return self._scan(iterations, parts)
 
     def _parts(self, iterations: TDim) -> LoopParts:
-        """Return the role of each variable in the loop. Raises UnsureError."""
+        """Return the role of each variable in the loop. Raises NotUnrolledError."""
         body = self._body
         sources = self._sources(body, self._function.inputs)
         own_sources = {variable: source for source, variable in sources.items()}
@@ -144,20 +144,20 @@ class _While:
                 continue
             index = self._counters.get(sources.get(uncast(body, producer.inputs[1]), -1))
             if producer.inputs[0] != own_sources.get(variable) or index is None or index.step != 1:
-                raise UnsureError
+                raise NotUnrolledError
             heads[variable] = self._head(self._first[variable], index.start, iterations)
             elements[variable] = producer.inputs[2]
         return LoopParts(own_sources, elements, heads, last, states, self._elements_read(sources))
 
     def _head(self, outlet: OutletId, start: TDim, iterations: TDim) -> list[OutletId]:
-        """Return the elements of a list before the loop, which writes all later ones. Raises UnsureError."""
+        """Return the elements of a list before the loop, which writes all later ones. Raises NotUnrolledError."""
         graph = self._node.graph
         values: dict[int, OutletId] = {}
         producer = graph.node(outlet)
         while isinstance(producer.op, ListWrite):
             row = known_value(graph, producer.inputs[1])
             if row is None or row.dtype == object:
-                raise UnsureError
+                raise NotUnrolledError
             values.setdefault(int(row.reshape(())), producer.inputs[2])
             producer = graph.node(producer.inputs[0])
         if (
@@ -165,10 +165,10 @@ class _While:
             or start != len(values)
             or sorted(values) != list(range(len(values)))
         ):
-            raise UnsureError
+            raise NotUnrolledError
         count, total = producer.op.count, iterations + len(values)
         if count != 0 and count != total and not count.prove_eq(total).yes:
-            raise UnsureError
+            raise NotUnrolledError
         return [values[row] for row in range(len(values))]
 
     def _writes_one(
@@ -376,7 +376,7 @@ class _While:
 
     def _count(self, index: int, counter: Counter, iterations: TDim) -> OutletId:
         if not counter.start.is_const:
-            raise UnsureError
+            raise NotUnrolledError
         dtype = self._node.graph.fact(self._first[index]).dtype
         return self._node.wire(
             Range(int(counter.start), counter.step, iterations, dtype), [], f"counter{index}"

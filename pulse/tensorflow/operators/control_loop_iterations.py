@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pulse.dim import TDim, ceil_div
 from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
-from pulse.onnx.operators.control_loop import UnsureError
+from pulse.onnx.operators.control_loop import NotUnrolledError
 from pulse.onnx.operators.slice import at_least, at_most
 from pulse.ops.elementwise import Elementwise
 from pulse.support.record import record
@@ -15,7 +15,7 @@ from pulse.typed import TypedNetwork, known_value
 
 @record
 class Counter:
-    """A variable that goes up by the same step in each iteration."""
+    """A variable that increases by the same step in each iteration."""
 
     start: TDim
     step: int
@@ -58,11 +58,11 @@ def iteration_count(
 ) -> TDim:
     """Return how often a loop runs its body before its condition is false.
 
-    Raises UnsureError: the condition is another one than that counters are below limits
+    Raises NotUnrolledError: the condition is another one than that counters are below limits
     """
     limits = _limits(condition, condition.graph.outputs[0], sources, counting)
     if not limits:
-        raise UnsureError
+        raise NotUnrolledError
     least = limits[0]
     for other in limits[1:]:
         least = at_most(least, other)
@@ -79,7 +79,7 @@ def _limits(
         return [TDim.of(0)]
     producer = model.graph.node(outlet)
     if not isinstance(producer.op, Elementwise):
-        raise UnsureError
+        raise NotUnrolledError
     if producer.op.kind == "and":
         return [
             limit for endpoint in producer.inputs for limit in _limits(model, endpoint, sources, counting)
@@ -92,8 +92,8 @@ def _limits(
     counter = counting.get(sources.get(uncast(model, left), -1))
     limit = model.graph.fact(right).value
     if kind not in ("less", "less_equal") or counter is None or counter.step < 1:
-        raise UnsureError
+        raise NotUnrolledError
     if limit is None or limit.size != 1 or not (is_symbolic(limit) or limit.dtype.kind in "iu"):
-        raise UnsureError
+        raise NotUnrolledError
     far = TDim.of(limit.reshape(()).item()) + (kind == "less_equal") - counter.start
     return [ceil_div(far, counter.step)]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
-from pulse.onnx.operators.control_loop import UnsureError
+from pulse.onnx.operators.control_loop import NotUnrolledError
 from pulse.ops.elementwise import Cast
 from pulse.ops.source import Const, Source
 from pulse.support.record import record
@@ -88,7 +88,7 @@ def graft(
     for number in reversed(numbers):
         node = model.graph.nodes[number]
         if isinstance(node.op, Source):
-            raise UnsureError
+            raise NotUnrolledError
         if isinstance(node.op, Const):
             copies = [constant(graph, prefix + node.name, node.op.value)]
         else:

@@ -126,7 +126,7 @@ def is_inf(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("IsFinite")
 def is_finite(node: TensorflowNode) -> OutletId:
-    """Whether a number is neither infinite nor none."""
+    """Whether a number is neither infinite nor NaN."""
     return node.apply("less", node.apply("abs", node.input(0), suffix="size"), math.inf)
 
 

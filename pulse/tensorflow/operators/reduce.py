@@ -1,4 +1,4 @@
-"""Reductions, and the place of an extreme."""
+"""Reductions, and argmin and argmax."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Places found by value, and masks made from indices."""
+"""Indices found by value, and masks made from indices."""
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def band_part(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("OneHot")
 def one_hot(node: TensorflowNode) -> OutletId:
-    """The on value at the place that the index names, the off value elsewhere; the new axis is the last or ``axis``."""
+    """The on value at the index, the off value elsewhere; the new axis is the last or ``axis``."""
     fact, depth = node.fact(0), node.count(node.whole(1, "depth"), "depth")
     axis = node.integer("axis", -1)
     axis = fact.rank if axis == -1 else node.axis(axis, fact.rank + 1)
@@ -45,12 +45,12 @@ def one_hot(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Where")
 def where(node: TensorflowNode) -> OutletId:
-    """The places of true values, if they are constant."""
+    """The indices of true values, if they are constant."""
     value = node.numbers(0, "condition")
     return node.constant(np.argwhere(value).astype(np.int64))
 
 
 @tensorflow_op("TopKV2")
 def top_k(node: TensorflowNode) -> list[OutletId]:
-    """The largest values along the last axis, and their places."""
+    """The largest values along the last axis, and their indices."""
     return node.as_onnx_all("TopK", [node.input(0), node.input(1)], "", 2)

@@ -21,7 +21,7 @@ def _block(node: TensorflowNode, slot: int) -> list[int]:
 
 @tensorflow_op("SpaceToBatchND")
 def space_to_batch(node: TensorflowNode) -> OutletId:
-    """The places in a block of spatial axes moved to the batch, outermost."""
+    """The positions in a block of spatial axes moved to the batch, outermost."""
     block = _block(node, 1)
     count, rank = len(block), node.fact(0).rank
     pads = [NO_PAD, *pairs_of(node, 2, count)]

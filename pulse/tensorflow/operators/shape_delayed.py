@@ -1,8 +1,8 @@
 """Rows delayed by their index, as ``tf.signal.overlap_and_add`` writes them, in the form that a stream needs.
 
 It flattens ``[..., n, F + n, s]`` to ``[..., n * (F + n), s]``, takes the first ``n * (F + n - 1)`` frames, and cuts
-them into n rows of ``F + n - 1``. Row k then is row k of before, k frames later, if the last n frames of each row were
-zeros. That form interleaves frames of all the stream; the same as one padding for each row does not.
+them into n rows of ``F + n - 1``. Row k is then the old row k, delayed by k frames, if the last n frames of each row
+were zeros. That form interleaves frames of the whole stream; one padding for each row does not.
 """
 
 from pulse.dim import ZERO, TDim
@@ -17,7 +17,7 @@ from pulse.tensorflow.context import TensorflowNode
 from pulse.typed import TypedGraph
 
 MAX_ROWS = 64
-"""A reshape to more rows is not taken as one that delays rows."""
+"""A reshape to more rows is kept as it is."""
 
 
 def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | None:

@@ -165,7 +165,8 @@ def roll(node: TensorflowNode) -> OutletId:
         size = shape[axis]
         if not size.is_const:
             raise node.error(
-                f"it turns axis {axis} of {size} frames, whose end comes in front; turn another one"
+                f"it rotates axis {axis} of {size} frames, which moves the end to the front; "
+                "rotate an axis of constant size"
             )
         cut = TDim.of((int(size) - shift) % int(size) if int(size) else 0)
         ends = [

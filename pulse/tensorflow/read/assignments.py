@@ -18,16 +18,16 @@ ASSIGNMENTS: dict[str, str] = {
     "ScatterNdAdd": "TensorScatterAdd",
     "StridedSliceAssign": "TensorStridedSliceUpdate",
 }
-"""Operator -> what makes the new value of the old one and its other inputs; the second input if it is empty."""
+"""Operator -> the operator that computes the new value from the inputs; empty: the second input is the new value."""
 CHANGING_PREFIXES = (
     *("ResourceScatter", "ResourceStridedSlice", "ResourceApply", "ResourceSparse", "ResourceCountUpTo"),
     *("Scatter", "StridedSliceAssign", "Apply", "SparseApply", "CountUpTo", "AssignVariable"),
 )
-"""How operators begin that change the variable that is their first input."""
+"""The prefixes of operators that change the variable that is their first input."""
 HANDLE_FORWARDING = ("Identity", "IdentityN", "RefIdentity", "Enter", "RefEnter")
 """Operators that pass on a handle or a reference."""
 
 
 def changes(op: str) -> bool:
-    """Return whether an operator surely changes a variable."""
+    """Return whether an operator certainly changes a variable."""
     return op in ASSIGNMENTS or op.startswith(("ResourceScatter", "ResourceApply"))

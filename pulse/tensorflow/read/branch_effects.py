@@ -8,7 +8,7 @@ from pulse.tensorflow.read.inlining import called_function
 from pulse.tensorflow.tensors import FunctionName
 
 BRANCHES = ("If",)
-DEEPEST = 64
+MAX_DEPTH = 64
 """Branches inside branches."""
 
 
@@ -20,8 +20,8 @@ def branch_places(node: GraphNode, library: FunctionLibrary, depth: int = 0) -> 
     """
     if node.op not in BRANCHES:
         return ()
-    if depth == DEEPEST:
-        raise node.error(f"branches are more than {DEEPEST} deep; export the model again")
+    if depth == MAX_DEPTH:
+        raise node.error(f"branches are more than {MAX_DEPTH} deep; export the model again")
     names = (node.function("then_branch"), node.function("else_branch"))
     return tuple(sorted({index for name in names for index in assigned_places(name, library, depth + 1)}))
 
@@ -39,9 +39,9 @@ def assigned_places(name: FunctionName, library: FunctionLibrary, depth: int = 0
         if changes(node.op):
             endpoints = node.inputs[:1]
         elif inner is not None:
-            if depth == DEEPEST:
+            if depth == MAX_DEPTH:
                 raise node.error(
-                    f"functions call each other more than {DEEPEST} deep; export the model again"
+                    f"functions call each other more than {MAX_DEPTH} deep; export the model again"
                 )
             endpoints = _given_endpoints(node, assigned_places(inner, library, depth + 1), 0)
         elif node.op in BRANCHES:

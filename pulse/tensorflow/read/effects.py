@@ -156,7 +156,7 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
 
 
 def _reaches(after: Mapping[str, set[str]], later: str, earlier: str) -> bool:
-    """Return whether a node surely runs after another."""
+    """Return whether a node certainly runs after another."""
     visited = {later}
     stack = [later]
     while stack:

@@ -8,7 +8,7 @@ from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput
 from pulse.tensorflow.tensors import FunctionName
 
 CALLS = ("PartitionedCall", "StatefulPartitionedCall")
-DEEPEST = 64
+MAX_DEPTH = 64
 """The deepest nesting of function calls."""
 
 
@@ -31,8 +31,8 @@ def _expand(node: GraphNode, library: FunctionLibrary, depth: int) -> list[Graph
     name = called_function(node, library)
     if name is None:
         return [node]
-    if depth == DEEPEST:
-        raise node.error(f"functions call each other more than {DEEPEST} deep; export the model again")
+    if depth == MAX_DEPTH:
+        raise node.error(f"functions call each other more than {MAX_DEPTH} deep; export the model again")
     function = library.find(name)
     if len(function.inputs) != len(node.inputs):
         raise node.error(

@@ -37,7 +37,7 @@ class _Loop:
 
 
 def loops_to_while(graph: FlatGraph, library: FunctionLibrary) -> FlatGraph:
-    """Return the graph with a While node in place of the nodes of each loop. Raises LoadError: a loop is not whole."""
+    """Return the graph with a While node in place of the nodes of each loop. Raises LoadError: a loop is incomplete."""
     if not any(node.op in ENTER for node in graph):
         return graph
     return _Conversion(graph, library).run()
@@ -104,7 +104,7 @@ class _Conversion:
             sources = [self._graph.nodes.get(endpoint.node) for endpoint in merge.inputs]
             after = next((source for source in sources if source is not None and source.op in NEXT), None)
             if after is None or len(after.inputs) != 1:
-                raise merge.error("nothing brings its next value (NextIteration); export the model again")
+                raise merge.error("no NextIteration node gives its next value; export the model again")
             variable = _LoopVariable(node, merge, after)
             loop.variables.append(variable)
             self._find_exits(loop, variable, readers)
@@ -224,7 +224,7 @@ class _Conversion:
                     if endpoint.node in self._graph.nodes
                 )
             ):
-                raise node.error("a loop reads it, and it belongs to another; export the model again")
+                raise node.error("one loop reads it, but it belongs to another; export the model again")
             names.add(name)
             stack += [endpoint for endpoint in node.inputs if endpoint not in ports]
             stack += [NodeOutput(control) for control in node.controls if self._is_effect(control)]

@@ -46,7 +46,7 @@ def model_of(
         selection = side.outputs if outputs is None else _select_outputs(contents, side, outputs)
         return _of_signature(contents, inputs, constants, replace(side, outputs=selection))
     if signature is not None:
-        raise LoadError(f"{contents.title}: a graph has no signature; there is none called {signature!r}")
+        raise LoadError(f"{contents.title}: a GraphDef has no signatures, so none is called {signature!r}")
     return _of_graph(contents, inputs, constants, outputs)
 
 

@@ -47,7 +47,7 @@ def _number(node: TfliteNode, outlet: OutletId) -> bool | None:
 def _run(
     node: TfliteNode, option: str, inputs: Sequence[OutletId], graph: TypedGraph | None = None
 ) -> list[OutletId]:
-    """Return a subgraph wired in the place of the node, or into another graph."""
+    """Return a subgraph wired in place of the node, or into another graph."""
     graph = node.graph if graph is None else graph
     facts = {index: graph.fact(outlet) for index, outlet in enumerate(inputs)}
     body = _to_typed(node, option, facts)
@@ -95,5 +95,5 @@ def if_(node: TfliteNode) -> Sequence[OutletId]:
 
 @tflite_op("CALL")
 def call(node: TfliteNode) -> Sequence[OutletId]:
-    """A subgraph in the place of the node."""
+    """A subgraph in place of the node."""
     return _run(node, "Subgraph", [node.input(slot) for slot in range(len(node.inputs))])

@@ -1,4 +1,4 @@
-"""Pools, of channels that are last."""
+"""Pools of tensors whose last axis has the channels."""
 
 import math
 
@@ -42,7 +42,7 @@ def pool(node: TfliteNode) -> OutletId:
     y = _pool(node, node.codes(0), op)
     if not padded:
         y = node.apply("div", y, float(math.prod(kernel)), suffix="mean")
-    return clamp(node, _half_away(node, y, int(node.quantization(0).zero[0])), fused_activation(node))
+    return clamp(node, _round_codes(node, y, int(node.quantization(0).zero[0])), fused_activation(node))
 
 
 def _pool(node: TfliteNode, x: OutletId, op: Pool) -> OutletId:
@@ -50,8 +50,8 @@ def _pool(node: TfliteNode, x: OutletId, op: Pool) -> OutletId:
     return node.wire(Transpose(channels_last(4)), [y], "pooled")
 
 
-def _half_away(node: TfliteNode, x: OutletId, zero: int) -> OutletId:
-    """Return ``code - zero`` of the nearest code, halves away from code 0."""
+def _round_codes(node: TfliteNode, x: OutletId, zero: int) -> OutletId:
+    """Round to codes, halves away from code 0; return ``code - zero``."""
     code = node.apply("add", x, float(zero), suffix="code")
     size = node.apply(
         "floor", node.apply("add", node.apply("abs", code, suffix="size"), 0.5, suffix="half"), suffix="whole"

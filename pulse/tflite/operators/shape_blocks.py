@@ -46,7 +46,7 @@ def _divide(node: TfliteNode, dim: TDim, size: int, what: str) -> TDim:
 
 @tflite_op("SPACE_TO_BATCH_ND")
 def space_to_batch(node: TfliteNode) -> OutletId:
-    """Every block's entries at one place become a batch of their own."""
+    """Every block's entries at one position become a batch of their own."""
     rank = node.fact(0).rank
     sizes, amounts = _blocks(node, rank)
     pads = (NO_PAD, *amounts, *(NO_PAD,) * (rank - 1 - len(sizes)))

@@ -176,7 +176,7 @@ class _Builder:
         return FileNetwork(self.graph, self._scope, self._title, codes, variables=tuple(variables))
 
     def body(self, facts: Mapping[int, TypedFact]) -> FileNetwork:
-        """Return the subgraph as what another one runs: its codes stay centred, its variables are none."""
+        """Return the subgraph as a body that another one runs: its codes stay centred, and it has no variables."""
         for index, number in enumerate(self._subgraph.inputs):
             fact = facts[index]
             if fact.value is not None:
@@ -332,7 +332,7 @@ class _Builder:
                     )
                     return self._values[number]
                 raise LoadError(
-                    f"{self._title}: {reader} reads {tensor.name}, which nothing before it makes; "
+                    f"{self._title}: {reader} reads {tensor.name}, which no node before it defines; "
                     "convert the model again"
                 )
             self._constant(number, tensor.data.astype(np.int64) if tensor.kind == "INT32" else tensor.data)
@@ -342,7 +342,7 @@ class _Builder:
         operator, tensors = self._subgraph.operators[index], self._subgraph.tensors
         what = f"{operator.kind} {index} of {self._subgraph.name}"
         if not operator.outputs or any(number < 0 for number in operator.outputs):
-            raise LoadError(f"{self._title}: {what} makes nothing; convert the model again")
+            raise LoadError(f"{self._title}: {what} has no output; convert the model again")
         states = [
             operator.inputs[slot]
             for slot in STATES.get(operator.kind, ())

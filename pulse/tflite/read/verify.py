@@ -96,7 +96,7 @@ class _Walk:
         return struct.unpack_from(form, self.data, byte)[0]
 
     def indirect(self, byte: int, part: str) -> int:
-        """Return the place that an offset leads to."""
+        """Return the position that an offset leads to."""
         offset = self.number("<I", byte, part)
         if offset == 0:
             raise self.error(part, "has an offset of 0")
@@ -112,7 +112,7 @@ class _Walk:
                 self.follow(there[number], inner, f"field {number} of {kind} at byte {byte}")
 
     def fields(self, byte: int, kind: str) -> dict[int, int]:
-        """Return the place of each field that a table has, all of them inside the file."""
+        """Return the position of each field that a table has, all of them inside the file."""
         part = f"table {kind} at byte {byte}"
         vtable = byte - self.number("<i", byte, part)
         size, length = self.number("<H", vtable, part), self.number("<H", vtable + 2, part)

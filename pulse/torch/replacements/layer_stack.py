@@ -9,7 +9,7 @@ from typing import Any
 
 @contextlib.contextmanager
 def keep_layer_stack() -> Generator[None]:
-    """While this lasts, a layer that raises leaves the tracer's stack of layers as it was.
+    """Within this context, a layer that raises leaves the tracer's stack of layers as it was.
 
     Containers call a layer with an argument that it may lack, catch TypeError, and call it again without.
     """

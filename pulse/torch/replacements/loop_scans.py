@@ -19,7 +19,7 @@ NO_FRAME = "none of its steps takes the frame of its own number, as x[:, t] does
 
 
 class _NoScanError(Exception):
-    """The steps of a loop are not alike; the message says why."""
+    """The steps of a loop differ; the message says how."""
 
 
 def roll_loops(program: Any, loops: Sequence[FrameLoop], title: str) -> None:
@@ -98,7 +98,7 @@ def _last_stores(stores: Sequence[Any]) -> list[Any]:
 
 
 class _Body:
-    """The body of a Scan, built from the first step; all steps must be alike."""
+    """The body of a Scan, built from the first step; all steps must be equal."""
 
     def __init__(self, graph: Any, loop: FrameLoop) -> None:
         import onnx_ir

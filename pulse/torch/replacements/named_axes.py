@@ -34,7 +34,7 @@ _REST = "..."
 
 @contextlib.contextmanager
 def keep_named_axes(torch: Any) -> Generator[None]:
-    """While this lasts, elementwise functions of einx run as PyTorch's, on operands with their axes moved.
+    """Within this context, elementwise functions of einx run as PyTorch's, on operands with their axes moved.
 
     Patterns with brackets, parentheses or numbers, and other threads, are unaffected.
     """

@@ -32,7 +32,7 @@ CELLS = {
 
 @contextlib.contextmanager
 def keep_recurrent_layers(torch: Any) -> Generator[None]:
-    """While this lasts, an export writes nn.RNN, nn.GRU and nn.LSTM as nodes of ONNX, which compute nothing.
+    """Within this context, an export writes nn.RNN, nn.GRU and nn.LSTM as nodes of ONNX, which compute nothing.
 
     Packed sequences of full length are plain tensors for them. Layers in other threads are unaffected.
     """

@@ -42,7 +42,7 @@ def _log_of_sum(torch: Any, x: Any, y: Any) -> Any:
 def _running_extreme(
     torch: Any, loops: FrameLoops, greatest: bool, x: Any, dim: int, shape: list[Any]
 ) -> Any:
-    """Return the extreme so far and the place of its last occurrence."""
+    """Return the extreme so far and the index of its last occurrence."""
     if x.is_floating_point():
         least, most = -math.inf, math.inf
     else:

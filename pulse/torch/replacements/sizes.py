@@ -16,7 +16,7 @@ OWN = "torch"
 
 @contextlib.contextmanager
 def keep_sizes(torch: Any, module: Any, loops: FrameLoops) -> Generator[None]:
-    """While this lasts, ``int``, ``len``, ``range``, ``enumerate`` and quotients of sizes keep them symbolic.
+    """Within this context, ``int``, ``len``, ``range``, ``enumerate`` and quotients of sizes keep them symbolic.
 
     Python lets these functions return only numbers, so an export that passes through them fixes the length: they are
     replaced in the files of the module's classes. ``max`` and ``min`` of a size and a bound return the one that the

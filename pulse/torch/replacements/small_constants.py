@@ -16,7 +16,7 @@ MATCHER = "onnxscript.rewriter._matcher"
 
 @contextlib.contextmanager
 def keep_small_constants() -> Generator[None]:
-    """While this lasts, an export drops only sums with exactly 0 and products with exactly 1.
+    """Within this context, an export drops only sums with exactly 0 and products with exactly 1.
 
     onnxscript takes constants within 1e-8 of 0, or 1e-5 of 1, for these numbers: it drops the epsilon of a
     norm, so that frames of silence become 0/0. Warns if this onnxscript has no such module.

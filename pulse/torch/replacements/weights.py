@@ -21,7 +21,7 @@ def take_weights(program: Any, state: ModuleState) -> dict[str, Array]:
     for name in [
         name for name, value in initializers.items() if not (value.uses() or value.is_graph_output())
     ]:
-        del initializers[name]  # such as tensors created in the export, which have no numbers
+        del initializers[name]  # such as tensors created in the export, which have no values
     arrays: dict[str, Array] = {}
     for name, value in initializers.items():
         tensor = value.const_value

@@ -46,7 +46,7 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 def keep_whole_numbers(
     torch: Any, module: Any, run: Callable[[], object], restore: Restore
 ) -> Generator[None]:
-    """While this lasts, buffers of one integer are numbers, and rounded sizes are sizes.
+    """Within this context, buffers of one integer are numbers, and rounded sizes are sizes.
 
     An exporter does not know what a tensor holds, and so no length computed with such buffers. A buffer stays a tensor
     if the module assigns it, or does not run without it.

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Windows over frames, which PyTorch's exporter fixes to the example's length or takes from a table of places."""
+"""Windows over frames, which PyTorch's exporter fixes to the example's length or takes from a table of indices."""
 
 from typing import Any
 

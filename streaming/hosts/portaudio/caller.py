@@ -44,7 +44,7 @@ class Caller(NotCopyable):
         Raises  TimeoutError: this call or an earlier one exceeded its limit; and the errors of the call
         """
         if self.stuck:
-            raise TimeoutError("a call before has not returned")
+            raise TimeoutError("an earlier call has not returned")
         future = self.submit(call)
         try:
             return future.result(limit_s)

@@ -65,7 +65,7 @@ export class PulseStream {
    *           goes to the server that is told
    * options   fields of the hello: model, rate, format ("f32" or "pcm16"), block, outputs, token; and:
    *   patience          above 0: if the connection is lost, go on over another one, for which so many seconds are
-   *                     looked, with the same bits as a result. The server must keep checkpoints
+   *                     looked, with bit-identical results. The server must keep checkpoints
    *   onframes({name, port, kind, first, frames, values, queue_us, step_us})   output frames, in order
    *   onevent(event)    an event of a detector
    *   onack(ack)        what the server has taken

@@ -274,7 +274,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
         (lambda: Add()(Connector()), "2 data inputs, and 1 connectors"),
         (lambda: Sequential([]), "at least one part"),
         (lambda: Sequential([ReLU(), Add()]), "gives 1 wires and .* has 2 open inputs"),
-        (lambda: Sequential([relu := ReLU(), relu]), "is there twice"),
+        (lambda: Sequential([relu := ReLU(), relu]), "appears twice"),
         (lambda: ReLU().add_child("relu"), "feeds a node or a view, not 'relu'"),
         (lambda: ReLU()("x"), "called with connectors, not with 'x'"),
         (lambda: Conv1D(2, 3, "wide"), "kernel_dims must be integers, not 'wide'"),

@@ -293,7 +293,7 @@ def test_a_transform_is_one_kernel() -> None:
         (lambda: istft(64, 65, window=None), "leave sample"),
         (lambda: istft(64, 16, shape="1,30,frames,2"), "has 30 frequencies, a transform of this size has 33"),
         (lambda: istft(64, 16, shape="1,33,frames"), "must have 4 axes, such as '1,257,frames,2'"),
-        (lambda: istft(64, 16, shape="1,33,frames,3"), "has not 2 parts"),
+        (lambda: istft(64, 16, shape="1,33,frames,3"), "does not have 2 parts"),
         (lambda: istft(64, 16, length="T-"), "length='T-' must be a number or an expression"),
         (lambda: istft(64, 16, length="99+16*frames"), "the samples that the frames reach"),
         (lambda: rfft(64, "none"), "norm='none' must be one of 'backward', 'ortho', 'forward'"),

@@ -166,7 +166,7 @@ class TestFiles:
             load(proto)
 
     def test_a_value_that_nothing_makes(self) -> None:
-        with pytest.raises(LoadError, match="Relu_y reads 'z', which nothing before it makes"):
+        with pytest.raises(LoadError, match="Relu_y reads 'z', which no node before it defines"):
             load(model([node("Relu", "z")], {}))
 
 

@@ -69,7 +69,7 @@ def test_masks_that_do_not_repeat_or_do_not_mask_are_refused() -> None:
     def weak(graph: AttentionBuilder, scores: str) -> str:
         return graph.add("Where", graph.is_between(graph.distances(), 0, 3), scores, graph.constant(-5.0))
 
-    assert "puts numbers above -10000 in the place of scores" in refusal(attention_example(weak)[0])
+    assert "puts numbers above -10000 in place of scores" in refusal(attention_example(weak)[0])
 
 
 def test_causal_attention_needs_a_context() -> None:

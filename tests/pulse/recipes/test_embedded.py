@@ -156,7 +156,7 @@ def test_two_recipes_in_a_file_are_refused(tmp_path: Path) -> None:
 def test_bytes_name_no_file(tmp_path: Path) -> None:
     model = with_recipes(gain(), ITSELF.replace('"."', '"gain.onnx"')).SerializeToString()
     with pytest.raises(
-        pulse.LoadError, match=r"these bytes: the recipe in its metadata: .* this recipe is of no file"
+        pulse.LoadError, match=r"these bytes: the recipe in its metadata: .* this recipe is not in a file"
     ):
         pulse.stream(model)
 

@@ -20,7 +20,7 @@ def session(builder: GraphDefBuilder) -> Session:
 def test_variables_are_read_before_they_are_assigned(resource: bool) -> None:
     run = session(counter(resource))
     assert not run.run("known")
-    with pytest.raises(InputError, match=r"a .*holds nothing yet"):
+    with pytest.raises(InputError, match=r"a .*has no value yet"):
         run.run("before")
     assert run.run([], targets=["init"]) == [] and run.run("known")
     values = [int(run.run(name)) for name in ("read", "before", "once", "read", "twice", "read")]

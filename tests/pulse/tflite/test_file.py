@@ -100,7 +100,7 @@ def test_codes_need_a_scale() -> None:
     graph = SubgraphBuilder()
     x = graph.input((2, 5), "int8", scale=[0.1], zero=[0])
     graph.outputs = [graph.result("TANH", [x], (2, 5), "", 2, "int8")]
-    with pytest.raises(LoadError, match="makes f32, but the file has INT8"):
+    with pytest.raises(LoadError, match="computes f32, but the file has INT8"):
         pulse.load(file_bytes(graph)).analyse()
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pulse
-from pulse.support.mapping import let_pages_go, map_arrays
+from pulse.support.mapping import map_arrays, release_pages
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -23,7 +23,7 @@ def test_mapped_arrays_are_the_same() -> None:
     for array, copy in zip(arrays, mapped):
         for _ in range(2):
             np.testing.assert_array_equal(copy, array)
-            let_pages_go(copy)
+            release_pages(copy)
         assert not copy.flags.writeable and copy.dtype == array.dtype
 
 

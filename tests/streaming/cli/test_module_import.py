@@ -87,8 +87,8 @@ def test_without_torch_a_module_is_refused(monkeypatch) -> None:
 
 
 def test_options_of_a_module_are_refused_for_anything_else() -> None:
-    assert "--example is of a PyTorch module" in refusal("check", "--example", "1,1,8")
+    assert "--example is for a PyTorch module" in refusal("check", "--example", "1,1,8")
     message = refusal("bench", "model.onnx", "--method", "encode")
-    assert "--method is of a PyTorch module" in message
-    assert "model.onnx is none" in message
+    assert "--method is for a PyTorch module" in message
+    assert "model.onnx is not one" in message
     assert "a recipe names a model file, not code" in refusal("recipe", "app:make")

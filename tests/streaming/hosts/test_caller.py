@@ -52,7 +52,7 @@ def test_nothing_is_called_after_a_call_that_does_not_return() -> None:
         caller(lambda: calls.append("behind"), 0.01)
     assert caller.stuck
     late = caller.submit(lambda: calls.append("late"))
-    with pytest.raises(TimeoutError, match="before"):
+    with pytest.raises(TimeoutError, match="earlier call"):
         caller(lambda: calls.append("never"), 1.0)
     threads = [thread for thread in threading.enumerate() if thread.name == "stuck"]
     hold.set()
