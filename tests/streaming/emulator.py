@@ -90,7 +90,7 @@ class Emulator:
             patch.setattr(machine, "runner", lambda: run)
             patch.setattr(machine, "lanes_runner", lambda: run_lanes)
             # a compiled step knows no other machine
-            patch.setattr(executable, "headers_are_known", lambda: False)
+            patch.setattr(executable, "arrays_are_known", lambda: False)
             yield
 
     def _call(
