@@ -30,7 +30,7 @@ note = Console(stderr=True).print
 
 
 def main() -> None:
-    """Time a step of every model in each runtime: one thread, the same input, in turns."""
+    """Time a step of every model in each runtime: one thread, the same input, alternating rounds."""
     options = parse_options()
     if options.plot or options.docs:
         import_module("bench.plot")  # it needs matplotlib: better now than after all that is measured
@@ -134,7 +134,7 @@ def entries(options: argparse.Namespace) -> list[Entry]:
 
 
 def row(entry: Entry, machine: Machine, rounds: int, steps: int, special: bool = False) -> Row:
-    """Return one model; one that does not run here says why. Its working set is read in turns with the runtimes."""
+    """Return the row of a model, with the error if it does not run here."""
     try:
         result = contest(entry, special=special)
     except (PulseError, WrongResultError) as error:

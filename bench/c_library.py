@@ -70,7 +70,7 @@ def addresses(arrays: Sequence[NDArray[Any] | None]) -> Any:
 
 
 class CStream:
-    """One stream of a library."""
+    """A stream of a library."""
 
     def __init__(self, library: CLibrary) -> None:
         self.library = library

@@ -22,7 +22,7 @@ ROUNDS, CALLS = 200, 500
 
 @dataclass(frozen=True)
 class CallTime:
-    """One call.
+    """The time of a call.
 
     us       of one call
     over_us  less the machine's own time, in the same rounds
@@ -42,7 +42,7 @@ def relu() -> bytes:
 
 
 def calls() -> Mapping[str, Callable[[], object]]:
-    """Return the calls, of streams of their own. They take and give arrays that are there already, if they can."""
+    """Return the calls, each of a separate stream. They write to existing arrays where they can."""
     program = pulse.stream(relu(), PULSE)
     state, session = program.spawn(), Session(program)
     assert isinstance(state, NativeState), "the bench runs the numba backend"
@@ -56,7 +56,7 @@ def calls() -> Mapping[str, Callable[[], object]]:
 
 
 def call_times(rounds: int = ROUNDS, count: int = CALLS) -> list[CallTime]:
-    """Return the medians over rounds in which each call is made so often, one call after the other."""
+    """Return the medians over rounds of ``count`` calls of each kind."""
     steppers = calls()
     times: dict[str, list[float]] = {name: [] for name in steppers}
     for _ in range(rounds):
@@ -70,7 +70,7 @@ def call_times(rounds: int = ROUNDS, count: int = CALLS) -> list[CallTime]:
 
 
 def main() -> None:
-    """Print each call."""
+    """Print the time of each call."""
     for row in call_times():
         print(f"{row.name:16} {row.us:6.2f} us, {row.over_us:6.2f} us over the machine")
 

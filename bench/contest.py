@@ -67,7 +67,7 @@ class Form:
     peer: Peer | None = field(default=None, repr=False)
 
     def as_dict(self) -> dict[str, str]:
-        """Return the same, for JSON."""
+        """Return the form as plain data, for JSON."""
         return {"runtime": self.runtime, "how": self.how, "status": self.status, "note": self.note}
 
 
@@ -85,7 +85,7 @@ class Contest:
     best: dict[str, Form]
 
     def steppers(self) -> dict[str, Callable[[], object]]:
-        """Make one for each runtime, this project last."""
+        """Return a function for each runtime that runs the next pulse, this project last."""
         peers = {name: form.peer for name, form in self.best.items()}
         return {
             name: make_stepper(peer.step, self.pulses) for name, peer in peers.items() if peer is not None
@@ -171,7 +171,7 @@ def try_form(
     pulses: Sequence[Feed],
     expected: Streams,
 ) -> Form:
-    """Return a form, and whether it is right."""
+    """Build a form and compare its outputs with the expected ones."""
     try:
         peer = make()
         off = distance(stream_outputs(peer, program, pulses), expected, program)

@@ -76,7 +76,7 @@ async def pulses_on_request(x: Array, count: int) -> AsyncGenerator[Array]:
 
 
 async def paced_pulses(x: Array, count: int) -> AsyncGenerator[Array]:
-    """Return a pulse every 10 ms."""
+    """Yield a pulse every 10 ms."""
     at_s = anyio.current_time()
     for _ in range(count):
         at_s += PERIOD_S
@@ -89,7 +89,7 @@ SOURCES = {"saturated": pulses_on_request, "paced": paced_pulses}
 
 
 def overhead(model: str, source: str, loop: str, load: str, seconds: float) -> Row:
-    """Run one model for about this long."""
+    """Run one model for about this many seconds."""
     program, rate_hz = MODELS[model][0](), MODELS[model][1]
     port, output = program.inputs[0], program.outputs[0]
     x = (np.random.default_rng(0).standard_normal(port.shape) / 10).astype(port.dtype)
@@ -153,7 +153,7 @@ async def long_file(minutes: int, folder: Path) -> None:
 
 
 def memory(minutes: int) -> tuple[float, float]:
-    """Return the most MiB that a process of its own had in memory, and the seconds that it took."""
+    """Return the peak memory in MiB of a separate process that streams a long file, and its seconds."""
     begun_s = time.perf_counter()
     command = [sys.executable, "-m", "bench.executor", "--long-file", str(minutes)]
     process = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -161,7 +161,7 @@ def memory(minutes: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    """RealtimeSetting all, one after the other, and print tables."""
+    """Measure each setting, one after the other, and print tables."""
     parser = argparse.ArgumentParser(prog="python -m bench.executor", description=main.__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="of each row")
     parser.add_argument("--json", type=Path, help="write all figures")

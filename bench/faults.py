@@ -84,7 +84,7 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def compare(calls: Sequence[Callable[[], object]]) -> str:
-    """Return the medians of two calls in alternating rounds, and of the ratio in a round."""
+    """Return the medians of two calls over alternating rounds, and the median of their ratio."""
     rounds: list[list[float]] = []
     for number in range(ROUNDS):
         order = (0, 1) if number % 2 else (1, 0)
@@ -95,7 +95,7 @@ def compare(calls: Sequence[Callable[[], object]]) -> str:
 
 
 def main() -> None:
-    """Print each model: a step in Python, and the machine alone, without and with looking."""
+    """Print the times of each model: a step in Python and the machine alone, without and with fault checks."""
     for frames in PULSES:
         for name, pulsed, feeds in models(frames):
             states: list[NativeState] = []

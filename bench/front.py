@@ -35,7 +35,7 @@ Step = Callable[[Array], Sequence[Any]]
 
 @dataclass(frozen=True)
 class Contest:
-    """A front, and what does the same by other means.
+    """A front end, and another implementation of it.
 
     make   begins a new stream of the other one
     late   samples, or rows, that it gives before the first one
@@ -101,7 +101,7 @@ def contests() -> list[Contest]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table of all contests."""
     machine = measured_machine(sizes=())
     print(
         "| front | hops | us | inside | least | over least | against | us | times as fast | lowest..highest |"
@@ -135,7 +135,7 @@ def main() -> None:
 def require_equal(
     contest: Contest, program: NativeProgram, pulses: Sequence[Array], hops: Sequence[Array]
 ) -> None:
-    """Require that both give the same."""
+    """Raise AssertionError unless both give the same."""
     state, step = program.spawn(), contest.make()
     (port,) = program.outputs
     axis = port.axis or 0

@@ -57,7 +57,7 @@ class Variant:
     lanes: int = 1
 
     def stepper(self, scale: float) -> Callable[[], object]:
-        """Return a step, of all lanes if there are several."""
+        """Return a function that runs a step, of all lanes if there are several."""
         if self.lanes == 1:
             return make_stepper(self.program.spawn().step, noise(self.program, scale))
         lanes, values = self.program.spawn_many(self.lanes), lanes_noise(self.program, self.lanes)

@@ -10,7 +10,7 @@ from pulse.jit.events import NativeEvent
 
 
 async def bare_hop_us(count: int, period_s: float) -> float:
-    """Return the p50 in us of a thread's answer to an event of another one, ``count`` times, one each period."""
+    """Return the p50 in us of the time from an event of one thread to the answer of another, over ``count`` periods."""
     request, answered, ended = NativeEvent(), NativeEvent(), threading.Event()
 
     def answer() -> None:

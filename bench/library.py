@@ -81,7 +81,7 @@ def compile_timer(
 
 
 def step_in_python(state: NativeState, pulse: NDArray[Any], result: NDArray[Any]) -> float:
-    """Return the seconds of a step."""
+    """Return the seconds of a step from Python."""
     before = perf_counter()
     for _ in range(STEPS):
         state.step_into(pulse, result)

@@ -31,7 +31,7 @@ class Peer(Protocol):
     """A model that runs pulse by pulse."""
 
     def step(self, feed: Feed) -> Outputs:
-        """Step: one pulse of each input in, one of each output out, for the caller to keep; the state stays inside."""
+        """Run one pulse: return the outputs, which the caller owns; the peer keeps the state."""
         ...
 
     def delay(self, output: str) -> int | None:
@@ -54,13 +54,13 @@ class Chunk:
         self.array = np.moveaxis(along, 0, axis).reshape(shape if sample.ndim else ())
 
     def push(self, feed: Feed) -> None:
-        """Take new frames in."""
+        """Append new frames."""
         self._past[...] = self._last
         self._new[...] = feed[self.name]
 
 
 def chunks(explicit: Explicit, sample: Feed) -> list[Chunk]:
-    """Return one for each input."""
+    """Return the chunk of each input."""
     return [Chunk(name, form, sample[name]) for name, form in explicit.inputs.items()]
 
 

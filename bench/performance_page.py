@@ -94,18 +94,18 @@ All rows import numpy. *carried* kernels are the machine code of a wheel: nothin
 
 
 def start_section(starts: Sequence[Start]) -> str:
-    """Return the section of the page; it names its machine, since it may be of another run than the rest."""
+    """Return the section on start times; it names its machine, since it may come from another run."""
     lines = table(start_times.COLUMNS, start_times.lines(starts), left=2)
     return "\n".join([f"{START_TITLE}\n", START, f"{Host.here()}\n", lines])
 
 
 def lanes_section(rows: Sequence[LanesRow]) -> str:
-    """Return the section of the page, with its machine too."""
+    """Return the section on lanes, with its machine."""
     return "\n".join([f"{LANES_TITLE}\n", LANES, f"{Host.here()}\n", table(LANES_COLUMNS, lanes_lines(rows))])
 
 
 def replace_section(title: str, text: str) -> None:
-    """Put a section in the place of the one that the page has."""
+    """Replace a section of the page."""
     before, _, rest = PAGE.read_text().partition(f"{title}\n")
     PAGE.write_text(f"{before}{text}\n{rest[rest.index('## ') :]}")
 
@@ -144,7 +144,7 @@ def section(title: str, lines: Iterable[str], text: str = "") -> Iterator[str]:
 
 
 def steps_lines(row: Row) -> Iterator[list[str]]:
-    """Yield this project, each peer and the roofline."""
+    """Yield the rows of this project, of each peer and of the roofline."""
     name = f"{row.title}, {row.pulse}"
     if row.error:
         yield [name, OURS, *["-"] * 5, row.error, ""]
@@ -173,7 +173,7 @@ def steps_lines(row: Row) -> Iterator[list[str]]:
 
 
 def bold(text: str, good: bool) -> str:
-    """Bold for a missed target."""
+    """Return a figure, bold if it misses its target."""
     return text if good else f"**{text}**"
 
 

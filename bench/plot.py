@@ -47,7 +47,7 @@ def draw(results: Results, path: Path) -> None:
 
 
 def draw_growth(results: Results, path: Path) -> None:
-    """Time of a call by what it grows with, solid, with the roofline, dashed; logarithmic scales."""
+    """Draw the time of a call (solid) and its roofline (dashed) by pulse, lanes and weights, on logarithmic scales."""
     figure, sides = plt.subplots(1, len(GROWN_BY), figsize=(12, 3.6), sharey=True)
     for axes, (by, label) in zip(sides, GROWN_BY.items()):
         counted = by != "weights"

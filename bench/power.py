@@ -13,7 +13,7 @@ SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Counter:
-    """The energy of one package, in microjoules; it begins again at ``wraps``."""
+    """The energy of one package, in microjoules; the counter wraps at ``wraps``."""
 
     path: Path
     wraps: int
@@ -24,7 +24,7 @@ class Counter:
 
 
 def counters(folder: Path = POWERCAP) -> list[Counter]:
-    """Return one for each package; none if the machine does not tell, or not to this user."""
+    """Return a counter for each package; none if the machine or its permissions do not offer any."""
     paths: list[Counter] = []
     for zone in sorted(folder.glob("*:*")):
         try:
@@ -44,7 +44,7 @@ def watts(
     folder: Path = POWERCAP,
     clock: Callable[[], float] = time.perf_counter,
 ) -> float | None:
-    """Return the power of all packages while a call repeats; None if the machine does not tell.
+    """Return the power of all packages while a call repeats; None without counters.
 
     clock  gives the time in seconds
     """

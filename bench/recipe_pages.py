@@ -13,7 +13,7 @@ FOLDERS = {".onnx": "models", ".ark": "sound", ".tflite": "tflite", ".pb": "tens
 
 
 def recipes() -> dict[str, str]:
-    """Name of the file -> text."""
+    """Return the text of each recipe by file name."""
     text = FORMAT.read_text() + PUBLISHED.read_text()
     blocks = re.findall(r"```toml\n(# (\S+\.toml)\n.*?)```", text, re.DOTALL)
     return {name: text for text, name in blocks}

@@ -23,7 +23,7 @@ ROUNDS = 2000
 
 
 def block_us(rate_in: int, rate_out: int, quality: str, rounds: int) -> NDArray[np.float64]:
-    """Return the microseconds of each of this many blocks."""
+    """Return the microseconds of each block."""
     resampler = NativeResampler(rate_in, rate_out, quality)
     x = np.ones(round(rate_in * BLOCK_S), np.float32)
     target = np.empty(round(rate_out * BLOCK_S) + 1, np.float32)

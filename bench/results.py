@@ -131,7 +131,7 @@ class Results:
         return _mean(row.runtimes[peer].times.median for row in self.timed_rows if peer in row.runtimes)
 
     def special_mean(self, peer: str) -> float:
-        """Return the same, with special rows if they are worth it."""
+        """Return ``mean``, with special rows where a model uses them."""
         rows = [row for row in self.timed_rows if peer in row.runtimes]
         return _mean(row.runtimes[peer].times.median * row.ours.us.p50_us / row.fastest_us for row in rows)
 

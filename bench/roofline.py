@@ -88,7 +88,7 @@ MULTIPLY_ADD = Kernel("bench_multiply_add", _multiply_add, -1)
 
 
 class Call:
-    """A kernel on memories of its own, ready to be called and timed.
+    """A kernel with its own memory, ready to be called and timed.
 
     memories   operands, one region each, from their beginning
     arguments  the numbers after them in the row

@@ -61,7 +61,7 @@ def rounding_time(entry: Entry, rounds: int) -> RoundingTime:
 
 
 def name_of(weights: str, activations: str) -> str:
-    """Name a form."""
+    """Return the name of a form."""
     return weights if activations == "f32" else f"{weights}, {activations}"
 
 

@@ -35,7 +35,7 @@ OURS, EXPORTED = "pulse", "onnxruntime, all of it exported"
 
 @dataclass(frozen=True)
 class SoundContest:
-    """A recipe, and what does the same by other means.
+    """A recipe, and other implementations of it.
 
     recipe    of ``bench.recipe_pages``
     recorded  the author's own result
@@ -97,7 +97,7 @@ class Found:
 
 
 def measure(contest: SoundContest, shared: Path, rounds: int, steps: int) -> Found:
-    """Check every chain, then time them in turns. Raises WrongResultError, FileNotFoundError."""
+    """Check every chain, then time them alternately. Raises WrongResultError, FileNotFoundError."""
     stored = np.load(shared / "sound" / f"{contest.recorded}.npz")
     x, expected = stored["in"].ravel().astype(np.float32), stored["out"].ravel()
     hops = list(x[: len(x) // contest.hop * contest.hop].reshape(-1, contest.hop))
@@ -127,7 +127,7 @@ def measure(contest: SoundContest, shared: Path, rounds: int, steps: int) -> Fou
 
 
 def ours(program: Program) -> loops.Step:
-    """Return a stream of this project."""
+    """Return the steps of this project's stream."""
     state, name = program.spawn(), program.outputs[0].name
     return lambda x: state.step(x[None])[name].ravel()
 

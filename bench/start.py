@@ -9,7 +9,7 @@ from bench.start_times import ROUNDS, STARTED, starts
 
 
 def main() -> None:
-    """Measure, and print the section of docs/performance.md."""
+    """Measure start times, and print the section of docs/performance.md."""
     parser = argparse.ArgumentParser(prog="python -m bench.start", description=main.__doc__)
     parser.add_argument("keys", nargs="*", default=STARTED, help="models of the bench")
     parser.add_argument("--models", type=Path, default=PUBLISHED, help="folder of published models")

@@ -101,13 +101,13 @@ def lanes_rows(
 
 
 def noise(program: Program, count: int) -> Array:
-    """Return a pulse for each lane."""
+    """Return a random pulse for each lane."""
     (port,) = [port for port in program.inputs if port.streams]
     return np.random.default_rng(0).standard_normal((count, *port.shape)).astype(np.float32)
 
 
 def step_separately(states: Sequence[State], pulses: Array) -> list[dict[str, Array]]:
-    """Separate states, one after the other."""
+    """Step separate states, one after the other."""
     return [state.step(frames) for state, frames in zip(states, pulses)]
 
 

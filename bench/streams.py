@@ -10,7 +10,7 @@ from bench.stream_lanes import COUNTS, ROUNDS, lanes_entries, lanes_rows
 
 
 def main() -> None:
-    """Measure, and print the section of docs/performance.md."""
+    """Measure streams on one core, and print the section of docs/performance.md."""
     parser = argparse.ArgumentParser(prog="python -m bench.streams", description=main.__doc__)
     parser.add_argument("keys", nargs="*", help="models of the bench; all by default")
     parser.add_argument("--models", type=Path, default=PUBLISHED, help="folder of published models")

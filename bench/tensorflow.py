@@ -28,7 +28,7 @@ def median_us(call: Any, blocks: Array) -> float:
 
 
 def theirs(folder: Path, name: str) -> Any:
-    """TensorFlow's own call of the serving signature."""
+    """Return TensorFlow's call of the serving signature."""
     import tensorflow as tf  # pyright: ignore[reportMissingImports, reportMissingModuleSource]
 
     library: Any = tf
@@ -43,7 +43,7 @@ def theirs(folder: Path, name: str) -> Any:
 
 
 def main() -> None:
-    """Print the least median of each, and their ratio."""
+    """Print the smallest median of each, and their ratio."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="a SavedModel with one input of constant shape")
     folder = parser.parse_args().folder

@@ -41,14 +41,14 @@ def open_stream(path: Path) -> NativeProgram:
 
 
 def ours(program: NativeProgram) -> Callable[[], object]:
-    """Return a step on noise."""
+    """Return a function that runs a step on noise."""
     state, port = program.spawn(), next(port for port in program.inputs if port.streams)
     x = noise(port.shape, port.dtype)
     return lambda: state.step(x)
 
 
 def theirs(path: Path) -> Callable[[], object]:
-    """Return a call of LiteRT: inputs set, outputs taken."""
+    """Return a function that runs LiteRT once: inputs set, outputs taken."""
     interpreter: Any = Interpreter(str(path), num_threads=1)
     interpreter.allocate_tensors()
     ports = interpreter.get_input_details()

@@ -54,7 +54,7 @@ class Comparison:
         return Percentiles(median(p50), median(p90), median(p99), median(p99_9), max(longest))
 
     def ratio(self, slow: str, fast: str, percentile: str = "p50_us") -> Ratio:
-        """Time of ``slow`` divided by time of ``fast``, round by round."""
+        """Return the time of ``slow`` divided by that of ``fast``, over the rounds."""
         pairs = zip(self.rounds[slow], self.rounds[fast])
         ratios = [getattr(a, percentile) / getattr(b, percentile) for a, b in pairs]
         return Ratio(statistics.median(ratios), min(ratios), max(ratios))

@@ -69,7 +69,7 @@ def forms() -> Mapping[str, Callable[[], Model]]:
 
 
 def compile_form(title: str, make: Callable[[], Model]) -> Program:
-    """Return the program of a form; for ``REGISTERED``, the registry has an unused implementation more."""
+    """Return the program of a form; for ``REGISTERED``, the registry has one more, unused implementation."""
     if title != REGISTERED:
         return pulse.stream(make(), PULSE)
     before = list(implementations.REGISTRY)
@@ -85,7 +85,7 @@ def compile_form(title: str, make: Callable[[], Model]) -> Program:
 
 
 def view_times(rounds: int, steps: int) -> list[ViewTime]:
-    """Return all forms in turns. Raises AssertionError if their results are not the same bits, numpy's aside."""
+    """Return the times of all forms. Raises AssertionError if results of compiled forms are not bit-identical."""
     forms_by_title = forms()
     programs = {title: compile_form(title, make) for title, make in forms_by_title.items()}
     spent: dict[str, list[float]] = {title: [] for title in forms_by_title}

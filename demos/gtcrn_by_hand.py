@@ -138,7 +138,7 @@ def grouped_gru(w: Weights, where: str, x: Connector, both: bool) -> Connector:
 
 
 def dual_path(w: Weights, where: str, x: Connector) -> Connector:
-    """Recurrent layers over the bands of each frame, then over the frames of each band; x [1, T, 33, 16]."""
+    """Add recurrent layers over the bands of each frame, then over the frames of each band; x [1, T, 33, 16]."""
 
     def finish(path: str, y: Connector, shape: list[int]) -> Connector:
         fc = f"{where}/{path}_fc"
@@ -197,7 +197,7 @@ def constant(number: float) -> Connector:
 
 
 def main() -> None:
-    """Build it, compare it with the file, stream it."""
+    """Build the model, compare it with the file, stream it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", nargs="?", help="gtcrn_offline.onnx, for its weights")
     parser.add_argument("--pulse", type=int, default=1, help="frames for each step")

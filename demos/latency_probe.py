@@ -22,7 +22,7 @@ from streaming.warming import LIVE, compile_in_parallel
 
 
 def later_by(recorded: Samples, played: Samples, longest: int) -> float:
-    """By how many frames ``played`` [T] is later than ``recorded`` [T]; NaN where they are not alike."""
+    """Return by how many frames ``played`` [T] is later than ``recorded`` [T]; NaN if they do not match."""
     size = 1 << (len(recorded) + longest).bit_length()
     alike = np.fft.irfft(np.fft.rfft(played, size) * np.fft.rfft(recorded, size).conj())
     peak = int(np.argmax(alike[:longest]))

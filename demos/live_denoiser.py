@@ -17,7 +17,7 @@ from streaming.warming import LIVE, compile_in_parallel
 
 
 def follow(live: Live) -> None:
-    """Do what keys say until the run is over."""
+    """Follow the keys until the run ends."""
     with key_presses() as pressed:
         while not live.wait(0):
             match pressed(0.05):
@@ -30,7 +30,7 @@ def follow(live: Live) -> None:
 
 
 def main() -> None:
-    """Run until the end, then tell how it went."""
+    """Run until the end, then print the report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mic", metavar="DEVICE", help="number or part of the name, see pulse devices")
     parser.add_argument("--speaker", metavar="DEVICE", help="the same for what plays")

@@ -43,7 +43,7 @@ async def show(microphone: Microphone, channel: str) -> None:
 
 
 def main() -> None:
-    """Open the source and show what is heard."""
+    """Open the source and print its voice probability."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mic", metavar="DEVICE", help="number or part of the name, see pulse devices")
     parser.add_argument("--channel", default="mix", help="mix, or the number of one")

@@ -12,7 +12,7 @@ import pulse
 
 
 def model(ahead: int, stride: int) -> bytes:
-    """Conv of 5 taps, ``ahead`` of them in the future, Relu, then a causal Conv of 3 taps with a stride."""
+    """Return a model: a Conv of 5 taps, ``ahead`` of them in the future, Relu, a causal strided Conv of 3 taps."""
     rng = np.random.default_rng(0)
     weights = {
         "w1": rng.standard_normal((8, 1, 5)).astype(np.float32),
@@ -33,7 +33,7 @@ def model(ahead: int, stride: int) -> bytes:
 
 
 def main() -> None:
-    """Pulse it, print what came out, and prove it."""
+    """Convert the model to pulse form, print and prove it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ahead", type=int, default=2, choices=range(5), help="taps in the future")
     parser.add_argument("--stride", type=int, default=2)

@@ -22,7 +22,7 @@ zero_out = pulse.tensorflow.register_op("ZeroOut", inputs="to_zero:i32", outputs
 
 @pulse.tensorflow.register_kernel("ZeroOut")
 def in_numpy(x: np.ndarray) -> np.ndarray:
-    """Return the first number stays."""
+    """Keep the first number; set the others to zero."""
     y = np.zeros_like(x)
     y.flat[:1] = x.flat[:1]
     return y
@@ -45,7 +45,7 @@ def in_c(folder: Path) -> None:
 
 
 def graph() -> bytes:
-    """X -> ZeroOut -> y, as a GraphDef."""
+    """Return the graph X -> ZeroOut -> y as a GraphDef."""
     proto = GraphDef()
     proto.node.add(name="x", op="Placeholder").attr["dtype"].type = 3
     proto.node[0].attr["shape"].shape.dim.add(size=-1)
@@ -54,7 +54,7 @@ def graph() -> bytes:
 
 
 def main() -> None:
-    """Call it, and run it in a graph."""
+    """Call the operator, and run it in a graph."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--c", action="store_true", help="compute it in C")
     with tempfile.TemporaryDirectory() as folder:

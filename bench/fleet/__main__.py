@@ -17,7 +17,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "fleet.md"
 
 
 def with_section(page: str, name: str, words: str) -> str:
-    """Return a page with other words between its marks."""
+    """Return a page with the text between its marks replaced."""
     mark, end = f"<!-- {name}: python -m bench.fleet {name} --docs -->", f"<!-- end of {name} -->"
     head, _, rest = page.partition(mark)
     _, _, tail = rest.partition(end)
@@ -25,7 +25,7 @@ def with_section(page: str, name: str, words: str) -> str:
 
 
 def main() -> None:
-    """Run one of the two, and print it as text and as JSON."""
+    """Run the simulation or the kills, and print the result as text and as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("what", choices=("kills", "simulate"))
     parser.add_argument("--kills", type=int, default=200)

@@ -15,7 +15,7 @@ BEGIN_TIMEOUT_S = 180.0
 
 @contextmanager
 def fleet_here(nodes: int, deployment: Deployment, opener: Opener) -> Iterator[tuple]:
-    """Start a fleet on several nodes of one machine; return the fleet, all workers live, and the cluster."""
+    """Start a fleet on several nodes of this machine; return the fleet with all workers live, and the cluster."""
     warnings.simplefilter("ignore")
     import ray  # pyright: ignore[reportMissingImports]
     from ray.cluster_utils import Cluster  # pyright: ignore[reportMissingImports]

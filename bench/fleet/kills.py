@@ -31,7 +31,7 @@ SETTLE_S = 1.0
 
 @dataclass(frozen=True)
 class Kills:
-    """A run.
+    """The result of a run.
 
     silences_ms  for each stream of each killed worker: the longest time without a new output around the kill, as its
                  client sees it; without a kill it is that of a block
@@ -52,7 +52,7 @@ class Kills:
         return float(np.percentile(self.silences_ms, percent))
 
     def text(self) -> str:
-        """Return the run in words."""
+        """Return the result as text."""
         rows = [
             ("kills", f"{self.kills} in {self.seconds:.0f} s"),
             ("streams", f"{self.streams}, blocks of {self.block_ms:g} ms"),
@@ -68,7 +68,7 @@ class Kills:
 
 
 class Speaker:
-    """A client in real time: a block every 20 ms, from a sound that repeats; what comes is kept."""
+    """A client in real time: it sends a block of a repeating sound every 20 ms and keeps what it receives."""
 
     def __init__(self, stream: RemoteStream, seed: int) -> None:
         self.stream = stream
@@ -80,7 +80,7 @@ class Speaker:
         self._over = False
 
     async def speak(self) -> None:
-        """Until ``stop``."""
+        """Send blocks until ``stop``."""
         next_s = time.perf_counter()
         while not self._over:
             await self.stream.send(self._block(self.sent))
@@ -90,7 +90,7 @@ class Speaker:
         await self.stream.end()
 
     async def listen(self) -> None:
-        """Until the end of the stream."""
+        """Receive blocks until the end of the stream."""
         async for outputs in self.stream:
             self.came_s.append(time.perf_counter())
             self._outputs.append(outputs["denoised"])
@@ -105,7 +105,7 @@ class Speaker:
         return float(np.diff(self.came_s[first:]).max()) * 1e3
 
     def is_equal(self, session: Session) -> bool:
-        """Return whether all received frames have the bits of a session."""
+        """Return whether all received frames are bit-identical to those of a session."""
         pieces = [session.push(self._block(number))["denoised"].copy() for number in range(self.sent)]
         expected = np.concatenate([*pieces, session.flush()["denoised"]], 1)
         return np.array_equal(np.concatenate(self._outputs, 1), expected)
@@ -191,7 +191,7 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
 
 
 async def _kill(process: int, speakers: Sequence[Speaker]) -> list[float]:
-    """Kill a worker. Returns the silence in ms of each stream that had to go on elsewhere."""
+    """Kill a worker. Returns the silence in ms of each stream that moved to another worker."""
     before = [speaker.stream.connections for speaker in speakers]
     killed_s = time.perf_counter()
     os.kill(process, signal.SIGKILL)
@@ -204,7 +204,7 @@ async def _kill(process: int, speakers: Sequence[Speaker]) -> list[float]:
 
 
 def _fullest(fleet, ray) -> int | None:
-    """Return the process of a worker with the most streams, of those that have others to go on at."""
+    """Return the process of the worker with the most streams that can move to other workers."""
     live = fleet.status().table.live("1")
     workers: list[tuple[int, int]] = []
     for worker in live:

@@ -97,7 +97,7 @@ class Year:
 
 @dataclass(frozen=True)
 class Simulation:
-    """All of it."""
+    """The results of both sizes."""
 
     costs: UnitCosts
     assumed: Assumptions

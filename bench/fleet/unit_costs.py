@@ -154,7 +154,7 @@ class _OneHolder:
 
 
 def _cpu_us(call: Callable[[], object], count: int) -> float:
-    """Return the CPU time of a call in microseconds, on average: what else the machine does changes it little."""
+    """Return the mean CPU time of a call in microseconds, which other load of the machine changes little."""
     began = time.thread_time()
     for _ in range(count):
         call()
@@ -172,7 +172,7 @@ def _times(call: Callable[[], object], count: int) -> list[float]:
 
 
 class _StillCluster:
-    """A cluster in which nothing happens, so that the control's own time is left."""
+    """A cluster in which nothing happens, to measure the controller alone."""
 
     def __init__(self, table: FleetTable) -> None:
         self._nodes = [ClusterNode(holder.node, holder.node, 16.0) for holder in table.holders]

@@ -89,7 +89,7 @@ def _choose(all_of_them: Mapping[str, Chosen], names: Sequence[str], what: str) 
 def run(
     designs: Mapping[str, Design], loads: Mapping[str, Load], seconds: float, target: Path | None = None
 ) -> None:
-    """RealtimeSetting, print the table, and write the figures."""
+    """Run the designs under the loads, print the table, and write the figures."""
     host, console = Host.here(), Console(width=None if sys.stdout.isatty() else 170)
     program = pulse.stream(amplifier(), pulse=BLOCK_FRAMES)
     model = model_time(program)
@@ -113,7 +113,7 @@ def run(
 def outcomes(
     designs: Mapping[str, Design], loads: Mapping[str, Load], setup: Setup
 ) -> Iterator[tuple[str, str, Outcome, StolenTime]]:
-    """Yield each design under each load, in a separate thread, and the time that was stolen meanwhile."""
+    """Yield load, design, outcome and stolen time of each design under each load, run in a separate thread."""
     for load, loaded in loads.items():
         for name, design in designs.items():
             with loaded(), ThreadPoolExecutor(1) as thread:
@@ -123,14 +123,14 @@ def outcomes(
 
 
 def model_time(program: Program) -> Percentiles:
-    """Return the model alone, step after step."""
+    """Return the time of the model's steps alone."""
     (port,) = program.inputs
     state, x = program.spawn(), np.random.default_rng(0).standard_normal(port.shape).astype(np.float32)
     return Percentiles.of(time_steps(lambda: state.step(x), 300))
 
 
 def new_table(title: str) -> Table:
-    """Return its columns."""
+    """Return an empty table with its columns."""
     table = Table(title=title)
     table.add_column("design")
     table.add_column("Python meanwhile")
@@ -159,7 +159,7 @@ def cells(outcome: Outcome, machine: StolenTime) -> list[str]:
 
 
 def figures(outcome: Outcome, machine: StolenTime) -> dict[str, object]:
-    """Return the same, for JSON."""
+    """Return the cells of a row as plain data, for JSON."""
     return {
         "blocks": outcome.blocks,
         "dropped": outcome.dropped,

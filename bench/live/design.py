@@ -14,7 +14,7 @@ from streaming.stats.latency import Latency
 
 @dataclass(frozen=True)
 class Setup:
-    """The setup that a design runs.
+    """What a design runs: program, device and sizes.
 
     program  one pulse is one block of the device; one input and one output, sound of one channel at the same rate
     device   sounddevice's index, of an input and output
@@ -28,7 +28,7 @@ class Setup:
 
     @property
     def block_s(self) -> float:
-        """The time of a block."""
+        """The duration of a block."""
         return self.block_frames / self.rate_hz
 
 

@@ -42,7 +42,7 @@ def run_threads(setup: Setup) -> Outcome:
 
 
 def run_tuned_loop(setup: Setup) -> Outcome:
-    """Do as ``run_loop``, with short turns of Python's threads and priority."""
+    """Do as ``run_loop``, with a short switch interval of Python's threads and real-time priority."""
     requested = Realtime(switch_interval_s=1e-4)
     apply_to_thread(requested)
     with apply_to_process(requested):

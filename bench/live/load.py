@@ -17,12 +17,12 @@ PAUSE_S = 0.05
 
 
 def compute_and_collect() -> AbstractContextManager[None]:
-    """Run a thread that computes in pure Python, and one that allocates and collects garbage, until the end."""
+    """Run a thread that computes in pure Python and one that allocates and collects garbage, within this context."""
     return _threads(_compute, _allocate)
 
 
 def hold_the_lock() -> AbstractContextManager[None]:
-    """Run a thread that sorts now and then, until the end."""
+    """Run a thread that sorts at intervals, holding the GIL, within this context."""
     return _threads(_sort)
 
 

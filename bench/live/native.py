@@ -20,7 +20,7 @@ def run_worker(setup: Setup) -> Outcome:
 
 
 def run_plain_worker(setup: Setup) -> Outcome:
-    """Run the same without priority, and with no other request to the system."""
+    """Run the same thread without real-time priority or any other request to the system."""
     return _run(setup, EngineConfig(records=True), UNCHANGED)
 
 

@@ -51,7 +51,7 @@ def run(*command: str, environment: Mapping[str, str] | None = None) -> subproce
 
 
 def require(*programs: str, packages: str) -> None:
-    """Raises PulseError: one is not here, and which packages of Debian have them."""
+    """Raise PulseError if a tool is missing, with the Debian packages that have it."""
     for program in programs:
         if shutil.which(program) is None:
             raise PulseError(f"{program} is not here: apt install {packages}")
@@ -65,7 +65,7 @@ def last_lines(log: IO[str]) -> str:
 
 @dataclass
 class Server:
-    """A server of its own; it ends with the thread that started it.
+    """A sound server as a separate process, which ends with the thread that started it.
 
     environment  what a process needs to find it, and no other
     probe        succeeds when it is ready
@@ -79,7 +79,7 @@ class Server:
     process: "subprocess.Popen[str] | None" = None
 
     def start(self) -> bool:
-        """Start the server, also again. Returns whether it is ready."""
+        """Start or restart the server. Returns whether it is ready."""
         self.process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", *self.command],
             env=os.environ | dict(self.environment),
@@ -101,13 +101,13 @@ class Server:
         self.process.send_signal(number)
 
     def kill(self) -> None:
-        """End it without giving it a chance."""
+        """Kill the server with SIGKILL."""
         if self.process is not None:
             self._signal(signal.SIGKILL)
             self.process.wait()
 
     def stop(self) -> None:
-        """End it as an administrator would."""
+        """Stop the server with SIGTERM."""
         if self.process is None or self.process.poll() is not None:
             return
         self._signal(signal.SIGCONT)
@@ -118,24 +118,24 @@ class Server:
             self.kill()
 
     def pause(self) -> None:
-        """Let it hang."""
+        """Suspend the server with SIGSTOP."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Resume a suspended server."""
         self._signal(signal.SIGCONT)
 
 
 @dataclass
 class JackServer(Server):
-    """JACK; its device is ``system``, two channels each way."""
+    """A JACK server, whose device ``system`` has two inputs and two outputs."""
 
     name: str = ""
     rate_hz: int = 48000
     block_frames: int = 480
 
     def ports(self) -> list[str]:
-        """Return names of all ports."""
+        """Return the names of all ports."""
         return run("jack_lsp", "-s", self.name).stdout.split()
 
     def connect(self, source: str, target: str) -> None:
@@ -147,7 +147,7 @@ class JackServer(Server):
         run("jack_disconnect", "-s", self.name, source, target)
 
     def freewheel(self, on: bool) -> None:
-        """Let time run as fast as the clients can, or at its usual speed."""
+        """Run as fast as the clients can, or in real time."""
         run("jack_freewheel", "y" if on else "n", environment=self.environment)
 
 
@@ -202,7 +202,7 @@ def _slot() -> Generator[str]:
 
 
 def _sweep(name: str) -> None:
-    """Remove what a server that was killed has left behind."""
+    """Remove the files that a killed server has left behind."""
     for path in SHARED.glob(f"jack_*{name}_*"):
         path.unlink(missing_ok=True)
 

@@ -58,7 +58,7 @@ class Phase:
 
     @classmethod
     def make(cls, name: str, first: LiveStatistics, last: LiveStatistics) -> "Phase":
-        """Return the phase between the statistics at its start and at its end."""
+        """Return the phase between two sets of statistics."""
         return cls(
             name,
             last.elapsed_s - first.elapsed_s,

@@ -45,7 +45,7 @@ class StolenTime:
 
     @property
     def longest_ns(self) -> int:
-        """The longest time in one piece."""
+        """The longest contiguous stolen time."""
         if self.spans is None or not len(self.spans):
             return 0
         return int((self.spans[:, 1] - self.spans[:, 0]).max())
@@ -78,7 +78,7 @@ def merge_spans(spans: Iterable[Span]) -> NDArray[np.int64]:
 
 @contextmanager
 def monitor_steal_time() -> Iterator[StolenTime]:
-    """Look at every processor that this process may use, until the end."""
+    """Monitor every processor that this process may use, within this context."""
     stolen = StolenTime()
     processes = [
         subprocess.Popen(

@@ -20,14 +20,14 @@ KERNEL = 15
 
 
 class Conformer(Writer):
-    """Its modules; x [1, T, 144]."""
+    """The modules of a conformer block; x [1, T, 144]."""
 
     def swish(self, x: str) -> str:
-        """Multiply by the sigmoid."""
+        """Add x times its sigmoid."""
         return self.add("Mul", x, self.add("Sigmoid", x))
 
     def feed_forward(self, x: str, y: str) -> str:
-        """Return half of a residual step through four times the width."""
+        """Add half of a residual feed-forward step of four times the width."""
         hidden = self.linear(self.layer_norm(x, f"{y}_norm", WIDTH), f"{y}_wide", WIDTH, 4 * WIDTH)
         narrow = self.linear(self.swish(hidden), f"{y}_narrow", 4 * WIDTH, WIDTH)
         return self.add("Add", x, self.add("Mul", narrow, "half"))
@@ -40,7 +40,7 @@ class Conformer(Writer):
         return self.add("Transpose", rows, perm=[0, 2, 1, 3])
 
     def visibility(self) -> str:
-        """Return [T, T]: whether row i sees column j, which is in its chunk or in one of the four before."""
+        """Add the mask [T, T]: frame i attends to frame j of its own chunk or of one of the four before."""
         frames = self.add("Gather", self.add("Shape", "x"), self.constant("one", np.array(1)))
         steps = self.add("Range", self.constant("zero", np.array(0)), frames, "one")
         chunk = self.add("Div", steps, self.constant("chunk", np.array(CHUNK)))
@@ -52,7 +52,7 @@ class Conformer(Writer):
         )
 
     def attention(self, x: str) -> str:
-        """Return four heads."""
+        """Add self-attention with four heads."""
         normal = self.layer_norm(x, "attention_norm", WIDTH)
         q, k, v = (self.heads(normal, name) for name in ("q", "k", "v"))
         scores = self.add("MatMul", q, self.add("Transpose", k, perm=[0, 1, 3, 2]))
@@ -65,7 +65,7 @@ class Conformer(Writer):
         return self.add("Add", x, self.linear(rows, "attention_out", WIDTH, WIDTH))
 
     def convolution(self, x: str) -> str:
-        """Return a gated linear unit, a causal depthwise convolution, a batch norm, swish, back."""
+        """Add the convolution module: gated linear unit, causal depthwise convolution, norm, swish, projection."""
         frames = self.add("Transpose", self.layer_norm(x, "conv_norm", WIDTH), perm=[0, 2, 1])
         both = self.conv(frames, "conv_both", WIDTH, 2 * WIDTH)
         self.node("Split", [both], ["conv_linear", "conv_gate"], axis=1)
@@ -82,7 +82,7 @@ class Conformer(Writer):
 
 
 def conformer() -> onnx.ModelProto:
-    """Return ``x`` [1, T, 144] to ``y`` [1, T, 144]; chunks of 8 frames."""
+    """Return a model from ``x`` [1, T, 144] to ``y`` [1, T, 144], with attention in chunks of 8 frames."""
     network = Conformer(144)
     network.constant("half", 0.5)
     h = network.convolution(network.attention(network.feed_forward("x", "before")))

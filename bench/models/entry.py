@@ -53,5 +53,5 @@ class Entry:
         return f"{self.title}, {self.pulse}"
 
     def program(self, source: Source) -> Program:
-        """Return the source, as this project runs it. Raises PulseError."""
+        """Return the program of a source. Raises PulseError."""
         return pulse.stream(pulse.load(source, **self.arguments), self.pulse)

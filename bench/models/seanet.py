@@ -20,17 +20,17 @@ class Seanet(Writer):
     """The layers that both ways are made of."""
 
     def causal(self, x: str, y: str, c_in: int, c_out: int, kernel: int, stride: int = 1) -> str:
-        """Return a convolution that looks back only."""
+        """Add a causal convolution."""
         return self.conv(x, y, c_in, c_out, kernel, pads=[kernel - stride, 0], strides=[stride])
 
     def residual(self, x: str, y: str, channels: int) -> str:
-        """ELU, a narrow convolution over 3 frames, ELU, back to all channels, added to ``x``."""
+        """Add a residual unit: ELU, a narrow convolution over 3 frames, ELU, a convolution back to all channels."""
         narrow = self.causal(self.add("Elu", x), f"{y}_narrow", channels, channels // 2, 3)
         restored = self.conv(self.add("Elu", narrow), f"{y}_wide", channels // 2, channels)
         return self.add("Add", x, restored)
 
     def upsample(self, x: str, y: str, c_in: int, c_out: int, stride: int) -> str:
-        """Return a transposed convolution over two strides, the frames that hang over cut off."""
+        """Add a transposed convolution over two strides, without the overlapping frames at the end."""
         weight = self.weight(f"{y}_w", c_in, c_out, 2 * stride, fan_in=2 * c_in)
         attributes = {"kernel_shape": [2 * stride], "strides": [stride], "pads": [0, stride]}
         self.node("ConvTranspose", [x, weight, self.bias(f"{y}_b", c_out)], [y], **attributes)
@@ -38,7 +38,7 @@ class Seanet(Writer):
 
 
 def channels_at(stage: int, first: int, growth: int) -> int:
-    """Return channels after this many strides."""
+    """Return the number of channels after this many strides."""
     return first * growth**stage
 
 

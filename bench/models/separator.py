@@ -23,7 +23,7 @@ SPEAKERS = 2
 
 
 class Separator(Writer):
-    """Its layers; frames are the last axis."""
+    """The layers of the separator; frames are the last axis."""
 
     def channel_norm(self, x: str, y: str, channels: int) -> str:
         """Normalise the channels of each frame, so that it is causal."""
@@ -32,13 +32,13 @@ class Separator(Writer):
         return y
 
     def prelu(self, x: str, y: str, channels: int) -> str:
-        """Return a slope for each channel."""
+        """Add a PRelu with a slope for each channel."""
         slope = self.constant(f"{y}_slope", 0.25 + 0.1 * self.random.standard_normal((channels, 1)))
         self.node("PRelu", [x, slope], [y])
         return y
 
     def block(self, x: str, y: str, dilation: int) -> tuple[str, str]:
-        """Wide, over time channel by channel, narrow again: what goes on, and what the masks are made of."""
+        """Add a block: expand, a depthwise convolution over time, project. Returns the residual and the skip output."""
         hidden = self.prelu(self.conv(x, f"{y}_wide", NARROW, WIDE), f"{y}_active", WIDE)
         hidden = self.channel_norm(hidden, f"{y}_norm", WIDE)
         weight, bias = self.weight(f"{y}_depth_w", WIDE, 1, KERNEL), self.bias(f"{y}_depth_b", WIDE)

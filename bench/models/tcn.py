@@ -26,7 +26,7 @@ SEED = 24
 
 
 def span(layer: int) -> int:
-    """Return past frames that a layer's convolution needs besides the present one."""
+    """Return the number of past frames that a layer's convolution needs besides the present one."""
     return (KERNEL - 1) * DILATIONS[layer % len(DILATIONS)]
 
 

@@ -40,20 +40,20 @@ class Writer:
         return name
 
     def integers(self, *values: int) -> str:
-        """Return a list of i64, one tensor for each list."""
+        """Store a list of i64 once; return its name."""
         name = "_".join(["i", *map(str, values)])
         if all(weight.name != name for weight in self.weights):
             self.constant(name, np.array(values, np.int64))
         return name
 
     def weight(self, name: str, *shape: int, fan_in: int | None = None) -> str:
-        """Return a random f32 tensor, scaled by what it sums over: ``fan_in``, all axes but the first by default."""
+        """Store a random f32 tensor, scaled for sums of ``fan_in`` products; return its name."""
         terms = int(np.prod(shape[1:])) if fan_in is None else fan_in
         values: NDArray[np.float64] = self.random.standard_normal(shape) / np.sqrt(terms)
         return self.constant(name, values)
 
     def bias(self, name: str, size: int) -> str:
-        """Return a small random vector."""
+        """Store a small random vector; return its name."""
         return self.constant(name, 0.1 * self.random.standard_normal(size))
 
     def conv(self, x: str, y: str, c_in: int, c_out: int, kernel: int = 1, **attributes: Any) -> str:
@@ -64,14 +64,14 @@ class Writer:
         return y
 
     def linear(self, x: str, y: str, rows: int, columns: int) -> str:
-        """Return ``x`` [..., rows] to ``y`` [..., columns], with bias."""
+        """Add a linear layer with bias, ``x`` [..., rows] to ``y`` [..., columns]."""
         weight = self.weight(f"{y}_w", rows, columns, fan_in=rows)
         self.node("MatMul", [x, weight], [f"{y}_product"])
         self.node("Add", [f"{y}_product", self.bias(f"{y}_b", columns)], [y])
         return y
 
     def layer_norm(self, x: str, y: str, size: int) -> str:
-        """Normalise the last axis; a gain of about 1."""
+        """Add a layer norm of the last axis, with gains of about 1."""
         gain = self.constant(f"{y}_gain", 1 + 0.1 * self.random.standard_normal(size))
         self.node("LayerNormalization", [x, gain, self.bias(f"{y}_b", size)], [y], axis=-1)
         return y
@@ -79,7 +79,7 @@ class Writer:
     def model(
         self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
     ) -> onnx.ModelProto:
-        """Return the model, checked."""
+        """Return the model after onnx has checked it."""
         graph = helper.make_graph(self.nodes, name, list(inputs), list(outputs), self.weights)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
         onnx.checker.check_model(model, full_check=True)

@@ -32,7 +32,7 @@ BEHIND = ("pulse", "onnxruntime")
 
 @dataclass(frozen=True)
 class Row:
-    """A run.
+    """The result of a run.
 
     servers  processes, each on a core of its own; 0: one on all cores
     pulses   answered
@@ -113,7 +113,7 @@ def run(name: str, source: str | None, behind: str, streams: int, options: argpa
 
 
 def text(row: Row, streams: int) -> str:
-    """Return a run in one line."""
+    """Return a result in one line."""
     clients = row.clients
     good = clients.p99_ms < MAX_DELAY_MS and not clients.late and clients.streams == streams
     return (
@@ -126,7 +126,7 @@ def text(row: Row, streams: int) -> str:
 
 
 def main() -> None:
-    """Run, and print a table and JSON."""
+    """Run the bench; print a table and JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gtcrn", type=Path, help="a recipe of GTCRN")
     parser.add_argument("--model", choices=("denoiser", "gtcrn"), default="denoiser")

@@ -43,7 +43,7 @@ class Client:
             self.closed = True
 
     def receive(self, now: float, times: list[float]) -> None:
-        """Take what has come; the time from a block to the last output frame that needs it."""
+        """Take received frames; record the time from a block to the last output frame that needs it."""
         try:
             data = self.stream.recv(1 << 16)
         except BlockingIOError:
@@ -67,7 +67,7 @@ class Client:
 
 
 def open_client(address: tuple[str, int], model: str, form: str, block: int) -> Client | str:
-    """Return a client that is ready; why it was refused otherwise."""
+    """Return a client that is ready, or the reason why it was refused."""
     stream = socket.create_connection(address)
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     stream.sendall(
@@ -93,7 +93,7 @@ def open_client(address: tuple[str, int], model: str, form: str, block: int) -> 
 
 @dataclass
 class ClientRun:
-    """A run: streams that were held, and the milliseconds from sending a block to its last answer.
+    """The result of a run: the number of streams, and the milliseconds from sending a block to its last answer.
 
     late    blocks whose answers had not come at the end
     cpu_us  of the clients' process, for each block
@@ -120,7 +120,7 @@ def hold(
     form: str,
     begin: Callable[[], None],
 ) -> ClientRun:
-    """Keep streams at real time, at the servers in turn; ``begin`` is called when all are open."""
+    """Run streams in real time, distributed over the servers; ``begin`` is called when all are open."""
     clients: list[Client] = []
     refused: list[str] = []
     selector = selectors.DefaultSelector()
@@ -185,7 +185,7 @@ def _frame_head(opcode: int, size: int) -> bytes:
 
 
 def _take_frame(data: bytearray) -> tuple[int, bytes] | None:
-    """Return the first whole frame, taken out."""
+    """Remove and return the first complete frame."""
     if len(data) < 2:
         return None
     size, start = data[1] & 127, 2

@@ -29,7 +29,7 @@ class OnnxRuntimeProgram:
         return getattr(self._program, name)
 
     def spawn_many(self, count: int, constants: Feed | None = None) -> Lanes:
-        """Return lanes that step in turn in onnxruntime."""
+        """Return lanes that step one after the other in onnxruntime."""
         states = [self._program.spawn(constants) for _ in range(count)]
         return OnnxRuntimeLanes(self._program, states, self._session, self._explicit)
 
@@ -54,7 +54,7 @@ class OnnxRuntimeLanes(Lanes):
 
 
 class BoundLane:
-    """The states of one stream: two sets of buffers that trade places at each step."""
+    """The states of one stream: two sets of buffers that are swapped in each step."""
 
     def __init__(self, session: Any, explicit: Explicit) -> None:
         self._session, self._explicit = session, explicit

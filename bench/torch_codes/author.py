@@ -103,7 +103,7 @@ def time_whole(call: Callable[[], Any], seconds: float) -> float:
 def least_delay(
     call: Callable[[Any], Any], x: Array, axis: int, out_axis: int, pulse: int, frames: int, place: int = 0
 ) -> int | None:
-    """Return a bound below which no stream can be: the delay of an output, in its frames, by gradients.
+    """Return a lower bound of any stream's delay of an output, in its frames, found by gradients.
 
     Frame j of the output depends on input frames up to one that the gradient of its sum shows. It cannot be in an
     earlier pulse than this one. Frames of the whole output are looked at: all of them, or where they are more than
@@ -144,5 +144,5 @@ def least_delay(
 
 
 def author_copy(module: Any) -> Any:
-    """Return a module of its own: a streaming mode changes the one that has it."""
+    """Return a copy of the module, since a streaming mode changes its module."""
     return copy.deepcopy(module).eval()

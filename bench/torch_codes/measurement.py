@@ -94,7 +94,7 @@ class Outcome:
 
 
 def measure(code: Code) -> Outcome:
-    """Return all that the table says of a code; what its package or pulse refuses is a row too."""
+    """Return the row of a code; a refusal of its package or of pulse is a row too."""
     import torch  # pyright: ignore[reportMissingImports]
 
     torch.manual_seed(0)
@@ -305,7 +305,7 @@ def difference(expected: list[Array], streams: Mapping[str, Array]) -> float:
 
 
 def _step_us(program: Program, most_frames: int | None) -> float:
-    """Return the median; a stream that may have ``most_frames`` begins again before it has more."""
+    """Return the median time of a step in us; a stream begins again before it exceeds ``most_frames``."""
     state = program.spawn()
     most_steps = MAX_STEPS if most_frames is None else max(most_frames // program.pulse, 1)
     rng = np.random.default_rng(0)

@@ -41,7 +41,7 @@ def denoiser_stream(module: Any) -> AuthorStream:
 
 
 def fsmn_stream(module: Any) -> AuthorStream:
-    """FunASR's FSMN fills a dict of caches that it is given."""
+    """Return the streaming of FunASR's FSMN, which fills a dict of caches."""
 
     def begin() -> Callable[..., Any]:
         copy, caches = author_copy(module), dict[str, Any]()
@@ -51,7 +51,7 @@ def fsmn_stream(module: Any) -> AuthorStream:
 
 
 def emformer_stream(module: Any) -> AuthorStream:
-    """Emformer's ``infer``: chunks overlap by the right context, which zeros begin; states go from call to call."""
+    """Return the streaming of Emformer's ``infer``, whose chunks overlap by the right context."""
     torch = import_module("torch")
     right = module.right_context_length
 

@@ -29,7 +29,7 @@ class NodeCost:
     work: Work | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the same, for JSON."""
+        """Return the fields as plain data, for JSON."""
         work = self.work
         return {
             "node": self.node,
@@ -56,7 +56,7 @@ class PulseCost:
     state_bytes: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the same, for JSON."""
+        """Return the fields as plain data, for JSON."""
         return {
             "pulse_frames": self.pulse,
             "macs_per_pulse": int(self.work.macs),
@@ -76,7 +76,7 @@ class ProgramCost:
     arena_bytes: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the same, for JSON."""
+        """Return the fields as plain data, for JSON."""
         return {
             "instructions": self.instructions,
             "program_weight_bytes": self.weight_bytes,
@@ -120,7 +120,7 @@ class CostReport(Report):
             return None
 
     def per_second(self, amount: TDim) -> float | None:
-        """Return the same for a second of the stream, if its rate is known."""
+        """Return an amount for a second of the stream; None if the rate is unknown."""
         frame = self.per_frame(amount)
         return None if frame is None or self.rate_hz is None else frame * self.rate_hz
 
@@ -164,7 +164,7 @@ class CostReport(Report):
         return [Text(self.title), self.totals(), Table(f"nodes, {len(rows)}", COLUMNS, rows), *refusal_text]
 
     def values(self) -> dict[str, Any]:
-        """Return the same, for JSON; amounts that depend on a length are text."""
+        """Return the report as plain data, for JSON; amounts that depend on a length are text."""
         return {
             "model": self.title,
             "symbol": None if self.symbol is None else self.symbol.name,

@@ -126,7 +126,7 @@ def _rest(program: Program, feeds: Mapping[str, Array], steps: int) -> Iterator[
 
 
 def _by_pulse(port: Port, values: Array, allowed: Array | None, pulses: int) -> Iterator[tuple[bytes, bytes]]:
-    """Return the expected values of each pulse and their tolerances, as bytes."""
+    """Yield the expected values of each pulse and their tolerances, as bytes."""
     allowed = np.zeros(values.shape) if allowed is None else allowed
     axis, frames = port.axis or 0, port.frames
     for pulse in range(pulses):

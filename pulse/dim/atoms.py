@@ -1,4 +1,4 @@
-"""The compound atoms. Only `canonical` makes them; their arguments are already in canonical form."""
+"""The compound atoms. Only ``canonical`` makes them; their arguments are already in canonical form."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Broadcast(Choice):
 
 @record
 class Indicator(Atom):
-    """1 if a relation of `diff` to 0 holds, else 0."""
+    """1 if a relation of ``diff`` to 0 holds, else 0."""
 
     diff: TDim
     rank = 4

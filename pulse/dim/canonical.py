@@ -181,7 +181,7 @@ def rebuild(atom: Atom, args: tuple[TDim, ...]) -> TDim:
 
 
 def replace_atoms(dim: TDim, image: Callable[[Atom], TDim]) -> TDim:
-    """Replace every atom of the dim's terms by `image(atom)`."""
+    """Replace every atom of the dim's terms by ``image(atom)``."""
     total = TDim.of(dim.const)
     for monomial, coefficient in dim.terms:
         product = TDim.of(coefficient)
@@ -217,7 +217,7 @@ def _merge(left: Monomial, right: Monomial) -> Monomial:
 
 
 def _mirror_quotients(terms: dict[Monomial, int]) -> None:
-    """Rewrite quotients as `sum of monomials - mirror` if that makes the sum simpler, in place.
+    """Rewrite quotients as ``sum of monomials - mirror`` if that makes the sum simpler, in place.
 
     First, of each quotient and its mirror the one with the smaller key is used, so that equal sums get equal terms.
     Then a quotient is replaced by its mirror if that gives the first monomial of its numerator a smaller coefficient
@@ -345,7 +345,7 @@ def _min_or_max(kind: type[Min | Max], dims: Iterable[DimLike], covers: Callable
 
 
 def _drop_shared_factor(diff: TDim) -> TDim:
-    """Return `diff >= 0` (and `diff == 0`) without the common factor of the terms."""
+    """Return ``diff >= 0`` (and ``diff == 0``) without the common factor of the terms."""
     shared = gcd(*(c for _, c in diff.terms))
     if shared < 2:
         return diff
@@ -353,7 +353,7 @@ def _drop_shared_factor(diff: TDim) -> TDim:
 
 
 def _without_quotient(diff: TDim) -> TDim:
-    """Rewrite without a quotient: `N/k + c >= 0` is `N + k*c >= 0`, and `c - N/k >= 0` is `k*c + k-1 - N >= 0`."""
+    """Remove a quotient: ``N/k + c >= 0`` is ``N + k*c >= 0``, and ``c - N/k >= 0`` is ``k*c + k-1 - N >= 0``."""
     while len(diff.terms) == 1 and len(diff.terms[0][0]) == 1:
         (atom,), sign = diff.terms[0]
         if not isinstance(atom, Div):

@@ -52,8 +52,8 @@ Answers: TypeAlias = Callable[[Extent], bool]
 def extent_under(dim: TDim, premises: tuple[TDim, ...], answers: Answers | None = None) -> Extent | None:
     """Return bounds of dim where all premises are >= 0; None if they never are.
 
-    With `answers`, which says whether an extent answers the question, cases are examined no further than needed. If an
-    extent answers it, so must every narrower one.
+    With ``answers``, which says whether an extent answers the question, cases are examined no further than needed. If
+    an extent answers it, so must every narrower one.
     """
     union: Extent | None = None
     for extent in _extents(dim, _relevant_premises(dim, premises), answers):
@@ -195,7 +195,7 @@ def _replace(dim: TDim, old: Atom, new: TDim) -> TDim:
 
 
 def _ways(atom: Piecewise) -> Iterator[tuple[TDim, tuple[TDim, ...]]]:
-    """Return (value, conditions that must be >= 0) of each branch; together they cover all cases that have a value."""
+    """Yield (value, conditions that must be >= 0) of each branch; together they cover all cases that have a value."""
     match atom:
         case Min():
             for option in atom.options:
@@ -302,7 +302,7 @@ def _expand_atom(atom: Atom, residue_of: dict[Symbol, tuple[int, int]]) -> _Poly
         modulus, residue = residue_of[atom]
         return {(atom,): modulus, (): residue}
     assert isinstance(atom, Div)
-    # exact: `_moduli` made every coefficient of q a multiple of k
+    # exact: ``_moduli`` made every coefficient of q a multiple of k
     return {m: c // atom.k for m, c in _expand(atom.num, residue_of).items()}
 
 

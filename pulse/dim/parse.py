@@ -1,4 +1,4 @@
-"""Parse dims from text in the form that `str` writes."""
+"""Parse dims from text in the form that ``str`` writes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ MAX_NESTING = 64
 """The most nested brackets, calls and signs; no dim that a person writes has as many."""
 MAX_DIGITS = 18
 """A longer number is an error: it would not fit into 64 bits."""
-TOKEN = re.compile(rf"\s*(\d+|{SYMBOL_NAME.pattern}|`[^`]+`|//|>=|<=|==|!=|[-+*/%()<>,]|\Z)")
+TOKEN = re.compile(rf"\s*(\d+|{SYMBOL_NAME.pattern}|``[^``]+`|//|>=|<=|==|!=|[-+*/%()<>,]|\Z)")
 
 
 def parse(text: str, scope: DimScope) -> TDim:
-    """Parse an expression; `/` and `//` are floor division. Raises DimError with the position of the error."""
+    """Parse an expression; ``/`` and ``//`` are floor division. Raises DimError with the position of the error."""
     reader = _Reader(text, scope)
     dim = reader.relation()
     if reader.token:

@@ -54,7 +54,7 @@ class SymbolScope(DimScope):
         return name in self._symbols
 
     def parse(self, text: str) -> TDim:
-        """Read an expression such as `(S+23)/2-1`; unknown names become symbols."""
+        """Read an expression such as ``(S+23)/2-1``; unknown names become symbols."""
         return parse(text, self)
 
     @property

@@ -39,12 +39,12 @@ def _growth(dim: TDim, symbol: Symbol) -> tuple[int, Fraction]:
 
 
 def _atom_growth(atom: Atom, symbol: Symbol) -> tuple[int, Fraction]:
-    """Return the growth of an atom as `_growth` does, but degree 0 for a bounded atom."""
+    """Return the growth of an atom as ``_growth`` does, but degree 0 for a bounded atom."""
     if isinstance(atom, Symbol):
         return (1, Fraction(1)) if atom == symbol else (0, Fraction(1))
     if symbol not in atom.symbols or not isinstance(atom, Div | Choice):
         return 0, Fraction(1)
-    # the options that `_at_infinity` leaves differ by a bounded amount, so any of them has the growth
+    # the options that ``_at_infinity`` leaves differ by a bounded amount, so any of them has the growth
     degree, rate = _growth(atom.args[0], symbol)
     if isinstance(atom, Div):
         rate /= atom.k

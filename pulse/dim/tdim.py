@@ -92,7 +92,7 @@ class DimOperators:
         )
 
     def slope(self, symbol: Symbol) -> Fraction:
-        """Return growth per unit of `symbol` towards +infinity. Raises DimError if not eventually linear."""
+        """Return growth per unit of ``symbol`` towards +infinity. Raises DimError if not eventually linear."""
         return self.algebra.slope(TDim.of(self), symbol)
 
     def bounds(self) -> tuple[int | None, int | None]:
@@ -100,7 +100,7 @@ class DimOperators:
         return self.algebra.bounds(TDim.of(self))
 
     def prove_ge(self, other: DimLike) -> Proof:
-        """Prove `self >= other` for every allowed value of the symbols: yes, no (false for every one), unknown."""
+        """Prove ``self >= other`` for every allowed value of the symbols: yes, no (false for every one), unknown."""
         return self.algebra.prove(TDim.of(self), ">=", TDim.of(other))
 
     def prove_gt(self, other: DimLike) -> Proof:
@@ -113,7 +113,7 @@ class DimOperators:
         return self.algebra.prove(TDim.of(self), "<", TDim.of(other))
 
     def prove_eq(self, other: DimLike) -> Proof:
-        """Prove `self == other` for every allowed value: yes, no (different for every one), unknown."""
+        """Prove ``self == other`` for every allowed value: yes, no (different for every one), unknown."""
         return self.algebra.prove(TDim.of(self), "==", TDim.of(other))
 
     def __ge__(self, other: DimLike) -> bool:
@@ -172,7 +172,7 @@ class Atom:
 @final
 @record
 class Symbol(DimOperators, Atom):
-    """A named integer of one scope, made by `SymbolScope.symbol`."""
+    """A named integer of one scope, made by ``SymbolScope.symbol``."""
 
     name: str
     scope: DimScope
@@ -214,7 +214,7 @@ Monomial: TypeAlias = tuple[Atom, ...]
 @final
 @record(eq=False)
 class TDim(DimOperators):
-    """sum(coefficient * product of atoms) + const, terms sorted; made by operators, `of` and `parse`."""
+    """sum(coefficient * product of atoms) + const, terms sorted; made by operators, ``of`` and ``parse``."""
 
     terms: tuple[tuple[Monomial, int], ...]
     const: int
@@ -302,7 +302,7 @@ DimLike: TypeAlias = TDim | Symbol | int
 
 @record
 class Proof:
-    """The answer to `left relation right`, for all allowed values of the symbols at once."""
+    """The answer to ``left relation right``, for all allowed values of the symbols at once."""
 
     left: TDim
     relation: ComparisonSign

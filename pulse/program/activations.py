@@ -98,7 +98,7 @@ def _round_body(form: RowForm, prefix: str, rounded_bodies: list[bool], body: Ty
 def _rounded_operands(
     name: str, graph: Graph[F, Op], node: Node[F, Op], form: RowForm
 ) -> Iterator[RowLayout]:
-    """Return the rows that a node multiplies by weights of a form, if rounding them pays."""
+    """Yield the rows that a node multiplies by weights of a form, if rounding them pays."""
     facts = [PulsedFact(fact.dtype, fact.shape, fact.value) for fact in graph.input_facts(node)]
     for slot, fact in enumerate(facts):
         weight, layout = fact.value, node.op.weight_units(facts, slot)

@@ -91,7 +91,7 @@ class Ctc(Detector[_State]):
             raise InputError(f"{len(self._tokens)} tokens for {classes} classes; give the file of this model")
 
     def _prepare(self, rows: Array) -> Iterable[list[float]]:
-        """Return the best class of each frame, and its probability."""
+        """Yield the best class of each frame, and its probability."""
         for row in rows:
             best = int(np.argmax(row))
             value = float(row[best])

@@ -212,7 +212,7 @@ class Flow:
             self._slots.event.set()
 
     def _leave(self) -> None:
-        """Note that the reader no longer waits for outputs."""
+        """Record that the reader no longer waits for outputs."""
         if not self._slots_released.is_set():
             self._slots_released.set()
             self._slots.close()

@@ -167,7 +167,7 @@ class OpenStream(NotCopyable):
         return [{"type": "ack", "epoch": self.epoch, "taken": frames, "safe": safe}]
 
     def note_saved(self, checkpoint: Checkpoint) -> list[OutgoingMessage]:
-        """Note that a checkpoint is on the disk. Returns its acknowledgement."""
+        """Record that a checkpoint is on the disk. Returns its acknowledgement."""
         if checkpoint.epoch != self.epoch:
             return []
         self._saved = list(checkpoint.received)

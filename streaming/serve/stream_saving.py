@@ -73,7 +73,7 @@ class StreamSaving(NotCopyable):
             self._to_save.set()
 
     def confirm(self, epoch: int, saved: tuple[int, ...]) -> None:
-        """Note that the client has all outputs before a checkpoint."""
+        """Record that the client has all outputs before a checkpoint."""
         self._unconfirmed.confirm(epoch, saved)
 
     async def run(self, stream: OpenStream, push: Callable[[OutgoingMessage], None]) -> None:

@@ -51,7 +51,7 @@ class Unconfirmed:
         return replace(checkpoint, outputs=tuple(self._messages))
 
     def confirm(self, epoch: int, saved: tuple[int, ...]) -> None:
-        """Note that the client has all outputs before a checkpoint.
+        """Record that the client has all outputs before a checkpoint.
 
         saved  frames of each input in it: ``received`` of the checkpoint, ``safe`` in messages
         """

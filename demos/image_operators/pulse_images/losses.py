@@ -60,7 +60,7 @@ def _loss(node: NodeContext, scores: OutletId) -> OutletId:
 
 
 def _hits(node: NodeContext, scores: OutletId) -> OutletId:
-    """Where the class is the right one, [N, C, …]; nowhere for targets that are ignored."""
+    """Return where the class is the right one, [N, C, …]; nowhere for ignored targets."""
     fact = node.graph.fact(scores)
     classes = int(fact.shape[1])
     target = node.cast(node.input(1), np.dtype(np.int64), "target")

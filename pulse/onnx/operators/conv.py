@@ -208,13 +208,13 @@ def pads_of(pads: Pads) -> list[int]:
 
 @writes(Conv)
 def write_conv(w: NodeWriter, op: Conv) -> str:
-    """The operator itself."""
+    """Write Conv, whose padded frames are explicit."""
     return w.emit("Conv", w.inputs, **_attributes(w, op))
 
 
 @writes(ConvTranspose)
 def write_conv_transpose(w: NodeWriter, op: ConvTranspose) -> str:
-    """The operator itself."""
+    """Write ConvTranspose."""
     return w.emit("ConvTranspose", w.inputs, **_attributes(w, op), output_padding=list(op.output_padding))
 
 

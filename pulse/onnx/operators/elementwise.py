@@ -189,7 +189,7 @@ def _sum(w: NodeWriter, op: Elementwise) -> str:
 
 
 def _prelu(w: NodeWriter, op: Elementwise) -> str:
-    """Return the operator broadcasts the slope only."""
+    """Write PRelu; since the operator broadcasts only the slope, other shapes are composed."""
     if w.reads[0].shape == w.makes[0].shape:
         return w.emit("PRelu", w.inputs)
     x, slope = w.inputs

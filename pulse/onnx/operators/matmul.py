@@ -108,5 +108,5 @@ def infer_gemm(clues: Clues) -> Iterator[FactRelation]:
 
 @writes(MatMul)
 def write_matmul(w: NodeWriter, op: MatMul) -> str:
-    """The operator itself."""
+    """Write MatMul, which broadcasts as the op does."""
     return w.emit("MatMul", w.inputs)

@@ -149,7 +149,7 @@ def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
 
 def _step_numbers(owner: OwnThread, loops: FrameLoops) -> Any:
     def numbers(values: Any, start: int = 0) -> Any:
-        """Return ``enumerate`` whose numbers are the steps of a loop if the values are its frames."""
+        """Enumerate as Python does, but by the steps of a loop if the values are its frames."""
         for number, value in builtins.enumerate(values, start):
             yield (loops.number_of(value, number) if owner.is_here else number), value
 

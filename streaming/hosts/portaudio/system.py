@@ -177,7 +177,7 @@ class AudioSystem(NotCopyable):
         return self._is_done(lambda: self.library.CloseStream(handle), limit_s)
 
     def leave(self, clean: bool) -> None:
-        """Note that a stream is no longer used; ``clean`` if it was closed."""
+        """Record that a stream is no longer used; ``clean`` if it was closed."""
         self.streams -= 1
         self.gone = self.gone or not clean
         if self.streams == 0 and self.gone:

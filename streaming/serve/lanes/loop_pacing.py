@@ -27,7 +27,7 @@ class LoopPacing(NotCopyable):
         self._will_pause = False
 
     def note(self) -> None:
-        """Note that this iteration has moved bytes of a stream. Called in the event loop."""
+        """Record that this iteration has moved bytes of a stream. Called in the event loop."""
         if not self._will_pause:
             self._will_pause = True
             asyncio.get_running_loop().call_soon(self._pause)
