@@ -23,7 +23,7 @@ MAX_NESTING = 64
 """The most nested brackets, calls and signs; no dim that a person writes has as many."""
 MAX_DIGITS = 18
 """A longer number is an error: it would not fit into 64 bits."""
-TOKEN = re.compile(rf"\s*(\d+|{SYMBOL_NAME.pattern}|``[^``]+`|//|>=|<=|==|!=|[-+*/%()<>,]|\Z)")
+TOKEN = re.compile(rf"\s*(\d+|{SYMBOL_NAME.pattern}|`[^`]+`|//|>=|<=|==|!=|[-+*/%()<>,]|\Z)")
 
 
 def parse(text: str, scope: DimScope) -> TDim:
