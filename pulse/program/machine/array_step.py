@@ -34,7 +34,7 @@ from pulse.program.machine.python_objects import (
     forms_at,
     has_form,
     hold,
-    interpreter,
+    this_interpreter,
     interpreter_at,
     release,
     restore_thread,
@@ -48,22 +48,22 @@ HALF_LOW, HALF_INFINITE = 0x7FFF, 0x7C00
 class ArrayCall(Struct):
     """A state's pulse, and the required forms of its arrays.
 
-    counter     address of the word that counts the pulses of the stream
-    flags       address of the words that say whether the stream is changing, has failed or has ended
-    call        address of the ``MachineCall``
-    python      address of the ``Interpreter``
-    arrays      number of arrays: inputs, then outputs
-    inputs      number of inputs
-    forms       address of the ``ArrayForm`` of each array
-    names       address of the addresses of the names
-    objects     address of words for the addresses of a pulse's arrays; 0 outside of a call
-    data        address of words for the addresses of their elements
+    counter      address of the word that counts the pulses of the stream
+    flags        address of the words that say whether the stream is changing, has failed or has ended
+    call         address of the ``MachineCall``
+    interpreter  address of the ``Interpreter``
+    arrays       number of arrays: inputs, then outputs
+    inputs       number of inputs
+    forms        address of the ``ArrayForm`` of each array
+    names        address of the addresses of the names
+    objects      address of words for the addresses of a pulse's arrays; 0 outside of a call
+    data         address of words for the addresses of their elements
     """
 
     counter: int
     flags: int
     call: int
-    python: int
+    interpreter: int
     arrays: int
     inputs: int
     forms: int
@@ -97,30 +97,38 @@ array_call_at, flags_at, counter_at = struct_at(ArrayCall), struct_at(StreamFlag
 @device
 def _find_arrays(step: ArrayCall, argument: int, first: int, count: int) -> bool:
     """Find the arrays from ``first`` on in an argument, and hold them; return whether all ``count`` match."""
-    python, objects, names = interpreter_at(step.python), words_at(step.objects), words_at(step.names)
+    interpreter, objects, names = (
+        interpreter_at(step.interpreter),
+        words_at(step.objects),
+        words_at(step.names),
+    )
     forms, matching = forms_at(step.forms), 0
-    if class_of(python, argument) == python.dict_type:
-        if dict_size(python, argument) == count:
+    if class_of(interpreter, argument) == interpreter.dict_type:
+        if dict_size(interpreter, argument) == count:
             for number in range(first, first + count):
-                item = dict_get(python, argument, names[number])
+                item = dict_get(interpreter, argument, names[number])
                 if item != 0:
-                    hold(python, item)
+                    hold(interpreter, item)
                     objects[number] = item
-                    matching += has_form(python, forms[number], item)
+                    matching += has_form(interpreter, forms[number], item)
     elif count == 1:
-        hold(python, argument)
+        hold(interpreter, argument)
         objects[first] = argument
-        matching += has_form(python, forms[first], argument)
+        matching += has_form(interpreter, forms[first], argument)
     return matching == count
 
 
 @device
 def _allocate_outputs(step: ArrayCall) -> bool:
     """Make new arrays for the outputs; return whether there was memory for all."""
-    python, objects, forms = interpreter_at(step.python), words_at(step.objects), forms_at(step.forms)
+    interpreter, objects, forms = (
+        interpreter_at(step.interpreter),
+        words_at(step.objects),
+        forms_at(step.forms),
+    )
     complete = True
     for number in range(step.inputs, step.arrays):
-        array = array_new(python, forms[number])
+        array = array_new(interpreter, forms[number])
         objects[number] = array
         complete = complete and array != 0
     return complete
@@ -128,24 +136,28 @@ def _allocate_outputs(step: ArrayCall) -> bool:
 
 @device
 def _release_arrays(step: ArrayCall) -> None:
-    python, objects = interpreter_at(step.python), words_at(step.objects)
+    interpreter, objects = interpreter_at(step.interpreter), words_at(step.objects)
     for number in range(step.arrays):
         item = objects[number]
         if item != 0:
             objects[number] = 0
-            release(python, item)
+            release(interpreter, item)
 
 
 @device
 def _named_outputs(step: ArrayCall) -> int:
     """Return a new dict of the outputs by name; 0 if there is no memory for it."""
-    python, objects, names = interpreter_at(step.python), words_at(step.objects), words_at(step.names)
-    results = dict_new(python)
+    interpreter, objects, names = (
+        interpreter_at(step.interpreter),
+        words_at(step.objects),
+        words_at(step.names),
+    )
+    results = dict_new(interpreter)
     complete = results != 0
     for number in range(step.inputs, step.arrays):
-        complete = complete and dict_set(python, results, names[number], objects[number])
+        complete = complete and dict_set(interpreter, results, names[number], objects[number])
     if results != 0 and not complete:
-        release(python, results)
+        release(interpreter, results)
         results = 0
     return results
 
@@ -194,28 +206,28 @@ def _run_pulse(step: ArrayCall, refuses_nan: int) -> bool:
 @device
 def _hold_arrays(step: ArrayCall, feed: int, outputs: int) -> int:
     """Find or make all arrays; return a new dict of the outputs by name, 0 if any array does not match."""
-    python, results = interpreter_at(step.python), 0
+    interpreter, results = interpreter_at(step.interpreter), 0
     if _find_arrays(step, feed, 0, step.inputs):
-        if outputs == python.nothing:
+        if outputs == interpreter.nothing:
             complete = _allocate_outputs(step)
         else:
             complete = _find_arrays(step, outputs, step.inputs, step.arrays - step.inputs)
         if complete:
             results = _named_outputs(step)
         if results == 0:
-            clear_error(python)
+            clear_error(interpreter)
     return results
 
 
 @device
 def _run_held(step: ArrayCall, refuses_nan: int) -> bool:
     """Run the pulse on the arrays that are held; return whether it ran."""
-    python, objects, data = interpreter_at(step.python), words_at(step.objects), words_at(step.data)
+    interpreter, objects, data = interpreter_at(step.interpreter), words_at(step.objects), words_at(step.data)
     for number in range(step.arrays):
-        data[number] = data_of(python, objects[number])
-    thread = save_thread(python)
+        data[number] = data_of(interpreter, objects[number])
+    thread = save_thread(interpreter)
     ran = _run_pulse(step, refuses_nan)
-    restore_thread(python, thread)
+    restore_thread(interpreter, thread)
     if ran:
         counter_at(step.counter).pulse += 1
     return ran
@@ -224,18 +236,18 @@ def _run_held(step: ArrayCall, refuses_nan: int) -> bool:
 @entry("machine.step_arrays", 4, gives="object", keeps_gil=True, objects=(1, 2), bound=True)
 def _step_arrays(address: int, feed: int, outputs: int, refuses_nan: int) -> int:
     step = array_call_at(address)
-    python, flags, results = interpreter_at(step.python), flags_at(step.flags), 0
+    interpreter, flags, results = interpreter_at(step.interpreter), flags_at(step.flags), 0
     if flags.changing == 0 and flags.failed == 0 and flags.ended == 0:
         flags.changing = 1  # other threads are refused
         results = _hold_arrays(step, feed, outputs)
         if results != 0 and not _run_held(step, refuses_nan):
-            release(python, results)
+            release(interpreter, results)
             results = 0
         _release_arrays(step)
         flags.changing = 0
     if results == 0:
-        results = python.nothing
-        hold(python, results)
+        results = interpreter.nothing
+        hold(interpreter, results)
     return results
 
 
@@ -272,10 +284,10 @@ def array_step(packed: Packed, counter: NDArray[np.int64], flags: StreamFlags) -
         shape_address += 8 * len(slot.shape)
     words = np.zeros((3, max(len(slots), 1)), np.int64)
     words[0, : len(names)] = [id(name) for name in names]
-    step, python = ArrayCall.new(), interpreter()
+    step, interpreter = ArrayCall.new(), this_interpreter()
     step.counter, step.flags = counter.ctypes.data, flags.address
-    step.call, step.python, step.forms = packed.call.address, python.address, forms.address
+    step.call, step.interpreter, step.forms = packed.call.address, interpreter.address, forms.address
     step.arrays, step.inputs = len(slots), inputs
     step.names, step.objects, step.data = (row.ctypes.data for row in words)
-    kept = packed, counter, flags, dtypes, names, shapes, forms, words, step, python
+    kept = packed, counter, flags, dtypes, names, shapes, forms, words, step, interpreter
     return STEP_ARRAYS.bind(step.address, kept)

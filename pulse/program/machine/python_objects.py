@@ -104,84 +104,84 @@ _array_new = c_function_at(c_signature("i64", "i32", "i64", "i64", "i32"))
 
 
 @device
-def class_of(python: Interpreter, item: int) -> int:
+def class_of(interpreter: Interpreter, item: int) -> int:
     """Return the address of an object's class."""
-    return type_word_at(item + python.header - WORD).kind
+    return type_word_at(item + interpreter.header - WORD).kind
 
 
 @device
-def hold(python: Interpreter, item: int) -> None:
+def hold(interpreter: Interpreter, item: int) -> None:
     """Add a reference to an object."""
-    _call_object(python.increment, item)
+    _call_object(interpreter.increment, item)
 
 
 @device
-def release(python: Interpreter, item: int) -> None:
+def release(interpreter: Interpreter, item: int) -> None:
     """Drop a reference to an object."""
-    _call_object(python.decrement, item)
+    _call_object(interpreter.decrement, item)
 
 
 @device
-def clear_error(python: Interpreter) -> None:
+def clear_error(interpreter: Interpreter) -> None:
     """Forget the exception that a function has raised."""
-    _call_none(python.clear_error)
+    _call_none(interpreter.clear_error)
 
 
 @device
-def save_thread(python: Interpreter) -> int:
+def save_thread(interpreter: Interpreter) -> int:
     """Release the GIL; return what ``restore_thread`` needs."""
-    return _give_object(python.save_thread)
+    return _give_object(interpreter.save_thread)
 
 
 @device
-def restore_thread(python: Interpreter, thread: int) -> None:
+def restore_thread(interpreter: Interpreter, thread: int) -> None:
     """Acquire the GIL again."""
-    _call_object(python.restore_thread, thread)
+    _call_object(interpreter.restore_thread, thread)
 
 
 @device
-def dict_size(python: Interpreter, table: int) -> int:
+def dict_size(interpreter: Interpreter, table: int) -> int:
     """Return the number of items of a dict."""
-    return _dict_size(python.dict_size, table)
+    return _dict_size(interpreter.dict_size, table)
 
 
 @device
-def dict_get(python: Interpreter, table: int, key: int) -> int:
+def dict_get(interpreter: Interpreter, table: int, key: int) -> int:
     """Return the value of a key, without a reference to it; 0 if there is none."""
-    return _dict_get(python.dict_get, table, key)
+    return _dict_get(interpreter.dict_get, table, key)
 
 
 @device
-def dict_new(python: Interpreter) -> int:
+def dict_new(interpreter: Interpreter) -> int:
     """Return a new dict; 0 after an exception."""
-    return _give_object(python.dict_new)
+    return _give_object(interpreter.dict_new)
 
 
 @device
-def dict_set(python: Interpreter, table: int, key: int, value: int) -> bool:
+def dict_set(interpreter: Interpreter, table: int, key: int, value: int) -> bool:
     """Set the value of a key, which adds references to both; return whether it did, False after an exception."""
-    return _dict_set(python.dict_set, table, key, value) == 0
+    return _dict_set(interpreter.dict_set, table, key, value) == 0
 
 
 @device
-def array_new(python: Interpreter, form: ArrayForm) -> int:
+def array_new(interpreter: Interpreter, form: ArrayForm) -> int:
     """Return a new C-contiguous array with undefined elements; 0 after an exception."""
-    hold(python, form.dtype)  # the array takes over this reference
-    return _array_new(python.array_new, form.axes, form.shape, form.dtype, 0)
+    hold(interpreter, form.dtype)  # the array takes over this reference
+    return _array_new(interpreter.array_new, form.axes, form.shape, form.dtype, 0)
 
 
 @device
-def data_of(python: Interpreter, array: int) -> int:
+def data_of(interpreter: Interpreter, array: int) -> int:
     """Return the address of an array's elements."""
-    return words_at(array + python.header)[DATA]
+    return words_at(array + interpreter.header)[DATA]
 
 
 @device
-def has_form(python: Interpreter, form: ArrayForm, item: int) -> bool:
+def has_form(interpreter: Interpreter, form: ArrayForm, item: int) -> bool:
     """Return whether an object is a plain array of that form."""
-    if class_of(python, item) != python.array_type:
+    if class_of(interpreter, item) != interpreter.array_type:
         return False
-    fields = words_at(item + python.header)
+    fields = words_at(item + interpreter.header)
     fits = (fields[DTYPE] == form.dtype) and (fields[AXES] & LOW) == form.axes
     fits = fits and (fields[FLAGS] & (form.flags | WARNS)) == form.flags
     if fits:
@@ -192,14 +192,14 @@ def has_form(python: Interpreter, form: ArrayForm, item: int) -> bool:
 
 
 @functools.cache
-def interpreter() -> Interpreter:
+def this_interpreter() -> Interpreter:
     """Return the addresses of this process."""
-    python = Interpreter.new()
-    python.header, python.array_type, python.dict_type = HEADER, id(np.ndarray), id(dict)
-    python.nothing, python.array_new = id(None), _numpy_function(EMPTY)
+    interpreter = Interpreter.new()
+    interpreter.header, interpreter.array_type, interpreter.dict_type = HEADER, id(np.ndarray), id(dict)
+    interpreter.nothing, interpreter.array_new = id(None), _numpy_function(EMPTY)
     for field, name in FUNCTIONS.items():
-        setattr(python, field, address_of_function(name))
-    return python
+        setattr(interpreter, field, address_of_function(name))
+    return interpreter
 
 
 def _numpy_function(index: int) -> int:
