@@ -34,11 +34,11 @@ from pulse.program.machine.python_objects import (
     forms_at,
     has_form,
     hold,
-    this_interpreter,
     interpreter_at,
     release,
     restore_thread,
     save_thread,
+    this_interpreter,
 )
 
 HALF_LOW, HALF_INFINITE = 0x7FFF, 0x7C00
