@@ -58,7 +58,8 @@ def record_run(
         time.sleep(0.3)
         player.stop(1)
     recorder.close()
-    assert recorder.frames_lost == 0 and not recorder.problems
+    assert recorder.frames_lost == 0
+    assert not recorder.problems
     return tuple(soundfile.read(path, dtype="float32", always_2d=True)[0] for path in (recorded, played))  # type: ignore[return-value]
 
 
@@ -199,5 +200,6 @@ def run_freewheeling() -> None:
             server.freewheel(False)
             statistics = live.statistics()
     counters = statistics.counters
-    assert counters.frames_silent == counters.frames_lost == 0 and counters.pulses >= 1500
+    assert counters.frames_silent == counters.frames_lost == 0
+    assert counters.pulses >= 1500
     print("freewheel", counters.pulses, "pulses in", statistics.elapsed_s, "s")

@@ -42,7 +42,8 @@ def test_stream_takes_every_source(tmp_path: Path, kind: str, backend: str) -> N
     onnx.save(model, path)
     source = {"proto": model, "bytes": model.SerializeToString(), "path": path, "text": str(path)}[kind]
     program = pulse.stream(source, pulse=4, backend=backend)
-    assert isinstance(program, Program) and require_program(program) is program
+    assert isinstance(program, Program)
+    assert require_program(program) is program
     assert (program.backend, program.pulse) == (backend, 4)
     x = np.random.default_rng(1).standard_normal((1, 2, 11)).astype(F)
     offline = pulse.load(model).analyse().run(x)
@@ -61,7 +62,8 @@ def test_stream_finds_pulse_and_symbol_and_passes_the_rest_on() -> None:
     """The smallest pulse; align; prepare; a symbol of another name."""
     prepared: list[str] = []
     program = pulse.stream(proto(), prepare=prepared.extend)
-    assert program.pulse == 1 and prepared
+    assert program.pulse == 1
+    assert prepared
     assert pulse.stream(pulse.load(proto(), symbol="T"), align=True, backend="numpy").outputs[0].delay == 1
     assert pulse.load(proto(), {"x": "1,2,U"}).pulsify().symbol.name == "U"
     with pytest.raises(PulseError, match="no input has a symbol W"):
@@ -79,10 +81,13 @@ def test_verify_takes_every_stage() -> None:
     model = pulse.load(proto())
     for source in (proto(), proto().SerializeToString(), model, model.analyse()):
         report = pulse.verify(source, pulse=3, lengths=[2, 7])
-        assert report.equal and report.lengths == (2, 7) and report.model.pulse == 3
+        assert report.equal
+        assert report.lengths == (2, 7)
+        assert report.model.pulse == 3
     assert pulse.verify(pulse.load(model, symbol="T"), backend="numpy").backends == ("numpy",)
     prepared: list[str] = []
-    assert pulse.verify(model, pulse=3, lengths=[7], prepare=prepared.extend).equal and prepared
+    assert pulse.verify(model, pulse=3, lengths=[7], prepare=prepared.extend).equal
+    assert prepared
 
 
 def test_a_pulsed_model_in_place_of_a_program_is_refused() -> None:

@@ -39,7 +39,8 @@ def stream_bytes(program: pulse.Program) -> bytes:
 
 def test_it_is_the_model(built_program: Path) -> None:
     carried, compiled = carried_program(built_program), pulse.stream(model_path(), SAMPLE_RATE_HZ // 100)
-    assert carried is not None and carried.pulse == compiled.pulse
+    assert carried is not None
+    assert carried.pulse == compiled.pulse
     assert stream_bytes(carried) == stream_bytes(compiled)
 
 

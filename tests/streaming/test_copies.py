@@ -68,11 +68,13 @@ def test_a_copied_session_continues_independently(name, backend, form, way) -> N
 def test_sessions_of_one_program_stay_so() -> None:
     compiled = program("windows")
     first, second = copy.deepcopy([begin_session(compiled), begin_session(compiled)])
-    assert first.program is second.program is compiled and first is not second
+    assert first.program is second.program is compiled
+    assert first is not second
     first, second, third = pickle.loads(
         pickle.dumps([begin_session(compiled), begin_session(compiled), compiled])
     )
-    assert first.program is second.program is third and third is not compiled
+    assert first.program is second.program is third
+    assert third is not compiled
 
 
 def test_a_copy_checks_and_counts_as_the_session_does() -> None:
@@ -98,7 +100,8 @@ class NamedSession(Session):
 def test_fields_of_a_subclass_are_copied(way) -> None:
     session = NamedSession(program("windows"), ["voice"])
     other = way(session)
-    assert type(other) is NamedSession and other.name == ["voice"]
+    assert type(other) is NamedSession
+    assert other.name == ["voice"]
     assert (other.name is session.name) == (way is copy.copy)
 
 
@@ -146,7 +149,8 @@ def test_models_of_every_stage_go_to_another_process(workers) -> None:
     loaded = pulse.load(model.to_onnx())
     for item in (loaded, loaded.analyse(), model.typed, model):
         answer = workers.submit(attributes, item).result(timeout=120)
-        assert answer["name"] == type(item).__name__ and answer["process"] != os.getpid()
+        assert answer["name"] == type(item).__name__
+        assert answer["process"] != os.getpid()
 
 
 def check_refused(item: Any, words: str) -> None:

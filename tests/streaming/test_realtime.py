@@ -155,7 +155,8 @@ def test_all_is_undone_after_an_error() -> None:
         apply_to_process(Realtime(switch_interval_s=1e-3)),
     ):
         raise RuntimeError("in the stream")
-    assert gc.get_freeze_count() == 0 and sys.getswitchinterval() == before
+    assert gc.get_freeze_count() == 0
+    assert sys.getswitchinterval() == before
     assert sys.platform != "linux" or locked_kib() == 0
 
 
@@ -172,7 +173,8 @@ def test_streams_that_end_in_another_order_than_they_began() -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(stream, range(8)))
     assert frozen == [True] * 8
-    assert gc.get_freeze_count() == 0 and sys.getswitchinterval() == before
+    assert gc.get_freeze_count() == 0
+    assert sys.getswitchinterval() == before
 
 
 def test_windows_continues_and_reports_why(monkeypatch) -> None:

@@ -37,7 +37,8 @@ def test_priority_is_of_the_thread_alone() -> None:
     settings, of_engine, of_its_thread, of_its_process = in_a_thread(engine)
     assert settings == [RealtimeSetting("priority", "FIFO 42", "FIFO 42")]
     assert of_engine == (os.SCHED_FIFO, 42)
-    assert of_its_thread == (os.SCHED_OTHER, 0) and of_its_process == os.SCHED_OTHER
+    assert of_its_thread == (os.SCHED_OTHER, 0)
+    assert of_its_process == os.SCHED_OTHER
     assert policy() == (os.SCHED_OTHER, 0)
 
 
@@ -85,7 +86,8 @@ class Scheduler:
         self.priority = param.sched_priority
 
     def renice(self, kind, who, nice):
-        assert kind == os.PRIO_PROCESS and who == threading.get_native_id()
+        assert kind == os.PRIO_PROCESS
+        assert who == threading.get_native_id()
         if nice < self.lowest:
             raise PermissionError(13, "Permission denied")
         self.nice = nice
@@ -119,7 +121,8 @@ def test_a_refusal_that_is_not_the_users_fault(monkeypatch) -> None:
     Scheduler(monkeypatch, 0, -20, capable=True)
     (setting,) = apply_to_thread(Realtime())
     assert setting.granted == "nice -11"
-    assert "Operation not permitted" in setting.reason and "cpu.rt_runtime_us" in setting.reason
+    assert "Operation not permitted" in setting.reason
+    assert "cpu.rt_runtime_us" in setting.reason
 
 
 @pytest.mark.parametrize(("refused", "granted"), [(0, "user interactive"), (1, "normal")])
@@ -133,5 +136,6 @@ def test_macos_has_classes_of_threads(monkeypatch, refused, granted) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda *_: System())
     priority, cpu = apply_to_thread(Realtime(cpu=0))
     assert (priority.granted, cpu.granted) == (granted, "any CPU")
-    assert priority.reason and cpu.reason == "not available on darwin"
+    assert priority.reason
+    assert cpu.reason == "not available on darwin"
     assert memory.lock_all() == "not available on darwin"

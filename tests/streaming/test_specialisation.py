@@ -92,9 +92,9 @@ def test_streams_do_not_wait_and_take_the_rows_with_the_same_bits(stub: Stub) ->
     with BackgroundSpecialisation(program) as special:
         for _ in range(PULSES):
             step()
-        assert (
-            not special.wait(0) and special.outcome is None and str(special) == "special rows: not ready yet"
-        )
+        assert not special.wait(0)
+        assert special.outcome is None
+        assert str(special) == "special rows: not ready yet"
         Path("go").touch()
         while not special.wait(0) and len(steps) < 2 * PULSES:
             step()
@@ -102,7 +102,8 @@ def test_streams_do_not_wait_and_take_the_rows_with_the_same_bits(stub: Stub) ->
         while len(steps) < 3 * PULSES:
             step()
     assert special.problem is None
-    assert special.outcome is not None and special.outcome.used
+    assert special.outcome is not None
+    assert special.outcome.used
     assert str(special) == f"special rows: {special.outcome}"
     assert not np.array_equal(program.table, link(program.unlinked))
     assert program.special_kernels == special.outcome.kernels
@@ -115,7 +116,9 @@ def test_leaving_ends_the_process(stub: Stub) -> None:
     program = fresh()
     with BackgroundSpecialisation(program) as special:
         assert not special.wait(0)
-    assert special.wait(0) and special.outcome is None and special.problem is None
+    assert special.wait(0)
+    assert special.outcome is None
+    assert special.problem is None
     assert str(special) == "special rows: not ready before the end"
     assert np.array_equal(program.table, link(program.unlinked))
 
@@ -133,8 +136,10 @@ def test_a_process_that_fails_leaves_the_streams_alone(stub: Stub, code: str, pr
     with BackgroundSpecialisation(program) as special:
         assert special.wait()
         assert program.spawn().step(block(program, program.pulse, 0))
-    assert special.problem == problem and str(special) == f"special rows: {problem}"
-    assert special.outcome is None and program.special_kernels == ()
+    assert special.problem == problem
+    assert str(special) == f"special rows: {problem}"
+    assert special.outcome is None
+    assert program.special_kernels == ()
 
 
 def test_too_little_gain_changes_nothing(stub: Stub) -> None:
@@ -142,7 +147,9 @@ def test_too_little_gain_changes_nothing(stub: Stub) -> None:
     program = fresh()
     with BackgroundSpecialisation(program, seconds=0.0) as special:
         assert special.wait()
-    assert special.outcome is not None and not special.outcome.used and special.outcome.nbytes == 0
+    assert special.outcome is not None
+    assert not special.outcome.used
+    assert special.outcome.nbytes == 0
     assert np.array_equal(program.table, link(program.unlinked))
 
 
@@ -161,7 +168,8 @@ def test_where_no_process_can_help(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(specialisation, "is_python", lambda: False)
     with BackgroundSpecialisation(fresh()) as special:
         assert special.wait()
-    assert special.problem is not None and "part of another program" in special.problem
+    assert special.problem is not None
+    assert "part of another program" in special.problem
 
 
 def test_statistics_of_an_executor_report_that_special_rows_are_not_ready(stub: Stub) -> None:

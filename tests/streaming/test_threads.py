@@ -32,7 +32,8 @@ def all_rows_are_cut(monkeypatch):
 def on_two():
     """A program of which a step has parts."""
     program = cached_program(delayed_model).with_threads(2)
-    assert isinstance(program, NativeProgram) and program.thread_cuts.count > 0
+    assert isinstance(program, NativeProgram)
+    assert program.thread_cuts.count > 0
     return program
 
 
@@ -106,7 +107,8 @@ def test_helpers_get_the_priority_of_the_thread_that_steps() -> None:
 def test_commands_take_threads(tmp_path) -> None:
     assert report("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2)["threads"] == 2
     text = pulse("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2, "--profile").stdout
-    assert "rows run in parts, on 2 threads" in text and "product in 2 parts" in text
+    assert "rows run in parts, on 2 threads" in text
+    assert "product in 2 parts" in text
     assert (
         "in parts of N from (0, "
         in pulse("dump", "--stage", "program", "--pulse", 1600, "--threads", 2).stdout

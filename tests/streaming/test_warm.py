@@ -51,19 +51,23 @@ def test_kernels_are_compiled_once(folder) -> None:
     assert progress == [(count, len(QUICK)) for count in range(1, len(QUICK) + 1)]
     assert list(first.compiled_s.values()) == sorted(first.compiled_s.values(), reverse=True)
     files = [path for path in folder.rglob("*") if path.is_file()]
-    assert len(files) == len(QUICK) and {path.suffix for path in files} == {".kernel"}
+    assert len(files) == len(QUICK)
+    assert {path.suffix for path in files} == {".kernel"}
     second = warming.warm(QUICK)
     assert (second.compiled_s, second.present, second.jobs) == ({}, QUICK, 0)
     text = CliRunner().invoke(app, ["warm", *only(*QUICK)]).stdout
-    assert str(folder) in text and "there before  4" in text
+    assert str(folder) in text
+    assert "there before  4" in text
     details = json.loads(CliRunner().invoke(app, ["warm", "--json", *only(*QUICK)]).stdout)
-    assert (
-        details["folder"] == str(folder) and details["present"] == list(QUICK) and details["compiled_s"] == {}
-    )
+    assert details["folder"] == str(folder)
+    assert details["present"] == list(QUICK)
+    assert details["compiled_s"] == {}
     for path in folder.rglob("move-*"):
         path.unlink()
     details = json.loads(CliRunner().invoke(app, ["warm", "--json", *only(*QUICK)]).stdout)
-    assert list(details["compiled_s"]) == ["move"] and details["jobs"] == 1 and details["seconds"] > 0
+    assert list(details["compiled_s"]) == ["move"]
+    assert details["jobs"] == 1
+    assert details["seconds"] > 0
 
 
 def test_another_process_finds_compiled_kernels(folder) -> None:
@@ -119,7 +123,8 @@ def blocked_cache(tmp_path):
 
 def test_nowhere_to_keep_is_an_error_of_warm(tmp_path) -> None:
     result = command("warm", "--only", "tick", **blocked_cache(tmp_path))
-    assert result.returncode == 2 and result.stdout == ""
+    assert result.returncode == 2
+    assert result.stdout == ""
     assert result.stderr == (
         f"error: {tmp_path / 'file' / 'kernels'}: Not a directory; set PULSE_CACHE to a folder that can be written: "
         "no kernel would be there next time\n"
@@ -155,7 +160,9 @@ def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(tmp_pat
         ) as warned:
             warming.compile_in_parallel()(["tick", "move", "fill"])
         location = cache_location()
-        assert len(warned) == 1 and location.kind == "temporary" and len(begun_processes) == 2
+        assert len(warned) == 1
+        assert location.kind == "temporary"
+        assert len(begun_processes) == 2
         assert len(list(location.folder.iterdir())) == 5
         KERNELS["fill"].prepare()
         assert KERNELS["fill"].cached
@@ -175,7 +182,8 @@ def test_where_the_disk_is_full_this_process_compiles(
             PulseWarning, match="No space left on device, so compiled kernels are not kept"
         ) as warned:
             warming.compile_in_parallel()(["tick", "move", "fill"])
-        assert len(warned) == 1 and len(begun_processes) == (0 if foreseen else 2)
+        assert len(warned) == 1
+        assert len(begun_processes) == (0 if foreseen else 2)
         assert all(KERNELS[name].unkept for name in ("tick", "move", "fill"))
         assert not list(folder.iterdir())
         with pytest.raises(

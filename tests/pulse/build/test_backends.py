@@ -83,7 +83,8 @@ def test_kernels_of_a_convolution_give_the_same(kernel: str) -> None:
     view.set_backend("numpy", kernel)
     program = pulse.stream(view.graph(shape), pulse=2, backend="numpy")
     node = program.node("a").implementation
-    assert node.key == f"Conv/numpy/f32/NCHW/{kernel}" and kernel in node.why
+    assert node.key == f"Conv/numpy/f32/NCHW/{kernel}"
+    assert kernel in node.why
     output, expected = (stream_through(each_program, x, 2) for each_program in (program, plain))
     np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-5)
     pulse.verify(view.graph(shape), pulse=2, backend="numpy").require()
@@ -146,7 +147,8 @@ def test_an_implementation_of_a_user_is_chosen_and_taken_away() -> None:
         whole, *_ = model()
         program = compile_view(whole, "numpy")
         choice = program.node("wide").implementation
-        assert choice.key == "Conv/numpy/f32/NCHW/mine" and "priority 1 before" in choice.why
+        assert choice.key == "Conv/numpy/f32/NCHW/mine"
+        assert "priority 1 before" in choice.why
         pulse.verify(whole.graph("1,1,T"), pulse=4, backend="numpy").require()
         assert calls
     finally:
@@ -202,7 +204,8 @@ def test_views_of_a_chain() -> None:
     joined = pulse.chain(first.graph("1,T"), second.graph("1,T"))
     assert list(joined.graph.views) == ["same", "same.1"]
     program = pulse.stream(joined, pulse=2)
-    assert program.backend == "numba + numpy" and len(program.transfers) == 1
+    assert program.backend == "numba + numpy"
+    assert len(program.transfers) == 1
     pulse.verify(joined, pulse=2).require()
 
 

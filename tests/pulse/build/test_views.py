@@ -49,8 +49,11 @@ def test_an_edit_through_one_view_is_seen_in_the_others() -> None:
     new = Sigmoid("sigmoid")
     GraphView([nodes["relu"]]).replace(new)
     assert [node.name for node in whole] == ["conv", "second", "tanh", "sigmoid"]
-    assert new in part and new in other and nodes["relu"] not in other
-    assert new.parents() == [nodes["conv"]] and new.children() == [nodes["second"]]
+    assert new in part
+    assert new in other
+    assert nodes["relu"] not in other
+    assert new.parents() == [nodes["conv"]]
+    assert new.children() == [nodes["second"]]
     x = noise(1, 1, 9)
     names = ["conv", "sigmoid"]
     values = whole.graph("1,1,T").analyse().run({"x": x}, names)
@@ -82,7 +85,8 @@ def test_a_clone_is_independent() -> None:
         node.op.value[...] = 0
     (after,) = whole.forward(x).values()
     (zero,) = clone.forward(x).values()
-    assert np.array_equal(before, after) and not zero.any()
+    assert np.array_equal(before, after)
+    assert not zero.any()
     with pytest.raises(InputError, match="share"):
         whole.clone(share="all")
 
@@ -104,7 +108,8 @@ def test_a_named_view_follows_rewriting() -> None:
     assert "conv" in [node.name for node in typed.view("encoder")]
     lean = typed.declutter()
     (fused,) = lean.view("encoder")
-    assert fused.op.name == "Conv" and fused.name not in ("conv", "relu")
+    assert fused.op.name == "Conv"
+    assert fused.name not in ("conv", "relu")
     assert [node.name for node in lean.view("rest")] == ["relu"]
     with pytest.raises(pulse.PulseError, match="no view is called 'other'; the views are encoder, rest"):
         lean.view("other")
@@ -135,7 +140,8 @@ def test_the_receptive_field_equals_a_perturbation() -> None:
 
 def test_nothing_runs_backward() -> None:
     whole, _ = row()
-    assert not hasattr(whole, "backward") and not hasattr(whole.graph("1,1,T"), "backward")
+    assert not hasattr(whole, "backward")
+    assert not hasattr(whole.graph("1,1,T"), "backward")
 
 
 def unknown() -> bytes:
@@ -169,7 +175,8 @@ def pointwise(inputs: list[TypedFact], axes: list[int | None]) -> Pointwise:
 )
 def test_something_takes_the_place_of_an_unknown_operator(part) -> None:
     view = GraphView.of(pulse.load(unknown()).model)
-    assert view.uncovered_operators() == ["my::Foo"] and view["b"].attributes == {"gain": 2.0}
+    assert view.uncovered_operators() == ["my::Foo"]
+    assert view["b"].attributes == {"gain": 2.0}
     with pytest.raises(pulse.LoadError, match="my::Foo"):
         view.forward(noise(1, 3, 5))
     GraphView([view["b"]]).replace(part())
@@ -246,4 +253,5 @@ def test_inputs_are_called_as_they_were_named() -> None:
     whole, nodes = row()
     (y,) = GraphView([nodes["relu"]]).clone().forward({"conv": noise(1, 2, 4)}).values()
     assert np.array_equal(y, np.maximum(noise(1, 2, 4), 0))
-    assert repr(whole) == "<GraphView conv, relu, second, tanh>" and repr(noisy) == "<Connector noisy>"
+    assert repr(whole) == "<GraphView conv, relu, second, tanh>"
+    assert repr(noisy) == "<Connector noisy>"

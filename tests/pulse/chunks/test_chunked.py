@@ -65,7 +65,8 @@ def test_a_recurrent_step_equals_the_author_s_loop(backend: str, frames: int) ->
     assert (program.pulse, [port.name for port in program.inputs]) == (frames, ["x"])
     np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], expected, 1e-5, 1e-6)
     program = pulse.stream(models.gru("time"), pulse=frames, backend=backend)
-    assert program.model.chunks is not None and program.model.sizes == {"time": frames}
+    assert program.model.chunks is not None
+    assert program.model.sizes == {"time": frames}
     np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], expected, 1e-5, 1e-6)
 
 
@@ -152,7 +153,9 @@ def test_streams_of_several_rates(backend: str) -> None:
 def test_the_proof_of_a_file() -> None:
     """Every chunk model has one, from its file or in the open."""
     report = pulse.verify(models.cache_of_sound())
-    assert report.equal and report.backends == ("numpy", "numba") and report.lengths[0] == 1
+    assert report.equal
+    assert report.backends == ("numpy", "numba")
+    assert report.lengths[0] == 1
     assert pulse.verify(models.gru("time"), pulse=3, lengths=[1, 7]).lengths == (1, 7)
 
 
@@ -307,7 +310,8 @@ def test_batch_dims_become_one(backend: str) -> None:
             nodes, {"x": [name, "time"], "h": [name, 1]}, {"y": [name, "time"], "hn": [name, 1]}
         )
         program = pulse.stream(model, pulse=1, backend=backend)
-        assert program.model.chunks is not None and program.model.sizes == {name: 1, "time": 1}
+        assert program.model.chunks is not None
+        assert program.model.sizes == {name: 1, "time": 1}
         np.testing.assert_array_equal(stream_blocks(program, np.ones((1, 4), F), 1)["y"], [[1, 2, 3, 4]])
 
 

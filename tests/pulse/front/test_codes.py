@@ -24,7 +24,8 @@ def test_codes_are_those_of_litert() -> None:
     graph.outputs = [graph.result("QUANTIZE", [x], (1, 10, 40), "", 2, "int8", (SCALE, ZERO))]
     (expected,) = calls(file_bytes(graph), [[values()]])[0]
     (codes,) = front.quantize(SCALE, ZERO).run({"x": values()}).values()
-    assert codes.dtype == np.int8 and np.array_equal(codes, expected)
+    assert codes.dtype == np.int8
+    assert np.array_equal(codes, expected)
 
 
 def test_they_stand_for_the_numbers() -> None:

@@ -198,4 +198,5 @@ def test_broken_files_are_refused(data: bytes, message: str, tmp_path: Path) -> 
     path.write_bytes(data)
     with pytest.raises(InputError) as caught:
         cmvn(path, shape="1,frames,5")
-    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)

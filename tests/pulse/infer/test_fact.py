@@ -84,18 +84,24 @@ def list_fact(*entries: Dim | int) -> InferenceFact:
 def test_values_fill_each_other() -> None:
     assert str(meet(list_fact(1, None, None), list_fact(None, SCOPE.parse("T"), None))) == "3,i64 = [1, T, ?]"
     whole = meet(list_fact(1, None), list_fact(None, 2)).value
-    assert whole is not None and whole.dtype == np.int64 and whole.tolist() == [1, 2]
+    assert whole is not None
+    assert whole.dtype == np.int64
+    assert whole.tolist() == [1, 2]
     with pytest.raises(FactError, match="values: 1 and 2 differ"):
         meet(list_fact(1, None), list_fact(2, None))
 
 
 def test_typed_leaves_out_values_with_gaps() -> None:
     typed = list_fact(1, None).to_typed()
-    assert typed is not None and typed.value is None
-    assert fact("1,?,f32").to_typed() is None and fact("1,…,f32").to_typed() is None
+    assert typed is not None
+    assert typed.value is None
+    assert fact("1,?,f32").to_typed() is None
+    assert fact("1,…,f32").to_typed() is None
     assert str(fact("1,T,f32").to_typed()) == "1,T,f32"
 
 
 def test_dims_from_the_end_need_the_rank() -> None:
-    assert fact("1,2,f32").dim(-1) == 2 and fact("1,2,…,f32").dim(-1) is None
-    assert fact("1,2,…,f32").dim(1) == 2 and fact("1,2,f32").dim(5) is None
+    assert fact("1,2,f32").dim(-1) == 2
+    assert fact("1,2,…,f32").dim(-1) is None
+    assert fact("1,2,…,f32").dim(1) == 2
+    assert fact("1,2,f32").dim(5) is None

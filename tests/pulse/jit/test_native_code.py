@@ -132,7 +132,8 @@ def test_each_function_of_a_bound_entry_has_its_own_first_argument_and_keeps_an_
     with pytest.raises(TypeError):
         functions[0](0, 0)
     functions.pop()
-    assert watched() is not None and functions[0](0) == 3
+    assert watched() is not None
+    assert functions[0](0) == 3
     functions.pop()
     assert watched() is None
 

@@ -42,7 +42,8 @@ def words(kind: type[Struct]) -> dict[str, int]:
 
 
 def test_fields_lie_in_order_and_lines_begin_where_declared() -> None:
-    assert words(Side) == {"calls": 0, "seconds": 1} and words_of(Side) == LINE
+    assert words(Side) == {"calls": 0, "seconds": 1}
+    assert words_of(Side) == LINE
     assert words(Shared) == {
         "first": 0,
         "part": 1,
@@ -55,11 +56,9 @@ def test_fields_lie_in_order_and_lines_begin_where_declared() -> None:
     assert bytes_of(Shared) == WORD * 4 * LINE
     assert Side.new(count=0).words.size == LINE
     shared = Shared.new(count=2, more=5)
-    assert (
-        shared.address % (WORD * LINE) == 0
-        and shared.words.size == 2 * 4 * LINE + 5
-        and not shared.words.any()
-    )
+    assert shared.address % (WORD * LINE) == 0
+    assert shared.words.size == 2 * 4 * LINE + 5
+    assert not shared.words.any()
 
 
 def test_python_reads_and_writes_fields() -> None:
@@ -70,10 +69,13 @@ def test_python_reads_and_writes_fields() -> None:
     shared[1].first = 9
     assert (shared.first, shared.part, shared.last, shared[1].first) == (-3, 0.25, 1 << 62, 9)
     assert (shared.left.calls, shared.right.calls, shared.right.seconds) == (0, 7, -1.5)
-    assert shared.words[2:5].tolist() == [4, 5, 6] and shared.words[2 * LINE] == 7
+    assert shared.words[2:5].tolist() == [4, 5, 6]
+    assert shared.words[2 * LINE] == 7
     again = shared_at(shared.address)
     again.first += 1
-    assert type(again) is Shared and shared.first == -2 and again.right.seconds == -1.5
+    assert type(again) is Shared
+    assert shared.first == -2
+    assert again.right.seconds == -1.5
     assert shared.address_of("last") == shared.address + WORD * 3 * LINE
 
 

@@ -112,7 +112,8 @@ def test_options_of_reading_are_refused_for_a_loaded_model() -> None:
 def test_a_model_of_chunks_is_detected_and_takes_every_step() -> None:
     """Each step from load to compile, without a word about chunks in between."""
     loaded = pulse.load(models.gru())
-    assert loaded.defines_pulse and loaded.chunks is not None
+    assert loaded.defines_pulse
+    assert loaded.chunks is not None
     assert ("state", "h -> hn, by name") in loaded.detections()
     x = noise(1, 7, 4)
     states = {"h": ("hn", np.zeros((1, 1, 3), np.float32))}
@@ -127,7 +128,8 @@ def test_a_model_of_chunks_is_detected_and_takes_every_step() -> None:
         length.analyse()
     for chosen in (length.with_pulse(2), pulse.load(length, chunking=pulse.Chunking(pulse=2))):
         np.testing.assert_allclose(chosen.analyse().run(x[:, :6])["y"], expected[:, :6], 1e-5, 1e-6)
-    assert length.pulsify(2).pulse == 2 and length.with_pulse(2).with_pulse(5).pulsify().pulse == 2
+    assert length.pulsify(2).pulse == 2
+    assert length.with_pulse(2).with_pulse(5).pulsify().pulse == 2
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,8 @@ def test_a_symbol_that_counts_streams(inputs: Shapes, counted: str | None) -> No
             with pytest.raises(pulse.PulseError, match=r"2 symbols .*symbol=, .*sizes, as in inputs="):
                 loaded.pulsify()
             continue
-        assert loaded.sizes == {counted: 1} and loaded.pulsify(4).sizes == {counted: 1}
+        assert loaded.sizes == {counted: 1}
+        assert loaded.pulsify(4).sizes == {counted: 1}
         (line,) = loaded.detections()
         assert line[1].startswith(f"{counted} = 1")
         assert pulse.verify(source, 3, lengths=[7], backend="numpy").require().equal
@@ -162,10 +165,12 @@ def test_a_symbol_that_counts_streams(inputs: Shapes, counted: str | None) -> No
 def test_the_time_symbol_of_the_user_wins() -> None:
     """A name is no more than a name: ``symbol`` wins, and so does one symbol alone."""
     loaded = pulse.load(sum_and_product({"x": ["N", "T"]}), {"x": "N,2"}, symbol="N")
-    assert loaded.sizes == {} and loaded.pulsify().symbol.name == "N"
+    assert loaded.sizes == {}
+    assert loaded.pulsify().symbol.name == "N"
     assert pulse.load(sum_and_product({"x": ["batch", 3]})).pulsify().symbol.name == "batch"
     both = pulse.load(sum_and_product({"x": ["N", "T"]}), symbol="T")
-    assert both.sizes == {"N": 1} and both.pulsify().inputs[0].shape == (1, 1)
+    assert both.sizes == {"N": 1}
+    assert both.pulsify().inputs[0].shape == (1, 1)
 
 
 def test_symbols_keep_their_assumptions() -> None:

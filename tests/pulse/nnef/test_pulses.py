@@ -37,7 +37,8 @@ def test_a_stream_without_states_is_the_same() -> None:
     typed = pulse.load(BEYOND["average of 3"]).analyse()
     streamed = typed.with_outputs(["x"]).pulsify(pulse=3)
     back = pulse.load(streamed.to_nnef().pack()).pulsify()
-    assert form(back.outputs) == form(streamed.outputs) and not back.registers
+    assert form(back.outputs) == form(streamed.outputs)
+    assert not back.registers
 
 
 WRONG = [

@@ -75,7 +75,8 @@ def test_kernels_of_codes_run_the_products_that_take_part(form: str, ending: str
     kernels = {name: [row.kernel for row in program.instructions] for name, program in programs.items()}
     product = f"product_of_codes{ending}"
     assert kernels["matmul"].count(product) == 2
-    assert kernels["conv"].count(product) == 3 and f"product_{form}" in kernels["conv"]
+    assert kernels["conv"].count(product) == 3
+    assert f"product_{form}" in kernels["conv"]
     for name in ("GRU", "GRU_reset", "LSTM", "RNN"):
         assert kernels[name][:2] == [product, f"{name.lower()}_of_codes{ending}"]
     assert f"2 with weights and activations of {form}" in programs["GRU"].listing()[0]
@@ -184,7 +185,8 @@ def test_a_view_on_another_backend_rounds_the_same_rows(form: str) -> None:
     last = [node.id for node in pulsed.graph.nodes if node.op.name == "MatMul"][-1]
     pulsed.graph.views["last"] = View({last}, "numpy")
     mixed = code_program(pulsed, form=form)
-    assert mixed.backend == "numba + numpy" and mixed.activations == form
+    assert mixed.backend == "numba + numpy"
+    assert mixed.activations == form
     for output, array in stream_whole(mixed, feeds).items():
         np.testing.assert_allclose(array, whole[output], 1e-5, 1e-6)
 
@@ -212,7 +214,8 @@ def test_rows_are_rounded_as_documented() -> None:
         unit = np.abs(expected).max() / 127
         assert np.abs(row - expected).max() <= unit / 2 * 1.0001
         np.testing.assert_allclose(row / unit, np.rint(row / unit), atol=1e-4)
-    assert not y[3].any() and np.isnan(y[4]).all()
+    assert not y[3].any()
+    assert np.isnan(y[4]).all()
     grouped = RoundRows(1, 3).eval([x], {})[0]
     np.testing.assert_array_equal(grouped[:, 16:32], round_rows(np.ascontiguousarray(x[:, 16:32])))
 

@@ -60,7 +60,8 @@ def test_values_of_bf16_do_not_change(bits: Array) -> None:
 )
 def test_values_of_f16_do_not_change(halves: Array) -> None:
     as_f16 = as_halves(halves.astype(np.float32))
-    assert as_f16 is not None and as_f16.dtype == np.float16
+    assert as_f16 is not None
+    assert as_f16.dtype == np.float16
     np.testing.assert_array_equal(as_f16.view(np.uint16), halves.view(np.uint16))
 
 
@@ -75,7 +76,8 @@ def test_halves_are_used_only_if_they_hold_every_weight() -> None:
     ):
         weight[1, 2] = value
         narrow = as_halves(weight)
-        assert narrow is not None and narrow.dtype == dtype
+        assert narrow is not None
+        assert narrow.dtype == dtype
         np.testing.assert_array_equal(from_bf16(narrow) if dtype == np.uint16 else narrow, weight)
     weight[0, 0] = 1 + 2.0**-10  # too fine for bf16, while 2**-25 is too small for f16
     assert as_halves(weight) is None
@@ -157,7 +159,8 @@ def test_weights_of_f16_stay_16_bits_and_exact(name: str) -> None:
     proto = half_weights(stack(name))
     offline = pulse.load(proto).analyse()
     program, full = pulse.stream(proto, pulse=4), pulse.stream(stack(name), pulse=4)
-    assert isinstance(program, NativeProgram) and isinstance(full, NativeProgram)
+    assert isinstance(program, NativeProgram)
+    assert isinstance(full, NativeProgram)
     assert program.weights.size < 0.7 * full.weights.size
     assert any(row.kernel.endswith("_f16") for row in program.instructions)
     feeds = feeds_of(program.model, 33, seed=3)
@@ -194,7 +197,8 @@ def test_lanes_equal_streams_of_their_own(name: str, form: str) -> None:
 def test_weights_of_fewer_bits_take_less_memory_with_a_small_reported_error(name: str) -> None:
     model = pulse.load(stack(name)).analyse().declutter().pulsify(pulse=2)
     full = model.compile()
-    assert isinstance(full, NativeProgram) and "(f32)" in full.listing()[0]
+    assert isinstance(full, NativeProgram)
+    assert "(f32)" in full.listing()[0]
     snapshot = full.spawn().snapshot()
     sizes, floors = [full.weights.size], {"bf16": 38.0, "int8": 30.0}
     for form in FORMS:
@@ -211,8 +215,10 @@ def test_weights_of_fewer_bits_take_less_memory_with_a_small_reported_error(name
             program.spawn().restore(snapshot)
         for error in rounding_errors(model, form):
             assert error.output in {port.name for port in model.outputs}
-            assert floors[form] < error.snr_db < 80 and 0 < error.largest < 0.2
-    assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) == 3
+            assert floors[form] < error.snr_db < 80
+            assert 0 < error.largest < 0.2
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(set(sizes)) == 3
 
 
 @pytest.mark.parametrize("frames", [1, 3])
@@ -240,7 +246,9 @@ def test_transforms_stay_f32() -> None:
     program = pulse.stream(proto, pulse=1, weights="int8")
     assert isinstance(program, NativeProgram)
     kernels = [row.kernel for row in program.instructions]
-    assert "fourier" in kernels and "product_int8" in kernels and "product" not in kernels
+    assert "fourier" in kernels
+    assert "product_int8" in kernels
+    assert "product" not in kernels
     reference = pulse.stream(proto, pulse=1, weights="int8", backend="numpy")
     for output, array in stream_outputs(reference, 5).items():
         np.testing.assert_allclose(stream_outputs(program, 5)[output], array, 1e-4, 1e-3)

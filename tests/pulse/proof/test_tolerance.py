@@ -59,7 +59,8 @@ def test_sums_in_another_order_agree() -> None:
     off = np.abs(sums - reference.exact["y"])
     assert (off > 1e-4 * np.abs(reference.exact["y"]) + 1e-5).any()
     judgement = reference.judge("y", sums, 1)
-    assert judgement.agrees and 0.05 < judgement.share <= 1
+    assert judgement.agrees
+    assert 0.05 < judgement.share <= 1
     assert judgement.difference == off.max()
 
 
@@ -99,7 +100,8 @@ def test_a_value_that_cancels_may_be_the_rounding_of_its_terms() -> None:
     assert not reference.exact["y"].any()
     mean = ((x[..., 0] + x[..., 1] + x[..., 2] + x[..., 3] + x[..., 4]) * F(0.2))[..., None]
     output = ((x - mean) / np.sqrt(F(0.1))).astype(F)
-    assert output.any() and reference.judge("y", output, 1).agrees
+    assert output.any()
+    assert reference.judge("y", output, 1).agrees
     assert not reference.judge("y", output + F(1e-4), 1).agrees
 
 
@@ -223,7 +225,8 @@ def test_overflow_and_nan_are_excused_only_where_the_model_has_them() -> None:
         reference = Reference.of(model, {"x": x})
     (name,) = reference.native
     good = reference.native[name]
-    assert np.isinf(good[0, 0, 1]) and np.isfinite(reference.exact[name][0, 0, 1])
+    assert np.isinf(good[0, 0, 1])
+    assert np.isfinite(reference.exact[name][0, 0, 1])
     assert reference.judge(name, good, 2).agrees
     for frame, value in ((1, 5.0), (2, 0.0), (0, np.nan), (0, np.inf), (3, np.nan)):
         wrong = good.copy()
@@ -240,7 +243,8 @@ def test_shapes_and_types_must_fit() -> None:
     good = reference.native["y"]
     assert not reference.judge("y", good[:, :4], 1).fits
     judgement = reference.judge("y", good.astype(np.float64), 1)
-    assert not judgement.agrees and judgement.share == float("inf")
+    assert not judgement.agrees
+    assert judgement.share == float("inf")
 
 
 def test_perturbed_and_exact_arithmetic() -> None:

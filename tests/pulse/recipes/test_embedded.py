@@ -53,7 +53,8 @@ def message_of(folder: Path, *texts: str | bytes) -> str:
     with pytest.raises(pulse.LoadError) as raised:
         pulse.stream(path)
     message = str(raised.value)
-    assert message.startswith(f"{path}: the recipe in its metadata") and "\n" not in message
+    assert message.startswith(f"{path}: the recipe in its metadata")
+    assert "\n" not in message
     return message
 
 

@@ -22,7 +22,8 @@ def message_of(folder: Path, text: str) -> str:
     with pytest.raises(pulse.LoadError) as raised:
         pulse.stream(path)
     message = str(raised.value)
-    assert message.startswith(f"{path}: ") and "\n" not in message
+    assert message.startswith(f"{path}: ")
+    assert "\n" not in message
     return message.removeprefix(f"{path}: ")
 
 

@@ -29,7 +29,8 @@ def graph() -> GraphDefBuilder:
 def test_a_graph_is_recognised_by_its_content() -> None:
     typed = pulse.load(graph().data).model.analyse()
     x = noise_array(1, 5, 4, seed=1)
-    assert list(typed.inputs) == ["x"] and list(typed.outputs) == ["y"]
+    assert list(typed.inputs) == ["x"]
+    assert list(typed.outputs) == ["y"]
     assert str(typed.inputs["x"]) == "1,T,4,f32"
     np.testing.assert_allclose(typed.run({"x": x})["y"], x[0] @ noise_array(4, 3), rtol=1e-6)
 

@@ -29,7 +29,8 @@ def test_the_state_is_in_the_open(tmp_path: Path) -> None:
     model = pulse.load(stateful(tmp_path / "model")).model
     (variable,) = model.variables
     assert (variable.input, variable.output) == ("state", "state.next")
-    assert variable.initial is not None and np.array_equal(variable.initial, FIRST)
+    assert variable.initial is not None
+    assert np.array_equal(variable.initial, FIRST)
     assert list(model.inputs) == ["x", "state"]
 
 

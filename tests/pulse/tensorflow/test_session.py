@@ -22,7 +22,8 @@ def test_variables_are_read_before_they_are_assigned(resource: bool) -> None:
     assert not run.run("known")
     with pytest.raises(InputError, match=r"a .*holds nothing yet"):
         run.run("before")
-    assert run.run([], targets=["init"]) == [] and run.run("known")
+    assert run.run([], targets=["init"]) == []
+    assert run.run("known")
     values = [int(run.run(name)) for name in ("read", "before", "once", "read", "twice", "read")]
     assert values == [0, 0, 1, 1, 3, 3]
     both = run.run(["before", "once"])
@@ -31,7 +32,8 @@ def test_variables_are_read_before_they_are_assigned(resource: bool) -> None:
 
 def test_targets_run_and_give_nothing() -> None:
     run = session(counter(True))
-    assert run.run((), targets=["init"]) == [] and run.run((), targets=["add"]) == []
+    assert run.run((), targets=["init"]) == []
+    assert run.run((), targets=["add"]) == []
     assert run.run("add") is None
     assert int(run.run("read")) == 2
 
@@ -39,7 +41,8 @@ def test_targets_run_and_give_nothing() -> None:
 def test_variables_are_reset_saved_and_restored(tmp_path: Path) -> None:
     run = session(counter(False))
     run.reset()
-    assert run.initialisers == ["init"] and int(run.run("twice")) == 2
+    assert run.initialisers == ["init"]
+    assert int(run.run("twice")) == 2
     run.save(tmp_path / "kept.npz")
     run.reset()
     assert int(run.run("read")) == 0
@@ -86,7 +89,8 @@ def test_any_tensor_is_fed_or_fetched_and_the_rest_does_not_run() -> None:
     assert run.nodes_of(["relu"]) == ["x", "w", "conv", "relu"]
     assert run.nodes_of(["relu"], ["conv"]) == ["relu"]
     shape = run.run("shape", {"x": x})
-    assert shape.tolist() == [4, 3] and shape.dtype == np.int32
+    assert shape.tolist() == [4, 3]
+    assert shape.dtype == np.int32
     assert run.run("more", {"x": x}).dtype == np.bool_
 
 
@@ -143,7 +147,8 @@ def test_control_edges_order_effects() -> None:
     run = session(builder)
     run.restore({"v": [1, 2]})
     old, new = run.run(["old", "new"], {"x": [10, 20]})
-    assert old.tolist() == [1, 2] and new.tolist() == [11, 22]
+    assert old.tolist() == [1, 2]
+    assert new.tolist() == [11, 22]
     with pytest.raises(InputError, match="handle of a variable"):
         run.run("v")
 

@@ -135,7 +135,8 @@ def test_convolutions_keep_names_and_modes() -> None:
     module = seed_module(Convolutions).train()
     module.norm.eval()
     typed = assert_streams(module, torch.randn(1, 3, 10), {"x": {2: "time"}}, [torch.randn(1, 3, 37)])
-    assert str(typed.inputs["x"]) == "1,3,time,f32" and typed.title == "Convolutions"
+    assert str(typed.inputs["x"]) == "1,3,time,f32"
+    assert typed.title == "Convolutions"
     module = seed_module(Convolutions).train()
     module.norm.eval()
     pulse.from_torch(module, (torch.randn(1, 3, 10),), {0: {2: "T"}})

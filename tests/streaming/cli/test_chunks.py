@@ -18,7 +18,8 @@ def test_sound_through_a_cached_filter_equals_its_authors_loop() -> None:
     write_sound("in.wav", x[0], subtype="FLOAT")
     path = save_model("filter", models.cache_of_sound())
     result = pulse("run", path, "in.wav", "out.wav")
-    assert "cache -> cache_out, by name" in result.stdout and "axis 1, samples of sound" in result.stdout
+    assert "cache -> cache_out, by name" in result.stdout
+    assert "axis 1, samples of sound" in result.stdout
     output, rate = soundfile.read("out.wav", dtype="float32")
     parts = [{"x": piece} for piece in models.pieces(x, 1, 8)]
     looped = models.loop(
@@ -107,9 +108,8 @@ def test_chunks_of_a_wrong_size_are_refused_with_the_options_to_change() -> None
     wires = [models.node("Add", "x h", "y"), models.node("Identity", "y", "hn")]
     path = save_model("six", models.build(wires, shape, {"y": [1, 6], "hn": [1, 6]}, constants))
     error = refusal("convert", path, "--pulse", "5")
-    assert (
-        error.startswith("error: six: does not take chunks of time=5: ") and "--pulse and --context" in error
-    )
+    assert error.startswith("error: six: does not take chunks of time=5: ")
+    assert "--pulse and --context" in error
 
 
 def test_dump_takes_constants() -> None:

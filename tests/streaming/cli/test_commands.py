@@ -130,19 +130,25 @@ def test_convert_lists_ports_buffers_and_nodes() -> None:
 def test_check_runs_with_onnxruntime_as_the_backend() -> None:
     pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
     proof = report("check", "--backend", "onnxruntime", "--length", "1000")["proof"]
-    assert proof["outcome"] == "equal" and proof["backends"] == ["numpy", "onnxruntime"]
+    assert proof["outcome"] == "equal"
+    assert proof["backends"] == ["numpy", "onnxruntime"]
     assert report("run", "--backend", "onnxruntime")["backend"] == "onnxruntime"
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_check_proves_the_built_in_model(backend) -> None:
     proof = report("check", "--backend", backend, "--length", "5", "--length", "1000")["proof"]
-    assert proof["outcome"] == "equal" and proof["divergence"] is None
+    assert proof["outcome"] == "equal"
+    assert proof["divergence"] is None
     assert proof["lengths"] == [5, 1000]
     assert proof["backends"] == list(dict.fromkeys(["numpy", backend]))
-    assert (proof["error"] > 0) == (backend == "numba") and proof["share"] <= 1 and proof["spent_s"] > 0
+    assert (proof["error"] > 0) == (backend == "numba")
+    assert proof["share"] <= 1
+    assert proof["spent_s"] > 0
     (output,) = proof["outputs"]
-    assert output["proved"] and output["moved"] and output["values"] == output["finite"] == 2010
+    assert output["proved"]
+    assert output["moved"]
+    assert output["values"] == output["finite"] == 2010
     assert "equal: every frame" in pulse("check", "--backend", "numpy", "--length", "5").stdout
 
 
@@ -200,7 +206,8 @@ def test_dump_at_every_stage(stage, part) -> None:
 )
 def test_dump_of_the_parts_that_fit_a_query(stage, query, part) -> None:
     text = pulse("dump", "--stage", stage, "--match", query).stdout
-    assert part in text and text.rstrip().endswith(query)
+    assert part in text
+    assert text.rstrip().endswith(query)
     assert "0 parts fit Softmax" in pulse("dump", "--stage", "typed", "--match", "Softmax").stdout
     assert "omit --dot" in refusal("dump", "--stage", stage, "--match", query, "--dot")
     assert "an operator, $ or a bracket is expected" in refusal("dump", "--match", "Conv->")
@@ -211,7 +218,8 @@ def test_dump_of_a_program() -> None:
     if "numba" not in BACKENDS:
         return
     text = pulse("dump", "--stage", "program").stdout
-    assert "instructions" in text and text.endswith("lanes (spawn_many): groups of 16 share one memory\n")
+    assert "instructions" in text
+    assert text.endswith("lanes (spawn_many): groups of 16 share one memory\n")
     last = pulse("dump", "--stage", "program", "--weights", "int8").stdout.splitlines()[-1]
     assert last == "lanes (spawn_many): each has its own memory: spectrum: weights that are not f32"
 
@@ -257,7 +265,9 @@ def test_a_model_with_a_max_context_is_proved_up_to_it() -> None:
         "check", path, "--pulse", 4, "--max-context", 20, "--length", 7, "--length", 20, "--length", 21
     )
     proof = details["proof"]
-    assert proof["outcome"] == "equal" and proof["lengths"] == [7, 20] and proof["skipped"] == [21]
+    assert proof["outcome"] == "equal"
+    assert proof["lengths"] == [7, 20]
+    assert proof["skipped"] == [21]
     frames = np.random.default_rng(0).standard_normal((1, 21, 4)).astype(np.float32)
     np.save("long.npy", frames)
     assert "at most 20 frames of T" in refusal(
@@ -329,11 +339,12 @@ def test_a_rate_that_contradicts_the_model_is_reported(tmp_path) -> None:
 def test_dump_prints_costs_as_table_and_json() -> None:
     """Parameters, multiply-adds and memory as a table and as JSON; --json is of this stage alone."""
     table = pulse("dump", "--stage", "costs").stdout
-    assert table.startswith("denoise\n") and all(
-        word in table for word in ("parameters", "a second", "of arena")
-    )
+    assert table.startswith("denoise\n")
+    assert all(word in table for word in ("parameters", "a second", "of arena"))
     data = json.loads(pulse("dump", "--stage", "costs", "--json").stdout)
-    assert data["macs_per_second"] > 0 and data["instructions"] > 0 and data["refused"] is None
+    assert data["macs_per_second"] > 0
+    assert data["instructions"] > 0
+    assert data["refused"] is None
     assert "--json and --markdown go with --stage costs" in refusal("dump", "--stage", "pulsed", "--json")
     assert "omit --dot" in refusal("dump", "--stage", "costs", "--dot")
     assert "--stage foo: choose one of load, typed" in refusal("dump", "--stage", "foo")
@@ -351,12 +362,14 @@ def test_check_that_proves_nothing_exits_3() -> None:
     )
     result = pulse("check", path, "--pulse", 4, code=3)
     assert "error: nothing was proved of flat: it is always 0, whatever the input" in result.stderr
-    assert "the same for every input" in result.stdout and "moved by the input" in result.stdout
+    assert "the same for every input" in result.stdout
+    assert "moved by the input" in result.stdout
     assert "equal: every frame" not in result.stdout
     proof = json.loads(pulse("check", path, "--pulse", 4, "--json", code=3).stdout)["proof"]
     assert [output["proved"] for output in proof["outputs"]] == [False, True]
     converted = pulse("convert", path, "--pulse", 4, "-o", "out.onnx", code=3)
-    assert "nothing was proved of flat" in converted.stderr and "out.onnx: opset 17" in converted.stdout
+    assert "nothing was proved of flat" in converted.stderr
+    assert "out.onnx: opset 17" in converted.stdout
     pulse("check", path, "--pulse", 4, "--keep", "y", "--seed", 5, "--long")
 
 
@@ -373,7 +386,9 @@ def test_errors_are_json_where_reports_are(arguments, kinds, words) -> None:
     """One document on stdout, the line on stderr as ever; older versions of typer have another name of an error."""
     result = pulse(*arguments, "--json", code=2)
     error = json.loads(result.stdout)["error"]
-    assert error["type"] in kinds and words in error["message"] and error["refusals"] == []
+    assert error["type"] in kinds
+    assert words in error["message"]
+    assert error["refusals"] == []
     assert result.stderr == f"error: {error['message']}\n"
 
 
@@ -387,4 +402,5 @@ def test_refusals_are_json_too() -> None:
         1,
         "whole",
     )
-    assert refusal["reason"] and refusal["help"]
+    assert refusal["reason"]
+    assert refusal["help"]

@@ -119,7 +119,8 @@ def test_a_signal_inside_of_a_write(tmp_path, monkeypatch, all_is_recorded, numb
     assert result.stderr == ""
     frames_in = json.loads(result.stdout)["statistics"]["counters"]["frames_in"]
     frames, recorded = np.load("f.npy")[0, 0], soundfile.read("r.wav", dtype="float32")[0]
-    assert 0 < len(recorded) <= len(frames) < len(x) and frames_in <= len(frames)
+    assert 0 < len(recorded) <= len(frames) < len(x)
+    assert frames_in <= len(frames)
     np.testing.assert_array_equal(frames, x[: len(frames)])
     np.testing.assert_array_equal(recorded, x[: len(recorded)])
     assert '"line":"summary"' in (tmp_path / "s.jsonl").read_text().splitlines()[-1]

@@ -26,10 +26,14 @@ def test_the_written_program_is_proved_and_runs(tmp_path, program) -> None:
     pulse("run", program, noisy_path(), "second.wav")
     np.testing.assert_array_equal(*(soundfile.read(name)[0] for name in ("first.wav", "second.wav")))
     text = pulse("check", program).stdout
-    assert "of the file" in text and "equal: every frame of every stream" in text
-    assert "the file does not contain the model" in text and "16000 Hz" in text
+    assert "of the file" in text
+    assert "equal: every frame of every stream" in text
+    assert "the file does not contain the model" in text
+    assert "16000 Hz" in text
     proof = report("check", program)["proof"]
-    assert proof["outcome"] == "equal" and proof["longest"] == 500 and proof["share"] <= 1
+    assert proof["outcome"] == "equal"
+    assert proof["longest"] == 500
+    assert proof["share"] <= 1
 
 
 def test_the_other_commands_take_it(program) -> None:
@@ -63,7 +67,8 @@ def test_nothing_is_proved_without_a_check() -> None:
 
 def test_the_effect_of_rounded_weights_is_reported() -> None:
     details = report("compile", "-o", "small.pulse", "--weights", "bf16", "--length", "500")
-    assert details["weights"] == "bf16" and "denoised" in details["rounding"][0]
+    assert details["weights"] == "bf16"
+    assert "denoised" in details["rounding"][0]
     assert report("check", "small.pulse")["proof"]["of"] == "weights of f32"
     pulse("run", "small.pulse", noisy_path(), "out.wav")
 

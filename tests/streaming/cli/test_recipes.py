@@ -69,7 +69,8 @@ def test_convert_writes_one_proved_file(tmp_path, make) -> None:
     x = sound()
     path = make(tmp_path)
     details = report("convert", path, "--pulse", "8", "-o", "one.onnx")["written"]
-    assert details["proof"]["outcome"] == "equal" and details["states"] > 0
+    assert details["proof"]["outcome"] == "equal"
+    assert details["states"] > 0
     rate = () if make is spectral else ("--rate", "8000")
     assert report("run", "one.onnx", "in.wav", "out.wav", *rate)["rate_hz"] == 8000
     output, _ = soundfile.read("out.wav", dtype="float32")
@@ -82,7 +83,8 @@ def test_a_recipe_runs_live(tmp_path) -> None:
     sound(800)
     path = spectral(tmp_path)
     details = report("run", path, "in.wav", "out.wav", "--live")
-    assert details["setup"]["model"] == "recipe" and soundfile.info("out.wav").samplerate == 8000
+    assert details["setup"]["model"] == "recipe"
+    assert soundfile.info("out.wav").samplerate == 8000
 
 
 def test_errors_name_the_file_and_the_stage(tmp_path) -> None:
@@ -155,7 +157,8 @@ def test_bad_recipes_are_refused_in_one_line(tmp_path, name) -> None:
         ("bench", path, "--json"),
     ):
         message_of_command = refusal(*command)
-        assert message_of_command.startswith(f"error: {path}: ") and message in message_of_command
+        assert message_of_command.startswith(f"error: {path}: ")
+        assert message in message_of_command
     assert not list(tmp_path.glob("out.*"))
     assert "none.toml: no such file; check the path" in refusal("run", "none.toml", "in.wav", "out.wav")
     assert "none.wav" in refusal("run", spectral(tmp_path), "none.wav", "out.wav")
@@ -177,14 +180,16 @@ def test_a_first_recipe_is_proposed(tmp_path) -> None:
     save_model(tmp_path, "gain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
     recipe = pulse("recipe", "gain.onnx")
     assert recipe.stdout.startswith("rate = 16000\n\n[[stage]]\nstft = {")
-    assert recipe.stderr.count("note: ") == 2 and "the rate of 16000 Hz is a guess" in recipe.stderr
+    assert recipe.stderr.count("note: ") == 2
+    assert "the rate of 16000 Hz is a guess" in recipe.stderr
     pulse("recipe", "gain.onnx", "-o", "first.toml")
     assert (tmp_path / "first.toml").read_text() == recipe.stdout
     assert "first.toml: exists already" in refusal("recipe", "gain.onnx", "-o", "first.toml")
     assert "is written as .toml, not .onnx" in refusal("recipe", "gain.onnx", "-o", "first.onnx")
     assert "gone.onnx: no such file" in refusal("recipe", "gone.onnx")
     details = report("recipe", "gain.onnx")
-    assert details["recipe"] == recipe.stdout and len(details["notes"]) == 2
+    assert details["recipe"] == recipe.stdout
+    assert len(details["notes"]) == 2
     x = sound(rate_hz=16_000)
     pulse("run", "first.toml", "in.wav", "out.wav")
     output, _ = soundfile.read("out.wav", dtype="float32")
@@ -207,7 +212,8 @@ def test_a_recipe_inside_of_its_model_is_opened(tmp_path) -> None:
     assert "outputs: sound" in pulse("dump", "whole.onnx", "--stage", "typed").stdout
     assert "has no nodes of a file" in refusal("dump", "whole.onnx", "--stage", "load")
     recipe = pulse("recipe", "whole.onnx")
-    assert 'model = "."' in recipe.stdout and "holds this recipe in its metadata" in recipe.stderr
+    assert 'model = "."' in recipe.stdout
+    assert "holds this recipe in its metadata" in recipe.stderr
     save_model(tmp_path, "plain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
     assert "the rate of 16000 Hz is a guess" in pulse("recipe", "plain.onnx", "--embed", "first.onnx").stderr
     assert report("run", "first.onnx", "in.wav", "out.wav")["rate_hz"] == 16_000

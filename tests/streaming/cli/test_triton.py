@@ -37,7 +37,8 @@ def parse_config(model: Path):
 
 def test_the_config_describes_the_model(repository) -> None:
     schema, config = parse_config(repository)
-    assert config.name == repository.name and config.platform == "onnxruntime_onnx"
+    assert config.name == repository.name
+    assert config.platform == "onnxruntime_onnx"
     assert config.max_batch_size == 0
     proto = onnx.load(repository / "1" / "model.onnx")
     onnx.checker.check_model(proto, full_check=True)
@@ -56,7 +57,8 @@ def test_the_config_describes_the_model(repository) -> None:
     types = {"tensor(float)": schema.TYPE_FP32, "tensor(int64)": schema.TYPE_INT64}
     for state in batching.state:
         for name in (state.input_name, state.output_name):
-            assert ports[name].shape == list(state.dims) and types[ports[name].type] == state.data_type
+            assert ports[name].shape == list(state.dims)
+            assert types[ports[name].type] == state.data_type
     for port in (*config.input, *config.output):
         assert ports[port.name].shape == ([] if port.HasField("reshape") else list(port.dims))
         assert types[ports[port.name].type] == port.data_type

@@ -21,11 +21,15 @@ def path(tmp_path):
 @pytest.mark.parametrize(("form", "least_db"), [("bf16", 40), ("int8", 30)])
 def test_check_reports_the_error_and_stays_a_proof_of_f32(path, form, least_db) -> None:
     details = report("check", path, "--weights", form)
-    assert details["proof"]["outcome"] == "equal" and details["weights"] == form
+    assert details["proof"]["outcome"] == "equal"
+    assert details["weights"] == form
     error = details["weight_errors"]["y"]
-    assert least_db < error["snr_db"] < 80 and 0 < error["largest"] < 0.2
+    assert least_db < error["snr_db"] < 80
+    assert 0 < error["largest"] < 0.2
     text = pulse("check", path, "--weights", form).stdout
-    assert f"y in {form}" in text and "dB below the output" in text and "equal: every frame" in text
+    assert f"y in {form}" in text
+    assert "dB below the output" in text
+    assert "equal: every frame" in text
     assert report("check", path)["weight_errors"] == {}
 
 
@@ -44,19 +48,22 @@ def test_bench_and_dump_report_the_form(path) -> None:
 def test_activations_are_reported_with_weights(path, tmp_path, form, least_db) -> None:
     both = "--weights", form, "--activations", form
     details = report("check", path, *both)
-    assert details["proof"]["outcome"] == "equal" and details["activations"] == form
+    assert details["proof"]["outcome"] == "equal"
+    assert details["activations"] == form
     weights = report("check", path, "--weights", form)["weight_errors"]["y"]["snr_db"]
     assert least_db < details["weight_errors"]["y"]["snr_db"] < weights
     assert f"y in {form} by {form}" in pulse("check", path, *both).stdout
     assert report("bench", path, *both, "--steps", 5, "--rounds", 1)["activations"] == form
     listing = pulse("dump", path, "--stage", "program", *both).stdout.splitlines()
-    assert f"2 with weights and activations of {form}" in listing[0] and "product_of_codes" in listing[1]
+    assert f"2 with weights and activations of {form}" in listing[0]
+    assert "product_of_codes" in listing[1]
     assert (
         f"numba, weights of {form}, activations of {form}" in pulse("bench", path, *both, "--steps", 5).stdout
     )
     file = tmp_path / "mlp.pulse"
     compiled = report("compile", path, *both, "-o", file)
-    assert compiled["activations"] == form and "dB below the output" in compiled["rounding"][0]
+    assert compiled["activations"] == form
+    assert "dB below the output" in compiled["rounding"][0]
     assert report("check", file)["activations"] == form
     np.save("x.npy", floats("sound", 20, 48))
     pulse("run", path, "x.npy", "one.npy", *both)

@@ -152,7 +152,8 @@ def test_weights_next_to_the_module(denoiser: tuple[Program, Path], build: Build
     for folder in (denoiser[1], external):
         with open_page(folder) as page:
             outputs.append(page.evaluate(RENDER, [sound, RATE_HZ])["made"])
-    assert outputs[0] == outputs[1] and any(outputs[0])
+    assert outputs[0] == outputs[1]
+    assert any(outputs[0])
 
 
 @pytest.fixture(scope="module")
@@ -196,10 +197,12 @@ def test_a_file_as_microphone(denoiser: tuple[Program, Path], tmp_path: Path) ->
     piece = microphone[start : start + 4096]
     place = place_of(piece, file)
     repeated = np.resize(np.roll(file, -place), len(piece))
-    assert np.abs(piece).max() > 0.01 and np.abs(piece - repeated).max() < 1e-4
+    assert np.abs(piece).max() > 0.01
+    assert np.abs(piece - repeated).max() < 1e-4
     delay, expected = delay_and_output(program, microphone, rate_hz, QUANTUM)
     assert recorded["delay"] == delay
-    assert np.abs(expected).max() > 0.005 and np.abs(output - expected).max() < CLOSE
+    assert np.abs(expected).max() > 0.005
+    assert np.abs(output - expected).max() < CLOSE
     assert recorded["ticks"] > 100  # of 400: the page's own thread goes on
 
 
@@ -217,7 +220,8 @@ def test_the_work_of_a_block_is_bounded(build: Build, name: str, rate_hz: int) -
     frames_of_block = math.ceil(QUANTUM * RATE_HZ / rate_hz)
     assert figures["most"] == math.ceil(frames_of_block / program.pulse)
     assert figures["grown"] == 0
-    assert figures["same"] and figures["loudest"] > 0.001
+    assert figures["same"]
+    assert figures["loudest"] > 0.001
 
 
 @pytest.mark.parametrize("name", REFERENCES)
@@ -227,4 +231,5 @@ def test_recipes_pass_their_test_vector(build: Build, name: str) -> None:
     with open_page(folder) as page:
         figures: dict[str, Any] = page.evaluate(CHECK)
     print(name, json.dumps(figures))
-    assert figures["judged"] and figures["all"] > 0
+    assert figures["judged"]
+    assert figures["all"] > 0

@@ -44,7 +44,8 @@ def test_a_wrong_vector_is_reported(folder: Path, tmp_path: Path) -> None:
         process = subprocess.run(
             ["node", str(tmp_path / "test" / "check.mjs")], capture_output=True, text=True
         )
-        assert process.returncode == 1 and reason in process.stderr
+        assert process.returncode == 1
+        assert reason in process.stderr
 
 
 @pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100])
@@ -72,7 +73,8 @@ def test_sound_in_blocks_of_a_worklet(
         sound.tobytes(),
     )
     figures = json.loads(printed)
-    assert figures["delay"] == delay and (figures["badSamples"], figures["badPulses"]) == (0, 0)
+    assert figures["delay"] == delay
+    assert (figures["badSamples"], figures["badPulses"]) == (0, 0)
     assert np.abs(np.frombuffer(output, np.float32) - expected).max() < CLOSE
     pulses = len(sound) * RATE_HZ // rate_hz // PULSE
     assert abs(figures["pulses"] - pulses) <= 4  # the output ``loud``, which is not the sound that is played
@@ -145,7 +147,8 @@ def test_a_model_that_takes_no_sound(tmp_path: Path) -> None:
     """It has no page; its streams run pulse by pulse, and ``Sound`` says why it does not."""
     require_tools()
     library = build(compile_program(decimating_model(), 6), tmp_path, "wasm32", rate_hz=RATE_HZ)
-    assert "module.wasm" in library.sizes and "index.html" not in library.sizes
+    assert "module.wasm" in library.sizes
+    assert "index.html" not in library.sizes
     _, printed = run_node(
         "try { new Sound(module, 16000); } catch (error) { console.log(error.message); }", tmp_path, tmp_path
     )

@@ -58,7 +58,8 @@ def test_a_failed_run_keeps_the_existing_file(tmp_path) -> None:
     with pytest.raises(KeyError), EventsFile(path) as file:
         file.write(EVENTS)
         raise KeyError
-    assert path.read_text() == "before" and os.listdir(tmp_path) == ["out.csv"]
+    assert path.read_text() == "before"
+    assert os.listdir(tmp_path) == ["out.csv"]
 
 
 def test_unknown_formats_are_refused(tmp_path) -> None:
@@ -79,7 +80,8 @@ def test_a_pipe_has_each_event_at_once() -> None:
         for event in EVENTS:
             stream.write([event])
             line = os.read(reading, 1 << 16).decode()
-            assert json.loads(line) == event.as_dict() and line.endswith("\n")
+            assert json.loads(line) == event.as_dict()
+            assert line.endswith("\n")
         os.close(reading)
         with pytest.raises(InputError, match="standard output: cannot be written"):
             stream.write(EVENTS)

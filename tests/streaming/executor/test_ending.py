@@ -80,7 +80,8 @@ async def test_closing_a_stream_waits_for_its_source(backend) -> None:
         async with Executor(cached_program("filtered", PULSE, backend)) as executor:
             async with executor.stream(source.blocks()) as stream:
                 await anext(stream)
-            assert source.closed and executor.statistics().streams == 0
+            assert source.closed
+            assert executor.statistics().streams == 0
             with pytest.raises(StopAsyncIteration):
                 await anext(stream)
             with pytest.raises(ExecutorError, match="the stream has ended"):
@@ -144,7 +145,8 @@ async def test_errors_of_sources_are_never_lost() -> None:
                 async with Executor(program) as executor:
                     await take_one(executor, source)
                     await take_one(executor, Source())
-            assert raised.value is out and source.closed
+            assert raised.value is out
+            assert source.closed
             with pytest.raises(OSError) as raised:
                 async with Executor(program) as executor, executor.stream(source.blocks()) as stream:
                     await anext(stream)
@@ -182,7 +184,8 @@ async def test_the_error_of_the_body_is_raised_unchanged(backend) -> None:
             async with Executor(cached_program("filtered", PULSE, backend)) as executor:
                 async for _ in executor.stream(source.blocks()):
                     raise error
-        assert raised.value is error and source.closed
+        assert raised.value is error
+        assert source.closed
         group = ExceptionGroup("the body's own", [error])
         with pytest.raises(ExceptionGroup) as raised:
             async with Executor(cached_program("filtered", PULSE, backend)):
@@ -226,7 +229,8 @@ async def test_cancelling_an_executor_closes_its_sources(backend) -> None:
                 async for _ in executor.stream(source.blocks()):
                     if executor.statistics().frames_out > 0:
                         scope.cancel()
-        assert scope.cancelled_caught and source.closed
+        assert scope.cancelled_caught
+        assert source.closed
     assert executor.statistics().frames_out > 0
     assert_balanced(executor.statistics())
 
@@ -265,7 +269,8 @@ async def test_the_error_of_a_pulse_is_raised_after_the_outputs_before_it(monkey
             assert source.closed
             assert join_pieces(pieces, program)["loud"].shape[1] == 5 * PULSE
             statistics = executor.statistics()
-            assert statistics.frames_out == 5 * PULSE and statistics.frames_discarded > 0
+            assert statistics.frames_out == 5 * PULSE
+            assert statistics.frames_discarded > 0
             assert_balanced(statistics)
 
 

@@ -91,7 +91,10 @@ async def test_a_pulse_is_dropped_or_runs_and_never_both(program) -> None:
     wait_for(slots, len(in_flight))
     ran += collect_numbers(slots, len(in_flight))
     assert sorted(ran + dropped) == list(range(submitted))
-    assert ran == sorted(ran) and dropped == sorted(dropped) and ran and dropped
+    assert ran == sorted(ran)
+    assert dropped == sorted(dropped)
+    assert ran
+    assert dropped
     slots.close()
     await engine.stop()
 
@@ -135,7 +138,8 @@ async def test_listening_sets_the_event_once(program) -> None:
     wait_for(slots, 3)  # so the engine has left pulse 1, with all that it does after one
     readable, _, _ = select.select([slots.event.to_read], [], [], 0)
     assert not readable
-    assert slots.listen() == 3 and collect_numbers(slots, 3) == [0, 1, 2]
+    assert slots.listen() == 3
+    assert collect_numbers(slots, 3) == [0, 1, 2]
     slots.close()
     await engine.stop()
 

@@ -246,7 +246,8 @@ def test_silence_replaces_late_pulses_and_time_stays_aligned(loop, services, dea
             np.testing.assert_allclose(output[:, part], 0 if late[number] else expected[:, part], rtol=1e-6)
         at += outputs["loud"].shape[1]
     statistics = ex.statistics()
-    assert statistics.pulses_late == sum(late) and statistics.frames_silent == PULSE * sum(late)
+    assert statistics.pulses_late == sum(late)
+    assert statistics.frames_silent == PULSE * sum(late)
     assert statistics.frames_in == statistics.frames_out == x.shape[1]
     assert statistics.pulses == ex.program.steps(x.shape[1])
 
@@ -332,4 +333,6 @@ def test_the_time_of_waiting_pulses_is_in_the_statistics(loop) -> None:
         == 3
     )
     values = statistics.as_dict()
-    assert values["total"]["missed"] == 3 and values["frames_out"] == 18 and values["notes"] == []
+    assert values["total"]["missed"] == 3
+    assert values["frames_out"] == 18
+    assert values["notes"] == []

@@ -90,7 +90,8 @@ def live_workers(control, version="1"):
 
 def test_the_first_reconciliations_start_workers_and_send_the_table(cluster, control) -> None:
     table = control.status().table
-    assert len(live_workers(control)) == 2 and {holder.node for holder in table.holders} == set("abc")
+    assert len(live_workers(control)) == 2
+    assert {holder.node for holder in table.holders} == set("abc")
     assert all(worker.url == f"ws://{worker.name}" for worker in table.workers)
     assert set(cluster.tables) == {*cluster.workers, *cluster.holders}
     assert all(table_told == table for table_told in cluster.tables.values())
@@ -103,9 +104,12 @@ def test_a_lost_worker_is_replaced_and_all_are_informed(cluster, control) -> Non
     first, other = live_workers(control)
     cluster.workers[first] = Lost("it was killed")
     control.reconcile(1.0)
-    assert live_workers(control) == [other] and first in cluster.ended
-    assert len(phases(control)) == 2 and cluster.tables[other] == control.status().table
-    assert "it was killed" in control.status().problems[-1] and control.status().lost == 1
+    assert live_workers(control) == [other]
+    assert first in cluster.ended
+    assert len(phases(control)) == 2
+    assert cluster.tables[other] == control.status().table
+    assert "it was killed" in control.status().problems[-1]
+    assert control.status().lost == 1
 
 
 def test_a_worker_that_does_not_answer_is_given_up_after_a_while(cluster, control) -> None:
@@ -115,7 +119,8 @@ def test_a_worker_that_does_not_answer_is_given_up_after_a_while(cluster, contro
         control.reconcile(1.0 + second)
         assert first in phases(control)
     control.reconcile(9.0)
-    assert first not in phases(control) and first in cluster.ended
+    assert first not in phases(control)
+    assert first in cluster.ended
 
 
 def test_a_worker_that_cannot_begin_is_not_tried_again_at_once(cluster) -> None:
@@ -125,7 +130,8 @@ def test_a_worker_that_cannot_begin_is_not_tried_again_at_once(cluster) -> None:
     for name in cluster.workers:
         cluster.workers[name] = Lost("model.onnx: no such file")
     control.reconcile(1.0)
-    assert not phases(control) and "no such file" in control.status().problems[-1]
+    assert not phases(control)
+    assert "no such file" in control.status().problems[-1]
     control.reconcile(RETRY_S)
     assert not phases(control)
     control.reconcile(1.0 + RETRY_S)
@@ -139,7 +145,8 @@ def test_a_worker_that_does_not_begin_in_time_is_given_up(cluster) -> None:
     control.reconcile(START_TIMEOUT_S - 1)
     assert len(phases(control)) == 2
     control.reconcile(START_TIMEOUT_S + 1)
-    assert not phases(control) and "has not begun" in control.status().problems[-1]
+    assert not phases(control)
+    assert "has not begun" in control.status().problems[-1]
 
 
 def test_the_workers_and_the_holder_of_a_lost_node_are_replaced(cluster, control) -> None:
@@ -161,16 +168,19 @@ def test_load_adds_a_worker_and_idleness_drains_one(cluster, control) -> None:
     control.reconcile(1.0)
     cluster.begin(filled=0.1, streams=5)
     control.reconcile(2.0)
-    assert len(live_workers(control)) == 3 and not cluster.drained
+    assert len(live_workers(control)) == 3
+    assert not cluster.drained
     control.reconcile(61.0)
     control.reconcile(62.0)
     (name,) = cluster.drained
-    assert phases(control)[name] == "draining" and name not in cluster.ended
+    assert phases(control)[name] == "draining"
+    assert name not in cluster.ended
     others = [worker for worker in live_workers(control) if worker != name]
     assert all(name not in {worker.name for worker in cluster.tables[other].live("1")} for other in others)
     cluster.say(name, streams=0)
     control.reconcile(63.0)
-    assert name in cluster.ended and name not in phases(control)
+    assert name in cluster.ended
+    assert name not in phases(control)
 
 
 def test_refusals_add_one_worker(cluster, control) -> None:
@@ -187,7 +197,8 @@ def test_a_node_is_drained_after_its_replacement_is_live(cluster, control) -> No
     cluster.say(streams=3)
     control.drain(cluster.running_nodes[worker.node].address)
     control.reconcile(1.0)
-    assert not cluster.drained and len(phases(control)) == 3
+    assert not cluster.drained
+    assert len(phases(control)) == 3
     cluster.begin()
     control.reconcile(2.0)
     assert cluster.drained == [worker.name]
@@ -206,7 +217,8 @@ def test_a_new_version_gets_streams_when_it_is_live(cluster, control) -> None:
     cluster.begin()
     control.reconcile(31.0)
     assert control.status().table.shares == {"2": 1.0}
-    assert set(live_workers(control)) == set(old) and len(live_workers(control, "2")) == 1
+    assert set(live_workers(control)) == set(old)
+    assert len(live_workers(control, "2")) == 1
     control.set_weight("1", 3.0)
     control.reconcile(32.0)
     assert control.status().table.shares == {"1": 0.75, "2": 0.25}
@@ -215,7 +227,8 @@ def test_a_new_version_gets_streams_when_it_is_live(cluster, control) -> None:
         cluster.say(name, streams=0)
     for seconds in range(4):
         control.reconcile(33.0 + seconds * LINGER_S)
-    assert set(control.status().table.deployments) == {"2"} and set(old) <= set(cluster.ended)
+    assert set(control.status().table.deployments) == {"2"}
+    assert set(old) <= set(cluster.ended)
     with pytest.raises(InputError, match="no version is called '1'"):
         control.set_weight("1", 1.0)
 
@@ -227,7 +240,8 @@ def test_a_version_that_cannot_begin_leaves_the_old_one_alone(cluster, control) 
         cluster.workers[name] = Lost("no such model") if status is None else status
     for seconds in range(3):
         control.reconcile(2.0 + LINGER_S * seconds)
-    assert control.status().table.shares == {"1": 1.0} and len(live_workers(control)) == 2
+    assert control.status().table.shares == {"1": 1.0}
+    assert len(live_workers(control)) == 2
     again = FleetControl(cluster, control.status().table)
     again.reconcile(100.0)
     assert again.status().table.coming == {"2": 1.0}
@@ -248,7 +262,8 @@ def test_another_control_continues_with_the_table_of_the_first(cluster, control)
     table = control.status().table
     again = FleetControl(cluster, table)
     again.reconcile(0.0)
-    assert again.status().table == table and len(cluster.workers) == 2
+    assert again.status().table == table
+    assert len(cluster.workers) == 2
 
 
 def test_workers_without_a_node_are_a_shortage(cluster, control) -> None:
@@ -271,5 +286,6 @@ def test_the_report_lists_counts_and_problems(cluster, control) -> None:
     for word in ("1 of 2", "starting", "10.0.0.1", "2 to 8", "100%", "it was killed", "denoiser"):
         assert word in text, word
     values = report.as_dict()
-    assert values["versions"]["1"]["wanted"] == 2 and len(values["workers"]) == 2
+    assert values["versions"]["1"]["wanted"] == 2
+    assert len(values["workers"]) == 2
     assert "token" not in str(values)

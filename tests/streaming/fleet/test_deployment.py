@@ -69,4 +69,5 @@ def test_addresses_are_urls() -> None:
 def test_errors_in_a_deployment_are_named(tmp_path, text, message) -> None:
     with pytest.raises(InputError) as error:
         read_deployment(write_file(tmp_path, text))
-    assert message in str(error.value) and "fleet.toml" in str(error.value)
+    assert message in str(error.value)
+    assert "fleet.toml" in str(error.value)

@@ -22,7 +22,8 @@ def test_an_older_generation_does_not_replace_a_newer_one() -> None:
     assert holder.load("s") == (1, b"newer")
     holder.remove("s")
     holder.remove("s")
-    assert holder.load("s") is None and holder.status().held_bytes == 0
+    assert holder.load("s") is None
+    assert holder.status().held_bytes == 0
 
 
 def test_a_full_holder_refuses_more_bytes() -> None:
@@ -47,7 +48,8 @@ def test_checkpoints_that_are_not_renewed_expire(monkeypatch) -> None:
     assert holder.save("c", 0, b"12345") == "saved"
     assert (holder.load("a"), holder.load("b")) == ((0, b"12345"), None)
     now = 1000.0
-    assert holder.sweep() == 2 and holder.status().checkpoints == 0
+    assert holder.sweep() == 2
+    assert holder.status().checkpoints == 0
 
 
 @pytest.mark.parametrize("limits", [(0, 10), (60, 0), (-1, 10)])
@@ -81,7 +83,8 @@ def test_checkpoints_are_on_other_nodes() -> None:
 def test_a_single_node_holds_its_own_checkpoints() -> None:
     holders, (store,) = stores(nodes="a")
     name = store.new_name()
-    assert store.save(name, 0, moment(1)) and holders.holders_with(name) == {"holder-a"}
+    assert store.save(name, 0, moment(1))
+    assert holders.holders_with(name) == {"holder-a"}
 
 
 def test_the_newest_checkpoint_is_loaded_although_holders_were_lost() -> None:
@@ -148,4 +151,5 @@ def test_a_damaged_checkpoint_is_skipped(caplog) -> None:
     with pytest.raises(ProtocolError, match="the checkpoint is damaged") as error:
         store.load(name)
     assert error.value.code == "resume"
-    assert len(caplog.messages) == 3 and name not in caplog.text
+    assert len(caplog.messages) == 3
+    assert name not in caplog.text

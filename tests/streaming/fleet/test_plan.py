@@ -30,9 +30,11 @@ def plan_of(workers_there=(), count=2, streams=None, leaving=(), nodes=NODES, **
 
 def test_the_first_workers_are_spread() -> None:
     actions, shortage = plan_of(count=3)
-    assert {action.node for action in actions} == set("abc") and not shortage
+    assert {action.node for action in actions} == set("abc")
+    assert not shortage
     actions, shortage = plan_of(count=7)
-    assert len(actions) == 6 and shortage == {"1": 1}
+    assert len(actions) == 6
+    assert shortage == {"1": 1}
 
 
 def test_a_lost_worker_is_replaced_where_there_are_the_fewest() -> None:
@@ -84,7 +86,8 @@ def test_two_versions_share_the_nodes() -> None:
     workers_there = [WorkerEntry("x", "a", "1", "", "live"), WorkerEntry("y", "b", "1", "", "live")]
     observed = ObservedFleet(NODES, workers_there, {"x": 1}, set(), {"1": old, "2": new}, {"1": 2, "2": 2})
     (first, second) = make_plan(observed).actions
-    assert first == Start("2", "c") and second.node in "ab"
+    assert first == Start("2", "c")
+    assert second.node in "ab"
 
 
 def wanted_workers(scaling, load, count, now_s, **changes):

@@ -46,7 +46,8 @@ def test_a_new_name_only_takes() -> None:
 
 def test_shares_are_uniform() -> None:
     parts = [share_of(key) for key in KEYS]
-    assert min(parts) >= 0 and max(parts) < 1
+    assert min(parts) >= 0
+    assert max(parts) < 1
     assert abs(sum(part < 0.1 for part in parts) / len(parts) - 0.1) < 0.02
 
 

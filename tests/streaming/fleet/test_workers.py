@@ -60,7 +60,8 @@ async def test_a_client_that_does_not_follow_is_served_where_it_connects(three) 
     for url in three.urls:
         answer = await anyio.to_thread.run_sync(open_raw, url)
         assert answer["type"] == "ready"
-        assert len(answer["urls"]) == 2 and url not in answer["urls"]
+        assert len(answer["urls"]) == 2
+        assert url not in answer["urls"]
 
 
 async def test_a_server_that_drains_hands_its_streams_over() -> None:
@@ -180,7 +181,8 @@ async def test_a_version_that_has_ended_is_named() -> None:
                 return Raw(socket).hello(resume=name)
 
         answer = await anyio.to_thread.run_sync(ask)
-        assert answer["code"] == "resume" and "version a of the models has ended" in answer["message"]
+        assert answer["code"] == "resume"
+        assert "version a of the models has ended" in answer["message"]
 
 
 async def test_a_silent_server_is_left() -> None:

@@ -154,10 +154,8 @@ def test_without_portaudio_one_line_names_what_to_install(monkeypatch: pytest.Mo
         list_devices()
     assert not portaudio.PortAudio().native
     result = pulse("devices", code=2)
-    assert (
-        result.stderr.startswith("error: live audio needs the PortAudio library")
-        and result.stderr.count("\n") == 1
-    )
+    assert result.stderr.startswith("error: live audio needs the PortAudio library")
+    assert result.stderr.count("\n") == 1
 
 
 def test_found_by_sounddevice_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,7 +87,8 @@ class Run:
                 fields(self.run).frames_in - before[0],
                 fields(self.run).frames_lost - before[1],
             )
-            assert came in (0, len(x)) and frames_lost in (0, came)
+            assert came in (0, len(x))
+            assert frames_lost in (0, came)
             assert len(self.played[-1]) == came
             self.frames_given += came
             if came > frames_lost:
@@ -227,7 +228,8 @@ class RunSequence:
         self.reached["runs"] += 1
         self.reached["reopened"] += statistics.counters.reopened
         self.reached["silent"] += statistics.counters.frames_silent > 0
-        assert not run.run.watchdog.has_ended and not run.host.streams
+        assert not run.run.watchdog.has_ended
+        assert not run.host.streams
         assert live_module.abandoned_pipelines == abandoned, (
             "a device that hangs outside the pipeline does not keep it"
         )

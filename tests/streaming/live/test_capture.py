@@ -25,7 +25,8 @@ def test_blocks_come_in_order() -> None:
     for block in np.split(x, 3):
         host.stream(block)
     np.testing.assert_array_equal(capture.read(), x)
-    assert capture.close() and capture.close()
+    assert capture.close()
+    assert capture.close()
 
 
 @pytest.mark.parametrize("times", [1, 2])

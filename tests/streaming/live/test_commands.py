@@ -34,7 +34,8 @@ def test_an_interrupted_command_is_taken_back(monkeypatch: pytest.MonkeyPatch) -
             live.control.swap(cached_program(sum_model))
         live.control.running = False
         host.run(noise(RATE, seed=1))
-        assert not live.control.swapping and fields(live).next_instances == 0
+        assert not live.control.swapping
+        assert fields(live).next_instances == 0
         assert fields(live).loads == 0, "neither the reset nor the restore was applied"
 
 
@@ -53,7 +54,8 @@ def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.M
             live.control.swap(cached_program(sum_model), 0.01)
         assert live.control.swapping
         host.run(noise(RATE))
-        assert not live.control.swapping and live.pipeline.instances is not old
+        assert not live.control.swapping
+        assert live.pipeline.instances is not old
         assert fields(live).instances == live.pipeline.instances.address
 
 

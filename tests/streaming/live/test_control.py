@@ -107,7 +107,8 @@ def test_a_filter_is_silent_for_its_delay_after_a_reset() -> None:
     x = 1 + np.abs(noise(20 * BLOCK, 1))
     with runs(cached_program(delayed_model), engine="callback") as (host, live):
         first, second = play_with_changes(host, x, live.control.reset)
-    assert not second[:5].any() and not first[:5].any()
+    assert not second[:5].any()
+    assert not first[:5].any()
     np.testing.assert_array_equal(second[5:], x[10 * BLOCK : -5])
 
 

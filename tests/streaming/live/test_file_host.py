@@ -214,7 +214,8 @@ def test_a_run_that_is_stopped_early_keeps_what_was_played(tmp_path, monkeypatch
         HaltedFile(monkeypatch, 10),
     )
     with nothing_left(), Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
-        assert halt.reached.wait(LIMIT_S) and not live.wait(0)
+        assert halt.reached.wait(LIMIT_S)
+        assert not live.wait(0)
     written, delay = read_sound(tmp_path / "out.wav"), live.delay.frames
     assert delay < len(written) == live.statistics().counters.frames_out < RATE
     assert live.statistics().counters.frames_silent == 0
@@ -258,7 +259,8 @@ def test_a_folder_that_is_removed_is_reported_at_the_end(tmp_path, monkeypatch) 
     message = r"out\.wav: cannot be written \(No such file"
     live = Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host)
     with nothing_left(), pytest.raises(InputError, match=message) as refusal, live:
-        assert halt.reached.wait(LIMIT_S) and not live.wait(0)
+        assert halt.reached.wait(LIMIT_S)
+        assert not live.wait(0)
         shutil.rmtree(folder)
     assert refusal.value is host.problem
     folder.mkdir()

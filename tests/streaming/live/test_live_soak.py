@@ -35,4 +35,5 @@ def test_a_long_series_of_runs_with_problems_loses_no_frame_and_no_memory(minute
     }
     assert not [kind for kind in expected if not life.reached[kind]]
     if minutes >= 30:
-        assert life.reached["cancelled"] and life.reached["lost"]
+        assert life.reached["cancelled"]
+        assert life.reached["lost"]

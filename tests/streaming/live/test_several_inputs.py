@@ -50,8 +50,10 @@ def test_channels_feed_inputs_in_order(engine: str, pulse_frames: int, block: in
         setup, statistics = live.setup, live.statistics()
     expected = cancelled_sound(compiled, *sound.T)["out"][:, None]
     np.testing.assert_array_equal(played, late_by(expected, live.pipeline.delay_frames, len(sound)))
-    assert setup.channels == "mic takes channel 0, far takes channel 1" and setup.streams == 1
-    assert len(statistics.levels_in) == 2 and statistics.counters.frames_silent == 0
+    assert setup.channels == "mic takes channel 0, far takes channel 1"
+    assert setup.streams == 1
+    assert len(statistics.levels_in) == 2
+    assert statistics.counters.frames_silent == 0
 
 
 def test_routes_choose_the_channels_of_inputs() -> None:

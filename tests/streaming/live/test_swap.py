@@ -34,10 +34,12 @@ def test_a_swap_keeps_the_delay_and_fades(engine) -> None:
 
         def swap():
             live.control.swap(cached_program(quiet_model), prime_s=0.05)
-            assert live.control.swapping and live.pipeline.program is cached_program(delayed_model)
+            assert live.control.swapping
+            assert live.pipeline.program is cached_program(delayed_model)
 
         played = np.concatenate(play_with_changes(host, x, swap))
-        assert not live.control.swapping and live.pipeline.program is cached_program(quiet_model)
+        assert not live.control.swapping
+        assert live.pipeline.program is cached_program(quiet_model)
         delay = live.delay.frames
     aligned = late_by(x, delay, len(x))
     ratio = np.divide(played, aligned, out=np.ones_like(played), where=aligned != 0)[delay:, 0]
@@ -70,7 +72,8 @@ def test_a_swap_while_late_keeps_the_reported_delay() -> None:
                 host.stall(0.07)
 
             played = np.concatenate(play_with_changes(host, x, swap))
-            assert not live.control.swapping and live.statistics().counters.frames_silent > 0
+            assert not live.control.swapping
+            assert live.statistics().counters.frames_silent > 0
             delay = live.delay.frames
         np.testing.assert_array_equal(played[-20 * BLOCK :], late_by(x / 2, delay, len(x))[-20 * BLOCK :])
 

@@ -128,7 +128,8 @@ def test_no_thread_and_no_descriptor_is_left_after_a_run(engine, end, sound, tmp
                 cached_program(), Plan(RATE), EngineConfig(engine, records=True), UNCHANGED, host=host
             ) as live:
                 names = {thread.name for thread in threading.enumerate()}
-                assert {"pulse supervisor"} <= names and ("pulse worker" in names) == (engine == "worker")
+                assert {"pulse supervisor"} <= names
+                assert ("pulse worker" in names) == (engine == "worker")
                 recorder = live.record(tmp_path / "a.wav", tmp_path / "b.wav")
                 while end is end_well and not live.wait(0.001):
                     live.outputs.take_ready()
@@ -156,7 +157,8 @@ def test_the_memory_of_a_device_that_never_returns_is_kept(lost_before) -> None:
             if lost_before:
                 first.request.finished()
                 assert live.wait(LIMIT_S)
-    assert host.stream is first and first.stopped == 1
+    assert host.stream is first
+    assert first.stopped == 1
     assert live_module.abandoned_pipelines == [*abandoned, live.pipeline]
     first(noise(BLOCK, 1))
     live_module.abandoned_pipelines.remove(live.pipeline)
@@ -216,7 +218,8 @@ def test_two_runs_at_once_in_threads_keep_their_sounds(engine, sound, tmp_path) 
         Live(compiled, Plan(RATE), EngineConfig(engine), UNCHANGED, host=hosts[0]) as first_live,
         Live(compiled, Plan(RATE), EngineConfig(engine), UNCHANGED, host=hosts[1]) as other,
     ):
-        assert first_live.wait(60) and other.wait(60)
+        assert first_live.wait(60)
+        assert other.wait(60)
     first, second = (soundfile.read(tmp_path / f"{number}.wav", dtype="float32")[0] for number in range(2))
     assert len(first) == len(sound[1]) + first_live.delay.frames
     np.testing.assert_array_equal(first, second)

@@ -91,7 +91,8 @@ def test_latencies_are_those_of_a_queue(compute_ms, pulse_frames) -> None:
     assert_equal_times(statistics.compute, histogram_of([compute_ns] * len(total)))
     assert_equal_times(statistics.interval, histogram_of(np.diff(came_ns)))
     assert statistics.counters.missed == sum(ns > statistics.deadline_s * 1e9 for ns in total)
-    assert statistics.callback.max_ns == 0 and statistics.callback.count == blocks
+    assert statistics.callback.max_ns == 0
+    assert statistics.callback.count == blocks
     assert statistics.deadline_s == 0.01
 
 
@@ -157,5 +158,7 @@ def test_statistics_change_no_counter() -> None:
     with runs(cached_program(), compute_s=0.003) as (host, live):
         host.run(noise(10 * BLOCK, 1))
         first, second = live.statistics(), live.statistics()
-    assert first.counters == second.counters and first.total.bucket_counts() == second.total.bucket_counts()
-    assert second.load == 0.0 and second.elapsed_s == first.elapsed_s
+    assert first.counters == second.counters
+    assert first.total.bucket_counts() == second.total.bucket_counts()
+    assert second.load == 0.0
+    assert second.elapsed_s == first.elapsed_s

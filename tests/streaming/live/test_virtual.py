@@ -113,7 +113,8 @@ def test_a_stopped_pipeline_ends_the_stream() -> None:
         object.__setattr__(stream.request, "finished", lambda error=None: ended.append(error))
         live.pipeline.control_block.stop = 1
         assert len(host.run(noise(2 * BLOCK, 1))) == BLOCK
-        assert ended == [None] and not stream.calls
+        assert ended == [None]
+        assert not stream.calls
 
 
 def test_the_clock_continues_and_the_counters_restart_in_the_next_run() -> None:

@@ -99,7 +99,9 @@ def test_no_device_is_opened_while_another_is_in_a_block(reconnect) -> None:
         disturb(host, "hangs")
         host.devices[0].in_callback = True
         host.advance(5)
-        assert live.watchdog.has_ended and not host.streams and live.statistics().counters.reopened == 0
+        assert live.watchdog.has_ended
+        assert not host.streams
+        assert live.statistics().counters.reopened == 0
     assert live_module.abandoned_pipelines.pop() is live.pipeline
     live.pipeline.close()
 

@@ -205,7 +205,8 @@ def test_a_stop_of_a_worker_has_a_timeout() -> None:
     worker.start()
     call_of(pipeline)(noise(BLOCK, 1))
     assert holds.wait(60)
-    assert not worker.stop(0.02) and worker.alive
+    assert not worker.stop(0.02)
+    assert worker.alive
     goes_on.set()
     assert worker.stop(60)
     pipeline.close()

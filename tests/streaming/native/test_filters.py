@@ -41,7 +41,8 @@ def test_the_delay_is_as_documented(quality, delay_ms, rate) -> None:
 def test_rows_pass_a_constant_as_it_is_and_lie_on_cache_lines(rate_in, rate_out) -> None:
     designed = design(rate_in, rate_out, "medium")
     np.testing.assert_allclose(designed.table.sum(axis=1, dtype=np.float64), 1, atol=1e-6)
-    assert designed.taps % 16 == 0 and designed.table.ctypes.data % 64 == 0
+    assert designed.taps % 16 == 0
+    assert designed.table.ctypes.data % 64 == 0
     with pytest.raises(ValueError, match="read-only"):
         designed.table[0, 0] = 1
 

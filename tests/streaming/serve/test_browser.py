@@ -294,6 +294,8 @@ def test_the_client_streams_from_the_start_after_a_reset(
     expected = stream_sound(model_path(), sound)
     numbers = np.cumsum([0, *(len(part["values"]) for part in answer["found"])])
     assert [part["first"] for part in answer["found"]] == numbers[:-1].tolist()
-    assert answer["sent"] == [len(expected)] and answer["round"] > 0 and answer["code"] == "model"
+    assert answer["sent"] == [len(expected)]
+    assert answer["round"] > 0
+    assert answer["code"] == "model"
     values = np.concatenate([part["values"] for part in answer["found"]])
     np.testing.assert_allclose(values, expected, rtol=1e-5, atol=tolerance)

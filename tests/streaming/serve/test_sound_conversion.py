@@ -50,7 +50,8 @@ async def test_the_server_resamples_input_and_output(denoiser, rate_hz) -> None:
     x = sound(12_345)
     expected = resample(denoise(program, resample(x, rate_hz, RATE_HZ)), RATE_HZ, rate_hz)
     async with connect(server.ws, rate_hz=rate_hz) as stream:
-        assert stream.rate_hz == rate_hz and stream.outputs[0].rate == rate_hz
+        assert stream.rate_hz == rate_hz
+        assert stream.outputs[0].rate == rate_hz
         for _ in range(2):
             for part in np.array_split(x, 17):
                 await stream.send(part)

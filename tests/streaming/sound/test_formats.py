@@ -46,8 +46,11 @@ def test_every_format_of_the_library_is_one_of_ours() -> None:
     """But those that are no single file; case does not matter."""
     known_names = {name for name in soundfile.available_formats() if find_format(name.lower()) is not None}
     assert set(soundfile.available_formats()) - known_names == {"SD2"}
-    assert is_sound(Path("a.AIFF")) and is_sound(Path("a.Aif")) and not is_sound(Path("a.onnx"))
-    assert not is_sound(Path("wav")) and not is_sound(Path("a."))
+    assert is_sound(Path("a.AIFF"))
+    assert is_sound(Path("a.Aif"))
+    assert not is_sound(Path("a.onnx"))
+    assert not is_sound(Path("wav"))
+    assert not is_sound(Path("a."))
     assert common_suffixes().startswith(".wav, .flac, .ogg")
 
 
@@ -81,8 +84,10 @@ def test_a_model_is_no_sound(tmp_path) -> None:
     from streaming.builtin import model_path
 
     (tmp_path / "text").write_text("words")
-    assert not holds_sound(model_path()) and not holds_sound(tmp_path / "text")
-    assert not holds_sound(tmp_path) and not holds_sound(tmp_path / "none")
+    assert not holds_sound(model_path())
+    assert not holds_sound(tmp_path / "text")
+    assert not holds_sound(tmp_path)
+    assert not holds_sound(tmp_path / "none")
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)

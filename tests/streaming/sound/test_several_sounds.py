@@ -136,7 +136,8 @@ def test_files_of_other_rates_are_resampled(model) -> None:
     first, second = at_rate(near, 44_100), at_rate(far, 48_000)
     expected = cancelled_sound(cancelling_program(), first, pad_behind(second, len(first)))["out"]
     np.testing.assert_allclose(read("out.wav"), at_rate(expected, 16_000, 44_100), atol=1e-6)
-    assert soundfile.info("out.wav").samplerate == 44_100 and len(read("out.wav")) == 44_100
+    assert soundfile.info("out.wav").samplerate == 44_100
+    assert len(read("out.wav")) == 44_100
 
 
 def test_the_same_moment_at_two_rates_is_one_moment_to_the_model(model) -> None:
@@ -159,7 +160,8 @@ def test_outputs_are_written_by_name(model) -> None:
     write_floats("in.wav", np.stack([near, far], axis=1))
     expected = cancelled_sound(cancelling_program(), near, far)
     details = report("run", model, "in.wav", "--out", "out=a.wav", "--out", "residue=b.wav")
-    assert details["output"] == "a.wav, b.wav" and len(details["delays"]) == 2
+    assert details["output"] == "a.wav, b.wav"
+    assert len(details["delays"]) == 2
     np.testing.assert_array_equal(read("a.wav"), expected["out"])
     np.testing.assert_array_equal(read("b.wav"), expected["residue"])
     pulse("run", model, "in.wav", "--out", "residue=c.wav", "--out", "out=c.wav", "--out", "out=d.npy")
@@ -252,7 +254,8 @@ def test_misfits_are_refused_with_the_reason(model, arguments, message) -> None:
         write_floats(f"{name}.wav", np.zeros((1600, channels), np.float32))
     before = Path("mono.wav").read_bytes()
     assert message in refusal("run", model, *arguments)
-    assert Path("mono.wav").read_bytes() == before and not Path("out.wav").exists()
+    assert Path("mono.wav").read_bytes() == before
+    assert not Path("out.wav").exists()
 
 
 def test_channels_of_a_file_replace_those_of_a_device(model) -> None:

@@ -212,7 +212,9 @@ def test_a_file_that_is_only_appended_to(tmp_path) -> None:
     with StreamWriter("out", handle, form, wav=True) as writer:
         writer.write(noise(4))
     content = (tmp_path / "log").read_bytes()
-    assert content[:6] == b"before" and content[6:-8] == wav_header(form) and len(content) == 6 + 44 + 8
+    assert content[:6] == b"before"
+    assert content[6:-8] == wav_header(form)
+    assert len(content) == 6 + 44 + 8
 
 
 def test_raw_samples_have_no_head() -> None:

@@ -233,7 +233,9 @@ def test_a_title_is_broken_into_lines_that_fit() -> None:
     )
     assert lines.splitlines() == ["a few words;", "and some more"]
     lines = fit_title(["word " * 100, "x" * 300], 100, 11, "bold").splitlines()
-    assert len(lines) == 6 and lines[2].endswith("…") and lines[5].endswith("…")
+    assert len(lines) == 6
+    assert lines[2].endswith("…")
+    assert lines[5].endswith("…")
     assert fit_title(["in\udce9\n.wav"], 500, 11, "bold") == "in\\udce9 .wav"
 
 

@@ -40,12 +40,14 @@ def test_a_file_gives_the_same_bits(name: str, form: str, tmp_path: Path) -> Non
     original, path = make_program(name, form), tmp_path / "one.pulse"
     original.save(path)
     other = pulse.Program.load(path)
-    assert isinstance(other, StoredProgram) and not other.weights.flags.writeable
+    assert isinstance(other, StoredProgram)
+    assert not other.weights.flags.writeable
     assert (other.limit, other.form) == (original.limit, form)
     for ports, expected in ((other.inputs, original.inputs), (other.outputs, original.outputs)):
         assert [port.as_dict() for port in ports] == [port.as_dict() for port in expected]
     assert are_bit_identical(stream_whole(original, feeds(name)), stream_whole(other, feeds(name)))
-    assert other.listing() == original.listing() and other.notes == original.notes
+    assert other.listing() == original.listing()
+    assert other.notes == original.notes
     assert [port.rate * original.pulse for port in original.outputs if port.streams] == [
         port.frames for port in original.outputs if port.streams
     ]
@@ -69,7 +71,9 @@ def test_load_stream_and_save_take_a_program_file(tmp_path: Path) -> None:
     path = tmp_path / "windows.pulse"
     make_program("windows").save(path, sample_rate="8000")
     loaded = pulse.load(path)
-    assert loaded.metadata["sample_rate"] == "8000" and loaded.defines_pulse and loaded.chunks is None
+    assert loaded.metadata["sample_rate"] == "8000"
+    assert loaded.defines_pulse
+    assert loaded.chunks is None
     assert (
         pulse.stream(path).pulse
         == pulse.stream(loaded).pulse

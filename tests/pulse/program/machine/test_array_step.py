@@ -57,11 +57,14 @@ def test_plain_arrays_take_the_compiled_call() -> None:
     state, x, y = neg().spawn(), noise(), np.zeros((1, 2, 4), F)
     for feed in (x, {"x": x}):
         ready = state.try_step(feed, None, False)
-        assert ready is not None and np.array_equal(ready["y"], -x)
+        assert ready is not None
+        assert np.array_equal(ready["y"], -x)
         for outputs in (y, {"y": y}):
             y[...] = 0
             into = state.try_step(feed, outputs, False)
-            assert into is not None and into["y"] is y and np.array_equal(y, -x)
+            assert into is not None
+            assert into["y"] is y
+            assert np.array_equal(y, -x)
     assert state.clock.pulse == 6
 
 
@@ -73,9 +76,11 @@ def test_several_inputs_and_outputs_may_come_in_any_order() -> None:
         state.try_step({"x": x, "z": z}, outputs, False),
     ):
         assert ready is not None
-        assert np.array_equal(ready["total"], x + z) and np.array_equal(ready["difference"], x - z)
+        assert np.array_equal(ready["total"], x + z)
+        assert np.array_equal(ready["difference"], x - z)
     assert np.array_equal(outputs["difference"], x - z)
-    assert state.try_step({"x": x}, None, False) is None and state.try_step(x, None, False) is None
+    assert state.try_step({"x": x}, None, False) is None
+    assert state.try_step(x, None, False) is None
     assert state.try_step({"x": x, "z": z}, x, False) is None
     assert state.clock.pulse == 2
 
@@ -94,7 +99,8 @@ def test_several_inputs_and_outputs_may_come_in_any_order() -> None:
 def test_arrays_of_other_layouts_are_never_read_as_plain_ones(other_array: Array) -> None:
     """Strided, derived ones and so on: never read as if they were plain."""
     state, x = neg().spawn(), noise()
-    assert state.try_step(other_array, None, False) is None and state.try_step(x, other_array, False) is None
+    assert state.try_step(other_array, None, False) is None
+    assert state.try_step(x, other_array, False) is None
     if type(other_array) is np.ndarray and other_array.dtype == F:
         assert np.array_equal(state.step(other_array)["y"], -x)
         assert np.array_equal(state.step_into(x, other_array)["y"], -x)
@@ -114,7 +120,8 @@ def test_arrays_that_cannot_be_written_are_refused() -> None:
         state.step_into(x, locked)
     assert state.snapshot() == before
     outputs = state.try_step(locked, None, False)  # it is read
-    assert outputs is not None and np.array_equal(outputs["y"], -locked)
+    assert outputs is not None
+    assert np.array_equal(outputs["y"], -locked)
 
 
 def test_nan_in_any_element_is_refused_on_demand() -> None:
@@ -124,7 +131,8 @@ def test_nan_in_any_element_is_refused_on_demand() -> None:
         bad = x.copy()
         bad.flat[place] = np.nan
         before = state.snapshot()
-        assert state.try_step(bad, None, True) is None and state.snapshot() == before
+        assert state.try_step(bad, None, True) is None
+        assert state.snapshot() == before
     for passes, refuses in ((np.full_like(x, np.inf), True), (np.full_like(x, np.nan), False)):
         assert state.try_step(passes, None, refuses) is not None
 
@@ -185,8 +193,10 @@ def test_a_call_from_inside_of_a_call_is_refused() -> None:
             return False
 
     assert state.try_step({Key("z"): x}, None, False) is None
-    assert refused and "pulse 0" in refused[0]
-    assert np.array_equal(state.step(x)["y"], -x) and state.clock.pulse == 1
+    assert refused
+    assert "pulse 0" in refused[0]
+    assert np.array_equal(state.step(x)["y"], -x)
+    assert state.clock.pulse == 1
 
 
 def test_nothing_runs_after_the_end_or_in_a_stream_that_was_left() -> None:

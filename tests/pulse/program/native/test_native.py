@@ -104,7 +104,8 @@ def test_the_listing_has_a_line_for_each_instruction() -> None:
     assert len(lines) == len(program.instructions)
     for number, (line, row) in enumerate(zip(lines, program.instructions)):
         assert line.split()[:2] == [str(number), row.kernel]
-        assert row.node in line and f"({row.op})" in line
+        assert row.node in line
+        assert f"({row.op})" in line
     assert lines[-1].split()[1] == "tick"
     assert any("(Conv)" in line and " a " in line for line in lines)
 

@@ -158,7 +158,8 @@ def test_an_output_that_is_the_input_is_a_copy(program: Program) -> None:
     x = noise(4)
     y = state.step(x)["x"]
     x[...] = 7
-    assert not np.shares_memory(x, y) and y.max() < 7
+    assert not np.shares_memory(x, y)
+    assert y.max() < 7
 
 
 # how it ends
@@ -246,7 +247,8 @@ def test_a_table_limits_the_stream(program: Program) -> None:
     rows = builder.add("rows", Slice(2, TDim.of(0), builder.length(builder["x"])), table)
     typed = builder.model(builder.apply("add", builder["x"], rows))
     limited = compile_model(pulsify(typed, pulse=PULSE), program.backend)
-    assert limited.limit == 64 and program.limit is None
+    assert limited.limit == 64
+    assert program.limit is None
     state, x = limited.spawn(), noise(64)
     output = np.concatenate([state.step(part)["add"] for part in pulses_of(x)], 2)
     np.testing.assert_allclose(output, typed.run(x)["add"], 1e-5)
@@ -311,7 +313,8 @@ def test_reset_gives_the_same_again(program: Program) -> None:
     first = play_whole(state, noise(23))
     state.reset()
     again = play_whole(state, noise(23))
-    assert len(first) == len(again) and all(map(are_bit_identical, first, again))
+    assert len(first) == len(again)
+    assert all(map(are_bit_identical, first, again))
     state.reset()
     state.step(noise(4, 9))
     state.reset()
@@ -325,7 +328,8 @@ def test_a_snapshot_continues_in_any_state_of_its_program(program: Program) -> N
     for part in pulses_of(x)[:3]:
         state.step(part)
     saved = state.snapshot()
-    assert isinstance(saved, bytes) and state.snapshot() == saved
+    assert isinstance(saved, bytes)
+    assert state.snapshot() == saved
     rest = x[..., 12:]
     expected = play_whole(state, rest)
     other = program.spawn()
@@ -410,7 +414,8 @@ def test_states_of_one_program_are_independent(program: Program) -> None:
                 rest = x[..., len(parts) * PULSE :]
                 results.extend(state.flush(rest if rest.shape[-1] else None))
     for expected, results in zip(alone, together):
-        assert len(expected) == len(results) and all(map(are_bit_identical, expected, results))
+        assert len(expected) == len(results)
+        assert all(map(are_bit_identical, expected, results))
 
 
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
