@@ -175,8 +175,8 @@ def test_objects_of_this_process_refuse_copies(tmp_path) -> None:
         file.write(np.zeros((1, 2), np.float32))
 
 
-def test_a_live_run_and_an_executor_refuse() -> None:
-    for kind in (Live, Executor):
-        check_refused(
-            object.__new__(kind), f"{kind.__name__} cannot be copied or pickled: it has (a thread|threads)"
-        )
+@pytest.mark.parametrize("kind", [Live, Executor])
+def test_a_live_run_and_an_executor_refuse(kind: type) -> None:
+    check_refused(
+        object.__new__(kind), f"{kind.__name__} cannot be copied or pickled: it has (a thread|threads)"
+    )

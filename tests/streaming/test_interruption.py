@@ -321,34 +321,34 @@ def test_pushes_survive_signals_at_random_moments() -> None:
 
 
 @pytest.mark.parametrize("rates", [(48000, 16000), (16000, 16000)])
-def test_an_interrupted_resampler_needs_a_reset(rates) -> None:
+@pytest.mark.parametrize("call", ["process", "flush"])
+def test_an_interrupted_resampler_needs_a_reset(rates, call) -> None:
     x = np.random.default_rng(0).standard_normal((700, 1)).astype(np.float32)
     straight = Resampler(*rates)
     expected = [straight.process(x), straight.process(x), straight.flush()]
     straight.process(x), straight.process(x)
     third = straight.process(x)
-    for call in ("process", "flush"):
-        resamplers = []
+    resamplers = []
 
-        def ready(call=call, resamplers=resamplers):
-            resampler = Resampler(*rates)
-            resampler.process(x)
-            resampler.process(x)
-            resamplers.append(resampler)
-            return (lambda: resampler.process(x)) if call == "process" else resampler.flush
+    def ready():
+        resampler = Resampler(*rates)
+        resampler.process(x)
+        resampler.process(x)
+        resamplers.append(resampler)
+        return (lambda: resampler.process(x)) if call == "process" else resampler.flush
 
-        for _ in everywhere(ready, "opcode"):
-            resampler = resamplers.pop()
-            try:
-                if call == "process":
-                    assert np.array_equal(resampler.process(x), third)
-                    continue
-                assert np.array_equal(resampler.flush(), expected[2])
-            except InputError as error:
-                assert "reset()" in str(error)
-            resampler.reset()
-            pieces = [resampler.process(x), resampler.process(x), resampler.flush()]
-            assert all(map(np.array_equal, pieces, expected))
+    for _ in everywhere(ready, "opcode"):
+        resampler = resamplers.pop()
+        try:
+            if call == "process":
+                assert np.array_equal(resampler.process(x), third)
+                continue
+            assert np.array_equal(resampler.flush(), expected[2])
+        except InputError as error:
+            assert "reset()" in str(error)
+        resampler.reset()
+        pieces = [resampler.process(x), resampler.process(x), resampler.flush()]
+        assert all(map(np.array_equal, pieces, expected))
 
 
 def test_a_resampler_names_the_block_that_does_not_fit() -> None:

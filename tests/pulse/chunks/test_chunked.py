@@ -1,6 +1,7 @@
 """Chunk models as streams: equal to their author's loop in onnxruntime, on both backends, at any block size."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -302,17 +303,15 @@ def test_offline_models_stay_as_they_were(backend: str) -> None:
         pulse.stream(models.build([models.node("Abs", "x", "y")], {"x": [1, 8]}, {"y": [1, 8]}))
 
 
-def test_batch_dims_become_one(backend: str) -> None:
+@pytest.mark.parametrize("name", ["batch", "streams"])
+def test_batch_dims_become_one(backend: str, name: str) -> None:
     """A dim that counts streams, by its name or because it leads, is 1; the report says what it became."""
     nodes = [models.node("Add", "x h", "y"), models.node("Identity", "y", "hn")]
-    for name in ("batch", "streams"):
-        model = models.build(
-            nodes, {"x": [name, "time"], "h": [name, 1]}, {"y": [name, "time"], "hn": [name, 1]}
-        )
-        program = pulse.stream(model, pulse=1, backend=backend)
-        assert program.model.chunks is not None
-        assert program.model.sizes == {name: 1, "time": 1}
-        np.testing.assert_array_equal(stream_blocks(program, np.ones((1, 4), F), 1)["y"], [[1, 2, 3, 4]])
+    model = models.build(nodes, {"x": [name, "time"], "h": [name, 1]}, {"y": [name, "time"], "hn": [name, 1]})
+    program = pulse.stream(model, pulse=1, backend=backend)
+    assert program.model.chunks is not None
+    assert program.model.sizes == {name: 1, "time": 1}
+    np.testing.assert_array_equal(stream_blocks(program, np.ones((1, 4), F), 1)["y"], [[1, 2, 3, 4]])
 
 
 def sum_with_state(x: list[int | str], h: list[int | str]) -> ModelProto:
@@ -353,17 +352,23 @@ def test_dims_with_ambiguous_names_are_refused(
         models.stream(sum_with_state(x, h), pulse=4, states={"h": "hn"}, backend="numpy", **options)  # pyright: ignore
 
 
-def test_time_is_found_by_names_of_dims(backend: str) -> None:
-    """With ``symbol`` and ``inputs``, by a name that counts streams, or where no dim is time."""
-    for shape, options, axis in (
+@pytest.mark.parametrize(
+    ("shape", "options", "axis"),
+    [
         ([1, "mics", "time"], {"symbol": "time", "inputs": {"x": "1,2,time", "h": "1,3"}}, 2),
         (["N", 4], {}, 1),
         (["batch", 1, 2, 2], {}, 1),
-    ):
-        program = models.stream(
-            sum_with_state(shape, [1, 3]), pulse=4 if len(shape) < 4 else None, backend=backend, **options
-        )
-        assert (program.inputs[0].axis, len(program.model.buffers())) == (axis, 1)
+    ],
+    ids=["symbol and inputs", "a dim that counts streams", "no dim of time"],
+)
+def test_time_is_found_by_names_of_dims(
+    backend: str, shape: list[str | int], options: dict[str, Any], axis: int
+) -> None:
+    """With ``symbol`` and ``inputs``, by a name that counts streams, or where no dim is time."""
+    program = models.stream(
+        sum_with_state(shape, [1, 3]), pulse=4 if len(shape) < 4 else None, backend=backend, **options
+    )
+    assert (program.inputs[0].axis, len(program.model.buffers())) == (axis, 1)
 
 
 def test_other_weights_are_another_program(backend: str) -> None:

@@ -50,14 +50,14 @@ def test_exact_ratios_equal_those_of_f64(steps: list[Step], rounding: str) -> No
     assert [dim.eval({T: size}) for size in SIZES] == rounded(numbers).tolist()
 
 
-def test_f32_rounds_no_size_to_another() -> None:
+@pytest.mark.parametrize("divisor", [3, 5, 7, 480])
+def test_f32_rounds_no_size_to_another(divisor: int) -> None:
     """Files compute in f32: quotients of sizes up to 2^20 are on the same side of every integer."""
     sizes = np.arange(1, 1 << 20, 7)
-    for divisor in (3, 5, 7, 480):
-        quotients = np.ceil(sizes.astype(np.float32) / np.float32(divisor))
-        dim = (Ratio.of(T) / Ratio.of(divisor)).ceil().num
-        assert dim == (T + divisor - 1) // divisor
-        assert (quotients == -(-sizes // divisor)).all()
+    quotients = np.ceil(sizes.astype(np.float32) / np.float32(divisor))
+    dim = (Ratio.of(T) / Ratio.of(divisor)).ceil().num
+    assert dim == (T + divisor - 1) // divisor
+    assert (quotients == -(-sizes // divisor)).all()
 
 
 def test_rounded_values_that_may_become_whole_are_refused() -> None:

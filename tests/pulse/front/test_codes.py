@@ -1,5 +1,7 @@
 """Codes of quantised models, and back."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -43,7 +45,9 @@ def test_they_stand_for_the_numbers() -> None:
         ({"scale": 1.0, "zero": 1.5}, "zero=1.5 must be a whole number"),
     ],
 )
-def test_bad_parameters_are_refused(options: dict[str, object], message: str) -> None:
-    for function in (front.quantize, front.dequantize):
-        with pytest.raises(InputError, match=message):
-            function(**options)  # pyright: ignore[reportArgumentType]
+@pytest.mark.parametrize("function", [front.quantize, front.dequantize])
+def test_bad_parameters_are_refused(
+    options: dict[str, object], message: str, function: Callable[..., object]
+) -> None:
+    with pytest.raises(InputError, match=message):
+        function(**options)  # pyright: ignore[reportArgumentType]

@@ -1,6 +1,7 @@
 """Activations of int8 and bf16: the stream equals the offline model with the same rows rounded, the loss is known."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import onnx
@@ -123,9 +124,9 @@ def test_readers_that_take_no_codes_get_rounded_floats(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_lanes_equal_streams(form: str) -> None:
-    for name in ("GRU", "conv"):
-        assert_lanes_equal_streams(code_program(in_pulses(stack(name), 2), form=form), 17, 1e-5, 1e-6)
+@pytest.mark.parametrize("name", ["GRU", "conv"])
+def test_lanes_equal_streams(form: str, name: str) -> None:
+    assert_lanes_equal_streams(code_program(in_pulses(stack(name), 2), form=form), 17, 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -220,10 +221,10 @@ def test_rows_are_rounded_as_documented() -> None:
     np.testing.assert_array_equal(grouped[:, 16:32], round_rows(np.ascontiguousarray(x[:, 16:32])))
 
 
-def test_bf16_rounds_each_element_to_the_nearest() -> None:
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bf16_rounds_each_element_to_the_nearest(dtype: type[np.floating[Any]]) -> None:
     x = np.array([[1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-8 + 2**-20, np.inf, -np.inf, np.nan]])
     expected = [[1, 1 + 2**-6, 1 + 2**-7, np.inf, -np.inf, np.nan]]
-    for dtype in (np.float32, np.float64):
-        (y,) = RoundRows(1, 1, "bf16").eval([x.astype(dtype)], {})
-        assert y.dtype == dtype
-        np.testing.assert_array_equal(y, expected)
+    (y,) = RoundRows(1, 1, "bf16").eval([x.astype(dtype)], {})
+    assert y.dtype == dtype
+    np.testing.assert_array_equal(y, expected)

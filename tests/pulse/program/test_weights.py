@@ -130,16 +130,18 @@ def round_weights(proto: onnx.ModelProto, form: str) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", STACKS)
-def test_streams_equal_the_offline_model_of_rounded_weights(name: str, form: str) -> None:
+@pytest.mark.parametrize("frames", [2, 10])
+@pytest.mark.parametrize("backend", ["numba", "numpy"])
+def test_streams_equal_the_offline_model_of_rounded_weights(
+    name: str, form: str, frames: int, backend: str
+) -> None:
     proto = stack(name)
     offline = pulse.load(round_weights(proto, form)).analyse()
-    for frames in (2, 10):
-        for backend in ("numba", "numpy"):
-            program = pulse.stream(proto, pulse=frames, backend=backend, weights=form)
-            for length in (17, 40):
-                feeds = feeds_of(program.model, length, seed=length)
-                results = run_whole(program.spawn(), feeds, np.nan)[0]
-                Expected(offline, feeds).require(results, (length, backend))
+    program = pulse.stream(proto, pulse=frames, backend=backend, weights=form)
+    for length in (17, 40):
+        feeds = feeds_of(program.model, length, seed=length)
+        results = run_whole(program.spawn(), feeds, np.nan)[0]
+        Expected(offline, feeds).require(results, (length, backend))
 
 
 def half_weights(proto: onnx.ModelProto) -> onnx.ModelProto:
@@ -254,13 +256,13 @@ def test_transforms_stay_f32() -> None:
         np.testing.assert_allclose(stream_outputs(program, 5)[output], array, 1e-4, 1e-3)
 
 
-def test_f32_and_small_weights_have_no_error() -> None:
+@pytest.mark.parametrize("form", ["f32", *FORMS])
+def test_f32_and_small_weights_have_no_error(form: str) -> None:
     proto = model(
         [node("Conv", "x k")], {"x": floats("x", 1, 16, 9)}, {"k": floats("k", 16, 16, 3)}, stream={"x": 2}
     )
     pulsed = pulse.load(proto).analyse().declutter().pulsify(pulse=8)
-    for form in ("f32", *FORMS):
-        assert all(error.largest == 0 and error.snr_db == np.inf for error in rounding_errors(pulsed, form))
-        program = pulsed.compile(weights=form)
-        assert isinstance(program, NativeProgram)
-        assert [row.kernel for row in program.instructions if row.kernel.startswith("product")] == ["product"]
+    assert all(error.largest == 0 and error.snr_db == np.inf for error in rounding_errors(pulsed, form))
+    program = pulsed.compile(weights=form)
+    assert isinstance(program, NativeProgram)
+    assert [row.kernel for row in program.instructions if row.kernel.startswith("product")] == ["product"]

@@ -41,18 +41,18 @@ def refusal(proto: ModelProto, max_context: int | None = None) -> str:
     return str(only)
 
 
-def test_full_attention_is_refused() -> None:
+@pytest.mark.parametrize("context", [None, 50])
+def test_full_attention_is_refused(context: int | None) -> None:
     """One refusal names the attention; a context alone does not help."""
-    for context in (None, 50):
-        message = refusal(attention_example(full)[0], context)
-        assert "attention" in message
-        assert "stream axis 2: whole" in message
-        assert "up to the end of the stream: attention in both directions" in message
-        assert (
-            "hide what is ahead (a causal mask, or chunks), and limit its reach (a window, or chunks; or"
-            in message
-        )
-        assert "max_context=" in message
+    message = refusal(attention_example(full)[0], context)
+    assert "attention" in message
+    assert "stream axis 2: whole" in message
+    assert "up to the end of the stream: attention in both directions" in message
+    assert (
+        "hide what is ahead (a causal mask, or chunks), and limit its reach (a window, or chunks; or"
+        in message
+    )
+    assert "max_context=" in message
 
 
 def test_masks_that_do_not_repeat_or_do_not_mask_are_refused() -> None:

@@ -226,7 +226,8 @@ def test_an_assignment_after_a_switch_is_refused() -> None:
         pulse.load(builder.data)
 
 
-def test_an_assignment_of_results_of_branches_is_kept() -> None:
+@pytest.mark.parametrize("go", [True, False])
+def test_an_assignment_of_results_of_branches_is_kept(go: bool) -> None:
     builder = buffer_graph("AssignVariableOp", "merged")
     builder.place("go", dtype=BOOL)
     builder.const("ones", np.ones((3, 2)))
@@ -235,8 +236,7 @@ def test_an_assignment_of_results_of_branches_is_kept() -> None:
     builder.node("merged", "Merge", "zeros/switch", "ones/switch:1", T=F32, N=2)
     session = pulse.tensorflow.load(builder.data).session()
     x = noise_array(1, 2)
-    for go in (True, False):
-        np.testing.assert_allclose(session.run("y", {"x": x, "go": go}), x + 3 * go, rtol=1e-6)
+    np.testing.assert_allclose(session.run("y", {"x": x, "go": go}), x + 3 * go, rtol=1e-6)
 
 
 def test_restoring_and_updating_are_no_initialisation() -> None:

@@ -59,25 +59,28 @@ def test_modules_are_imported_by_file_and_by_name(tmp_path, monkeypatch, capsys)
     assert captured.out == ""
 
 
-def test_what_cannot_be_imported(tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("none_18:x", "Python has no module none_18, neither in "),
+        ("app_18.more:x", "Python has no module app_18.more"),
+        ("none_18.py:x", "no such file none_18.py"),
+        ("app_18:mak", "app_18 has no 'mak'; it has make"),
+        ("app_18:make.x", "app_18 has no 'x'; it has no public names"),
+        ("bad_18:x", r"import of bad_18 raises ValueError: no weights \(.*bad_18.py, line 2\)"),
+        ("bad_18.py:x", r"import of bad_18.py raises ValueError: no weights"),
+        ("needy_18:x", "raises ModuleNotFoundError: No module named 'missing_18' .*needy_18.py, line 1"),
+        ("ends_18:x", r"raises SystemExit: 3 \(.*ends_18.py, line 2\)"),
+    ],
+)
+def test_what_cannot_be_imported(tmp_path, monkeypatch, name, words) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "app_18.py").write_text("def make():\n    return 1\n")
     (tmp_path / "bad_18.py").write_text("x = 1\nraise ValueError('no weights\\nat all')\n")
     (tmp_path / "needy_18.py").write_text("import missing_18\n")
     (tmp_path / "ends_18.py").write_text("import sys\nsys.exit(3)\n")
-    for name, words in {
-        "none_18:x": "Python has no module none_18, neither in ",
-        "app_18.more:x": "Python has no module app_18.more",
-        "none_18.py:x": "no such file none_18.py",
-        "app_18:mak": "app_18 has no 'mak'; it has make",
-        "app_18:make.x": "app_18 has no 'x'; it has no public names",
-        "bad_18:x": r"import of bad_18 raises ValueError: no weights \(.*bad_18.py, line 2\)",
-        "bad_18.py:x": r"import of bad_18.py raises ValueError: no weights",
-        "needy_18:x": "raises ModuleNotFoundError: No module named 'missing_18' .*needy_18.py, line 1",
-        "ends_18:x": r"raises SystemExit: 3 \(.*ends_18.py, line 2\)",
-    }.items():
-        with pytest.raises(InputError, match=words):
-            import_text(name)
+    with pytest.raises(InputError, match=words):
+        import_text(name)
 
 
 def test_without_torch_a_module_is_refused(monkeypatch) -> None:

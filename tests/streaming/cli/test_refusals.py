@@ -3,6 +3,7 @@
 import struct
 
 import numpy as np
+import pytest
 from onnx import helper
 
 from streaming.builtin import model_path, noisy_path
@@ -119,14 +120,18 @@ def test_an_unknown_backend_is_refused() -> None:
     assert "no backend 'gpu'; choose numba, numpy or onnxruntime" in refusal("run", "--backend", "gpu")
 
 
-def test_a_folder_in_place_of_a_file_is_refused(tmp_path) -> None:
-    """The message says that it is a folder, whatever the command writes."""
-    (tmp_path / "folder").mkdir()
-    write_sound(tmp_path / "in.wav", tone(800))
-    for command in (
+@pytest.mark.parametrize(
+    "command",
+    [
         ("run", "in.wav", "folder"),
         ("convert", "-o", "folder"),
         ("compile", "-o", "folder"),
         ("recipe", str(model_path()), "-o", "folder"),
-    ):
-        assert "not a folder" in refusal(*command)
+    ],
+    ids=["run", "convert", "compile", "recipe"],
+)
+def test_a_folder_in_place_of_a_file_is_refused(tmp_path, command) -> None:
+    """The message says that it is a folder, whatever the command writes."""
+    (tmp_path / "folder").mkdir()
+    write_sound(tmp_path / "in.wav", tone(800))
+    assert "not a folder" in refusal(*command)

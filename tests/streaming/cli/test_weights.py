@@ -71,8 +71,9 @@ def test_activations_are_reported_with_weights(path, tmp_path, form, least_db) -
     np.testing.assert_array_equal(np.load("one.npy"), np.load("two.npy"))
 
 
-def test_activations_that_cannot_be_are_refused(path) -> None:
-    for options, text in (
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
         (("--activations", "int8"), "--activations int8 needs --weights int8, got weights of f32"),
         (
             ("--weights", "int8", "--activations", "bf16"),
@@ -86,9 +87,12 @@ def test_activations_that_cannot_be_are_refused(path) -> None:
             ("--weights", "int8", "--activations", "int8", "--backend", "onnxruntime"),
             "no implementation for onnxruntime",
         ),
-    ):
-        for command in ("bench", "check"):
-            assert text in refusal(command, path, *options)
+    ],
+    ids=["of f32 weights", "of another type", "unknown", "of another runtime"],
+)
+@pytest.mark.parametrize("command", ["bench", "check"])
+def test_activations_that_cannot_be_are_refused(path, options, text, command) -> None:
+    assert text in refusal(command, path, *options)
 
 
 def test_run_takes_them_and_refuses_unknown_ones(path) -> None:

@@ -118,18 +118,21 @@ def test_the_description_of_a_clap_plugin(folder: Path) -> None:
     plugin.close()
 
 
-def test_only_the_entry_can_be_seen(folder: Path) -> None:
-    if which("nm") is None:
-        pytest.skip("nm is missing: install binutils")
-    for path, entry in (
+@pytest.mark.parametrize(
+    ("path", "entry"),
+    [
         ("ladspa/small.so", "ladspa_descriptor"),
         ("lv2/small.lv2/small.so", "lv2_descriptor"),
         ("clap/small.clap", "clap_entry"),
-    ):
-        process = subprocess.run(
-            ["nm", "-D", "--defined-only", folder / path], capture_output=True, text=True, check=True
-        )
-        assert [line.split()[-1] for line in process.stdout.splitlines()] == [entry]
+    ],
+)
+def test_only_the_entry_can_be_seen(folder: Path, path: str, entry: str) -> None:
+    if which("nm") is None:
+        pytest.skip("nm is missing: install binutils")
+    process = subprocess.run(
+        ["nm", "-D", "--defined-only", folder / path], capture_output=True, text=True, check=True
+    )
+    assert [line.split()[-1] for line in process.stdout.splitlines()] == [entry]
 
 
 HOSTS = {

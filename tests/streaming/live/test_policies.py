@@ -210,20 +210,20 @@ def test_a_state_has_each_computed_frame_once(policy) -> None:
     np.testing.assert_array_equal(sums, np.arange(1, len(x) - counters.pulses_dropped * BLOCK + 1))
 
 
-def test_resampled_sound_is_back_where_it_was() -> None:
+@pytest.mark.parametrize("policy", CONTINUING)
+def test_resampled_sound_is_back_where_it_was(policy: str) -> None:
     device = VirtualDevice(rate_hz=48000)
     tone = np.sin(2 * np.pi * 300 * np.arange(48000 * 2) / 48000).astype(np.float32)
-    for policy in CONTINUING:
-        with runs(cached_program(), block=480, device=device, policy=policy) as (host, live):
-            host.run(tone[:24000])
-            host.stall(0.1)
-            played = host.run(tone[24000:])[-24000:, 0]
-            counters, delay = live.statistics().counters, live.delay
-        late_s = live.pipeline.delay_s + (counters.frames_silent if policy == "wait" else 0) / 48000
-        assert counters.frames_silent > 0
-        assert delay.total_s == pytest.approx(late_s, abs=1 / 48000)
-        ideal = np.sin(2 * np.pi * 300 * (np.arange(72000, 96000) / 48000 - late_s))
-        assert np.abs(played - ideal).max() < 1e-3
+    with runs(cached_program(), block=480, device=device, policy=policy) as (host, live):
+        host.run(tone[:24000])
+        host.stall(0.1)
+        played = host.run(tone[24000:])[-24000:, 0]
+        counters, delay = live.statistics().counters, live.delay
+    late_s = live.pipeline.delay_s + (counters.frames_silent if policy == "wait" else 0) / 48000
+    assert counters.frames_silent > 0
+    assert delay.total_s == pytest.approx(late_s, abs=1 / 48000)
+    ideal = np.sin(2 * np.pi * 300 * (np.arange(72000, 96000) / 48000 - late_s))
+    assert np.abs(played - ideal).max() < 1e-3
 
 
 def test_all_policies_are_tested() -> None:

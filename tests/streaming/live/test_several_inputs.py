@@ -56,20 +56,20 @@ def test_channels_feed_inputs_in_order(engine: str, pulse_frames: int, block: in
     assert statistics.counters.frames_silent == 0
 
 
-def test_routes_choose_the_channels_of_inputs() -> None:
+@pytest.mark.parametrize(("mic", "far"), [(3, 1), (0, 2), (2, 2)])
+def test_routes_choose_the_channels_of_inputs(mic: int, far: int) -> None:
     """The device has four channels; both inputs may take the same one."""
     compiled = cancelling_program()
     sound = np.stack([noise(1600, seed) for seed in range(4)], axis=1)
     four = VirtualDevice("four", inputs=4, rate_hz=RATE)
-    for mic, far in ((3, 1), (0, 2), (2, 2)):
-        routes = Route("far", "four", far), Route("mic", "", mic)
-        host, live = two_input_run(compiled, *routes, device=four)
-        with live:
-            opened = live.pipeline.stream_config.channels_in
-            assert opened == max(mic, far) + 1
-            played = host.run(sound[:, :opened])
-        expected = cancelled_sound(compiled, sound[:, mic], sound[:, far])["out"][:, None]
-        np.testing.assert_array_equal(played, late_by(expected, live.pipeline.delay_frames, len(sound)))
+    routes = Route("far", "four", far), Route("mic", "", mic)
+    host, live = two_input_run(compiled, *routes, device=four)
+    with live:
+        opened = live.pipeline.stream_config.channels_in
+        assert opened == max(mic, far) + 1
+        played = host.run(sound[:, :opened])
+    expected = cancelled_sound(compiled, sound[:, mic], sound[:, far])["out"][:, None]
+    np.testing.assert_array_equal(played, late_by(expected, live.pipeline.delay_frames, len(sound)))
 
 
 def test_inputs_of_another_rate_stay_aligned() -> None:

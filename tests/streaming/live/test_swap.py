@@ -62,20 +62,20 @@ def test_a_swap_without_priming_waits_for_the_delay() -> None:
     assert (played[delay:] >= 0.49).all()
 
 
-def test_a_swap_while_late_keeps_the_reported_delay() -> None:
+@pytest.mark.parametrize("policy", ["wait", "drop_oldest", "silence_then_catch_up"])
+def test_a_swap_while_late_keeps_the_reported_delay(policy: str) -> None:
     x = 1 + np.abs(noise(100 * BLOCK, 1))
-    for policy in ("wait", "drop_oldest", "silence_then_catch_up"):
-        with runs(cached_program(delayed_model), reserve_frames=20, policy=policy) as (host, live):
+    with runs(cached_program(delayed_model), reserve_frames=20, policy=policy) as (host, live):
 
-            def swap(live=live, host=host):
-                live.control.swap(cached_program(quiet_model), prime_s=0.1)
-                host.stall(0.07)
+        def swap():
+            live.control.swap(cached_program(quiet_model), prime_s=0.1)
+            host.stall(0.07)
 
-            played = np.concatenate(play_with_changes(host, x, swap))
-            assert not live.control.swapping
-            assert live.statistics().counters.frames_silent > 0
-            delay = live.delay.frames
-        np.testing.assert_array_equal(played[-20 * BLOCK :], late_by(x / 2, delay, len(x))[-20 * BLOCK :])
+        played = np.concatenate(play_with_changes(host, x, swap))
+        assert not live.control.swapping
+        assert live.statistics().counters.frames_silent > 0
+        delay = live.delay.frames
+    np.testing.assert_array_equal(played[-20 * BLOCK :], late_by(x / 2, delay, len(x))[-20 * BLOCK :])
 
 
 def test_programs_and_snapshots_that_do_not_fit_are_refused() -> None:

@@ -267,19 +267,23 @@ def test_a_refused_device_leaves_the_host_free(device, plan, message) -> None:
 
 
 @engines
-def test_an_error_while_a_device_starts_closes_it(engine, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [DeviceError("it does not start"), KeyboardInterrupt()],
+    ids=["a device that does not start", "Ctrl-C"],
+)
+def test_an_error_while_a_device_starts_closes_it(engine, monkeypatch, error) -> None:
     """A device that does not start, and Ctrl-C meanwhile."""
-    for error in (DeviceError("it does not start"), KeyboardInterrupt()):
-        host = ManualHost()
+    host = ManualHost()
 
-        def start(_, error=error):
-            raise error
+    def start(_):
+        raise error
 
-        monkeypatch.setattr("tests.streaming.live.manual_device.ManualStream.start", start)
-        live = Live(cached_program(), Plan(RATE), EngineConfig(engine), UNCHANGED, host=host)
-        with nothing_left(), pytest.raises(type(error)), live:
-            pass
-        assert host.stream.stopped == 1
+    monkeypatch.setattr("tests.streaming.live.manual_device.ManualStream.start", start)
+    live = Live(cached_program(), Plan(RATE), EngineConfig(engine), UNCHANGED, host=host)
+    with nothing_left(), pytest.raises(type(error)), live:
+        pass
+    assert host.stream.stopped == 1
 
 
 def test_many_runs_leave_no_thread_and_no_descriptor(sound) -> None:

@@ -99,18 +99,22 @@ async def test_opus_is_decoded_and_encoded(denoiser) -> None:
             await stream.reset()
 
 
-async def test_an_invalid_packet_of_opus_ends_only_its_stream(denoiser) -> None:
+@pytest.mark.parametrize(
+    ("packet", "frames"),
+    [(b"\xff" * 40, 480), (b"", 480), (b"\xfc" + bytes(60), 480), (b"\0" * 9, 9000)],
+    ids=["no frames", "empty", "of code 0", "other length"],
+)
+async def test_an_invalid_packet_of_opus_ends_only_its_stream(denoiser, packet, frames) -> None:
     pytest.importorskip("av", reason="needs the extra opus")
     from streaming.protocol.frames import INPUT, Header, pack_frames
     from tests.streaming.serve.raw import raw
 
     server, _ = denoiser
-    for packet, frames in [(b"\xff" * 40, 480), (b"", 480), (b"\xfc" + bytes(60), 480), (b"\0" * 9, 9000)]:
-        with raw(server) as client:
-            assert client.hello(format="opus", skip=312)["skip"] == 120
-            client.send(pack_frames(Header(INPUT, 0, 0, frames, 0), packet))
-            assert client.receive_until("error")[-1]["code"] == "message"
-            assert client.closing_status() == 1008
+    with raw(server) as client:
+        assert client.hello(format="opus", skip=312)["skip"] == 120
+        client.send(pack_frames(Header(INPUT, 0, 0, frames, 0), packet))
+        assert client.receive_until("error")[-1]["code"] == "message"
+        assert client.closing_status() == 1008
 
 
 async def test_features_are_not_resampled() -> None:

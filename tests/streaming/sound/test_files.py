@@ -57,16 +57,22 @@ def test_the_encoding_is_kept_where_the_format_has_it(tmp_path, name, subtype, e
     assert soundfile.info(tmp_path / name).subtype == encoding
 
 
-def test_clipped_samples_are_counted_and_a_float_file_keeps_them(tmp_path) -> None:
-    x = np.array([[0.5], [1.5], [-2.0]], np.float32)
-    for name, encoding, clipped, expected in [
+@pytest.mark.parametrize(
+    ("name", "encoding", "clipped", "expected"),
+    [
         ("i.wav", None, 2, [0.5, 1, -1]),
         ("f.wav", "FLOAT", 0, [0.5, 1.5, -2]),
-    ]:
-        with AudioWriter(tmp_path / name, 16000, 1, encoding) as writer:
-            writer.write(x)
-        assert writer.clipping.total == clipped
-        np.testing.assert_allclose(soundfile.read(tmp_path / name)[0], expected, atol=1e-4)
+    ],
+    ids=["integers", "floats"],
+)
+def test_clipped_samples_are_counted_and_a_float_file_keeps_them(
+    tmp_path, name, encoding, clipped, expected
+) -> None:
+    x = np.array([[0.5], [1.5], [-2.0]], np.float32)
+    with AudioWriter(tmp_path / name, 16000, 1, encoding) as writer:
+        writer.write(x)
+    assert writer.clipping.total == clipped
+    np.testing.assert_allclose(soundfile.read(tmp_path / name)[0], expected, atol=1e-4)
 
 
 def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path) -> None:

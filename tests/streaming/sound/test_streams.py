@@ -43,17 +43,15 @@ def refusal(data, form=None):
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
 @pytest.mark.parametrize("channels", [1, 3])
-def test_wav_files_of_the_library_are_read(tmp_path, encoding, channels) -> None:
+@pytest.mark.parametrize("form", ["WAV", "WAVEX", "RF64"])
+def test_wav_files_of_the_library_are_read(tmp_path, encoding, channels, form) -> None:
     """In each encoding, with whatever chunks it puts in front; extensible ones too."""
     x = noise(1000, channels)
-    for form in ("WAV", "WAVEX", "RF64"):
-        soundfile.write(tmp_path / "a", x, 44100, encoding.subtype, format=form)
-        reader, samples = read((tmp_path / "a").read_bytes())
-        assert (reader.rate_hz, reader.channels, reader.frames) == (44100, channels, 1000)
-        assert reader.encoding == encoding.subtype
-        np.testing.assert_array_equal(
-            samples, soundfile.read(tmp_path / "a", dtype="float32", always_2d=True)[0]
-        )
+    soundfile.write(tmp_path / "a", x, 44100, encoding.subtype, format=form)
+    reader, samples = read((tmp_path / "a").read_bytes())
+    assert (reader.rate_hz, reader.channels, reader.frames) == (44100, channels, 1000)
+    assert reader.encoding == encoding.subtype
+    np.testing.assert_array_equal(samples, soundfile.read(tmp_path / "a", dtype="float32", always_2d=True)[0])
 
 
 @pytest.mark.parametrize("size", [0, 0x7FFFF000, 0x7FFFFFFF, 0xFFFFFFFF])

@@ -191,32 +191,39 @@ def test_moved_kernels_and_missing_ones_have_different_errors(module: str) -> No
         pulse.load(change_file(data, kernels=named))
 
 
-def test_a_file_cannot_choose_imports(tmp_path: Path) -> None:
-    data = make_program("windows").to_bytes()
-    kernels = open_container(data).header["kernels"]
-    (tmp_path / "harm.py").write_text("raise SystemExit('imported')")
-    for module in (
+@pytest.mark.parametrize(
+    "module",
+    [
         "harm",
         "pulse.program.kernels.harm",
         "pulse.program.kernels..harm",
         "pulse.program.kernels.matmul..harm",
         "pulse.program.kernels.copy.harm",
         "pulse.program.kernels.a b",
-    ):
-        named = [{**kernels[0], "name": "unknown", "module": module}, *kernels[1:]]
-        with pytest.raises(LoadError, match=r"is not installed here|this version has no kernel unknown"):
-            pulse.load(change_file(data, kernels=named))
-
-
-def test_notes_are_read_when_they_are_asked_for() -> None:
+    ],
+)
+def test_a_file_cannot_choose_imports(tmp_path: Path, module: str) -> None:
     data = make_program("windows").to_bytes()
-    for notes in (b"{", b"[]", json.dumps({"rows": [[1]], "listing": [1]}).encode()):
-        silent = read_program(change_file(data, {"notes": np.frombuffer(notes, np.uint8)}))
-        silent.spawn()
-        with pytest.raises(LoadError, match="tells nothing valid of its instructions"):
-            silent.listing()
-        with pytest.raises(LoadError, match="tells nothing valid of its instructions"):
-            len(silent.notes)
+    kernels = open_container(data).header["kernels"]
+    (tmp_path / "harm.py").write_text("raise SystemExit('imported')")
+    named = [{**kernels[0], "name": "unknown", "module": module}, *kernels[1:]]
+    with pytest.raises(LoadError, match=r"is not installed here|this version has no kernel unknown"):
+        pulse.load(change_file(data, kernels=named))
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [b"{", b"[]", json.dumps({"rows": [[1]], "listing": [1]}).encode()],
+    ids=["cut short", "a list", "a row without fields"],
+)
+def test_notes_are_read_when_they_are_asked_for(notes: bytes) -> None:
+    data = make_program("windows").to_bytes()
+    silent = read_program(change_file(data, {"notes": np.frombuffer(notes, np.uint8)}))
+    silent.spawn()
+    with pytest.raises(LoadError, match="tells nothing valid of its instructions"):
+        silent.listing()
+    with pytest.raises(LoadError, match="tells nothing valid of its instructions"):
+        len(silent.notes)
 
 
 def test_loading_imports_no_reader_and_no_pass(tmp_path: Path) -> None:
