@@ -8,6 +8,7 @@ import pulse
 from bench.models import PUBLISHED, catalogue, tcn, tcn_explicit_state
 from bench.models.entry import Entry
 from bench.models.gru import gru
+from pulse.program.program import Program
 
 contests = pytest.importorskip("bench.contest", exc_type=ImportError)
 FRAMES = 240
@@ -112,14 +113,25 @@ def test_the_fastest_right_form_of_a_runtime_is_chosen() -> None:
     assert dict(contests.fastest(forms, [np.zeros(1)])) == {"other": forms[1]}
 
 
-def test_frames_of_a_delay_are_dropped_before_results_are_compared() -> None:
-    """This project's conformer comes seven frames late; what tract says of its own delay counts for tract."""
-    program = pulse.stream(SYNTHETIC["conformer"].source(), 8)
-    (port,) = program.outputs
-    pulses = contests.noise(program, 1.0)[:3]
-    frames = contests.stream_outputs(contests.PulsePeer(program), program, pulses)["y"].shape[1]
+@pytest.fixture(scope="module")
+def conformer() -> Program:
+    """It comes seven frames late."""
+    return pulse.stream(SYNTHETIC["conformer"].source(), 8)
+
+
+def test_frames_of_a_delay_are_dropped_before_results_are_compared(conformer: Program) -> None:
+    """What tract says of its own delay counts for tract."""
+    (port,) = conformer.outputs
+    pulses = contests.noise(conformer, 1.0)[:3]
+    frames = contests.stream_outputs(contests.PulsePeer(conformer), conformer, pulses)["y"].shape[1]
     assert frames == 3 * 8 - port.delay
-    late = contests.distance({"y": np.ones((1, 5, 2))}, {"y": np.ones((1, 9, 2))}, program)
-    assert late == 0
-    for bad in (np.ones((1, 0, 2)), np.ones((1, 5, 3)), np.full((1, 5, 2), np.nan)):
-        assert contests.distance({"y": bad}, {"y": np.ones((1, 9, 2))}, program) == np.inf
+    assert contests.distance({"y": np.ones((1, 5, 2))}, {"y": np.ones((1, 9, 2))}, conformer) == 0
+
+
+@pytest.mark.parametrize(
+    "result",
+    [np.ones((1, 0, 2)), np.ones((1, 5, 3)), np.full((1, 5, 2), np.nan)],
+    ids=["no frames", "another size", "NaN"],
+)
+def test_results_that_cannot_be_compared_are_infinitely_far(result: np.ndarray, conformer: Program) -> None:
+    assert contests.distance({"y": result}, {"y": np.ones((1, 9, 2))}, conformer) == np.inf

@@ -1,6 +1,8 @@
 """The few calls that most users need, from a file to sound."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -76,17 +78,30 @@ def test_stream_finds_pulse_and_symbol_and_passes_the_rest_on() -> None:
         pulse.stream(pulse.load(proto(), {"x": "1,2,40"}))
 
 
-def test_verify_takes_every_stage() -> None:
-    """A proto, its bytes, a Model, a TypedModel."""
-    model = pulse.load(proto())
-    for source in (proto(), proto().SerializeToString(), model, model.analyse()):
-        report = pulse.verify(source, pulse=3, lengths=[2, 7])
-        assert report.equal
-        assert report.lengths == (2, 7)
-        assert report.model.pulse == 3
-    assert pulse.verify(pulse.load(model, symbol="T"), backend="numpy").backends == ("numpy",)
+@pytest.mark.parametrize(
+    "make",
+    [
+        proto,
+        lambda: proto().SerializeToString(),
+        lambda: pulse.load(proto()),
+        lambda: pulse.load(proto()).analyse(),
+    ],
+    ids=["proto", "bytes", "Model", "TypedModel"],
+)
+def test_verify_takes_every_stage(make: Callable[[], Any]) -> None:
+    report = pulse.verify(make(), pulse=3, lengths=[2, 7])
+    assert report.equal
+    assert report.lengths == (2, 7)
+    assert report.model.pulse == 3
+
+
+def test_verify_tries_the_given_backend() -> None:
+    assert pulse.verify(pulse.load(proto(), symbol="T"), backend="numpy").backends == ("numpy",)
+
+
+def test_verify_hands_out_the_programs_that_it_prepares() -> None:
     prepared: list[str] = []
-    assert pulse.verify(model, pulse=3, lengths=[7], prepare=prepared.extend).equal
+    assert pulse.verify(pulse.load(proto()), pulse=3, lengths=[7], prepare=prepared.extend).equal
     assert prepared
 
 

@@ -1,6 +1,6 @@
 """The budget of a file's analysis: each limit, how it is reported and raised, and that nothing is counted twice."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -172,9 +172,9 @@ def test_a_wrong_budget_is_refused(budget: object, match: str) -> None:
         pulse.load(loop_model(2), budget=budget)  # pyright: ignore[reportArgumentType]
 
 
-def test_stream_and_verify_keep_to_it() -> None:
+@pytest.mark.parametrize("call", [pulse.stream, pulse.verify])
+def test_stream_and_verify_keep_to_the_budget(call: Callable[..., object]) -> None:
     proto = loop_model(100, [node("Relu", "v", "a"), node("Add", "v one", "w")])
     assert pulse.stream(proto, backend="numpy").pulse
-    for call in (pulse.stream, pulse.verify):
-        with pytest.raises(LoadError, match="unfold to more than 10 nodes"):
-            call(pulse.load(proto, budget={"nodes": 10}))
+    with pytest.raises(LoadError, match="unfold to more than 10 nodes"):
+        call(pulse.load(proto, budget={"nodes": 10}))

@@ -144,13 +144,21 @@ def test_a_session_continues_in_another_process_and_comes_back(workers) -> None:
         assert are_bit_identical(back.flush(), straight.flush())
 
 
-def test_models_of_every_stage_go_to_another_process(workers) -> None:
-    model = pulsed_model("windows")
-    loaded = pulse.load(model.to_onnx())
-    for item in (loaded, loaded.analyse(), model.typed, model):
-        answer = workers.submit(attributes, item).result(timeout=120)
-        assert answer["name"] == type(item).__name__
-        assert answer["process"] != os.getpid()
+@pytest.mark.parametrize(
+    "stage",
+    [
+        lambda pulsed: pulse.load(pulsed.to_onnx()),
+        lambda pulsed: pulse.load(pulsed.to_onnx()).analyse(),
+        lambda pulsed: pulsed.typed,
+        lambda pulsed: pulsed,
+    ],
+    ids=["loaded", "analysed", "typed", "pulsed"],
+)
+def test_models_of_every_stage_go_to_another_process(workers, stage) -> None:
+    item = stage(pulsed_model("windows"))
+    answer = workers.submit(attributes, item).result(timeout=120)
+    assert answer["name"] == type(item).__name__
+    assert answer["process"] != os.getpid()
 
 
 def check_refused(item: Any, words: str) -> None:

@@ -238,12 +238,16 @@ def test_infinities_pass_and_nan_where_it_is_allowed() -> None:
     assert np.isnan(session.push(np.full((1, 3), np.nan, np.float32))["loud"]).all()
 
 
-def test_a_stream_that_has_ended_refuses() -> None:
+@pytest.mark.parametrize(
+    "call",
+    [lambda session: session.push(noise(1, 1)), lambda session: session.flush()],
+    ids=["push", "flush"],
+)
+def test_a_stream_that_has_ended_refuses(call) -> None:
     session = Session(cached_program(filter_model, 3, "numpy"))
     session.flush()
-    for call in (lambda: session.push(noise(1, 1)), session.flush):
-        with pytest.raises(InputError, match=r"the stream has ended; begin a new one with reset\(\)"):
-            call()
+    with pytest.raises(InputError, match=r"the stream has ended; begin a new one with reset\(\)"):
+        call(session)
 
 
 def test_inputs_that_end_at_different_moments_can_be_completed() -> None:

@@ -197,15 +197,19 @@ def test_states_that_no_kept_output_needs_are_left_out() -> None:
     assert [port.name for port in only.outputs] == ["new_c", "new_a"]
 
 
-def test_fixed_inputs_become_constants(backend: str) -> None:
-    """A constant is an input no more: a number for all elements, a list, an array."""
+@pytest.mark.parametrize(
+    "value",
+    [0.25, [[[0.25] * 3]], np.full((1, 1, 3), 0.25)],
+    ids=["a number for all elements", "a list", "an array"],
+)
+def test_fixed_inputs_become_constants(backend: str, value: Any) -> None:
+    """A constant is an input no more."""
     x = noise(1, 3, 4)
     expected = pulse.load(models.gru(3)).model.analyse().run({"x": x, "h": np.full((1, 1, 3), 0.25, F)})["y"]
-    for value in (0.25, [[[0.25] * 3]], np.full((1, 1, 3), 0.25)):
-        fixed = pulse.load(models.gru(3), constants={"h": value}).analyse()
-        assert list(fixed.inputs) == ["x"]
-        np.testing.assert_allclose(fixed.run(x)["y"], expected, 1e-6)
-    program = models.stream(models.gru(1), constants={"h": 0.25}, states={}, backend=backend)
+    fixed = pulse.load(models.gru(3), constants={"h": value}).analyse()
+    assert list(fixed.inputs) == ["x"]
+    np.testing.assert_allclose(fixed.run(x)["y"], expected, 1e-6)
+    program = models.stream(models.gru(1), constants={"h": value}, states={}, backend=backend)
     np.testing.assert_allclose(program.spawn().step(x[:, :1])["y"], expected[:, :1], 1e-5, 1e-6)
 
 

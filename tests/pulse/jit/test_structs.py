@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pulse.errors import CompileError
+from pulse.facts import Array
 from pulse.jit.entries import Entry
 from pulse.jit.language.address import address_of, words_at
 from pulse.jit.language.atomics import advance, fence, load, replace, store
@@ -79,20 +80,34 @@ def test_python_reads_and_writes_fields() -> None:
     assert shared.address_of("last") == shared.address + WORD * 3 * LINE
 
 
-def test_unknown_fields_are_refused() -> None:
+@pytest.mark.parametrize("name", ["frist", "few", "left"])
+def test_unknown_fields_are_not_written(name: str) -> None:
     shared: Any = Shared.new()
-    for name in ("frist", "few", "left"):
-        with pytest.raises(AttributeError, match=f"Shared has no number '{name}'"):
-            setattr(shared, name, 1)
+    with pytest.raises(AttributeError, match=f"Shared has no number '{name}'"):
+        setattr(shared, name, 1)
+
+
+def test_unknown_fields_are_not_read() -> None:
+    shared: Any = Shared.new()
     with pytest.raises(AttributeError, match="frist"):
         _ = shared.frist
     with pytest.raises(KeyError, match="frist"):
         shared.address_of("frist")
+
+
+def test_a_field_cannot_have_the_name_of_an_attribute() -> None:
     with pytest.raises(TypeError, match=r"Bad\.words: structs have another meaning for it"):
         type("Bad", (Struct,), {"__annotations__": {"words": int}})
-    for words in (np.zeros(3, np.int64), np.zeros(99), np.zeros((99, 2), np.int64)[:, 0]):
-        with pytest.raises(ValueError, match=r"Shared: needs 32 int64"):
-            Shared(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [np.zeros(3, np.int64), np.zeros(99), np.zeros((99, 2), np.int64)[:, 0]],
+    ids=["too few", "floats", "strided"],
+)
+def test_memory_that_does_not_fit_is_refused(words: Array) -> None:
+    with pytest.raises(ValueError, match=r"Shared: needs 32 int64"):
+        Shared(words)
 
 
 def compile_entry(function: Any, arguments: int, gives: CallResult = None) -> Any:

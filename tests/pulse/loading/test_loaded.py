@@ -1,10 +1,12 @@
 """``pulse.load`` takes whatever says what a model is, and everything else takes what it gives."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import fields
 from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -76,23 +78,31 @@ def test_a_format_is_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert formats.format_of(Content.of(tmp_path / "gone")).name == "ONNX"
 
 
-def test_a_module_of_pytorch_needs_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the call that takes one."""
+@pytest.fixture
+def torch_module(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A module of a stand-in for PyTorch."""
 
     class Module:
         def __call__(self) -> None: ...
 
-    torch = SimpleNamespace(nn=SimpleNamespace(Module=Module))
-    monkeypatch.setitem(sys.modules, "torch", torch)  # pyright: ignore[reportArgumentType]
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(nn=SimpleNamespace(Module=Module)))  # pyright: ignore[reportArgumentType]
+    return Module()
+
+
+@pytest.mark.parametrize("call", [pulse.load, pulse.stream, pulse.chain])
+def test_a_module_of_pytorch_needs_from_torch(call: Callable[[Any], object], torch_module: Any) -> None:
+    """The error names the call that takes one."""
+    with pytest.raises(
+        pulse.InputError, match=r"Module is a PyTorch module.*pulse\.from_torch\(module, example"
+    ):
+        call(torch_module)
+
+
+def test_verify_needs_an_example_of_a_module(torch_module: Any) -> None:
     with pytest.raises(
         pulse.InputError, match=r"Module, a module, needs an input of it: verify\(module, example=x"
     ):
-        pulse.verify(Module())  # pyright: ignore[reportArgumentType]
-    for call in (pulse.load, pulse.stream, pulse.chain):
-        with pytest.raises(
-            pulse.InputError, match=r"Module is a PyTorch module.*pulse\.from_torch\(module, example"
-        ):
-            call(Module())  # pyright: ignore[reportArgumentType]
+        pulse.verify(torch_module)
 
 
 def test_options_of_reading_are_refused_for_a_loaded_model() -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pulse
+from pulse.facts import Array
 from pulse.ops.spectral import dft_matrix
 from pulse.program.dft_basis import dft_tables, find_dft_basis
 from pulse.program.kernels.spectral import FourierRow
@@ -99,24 +100,33 @@ def test_real_bins_have_no_imaginary_part(length: int) -> None:
     assert dft.bins.factors[1, 1:-1].all()
 
 
-def test_other_matrices_are_not_recognised() -> None:
-    transform = arrange_parts(dft_matrix(128, 1, 128, 65, False), "turns", "turns")
-    bent = transform.copy()
-    bent[3, 7] += 1e-4
-    scaled = transform.copy()
-    scaled[5] *= 1.001
-    assert find_dft_basis(transform) is not None
-    assert find_dft_basis(scaled) is not None
-    for other in (
-        bent,
+def bent_transform() -> Array:
+    """One element differs."""
+    matrix = arrange_parts(dft_matrix(128, 1, 128, 65, False), "turns", "turns")
+    matrix[3, 7] += 1e-4
+    return matrix
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        bent_transform(),
         floats("w", 128, 130),
         np.zeros((128, 130), np.float32),
         np.ones((128, 128), np.float32),
-    ):
-        assert find_dft_basis(other) is None
-    assert (
-        find_dft_basis(arrange_parts(dft_matrix(127, 1, 127, 64, False), "turns", "turns")) is None
-    )  # a prime: nothing gained
+        arrange_parts(dft_matrix(127, 1, 127, 64, False), "turns", "turns"),
+    ],
+    ids=["an element differs", "noise", "zeros", "ones", "a prime size: nothing gained"],
+)
+def test_other_matrices_are_not_recognised(matrix: Array) -> None:
+    assert find_dft_basis(matrix) is None
+
+
+def test_a_transform_is_recognised_with_a_scaled_row_too() -> None:
+    transform = arrange_parts(dft_matrix(128, 1, 128, 65, False), "turns", "turns")
+    assert find_dft_basis(transform) is not None
+    transform[5] *= 1.001
+    assert find_dft_basis(transform) is not None
 
 
 @pytest.mark.parametrize(

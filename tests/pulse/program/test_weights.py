@@ -65,24 +65,32 @@ def test_values_of_f16_do_not_change(halves: Array) -> None:
     np.testing.assert_array_equal(as_f16.view(np.uint16), halves.view(np.uint16))
 
 
-def test_halves_are_used_only_if_they_hold_every_weight() -> None:
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(65504, np.float16), (65536, np.uint16), (2.0**-24, np.float16), (2.0**-25, np.uint16)],
+    ids=["the largest f16", "beyond f16", "the least f16", "below f16"],
+)
+def test_halves_hold_every_weight(value: float, dtype: type[np.generic]) -> None:
     weight = np.full((3, 5), 0.125, np.float32)
-    assert as_halves(weight.T) is not None
-    for value, dtype in (
-        (65504, np.float16),
-        (65536, np.uint16),
-        (2.0**-24, np.float16),
-        (2.0**-25, np.uint16),
-    ):
-        weight[1, 2] = value
-        narrow = as_halves(weight)
-        assert narrow is not None
-        assert narrow.dtype == dtype
-        np.testing.assert_array_equal(from_bf16(narrow) if dtype == np.uint16 else narrow, weight)
-    weight[0, 0] = 1 + 2.0**-10  # too fine for bf16, while 2**-25 is too small for f16
-    assert as_halves(weight) is None
-    for value in (0.1, np.inf, np.nan):
-        assert as_halves(np.full((2, 2), value, np.float32)) is None
+    weight[1, 2] = value
+    narrow = as_halves(weight)
+    assert narrow is not None
+    assert narrow.dtype == dtype
+    np.testing.assert_array_equal(from_bf16(narrow) if dtype == np.uint16 else narrow, weight)
+
+
+def test_halves_hold_a_transposed_weight() -> None:
+    assert as_halves(np.full((3, 5), 0.125, np.float32).T) is not None
+
+
+@pytest.mark.parametrize("value", [0.1, np.inf, np.nan])
+def test_halves_are_not_used_for_what_they_cannot_hold(value: float) -> None:
+    assert as_halves(np.full((2, 2), value, np.float32)) is None
+
+
+def test_halves_are_not_used_if_each_form_loses_a_weight() -> None:
+    """One is too fine for bf16, the other too small for f16."""
+    assert as_halves(np.array([[1 + 2.0**-10, 2.0**-25]], np.float32)) is None
 
 
 @settings(max_examples=50)

@@ -227,8 +227,11 @@ def test_dump_of_a_program() -> None:
 def test_version_and_help_are_printed() -> None:
     assert pulse("-v").stdout.startswith("pulse ")
     assert "pulse run --live" in pulse("--help").stdout
-    for command in ("run", "convert", "check", "bench", "dump", "devices", "report"):
-        assert "Examples" in pulse(command, "--help").stdout
+
+
+@pytest.mark.parametrize("command", ["run", "convert", "check", "bench", "dump", "devices", "report"])
+def test_the_help_of_a_command_has_examples(command: str) -> None:
+    assert "Examples" in pulse(command, "--help").stdout
 
 
 def test_the_rate_is_the_models_or_given_or_assumed(tmp_path) -> None:

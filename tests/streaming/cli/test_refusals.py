@@ -1,6 +1,7 @@
 """One line for each bad model, sound, array and option of the command line."""
 
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,13 +21,22 @@ from tests.streaming.command import (
 from tests.streaming.command import folder as folder
 
 
-def test_bad_models_are_refused(tmp_path) -> None:
-    (tmp_path / "text.onnx").write_text("these are words, no model at all")
-    (tmp_path / "cut.onnx").write_bytes(model_path().read_bytes()[:9000])
-    (tmp_path / "empty.onnx").write_bytes(b"")
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("text.onnx", b"these are words, no model at all"),
+        ("cut.onnx", model_path().read_bytes()[:9000]),
+        ("empty.onnx", b""),
+    ],
+    ids=["text", "cut", "empty"],
+)
+def test_bad_models_are_refused(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert f"{name}: not an ONNX model" in refusal("convert", name)
+
+
+def test_a_missing_model_is_refused() -> None:
     assert "none.onnx: no such file" in refusal("run", "none.onnx")
-    for name in ("text.onnx", "cut.onnx", "empty.onnx"):
-        assert f"{name}: not an ONNX model" in refusal("convert", name)
 
 
 def test_models_without_a_stream_or_with_two(tmp_path) -> None:
@@ -47,9 +57,12 @@ def test_the_error_of_a_model_that_cannot_stream_names_the_node(tmp_path) -> Non
     assert "Traceback" not in result.stderr
 
 
-def test_a_pulse_that_does_not_suit() -> None:
-    for command in ("run", "convert", "check", "bench"):
-        assert "use 160" in refusal(command, "--pulse", "100")
+@pytest.mark.parametrize("command", ["run", "convert", "check", "bench"])
+def test_a_pulse_that_does_not_suit_is_refused_with_one_that_does(command: str) -> None:
+    assert "use 160" in refusal(command, "--pulse", "100")
+
+
+def test_a_pulse_of_no_frames_is_refused() -> None:
     assert "not a positive number" in refusal("convert", "--pulse", "0")
 
 

@@ -69,27 +69,38 @@ def test_the_depth_is_kept_and_no_bit_changes(source, target, encoding) -> None:
     np.testing.assert_allclose(y, x, atol=2**-24 if target == "out.flac" else 0)
 
 
-def test_the_encoding_can_be_asked_for() -> None:
+@pytest.mark.parametrize(
+    ("subtype", "encoding"), [("float", "FLOAT"), ("s24", "PCM_24"), ("pcm_u8", "PCM_U8")]
+)
+def test_the_encoding_can_be_asked_for(subtype: str, encoding: str) -> None:
     write_sound("in.wav", noise(4000), subtype="PCM_16")
-    model = identity_model()
-    for subtype, encoding in (("float", "FLOAT"), ("s24", "PCM_24"), ("pcm_u8", "PCM_U8")):
-        report("run", model, "in.wav", "out.wav", "--subtype", subtype, "--backend", "numpy")
-        assert soundfile.info("out.wav").subtype == encoding
-    report("run", model, "in.wav", "out.dat", "--format", "caf", "--backend", "numpy")
+    report("run", identity_model(), "in.wav", "out.wav", "--subtype", subtype, "--backend", "numpy")
+    assert soundfile.info("out.wav").subtype == encoding
+
+
+def test_the_format_can_be_asked_for() -> None:
+    write_sound("in.wav", noise(4000), subtype="PCM_16")
+    report("run", identity_model(), "in.wav", "out.dat", "--format", "caf", "--backend", "numpy")
     assert soundfile.info("out.dat").format == "CAF"
-    assert "WAV has no encoding 'pcm_17'; it has pcm_16" in refusal(
-        "run", model, "in.wav", "out.wav", "--subtype", "pcm_17"
-    )
-    assert "frames are written by suffix; call the file out.csv" in refusal(
-        "run", model, "in.wav", "out.x", "--format", "csv"
-    )
-    assert "out.csv takes frames, which have none" in refusal(
-        "run", model, "in.wav", "out.csv", "--subtype", "float"
-    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["in.wav", "out.wav", "--subtype", "pcm_17"], "WAV has no encoding 'pcm_17'; it has pcm_16"),
+        (
+            ["in.wav", "out.x", "--format", "csv"],
+            "frames are written by suffix; call the file out.csv",
+        ),
+        (["in.wav", "out.csv", "--subtype", "float"], "out.csv takes frames, which have none"),
+        (["x.npy", "y.npy", "--subtype", "float", "--backend", "numpy"], "are for sound"),
+    ],
+    ids=["an unknown encoding", "frames as a format", "an encoding of a table", "an encoding of frames"],
+)
+def test_encodings_and_formats_that_do_not_suit_are_refused(arguments: list[str], words: str) -> None:
+    write_sound("in.wav", noise(4000), subtype="PCM_16")
     np.save("x.npy", np.zeros((1, 9), np.float32))
-    assert "are for sound" in refusal(
-        "run", model, "x.npy", "y.npy", "--subtype", "float", "--backend", "numpy"
-    )
+    assert words in refusal("run", identity_model(), *arguments)
 
 
 def test_a_rate_that_the_format_has_not() -> None:

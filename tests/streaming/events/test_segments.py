@@ -1,7 +1,9 @@
 """Segments: against their definition over the whole sequence, in any blocks."""
 
 import re
+from collections.abc import Callable
 from math import ceil
+from typing import Any
 
 import numpy as np
 import pytest
@@ -173,10 +175,9 @@ def test_bad_parameters_are_refused(settings, message) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_bad_frames_leave_it_as_it_was() -> None:
-    detector = Segments(HZ)
-    detector.push([0, 1, 1])
-    for frames, message in [
+@pytest.mark.parametrize(
+    ("frames", "message"),
+    [
         ([0, np.nan], r"frame 4, class 0: nan is not a probability"),
         ([np.inf], r"frame 3, class 0: inf"),
         (
@@ -185,14 +186,29 @@ def test_bad_frames_leave_it_as_it_was() -> None:
         ),
         (np.zeros((2, 2)), "2 classes after frames of 1"),
         (["a"], "probabilities are numbers"),
-    ]:
-        with pytest.raises(InputError, match=message):
-            detector.push(frames)
+    ],
+    ids=["NaN", "infinity", "too many axes", "too many classes", "text"],
+)
+def test_bad_frames_leave_a_detector_as_it_was(frames: Any, message: str) -> None:
+    detector = Segments(HZ)
+    detector.push([0, 1, 1])
+    with pytest.raises(InputError, match=message):
+        detector.push(frames)
     (event,) = detector.push([1, 0])
     assert (event.start_s, event.end_s) == (0.01, 0.04)
     assert detector.flush() == []
-    for call in (detector.flush, lambda: detector.push([1])):
-        with pytest.raises(InputError, match=r"has ended; call reset\(\)"):
-            call()
+
+
+@pytest.mark.parametrize(
+    "call", [lambda detector: detector.flush(), lambda detector: detector.push([1])], ids=["flush", "push"]
+)
+def test_a_detector_that_has_ended_refuses(call: Callable[[Segments], object]) -> None:
+    detector = Segments(HZ)
+    detector.flush()
+    with pytest.raises(InputError, match=r"has ended; call reset\(\)"):
+        call(detector)
+
+
+def test_a_detector_needs_a_rate() -> None:
     with pytest.raises(InputError, match="rate_hz=0: must be more than 0"):
         Segments(0)

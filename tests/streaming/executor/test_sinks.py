@@ -108,19 +108,24 @@ async def test_sound_files_are_as_long_as_their_source(tmp_path, rate_hz) -> Non
             np.testing.assert_allclose(np.concatenate(list(written)).T, expected, atol=1e-5)
 
 
-async def test_clipped_samples_are_counted(tmp_path) -> None:
-    """They are counted in a file and in a byte stream; floats are not clipped."""
+@pytest.mark.parametrize(
+    ("make", "clipped"),
+    [
+        (lambda folder: SoundFileSink(folder / "out.wav", output="loud"), 2),
+        (lambda folder: SoundFileSink(folder / "out.wav", output="loud", encoding="FLOAT"), 0),
+        (lambda _: PcmSink(ByteSink(), "s16", "loud"), 2),
+        (lambda _: PcmSink(ByteSink(), "f32", "loud"), 0),
+    ],
+    ids=["a file of integers", "a file of floats", "a stream of integers", "a stream of floats"],
+)
+async def test_clipped_samples_are_counted(tmp_path, make, clipped) -> None:
+    """Floats are not clipped."""
     x = np.zeros((1, 60), np.float32)
     x[0, [3, 5]] = 0.75
-    for sink, clipped in (
-        (SoundFileSink(tmp_path / "out.wav", output="loud"), 2),
-        (SoundFileSink(tmp_path / "out.wav", output="loud", encoding="FLOAT"), 0),
-        (PcmSink(ByteSink(), "s16", "loud"), 2),
-        (PcmSink(ByteSink(), "f32", "loud"), 0),
-    ):
-        await run_into(sink, x)
-        assert sink.clipping.total == clipped
-        assert sink.clipping.peaks == [1.5 if clipped else 0]
+    sink = make(tmp_path)
+    await run_into(sink, x)
+    assert sink.clipping.total == clipped
+    assert sink.clipping.peaks == [1.5 if clipped else 0]
 
 
 async def test_sound_files_may_have_another_rate_or_format(tmp_path) -> None:

@@ -320,15 +320,21 @@ def test_invalid_files_and_paces_are_refused(tmp_path, source, options, message)
         FileHost(tmp_path / source, **options)
 
 
-def test_plans_that_do_not_suit_a_file_are_refused(tmp_path) -> None:
-    """A device next to the file, another rate, a folder that is not there; threads and descriptors are given back."""
-    source = write_sound(tmp_path / "in.wav", noise(100, 1))
-    for plan, target, kind, message in (
+@pytest.mark.parametrize(
+    ("plan", "target", "kind", "message"),
+    [
         (Plan(RATE, input="usb"), None, InputError, 'replaces the devices: omit input="usb"'),
         (Plan(RATE, output=1), None, InputError, "replaces the devices: omit output=1"),
         (Plan(RATE, device_rate_hz=48000), None, DeviceError, "has 16000 Hz, 48000 are wanted"),
-        (Plan(RATE), tmp_path / "folder" / "out.wav", InputError, "cannot be written"),
-    ):
-        host = FileHost(source, target)
-        with nothing_left(), pytest.raises(kind, match=message), Live(cached_program(), plan, host=host):
-            pass
+        (Plan(RATE), "folder/out.wav", InputError, "cannot be written"),
+    ],
+    ids=["an input device", "an output device", "another rate", "a folder that is not there"],
+)
+def test_plans_that_do_not_suit_a_file_are_refused(
+    tmp_path: Path, plan: Plan, target: str | None, kind: type[PulseError], message: str
+) -> None:
+    """Threads and descriptors are given back."""
+    source = write_sound(tmp_path / "in.wav", noise(100, 1))
+    host = FileHost(source, None if target is None else tmp_path / target)
+    with nothing_left(), pytest.raises(kind, match=message), Live(cached_program(), plan, host=host):
+        pass

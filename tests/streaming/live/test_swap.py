@@ -1,9 +1,13 @@
 """Another program takes over while a pipeline runs: no gap, and the sound keeps its position."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from pulse.errors import InputError, PulseError
+from pulse.program.program import Program
+from streaming.live.control import Control
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
@@ -78,37 +82,56 @@ def test_a_swap_while_late_keeps_the_reported_delay(policy: str) -> None:
     np.testing.assert_array_equal(played[-20 * BLOCK :], late_by(x / 2, delay, len(x))[-20 * BLOCK :])
 
 
-def test_programs_and_snapshots_that_do_not_fit_are_refused() -> None:
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: cached_program(delayed_model, 80), "has pulses of 80 frames where 160 are running"),
+        (
+            lambda: cached_program(filter_model),
+            "its inputs or outputs differ from those of the program that runs",
+        ),
+        (lambda: program(decimating_model(), 480, "numba"), "has pulses of 480 frames"),
+        (
+            lambda: cached_program(quiet_model),
+            "delays the sound by 9 frames, but the pipeline reserves 5; start with a larger reserve",
+        ),
+        (
+            lambda: cached_program(delayed_model, backend="numpy"),
+            "runs on numpy, in Python; compile all of it",
+        ),
+    ],
+    ids=["pulse", "ports", "rate", "delay", "backend"],
+)
+def test_programs_that_do_not_fit_are_refused(make: Callable[[], Program], message: str) -> None:
     with runs(cached_program(delayed_model), records=False) as (_, live):
-        swap = live.control.swap
-        for other, message in (
-            (cached_program(delayed_model, 80), "has pulses of 80 frames where 160 are running"),
-            (
-                cached_program(filter_model),
-                "its inputs or outputs differ from those of the program that runs",
-            ),
-            (program(decimating_model(), 480, "numba"), "has pulses of 480 frames"),
-            (
-                cached_program(quiet_model),
-                "delays the sound by 9 frames, but the pipeline reserves 5; start with a larger reserve",
-            ),
-            (cached_program(delayed_model, backend="numpy"), "runs on numpy, in Python; compile all of it"),
-        ):
-            with pytest.raises(InputError, match=message):
-                swap(other)
+        with pytest.raises(InputError, match=message):
+            live.control.swap(make())
+        assert not live.control.swapping
+
+
+def test_snapshots_that_do_not_fit_are_refused() -> None:
+    with runs(cached_program(delayed_model), records=False) as (_, live):
         with pytest.raises(InputError, match="2 snapshots for 1 streams: give one for each"):
             live.control.restore(live.control.snapshot() * 2)
         with pytest.raises(InputError, match="belongs to another model or pulse"):
             live.control.restore([cached_program(sum_model).spawn().snapshot()])
         assert not live.control.swapping
-        swap(cached_program(delayed_model))
-        for command in (
-            live.control.reset,
-            live.control.snapshot,
-            lambda: swap(cached_program(delayed_model)),
-        ):
-            with pytest.raises(PulseError, match="wait until `swapping` is False"):
-                command()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        lambda control: control.reset(),
+        lambda control: control.snapshot(),
+        lambda control: control.swap(cached_program(delayed_model)),
+    ],
+    ids=["reset", "snapshot", "swap"],
+)
+def test_a_swap_in_progress_lets_no_other_command_begin(command: Callable[[Control], object]) -> None:
+    with runs(cached_program(delayed_model), records=False) as (_, live):
+        live.control.swap(cached_program(delayed_model))
+        with pytest.raises(PulseError, match="wait until `swapping` is False"):
+            command(live.control)
 
 
 def test_only_compiled_programs_are_swapped() -> None:

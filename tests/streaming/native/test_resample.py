@@ -264,7 +264,8 @@ def test_frames_without_space_are_not_taken() -> None:
     assert resample.append_samples(state, history, Pointer(x, 0), 1, 1000) == 51
 
 
-def test_tuning_has_a_limit_and_lasts() -> None:
+def test_tuning_lasts() -> None:
+    """A reset does not end it, and it changes the number of frames."""
     resampler = NativeResampler(48000, 16000)
     assert resampler.tuning_ppm == 0
     for part, ppm in ((0.001, 1000), (-0.5, -5000), (1.0, 5000)):
@@ -272,9 +273,13 @@ def test_tuning_has_a_limit_and_lasts() -> None:
         resampler.reset()
         assert resampler.tuning_ppm == pytest.approx(ppm, abs=1e-4)
     assert len(resampler.process(np.zeros(48000, np.float32))) == pytest.approx(16000 / 1.005, abs=40)
-    for ppm in (5001, -5001, float("nan")):
-        with pytest.raises(InputError, match=r"by 5000 ppm at most, got (-?5001|nan)"):
-            resampler.tuning_ppm = ppm
+
+
+@pytest.mark.parametrize("ppm", [5001, -5001, float("nan")])
+def test_tuning_has_a_limit(ppm: float) -> None:
+    resampler = NativeResampler(48000, 16000)
+    with pytest.raises(InputError, match=r"by 5000 ppm at most, got (-?5001|nan)"):
+        resampler.tuning_ppm = ppm
 
 
 @pytest.mark.parametrize(
@@ -322,12 +327,18 @@ def test_a_sound_continues_from_a_snapshot_with_the_same_bits(rate_in, rate_out)
     assert then.tuning_ppm == first.tuning_ppm
 
 
-def test_a_snapshot_of_another_resampler_is_refused() -> None:
-    ours = NativeResampler(48000, 16000)
-    before = ours.snapshot()
-    for other in (NativeResampler(44100, 16000), NativeResampler(48000, 16000, "high")):
-        with pytest.raises(InputError, match="other rates or another quality"):
-            ours.restore(other.snapshot())
-    with pytest.raises(InputError, match="not a snapshot"):
-        ours.restore(b"something else")
-    assert ours.snapshot() == before
+@pytest.mark.parametrize(
+    ("snapshot", "message"),
+    [
+        (NativeResampler(44100, 16000).snapshot(), "other rates or another quality"),
+        (NativeResampler(48000, 16000, "high").snapshot(), "other rates or another quality"),
+        (b"something else", "not a snapshot"),
+    ],
+    ids=["rate", "quality", "other bytes"],
+)
+def test_a_snapshot_that_does_not_fit_a_resampler_is_refused(snapshot: bytes, message: str) -> None:
+    resampler = NativeResampler(48000, 16000)
+    before = resampler.snapshot()
+    with pytest.raises(InputError, match=message):
+        resampler.restore(snapshot)
+    assert resampler.snapshot() == before

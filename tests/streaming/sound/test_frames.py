@@ -2,6 +2,7 @@
 
 import csv
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -90,16 +91,21 @@ def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_invalid_values_are_refused(tmp_path) -> None:
-    for name, words in [
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
         ("x.txt", "as .npy or .csv, not .txt"),
         ("no/x.npy", "no such folder; make it first"),
-    ]:
-        with pytest.raises(InputError, match=words):
-            FramesFile(tmp_path / name, 0, None)
+        ("folder.npy", "is not a file that can be replaced"),
+    ],
+)
+def test_files_that_cannot_take_frames_are_refused(tmp_path: Path, name: str, words: str) -> None:
     (tmp_path / "folder.npy").mkdir()
-    with pytest.raises(InputError, match="is not a file that can be replaced"):
-        FramesFile(tmp_path / "folder.npy", 0, None)
+    with pytest.raises(InputError, match=words):
+        FramesFile(tmp_path / name, 0, None)
+
+
+def test_pieces_of_several_types_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"float64 \[3\] does not fit .* a file of their own"):
         write_pieces(tmp_path / "x.npy", [np.zeros(3, np.float32), np.zeros(3)], 0)
 

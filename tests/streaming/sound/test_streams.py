@@ -84,11 +84,20 @@ def test_raw_samples_are_read() -> None:
     reader, samples = read(form.encoding.encode(x), form)
     assert (reader.rate_hz, reader.channels, reader.frames, reader.encoding) == (48000, 2, None, "PCM_24")
     np.testing.assert_allclose(samples, x, atol=2**-24)
+
+
+def test_a_format_of_raw_samples_has_defaults() -> None:
     assert StreamFormat.parse("s16le", 16000) == StreamFormat(Encoding.of_name("s16"), 16000, 1)
     assert StreamFormat.parse("f32,8000", 16000).rate_hz == 8000
-    for wrong in ("", "s17", "s16,0", "s16,8000,1,1", "s16,-1", "s16,x"):
-        with pytest.raises(InputError, match="give encoding,rate,channels such as s16,48000,2"):
-            StreamFormat.parse(wrong, 16000)
+
+
+@pytest.mark.parametrize("text", ["", "s17", "s16,0", "s16,8000,1,1", "s16,-1", "s16,x"])
+def test_invalid_formats_of_raw_samples_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="give encoding,rate,channels such as s16,48000,2"):
+        StreamFormat.parse(text, 16000)
+
+
+def test_a_format_of_raw_samples_needs_a_rate() -> None:
     with pytest.raises(InputError, match="give the rate too"):
         StreamFormat.parse("s16", None)
 

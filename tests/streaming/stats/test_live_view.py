@@ -104,8 +104,11 @@ def test_a_peak_is_held_and_then_falls() -> None:
         (1.3 + HOLD_S, 0.0, decibels(0.2)),
     ):
         peak = peak.next_peak(level, at_s)
-        assert peak.held_db == pytest.approx(held_db)
-        assert peak.now_db == decibels(level)
+        assert peak.held_db == pytest.approx(held_db), at_s
+        assert peak.now_db == decibels(level), at_s
+
+
+def test_a_peak_shows_nan_and_forgets_it() -> None:
     assert isnan(Peak(0.0, 0.0, 0.0).next_peak(nan, 0.1).held_db)
     assert Peak(nan, nan, 0.0).next_peak(0.1, 0.1 + HOLD_S).held_db == pytest.approx(-20)
 

@@ -1,4 +1,7 @@
-"""One stream: what it accepts, how it ends, how it is saved, and that it is alone."""
+"""One stream: what it accepts, how it ends, and that it is alone."""
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -6,60 +9,31 @@ import pytest
 from pulse.dim import TDim
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.models import TypedModel
 from pulse.ops.shape import Reshape
 from pulse.ops.slice import Slice
-from pulse.ops.time_position import Range
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
-from pulse.program.streams.state import State
 from pulse.program.whole import run_whole
 from pulse.pulsify.driver import pulsify
 from tests.invariants.graphs import feeds, random_model, shortest
 from tests.pulse.models import ModelBuilder
 from tests.pulse.program.programs import are_bit_identical
+from tests.pulse.program.streams.model_of_everything import (
+    PULSE,
+    TYPED,
+    noise,
+    play_whole,
+    pulses_of,
+)
+from tests.pulse.program.streams.model_of_everything import program as program
 
 F = np.float32
 
 
-def model_of_everything() -> TypedModel:
-    """Delays, a prefix, ends, a position, a mirror, last frames; outputs of three rates."""
-    builder = ModelBuilder(x="1,2,T")
-    causal = builder.conv(builder.pad(builder["x"], (4, 0), fill=0.5), 3, dilation=2, name="causal")
-    same = builder.conv(builder.apply("tanh", causal), 3, (1, 1), name="same")
-    steps = builder.add("steps", Range(0.0, 0.25, builder.length(same), np.dtype(F)))
-    total = builder.apply("add", builder.apply("add", same, steps, name="placed"), causal, name="total")
-    mirrored = builder.pad(total, (2, 1), "reflect", name="mirrored")
-    low = builder.conv(mirrored, 4, stride=2, name="low")
-    length = builder.length(total)
-    last = builder.add("last", Slice(2, length - 3, length), total)
-    return builder.model(total, low, last)
-
-
-TYPED = model_of_everything()
-PULSE = 4
-PROGRAMS = {backend: compile_model(pulsify(TYPED, pulse=PULSE), backend) for backend in BACKENDS}
-
-
-@pytest.fixture(params=BACKENDS)
-def program(request: pytest.FixtureRequest) -> Program:
-    return PROGRAMS[request.param]
-
-
-def noise(frames: int, seed: int = 0) -> Array:
-    return np.random.default_rng(seed).standard_normal((1, 2, frames)).astype(F)
-
-
-def pulses_of(x: Array, pulse: int = PULSE) -> list[Array]:
-    """Whole pulses."""
-    return [x[..., at : at + pulse] for at in range(0, x.shape[-1] - pulse + 1, pulse)]
-
-
-def play_whole(state: State, x: Array) -> list[dict[str, Array]]:
-    """Play a recording to its end; returns the outputs of every pulse."""
-    results = [state.step(part) for part in pulses_of(x)]
-    rest = x[..., x.shape[-1] // PULSE * PULSE :]
-    return results + state.flush(rest if rest.shape[-1] else None)
+def locked_copy(array: Array) -> Array:
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
 
 
 # what is accepted
@@ -129,25 +103,48 @@ def test_a_step_into_arrays_gives_the_same_numbers(program: Program) -> None:
     assert np.array_equal(x, -noise(4))
 
 
-def test_arrays_that_do_not_fit_the_outputs_are_refused(program: Program) -> None:
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda right: right["total"],
+            "give an array for each output: total: 1,2,4,f32; low: 1,2,2,f32; last: 1,2,3,f32",
+        ),
+        (lambda right: {"total": right["total"]}, "give an array for each output"),
+        (
+            lambda right: right | {"low": right["total"]},
+            "expected an array for the output low: 1,2,2,f32, got 1,2,4,f32",
+        ),
+        (
+            lambda right: right | {"low": right["low"].astype(np.float64)},
+            "expected an array for the output low",
+        ),
+        (lambda right: right | {"low": [1.0]}, "expected an array for the output low"),
+        (
+            lambda right: right | {"total": locked_copy(right["total"])},
+            "the array for the output total cannot be written",
+        ),
+    ],
+    ids=["one array", "outputs missing", "shape", "type", "a list", "locked"],
+)
+def test_arrays_that_do_not_fit_the_outputs_are_refused(
+    program: Program, change: Callable[[dict[str, Array]], Any], message: str
+) -> None:
     """The refusal comes before anything has run: the state is as before."""
     state = program.spawn()
     right = {port.name: np.zeros(port.shape, port.dtype) for port in program.outputs}
-    locked = np.zeros_like(right["total"])
-    locked.flags.writeable = False
     before = state.snapshot()
-    for wrong, message in (
-        (right["total"], "give an array for each output: total: 1,2,4,f32; low: 1,2,2,f32; last: 1,2,3,f32"),
-        ({"total": right["total"]}, "give an array for each output"),
-        (right | {"low": right["total"]}, "expected an array for the output low: 1,2,2,f32, got 1,2,4,f32"),
-        (right | {"low": right["low"].astype(np.float64)}, "expected an array for the output low"),
-        (right | {"low": [1.0]}, "expected an array for the output low"),
-        (right | {"total": locked}, "the array for the output total cannot be written"),
-    ):
-        with pytest.raises(InputError, match=message):
-            state.step_into(noise(4), wrong)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match=message):
+        state.step_into(noise(4), change(right))
+    assert state.snapshot() == before
+
+
+def test_a_step_into_arrays_without_its_input_is_refused(program: Program) -> None:
+    state = program.spawn()
+    outputs = {port.name: np.zeros(port.shape, port.dtype) for port in program.outputs}
+    before = state.snapshot()
     with pytest.raises(InputError, match="no pulse for input x"):
-        state.step_into({}, right)
+        state.step_into({}, outputs)
     assert state.snapshot() == before
 
 
@@ -304,7 +301,7 @@ def test_several_inputs_end_together(program: Program) -> None:
     np.testing.assert_allclose(result["add"][..., :1], typed.run(full)["add"][..., 2:], 1e-4, 1e-5)
 
 
-# saved and repeated
+# repeated
 
 
 def test_reset_gives_the_same_again(program: Program) -> None:
@@ -319,84 +316,6 @@ def test_reset_gives_the_same_again(program: Program) -> None:
     state.step(noise(4, 9))
     state.reset()
     assert all(map(are_bit_identical, first, play_whole(state, noise(23))))
-
-
-def test_a_snapshot_continues_in_any_state_of_its_program(program: Program) -> None:
-    """In the same state, and in another of the same program."""
-    x = noise(31)
-    state = program.spawn()
-    for part in pulses_of(x)[:3]:
-        state.step(part)
-    saved = state.snapshot()
-    assert isinstance(saved, bytes)
-    assert state.snapshot() == saved
-    rest = x[..., 12:]
-    expected = play_whole(state, rest)
-    other = program.spawn()
-    other.step(noise(4, 5))
-    for target in (state, other):
-        target.restore(saved)
-        assert target.snapshot() == saved
-        assert all(map(are_bit_identical, expected, play_whole(target, rest)))
-
-
-def test_a_snapshot_keeps_whether_the_stream_has_ended(program: Program) -> None:
-    """It stays ended; and one from before the end opens it again."""
-    state = program.spawn()
-    state.step(noise(4))
-    before = state.snapshot()
-    ended = state.flush(noise(2, 1))
-    after = state.snapshot()
-    other = program.spawn()
-    other.restore(after)
-    with pytest.raises(InputError, match="has ended"):
-        other.step(noise(4))
-    other.restore(before)
-    assert all(map(are_bit_identical, ended, other.flush(noise(2, 1))))
-
-
-def test_foreign_snapshots_are_refused(program: Program) -> None:
-    """Another pulse, weights, backend; truncated; longer; not one at all. Nothing changes."""
-    state = program.spawn()
-    state.step(noise(4))
-    good = state.snapshot()
-    builder = ModelBuilder(1, x="1,2,T")
-    model = builder.model(builder.conv(builder["x"], 3))
-    builder = ModelBuilder(2, x="1,2,T")
-    weights = builder.model(builder.conv(builder["x"], 3))
-    first, second = (compile_model(pulsify(m, pulse=4), program.backend).spawn() for m in (model, weights))
-    with pytest.raises(InputError, match="another model or pulse"):
-        first.restore(second.snapshot())
-    (other,) = set(BACKENDS) - {program.backend}
-    for stranger in (
-        compile_model(pulsify(TYPED, pulse=8), program.backend).spawn().snapshot(),
-        PROGRAMS[other].spawn().snapshot(),
-    ):
-        with pytest.raises(
-            InputError, match="belongs to another model or pulse, or other constants or weights; take it"
-        ):
-            state.restore(stranger)
-    for wrong, message in (
-        (b"", "not a snapshot"),
-        (good[:20], "not a snapshot"),
-        (b"x" * len(good), "not a snapshot"),
-        (good[:-1], "bytes of memory, but"),
-        (good + b"\0", "bytes of memory, but"),
-    ):
-        with pytest.raises(InputError, match=message):
-            state.restore(wrong)
-    assert state.snapshot() == good
-
-
-def test_snapshots_differ_by_the_initial_state(program: Program) -> None:
-    """Two models that differ only in the number that they are padded with in front."""
-    states: list[State] = []
-    for fill in (1.0, 2.0):
-        builder = ModelBuilder(x="1,2,T")
-        model = pulsify(builder.model(builder.pad(builder["x"], (3, 0), fill=fill)), pulse=4)
-        states.append(compile_model(model, program.backend).spawn())
-    with pytest.raises(InputError, match="another model"):
-        states[0].restore(states[1].snapshot())
 
 
 def test_states_of_one_program_are_independent(program: Program) -> None:
