@@ -21,7 +21,8 @@ def test_tests_that_pages_name_exist(page: Page) -> None:
                 defined.add(statement.name)
             if isinstance(statement, ast.Assign):
                 defined |= {target.id for target in statement.targets if isinstance(target, ast.Name)}
-        assert name in defined and name.lower().startswith("test"), f"{path}::{name}"
+        assert name in defined, f"{path}::{name}"
+        assert name.lower().startswith("test"), f"{path}::{name}"
 
 
 def test_the_rows_of_sessions_are_all_there() -> None:

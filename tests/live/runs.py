@@ -81,7 +81,9 @@ def with_gaps(played: NDArray[np.float32], expected: NDArray[np.float32], silent
         return expected[: len(played)]
     sounds, played_at = np.flatnonzero(expected), np.flatnonzero(played)
     late = played_at - sounds[: len(played_at)]  # grows at each gap
-    assert late[0] >= 0 and late[-1] <= silent and np.all(np.diff(late) >= 0), late[[0, -1]]
+    assert late[0] >= 0, late[[0, -1]]
+    assert late[-1] <= silent, late[[0, -1]]
+    assert np.all(np.diff(late) >= 0), late[[0, -1]]
     gaps = np.zeros_like(played)
     gaps[played_at] = expected[sounds[: len(played_at)]]
     return gaps
@@ -150,7 +152,8 @@ def cancel_echo(engine: str, pulse_frames: int) -> None:
         recorder.close()
         recorded, played = (soundfile.read(path, dtype="float32", always_2d=True)[0] for path in paths)
     counters = live.statistics().counters
-    assert recorded.shape[1] == 2 and recorder.frames_lost == counters.frames_lost == 0, counters
+    assert recorded.shape[1] == 2
+    assert recorder.frames_lost == counters.frames_lost == 0, counters
     for channel, sound in zip(recorded.T, sounds):
         start = place_of(sound, channel)
         assert np.array_equal(channel[start : start + len(sound)], sound), (

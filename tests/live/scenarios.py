@@ -98,7 +98,8 @@ def _exit() -> None:
 def check_time(true: bool, started: float, limit_s: float) -> None:
     """It was true soon: what hangs, or waits for its own limit, takes longer."""
     took = time.monotonic() - started
-    assert true and took < limit_s, f"{true} after {took:.2f} s"
+    assert true, f"not true after {took:.2f} s"
+    assert took < limit_s, f"true after {took:.2f} s"
 
 
 def jack_killed() -> None:

@@ -226,7 +226,8 @@ def test_a_live_run_on_virtual_devices_lasts_until_the_swap(stub: Stub) -> None:
         play_a_second(host)
         play_a_second(host)
         delay = live.delay.frames
-    assert special.outcome is not None and special.outcome.used, str(special)
+    assert special.outcome is not None, str(special)
+    assert special.outcome.used, str(special)
     assert not np.array_equal(compiled.table, link(compiled.unlinked))
     sound = np.concatenate(inputs)
     expected = late_by(played_by(of_sound(), sound, "y"), delay, len(sound))

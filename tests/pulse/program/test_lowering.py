@@ -164,7 +164,8 @@ def test_operands_stay_inside_of_their_region() -> None:
                 reach = value.offsets(range(len(value.shape)))
                 first = (value.offset + int(reach.min())) * value.dtype.itemsize
                 last = (value.offset + int(reach.max()) + 1) * value.dtype.itemsize
-                assert first >= 0 and last <= value.buffer.size, (seed, row.node)
+                assert first >= 0, (seed, row.node)
+                assert last <= value.buffer.size, (seed, row.node)
                 assert value.buffer.offset + value.buffer.size <= sizes[value.buffer.region]
 
 

@@ -141,13 +141,13 @@ async def test_errors_of_sources_are_never_lost() -> None:
     out, burns = OSError("the cable is out"), OSError("the cable burns")
     with nothing_left():
         for source in (Source(2, out), Source(in_cleanup=out)):
-            with pytest.raises(OSError) as raised:
+            with pytest.raises(OSError, match="the cable is out") as raised:
                 async with Executor(program) as executor:
                     await take_one(executor, source)
                     await take_one(executor, Source())
             assert raised.value is out
             assert source.closed
-            with pytest.raises(OSError) as raised:
+            with pytest.raises(OSError, match="the cable is out") as raised:
                 async with Executor(program) as executor, executor.stream(source.blocks()) as stream:
                     await anext(stream)
                     await has_failed(source)
@@ -166,7 +166,7 @@ async def test_errors_of_sources_are_never_lost() -> None:
         notes = ["besides: OSError: the cable burns", "besides: OSError: the cable is out"]
         assert raised.value.__notes__ == notes
         for opened in (True, False):  # a cancellation does not swallow it
-            with pytest.raises(OSError) as raised, anyio.CancelScope() as scope:
+            with pytest.raises(OSError, match="the cable is out") as raised, anyio.CancelScope() as scope:
                 async with Executor(program) as executor:
                     stream = executor.stream(Source(in_cleanup=out).blocks())
                     async with stream if opened else contextlib.nullcontext():

@@ -191,7 +191,8 @@ def test_the_pipeline_of_a_worker_that_never_returns_is_kept(monkeypatch) -> Non
     ) as live:
         descriptors = open_descriptors()
         live.close()
-        assert live.abandoned and not descriptors - open_descriptors(), "what it waits for is not given back"
+        assert live.abandoned
+        assert not descriptors - open_descriptors(), "what it waits for is not given back"
     assert live_module.abandoned_pipelines == [*abandoned, live.pipeline]
     assert stop(live.worker)
     live_module.abandoned_pipelines.remove(live.pipeline)

@@ -188,7 +188,8 @@ def test_the_layout_fits_and_every_control_has_a_name(
     for control in page.page.locator("button:visible, select:visible, input:visible").all():
         box = control.bounding_box()
         assert control.evaluate("e => (e.labels?.[0] ?? e).textContent.trim()")
-        assert box["height"] >= 24 and box["width"] >= 24, control
+        assert box["height"] >= 24, control
+        assert box["width"] >= 24, control
     reached: set[str] = set()
     for _ in range(20):
         page.page.keyboard.press("Tab")

@@ -75,7 +75,8 @@ async def test_a_full_disk_does_not_end_a_stream(tmp_path, caplog, removes) -> N
                 await stream.send(block)
                 await wait_for_count(server, "checkpoints_failed", number)
             outputs = await stream.flush()
-            assert stream.connections == 1 and stream.is_whole, "no frame is in a checkpoint"
+            assert stream.connections == 1
+            assert stream.is_whole, "no frame is in a checkpoint"
         await wait_for_count(server, "ended_left", 1)
         assert not server.service.counts.checkpoints
     session = Session(program)

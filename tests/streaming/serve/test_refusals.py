@@ -65,7 +65,8 @@ def test_a_wrong_hello_is_refused_with_its_code(server, case) -> None:
     with raw(server) as client:
         client.send(message)
         error = client.receive()
-        assert error["type"] == "error" and error["code"] == code, error
+        assert error["type"] == "error", error
+        assert error["code"] == code, error
         assert error["message"]
         assert client.closing_status() == STATUSES[code]
 

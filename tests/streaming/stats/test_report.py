@@ -214,8 +214,8 @@ def test_a_picture_holds_its_text(bad, good, tmp_path, name) -> None:
         whole = figure.bbox
         for text in texts:
             box = text.get_window_extent()
-            assert box.x0 >= whole.x0 and box.x1 <= whole.x1, text.get_text()
-            assert box.y0 >= whole.y0 and box.y1 <= whole.y1, text.get_text()
+            assert whole.x0 <= box.x0 <= box.x1 <= whole.x1, text.get_text()
+            assert whole.y0 <= box.y0 <= box.y1 <= whole.y1, text.get_text()
         marks = [text.get_window_extent() for text in texts if text.get_fontsize() == 8]
         assert not any(mark.overlaps(other) for at, mark in enumerate(marks) for other in marks[:at])
         assert len(figure.get_suptitle().splitlines()) <= 6

@@ -175,7 +175,9 @@ def test_a_family_closes_over_different_helpers() -> None:
         assert result.view(np.float32)[0] == 37.0  # (3 + 3 + 0)**2 + 1
 
 
-@pytest.mark.parametrize("y_offset, x_offset, n", [(4, 0, 32), (0, 4, 17), (128, 0, 1), (0, 1 << 20, 1)])
+@pytest.mark.parametrize(
+    ("y_offset", "x_offset", "n"), [(4, 0, 32), (0, 4, 17), (128, 0, 1), (0, 1 << 20, 1)]
+)
 def test_python_refuses_to_leave_a_region(y_offset, x_offset, n) -> None:
     row = [0, 6, operand(1, y_offset), operand(0, x_offset), n, real_bits(1.0)]
     with pytest.raises(IndexError):

@@ -2,7 +2,6 @@
 
 import pickle
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 
 import numpy as np
@@ -55,11 +54,10 @@ def refuse(*_: object) -> None:
 
 
 @pytest.fixture
-def every_gain(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def every_gain(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine measures anything: take special rows however fast they are."""
     for name in ("MIN_GAIN", "MIN_KERNEL_GAIN", "MIN_SHARE"):
         monkeypatch.setattr(special_rows, name, 0.0)
-    yield
 
 
 @pytest.mark.usefixtures("every_gain")

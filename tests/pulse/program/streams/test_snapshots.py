@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 from pulse.errors import InputError
@@ -20,8 +19,6 @@ from tests.pulse.program.streams.model_of_everything import (
     pulses_of,
 )
 from tests.pulse.program.streams.model_of_everything import program as program
-
-F = np.float32
 
 
 def test_a_snapshot_continues_in_any_state_of_its_program(program: Program) -> None:
