@@ -23,11 +23,12 @@ from streaming import specialisation
 from streaming.executor.executor import Executor
 from streaming.live.virtual import VirtualHost
 from streaming.specialisation import BackgroundSpecialisation
+from tests.noise import normal_noise
 from tests.pulse.models import ModelBuilder
 from tests.pulse.program.programs import are_bit_identical, block
 from tests.streaming import command
 from tests.streaming.command import folder as folder
-from tests.streaming.live.runs import RATE, late_by, noise, played_by, runs
+from tests.streaming.live.runs import RATE, late_by, played_by, runs
 
 EVERY_GAIN = """
 import os, sys, time
@@ -215,7 +216,7 @@ def test_a_live_run_on_virtual_devices_lasts_until_the_swap(stub: Stub) -> None:
     played, inputs = list[Array](), list[Array]()
 
     def play_a_second(host: VirtualHost) -> None:
-        inputs.append(noise(RATE, 1) / 50)
+        inputs.append(normal_noise(RATE, 1) / 50)
         played.append(host.run(inputs[-1]))
 
     with runs(compiled) as (host, live), BackgroundSpecialisation(compiled) as special:
@@ -239,7 +240,7 @@ def test_the_command_runs_live_until_the_swap(stub: Stub) -> None:
     """A file in real time: every sample that was played is that of generic rows."""
     stub(EVERY_GAIN + SERVE)
     of_sound().save("model.pulse", sample_rate=str(RATE))
-    sound = noise(50 * RATE, 1) / 50
+    sound = normal_noise(50 * RATE, 1) / 50
     soundfile.write("in.wav", sound, RATE, subtype="FLOAT")
     files = "model.pulse", "in.wav", "out.wav"
     result = command.pulse("run", *files, "--live", "--specialise", "--json")

@@ -16,10 +16,11 @@ from streaming.builtin import noisy_path
 from streaming.executor import Executor
 from streaming.realtime import share_priority
 from streaming.realtime.rights import CAP_SYS_NICE, is_capable
+from tests.noise import normal_noise
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report
 from tests.streaming.executor.streams import blocks, collect, join_pieces
-from tests.streaming.live.runs import BLOCK, cached_program, delayed_model, noise, runs
+from tests.streaming.live.runs import BLOCK, cached_program, delayed_model, runs
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +39,7 @@ def on_two():
 
 
 def test_live_runs_give_the_same_sound() -> None:
-    x, played = noise(40 * BLOCK, 1), []
+    x, played = normal_noise(40 * BLOCK, 1), []
     for program in (cached_program(delayed_model), on_two()):
         with runs(program, engine="worker") as (host, live):
             played.append(host.run(x))
@@ -61,7 +62,7 @@ def test_a_callback_does_not_wait_for_threads() -> None:
 
 
 def test_an_executor_gives_the_same_frames() -> None:
-    x = noise(1200, 1).T.copy()
+    x = normal_noise(1200, 1).T.copy()
 
     async def stream_pieces(program):
         async with Executor(program) as executor:

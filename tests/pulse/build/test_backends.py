@@ -28,7 +28,7 @@ from pulse.extend import Conv, Pointwise, implements
 from pulse.program.backends import implementations
 from pulse.program.backends.mixed import MixedProgram
 from streaming import Session
-from tests.pulse.chunks.models import noise
+from tests.noise import normal_noise
 
 
 def model() -> tuple[GraphView, GraphView, GraphView]:
@@ -78,7 +78,7 @@ def test_kernels_of_a_convolution_give_the_same(kernel: str) -> None:
             )
         ]
     )
-    x = noise(1, 4, 12, 9)
+    x = normal_noise(1, 4, 12, 9)
     plain = pulse.stream(view.graph(shape), pulse=2, backend="numpy")
     view.set_backend("numpy", kernel)
     program = pulse.stream(view.graph(shape), pulse=2, backend="numpy")
@@ -118,7 +118,7 @@ def test_streams_of_several_backends_are_kept_and_continue() -> None:
     whole, _, back = model()
     back.set_backend("numpy")
     program = compile_view(whole)
-    state, x = program.spawn(), noise(6, 1, 1, 4)
+    state, x = program.spawn(), normal_noise(6, 1, 1, 4)
     state.step(x[0])
     snapshot, copy = state.snapshot(), pickle.loads(pickle.dumps(state))
     first = [state.step(frames) for frames in x[1:3]]

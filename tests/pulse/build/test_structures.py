@@ -61,8 +61,8 @@ from pulse.build import (
     Unsqueeze,
 )
 from pulse.errors import InputError, PulsifyError
+from tests.noise import normal_noise
 from tests.pulse.build.edges import edges
-from tests.pulse.chunks.models import noise
 
 
 def block() -> tuple[object, ...]:
@@ -103,7 +103,7 @@ def test_three_ways_give_one_graph() -> None:
     structures = by_structures()
     through = {edge for edge in edges(structures) if "same" not in (edge[0], edge[2])}
     assert through | {("conv", 0, "add", 1)} == edges(calls)  # the identity stands for a wire
-    x = noise(1, 2, 9)
+    x = normal_noise(1, 2, 9)
     results = [next(iter(view.forward(x).values())) for view in (calls, structures, lines)]
     assert np.array_equal(results[0], results[1])
     assert np.array_equal(results[0], results[2])
@@ -127,7 +127,7 @@ def test_deep_nesting_equals_manual_wiring() -> None:
         return Sequential([Parallel(branches), Concat(3, 1), Conv1D(8, 4, 1, seed=seed)])
 
     deep = Sequential([inception(1), [inception(2), [ReLU()]]])
-    x = noise(1, 4, 11)
+    x = normal_noise(1, 4, 11)
     (y,) = deep.forward(x).values()
 
     def plain(x: np.ndarray, seed: int) -> np.ndarray:
@@ -145,9 +145,9 @@ def test_deep_nesting_equals_manual_wiring() -> None:
 
 
 def test_parameters_are_given_or_come_of_a_seed() -> None:
-    w, b = noise(4, 2, 3), noise(4)
+    w, b = normal_noise(4, 2, 3), normal_noise(4)
     conv = Conv1D(2, 4, 3, weight=w, bias=b)
-    x = noise(1, 2, 5)
+    x = normal_noise(1, 2, 5)
     (y,) = GraphView([conv]).forward(x).values()
     expected = sum(np.einsum("oc,ct->ot", w[:, :, k], x[0, :, k : k + 3]) for k in range(3)) + b[:, None]
     np.testing.assert_allclose(y[0], expected, rtol=1e-5, atol=1e-5)
@@ -171,7 +171,7 @@ def test_shared_parameters_are_stored_once_and_states_are_each_its_own() -> None
     pulse.verify(model, pulse=2, backend="numpy").require()
     program = pulse.stream(model, pulse=1, backend="numpy")
     state = program.spawn()
-    same = noise(1, 1, 2)
+    same = normal_noise(1, 1, 2)
     state.step({"a": same, "b": np.zeros_like(same)})
     a, b = state.step({"a": same, "b": same}).values()
     assert not np.allclose(a, b)
@@ -208,7 +208,7 @@ def test_nodes_know_parents_and_children_by_slot() -> None:
 
 
 def test_softmin_is_the_softmax_of_the_negative() -> None:
-    x = noise(2, 5)
+    x = normal_noise(2, 5)
     (y,) = Softmin(axis=1).forward(x).values()
     (z,) = GraphView([Softmax(axis=1)]).forward(-x).values()
     assert np.array_equal(y, z)
@@ -313,7 +313,7 @@ def test_an_optional_input_is_fed() -> None:
     Producer(np.float32(0.5)).add_child(clip, in_=2)
     model = clip(gru(Connector("x", "T,1,2"))).graph().graph()
     assert set(model.inputs) == {"x", "h"}
-    feeds = {"x": noise(4, 1, 2), "h": 3 * np.ones((1, 1, 3), np.float32)}
+    feeds = {"x": normal_noise(4, 1, 2), "h": 3 * np.ones((1, 1, 3), np.float32)}
     (y,) = model.analyse().run(feeds).values()
     assert y.max() == 0.5
 

@@ -15,8 +15,9 @@ from pulse.program.whole import run_whole
 from pulse.proof import prove
 from pulse.proof.oracle import oracle_of
 from streaming.session import Session
+from tests.noise import normal_noise
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import Array, loop, noise, pieces
+from tests.pulse.chunks.models import Array, loop, pieces
 
 F = np.float32
 PROVED = {"numpy": (1, 7, 8, 9, 45, 333), "numba": None}
@@ -57,7 +58,7 @@ def stream_blocks(program: Program, x: Array, axis: int, seed: int = 0) -> dict[
 def test_a_recurrent_step_equals_the_author_s_loop(backend: str, frames: int) -> None:
     """H -> hn, one frame or several in a chunk; also with the length of a chunk left open."""
     model = models.gru(frames)
-    x = noise(1, 10 * frames, 4)
+    x = normal_noise(1, 10 * frames, 4)
     expected = join_results(
         loop(model, [{"x": p} for p in pieces(x, 1, frames)], zeros(h=("hn", (1, 1, 3)))), "y", 1
     )
@@ -74,7 +75,7 @@ def test_a_recurrent_step_equals_the_author_s_loop(backend: str, frames: int) ->
 @pytest.mark.parametrize("samples", [1, 7, 8, 50])
 def test_a_cached_filter_equals_the_author_s_loop(backend: str, samples: int) -> None:
     """Sound in chunks of 8; the last chunk is filled with zeros, whatever flush fills with."""
-    model, x = models.cache_of_sound(), noise(1, samples)
+    model, x = models.cache_of_sound(), normal_noise(1, samples)
     expected = join_results(
         loop(model, [{"x": p} for p in pieces(x, 1, 8)], zeros(cache=("cache_out", (1, 4)))), "y", 1
     )
@@ -85,8 +86,8 @@ def test_a_cached_filter_equals_the_author_s_loop(backend: str, samples: int) ->
 
 def test_registers_that_change_places(backend: str) -> None:
     """Swapped, passed through, replaced by the input, by a constant, by a view of itself; own first values."""
-    model, x = models.swapped_states(), noise(1, 6 * 9)
-    first = {name: noise(1, 6, seed=number) for number, name in enumerate("abcdef", 20)}
+    model, x = models.swapped_states(), normal_noise(1, 6 * 9)
+    first = {name: normal_noise(1, 6, seed=number) for number, name in enumerate("abcdef", 20)}
     states = {name: (f"new_{name}", value) for name, value in first.items()}
     expected = join_results(loop(model, [{"x": p} for p in pieces(x, 1, 6)], states), "y", 1)
     program = models.stream(model, initial=first, backend=backend)
@@ -110,7 +111,7 @@ def test_an_integer_state_counts_exactly(backend: str) -> None:
 
 def test_context_rate_and_delay(backend: str) -> None:
     """4 samples of the past in front of 8 new ones, 4 out for 8 in; a delay drops frames and asks for more chunks."""
-    model, x = models.half_context(), noise(1, 45)
+    model, x = models.half_context(), normal_noise(1, 45)
     states = zeros(state=("state_out", (1, 1)))
     padded = np.concatenate([x, np.zeros((1, 32), F)], 1)
     expected = join_results(loop(model, [{"x": p} for p in pieces(padded, 1, 8, 4)], states), "y", 1)
@@ -138,7 +139,7 @@ def test_streams_of_several_rates(backend: str) -> None:
     )
     program = pulse.stream(model, backend=backend)
     assert [str(port.length) for port in program.inputs] == ["T", "(T+7)/8"]
-    x, f = noise(1, 29), noise(1, 4, 2)
+    x, f = normal_noise(1, 29), normal_noise(1, 4, 2)
     session = Session(program)
     parts = [session.push({"x": x[:, :11], "f": f[:, :2]}), session.push({"x": x[:, 11:], "f": f[:, 2:]})]
     parts.append(session.flush(np.nan))
@@ -163,11 +164,11 @@ def test_the_proof_of_a_file() -> None:
 def test_snapshots_continue_elsewhere_and_reset_begins_again(backend: str) -> None:
     """Registers are part of the state: a snapshot goes on elsewhere, reset begins again."""
     program = pulse.stream(models.cache_of_sound(), backend=backend)
-    x = noise(1, 61)
+    x = normal_noise(1, 61)
     session, other = Session(program), Session(program)
     expected = stream_blocks(program, x, 1)["y"]
     before = session.push(x[:, :29])["y"]
-    other.push(noise(1, 33, seed=9))
+    other.push(normal_noise(1, 33, seed=9))
     other.restore(session.snapshot())
     for stream in (session, other):
         rest = np.concatenate([stream.push(x[:, 29:])["y"], stream.flush()["y"]], 1)
@@ -182,7 +183,7 @@ def test_another_first_value_is_another_program(backend: str) -> None:
     program = pulse.stream(models.gru(), backend=backend)
     changed = models.stream(models.gru(), backend=backend, initial={"h": np.ones((1, 1, 3))})
     assert not np.array_equal(
-        program.spawn().step(noise(1, 1, 4))["y"], changed.spawn().step(noise(1, 1, 4))["y"]
+        program.spawn().step(normal_noise(1, 1, 4))["y"], changed.spawn().step(normal_noise(1, 1, 4))["y"]
     )
     with pytest.raises(InputError, match="belongs to another model"):
         changed.spawn().restore(program.spawn().snapshot())
@@ -204,7 +205,7 @@ def test_states_that_no_kept_output_needs_are_left_out() -> None:
 )
 def test_fixed_inputs_become_constants(backend: str, value: Any) -> None:
     """A constant is an input no more."""
-    x = noise(1, 3, 4)
+    x = normal_noise(1, 3, 4)
     expected = pulse.load(models.gru(3)).model.analyse().run({"x": x, "h": np.full((1, 1, 3), 0.25, F)})["y"]
     fixed = pulse.load(models.gru(3), constants={"h": value}).analyse()
     assert list(fixed.inputs) == ["x"]
@@ -298,7 +299,7 @@ def test_offline_models_stay_as_they_were(backend: str) -> None:
     """``states={}`` pulsifies a model with states and a time axis: h is then given once, hn known at the end."""
     program = models.stream(models.gru("time"), pulse=2, states={}, backend=backend)
     assert program.model.chunks is None
-    x = noise(1, 5, 4)
+    x = normal_noise(1, 5, 4)
     outputs, _ = run_whole(program.spawn({"h": np.zeros((1, 1, 3), F)}), {"x": x}, np.nan)
     expected = loop(models.gru("time"), [{"x": x}], zeros(h=("hn", (1, 1, 3))))[0]
     np.testing.assert_allclose(outputs["y"], expected["y"], 1e-5, 1e-6)
@@ -379,7 +380,7 @@ def test_other_weights_are_another_program(backend: str) -> None:
     """Those inside of the call: a snapshot of one is not taken for the other's."""
     first, second = models.gru(), models.gru()
     weights = next(tensor for tensor in second.graph.initializer if tensor.name == "w")
-    weights.CopyFrom(numpy_helper.from_array(noise(1, 9, 4, seed=99), "w"))
+    weights.CopyFrom(numpy_helper.from_array(normal_noise(1, 9, 4, seed=99), "w"))
     snapshot = pulse.stream(first, backend=backend).spawn().snapshot()
     with pytest.raises(InputError, match="belongs to another model"):
         pulse.stream(second, backend=backend).spawn().restore(snapshot)

@@ -19,8 +19,9 @@ from pulse.loading.format import Content, Format
 from pulse.program.whole import stream_whole
 from pulse.recipes.models import OPTIONS
 from pulse.support.wording import OF_CHUNKING
+from tests.noise import normal_noise
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import build, loop, node, noise, pieces
+from tests.pulse.chunks.models import build, loop, node, pieces
 from tests.pulse.recipes.recipe_files import spectral
 
 Shapes = dict[str, list[int | str]]
@@ -45,7 +46,7 @@ def test_every_source_of_one_model_gives_the_same_stream(tmp_path: Path) -> None
     stages = [loaded, loaded.model, loaded.analyse(), loaded.typed_model, pulsed, pulsed.compile("numpy")]
     for source in (path, str(path), path.read_bytes(), proto, *stages):
         program = pulse.stream(source, 4, backend="numpy")
-        x = noise(1, 9)
+        x = normal_noise(1, 9)
         np.testing.assert_array_equal(stream_whole(program, {"x": x})["y"], -x)
         assert pulse.verify(source, 4, lengths=[5], backend="numpy").equal
         np.testing.assert_array_equal(pulse.chain(source).run(x)["y"], -x)
@@ -125,7 +126,7 @@ def test_a_model_of_chunks_is_detected_and_takes_every_step() -> None:
     assert loaded.defines_pulse
     assert loaded.chunks is not None
     assert ("state", "h -> hn, by name") in loaded.detections()
-    x = noise(1, 7, 4)
+    x = normal_noise(1, 7, 4)
     states = {"h": ("hn", np.zeros((1, 1, 3), np.float32))}
     parts = loop(models.gru(), [{"x": piece} for piece in pieces(x, 1, 1)], states)
     expected = np.concatenate([part["y"] for part in parts], 1)

@@ -11,8 +11,9 @@ from pulse.recipes.proposal import Proposal, propose_recipe
 from pulse.recipes.reading import parse_recipe
 from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.whole import recipe_model
+from tests.noise import normal_noise
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import node, noise
+from tests.pulse.chunks.models import node
 from tests.pulse.recipes.recipe_files import save_model, write_recipe
 from tests.pulse.tflite.builder import SubgraphBuilder
 from tests.pulse.tflite.builder import file_bytes as written_tflite
@@ -77,7 +78,7 @@ def test_lines_that_a_stage_needs(tmp_path: Path) -> None:
     """One stream of several, outputs that go on, the rate of its metadata, a pulse."""
     nodes = [node("Neg", "x", "y"), node("ReduceSum", "w", "z", keepdims=0)]
     model = models.build(
-        nodes, {"x": ["batch", "time", 80]}, {"y": ["batch", "time", 80], "z": []}, {"w": noise(3)}
+        nodes, {"x": ["batch", "time", 80]}, {"y": ["batch", "time", 80], "z": []}, {"w": normal_noise(3)}
     )
     save_model(tmp_path, "model.onnx", model)
     proposed = propose_recipe([tmp_path / "model.onnx"], tmp_path)
@@ -99,7 +100,7 @@ def test_lines_that_a_stage_needs(tmp_path: Path) -> None:
     proposed = propose_recipe([tmp_path / "chunks.onnx"], tmp_path)
     assert "pulse = 1\n" in proposed.text
     assert any("chunks of any length" in note for note in proposed.notes)
-    x = noise(1, 4_000, seed=4)
+    x = normal_noise(1, 4_000, seed=4)
     assert recipe_model(write_recipe(tmp_path, proposed.text)).run(x)["y"].shape == (1, 23, 80)
 
 
@@ -149,7 +150,7 @@ def test_calls_that_take_overlapping_frames(tmp_path: Path, shape: list[int], st
     ]
     assert kinds == ["frames", *stages[:1], "model", *stages[1:], "overlap_add"]
     assert proposed.text.count("size = 512, hop = 100") == 2
-    x = noise(1, 2000, seed=2)
+    x = normal_noise(1, 2000, seed=2)
     (output,) = recipe_model(write_recipe(tmp_path, proposed.text)).run(x).values()
     padded, expected, h = np.pad(x[0], (412, 412)), np.zeros(2000 + 2 * 412, np.float64), 0.0
     for at in range(0, 2001, 100):
@@ -193,6 +194,6 @@ def test_forty_bands_of_codes_get_a_micro_frontend(tmp_path: Path) -> None:
     assert places == sorted(places)
     assert not [note for note in proposed.notes if "does not fit" in note]
     values = next(
-        iter(recipe_model(write_recipe(tmp_path, proposed.text)).run(noise(1, 4_000, seed=4)).values())
+        iter(recipe_model(write_recipe(tmp_path, proposed.text)).run(normal_noise(1, 4_000, seed=4)).values())
     )
     assert 0 <= values.min() < values.max() <= 1

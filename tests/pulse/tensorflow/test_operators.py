@@ -12,17 +12,18 @@ from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.ops.conv import Conv
 from pulse.tensorflow.registry import TRANSLATORS
-from tests.pulse.tensorflow.graphs import BOOL, F32, I32, I64, GraphDefBuilder, Type, noise_array
+from tests.noise import normal_noise
+from tests.pulse.tensorflow.graphs import BOOL, F32, I32, I64, GraphDefBuilder, Type
 from tests.pulse.tensorflow.windows import dilated_convolution, overlap_added
 
-X = noise_array(2, 5, 4)
+X = normal_noise(2, 5, 4)
 POSITIVE = np.abs(X) + np.float32(0.1)
 I = np.array([[7, -7, 3], [5, 0, -4]], np.int32)
 
 
 PADS = ((0, 0), (1, 2), (0, 1))
 EYE = np.eye(3, dtype=np.float32)
-IMAGE = noise_array(1, 4, 6, 3)
+IMAGE = normal_noise(1, 4, 6, 3)
 BLOCKS = IMAGE.reshape(1, 2, 2, 3, 2, 3).transpose(0, 1, 3, 2, 4, 5).reshape(1, 2, 3, 12)
 
 
@@ -212,7 +213,7 @@ def padded_as_same(x: Array, size: Sequence[int], steps: Sequence[int], fill: fl
 @pytest.mark.parametrize("padding", ["VALID", "SAME"])
 @pytest.mark.parametrize("steps", [(1, 1), (2, 1), (2, 3)])
 def test_convolutions_and_pools_have_their_channels_last(padding: str, steps: tuple[int, int]) -> None:
-    x, w, deep = noise_array(1, 7, 8, 3), noise_array(3, 2, 3, 5, seed=1), noise_array(3, 2, 3, 2, seed=2)
+    x, w, deep = normal_noise(1, 7, 8, 3), normal_noise(3, 2, 3, 5, seed=1), normal_noise(3, 2, 3, 2, seed=2)
     strides = [1, *steps, 1]
     wide = padded_as_same(x, (3, 2), steps) if padding == "SAME" else x
     parts = windows(wide, (3, 2), steps)
@@ -227,7 +228,7 @@ def test_convolutions_and_pools_have_their_channels_last(padding: str, steps: tu
 
 
 def test_channels_may_be_second() -> None:
-    x, w = noise_array(1, 3, 7, 8), noise_array(3, 2, 3, 5, seed=1)
+    x, w = normal_noise(1, 3, 7, 8), normal_noise(3, 2, 3, 5, seed=1)
     (output,) = result("Conv2D", (x, w), strides=[1, 1, 1, 1], padding="VALID", data_format="NCHW")
     parts = windows(x.transpose(0, 2, 3, 1), (3, 2), (1, 1))
     np.testing.assert_allclose(output, np.einsum("nhwijc,ijco->nohw", parts, w), rtol=1e-5, atol=1e-5)
@@ -236,7 +237,7 @@ def test_channels_may_be_second() -> None:
 
 
 def test_explicit_padding_equals_numpy() -> None:
-    x, w = noise_array(1, 7, 8, 3), noise_array(3, 2, 3, 5)
+    x, w = normal_noise(1, 7, 8, 3), normal_noise(3, 2, 3, 5)
     pads = [0, 0, 2, 1, 0, 3, 0, 0]
     (output,) = result("Conv2D", (x, w), strides=[1, 1, 1, 1], padding="EXPLICIT", explicit_paddings=pads)
     parts = windows(np.pad(x, ((0, 0), (2, 1), (0, 3), (0, 0))), (3, 2), (1, 1))
@@ -244,7 +245,7 @@ def test_explicit_padding_equals_numpy() -> None:
 
 
 def test_space_to_batch_and_back() -> None:
-    x = noise_array(1, 6, 5)
+    x = normal_noise(1, 6, 5)
     block, pads, crops = np.int32([2]), np.int32([[1, 1]]), np.int32([[0, 2]])
     (batches,) = result("SpaceToBatchND", (x, block, pads))
     padded = np.pad(x, ((0, 0), (1, 1), (0, 0)))
@@ -257,7 +258,7 @@ def test_a_convolution_between_blocks_is_a_dilated_one_and_streams() -> None:
     typed = pulse.load(dilated_convolution().data).model.analyse()
     convs = [node.op for node in typed.graph.nodes if isinstance(node.op, Conv)]
     assert [conv.dilations for conv in convs] == [(1, 3)]
-    x, w = noise_array(1, 7, 4), noise_array(1, 2, 4, 5)
+    x, w = normal_noise(1, 7, 4), normal_noise(1, 2, 4, 5)
     padded = np.pad(x, ((0, 0), (3, 0), (0, 0)))
     expected = padded[:, :7] @ w[0, 0] + padded[:, 3:] @ w[0, 1]
     np.testing.assert_allclose(typed.run(x)["y"], expected, rtol=1e-5, atol=1e-5)
@@ -267,10 +268,10 @@ def test_a_convolution_between_blocks_is_a_dilated_one_and_streams() -> None:
 def test_transposed_convolution_equals_numpy() -> None:
     builder = GraphDefBuilder()
     builder.const("size", [1, 1, 11, 2], np.int32)
-    builder.const("w", noise_array(1, 3, 2, 4))
+    builder.const("w", normal_noise(1, 3, 2, 4))
     builder.place("x", 1, 1, 5, 4)
     builder.node("y", "Conv2DBackpropInput", "size", "w", "x", T=F32, strides=[1, 1, 2, 1], padding="VALID")
-    x, w, y = noise_array(1, 1, 5, 4, seed=3), noise_array(1, 3, 2, 4), np.zeros((1, 1, 11, 2), np.float32)
+    x, w, y = normal_noise(1, 1, 5, 4, seed=3), normal_noise(1, 3, 2, 4), np.zeros((1, 1, 11, 2), np.float32)
     for frame in range(5):
         y[0, 0, 2 * frame : 2 * frame + 3] += np.einsum("koc,c->ko", w[0], x[0, 0, frame])
     np.testing.assert_allclose(pulse.load(builder.data).model.analyse().run(x)["y"], y, rtol=1e-5, atol=1e-5)
@@ -286,7 +287,7 @@ def test_spectra_give_what_numpy_gives() -> None:
     builder.node("turned", "Conj", "bins", T=Type("c64"))
     builder.node("power", "Mul", "bins", "turned", T=Type("c64"))
     builder.node("y", "IRFFT", "power", "points", Tcomplex=Type("c64"), Treal=F32)
-    x = noise_array(2, 8)
+    x = normal_noise(2, 8)
     outputs = pulse.load(builder.data).model.analyse().run({"x": x})
     bins = np.fft.rfft(x)
     np.testing.assert_allclose(outputs["size"], np.abs(bins), rtol=1e-5, atol=1e-5)
@@ -307,8 +308,8 @@ def test_complex_numbers_elsewhere_are_refused() -> None:
 
 
 def test_batch_norm_and_fake_quantisation() -> None:
-    x = noise_array(1, 3, 4, 5)
-    scale, offset, mean, variance = (noise_array(5, seed=seed) for seed in range(4))
+    x = normal_noise(1, 3, 4, 5)
+    scale, offset, mean, variance = (normal_noise(5, seed=seed) for seed in range(4))
     variance = np.abs(variance)
     (output,) = result(
         "FusedBatchNormV3", (x, scale, offset, mean, variance), is_training=False, epsilon=0.01
@@ -336,16 +337,16 @@ def test_block_lstm_clips_its_cells() -> None:
     zeros = np.zeros((1, 2))
     for name, value in {
         "s": zeros,
-        "w": 3 * noise_array(5, 8),
+        "w": 3 * normal_noise(5, 8),
         "p": zeros[0],
-        "b": noise_array(8, seed=2),
+        "b": normal_noise(8, seed=2),
     }.items():
         builder.const(name, value)
     inputs = ("longest", "x", "s", "s", "w", "p", "p", "p", "b")
     builder.node("cell", "BlockLSTM", *inputs, T=F32, forget_bias=0.5, cell_clip=0.75)
     builder.node("y", "Identity", "cell:6", T=F32)
     typed = pulse.load(builder.data, inputs={"x": "6,1,3"}).model.analyse()
-    x, w, b = noise_array(6, 1, 3, seed=5), 3 * noise_array(5, 8), noise_array(8, seed=2)
+    x, w, b = normal_noise(6, 1, 3, seed=5), 3 * normal_noise(5, 8), normal_noise(8, seed=2)
     cs, h, expected = np.zeros((1, 2)), np.zeros((1, 2)), []
     for frame in x:
         i, ci, f, o = np.split(np.concatenate([frame, h], 1) @ w + b, 4, 1)
@@ -356,9 +357,9 @@ def test_block_lstm_clips_its_cells() -> None:
 
 
 def test_a_cell_is_a_frame_of_a_block() -> None:
-    x, cs, h = noise_array(1, 1, 3), noise_array(1, 2, seed=1), noise_array(1, 2, seed=2)
-    peeps = [noise_array(2, seed=seed) for seed in (3, 4, 5)]
-    weights = (noise_array(5, 8), *peeps, noise_array(8, seed=6))
+    x, cs, h = normal_noise(1, 1, 3), normal_noise(1, 2, seed=1), normal_noise(1, 2, seed=2)
+    peeps = [normal_noise(2, seed=seed) for seed in (3, 4, 5)]
+    weights = (normal_noise(5, 8), *peeps, normal_noise(8, seed=6))
     how = {"forget_bias": 0.5, "cell_clip": 0.75, "use_peephole": True}
     cells = result("LSTMBlockCell", (x[0], cs, h, *weights), 7, **how)
     builder = GraphDefBuilder()
@@ -374,8 +375,8 @@ def test_a_cell_is_a_frame_of_a_block() -> None:
 
 
 def test_a_gated_cell_equals_numpy() -> None:
-    x, h = noise_array(1, 3), noise_array(1, 2, seed=1)
-    w_ru, w_c, b_ru, b_c = (noise_array(*dims, seed=2) for dims in ((5, 4), (5, 2), (4,), (2,)))
+    x, h = normal_noise(1, 3), normal_noise(1, 2, seed=1)
+    w_ru, w_c, b_ru, b_c = (normal_noise(*dims, seed=2) for dims in ((5, 4), (5, 2), (4,), (2,)))
     outputs = result("GRUBlockCell", (x, h, w_ru, w_c, b_ru, b_c), 4)
     r, u = np.split(sigmoid(np.concatenate([x, h], 1) @ w_ru + b_ru), 2, 1)
     c = np.tanh(np.concatenate([x, h * r], 1) @ w_c + b_c)
@@ -389,7 +390,7 @@ def test_enough_operators_are_supported() -> None:
 
 def test_overlap_and_add_streams() -> None:
     typed = pulse.load(overlap_added().data).model.analyse()
-    x = noise_array(1, 5, 6)
+    x = normal_noise(1, 5, 6)
     expected = np.zeros((1, 14), np.float32)
     for frame in range(5):
         expected[0, 2 * frame : 2 * frame + 6] += x[0, frame]
@@ -413,5 +414,5 @@ def test_shapes_are_broadcast() -> None:
     builder.node("shape", "Shape", "x", T=F32, out_type=I32)
     builder.node("both", "BroadcastArgs", "shape", "other", T=I32)
     builder.node("y", "BroadcastTo", "x", "both", T=F32)
-    x = noise_array(2, 4)
+    x = normal_noise(2, 4)
     assert np.array_equal(pulse.load(builder.data).model.analyse().run(x)["y"], np.broadcast_to(x, (3, 2, 4)))

@@ -8,7 +8,8 @@ import pytest
 from pulse import tensorflow
 from pulse.errors import InputError, LoadError
 from pulse.tensorflow import Session
-from tests.pulse.tensorflow.graphs import F32, I32, GraphDefBuilder, Shape, noise_array
+from tests.noise import normal_noise
+from tests.pulse.tensorflow.graphs import F32, I32, GraphDefBuilder, Shape
 from tests.pulse.tensorflow.variables import counter
 
 
@@ -72,7 +73,7 @@ def layers() -> GraphDefBuilder:
     builder = GraphDefBuilder()
     builder.place("x", -1, 2)
     builder.place("other", -1, 2)
-    builder.const("w", noise_array(2, 3))
+    builder.const("w", normal_noise(2, 3))
     builder.node("conv", "MatMul", "x", "w", T=F32)
     builder.node("relu", "Relu", "conv", T=F32)
     builder.node("both", "AddV2", "x", "other", T=F32)
@@ -82,8 +83,8 @@ def layers() -> GraphDefBuilder:
 
 
 def test_any_tensor_is_fed_or_fetched_and_the_rest_does_not_run() -> None:
-    run, x = session(layers()), noise_array(4, 2)
-    np.testing.assert_allclose(run.run("conv:0", {"x:0": x}), x @ noise_array(2, 3), rtol=1e-6)
+    run, x = session(layers()), normal_noise(4, 2)
+    np.testing.assert_allclose(run.run("conv:0", {"x:0": x}), x @ normal_noise(2, 3), rtol=1e-6)
     assert run.run("relu", {"conv": [[-1.0, 2.0, 0.5]]}).tolist() == [[0, 2, 0.5]]
     assert run.run("x", {"x": x}).tolist() == x.tolist()
     assert run.nodes_of(["relu"]) == ["x", "w", "conv", "relu"]
@@ -95,10 +96,10 @@ def test_any_tensor_is_fed_or_fetched_and_the_rest_does_not_run() -> None:
 
 
 def test_plans_are_kept_by_feeds_fetches_and_targets() -> None:
-    run, x = session(layers()), noise_array(4, 2)
+    run, x = session(layers()), normal_noise(4, 2)
     run.run(["both", "relu"], {"x": x, "other": x})
-    run.run(["relu", "both"], {"other": x, "x": noise_array(3, 2)[:4].repeat(2, 0)[:4]})
-    run.run(["relu", "both"], {"other": noise_array(9, 2), "x": noise_array(9, 2)})
+    run.run(["relu", "both"], {"other": x, "x": normal_noise(3, 2)[:4].repeat(2, 0)[:4]})
+    run.run(["relu", "both"], {"other": normal_noise(9, 2), "x": normal_noise(9, 2)})
     assert run.cache_info()[:2] == (2, 1)
     run.run("relu", {"x": x})
     assert run.cache_info()[:2] == (2, 2)

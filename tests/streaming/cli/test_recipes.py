@@ -7,8 +7,9 @@ import pytest
 import soundfile
 
 from pulse.recipes.whole import recipe_model
+from tests.noise import normal_noise
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import node, noise
+from tests.pulse.chunks.models import node
 from tests.pulse.recipes.recipe_files import gain, save_model, spectral, write_masked
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report, write_sound
@@ -19,7 +20,7 @@ MAKES = pytest.mark.parametrize("make", [spectral, write_masked])
 
 def sound(frames=2_003, rate_hz=8000):
     """A file of sound, at the rate of ``spectral``."""
-    x = (noise(1, frames) / 8).astype(np.float32)
+    x = (normal_noise(1, frames) / 8).astype(np.float32)
     write_sound("in.wav", x[0], rate_hz, subtype="FLOAT")
     return x
 

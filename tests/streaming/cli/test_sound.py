@@ -11,6 +11,7 @@ import soundfile
 from onnx import helper
 
 from streaming.builtin import model_path
+from tests.noise import uniform_noise
 from tests.streaming.cli.pipes import LIMIT_S, command, pipe
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report, save, tone, voice, write_sound
@@ -21,10 +22,6 @@ pytestmark = pytest.mark.usefixtures("usual_signals")
 def identity_model(path="same.onnx"):
     """What comes in goes out."""
     return save(path, [helper.make_node("Identity", ["x"], ["y"])], {"x": [1, "T"]}, {"y": [1, "T"]})
-
-
-def noise(samples, channels=1, peak=0.9):
-    return np.random.default_rng(samples).uniform(-peak, peak, (samples, channels)).astype(np.float32)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +58,7 @@ def test_a_broken_sound_is_no_model(tmp_path) -> None:
     ],
 )
 def test_the_depth_is_kept_and_no_bit_changes(source, target, encoding) -> None:
-    write_sound("in.wav", noise(4000, 2), subtype=source)
+    write_sound("in.wav", uniform_noise(4000, 2), subtype=source)
     details = report("run", identity_model(), "in.wav", target, "--channel", "each", "--backend", "numpy")
     assert (details["file_encoding"], details["encoding"], details["warnings"]) == (source, encoding, [])
     assert soundfile.info(target).subtype == encoding
@@ -73,13 +70,13 @@ def test_the_depth_is_kept_and_no_bit_changes(source, target, encoding) -> None:
     ("subtype", "encoding"), [("float", "FLOAT"), ("s24", "PCM_24"), ("pcm_u8", "PCM_U8")]
 )
 def test_the_encoding_can_be_asked_for(subtype: str, encoding: str) -> None:
-    write_sound("in.wav", noise(4000), subtype="PCM_16")
+    write_sound("in.wav", uniform_noise(4000), subtype="PCM_16")
     report("run", identity_model(), "in.wav", "out.wav", "--subtype", subtype, "--backend", "numpy")
     assert soundfile.info("out.wav").subtype == encoding
 
 
 def test_the_format_can_be_asked_for() -> None:
-    write_sound("in.wav", noise(4000), subtype="PCM_16")
+    write_sound("in.wav", uniform_noise(4000), subtype="PCM_16")
     report("run", identity_model(), "in.wav", "out.dat", "--format", "caf", "--backend", "numpy")
     assert soundfile.info("out.dat").format == "CAF"
 
@@ -98,13 +95,13 @@ def test_the_format_can_be_asked_for() -> None:
     ids=["an unknown encoding", "frames as a format", "an encoding of a table", "an encoding of frames"],
 )
 def test_encodings_and_formats_that_do_not_suit_are_refused(arguments: list[str], words: str) -> None:
-    write_sound("in.wav", noise(4000), subtype="PCM_16")
+    write_sound("in.wav", uniform_noise(4000), subtype="PCM_16")
     np.save("x.npy", np.zeros((1, 9), np.float32))
     assert words in refusal("run", identity_model(), *arguments)
 
 
 def test_a_rate_that_the_format_has_not() -> None:
-    write_sound("in.wav", noise(4410), 44100)
+    write_sound("in.wav", uniform_noise(4410), 44100)
     message = refusal("run", identity_model(), "in.wav", "out.opus", "--rate", 44100, "--backend", "numpy")
     assert "cannot be written as OGG of 1 channel at 44100 Hz, OPUS" in message
     assert "write a .wav file" in message
@@ -156,7 +153,7 @@ def test_names_that_are_no_utf8() -> None:
 @pytest.mark.parametrize("target", ["-", "/dev/stdout"])
 def test_sound_goes_from_standard_input_to_standard_output(target) -> None:
     """What a file would hold; nothing but sound is on standard output."""
-    write_sound("in.wav", noise(30_000, 2), subtype="PCM_24")
+    write_sound("in.wav", uniform_noise(30_000, 2), subtype="PCM_24")
     with open("in.wav", "rb") as file:
         out, errors = pipe(file.read(), identity_model(), "-", target, "--channel", "each")
     assert f"standard input -> {'standard output' if target == '-' else target}" in errors
@@ -237,7 +234,7 @@ def take(stream, count):
 
 def test_ready_frames_are_written_while_the_input_is_open() -> None:
     """So much of it as the delay of the model allows, and no more is waited for."""
-    x = noise(16000, 1, 0.1)
+    x = uniform_noise(16000, 1, 0.1)
     process = command(model_path(), "-", "-", "--raw", "f32,16000", "--format", "raw", "--pulse", "160")
     assert process.stdin is not None
     assert process.stdout is not None
@@ -302,7 +299,7 @@ def test_ctrl_c_while_nothing_comes() -> None:
 
 
 def test_named_pipes_are_read_and_written() -> None:
-    write_sound("in.wav", noise(20_000), subtype="PCM_16")
+    write_sound("in.wav", uniform_noise(20_000), subtype="PCM_16")
     os.mkfifo("in.fifo")
     os.mkfifo("out.fifo")
     process = command(identity_model(), "in.fifo", "out.fifo")
@@ -315,7 +312,7 @@ def test_named_pipes_are_read_and_written() -> None:
 
 
 def test_formats_that_a_pipe_refuses() -> None:
-    write_sound("in.wav", noise(100))
+    write_sound("in.wav", uniform_noise(100))
     arguments = ("run", identity_model(), "in.wav", "-", "--backend", "numpy")
     assert "standard output: takes wav, raw, csv, not flac" in refusal(*arguments, "--format", "flac")
     assert "standard output: takes wav, raw, csv, not npy" in refusal(*arguments, "--format", "npy")

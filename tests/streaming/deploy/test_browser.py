@@ -18,11 +18,12 @@ from streaming.cli.model import open_model
 from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
 from streaming.native.resample import NativeResampler
+from tests.noise import quiet_noise
 from tests.pulse.recipes.references import REFERENCES
 from tests.shared import shared_path
 from tests.streaming.deploy.node import require_tools
 from tests.streaming.deploy.pages import open_page
-from tests.streaming.deploy.sound import RATE_HZ, Sound, delay_and_output, noise
+from tests.streaming.deploy.sound import RATE_HZ, Sound, delay_and_output
 
 pytestmark = pytest.mark.slow
 CLOSE = 1e-5
@@ -145,7 +146,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
 def test_weights_next_to_the_module(denoiser: tuple[Program, Path], build: Build) -> None:
     """The page fetches them; the sound is that of a module that has them inside."""
-    sound = noise(RATE_HZ // 4).tolist()
+    sound = quiet_noise(RATE_HZ // 4).tolist()
     _, external = build("denoise", True)
     assert (external / "denoise.weights").stat().st_size > 10_000
     outputs: list[Any] = []
@@ -164,7 +165,7 @@ def denoiser(build: Build) -> tuple[Program, Path]:
 @pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100])
 def test_sound_through_an_offline_context(denoiser: tuple[Program, Path], rate_hz: int) -> None:
     program, folder = denoiser
-    sound = noise(rate_hz // 2)
+    sound = quiet_noise(rate_hz // 2)
     with open_page(folder) as page:
         rendered = page.evaluate(RENDER, [sound.tolist(), rate_hz])
     delay, expected = delay_and_output(program, sound, rate_hz, QUANTUM)
@@ -215,7 +216,7 @@ def test_the_work_of_a_block_is_bounded(build: Build, name: str, rate_hz: int) -
     """
     program, folder = build(name)
     with open_page(folder, isolated=True) as page:
-        figures = page.evaluate(BLOCKS, [noise(900 * QUANTUM).tolist(), rate_hz, 3])
+        figures = page.evaluate(BLOCKS, [quiet_noise(900 * QUANTUM).tolist(), rate_hz, 3])
     print(name, rate_hz, figures)
     frames_of_block = math.ceil(QUANTUM * RATE_HZ / rate_hz)
     assert figures["most"] == math.ceil(frames_of_block / program.pulse)

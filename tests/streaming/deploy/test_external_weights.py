@@ -14,10 +14,11 @@ from bench.c_library import ALIGNMENT, NULL, OK, WEIGHTS, CLibrary, CStream, add
 from pulse.errors import InputError
 from pulse.program.backends.native_program import NativeProgram
 from pulse.proof.signals import feeds_of
+from tests.noise import quiet_noise
 from tests.streaming.deploy.building import HERE, PULSE, build
 from tests.streaming.deploy.building import program as program
 from tests.streaming.deploy.node import require_tools, run_node
-from tests.streaming.deploy.sound import RATE_HZ, noise
+from tests.streaming.deploy.sound import RATE_HZ
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +148,7 @@ def test_a_module_takes_them_too(program: NativeProgram, tmp_path: Path) -> None
         """,
         tmp_path / "True",
         tmp_path,
-        noise(900).tobytes(),
+        quiet_noise(900).tobytes(),
     )
     assert printed.strip() == (
         '["small: give the content of small.weights, an ArrayBuffer, too",'

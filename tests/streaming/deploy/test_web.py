@@ -10,10 +10,11 @@ import pytest
 
 from pulse.errors import InputError
 from pulse.program.backends.native_program import NativeProgram
+from tests.noise import quiet_noise
 from tests.streaming.deploy.building import PULSE, build, compile_program
 from tests.streaming.deploy.building import program as program
 from tests.streaming.deploy.node import require_tools, run_node
-from tests.streaming.deploy.sound import RATE_HZ, delay_and_output, noise
+from tests.streaming.deploy.sound import RATE_HZ, delay_and_output
 from tests.streaming.models import decimating_model
 
 CLOSE = 1e-6
@@ -53,7 +54,7 @@ def test_sound_in_blocks_of_a_worklet(
     folder: Path, program: NativeProgram, tmp_path: Path, rate_hz: int
 ) -> None:
     """Blocks of 128 frames, as browsers have them; the delay is the reported one."""
-    sound = noise(4000)
+    sound = quiet_noise(4000)
     delay, expected = delay_and_output(program, sound, rate_hz, 128)
     output, printed = run_node(
         f"const rate = {rate_hz};"
@@ -81,7 +82,7 @@ def test_sound_in_blocks_of_a_worklet(
 
 
 def test_reset_bypass_and_long_blocks(folder: Path, tmp_path: Path) -> None:
-    sound = noise(2000)
+    sound = quiet_noise(2000)
     output, printed = run_node(
         """
         const sound = new Sound(module, 16000), run = () => {
@@ -110,7 +111,7 @@ def test_reset_bypass_and_long_blocks(folder: Path, tmp_path: Path) -> None:
 
 def test_snapshots_and_ends_of_streams(folder: Path, program: NativeProgram, tmp_path: Path) -> None:
     """A snapshot of JavaScript is one of Python; what comes after the end is an error that says what to do."""
-    sound = noise(2 * PULSE)
+    sound = quiet_noise(2 * PULSE)
     state = program.spawn()
     state.step(sound[None, :PULSE])
     snapshot, printed = run_node(

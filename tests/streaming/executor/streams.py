@@ -32,10 +32,6 @@ def cached_program(name, pulse, backend="numba"):
     return program(MODELS[name](), pulse, backend)
 
 
-def noise(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
 def join_pieces(pieces, program):
     """Output name -> all frames; those outputs that do not stream as they came."""
     outputs = {}

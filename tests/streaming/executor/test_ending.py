@@ -13,6 +13,7 @@ import pytest
 from streaming.executor import Executor, ExecutorError
 from streaming.executor.engine_thread import EngineThread
 from streaming.executor.thread_engine import ThreadSlots
+from tests.noise import normal_noise
 from tests.streaming.executor.manual_engine import HeldEngine
 from tests.streaming.executor.streams import (
     assert_balanced,
@@ -20,7 +21,6 @@ from tests.streaming.executor.streams import (
     cached_program,
     collect,
     join_pieces,
-    noise,
     nothing_left,
 )
 from tests.streaming.models import BACKENDS
@@ -43,7 +43,7 @@ class Source:
                 if self.pulses_made == self.fail_at:
                     raise self.error
                 self.pulses_made += 1
-                yield noise(1, PULSE, seed=self.pulses_made)
+                yield normal_noise(1, PULSE, seed=self.pulses_made)
                 await anyio.lowlevel.checkpoint()
         finally:
             self.closed = True
@@ -52,13 +52,15 @@ class Source:
 
     @property
     def x(self):
-        return np.concatenate([noise(1, PULSE, seed=1 + number) for number in range(self.pulses_made)], 1)
+        return np.concatenate(
+            [normal_noise(1, PULSE, seed=1 + number) for number in range(self.pulses_made)], 1
+        )
 
 
 @both_backends
 async def test_leaving_a_stream_closes_its_source_and_others_continue(backend) -> None:
     program = cached_program("filtered", PULSE, backend)
-    source, x = Source(), noise(1, 20)
+    source, x = Source(), normal_noise(1, 20)
     with nothing_left():
         async with Executor(program) as executor:
             async for _ in executor.stream(source.blocks()):
@@ -93,7 +95,7 @@ async def test_closing_a_stream_waits_for_its_source(backend) -> None:
 @both_backends
 async def test_a_cancelled_take_loses_no_output(backend) -> None:
     program = cached_program("filtered", PULSE, backend)
-    x, pieces = noise(1, 120), []
+    x, pieces = normal_noise(1, 120), []
     send, receive = anyio.create_memory_object_stream(100)
     async with Executor(program) as executor, executor.stream(receive) as stream:
         for at in range(0, 120, 4):
@@ -239,7 +241,7 @@ async def test_two_tasks_may_not_take_from_one_stream() -> None:
     engine = HeldEngine()
     with nothing_left():
         async with Executor(cached_program("filtered", PULSE), engine=engine) as executor:
-            stream = executor.stream([noise(1, 9)])
+            stream = executor.stream([normal_noise(1, 9)])
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(anext, stream)
                 while engine.waiting_pulses < 3:
@@ -299,7 +301,7 @@ async def test_outputs_of_pulses_run_after_the_last_look_are_given_before_an_err
     with nothing_left():
         async with Executor(program, engine=engine) as executor:
             with pytest.raises(MemoryError, match="pulse 2"):
-                async with executor.stream([noise(1, 9)]) as stream:
+                async with executor.stream([normal_noise(1, 9)]) as stream:
                     with anyio.move_on_after(0):
                         await anext(stream)
                     while engine.waiting_pulses < 3:

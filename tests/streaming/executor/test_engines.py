@@ -13,7 +13,8 @@ from streaming.executor.executor import engine_for
 from streaming.executor.native_engine import NativeEngine
 from streaming.executor.thread_engine import ThreadEngine
 from streaming.realtime import Realtime
-from tests.streaming.executor.streams import cached_program, collect, noise, nothing_left
+from tests.noise import normal_noise
+from tests.streaming.executor.streams import cached_program, collect, nothing_left
 from tests.streaming.models import BACKENDS
 
 pytestmark = pytest.mark.anyio
@@ -147,7 +148,7 @@ async def test_listening_sets_the_event_once(program) -> None:
 async def test_refused_real_time_settings_of_the_thread_are_notes(program) -> None:
     wishes = Realtime(priority=20, lock_memory=False, freeze_gc=True)
     async with Executor(program, realtime=wishes) as executor:
-        await collect(executor.stream([noise(1, 60)]))
+        await collect(executor.stream([normal_noise(1, 60)]))
         settings = executor.realtime_settings
         assert {setting.name for setting in settings} == {"priority", "collector"}
         assert executor.statistics().notes == tuple(

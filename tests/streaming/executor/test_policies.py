@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.executor import Executor, ExecutorError
+from tests.noise import normal_noise
 from tests.streaming.executor.manual_engine import HeldEngine, run_held
 from tests.streaming.executor.streams import (
     assert_balanced,
@@ -15,7 +16,6 @@ from tests.streaming.executor.streams import (
     cached_program,
     collect,
     join_pieces,
-    noise,
 )
 
 PULSE = 6
@@ -215,7 +215,7 @@ async def serve(engine, services_s, ended):
     deadline=st.sampled_from([0.005, 0.01, 0.02]),
 )
 def test_silence_replaces_late_pulses_and_time_stays_aligned(loop, services, deadline) -> None:
-    x = noise(1, len(services) * PULSE)
+    x = normal_noise(1, len(services) * PULSE)
 
     async def main():
         engine, arrivals, ended, pieces = HeldEngine(), [], [], []

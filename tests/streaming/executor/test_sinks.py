@@ -13,14 +13,8 @@ from pulse.ops.shape import AddAxis
 from streaming.builtin import model_path, noisy_path
 from streaming.executor import Executor, FramesFileSink, PcmSink, SoundFileSink, sinks
 from streaming.sound.files import AudioReader
-from tests.streaming.executor.streams import (
-    assert_close,
-    blocks,
-    cached_program,
-    join_pieces,
-    noise,
-    nothing_left,
-)
+from tests.noise import normal_noise
+from tests.streaming.executor.streams import assert_close, blocks, cached_program, join_pieces, nothing_left
 from tests.streaming.models import TypedBuilder
 from tests.streaming.models import program as small_program
 
@@ -42,7 +36,7 @@ class ByteSink(anyio.abc.ByteSendStream):
 
 async def run_into(sink, x=None, name="filtered", **options):
     program = cached_program(name, 6)
-    x = noise(1, 75) if x is None else x
+    x = normal_noise(1, 75) if x is None else x
     async with Executor(program, rate_hz=RATE_HZ, **options) as executor:
         await executor.run(blocks(x, 1, range(0, x.shape[1], 7)), sink)
     return program.model.typed.run({"x": x})
@@ -74,7 +68,7 @@ async def test_a_memory_stream_sets_the_pace() -> None:
 
         tasks.start_soon(take)
         async with send, Executor(cached_program("filtered", 6), depth=2) as executor:
-            await executor.run(blocks(noise(1, 200), 1, range(0, 200, 6)), send)
+            await executor.run(blocks(normal_noise(1, 200), 1, range(0, 200, 6)), send)
     assert join_pieces(pieces, executor.program)["loud"].shape == (1, 200)
     assert max(ahead) <= 3 * 6
 
@@ -129,9 +123,11 @@ async def test_clipped_samples_are_counted(tmp_path, make, clipped) -> None:
 
 
 async def test_sound_files_may_have_another_rate_or_format(tmp_path) -> None:
-    await run_into(SoundFileSink(tmp_path / "out.flac", rate_hz=1200, output="loud"), noise(1, 900) / 99)
+    await run_into(
+        SoundFileSink(tmp_path / "out.flac", rate_hz=1200, output="loud"), normal_noise(1, 900) / 99
+    )
     assert soundfile.info(tmp_path / "out.flac").frames == 1800
-    await run_into(str(tmp_path / "out.ogg"), noise(1, 900) / 99)
+    await run_into(str(tmp_path / "out.ogg"), normal_noise(1, 900) / 99)
     assert soundfile.info(tmp_path / "out.ogg").samplerate == RATE_HZ
 
 
@@ -175,10 +171,10 @@ async def test_an_error_of_a_sink_is_raised_and_leaves_no_file(tmp_path) -> None
     with nothing_left():
         async with Executor(program, rate_hz=RATE_HZ) as executor:
             with pytest.raises(OSError, match="the disk is full") as raised:
-                await executor.run(blocks(noise(1, 90), 1, [9]), full)
+                await executor.run(blocks(normal_noise(1, 90), 1, [9]), full)
             assert raised.value is error
             with pytest.raises(InputError, match="NaN at frame 90"):
-                bad = [noise(1, 90), np.full((1, 9), np.nan, np.float32)]
+                bad = [normal_noise(1, 90), np.full((1, 9), np.nan, np.float32)]
                 await executor.run(bad, tmp_path / "out.wav")
             statistics = executor.statistics()
             assert statistics.streams == statistics.frames_in_flight == 0
@@ -188,7 +184,7 @@ async def test_an_error_of_a_sink_is_raised_and_leaves_no_file(tmp_path) -> None
 async def test_invalid_sinks_are_refused(tmp_path) -> None:
     program = cached_program("decimated", 6)
     async with Executor(program) as executor:
-        x = noise(1, 30, 2)
+        x = normal_noise(1, 30, 2)
         with pytest.raises(InputError, match="int is not a sink"):
             await executor.run(x, 3)
         with pytest.raises(InputError, match="same is not sound: "):
@@ -199,7 +195,7 @@ async def test_invalid_sinks_are_refused(tmp_path) -> None:
     doubled = builder.wire("same", AddAxis(2), builder.source("x", "2,T,f32"))
     async with Executor(small_program(builder.finish(same=doubled), 6)) as executor:
         with pytest.raises(InputError, match="builder: no output is sound; the outputs are same"):
-            await executor.run(noise(2, 30), PcmSink(ByteSink(), "s16"))
+            await executor.run(normal_noise(2, 30), PcmSink(ByteSink(), "s16"))
     async with Executor(cached_program("filtered", 6)) as executor:
         with pytest.raises(InputError, match="sound needs the model's rate"):
-            await executor.run(noise(1, 30), tmp_path / "x.wav")
+            await executor.run(normal_noise(1, 30), tmp_path / "x.wav")

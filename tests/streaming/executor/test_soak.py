@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from streaming.executor import Executor, ExecutorError
+from tests.noise import normal_noise
 from tests.streaming.executor.streams import (
     assert_balanced,
     assert_close,
     cached_program,
     join_pieces,
-    noise,
     nothing_left,
 )
 from tests.streaming.models import BACKENDS
@@ -58,7 +58,7 @@ class RandomStreams:
 
     async def stream(self):
         rng, executor = self.rng, self.executor
-        x = noise(1, rng.randrange(1500), seed=rng.randrange(1000))
+        x = normal_noise(1, rng.randrange(1500), seed=rng.randrange(1000))
         fails, pieces = rng.random() < 0.2, []
         stop_at = rng.choice([None, None, 3])
         end = "whole"

@@ -10,9 +10,9 @@ import soundfile
 from pulse.errors import InputError
 from streaming.builtin import SAMPLE_RATE_HZ, noisy_path
 from streaming.executor import Executor, PcmSource, SoundFile, SoundSource
+from tests.noise import normal_noise, quiet_noise
 from tests.streaming.echo_canceller import cancelled_sound, cancelling_program
-from tests.streaming.echo_canceller import noise as sound_noise
-from tests.streaming.executor.streams import assert_close, blocks, cached_program, collect, join_pieces, noise
+from tests.streaming.executor.streams import assert_close, blocks, cached_program, collect, join_pieces
 
 pytestmark = pytest.mark.anyio
 RATE_HZ = 600
@@ -42,7 +42,7 @@ async def frames_of(source, **options):
 
 
 async def test_anything_that_can_be_iterated_is_a_source() -> None:
-    program, x = cached_program("filtered", 6), noise(1, 70)
+    program, x = cached_program("filtered", 6), normal_noise(1, 70)
     expected = program.model.typed.run({"x": x})
     send, receive = anyio.create_memory_object_stream(10)
     with send:
@@ -61,7 +61,7 @@ async def test_a_generator_is_closed_with_its_stream() -> None:
     def source():
         try:
             while True:
-                yield noise(1, 6)
+                yield normal_noise(1, 6)
         finally:
             closed.append(True)
 
@@ -85,7 +85,7 @@ async def test_raw_samples_are_read(encoding, scale, dtype, size) -> None:
 
 
 async def test_raw_floats_are_read_and_incomplete_ones_refused() -> None:
-    x = noise(90, 1)
+    x = normal_noise(90, 1)
     outputs = await frames_of(PcmSource(ByteChunks(x.tobytes(), 7), "f32", 1, RATE_HZ))
     assert_close(outputs, cached_program("filtered", 6).model.typed.run({"x": x.T}))
     with pytest.raises(InputError, match="ends with 2 bytes of a sample of 4; check encoding and channels"):
@@ -99,7 +99,7 @@ async def test_raw_floats_are_read_and_incomplete_ones_refused() -> None:
 
 
 async def test_a_sound_file_is_read_at_the_rate_of_the_model(tmp_path) -> None:
-    path, x = tmp_path / "in.wav", noise(4000, 2) / 8
+    path, x = tmp_path / "in.wav", normal_noise(4000, 2) / 8
     soundfile.write(path, x, RATE_HZ, subtype="FLOAT")
     expected = cached_program("filtered", 6).model.typed.run({"x": x.mean(1, keepdims=True).T})
     assert_close(await frames_of(SoundFile(path)), expected)
@@ -141,7 +141,7 @@ async def test_a_subclass_of_sound_source_is_a_source() -> None:
 
 async def test_several_inputs_are_fed(tmp_path) -> None:
     """Blocks of unequal length by input; and the channels of a sound, in the order of the inputs."""
-    compiled, sounds = cancelling_program(32), {"mic": sound_noise(500, 1), "far": sound_noise(500, 2)}
+    compiled, sounds = cancelling_program(32), {"mic": quiet_noise(500, 1), "far": quiet_noise(500, 2)}
     expected = cancelled_sound(compiled, sounds["mic"], sounds["far"])
 
     def pushes():

@@ -15,6 +15,7 @@ from streaming.live.file_host import FileHost
 from streaming.live.virtual import VirtualDevice
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
+from tests.noise import normal_noise
 from tests.streaming.live.manual_device import nothing_left
 from tests.streaming.live.runs import (
     RATE,
@@ -22,7 +23,6 @@ from tests.streaming.live.runs import (
     copy_model,
     delayed_model,
     fields,
-    noise,
     require_frames_add_up,
     session_outputs,
     virtual_run,
@@ -33,7 +33,7 @@ POLICIES = ("wait", "drop_oldest", "silence_then_catch_up")
 BLOCKS = (50, 160, 333, 480, 1000, 1600)
 TAIL, MEMORY = 2000, 3000
 """Frames that are compared at the end of a run, and those before them that the models may remember."""
-SOUND = noise(4 * RATE, 2)
+SOUND = normal_noise(4 * RATE, 2)
 ORDERS = ("reset", "restore", "swap")
 TROUBLES = ("stall", "stall", "slow", "late", "vanish", "hang", "end", "mute", "look", *ORDERS)
 
@@ -203,7 +203,7 @@ class RunSequence:
         self.memory_mb = []
         self.sound = folder / "sound.wav"
         with AudioWriter(self.sound, RATE, 2, "FLOAT") as file:
-            file.write(noise(RATE, 2) / 4)
+            file.write(normal_noise(RATE, 2) / 4)
 
     def run_until(self, virtual_s):
         while self.virtual_s < virtual_s:

@@ -22,7 +22,6 @@ from streaming.native.control_block import ControlBlock
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.channels import Channels
 from tests.pulse.chunks.models import build, cached_filter, node
-from tests.pulse.chunks.models import noise as noise
 from tests.streaming.models import TypedBuilder, pads, program
 
 RATE = 16000

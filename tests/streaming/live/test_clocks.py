@@ -7,7 +7,8 @@ from streaming.errors import DeviceError
 from streaming.live.config import EngineConfig, StreamConfig
 from streaming.live.pipeline import Pipeline
 from streaming.live.virtual import VirtualDevice
-from tests.streaming.live.runs import RATE, cached_program, fields, noise, runs, virtual_run
+from tests.noise import normal_noise
+from tests.streaming.live.runs import RATE, cached_program, fields, runs, virtual_run
 from tests.streaming.live.two_clocks import BEND, DELAY, LEVEL, SILENT, TONE_HZ, WINDOW, drive
 
 SLOW_HZ, BLOCK = 8000, 80
@@ -96,7 +97,7 @@ def test_the_delay_after_a_stall_is_the_reported_one_and_stays(policy) -> None:
     """With ``wait`` it is longer by the silence: the clocks' controller must not take this for drift."""
     seconds = 30
     kernel = np.hanning(33) / 16
-    sound = np.convolve(noise(seconds * RATE), kernel, "same").astype(np.float32)
+    sound = np.convolve(normal_noise(seconds * RATE), kernel, "same").astype(np.float32)
     x = np.stack([sound, sound], 1)
     with runs(cached_program(), device=separate_devices(), policy=policy) as (host, live):
         agreed = live.delay.frames
@@ -131,7 +132,7 @@ def test_an_output_that_stops_does_not_make_the_delay_longer() -> None:
         assert abs(before - live.pipeline.delay_frames) <= 160
         for device in (devices[1], devices[0]):
             device.present = False
-            host.run(noise(160 * 130, 2))
+            host.run(normal_noise(160 * 130, 2))
             device.present = True
             host.advance(1.0)
             host.run(np.zeros((16000, 2), np.float32))

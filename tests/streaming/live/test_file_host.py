@@ -16,6 +16,7 @@ from streaming.live.file_host import NOWHERE, FileHost, FileStream
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.channels import Channels
 from streaming.sound.files import AudioWriter
+from tests.noise import normal_noise
 from tests.streaming.disks import limit_files
 from tests.streaming.live.manual_device import LIMIT_S, HaltedFile, nothing_left
 from tests.streaming.live.runs import (
@@ -26,7 +27,6 @@ from tests.streaming.live.runs import (
     late_by,
     limited_model,
     meter_model,
-    noise,
     played_by,
     session_outputs,
     sum_model,
@@ -61,7 +61,7 @@ def play_to_the_end(host, program, plan=PLAN, behaviour=BEHAVIOUR, limit_s=20):
 @pytest.mark.parametrize("block", [None, 100, 1000])
 def test_the_whole_sound_is_written_with_its_delay(tmp_path, engine, frames, block) -> None:
     """The file begins with the first block, so it is longer by the delay."""
-    compiled, x = cached_program(filter_model), noise(frames, 1) / 50
+    compiled, x = cached_program(filter_model), normal_noise(frames, 1) / 50
     host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
     live = play_to_the_end(host, compiled, Plan(RATE, block_frames=block), EngineConfig(engine, records=True))
     delay, counters = live.delay.frames, live.statistics().counters
@@ -79,7 +79,7 @@ def test_the_whole_sound_is_written_with_its_delay(tmp_path, engine, frames, blo
 )
 def test_without_playing_a_run_gives_all_outputs(tmp_path, form) -> None:
     """Nothing is played: not a frame more than the file goes through, and all outputs come, however many."""
-    compiled, x = cached_program(*form), noise(RATE + 77, 1)
+    compiled, x = cached_program(*form), normal_noise(RATE + 77, 1)
     host = FileHost(write_sound(tmp_path / "in.wav", x), pace=None)
     with Live(compiled, Plan(RATE, play=False), EngineConfig(records=True), UNCHANGED, host=host) as live:
         parts = []
@@ -98,7 +98,7 @@ def test_blocks_are_played_at_their_pace(tmp_path, monkeypatch, pace) -> None:
 
     The clock stands still, so each wait is known. A block waits for the worker here, so nothing is silent.
     """
-    x, wait, waits_s = noise(RATE // 2, 1) / 4, FileStream.wait_until, []
+    x, wait, waits_s = normal_noise(RATE // 2, 1) / 4, FileStream.wait_until, []
 
     class Stops(threading.Event):
         def wait(self, timeout):
@@ -127,7 +127,7 @@ def test_blocks_are_played_at_their_pace(tmp_path, monkeypatch, pace) -> None:
 
 def test_a_run_that_waits_ends_later_by_the_silence(tmp_path, monkeypatch) -> None:
     """All of the sound is written, although 50 of its blocks were late."""
-    x, wait, numbers = noise(RATE, 1) / 4, FileStream.wait_until, count()
+    x, wait, numbers = normal_noise(RATE, 1) / 4, FileStream.wait_until, count()
 
     def hold_the_turn(stream, due_s):
         """Nothing is computed for 50 blocks of the file."""
@@ -167,7 +167,7 @@ def test_a_file_of_another_rate_is_resampled(tmp_path, rate_hz) -> None:
 
 @pytest.mark.parametrize("channels", ["mix", "0", "1", "each"])
 def test_a_run_takes_the_chosen_channels_of_a_file(tmp_path, channels) -> None:
-    compiled, x = cached_program(filter_model), noise(4000, 2) / 50
+    compiled, x = cached_program(filter_model), normal_noise(4000, 2) / 50
     host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
     choice = Channels.parse(channels)
     live = play_to_the_end(host, compiled, Plan(RATE, channels=choice))
@@ -198,7 +198,7 @@ def test_output_files_have_the_format_of_the_input(tmp_path, source, target, enc
 
 
 def test_the_setup_names_both_files(tmp_path) -> None:
-    source = write_sound(tmp_path / "in.flac", noise(800, 1) / 9, encoding="PCM_16")
+    source = write_sound(tmp_path / "in.flac", normal_noise(800, 1) / 9, encoding="PCM_16")
     for target, name in ((tmp_path / "out.wav", str(tmp_path / "out.wav")), (None, NOWHERE)):
         live = play_to_the_end(FileHost(source, target, None), cached_program())
         assert (live.setup.input, live.setup.output) == (str(source), name)
@@ -208,7 +208,7 @@ def test_the_setup_names_both_files(tmp_path) -> None:
 
 
 def test_a_run_that_is_stopped_early_keeps_what_was_played(tmp_path, monkeypatch) -> None:
-    x = noise(20 * RATE, 1) / 4
+    x = normal_noise(20 * RATE, 1) / 4
     host, halt = (
         FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav"),
         HaltedFile(monkeypatch, 10),
@@ -225,7 +225,7 @@ def test_a_run_that_is_stopped_early_keeps_what_was_played(tmp_path, monkeypatch
 @pytest.mark.parametrize("early", [False, True])
 def test_a_full_disk_is_reported_at_the_end_and_keeps_what_was_written(tmp_path, monkeypatch, early) -> None:
     """The run goes on to its end, or until it is stopped; what was written is kept, and the report says so."""
-    x, plan = noise(RATE, 1) / 4, Plan(RATE, block_frames=100)
+    x, plan = normal_noise(RATE, 1) / 4, Plan(RATE, block_frames=100)
     play_to_the_end(
         FileHost(write_sound(tmp_path / "in.wav", x), pace=None), cached_program(), plan
     )  # what it compiles fits
@@ -253,7 +253,7 @@ def test_a_folder_that_is_removed_is_reported_at_the_end(tmp_path, monkeypatch) 
     folder = tmp_path / "folder"
     folder.mkdir()
     host, halt = (
-        FileHost(write_sound(tmp_path / "in.wav", noise(RATE, 1)), folder / "out.wav"),
+        FileHost(write_sound(tmp_path / "in.wav", normal_noise(RATE, 1)), folder / "out.wav"),
         HaltedFile(monkeypatch, 5),
     )
     message = r"out\.wav: cannot be written \(No such file"
@@ -269,7 +269,7 @@ def test_a_folder_that_is_removed_is_reported_at_the_end(tmp_path, monkeypatch) 
 
 
 def test_a_damaged_file_ends_the_run_and_writes_nothing(tmp_path) -> None:
-    x = noise(RATE, 1)
+    x = normal_noise(RATE, 1)
     x[12345] = np.nan
     host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
     with pytest.raises(InputError, match=r"in\.wav: NaN at sample 12345"):
@@ -279,7 +279,7 @@ def test_a_damaged_file_ends_the_run_and_writes_nothing(tmp_path) -> None:
 
 def test_errors_while_stopping_are_reported(tmp_path, monkeypatch) -> None:
     """At the end of the block: nothing waits any more."""
-    host = FileHost(write_sound(tmp_path / "in.wav", noise(RATE, 1)), tmp_path / "out.wav")
+    host = FileHost(write_sound(tmp_path / "in.wav", normal_noise(RATE, 1)), tmp_path / "out.wav")
     close = AudioWriter.__exit__
 
     def close_and_raise(*parts):
@@ -292,10 +292,10 @@ def test_errors_while_stopping_are_reported(tmp_path, monkeypatch) -> None:
 
 
 def test_the_limit_of_a_model_ends_the_run_with_an_error(tmp_path) -> None:
-    host = FileHost(write_sound(tmp_path / "in.wav", noise(2000, 1)), pace=None)
+    host = FileHost(write_sound(tmp_path / "in.wav", normal_noise(2000, 1)), pace=None)
     with pytest.raises(PulseError, match="has reached its limit of 1000 frames"):
         play_to_the_end(host, cached_program(limited_model))
-    host = FileHost(write_sound(tmp_path / "short.wav", noise(1000, 1)), pace=None)
+    host = FileHost(write_sound(tmp_path / "short.wav", normal_noise(1000, 1)), pace=None)
     live = play_to_the_end(
         host, cached_program(limited_model), Plan(RATE, play=False), EngineConfig(records=True)
     )
@@ -313,7 +313,7 @@ def test_the_limit_of_a_model_ends_the_run_with_an_error(tmp_path) -> None:
     ],
 )
 def test_invalid_files_and_paces_are_refused(tmp_path, source, options, message) -> None:
-    write_sound(tmp_path / "in.wav", noise(100, 1))
+    write_sound(tmp_path / "in.wav", normal_noise(100, 1))
     if options.get("target") == "in.wav":
         options = {"target": tmp_path / "in.wav"}
     with pytest.raises(InputError, match=message):
@@ -334,7 +334,7 @@ def test_plans_that_do_not_suit_a_file_are_refused(
     tmp_path: Path, plan: Plan, target: str | None, kind: type[PulseError], message: str
 ) -> None:
     """Threads and descriptors are given back."""
-    source = write_sound(tmp_path / "in.wav", noise(100, 1))
+    source = write_sound(tmp_path / "in.wav", normal_noise(100, 1))
     host = FileHost(source, None if target is None else tmp_path / target)
     with nothing_left(), pytest.raises(kind, match=message), Live(cached_program(), plan, host=host):
         pass

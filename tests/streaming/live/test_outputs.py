@@ -14,6 +14,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.slice import Slice
 from streaming import Session
 from streaming.policies import DEVICE_POLICIES
+from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
@@ -25,7 +26,6 @@ from tests.streaming.live.runs import (
     filtered_chunks,
     limited_model,
     meter_model,
-    noise,
     runs,
     session_outputs,
     stereo,
@@ -72,7 +72,7 @@ def require_equal(outputs, expected):
 @pytest.mark.parametrize("block", [7, 100, 160, 480])
 def test_outputs_taken_while_a_run_plays_are_those_of_a_session(make, backend, engine, block) -> None:
     """Other rates, frames that are not sure to exist, outputs known at the end, of two streams."""
-    compiled, x = cached_program(make, 160, backend), noise(block * (3500 // block), 2)
+    compiled, x = cached_program(make, 160, backend), normal_noise(block * (3500 // block), 2)
     options = {"device": stereo(), "channels": "each", "records": True, "engine": engine}
     with runs(compiled, block=block, **options) as (host, live):
         parts = []
@@ -88,7 +88,7 @@ def test_outputs_taken_while_a_run_plays_are_those_of_a_session(make, backend, e
 
 def test_a_frame_is_given_when_it_surely_exists() -> None:
     with runs(cached_program(cut_model), records=True) as (host, live):
-        host.run(noise(10 * BLOCK, 1))
+        host.run(normal_noise(10 * BLOCK, 1))
         host.advance(0.1)
         assert live.outputs.take_ready()[0]["head"].shape == (1, 10 * BLOCK - 37)
 
@@ -106,7 +106,7 @@ def test_a_run_without_input_gives_what_a_session_gives() -> None:
 @engines
 def test_outputs_equal_those_of_an_authors_loop(engine) -> None:
     """The author's loop runs in onnxruntime; the last chunk is filled up with zeros."""
-    x, gain = noise(BLOCK * 11 + 3, 1), np.float32(0.5)
+    x, gain = normal_noise(BLOCK * 11 + 3, 1), np.float32(0.5)
     with runs(chunk_program(), block=1, records=True, constants={"gain": gain}, engine=engine) as (
         host,
         live,
@@ -129,7 +129,7 @@ def test_outputs_equal_those_of_an_authors_loop(engine) -> None:
 @pytest.mark.parametrize("frames", [960, 999, 1000, 1100, 1120, 3000])
 def test_a_run_ends_at_the_limit_of_the_model(frames) -> None:
     """The outputs have all frames that the model takes; the run ends when there are more."""
-    compiled, x = cached_program(limited_model), noise(frames, 1)
+    compiled, x = cached_program(limited_model), normal_noise(frames, 1)
     with runs(compiled, block=1, headroom_s=0.0, records=True) as (host, live):
         host.run(x)
         host.advance(0.2)
@@ -148,7 +148,7 @@ def test_a_run_that_ends_in_a_stall_gives_all_accepted_frames(pulse_frames, poli
     compiled, block = cached_program(filter_model, pulse_frames), 500
     with runs(compiled, block=block, policy=policy, records=True) as (host, live):
         host.stall(6)
-        x = noise(5 * RATE // block * block, 1)
+        x = normal_noise(5 * RATE // block * block, 1)
         host.run(x)
         accepted = fields(live).in_written
     assert accepted > 4 * RATE
@@ -191,7 +191,7 @@ def test_resets_and_restores_change_outputs_as_those_of_sessions(engine, data) -
         data.draw(st.sampled_from([filter_model, meter_model, delayed_model, sum_model]), "model"), 16
     )
     block = data.draw(st.sampled_from([5, 16, 50]), "block")
-    x = noise(block * 60, 2, seed=block)
+    x = normal_noise(block * 60, 2, seed=block)
     oracle, parts, saved, at = Oracle(compiled, x), [], None, 0
     options = {"device": stereo(), "channels": "each", "records": True, "engine": engine}
     with runs(compiled, block=block, **options) as (host, live):
@@ -224,7 +224,7 @@ def test_resets_and_restores_change_outputs_as_those_of_sessions(engine, data) -
 @pytest.mark.parametrize("first", [0, 1, 5])
 def test_untaken_records_are_lost_and_the_others_correct(make, first) -> None:
     """Although a reset is among the lost pulses, its invalid frames are left out, and the end is correct."""
-    compiled, x = cached_program(make), noise(2000 * BLOCK, 1)
+    compiled, x = cached_program(make), normal_noise(2000 * BLOCK, 1)
     with runs(compiled, records=True) as (host, live):
         size = fields(live).record_count
         edges = np.cumsum([0, size + 3, first, 4, 10]) * BLOCK

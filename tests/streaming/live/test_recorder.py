@@ -14,9 +14,10 @@ from streaming.live.file_host import FileHost
 from streaming.live.virtual import VirtualDevice
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
+from tests.noise import normal_noise
 from tests.streaming.disks import limit_files
 from tests.streaming.live.manual_device import HaltedFile, nothing_left, ramp, wait_for
-from tests.streaming.live.runs import RATE, cached_program, fields, late_by, noise, runs
+from tests.streaming.live.runs import RATE, cached_program, fields, late_by, runs
 from tests.streaming.system import linux
 
 BLOCK = 160
@@ -37,7 +38,7 @@ def read_sounds(paths):
 @pytest.mark.parametrize("block", [BLOCK, 333])
 def test_recordings_have_the_input_and_the_output(paths, engine, block) -> None:
     """From one block on until another; silence where nothing was ready is in it."""
-    x = noise(90 * block, 2)
+    x = normal_noise(90 * block, 2)
     device = VirtualDevice(inputs=2, outputs=2, rate_hz=RATE)
     with runs(cached_program(), block=block, device=device, channels="each", engine=engine) as (host, live):
         host.run(x[: 20 * block])
@@ -107,7 +108,7 @@ def test_frames_lost_by_a_slow_disk_are_silent_and_counted(paths, margin) -> Non
 @linux
 def test_a_full_disk_ends_the_recording(paths) -> None:
     """It is reported, what was written is kept, and the sound goes on."""
-    x = noise(200 * BLOCK, 1)
+    x = normal_noise(200 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         recorder = live.record(*paths)
         with limit_files(50_000):
@@ -134,7 +135,7 @@ def test_a_removed_folder_is_an_error_of_the_run(paths) -> None:
         runs(cached_program()) as (host, live),
     ):
         live.record(folder / "heard.wav")
-        host.run(noise(BLOCK, 1))
+        host.run(normal_noise(BLOCK, 1))
         for file in folder.iterdir():
             file.unlink()
         folder.rmdir()
@@ -144,7 +145,7 @@ def test_a_removed_folder_of_one_file_keeps_the_other(paths) -> None:
     """The other file is kept."""
     folder = paths[0].parent / "folder"
     folder.mkdir()
-    x = noise(10 * BLOCK, 1)
+    x = normal_noise(10 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         recorder = live.record(folder / "heard.wav", paths[1])
         played = host.run(x)
@@ -159,7 +160,7 @@ def test_a_removed_folder_of_one_file_keeps_the_other(paths) -> None:
 
 @pytest.mark.parametrize("expected", [0, 1])
 def test_one_of_both_files_is_recorded(paths, expected) -> None:
-    x = noise(10 * BLOCK, 1)
+    x = normal_noise(10 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         recorder = live.record(**{["input", "output"][expected]: paths[expected]})
         played = host.run(x)
@@ -172,7 +173,7 @@ def test_one_of_both_files_is_recorded(paths, expected) -> None:
 
 def test_two_recorders_write_side_by_side(paths) -> None:
     """One begins while another is there."""
-    x = noise(30 * BLOCK, 1)
+    x = normal_noise(30 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         first = live.record(paths[0])
         host.run(x[: 10 * BLOCK])
@@ -187,7 +188,7 @@ def test_two_recorders_write_side_by_side(paths) -> None:
 
 def test_a_recording_continues_after_the_device_was_away(paths) -> None:
     """Nothing came in or was played meanwhile."""
-    x = noise(60 * BLOCK, 1)
+    x = normal_noise(60 * BLOCK, 1)
     with runs(cached_program(), reconnect="keep") as (host, live):
         recorder = live.record(*paths)
         played = [host.run(x[: 20 * BLOCK])]
@@ -203,7 +204,7 @@ def test_a_recording_continues_after_the_device_was_away(paths) -> None:
 
 def test_recordings_of_two_devices_have_what_each_had(paths) -> None:
     devices = [VirtualDevice("a", 1, 0, RATE), VirtualDevice("b", 0, 1, RATE)]
-    x = noise(40 * BLOCK, 1)
+    x = normal_noise(40 * BLOCK, 1)
     with runs(cached_program(), device=devices) as (host, live):
         host.run(x[: 10 * BLOCK])
         recorder = live.record(*paths)
@@ -216,7 +217,7 @@ def test_recordings_of_two_devices_have_what_each_had(paths) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_thread_writes_the_recording_of_a_run(paths, tmp_path, monkeypatch, engine) -> None:
     """While a file is played; both are aligned, wherever it began."""
-    x = noise(3 * RATE, 1) / 4
+    x = normal_noise(3 * RATE, 1) / 4
     with AudioWriter(tmp_path / "sound.wav", RATE, 1, "FLOAT") as file:
         file.write(x)
     host, halt = FileHost(tmp_path / "sound.wav", pace=10.0), HaltedFile(monkeypatch, 200)
@@ -241,7 +242,7 @@ def test_a_thread_writes_the_recording_of_a_run(paths, tmp_path, monkeypatch, en
 
 def test_an_interrupted_close_still_completes_both_files(paths, tmp_path, monkeypatch) -> None:
     """The run waits for the thread that completes them."""
-    x = noise(RATE // 2, 1)
+    x = normal_noise(RATE // 2, 1)
     with AudioWriter(tmp_path / "sound.wav", RATE, 1, "FLOAT") as file:
         file.write(x)
     closes, goes_on = AudioWriter.close, threading.Event()

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from streaming.live import schedule
 from streaming.live.schedule import Schedule, Timing
 from streaming.live.virtual import VirtualDevice
-from tests.streaming.live.runs import RATE, cached_program, late_by, noise, require_frames_add_up, runs
+from tests.noise import normal_noise
+from tests.streaming.live.runs import RATE, cached_program, late_by, require_frames_add_up, runs
 
 RATES = (8000, 11025, 16000, 22050, 44100, 48000)
 
@@ -88,7 +89,7 @@ def count_silent_frames(rate, pulse, block, seconds=3.0, **options):
     frames = int(rate * seconds) // block * block
     device = VirtualDevice(rate_hz=rate)
     with runs(cached_program(pulse_frames=pulse), block=block, device=device, **options) as (host, live):
-        played, waited = host.run(noise(frames)), live.pipeline.schedule
+        played, waited = host.run(normal_noise(frames)), live.pipeline.schedule
         frames_silent = live.statistics().counters.frames_silent
     if not frames_silent:
         assert np.flatnonzero(played)[0] >= waited.frames - 3 * waited.resampling
@@ -134,7 +135,7 @@ def test_a_worker_has_exactly_the_headroom_to_answer(block, pulse, headroom_s) -
 def test_blocks_of_unknown_size_lengthen_the_delay_once(policy) -> None:
     """Then nothing is silent, and the statistics tells how late it is."""
     sizes = [160, 700, 40, 1000, 333]
-    x = 1 + np.abs(noise(40 * sum(sizes), 1))
+    x = 1 + np.abs(normal_noise(40 * sum(sizes), 1))
     with runs(cached_program(), block=0, policy=policy) as (host, live):
         before, played = live.delay.frames, host.run(x, sizes)
         delay, counters = live.delay.frames, live.statistics().counters

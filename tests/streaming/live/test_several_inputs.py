@@ -14,7 +14,8 @@ from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.realtime.options import UNCHANGED
 from streaming.routing import Route
 from streaming.sound.channels import Channels, Samples
-from tests.streaming.echo_canceller import cancelled_sound, cancelling_program, noise
+from tests.noise import quiet_noise
+from tests.streaming.echo_canceller import cancelled_sound, cancelling_program
 from tests.streaming.live.runs import BLOCK, RATE, engines, late_by, require_frames_add_up
 
 PAIR = VirtualDevice("pair", inputs=2, outputs=1, rate_hz=RATE)
@@ -35,7 +36,7 @@ def two_input_run(
 
 
 def stereo_noise(frames: int) -> Samples:
-    return np.stack([noise(frames, 1), noise(frames, 2)], axis=1)
+    return np.stack([quiet_noise(frames, 1), quiet_noise(frames, 2)], axis=1)
 
 
 @engines
@@ -60,7 +61,7 @@ def test_channels_feed_inputs_in_order(engine: str, pulse_frames: int, block: in
 def test_routes_choose_the_channels_of_inputs(mic: int, far: int) -> None:
     """The device has four channels; both inputs may take the same one."""
     compiled = cancelling_program()
-    sound = np.stack([noise(1600, seed) for seed in range(4)], axis=1)
+    sound = np.stack([quiet_noise(1600, seed) for seed in range(4)], axis=1)
     four = VirtualDevice("four", inputs=4, rate_hz=RATE)
     routes = Route("far", "four", far), Route("mic", "", mic)
     host, live = two_input_run(compiled, *routes, device=four)

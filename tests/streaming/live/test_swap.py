@@ -8,6 +8,7 @@ import pytest
 from pulse.errors import InputError, PulseError
 from pulse.program.program import Program
 from streaming.live.control import Control
+from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
@@ -16,7 +17,6 @@ from tests.streaming.live.runs import (
     delayed_model,
     engines,
     late_by,
-    noise,
     play_with_changes,
     runs,
     sum_model,
@@ -32,7 +32,7 @@ def quiet_model(delay=9):
 @engines
 def test_a_swap_keeps_the_delay_and_fades(engine) -> None:
     """Another program with another delay: the sound keeps its position, and fades over within a pulse."""
-    x = noise(60 * BLOCK, 1)
+    x = normal_noise(60 * BLOCK, 1)
     with runs(cached_program(delayed_model), engine=engine, reserve_frames=20, records=False) as (host, live):
         assert live.delay.model_s == 20 / RATE
 
@@ -57,7 +57,7 @@ def test_a_swap_keeps_the_delay_and_fades(engine) -> None:
 
 def test_a_swap_without_priming_waits_for_the_delay() -> None:
     """It still waits until the delay of the pipeline has passed: no gap."""
-    x = 1 + np.abs(noise(60 * BLOCK, 1))
+    x = 1 + np.abs(normal_noise(60 * BLOCK, 1))
     with runs(cached_program(delayed_model), reserve_frames=500, engine="callback") as (host, live):
         played = np.concatenate(
             play_with_changes(host, x, lambda: live.control.swap(cached_program(quiet_model), prime_s=0))
@@ -68,7 +68,7 @@ def test_a_swap_without_priming_waits_for_the_delay() -> None:
 
 @pytest.mark.parametrize("policy", ["wait", "drop_oldest", "silence_then_catch_up"])
 def test_a_swap_while_late_keeps_the_reported_delay(policy: str) -> None:
-    x = 1 + np.abs(noise(100 * BLOCK, 1))
+    x = 1 + np.abs(normal_noise(100 * BLOCK, 1))
     with runs(cached_program(delayed_model), reserve_frames=20, policy=policy) as (host, live):
 
         def swap():

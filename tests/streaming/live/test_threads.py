@@ -17,6 +17,7 @@ from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.live.worker import Worker
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
+from tests.noise import normal_noise
 from tests.streaming.live.manual_device import (
     LIMIT_S,
     ManualHost,
@@ -32,7 +33,6 @@ from tests.streaming.live.runs import (
     engines,
     fields,
     late_by,
-    noise,
     played_by,
     require_frames_add_up,
     runs,
@@ -83,7 +83,7 @@ def test_a_program_that_fails_ends_the_run(monkeypatch) -> None:
             raise ValueError("no such thing")
 
         monkeypatch.setattr(live.pipeline.instances, "run", raise_value_error)
-        host.stream(noise(BLOCK, 1))
+        host.stream(normal_noise(BLOCK, 1))
         with pytest.raises(ValueError, match="no such thing"):
             live.wait(60)
 
@@ -91,7 +91,7 @@ def test_a_program_that_fails_ends_the_run(monkeypatch) -> None:
 @pytest.fixture
 def sound(tmp_path):
     """A second of noise in a file, and the noise."""
-    path, x = tmp_path / "sound.wav", noise(RATE, 1) / 4
+    path, x = tmp_path / "sound.wav", normal_noise(RATE, 1) / 4
     with AudioWriter(path, RATE, 1, "FLOAT") as file:
         file.write(x)
     return path, x
@@ -160,7 +160,7 @@ def test_the_memory_of_a_device_that_never_returns_is_kept(lost_before) -> None:
     assert host.stream is first
     assert first.stopped == 1
     assert live_module.abandoned_pipelines == [*abandoned, live.pipeline]
-    first(noise(BLOCK, 1))
+    first(normal_noise(BLOCK, 1))
     live_module.abandoned_pipelines.remove(live.pipeline)
     live.pipeline.close()
 
@@ -201,7 +201,7 @@ def test_the_pipeline_of_a_worker_that_never_returns_is_kept(monkeypatch) -> Non
 
 def test_two_virtual_runs_at_once_keep_their_sounds() -> None:
     """Both runs have streams of one program."""
-    compiled, x = cached_program(filter_model), noise(100 * BLOCK, 2)
+    compiled, x = cached_program(filter_model), normal_noise(100 * BLOCK, 2)
     with runs(compiled) as (one_host, first), runs(compiled, block=100) as (other_host, other):
         played = [(one_host.run(a[:, :1]), other_host.run(a[:, 1:], 100)) for a in np.split(x, 20)]
     for number, live in enumerate((first, other)):
@@ -232,7 +232,7 @@ def test_a_host_has_one_run() -> None:
         second = Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host)
         with pytest.raises(InputError, match="this virtual host has a run already"), second:
             pass
-        assert len(host.run(noise(BLOCK, 1))), "the first goes on"
+        assert len(host.run(normal_noise(BLOCK, 1))), "the first goes on"
     assert host.streams == ()
 
 

@@ -17,7 +17,8 @@ from streaming.native.callback_signature import (
 )
 from streaming.native.histogram import Histogram, histogram_at, latency_of, record
 from streaming.stats.latency import Latency
-from tests.streaming.live.runs import RATE, cached_program, noise, runs
+from tests.noise import normal_noise
+from tests.streaming.live.runs import RATE, cached_program, runs
 
 register_with_numba()  # of what the functions below call
 
@@ -65,7 +66,7 @@ def test_latencies_are_those_of_a_queue(compute_ms, pulse_frames) -> None:
     """Blocks come late at random, a worker takes one pulse after the other."""
     rng, blocks = np.random.default_rng(1), 300
     late_ns = rng.integers(0, 9_000_000, blocks)
-    x = noise(BLOCK, 1)
+    x = normal_noise(BLOCK, 1)
     with runs(
         cached_program(pulse_frames=pulse_frames), block=BLOCK, compute_s=compute_ms * 1e-3, policy="wait"
     ) as (
@@ -98,10 +99,10 @@ def test_latencies_are_those_of_a_queue(compute_ms, pulse_frames) -> None:
 
 def test_load_is_that_since_the_last_statistics() -> None:
     with runs(cached_program(), compute_s=0.004) as (host, live):
-        host.run(noise(100 * BLOCK, 1))
+        host.run(normal_noise(100 * BLOCK, 1))
         assert live.statistics().load == pytest.approx(0.4, rel=0.02)
         host.compute_s = 0.001
-        host.run(noise(100 * BLOCK, 1))
+        host.run(normal_noise(100 * BLOCK, 1))
         statistics = live.statistics()
         assert statistics.load == pytest.approx(0.1, rel=0.05)
         assert statistics.elapsed_s == pytest.approx(2.0, abs=1e-6)
@@ -109,9 +110,9 @@ def test_load_is_that_since_the_last_statistics() -> None:
 
 def test_dropped_pulses_have_no_latency() -> None:
     with runs(cached_program(), policy="drop_oldest") as (host, live):
-        host.run(noise(20 * BLOCK, 1))
+        host.run(normal_noise(20 * BLOCK, 1))
         host.stall(0.1)
-        host.run(noise(20 * BLOCK, 1))
+        host.run(normal_noise(20 * BLOCK, 1))
         host.advance(0.001)
         statistics = live.statistics()
     counters = statistics.counters
@@ -123,7 +124,7 @@ def test_dropped_pulses_have_no_latency() -> None:
 
 
 def test_flags_of_the_device_are_counted() -> None:
-    x = noise(BLOCK, 1)
+    x = normal_noise(BLOCK, 1)
     with runs(cached_program()) as (host, live):
         for flags in (
             INPUT_UNDERFLOW,
@@ -151,12 +152,12 @@ def test_the_latency_of_devices_is_part_of_the_delay(is_separate) -> None:
             delay, schedule = live.delay, live.pipeline.schedule
             assert (delay.device_in_s, delay.device_out_s) == pytest.approx((0.012, 0.02))
             assert delay.total_s == pytest.approx(0.032 + schedule.frames / RATE)
-            host.run(noise(5 * BLOCK, 1))
+            host.run(normal_noise(5 * BLOCK, 1))
 
 
 def test_statistics_change_no_counter() -> None:
     with runs(cached_program(), compute_s=0.003) as (host, live):
-        host.run(noise(10 * BLOCK, 1))
+        host.run(normal_noise(10 * BLOCK, 1))
         first, second = live.statistics(), live.statistics()
     assert first.counters == second.counters
     assert first.total.bucket_counts() == second.total.bucket_counts()

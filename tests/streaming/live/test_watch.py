@@ -11,6 +11,7 @@ from streaming.live.plan import TEARDOWN_TIMEOUT_S
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.live.watchdog import FREQUENT_RETRIES_S, MAX_EVENTS, RARE_RETRY_S, RETRY_S
 from streaming.realtime.options import UNCHANGED
+from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
@@ -18,7 +19,6 @@ from tests.streaming.live.runs import (
     delayed_model,
     engines,
     late_by,
-    noise,
     played_by,
     require_frames_add_up,
     runs,
@@ -64,7 +64,7 @@ def test_a_device_that_goes_away_ends_the_run(kind, block) -> None:
         pytest.raises(DeviceError, match="usb mixer: the device ") as refusal,
         runs(cached_program(), block=block, device=device) as (host, live),
     ):
-        host.run(noise(10 * block))
+        host.run(normal_noise(10 * block))
         assert not live.wait(0)
         disturb(host, kind)
         since_ns = host.now_ns()
@@ -110,10 +110,10 @@ def test_late_and_long_blocks_are_no_stall() -> None:
     """Blocks that come 0.9 s late, and blocks of 0.6 s."""
     with runs(cached_program()) as (host, live):
         for _ in range(5):
-            host.tick(noise(BLOCK, 1), late_s=0.9)
+            host.tick(normal_noise(BLOCK, 1), late_s=0.9)
         assert live.statistics().counters.stalls == 0
     with runs(cached_program(), block=9600) as (host, live):
-        host.run(noise(10 * 9600))
+        host.run(normal_noise(10 * 9600))
         assert live.statistics().counters.stalls == 0
 
 
@@ -122,11 +122,11 @@ def test_late_and_long_blocks_are_no_stall() -> None:
 @pytest.mark.parametrize("block", [160, 100])
 def test_the_model_continues_after_a_reconnection(kind, make, block) -> None:
     """The output is that of the whole input."""
-    compiled, x = cached_program(make), noise(60 * block, 1)
+    compiled, x = cached_program(make), normal_noise(60 * block, 1)
     with runs(compiled, block=block, reconnect="keep", records=True) as (host, live):
         played = [host.run(x[: 25 * block])]
         disturb(host, kind)
-        assert not len(host.run(noise(400 * block, 1))), "a device that is away plays nothing"
+        assert not len(host.run(normal_noise(400 * block, 1))), "a device that is away plays nothing"
         recover(host)
         wait_until_open(host)
         played.append(host.run(x[25 * block :]))
@@ -145,7 +145,7 @@ def test_the_model_continues_after_a_reconnection(kind, make, block) -> None:
 @pytest.mark.parametrize("block", [160, 100])
 def test_reset_restarts_the_model_after_a_reconnection(engine, make, block) -> None:
     """It restarts with the next pulse, which begins with the rest of the input from before."""
-    compiled, x = cached_program(make), noise(60 * block, 1)
+    compiled, x = cached_program(make), normal_noise(60 * block, 1)
     with runs(compiled, block=block, reconnect="reset", engine=engine) as (host, live):
         played = [host.run(x[: 25 * block])]
         disturb(host, "vanishes")
@@ -168,7 +168,7 @@ def test_a_device_that_returns_with_another_number_is_found_by_its_name() -> Non
     host = VirtualHost(first, other)
     plan = Plan(RATE, input="mixer", output="mixer", block_frames=BLOCK)
     with Live(cached_program(), plan, realtime=UNCHANGED, reconnect="keep", host=host) as live:
-        host.run(noise(BLOCK, 1))
+        host.run(normal_noise(BLOCK, 1))
         other.present = False
         host.advance(2.0)
         host.devices = (VirtualDevice("new", rate_hz=RATE), first, other)
@@ -197,7 +197,7 @@ def test_a_device_that_stays_away_is_tried_seldom(monkeypatch) -> None:
         recover(host)
         wait_until_open(host)
         assert live.statistics().counters.reopened == 1
-        host.run(noise(BLOCK, 1))
+        host.run(normal_noise(BLOCK, 1))
         disturb(host, "vanishes")
         host.advance(2.0)
         recover(host)
@@ -218,7 +218,7 @@ def test_a_device_that_opens_but_does_not_call_is_tried_rarely() -> None:
 def test_the_number_of_kept_events_is_limited() -> None:
     with runs(cached_program(), reconnect="keep") as (host, live):
         for _ in range(MAX_EVENTS):
-            host.run(noise(BLOCK, 1))
+            host.run(normal_noise(BLOCK, 1))
             disturb(host, "ends")
             recover(host)
             host.advance(0.2)

@@ -20,16 +20,9 @@ from streaming.live.outputs import Outputs
 from streaming.live.pipeline import Pipeline
 from streaming.live.worker import Worker
 from streaming.realtime.options import UNCHANGED
+from tests.noise import normal_noise
 from tests.streaming.live.manual_device import LIMIT_S, nothing_left
-from tests.streaming.live.runs import (
-    BLOCK,
-    RATE,
-    cached_program,
-    delayed_model,
-    noise,
-    session_outputs,
-    sum_model,
-)
+from tests.streaming.live.runs import BLOCK, RATE, cached_program, delayed_model, session_outputs, sum_model
 from tests.streaming.models import filter_model
 
 FUNCTION_TYPES = c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p
@@ -81,7 +74,7 @@ def wait_for_pulses(pipeline, pulses):
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 def test_every_frame_is_played_in_order(backend) -> None:
     """A device that calls every millisecond, ten times as fast as its sound: nothing is lost, whatever is late."""
-    compiled, x = cached_program(filter_model, backend=backend), noise(300 * BLOCK, 1)
+    compiled, x = cached_program(filter_model, backend=backend), normal_noise(300 * BLOCK, 1)
     with nothing_left(), pipeline_with_worker(compiled, policy="wait", records=True) as (pipeline, _):
         call, played = call_of(pipeline), []
         for block in np.split(x, 300):
@@ -116,7 +109,7 @@ def test_pulses_are_run_while_a_thread_holds_the_interpreter(backend, interprete
     """From the first block to the last pulse; those of a program in Python wait until it is given up."""
     compiled = cached_program(backend=backend)
     with pipeline_with_worker(compiled, policy="wait") as (pipeline, _):
-        call, x, block = call_of(pipeline), noise(BLOCK, 1), pipeline.control_block
+        call, x, block = call_of(pipeline), normal_noise(BLOCK, 1), pipeline.control_block
         for _ in range(10):
             call(x)
         until = time.monotonic() + (LIMIT_S if backend == "numba" else 0.1)
@@ -171,7 +164,7 @@ def test_a_program_in_python_that_fails_ends_the_worker() -> None:
             raise ValueError("out of order")
 
         pipeline.instances.run = fail
-        call_of(pipeline)(noise(BLOCK, 1))
+        call_of(pipeline)(normal_noise(BLOCK, 1))
         until = time.monotonic() + 60
         while worker.error is None and time.monotonic() < until:
             time.sleep(0.001)
@@ -203,7 +196,7 @@ def test_a_stop_of_a_worker_has_a_timeout() -> None:
 
     pipeline.instances.run = hold
     worker.start()
-    call_of(pipeline)(noise(BLOCK, 1))
+    call_of(pipeline)(normal_noise(BLOCK, 1))
     assert holds.wait(60)
     assert not worker.stop(0.02)
     assert worker.alive

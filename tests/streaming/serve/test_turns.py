@@ -6,6 +6,8 @@ import time
 import numpy as np
 import pytest
 
+from tests.noise import normal_noise
+
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
 from streaming.protocol.frames import HEADER, unpack_header
@@ -18,7 +20,7 @@ from streaming.serve.settings import ModelSettings
 from streaming.session import Session
 from tests.streaming.executor.faulty_models import PULSE as FAULTY_PULSE
 from tests.streaming.executor.faulty_models import ROWS, lookup
-from tests.streaming.executor.streams import cached_program, noise
+from tests.streaming.executor.streams import cached_program
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 
 LANES = 4
@@ -75,7 +77,7 @@ def values(answers, port=0):
 def test_streams_with_more_and_fewer_pulses_share_a_turn() -> None:
     group = Group(filter_program())
     (name,) = (port.name for port in filter_program().inputs if port.streams)
-    x = noise(LANES, 9 * PULSE)
+    x = normal_noise(LANES, 9 * PULSE)
     expected = [Session(filter_program()).push(shape_of_port(row)) for row in x]
     answers = {number: [] for number in range(LANES)}
     first = {number: (number % 3 + 1) * PULSE for number in range(LANES)}

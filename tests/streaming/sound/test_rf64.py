@@ -10,13 +10,10 @@ import soundfile
 from pulse.errors import InputError
 from streaming.sound import rf64
 from streaming.sound.files import AudioReader, AudioWriter
+from tests.noise import uniform_noise
 from tests.streaming.disks import limit_files
 
 FORMS = [("FLOAT", 1), ("FLOAT", 2), ("FLOAT", 7), ("PCM_16", 1), ("PCM_16", 2), ("PCM_24", 1), ("PCM_24", 3)]
-
-
-def noise(frames, channels):
-    return np.random.default_rng(frames).uniform(-0.9, 0.9, (frames, channels)).astype(np.float32)
 
 
 def write_sound(path, x, encoding):
@@ -32,7 +29,7 @@ def test_a_file_that_outgrows_its_sizes_becomes_rf64_of_the_same_sound(
     tmp_path, monkeypatch, encoding, channels, piece
 ) -> None:
     """It says the same as one that does not."""
-    x = noise(3001, channels)
+    x = uniform_noise(3001, channels)
     small = write_sound(tmp_path / "small.wav", x, encoding)
     monkeypatch.setattr(rf64, "MAX_SIZE", small.stat().st_size - rf64.CHUNK_HEAD - 1)
     monkeypatch.setattr(rf64, "MAX_PIECE_BYTES", piece)
@@ -51,7 +48,7 @@ def test_a_file_that_outgrows_its_sizes_becomes_rf64_of_the_same_sound(
 )
 def test_another_program_reads_it(tmp_path, monkeypatch, encoding, dtype) -> None:
     wavfile = pytest.importorskip("scipy.io.wavfile")
-    x = noise(3001, 2)
+    x = uniform_noise(3001, 2)
     expected = soundfile.read(write_sound(tmp_path / "small.wav", x, encoding), dtype=dtype)[0]
     monkeypatch.setattr(rf64, "MAX_SIZE", 1000)
     rate, samples = wavfile.read(write_sound(tmp_path / "large.wav", x, encoding))
@@ -62,7 +59,7 @@ def test_another_program_reads_it(tmp_path, monkeypatch, encoding, dtype) -> Non
 @pytest.mark.parametrize(("encoding", "channels"), FORMS)
 def test_a_file_as_large_as_it_may_be(tmp_path, monkeypatch, encoding, channels) -> None:
     """It is as libsndfile writes it, but for the time that it notes next to peaks."""
-    x = np.rint(noise(3001, channels) * (1 << 15)) / (1 << 15)  # what each encoding holds as it is
+    x = np.rint(uniform_noise(3001, channels) * (1 << 15)) / (1 << 15)  # what each encoding holds as it is
     soundfile.write(tmp_path / "usual.wav", x, 16000, encoding)
     usual = (tmp_path / "usual.wav").read_bytes()
     monkeypatch.setattr(rf64, "MAX_SIZE", len(usual) - rf64.CHUNK_HEAD)
@@ -73,7 +70,7 @@ def test_a_file_as_large_as_it_may_be(tmp_path, monkeypatch, encoding, channels)
 
 def test_a_file_beyond_4_gib_is_read(tmp_path) -> None:
     """The file has a hole, so it needs no room."""
-    x = noise(1000, 2)
+    x = uniform_noise(1000, 2)
     path = write_sound(tmp_path / "large.wav", x, "FLOAT")
     frames = (5 << 30) // 8
     start = path.stat().st_size - x.nbytes
@@ -95,7 +92,7 @@ def test_a_file_beyond_4_gib_is_read(tmp_path) -> None:
 @pytest.mark.parametrize("encoding", ["PCM_16", "PCM_24"])
 def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch, encoding, free_bytes) -> None:
     """The file is as it was, whether some bytes fit or none; it is reported."""
-    x = noise(3001, 1)
+    x = uniform_noise(3001, 1)
     usual = write_sound(tmp_path / "usual.wav", x, encoding).read_bytes()
     monkeypatch.setattr(rf64, "MAX_SIZE", 1000)
     monkeypatch.setattr(rf64, "MAX_PIECE_BYTES", 64)

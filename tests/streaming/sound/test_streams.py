@@ -12,13 +12,10 @@ from pulse.errors import InputError
 from streaming.sound.encodings import ENCODINGS, Encoding
 from streaming.sound.streams import StreamReader, StreamWriter, TableStream
 from streaming.sound.wav_stream import StreamFormat, wav_header
+from tests.noise import uniform_noise
 
 SMALL = 30_000
 """Bytes that every pipe takes without a reader."""
-
-
-def noise(samples, channels=1):
-    return np.random.default_rng(samples).uniform(-0.9, 0.9, (samples, channels)).astype(np.float32)
 
 
 def pipe_of(data):
@@ -46,7 +43,7 @@ def refusal(data, form=None):
 @pytest.mark.parametrize("form", ["WAV", "WAVEX", "RF64"])
 def test_wav_files_of_the_library_are_read(tmp_path, encoding, channels, form) -> None:
     """In each encoding, with whatever chunks it puts in front; extensible ones too."""
-    x = noise(1000, channels)
+    x = uniform_noise(1000, channels)
     soundfile.write(tmp_path / "a", x, 44100, encoding.subtype, format=form)
     reader, samples = read((tmp_path / "a").read_bytes())
     assert (reader.rate_hz, reader.channels, reader.frames) == (44100, channels, 1000)
@@ -57,7 +54,7 @@ def test_wav_files_of_the_library_are_read(tmp_path, encoding, channels, form) -
 @pytest.mark.parametrize("size", [0, 0x7FFFF000, 0x7FFFFFFF, 0xFFFFFFFF])
 def test_a_sound_of_unknown_size_ends_with_its_bytes(size) -> None:
     """As programs write it that write to a pipe; the end of the bytes is the end of the sound."""
-    x = noise(700)
+    x = uniform_noise(700)
     form = StreamFormat(Encoding.of_name("f32"), 8000, 1)
     head = wav_header(form)[:-4] + struct.pack("<I", size)
     reader, samples = read(head + x.tobytes())
@@ -66,20 +63,20 @@ def test_a_sound_of_unknown_size_ends_with_its_bytes(size) -> None:
 
 
 def test_chunks_after_the_samples_are_ignored() -> None:
-    x = noise(700)
+    x = uniform_noise(700)
     form = StreamFormat(Encoding.of_name("f32"), 8000, 1, x.nbytes)
     np.testing.assert_array_equal(read(wav_header(form) + x.tobytes() + b"LIST\x04\0\0\0abcd")[1], x)
 
 
 def test_chunks_in_front_are_skipped() -> None:
-    x = noise(10)
+    x = uniform_noise(10)
     head = wav_header(StreamFormat(Encoding.of_name("f32"), 8000, 1))
     odd = b"note" + struct.pack("<I", 9_001) + bytes(9_002)
     np.testing.assert_array_equal(read(head[:12] + odd + head[12:] + x.tobytes())[1], x)
 
 
 def test_raw_samples_are_read() -> None:
-    x = noise(900, 2)
+    x = uniform_noise(900, 2)
     form = StreamFormat.parse("s24,48000,2", None)
     reader, samples = read(form.encoding.encode(x), form)
     assert (reader.rate_hz, reader.channels, reader.frames, reader.encoding) == (48000, 2, None, "PCM_24")
@@ -105,7 +102,7 @@ def test_a_format_of_raw_samples_needs_a_rate() -> None:
 def test_blocks_are_the_available_samples() -> None:
     """A block is not waited for until it is full, and a sample may come in two pieces."""
     out, into = os.pipe()
-    x = noise(64, 2)
+    x = uniform_noise(64, 2)
     data = x.tobytes()
     with StreamReader("in", out, StreamFormat(Encoding.of_name("f32"), 16000, 2)) as reader:
         blocks = iter(reader)
@@ -124,7 +121,7 @@ def test_a_pipe_that_does_not_wait() -> None:
     out, into = os.pipe()
     os.set_blocking(out, False)
     os.set_blocking(into, False)
-    x = noise(100_000)
+    x = uniform_noise(100_000)
     form = StreamFormat(Encoding.of_name("f32"), 16000, 1)
 
     def write():
@@ -190,7 +187,7 @@ def test_streams_that_end_too_soon() -> None:
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
 def test_written_content_is_read_back(tmp_path, encoding) -> None:
     """By libsndfile, from a file that does not know its size, and from one whose header was completed."""
-    x = noise(333, 1)
+    x = uniform_noise(333, 1)
     form = StreamFormat(encoding, 22050, 1)
     out, into = os.pipe()
     with StreamWriter("out", into, form, wav=True) as writer:
@@ -217,7 +214,7 @@ def test_a_file_that_is_only_appended_to(tmp_path) -> None:
     handle = os.open(tmp_path / "log", os.O_WRONLY | os.O_APPEND)
     form = StreamFormat(Encoding.of_name("s16"), 8000, 1)
     with StreamWriter("out", handle, form, wav=True) as writer:
-        writer.write(noise(4))
+        writer.write(uniform_noise(4))
     content = (tmp_path / "log").read_bytes()
     assert content[:6] == b"before"
     assert content[6:-8] == wav_header(form)

@@ -34,7 +34,7 @@ def crossed_program() -> Program:
     )
 
 
-def noise(seed: int = 0) -> Array:
+def pulse_of_noise(seed: int = 0) -> Array:
     return np.random.default_rng(seed).standard_normal((1, 2, 4)).astype(F)
 
 
@@ -54,7 +54,7 @@ def test_the_layout_of_numpys_arrays_is_the_one_that_is_read() -> None:
 
 
 def test_plain_arrays_take_the_compiled_call() -> None:
-    state, x, y = neg().spawn(), noise(), np.zeros((1, 2, 4), F)
+    state, x, y = neg().spawn(), pulse_of_noise(), np.zeros((1, 2, 4), F)
     for feed in (x, {"x": x}):
         ready = state.try_step(feed, None, False)
         assert ready is not None
@@ -69,7 +69,7 @@ def test_plain_arrays_take_the_compiled_call() -> None:
 
 
 def test_several_inputs_and_outputs_may_come_in_any_order() -> None:
-    state, x, z = crossed_program().spawn(), noise(1), noise(2)
+    state, x, z = crossed_program().spawn(), pulse_of_noise(1), pulse_of_noise(2)
     outputs = {"difference": np.zeros_like(x), "total": np.zeros_like(x)}
     for ready in (
         state.try_step({"z": z, "x": x}, None, False),
@@ -88,17 +88,17 @@ def test_several_inputs_and_outputs_may_come_in_any_order() -> None:
 @pytest.mark.parametrize(
     "other_array",
     [
-        np.asfortranarray(noise()),
-        np.repeat(noise(), 2, axis=2)[..., ::2],
-        noise().astype(">f4"),
-        unaligned_copy(noise()),
-        noise().view(Derived),
+        np.asfortranarray(pulse_of_noise()),
+        np.repeat(pulse_of_noise(), 2, axis=2)[..., ::2],
+        pulse_of_noise().astype(">f4"),
+        unaligned_copy(pulse_of_noise()),
+        pulse_of_noise().view(Derived),
     ],
     ids=["order", "strides", "bytes", "alignment", "class"],
 )
 def test_arrays_of_other_layouts_are_never_read_as_plain_ones(other_array: Array) -> None:
     """Strided, derived ones and so on: never read as if they were plain."""
-    state, x = neg().spawn(), noise()
+    state, x = neg().spawn(), pulse_of_noise()
     assert state.try_step(other_array, None, False) is None
     assert state.try_step(x, other_array, False) is None
     if type(other_array) is np.ndarray and other_array.dtype == F:
@@ -111,7 +111,7 @@ def test_arrays_of_other_layouts_are_never_read_as_plain_ones(other_array: Array
 
 
 def test_arrays_that_cannot_be_written_are_refused() -> None:
-    state, x = neg().spawn(), noise()
+    state, x = neg().spawn(), pulse_of_noise()
     before = state.snapshot()
     locked = np.zeros_like(x)
     locked.flags.writeable = False
@@ -124,9 +124,9 @@ def test_arrays_that_cannot_be_written_are_refused() -> None:
     assert np.array_equal(outputs["y"], -locked)
 
 
-@pytest.mark.parametrize("place", range(noise().size))
+@pytest.mark.parametrize("place", range(pulse_of_noise().size))
 def test_nan_in_any_element_is_refused_on_demand(place: int) -> None:
-    state, bad = neg().spawn(), noise()
+    state, bad = neg().spawn(), pulse_of_noise()
     bad.flat[place] = np.nan
     before = state.snapshot()
     assert state.try_step(bad, None, True) is None
@@ -135,14 +135,14 @@ def test_nan_in_any_element_is_refused_on_demand(place: int) -> None:
 
 @pytest.mark.parametrize(("value", "refuses_nan"), [(np.inf, True), (np.nan, False)])
 def test_infinities_pass_and_nan_does_if_it_is_not_refused(value: float, refuses_nan: bool) -> None:
-    assert neg().spawn().try_step(np.full_like(noise(), value), None, refuses_nan) is not None
+    assert neg().spawn().try_step(np.full_like(pulse_of_noise(), value), None, refuses_nan) is not None
 
 
 def test_a_step_keeps_the_reference_counts_of_arrays() -> None:
     """Arrays live as long as the caller wants, and no longer."""
     for program in (neg(), crossed_program()):
         state = program.spawn()
-        feed = {port.name: noise() for port in program.inputs}
+        feed = {port.name: pulse_of_noise() for port in program.inputs}
         outputs = {port.name: np.zeros(port.shape, F) for port in program.outputs}
         watched = [weakref.ref(array) for array in (*feed.values(), *outputs.values())]
         counts = [sys.getrefcount(reference()) for reference in watched]
@@ -157,7 +157,7 @@ def test_a_step_keeps_the_reference_counts_of_arrays() -> None:
 
 def test_no_call_leaks_a_reference() -> None:
     """New outputs belong to the caller, and refused calls leave nothing behind."""
-    state, x = crossed_program().spawn(), noise()
+    state, x = crossed_program().spawn(), pulse_of_noise()
     bad = np.full_like(x, np.nan)
     shared: list[object] = [None, x.dtype, "total", np.ndarray, dict, x, bad]
     calls = [
@@ -177,7 +177,7 @@ def test_no_call_leaks_a_reference() -> None:
 
 def test_a_call_from_inside_of_a_call_is_refused() -> None:
     """The lookup of a name may run code of the dict's keys; there the stream is in a pulse already."""
-    state, x = neg().spawn(), noise()
+    state, x = neg().spawn(), pulse_of_noise()
     refused: list[str] = []
 
     class Key(str):
@@ -201,7 +201,7 @@ def test_a_call_from_inside_of_a_call_is_refused() -> None:
 
 
 def test_nothing_runs_after_the_end_or_in_a_stream_that_was_left() -> None:
-    state, x = neg().spawn(), noise()
+    state, x = neg().spawn(), pulse_of_noise()
     state.changing = True
     assert state.try_step(x, None, False) is None
     state.changing = False

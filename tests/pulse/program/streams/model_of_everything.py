@@ -40,7 +40,7 @@ def program(request: pytest.FixtureRequest) -> Program:
     return PROGRAMS[request.param]
 
 
-def noise(frames: int, seed: int = 0) -> Array:
+def stereo_noise(frames: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).standard_normal((1, 2, frames)).astype(F)
 
 

@@ -14,16 +14,16 @@ from tests.pulse.program.programs import are_bit_identical
 from tests.pulse.program.streams.model_of_everything import (
     PROGRAMS,
     TYPED,
-    noise,
     play_whole,
     pulses_of,
+    stereo_noise,
 )
 from tests.pulse.program.streams.model_of_everything import program as program
 
 
 def test_a_snapshot_continues_in_any_state_of_its_program(program: Program) -> None:
     """In the same state, and in another of the same program."""
-    x = noise(31)
+    x = stereo_noise(31)
     state = program.spawn()
     for part in pulses_of(x)[:3]:
         state.step(part)
@@ -33,7 +33,7 @@ def test_a_snapshot_continues_in_any_state_of_its_program(program: Program) -> N
     rest = x[..., 12:]
     expected = play_whole(state, rest)
     other = program.spawn()
-    other.step(noise(4, 5))
+    other.step(stereo_noise(4, 5))
     for target in (state, other):
         target.restore(saved)
         assert target.snapshot() == saved
@@ -43,23 +43,23 @@ def test_a_snapshot_continues_in_any_state_of_its_program(program: Program) -> N
 def test_a_snapshot_keeps_whether_the_stream_has_ended(program: Program) -> None:
     """It stays ended; and one from before the end opens it again."""
     state = program.spawn()
-    state.step(noise(4))
+    state.step(stereo_noise(4))
     before = state.snapshot()
-    ended = state.flush(noise(2, 1))
+    ended = state.flush(stereo_noise(2, 1))
     after = state.snapshot()
     other = program.spawn()
     other.restore(after)
     with pytest.raises(InputError, match="has ended"):
-        other.step(noise(4))
+        other.step(stereo_noise(4))
     other.restore(before)
-    assert all(map(are_bit_identical, ended, other.flush(noise(2, 1))))
+    assert all(map(are_bit_identical, ended, other.flush(stereo_noise(2, 1))))
 
 
 @pytest.mark.parametrize("difference", ["pulse", "backend"])
 def test_snapshots_of_another_program_are_refused(program: Program, difference: str) -> None:
     """They change nothing."""
     state = program.spawn()
-    state.step(noise(4))
+    state.step(stereo_noise(4))
     good = state.snapshot()
     (other,) = set(BACKENDS) - {program.backend}
     pulse_of_eight = compile_model(pulsify(TYPED, pulse=8), program.backend)
@@ -96,7 +96,7 @@ def test_damaged_snapshots_are_refused(
 ) -> None:
     """They change nothing."""
     state = program.spawn()
-    state.step(noise(4))
+    state.step(stereo_noise(4))
     good = state.snapshot()
     with pytest.raises(InputError, match=message):
         state.restore(damage(good))

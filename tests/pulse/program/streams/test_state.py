@@ -21,9 +21,9 @@ from tests.pulse.program.programs import are_bit_identical
 from tests.pulse.program.streams.model_of_everything import (
     PULSE,
     TYPED,
-    noise,
     play_whole,
     pulses_of,
+    stereo_noise,
 )
 from tests.pulse.program.streams.model_of_everything import program as program
 
@@ -42,13 +42,13 @@ def locked_copy(array: Array) -> Array:
 @pytest.mark.parametrize(
     ("feed", "message"),
     [
-        ({"z": noise(4)}, "no pulse for input x; feed x: 1,2,4,f32"),
+        ({"z": stereo_noise(4)}, "no pulse for input x; feed x: 1,2,4,f32"),
         ({}, "no pulse for input x"),
-        ({"x": noise(4), "z": noise(4)}, "z is not a streaming input; feed x: 1,2,4,f32"),
-        (noise(3), "expected a pulse x: 1,2,4,f32, got 1,2,3,f32"),
-        (noise(4)[0], "expected a pulse x: 1,2,4,f32, got 2,4,f32"),
-        (noise(4).astype(np.float64), "got 1,2,4,f64"),
-        (noise(4).astype(np.int16), "got 1,2,4,i16"),
+        ({"x": stereo_noise(4), "z": stereo_noise(4)}, "z is not a streaming input; feed x: 1,2,4,f32"),
+        (stereo_noise(3), "expected a pulse x: 1,2,4,f32, got 1,2,3,f32"),
+        (stereo_noise(4)[0], "expected a pulse x: 1,2,4,f32, got 2,4,f32"),
+        (stereo_noise(4).astype(np.float64), "got 1,2,4,f64"),
+        (stereo_noise(4).astype(np.int16), "got 1,2,4,i16"),
     ],
 )
 def test_a_pulse_that_does_not_fit_changes_nothing(
@@ -56,7 +56,7 @@ def test_a_pulse_that_does_not_fit_changes_nothing(
 ) -> None:
     """Names, shape and dtype; the message says what is wanted."""
     state = program.spawn()
-    state.step(noise(4, 1))
+    state.step(stereo_noise(4, 1))
     before = state.snapshot()
     with pytest.raises(InputError, match=message):
         state.step(feed)
@@ -65,7 +65,7 @@ def test_a_pulse_that_does_not_fit_changes_nothing(
 
 def test_strided_and_read_only_pulses_are_read(program: Program) -> None:
     """Any memory order; the caller's array is never written."""
-    x = noise(4)
+    x = stereo_noise(4)
     x.flags.writeable = False
     turned = np.asfortranarray(np.repeat(x, 2, axis=2))[..., ::2]
     assert are_bit_identical(program.spawn().step(x), program.spawn().step(turned))
@@ -74,15 +74,15 @@ def test_strided_and_read_only_pulses_are_read(program: Program) -> None:
 def test_outputs_belong_to_the_caller(program: Program) -> None:
     """The next step does not overwrite them, nor does writing to them reach the stream."""
     state, other = program.spawn(), program.spawn()
-    first = state.step(noise(4, 1))
+    first = state.step(stereo_noise(4, 1))
     copies = {name: array.copy() for name, array in first.items()}
-    second = state.step(noise(4, 2))
+    second = state.step(stereo_noise(4, 2))
     assert are_bit_identical(first, copies)
-    other.step(noise(4, 1))
-    reference = other.step(noise(4, 2))
+    other.step(stereo_noise(4, 1))
+    reference = other.step(stereo_noise(4, 2))
     for array in (*first.values(), *second.values()):
         array[...] = 99
-    assert are_bit_identical(state.step(noise(4, 3)), other.step(noise(4, 3)))
+    assert are_bit_identical(state.step(stereo_noise(4, 3)), other.step(stereo_noise(4, 3)))
     assert reference["total"].max() < 99
 
 
@@ -91,16 +91,16 @@ def test_a_step_into_arrays_gives_the_same_numbers(program: Program) -> None:
     state, other = program.spawn(), program.spawn()
     outputs = {port.name: np.full(port.shape, 99, port.dtype, order="F") for port in program.outputs}
     for seed in range(5):
-        state.step_into(noise(4, seed), outputs)
-        expected = other.step({"x": noise(4, seed)})
+        state.step_into(stereo_noise(4, seed), outputs)
+        expected = other.step({"x": stereo_noise(4, seed)})
         assert all(np.array_equal(outputs[name], expected[name]) for name in expected)
     builder = ModelBuilder(x="1,2,T")
     single = compile_model(
         pulsify(builder.model(builder.apply("neg", builder["x"])), pulse=4), program.backend
     ).spawn()
-    x = noise(4)
+    x = stereo_noise(4)
     single.step_into({"x": x}, x)
-    assert np.array_equal(x, -noise(4))
+    assert np.array_equal(x, -stereo_noise(4))
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_arrays_that_do_not_fit_the_outputs_are_refused(
     right = {port.name: np.zeros(port.shape, port.dtype) for port in program.outputs}
     before = state.snapshot()
     with pytest.raises(InputError, match=message):
-        state.step_into(noise(4), change(right))
+        state.step_into(stereo_noise(4), change(right))
     assert state.snapshot() == before
 
 
@@ -152,7 +152,7 @@ def test_an_output_that_is_the_input_is_a_copy(program: Program) -> None:
     """The program computes nothing."""
     builder = ModelBuilder(x="1,2,T")
     state = compile_model(pulsify(builder.model(builder["x"]), pulse=4), program.backend).spawn()
-    x = noise(4)
+    x = stereo_noise(4)
     y = state.step(x)["x"]
     x[...] = 7
     assert not np.shares_memory(x, y)
@@ -165,7 +165,7 @@ def test_an_output_that_is_the_input_is_a_copy(program: Program) -> None:
 @pytest.mark.parametrize("frames", [3, 5, 8, 11, 40])
 def test_a_stream_with_and_without_a_rest_equals_offline(program: Program, frames: int) -> None:
     """Equal to offline, the last frames included; a rest of nothing is no rest."""
-    x = noise(frames)
+    x = stereo_noise(frames)
     streamed, _ = run_whole(program.spawn(), {"x": x}, np.nan)
     for name, expected in TYPED.run(x).items():
         np.testing.assert_allclose(streamed[name], expected, 1e-4, 1e-5)
@@ -174,26 +174,26 @@ def test_a_stream_with_and_without_a_rest_equals_offline(program: Program, frame
 def test_an_ended_stream_takes_nothing(program: Program) -> None:
     """A second flush or step is refused, with the way out; reset begins again."""
     state = program.spawn()
-    state.step(noise(4))
+    state.step(stereo_noise(4))
     ended = state.flush()
     assert len(ended) > 0
     before = state.snapshot()
-    for call in (lambda: state.step(noise(4)), state.flush, lambda: state.flush(noise(2))):
+    for call in (lambda: state.step(stereo_noise(4)), state.flush, lambda: state.flush(stereo_noise(2))):
         with pytest.raises(InputError, match=r"stream has ended; begin a new one with reset\(\)"):
             call()
     assert state.snapshot() == before
     state.reset()
-    state.step(noise(4))
+    state.step(stereo_noise(4))
 
 
 @pytest.mark.parametrize(
     ("rest", "message"),
     [
-        (noise(4), "x: 4 frames: a whole pulse; use step"),
-        (noise(9), "x: 9 frames: a whole pulse"),
-        (noise(2).astype(np.float64), "expected less than a pulse x: 1,2,4,f32, got 1,2,2,f64"),
-        (noise(2)[:, :1], "got 1,1,2,f32"),
-        ({"y": noise(2)}, "feed x: 1,2,4,f32"),
+        (stereo_noise(4), "x: 4 frames: a whole pulse; use step"),
+        (stereo_noise(9), "x: 9 frames: a whole pulse"),
+        (stereo_noise(2).astype(np.float64), "expected less than a pulse x: 1,2,4,f32, got 1,2,2,f64"),
+        (stereo_noise(2)[:, :1], "got 1,1,2,f32"),
+        ({"y": stereo_noise(2)}, "feed x: 1,2,4,f32"),
     ],
 )
 def test_a_rest_that_does_not_fit_ends_nothing(
@@ -201,21 +201,21 @@ def test_a_rest_that_does_not_fit_ends_nothing(
 ) -> None:
     """After the refusal the state is as before, and the stream continues."""
     state = program.spawn()
-    state.step(noise(4, 1))
+    state.step(stereo_noise(4, 1))
     before = state.snapshot()
     with pytest.raises(InputError, match=message):
         state.flush(rest)
     assert state.snapshot() == before
-    state.step(noise(4, 2))
+    state.step(stereo_noise(4, 2))
 
 
 def test_a_flush_calls_after_for_each_pulse_and_its_filling_reaches_no_valid_frame(program: Program) -> None:
     state, calls = program.spawn(), []
-    results = state.flush(noise(3), fill=1e30, after=lambda: calls.append(1))
+    results = state.flush(stereo_noise(3), fill=1e30, after=lambda: calls.append(1))
     assert len(calls) == len(results) == program.steps(3)
     delay = program.outputs[0].delay
     joined = np.concatenate([result["total"] for result in results], 2)[..., delay : delay + 3]
-    np.testing.assert_allclose(joined, TYPED.run(noise(3))["total"], 1e-4, 1e-5)
+    np.testing.assert_allclose(joined, TYPED.run(stereo_noise(3))["total"], 1e-4, 1e-5)
 
 
 def test_a_flush_at_a_length_that_the_model_does_not_take_is_refused(program: Program) -> None:
@@ -227,14 +227,14 @@ def test_a_flush_at_a_length_that_the_model_does_not_take_is_refused(program: Pr
     typed = builder.model(builder.apply("add", flat, builder["x"]))
     assert typed.scope.assumptions
     state = compile_model(pulsify(typed, pulse=4), program.backend).spawn()
-    state.step(noise(4)[:, :1])
+    state.step(stereo_noise(4)[:, :1])
     before = state.snapshot()
     with pytest.raises(
         InputError, match=r"a stream of 7 frames of T does not satisfy .*T.*end it at another"
     ):
-        state.flush(noise(3)[:, :1])
+        state.flush(stereo_noise(3)[:, :1])
     assert state.snapshot() == before
-    assert len(state.flush(noise(2)[:, :1])) == 1
+    assert len(state.flush(stereo_noise(2)[:, :1])) == 1
 
 
 def test_a_table_limits_the_stream(program: Program) -> None:
@@ -246,15 +246,15 @@ def test_a_table_limits_the_stream(program: Program) -> None:
     limited = compile_model(pulsify(typed, pulse=PULSE), program.backend)
     assert limited.limit == 64
     assert program.limit is None
-    state, x = limited.spawn(), noise(64)
+    state, x = limited.spawn(), stereo_noise(64)
     output = np.concatenate([state.step(part)["add"] for part in pulses_of(x)], 2)
     np.testing.assert_allclose(output, typed.run(x)["add"], 1e-5)
     before = state.snapshot()
     with pytest.raises(InputError, match="at most 64 frames of T, and this pulse would make it 68: flush"):
-        state.step(noise(4))
+        state.step(stereo_noise(4))
     assert state.snapshot() == before
     with pytest.raises(InputError, match="at most 64 frames of T, and this stream has 65"):
-        state.flush(noise(1))
+        state.flush(stereo_noise(1))
     assert state.flush() == []
 
 
@@ -277,11 +277,11 @@ def test_constants_are_checked_once(program: Program) -> None:
         program.spawn({"gain": gain})
     state, other = compiled.spawn({"gain": gain}), compiled.spawn({"gain": -gain})
     for seed in range(3):
-        x = noise(4, seed)
+        x = stereo_noise(4, seed)
         np.testing.assert_allclose(state.step(x)["mul"], x * gain)
         np.testing.assert_allclose(other.step(x)["mul"], -x * gain)
     with pytest.raises(InputError, match="gain is not a streaming input"):
-        state.step({"x": noise(4), "gain": gain})
+        state.step({"x": stereo_noise(4), "gain": gain})
 
 
 def test_several_inputs_end_together(program: Program) -> None:
@@ -290,14 +290,17 @@ def test_several_inputs_end_together(program: Program) -> None:
     typed = builder.model(builder.apply("add", builder.conv(builder["y"], 2, stride=2), builder["x"]))
     state = compile_model(pulsify(typed, pulse=2), program.backend).spawn()
     with pytest.raises(InputError, match="2 inputs stream: feed them by name, x: 1,2,2,f32; y: 1,2,4,f32"):
-        state.step(noise(2))
+        state.step(stereo_noise(2))
     with pytest.raises(InputError, match="no pulse for input y"):
-        state.step({"x": noise(2)})
-    state.step({"x": noise(2), "y": noise(4)})
+        state.step({"x": stereo_noise(2)})
+    state.step({"x": stereo_noise(2), "y": stereo_noise(4)})
     with pytest.raises(InputError, match="the inputs end at different moments: x with 3 of T, y with 4 of 2"):
-        state.flush({"x": noise(1), "y": noise(0)})
-    (result,) = state.flush({"x": noise(1, 3), "y": noise(2, 4)})
-    full = {"x": np.concatenate([noise(2), noise(1, 3)], 2), "y": np.concatenate([noise(4), noise(2, 4)], 2)}
+        state.flush({"x": stereo_noise(1), "y": stereo_noise(0)})
+    (result,) = state.flush({"x": stereo_noise(1, 3), "y": stereo_noise(2, 4)})
+    full = {
+        "x": np.concatenate([stereo_noise(2), stereo_noise(1, 3)], 2),
+        "y": np.concatenate([stereo_noise(4), stereo_noise(2, 4)], 2),
+    }
     np.testing.assert_allclose(result["add"][..., :1], typed.run(full)["add"][..., 2:], 1e-4, 1e-5)
 
 
@@ -307,20 +310,20 @@ def test_several_inputs_end_together(program: Program) -> None:
 def test_reset_gives_the_same_again(program: Program) -> None:
     """Byte for byte, from any point, the end register included."""
     state = program.spawn()
-    first = play_whole(state, noise(23))
+    first = play_whole(state, stereo_noise(23))
     state.reset()
-    again = play_whole(state, noise(23))
+    again = play_whole(state, stereo_noise(23))
     assert len(first) == len(again)
     assert all(map(are_bit_identical, first, again))
     state.reset()
-    state.step(noise(4, 9))
+    state.step(stereo_noise(4, 9))
     state.reset()
-    assert all(map(are_bit_identical, first, play_whole(state, noise(23))))
+    assert all(map(are_bit_identical, first, play_whole(state, stereo_noise(23))))
 
 
 def test_states_of_one_program_are_independent(program: Program) -> None:
     """Interleaved, each gives what it gives alone."""
-    recordings = [noise(frames, seed) for seed, frames in enumerate((24, 17, 33))]
+    recordings = [stereo_noise(frames, seed) for seed, frames in enumerate((24, 17, 33))]
     alone = [play_whole(program.spawn(), x) for x in recordings]
     states = [program.spawn() for _ in recordings]
     together: list[list[dict[str, Array]]] = [[] for _ in recordings]
