@@ -8,6 +8,7 @@ import pulse
 from bench.models import PUBLISHED, catalogue, tcn, tcn_explicit_state
 from bench.models.entry import Entry
 from bench.models.gru import gru
+from pulse.facts import Array
 from pulse.program.program import Program
 
 contests = pytest.importorskip("bench.contest", exc_type=ImportError)
@@ -22,17 +23,17 @@ TRACT_WRONG = "denoiser"
 
 
 @pytest.fixture(scope="module")
-def x():
+def x() -> Array:
     return np.random.default_rng(0).normal(size=(1, 20, FRAMES)).astype(np.float32)
 
 
-def offline(x):
+def offline(x: Array) -> Array:
     session = onnxruntime.InferenceSession(tcn().SerializeToString(), providers=["CPUExecutionProvider"])
     return session.run(None, {"x": x})[0]
 
 
 @pytest.mark.parametrize("key", [key for key in SYNTHETIC if key not in ("denoiser", "tcn_1")])
-def test_models_are_seeded(key) -> None:
+def test_models_are_seeded(key: str) -> None:
     entry = SYNTHETIC[key]
     assert entry.source().SerializeToString() == entry.source().SerializeToString()
 
@@ -43,7 +44,7 @@ def test_both_forms_of_the_network_have_the_same_weights() -> None:
     assert all(explicit[name] == weight for name, weight in offline.items())
 
 
-def test_the_network_is_causal_and_alive(x) -> None:
+def test_the_network_is_causal_and_alive(x: Array) -> None:
     whole = offline(x)
     assert whole.shape == (1, 16, FRAMES)
     assert 0.1 < whole.std() < 10
@@ -53,7 +54,7 @@ def test_the_network_is_causal_and_alive(x) -> None:
 @pytest.mark.parametrize(
     "key", [pytest.param(key, marks=[pytest.mark.slow] if key in LARGE else []) for key in SYNTHETIC]
 )
-def test_every_form_that_is_timed_is_right(key) -> None:
+def test_every_form_that_is_timed_is_right(key: str) -> None:
     """``contest`` compares this project, and every form of the others, with the offline result."""
     contest = contests.contest(SYNTHETIC[key], CHECKED, 1)
     assert set(contest.best) == {"pulse", "onnxruntime", "tract"}

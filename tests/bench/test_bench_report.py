@@ -4,6 +4,8 @@ import io
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -21,7 +23,7 @@ docs = pytest.importorskip("bench.performance_page", exc_type=ImportError)
 report = pytest.importorskip("bench.report", exc_type=ImportError)
 
 
-def timed_row(factor, tail=1.0):
+def timed_row(factor: float, tail: float = 1.0) -> Any:
     us = Percentiles(*(10.0 * factor * step for step in (1, 2, 3, 4 * tail, 50)))
     return results.RuntimeTimes(
         "exported", us, Ratio(factor, factor - 0.1, factor + 0.1), Ratio(tail, tail, tail)
@@ -29,7 +31,7 @@ def timed_row(factor, tail=1.0):
 
 
 @pytest.fixture
-def results_of_all():
+def results_of_all() -> Any:
     runtimes = {"pulse": timed_row(1.0), "onnxruntime": timed_row(8.0), "tract": timed_row(2.0, 0.25)}
     forms = [
         {"runtime": "tract", "how": "exported", "status": "right", "note": ""},
@@ -127,7 +129,7 @@ def test_the_summary_names_the_slowest_models(results_of_all) -> None:
     ]
 
 
-def test_growth_is_measured_by_pulse_lanes_and_weights(monkeypatch) -> None:
+def test_growth_is_measured_by_pulse_lanes_and_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     growth = pytest.importorskip("bench.growth", exc_type=ImportError)
     monkeypatch.setattr(growth, "PULSES", (1, 3))
     monkeypatch.setattr(growth, "LANES", (1, 2))
@@ -165,7 +167,7 @@ def test_lanes_equal_separate_states_and_are_counted() -> None:
         assert row.pulse_ms == 10
 
 
-def test_power_is_read_from_counters_that_begin_again(tmp_path) -> None:
+def test_power_is_read_from_counters_that_begin_again(tmp_path: Path) -> None:
     assert power.watts(lambda: None, 0.0, tmp_path) is None
     for name, kind in (
         ("intel-rapl:0", "package-0"),

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ USER = 10001
 
 
 @pytest.fixture(scope="module")
-def unit():
+def unit() -> dict[str, dict[str, list[Any]]]:
     """Section -> key -> values, in order; a key of systemd may be repeated."""
 
     class Several(dict):
@@ -38,7 +39,7 @@ def unit():
 
 
 @pytest.fixture(scope="module")
-def manifests():
+def manifests() -> dict[str, dict[str, dict[Any, Any] | str]]:
     """Kind -> manifest."""
     yaml = pytest.importorskip("yaml", reason="needs the extra test")
     documents = list(yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text()))
@@ -47,13 +48,13 @@ def manifests():
 
 
 @pytest.fixture(scope="module")
-def settings():
+def settings() -> Any:
     from streaming.serve.settings import read_settings
 
     return read_settings(FOLDER / "server.toml")
 
 
-def options_of(command):
+def options_of(command: str) -> set[str]:
     """The names of a command's options."""
     import typer.main
 
@@ -63,7 +64,7 @@ def options_of(command):
     return {name for param in group.commands[command].params for name in param.opts}
 
 
-def assert_command(words):
+def assert_command(words: list[str]) -> None:
     """``pulse serve …`` as a program takes it."""
     program, command, *rest = words
     assert Path(program).name == "pulse"
@@ -73,7 +74,7 @@ def assert_command(words):
     assert used <= options_of("serve")
 
 
-def instructions():
+def instructions() -> list[tuple[str, str]]:
     """The Dockerfile: word and rest of each instruction."""
     text = re.sub(r"\\\n\s*", " ", (FOLDER / "Dockerfile").read_text())
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
@@ -144,7 +145,9 @@ def test_the_image_installs_all_that_a_server_imports() -> None:
     )
 
 
-def test_the_pods_are_probed_and_have_time_to_drain(manifests, tmp_path) -> None:
+def test_the_pods_are_probed_and_have_time_to_drain(
+    manifests: dict[str, dict[str, dict[Any, Any] | str]], tmp_path: Path
+) -> None:
     from streaming.serve.settings import read_settings
 
     path = tmp_path / "server.toml"
@@ -167,7 +170,7 @@ def test_the_pods_are_probed_and_have_time_to_drain(manifests, tmp_path) -> None
     assert pod["securityContext"]["runAsNonRoot"]
 
 
-def test_every_volume_and_label_is_there(manifests) -> None:
+def test_every_volume_and_label_is_there(manifests: dict[str, dict[str, dict[Any, Any] | str]]) -> None:
     pod = manifests["Deployment"]["spec"]["template"]
     (container,) = pod["spec"]["containers"]
     volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}

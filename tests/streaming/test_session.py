@@ -1,11 +1,17 @@
 """A session gives the offline frames whatever the sizes of the blocks, and loses nothing to an error."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulse.errors import InputError, PulseError
+from pulse.facts import Array
+from pulse.interface import Port
+from pulse.program.program import Program
 from pulse.program.whole import run_whole
 from streaming import Session
 from tests.noise import normal_noise
@@ -25,7 +31,7 @@ both_backends = pytest.mark.parametrize("backend", BACKENDS)
 PROGRAMS = {}
 
 
-def cached_program(make, pulse, backend):
+def cached_program(make: Callable[..., Any], pulse: int, backend: str) -> Program:
     """A program, made once."""
     key = make, pulse, backend
     if key not in PROGRAMS:
@@ -33,11 +39,11 @@ def cached_program(make, pulse, backend):
     return PROGRAMS[key]
 
 
-def join_pieces(pieces, port):
+def join_pieces(pieces: list[dict[str, Array]], port: Port) -> Array:
     return np.concatenate([piece[port.name] for piece in pieces], port.axis)
 
 
-def push_and_flush(session, x, cuts, axis):
+def push_and_flush(session: Session, x: Array, cuts: list[int], axis: int) -> dict[str, Array]:
     """All outputs of ``x`` pushed in blocks that end at ``cuts``."""
     blocks = np.split(x, sorted(cuts), axis)
     pieces = [*(session.push(block) for block in blocks), session.flush(np.nan)]
@@ -78,7 +84,9 @@ def test_any_split_gives_the_offline_frames(make, axis, shape, backend, data) ->
     fast_cuts=st.lists(st.integers(0, 80), max_size=6),
     slow_cuts=st.lists(st.integers(0, 20), max_size=6),
 )
-def test_inputs_of_two_rates_may_come_in_any_order(backend, frames, fast_cuts, slow_cuts) -> None:
+def test_inputs_of_two_rates_may_come_in_any_order(
+    backend: str, frames: int, fast_cuts: list[int], slow_cuts: list[int]
+) -> None:
     chosen = cached_program(two_rate_model, 2, backend)
     gain = np.full((1, 1, 1), 0.5, np.float32)
     session = Session(chosen, {"gain": gain})
@@ -114,7 +122,7 @@ def test_one_input_far_ahead_of_the_other_then_level_again() -> None:
 
 
 @both_backends
-def test_no_frame_comes_before_it_is_sure_and_none_is_kept_back(backend) -> None:
+def test_no_frame_comes_before_it_is_sure_and_none_is_kept_back(backend: str) -> None:
     session = Session(cached_program(filter_model, 3, backend))
     x = normal_noise(1, 30)
     counts = [session.push(x[:, at : at + 3])["y"].shape[1] for at in range(0, 30, 3)]
@@ -154,7 +162,7 @@ def test_the_block_belongs_to_the_caller() -> None:
 @both_backends
 @settings(max_examples=25, deadline=None)
 @given(at=st.integers(0, 40), length=st.integers(3, 40))
-def test_a_snapshot_continues_in_another_session(backend, at, length) -> None:
+def test_a_snapshot_continues_in_another_session(backend: str, at: int, length: int) -> None:
     at = min(at, length)
     chosen = cached_program(ending_model, 4, backend)
     x = normal_noise(1, length)
@@ -188,7 +196,7 @@ def test_a_snapshot_of_an_ended_stream_has_ended() -> None:
 
 
 @both_backends
-def test_reset_begins_again(backend) -> None:
+def test_reset_begins_again(backend: str) -> None:
     chosen = cached_program(filter_model, 6, backend)
     session = Session(chosen)
     session.push(normal_noise(1, 23, seed=5))
@@ -213,7 +221,7 @@ def test_reset_begins_again(backend) -> None:
         ({"z": np.zeros((1, 4), np.float32)}, r"z is not a streaming input; push x: \[1, any\] f32"),
     ],
 )
-def test_a_refused_block_leaves_the_stream_as_it_was(block, message) -> None:
+def test_a_refused_block_leaves_the_stream_as_it_was(block: Array | dict[str, Array], message: str) -> None:
     session = Session(cached_program(filter_model, 6, "numpy"))
     session.push(normal_noise(1, 5))
     before = session.snapshot()
@@ -244,7 +252,7 @@ def test_infinities_pass_and_nan_where_it_is_allowed() -> None:
     [lambda session: session.push(normal_noise(1, 1)), lambda session: session.flush()],
     ids=["push", "flush"],
 )
-def test_a_stream_that_has_ended_refuses(call) -> None:
+def test_a_stream_that_has_ended_refuses(call: Callable[..., Any]) -> None:
     session = Session(cached_program(filter_model, 3, "numpy"))
     session.flush()
     with pytest.raises(InputError, match=r"the stream has ended; begin a new one with reset\(\)"):
@@ -268,7 +276,9 @@ def test_inputs_that_end_at_different_moments_can_be_completed() -> None:
 )
 @settings(max_examples=20, deadline=None)
 @given(frames=st.integers(1, 30), cut=st.integers(0, 30))
-def test_inputs_whose_lengths_are_no_multiples_of_each_other(length, half, frames, cut) -> None:
+def test_inputs_whose_lengths_are_no_multiples_of_each_other(
+    length: str, half: Callable[..., Any], frames: int, cut: int
+) -> None:
     chosen = program(two_input_model(length), 4)
     x, other = normal_noise(1, frames), normal_noise(1, half(frames), seed=1)
     session = Session(chosen)
@@ -313,7 +323,7 @@ def test_constants_and_programs_are_checked() -> None:
 @pytest.mark.parametrize(
     "damage", [lambda s: b"", lambda s: b"x" * 99, lambda s: s[:-1], lambda s: s + b"0", lambda s: s[:20]]
 )
-def test_a_damaged_snapshot_changes_nothing(damage) -> None:
+def test_a_damaged_snapshot_changes_nothing(damage: Callable[..., Any]) -> None:
     session = Session(cached_program(ending_model, 4, "numpy"))
     session.push(normal_noise(1, 9))
     saved = session.snapshot()

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from pathlib import Path
 
 import anyio
 import numpy as np
@@ -11,6 +12,7 @@ from pulse.errors import InputError
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.machine import team, thread_cuts
 from pulse.program.machine.team import HELP, RUN_PARTS
+from pulse.program.program import Program
 from streaming import warming
 from streaming.builtin import noisy_path
 from streaming.executor import Executor
@@ -24,13 +26,13 @@ from tests.streaming.live.runs import BLOCK, cached_program, delayed_model, runs
 
 
 @pytest.fixture(autouse=True)
-def all_rows_are_cut(monkeypatch):
+def all_rows_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short rows too, on any machine."""
     monkeypatch.setattr(thread_cuts, "MIN_CUT_WORK", 0)
     monkeypatch.setattr(team, "core_count", lambda: 2)
 
 
-def on_two():
+def on_two() -> Program:
     """A program of which a step has parts."""
     program = cached_program(delayed_model).with_threads(2)
     assert isinstance(program, NativeProgram)
@@ -105,7 +107,7 @@ def test_helpers_get_the_priority_of_the_thread_that_steps() -> None:
     del state
 
 
-def test_commands_take_threads(tmp_path) -> None:
+def test_commands_take_threads(tmp_path: Path) -> None:
     assert report("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2)["threads"] == 2
     text = pulse("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2, "--profile").stdout
     assert "rows run in parts, on 2 threads" in text

@@ -66,7 +66,7 @@ def test_every_option_of_chunks_has_its_effect() -> None:
 
 
 @pytest.mark.parametrize("command", ["convert", "check", "bench", "dump"])
-def test_other_commands_show_the_states(command) -> None:
+def test_other_commands_show_the_states(command: str) -> None:
     """They show the states that were found."""
     path = save_model("filter", models.cache_of_sound())
     more = ["--steps", 20, "--rounds", 1] if command == "bench" else []
@@ -153,6 +153,6 @@ def test_a_dim_that_counts_streams() -> None:
         (["--pulse", "5"], "pulse 5: one call of the model takes 8 new frames"),
     ],
 )
-def test_bad_options_are_refused(options, message) -> None:
+def test_bad_options_are_refused(options: list[str], message: str) -> None:
     """One line, exit code 2."""
     assert message in refusal("check", save_model("filter", models.cache_of_sound()), *options)

@@ -19,7 +19,7 @@ from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report
 
 
-def test_the_builtin_model_is_exported_and_proved(tmp_path) -> None:
+def test_the_builtin_model_is_exported_and_proved(tmp_path: Path) -> None:
     """Written, proved, and run again as the same stream."""
     result = pulse("convert", "--pulse", "320", "-o", "out.onnx")
     assert "out.onnx: opset 17" in result.stdout
@@ -48,7 +48,7 @@ def test_the_report_of_an_export_has_its_proof() -> None:
     assert "written" not in report("convert")
 
 
-def test_a_file_that_is_wrong_is_not_kept(tmp_path, monkeypatch) -> None:
+def test_a_file_that_is_wrong_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 1; what was there before stays."""
     (tmp_path / "out.onnx").write_text("older")
 
@@ -106,7 +106,7 @@ def test_it_knows_its_pulse() -> None:
     assert "written for pulses of 160 frames" in refusal("convert", "out.onnx", "--pulse", "80")
 
 
-def test_nnef_is_written_in_pulses(tmp_path) -> None:
+def test_nnef_is_written_in_pulses(tmp_path: Path) -> None:
     """A folder and an archive; proved in tract where that is installed; a folder is not written over."""
     written = report("convert", "--pulse", "320", "-o", "out.nnef", "--length", "700")["written"]
     assert written["path"] == "out.nnef"
@@ -123,7 +123,7 @@ def test_nnef_is_written_in_pulses(tmp_path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.nnef", "out.nnef.tgz"]
 
 
-def test_nnef_is_written_offline(tmp_path) -> None:
+def test_nnef_is_written_offline(tmp_path: Path) -> None:
     """Without a pulse: the decluttered model, which runs as any other."""
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"], pads=[2, 0])]
     shapes = [helper.make_tensor_value_info(name, 1, [1, 1, "T"]) for name in ("x", "y")]
@@ -141,7 +141,9 @@ def test_nnef_is_written_offline(tmp_path) -> None:
     assert unproved["outcome"] == "not proved"
 
 
-def test_an_offline_model_whose_proof_fails_is_not_written(tmp_path, monkeypatch) -> None:
+def test_an_offline_model_whose_proof_fails_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_):
         raise NotProvedError("tract refuses every length")
 

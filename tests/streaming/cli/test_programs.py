@@ -29,7 +29,7 @@ def program(program_bytes: bytes) -> str:
     return PROGRAM
 
 
-def test_the_written_program_is_proved_and_runs(tmp_path, program) -> None:
+def test_the_written_program_is_proved_and_runs(tmp_path: Path, program: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [program]
     pulse("run", noisy_path(), "first.wav")
     pulse("run", program, noisy_path(), "second.wav")
@@ -45,7 +45,7 @@ def test_the_written_program_is_proved_and_runs(tmp_path, program) -> None:
     assert proof["share"] <= 1
 
 
-def test_the_other_commands_take_it(program) -> None:
+def test_the_other_commands_take_it(program: str) -> None:
     assert report("bench", program, "--steps", "5", "--rounds", "1")["profile"]
     assert pulse("dump", program, "--stage", "program").stdout.startswith("32 instructions")
     soundfile.write("in.wav", soundfile.read(noisy_path(), dtype="int16")[0][:8000], 16000)
@@ -102,7 +102,7 @@ def test_the_effect_of_rounded_weights_is_reported() -> None:
     pulse("run", "small.pulse", noisy_path(), "out.wav")
 
 
-def test_a_program_that_is_wrong_is_not_written(tmp_path, monkeypatch) -> None:
+def test_a_program_that_is_wrong_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 1; what was there before stays."""
     Path("out.pulse").write_text("older")
 

@@ -1,11 +1,15 @@
 """The command line takes a recipe wherever it takes a model."""
 
 import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
 
+from pulse.facts import Array
 from pulse.recipes.whole import recipe_model
 from tests.noise import normal_noise
 from tests.pulse.chunks import models
@@ -18,7 +22,7 @@ SIZE = [1, 257, "T", 2]
 MAKES = pytest.mark.parametrize("make", [spectral, write_masked])
 
 
-def sound(frames=2_003, rate_hz=8000):
+def sound(frames: int = 2_003, rate_hz: int = 8000) -> Array:
     """A file of sound, at the rate of ``spectral``."""
     x = (normal_noise(1, frames) / 8).astype(np.float32)
     write_sound("in.wav", x[0], rate_hz, subtype="FLOAT")
@@ -26,7 +30,7 @@ def sound(frames=2_003, rate_hz=8000):
 
 
 @MAKES
-def test_run_equals_the_whole_model(tmp_path, make) -> None:
+def test_run_equals_the_whole_model(tmp_path: Path, make: Callable[..., Any]) -> None:
     """What is written is what the whole model gives, at the rate that the recipe says."""
     x = sound()
     path = make(tmp_path)
@@ -39,7 +43,7 @@ def test_run_equals_the_whole_model(tmp_path, make) -> None:
     np.testing.assert_allclose(output[: expected.size], expected[0], 1e-4, 1e-5)
 
 
-def test_a_table_of_features_has_their_times(tmp_path) -> None:
+def test_a_table_of_features_has_their_times(tmp_path: Path) -> None:
     """A recipe that ends in features: their times follow from the rate and the hop."""
     sound()
     text = (
@@ -53,7 +57,7 @@ def test_a_table_of_features_has_their_times(tmp_path) -> None:
 
 
 @MAKES
-def test_check_bench_and_dump_take_recipes(tmp_path, make) -> None:
+def test_check_bench_and_dump_take_recipes(tmp_path: Path, make: Callable[..., Any]) -> None:
     path = make(tmp_path)
     assert report("check", path, "--pulse", "8", "--length", 700)["proof"]["outcome"] == "equal"
     assert report("bench", path, "--pulse", "8", "--steps", "20", "--rounds", "1")["model"] == path.stem
@@ -65,7 +69,7 @@ def test_check_bench_and_dump_take_recipes(tmp_path, make) -> None:
 
 
 @MAKES
-def test_convert_writes_one_proved_file(tmp_path, make) -> None:
+def test_convert_writes_one_proved_file(tmp_path: Path, make: Callable[..., Any]) -> None:
     """One file with its state in the open, proved, which has the rate of the recipe and gives the same sound."""
     x = sound()
     path = make(tmp_path)
@@ -79,7 +83,7 @@ def test_convert_writes_one_proved_file(tmp_path, make) -> None:
     np.testing.assert_allclose(output[: expected.size], expected[0], 1e-4, 1e-5)
 
 
-def test_a_recipe_runs_live(tmp_path) -> None:
+def test_a_recipe_runs_live(tmp_path: Path) -> None:
     """A file as if a microphone gave it."""
     sound(800)
     path = spectral(tmp_path)
@@ -88,7 +92,7 @@ def test_a_recipe_runs_live(tmp_path) -> None:
     assert soundfile.info("out.wav").samplerate == 8000
 
 
-def test_errors_name_the_file_and_the_stage(tmp_path) -> None:
+def test_errors_name_the_file_and_the_stage(tmp_path: Path) -> None:
     """One line with the file and the stage; options of models belong in the recipe, and are spelled as options."""
     path = spectral(tmp_path)
     assert "omit --state, and write states in the stage" in refusal("check", path, "--state", "none")
@@ -143,7 +147,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_recipes_are_refused_in_one_line(tmp_path, name) -> None:
+def test_bad_recipes_are_refused_in_one_line(tmp_path: Path, name: str) -> None:
     """One line each, whatever is asked of it."""
     sound(400)
     old, new, message = BAD[name]
@@ -166,7 +170,7 @@ def test_bad_recipes_are_refused_in_one_line(tmp_path, name) -> None:
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_rate_that_differs(tmp_path) -> None:
+def test_a_rate_that_differs(tmp_path: Path) -> None:
     """A file of another rate is resampled; an option of another rate is reported."""
     sound(4_000, 16_000)
     path = spectral(tmp_path)
@@ -176,7 +180,7 @@ def test_a_rate_that_differs(tmp_path) -> None:
     assert "by its metadata the model is made for 8000 Hz; --rate 16000" in errors
 
 
-def test_a_first_recipe_is_proposed(tmp_path) -> None:
+def test_a_first_recipe_is_proposed(tmp_path: Path) -> None:
     """On standard output, or in a file that is not there yet; what is guessed on standard error; it runs as it is."""
     save_model(tmp_path, "gain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
     recipe = pulse("recipe", "gain.onnx")
@@ -197,7 +201,7 @@ def test_a_first_recipe_is_proposed(tmp_path) -> None:
     np.testing.assert_allclose(output, -x[0], 1e-4, 1e-5)
 
 
-def test_a_recipe_inside_of_its_model_is_opened(tmp_path) -> None:
+def test_a_recipe_inside_of_its_model_is_opened(tmp_path: Path) -> None:
     """Written by a recipe, and by what a model's sizes tell; every command opens it, and shows it."""
     x = sound()
     path = spectral(tmp_path)
@@ -236,7 +240,7 @@ def test_a_recipe_inside_of_its_model_is_opened(tmp_path) -> None:
     assert not list(tmp_path.glob("*x.onnx"))
 
 
-def test_an_exported_model_describes_itself(tmp_path) -> None:
+def test_an_exported_model_describes_itself(tmp_path: Path) -> None:
     """Its title and rate, whatever its file is called; a title that is none does not count."""
     import onnx
 
@@ -253,7 +257,7 @@ def test_an_exported_model_describes_itself(tmp_path) -> None:
     assert report("run", "two.onnx", "in.wav", "out.wav")["model"] == "two"
 
 
-def test_a_recipe_of_two_models_is_proposed(tmp_path) -> None:
+def test_a_recipe_of_two_models_is_proposed(tmp_path: Path) -> None:
     """What is between them, by their sizes."""
     save_model(tmp_path, "first.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
     size = [1, "T", 512]

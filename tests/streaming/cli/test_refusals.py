@@ -2,6 +2,7 @@
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def test_a_missing_model_is_refused() -> None:
     assert "none.onnx: no such file" in refusal("run", "none.onnx")
 
 
-def test_models_without_a_stream_or_with_two(tmp_path) -> None:
+def test_models_without_a_stream_or_with_two(tmp_path: Path) -> None:
     neg = [helper.make_node("Neg", ["x"], ["y"])]
     still = save(tmp_path / "still.onnx", neg, {"x": [1, 8]}, {"y": [1, 8]})
     two = save(tmp_path / "two.onnx", neg, {"x": ["C", "T"]}, {"y": ["C", "T"]})
@@ -50,7 +51,7 @@ def test_models_without_a_stream_or_with_two(tmp_path) -> None:
     assert "give a name and a shape" in refusal("convert", two, "--input", "1,T")
 
 
-def test_the_error_of_a_model_that_cannot_stream_names_the_node(tmp_path) -> None:
+def test_the_error_of_a_model_that_cannot_stream_names_the_node(tmp_path: Path) -> None:
     result = pulse("convert", whole_axis(tmp_path / "whole.onnx"), code=2)
     assert "y (softmax" in result.stderr
     assert "stream axis 1: whole:" in result.stderr
@@ -66,7 +67,7 @@ def test_a_pulse_of_no_frames_is_refused() -> None:
     assert "not a positive number" in refusal("convert", "--pulse", "0")
 
 
-def unknown_codec(name):
+def unknown_codec(name: str) -> str:
     """A WAV file whose samples are in an unknown format."""
     body = (
         b"WAVEfmt "
@@ -80,7 +81,7 @@ def unknown_codec(name):
     return name
 
 
-def test_bad_sounds_are_refused(tmp_path) -> None:
+def test_bad_sounds_are_refused(tmp_path: Path) -> None:
     nan = tone(16000)
     nan[5000] = np.nan
     write_sound("nan.wav", nan, subtype="FLOAT")
@@ -105,7 +106,7 @@ def test_bad_sounds_are_refused(tmp_path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
-def test_bad_arrays_are_refused(tmp_path) -> None:
+def test_bad_arrays_are_refused(tmp_path: Path) -> None:
     model = features(tmp_path / "features.onnx")
     bad = np.zeros((1, 9, 4), np.float32)
     bad[0, 6] = np.nan
@@ -143,7 +144,7 @@ def test_an_unknown_backend_is_refused() -> None:
     ],
     ids=["run", "convert", "compile", "recipe"],
 )
-def test_a_folder_in_place_of_a_file_is_refused(tmp_path, command) -> None:
+def test_a_folder_in_place_of_a_file_is_refused(tmp_path: Path, command: tuple[Any, ...]) -> None:
     """The message says that it is a folder, whatever the command writes."""
     (tmp_path / "folder").mkdir()
     write_sound(tmp_path / "in.wav", tone(800))

@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from tests.streaming.command import pulse, refusal, report, save, tone, voice, w
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
 
-def identity_model(path="same.onnx"):
+def identity_model(path: str = "same.onnx") -> str:
     """What comes in goes out."""
     return save(path, [helper.make_node("Identity", ["x"], ["y"])], {"x": [1, "T"]}, {"y": [1, "T"]})
 
@@ -27,7 +29,7 @@ def identity_model(path="same.onnx"):
 @pytest.mark.parametrize(
     "name", ["in.mp3", "in.opus", "in.aif", "in.caf", "in.au", "in.w64", "in.rf64", "in", "in.onnx"]
 )
-def test_the_short_form_takes_all_formats_of_the_library(name) -> None:
+def test_the_short_form_takes_all_formats_of_the_library(name: str) -> None:
     """The content says that it is sound, not the name."""
     form = {"in.opus": ("OGG", "OPUS"), "in.aif": ("AIFF", "PCM_16")}.get(name)
     form = form or (name[3:].upper() if name[3:] not in ("", "onnx") else "FLAC", None)
@@ -37,7 +39,7 @@ def test_the_short_form_takes_all_formats_of_the_library(name) -> None:
     assert soundfile.info("out.wav").frames == 8000
 
 
-def test_a_broken_sound_is_no_model(tmp_path) -> None:
+def test_a_broken_sound_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "in.aiff").write_bytes(b"FORM" + bytes(60))
     assert "in.aiff: cannot be read as sound" in refusal("run", "in.aiff", "out.wav")
     assert "in.aiff: is a sound, but a model is expected here" in refusal(
@@ -57,7 +59,7 @@ def test_a_broken_sound_is_no_model(tmp_path) -> None:
         ("DOUBLE", "out.flac", "PCM_24"),
     ],
 )
-def test_the_depth_is_kept_and_no_bit_changes(source, target, encoding) -> None:
+def test_the_depth_is_kept_and_no_bit_changes(source: str, target: str, encoding: str) -> None:
     write_sound("in.wav", uniform_noise(4000, 2), subtype=source)
     details = report("run", identity_model(), "in.wav", target, "--channel", "each", "--backend", "numpy")
     assert (details["file_encoding"], details["encoding"], details["warnings"]) == (source, encoding, [])
@@ -151,7 +153,7 @@ def test_names_that_are_no_utf8() -> None:
 
 
 @pytest.mark.parametrize("target", ["-", "/dev/stdout"])
-def test_sound_goes_from_standard_input_to_standard_output(target) -> None:
+def test_sound_goes_from_standard_input_to_standard_output(target: str) -> None:
     """What a file would hold; nothing but sound is on standard output."""
     write_sound("in.wav", uniform_noise(30_000, 2), subtype="PCM_24")
     with open("in.wav", "rb") as file:
@@ -224,7 +226,7 @@ def test_raw_samples_are_read() -> None:
     )
 
 
-def take(stream, count):
+def take(stream: Any, count: int) -> bytes:
     """So many bytes, or fewer at the end."""
     received = b""
     while len(received) < count and (piece := os.read(stream.fileno(), count - len(received))):
@@ -264,7 +266,7 @@ def test_probabilities_leave_as_rows() -> None:
 
 
 @pytest.mark.parametrize("blocked", [False, True])
-def test_a_reader_that_has_enough(blocked) -> None:
+def test_a_reader_that_has_enough(blocked: bool) -> None:
     """The command ends quietly, as others do, whatever it was started with."""
     how = signal.SIG_BLOCK if blocked else signal.SIG_UNBLOCK
     before = signal.pthread_sigmask(how, [signal.SIGPIPE])

@@ -1,5 +1,8 @@
 """Weights of bf16 and int8 on the command line: smaller programs, and an error that is reported."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,7 +12,7 @@ from tests.streaming.command import pulse, refusal, report
 
 
 @pytest.fixture
-def path(tmp_path):
+def path(tmp_path: Path) -> str:
     """Two large matrices over x [T, 48], saved as a model."""
     constants = {name: floats(name, 48, 48) * np.float32(48**-0.5) for name in ("w0", "w1")}
     nodes = [node("MatMul", "x w0", "a"), node("Tanh", "a", "b"), node("MatMul", "b w1", "y")]
@@ -19,7 +22,7 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize(("form", "least_db"), [("bf16", 40), ("int8", 30)])
-def test_check_reports_the_error_and_stays_a_proof_of_f32(path, form, least_db) -> None:
+def test_check_reports_the_error_and_stays_a_proof_of_f32(path: str, form: str, least_db: int) -> None:
     details = report("check", path, "--weights", form)
     assert details["proof"]["outcome"] == "equal"
     assert details["weights"] == form
@@ -33,7 +36,7 @@ def test_check_reports_the_error_and_stays_a_proof_of_f32(path, form, least_db) 
     assert report("check", path)["weight_errors"] == {}
 
 
-def test_bench_and_dump_report_the_form(path) -> None:
+def test_bench_and_dump_report_the_form(path: str) -> None:
     details = report("bench", path, "--weights", "int8", "--steps", 5, "--rounds", 1)
     assert details["weights"] == "int8"
     sizes = []
@@ -45,7 +48,7 @@ def test_bench_and_dump_report_the_form(path) -> None:
 
 
 @pytest.mark.parametrize(("form", "least_db"), [("bf16", 40), ("int8", 25)])
-def test_activations_are_reported_with_weights(path, tmp_path, form, least_db) -> None:
+def test_activations_are_reported_with_weights(path: str, tmp_path: Path, form: str, least_db: int) -> None:
     both = "--weights", form, "--activations", form
     details = report("check", path, *both)
     assert details["proof"]["outcome"] == "equal"
@@ -91,11 +94,13 @@ def test_activations_are_reported_with_weights(path, tmp_path, form, least_db) -
     ids=["of f32 weights", "of another type", "unknown", "of another runtime"],
 )
 @pytest.mark.parametrize("command", ["bench", "check"])
-def test_activations_that_cannot_be_are_refused(path, options, text, command) -> None:
+def test_activations_that_cannot_be_are_refused(
+    path: str, options: tuple[Any, ...], text: str, command: str
+) -> None:
     assert text in refusal(command, path, *options)
 
 
-def test_run_takes_them_and_refuses_unknown_ones(path) -> None:
+def test_run_takes_them_and_refuses_unknown_ones(path: str) -> None:
     np.save("x.npy", floats("sound", 20, 48))
     outputs = []
     for form in ("f32", "bf16"):

@@ -3,11 +3,13 @@
 import itertools
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from pulse.errors import InputError
+from pulse.facts import Array
 from streaming.events import Ctc
 from streaming.events.tokens import read_tokens
 from tests.streaming.events.blocks import blocks, whole
@@ -16,14 +18,14 @@ HZ = 25
 TOKENS = ("<blk>", "\u2581the", "\u2581c", "at", "\u2581", "s")
 
 
-def logits(rng, best):
+def logits(rng: Any, best: Array) -> Array:
     """Of which these classes are the best."""
     values = rng.normal(0, 1, (len(best), len(TOKENS)))
     values[np.arange(len(best)), best] = values.max(axis=1) + rng.uniform(0.1, 3, len(best))
     return values
 
 
-def tokens_of(best):
+def tokens_of(best: Array) -> list[tuple[int, int, int]]:
     """Greedy decoding by its definition: class, first frame, frame after the last."""
     tokens, frame = [], 0
     for number, group in itertools.groupby(best):
@@ -34,7 +36,7 @@ def tokens_of(best):
     return tokens
 
 
-def texts_by_definition(best, unit, pause):
+def texts_by_definition(best: Array, unit: str, pause: int | None) -> list[tuple[str, float, float]]:
     """Texts and frames."""
     units = []
     for token in tokens_of(best):
@@ -55,7 +57,7 @@ def texts_by_definition(best, unit, pause):
 
 @pytest.mark.parametrize("unit", ["token", "word", "phrase"])
 @pytest.mark.parametrize("seed", range(40))
-def test_events_are_as_defined_in_any_blocks(seed, unit) -> None:
+def test_events_are_as_defined_in_any_blocks(seed: int, unit: str) -> None:
     rng = np.random.default_rng(seed)
     best = np.repeat(rng.integers(0, len(TOKENS), 60), rng.integers(1, 5, 60))
     best[rng.random(len(best)) < 0.3] = 0

@@ -1,5 +1,8 @@
 """An event comes out of a session at the frame that ``known_s`` tells."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -16,7 +19,9 @@ HZ = 30
 @pytest.mark.parametrize(
     ("model", "name", "shape"), [(filter_model, "y", (1, -1)), (decimating_model, "third", (1, -1, 2))]
 )
-def test_known_s_is_when_it_comes(model, name, shape, pulse) -> None:
+def test_known_s_is_when_it_comes(
+    model: Callable[..., Any], name: str, shape: tuple[Any, ...], pulse: int
+) -> None:
     stepped = program(model(), pulse)
     x = walk(np.random.default_rng(3), 1200).astype(np.float32).reshape(shape)
     port = next(port for port in stepped.outputs if port.name == name)

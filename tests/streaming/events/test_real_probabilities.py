@@ -13,7 +13,7 @@ RULES = [Segments(100, min_silence_s=0.1), Segments.silero(100), Segments.firere
 
 
 @pytest.mark.parametrize("detector", RULES)
-def test_blocks_leave_no_trace(detector) -> None:
+def test_blocks_leave_no_trace(detector: Segments) -> None:
     p = np.load(shared_path("sound/fireredvad_en.npz"))["out"][0]
     events = whole(detector, p)
     assert events

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -34,7 +35,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("suffix", TEXTS)
-def test_events_are_written_as_text_at_the_end(tmp_path, suffix) -> None:
+def test_events_are_written_as_text_at_the_end(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"out.{suffix}"
     with EventsFile(path, "my talk") as file:
         for number in range(3):
@@ -45,14 +46,14 @@ def test_events_are_written_as_text_at_the_end(tmp_path, suffix) -> None:
 
 
 @pytest.mark.parametrize("suffix", TEXTS)
-def test_no_events_are_a_file_too(tmp_path, suffix) -> None:
+def test_no_events_are_a_file_too(tmp_path: Path, suffix: str) -> None:
     with EventsFile(tmp_path / f"out.{suffix.upper()}"):
         pass
     head = {"csv": "start_s,end_s,label,score,known_s\r\n", "vtt": "WEBVTT\n\n"}.get(suffix, "")
     assert (tmp_path / f"out.{suffix.upper()}").read_bytes().decode() == head
 
 
-def test_a_failed_run_keeps_the_existing_file(tmp_path) -> None:
+def test_a_failed_run_keeps_the_existing_file(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     path.write_text("before")
     with pytest.raises(KeyError), EventsFile(path) as file:
@@ -62,7 +63,7 @@ def test_a_failed_run_keeps_the_existing_file(tmp_path) -> None:
     assert os.listdir(tmp_path) == ["out.csv"]
 
 
-def test_unknown_formats_are_refused(tmp_path) -> None:
+def test_unknown_formats_are_refused(tmp_path: Path) -> None:
     formats = re.escape(".csv, .txt, .rttm, .srt, .vtt, .jsonl")
     with pytest.raises(InputError, match=f"out.npy: events are written as {formats}, not .npy$"):
         EventsFile(tmp_path / "out.npy")

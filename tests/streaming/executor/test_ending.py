@@ -4,12 +4,15 @@ import contextlib
 import os
 import threading
 import warnings
+from collections.abc import AsyncIterator
+from typing import Any
 
 import anyio
 import anyio.lowlevel
 import numpy as np
 import pytest
 
+from pulse.facts import Array
 from streaming.executor import Executor, ExecutorError
 from streaming.executor.engine_thread import EngineThread
 from streaming.executor.thread_engine import ThreadSlots
@@ -33,11 +36,11 @@ PULSE = 3
 class Source:
     """Pulses without end, until a test lets it fail; knows whether it has been closed."""
 
-    def __init__(self, fail_at=None, error=None, in_cleanup=None):
+    def __init__(self, fail_at: int | None = None, error: Any = None, in_cleanup: Any = None) -> None:
         self.fail_at, self.error, self.in_cleanup = fail_at, error, in_cleanup
         self.pulses_made, self.closed = 0, False
 
-    async def blocks(self):
+    async def blocks(self) -> AsyncIterator[Any]:
         try:
             while True:
                 if self.pulses_made == self.fail_at:
@@ -51,14 +54,14 @@ class Source:
                 raise self.in_cleanup
 
     @property
-    def x(self):
+    def x(self) -> Array:
         return np.concatenate(
             [normal_noise(1, PULSE, seed=1 + number) for number in range(self.pulses_made)], 1
         )
 
 
 @both_backends
-async def test_leaving_a_stream_closes_its_source_and_others_continue(backend) -> None:
+async def test_leaving_a_stream_closes_its_source_and_others_continue(backend: str) -> None:
     program = cached_program("filtered", PULSE, backend)
     source, x = Source(), normal_noise(1, 20)
     with nothing_left():
@@ -76,7 +79,7 @@ async def test_leaving_a_stream_closes_its_source_and_others_continue(backend) -
 
 
 @both_backends
-async def test_closing_a_stream_waits_for_its_source(backend) -> None:
+async def test_closing_a_stream_waits_for_its_source(backend: str) -> None:
     source = Source()
     with nothing_left():
         async with Executor(cached_program("filtered", PULSE, backend)) as executor:
@@ -93,7 +96,7 @@ async def test_closing_a_stream_waits_for_its_source(backend) -> None:
 
 
 @both_backends
-async def test_a_cancelled_take_loses_no_output(backend) -> None:
+async def test_a_cancelled_take_loses_no_output(backend: str) -> None:
     program = cached_program("filtered", PULSE, backend)
     x, pieces = normal_noise(1, 120), []
     send, receive = anyio.create_memory_object_stream(100)
@@ -110,7 +113,7 @@ async def test_a_cancelled_take_loses_no_output(backend) -> None:
 
 @both_backends
 @pytest.mark.parametrize("group", [False, True])
-async def test_the_error_of_a_source_is_raised_after_all_its_outputs(backend, group) -> None:
+async def test_the_error_of_a_source_is_raised_after_all_its_outputs(backend: str, group: bool) -> None:
     program = cached_program("filtered", PULSE, backend)
     error = OSError("the cable is out")
     source = Source(12, ExceptionGroup("tasks", [ExceptionGroup("more", [error])]) if group else error)
@@ -179,7 +182,7 @@ async def test_errors_of_sources_are_never_lost() -> None:
 
 
 @both_backends
-async def test_the_error_of_the_body_is_raised_unchanged(backend) -> None:
+async def test_the_error_of_the_body_is_raised_unchanged(backend: str) -> None:
     error, source = KeyError("mine"), Source()
     with nothing_left():
         with pytest.raises(KeyError) as raised:
@@ -196,7 +199,7 @@ async def test_the_error_of_the_body_is_raised_unchanged(backend) -> None:
 
 
 @both_backends
-async def test_closing_an_executor_ends_its_streams_with_an_error(backend) -> None:
+async def test_closing_an_executor_ends_its_streams_with_an_error(backend: str) -> None:
     program, refusals = cached_program("filtered", PULSE, backend), []
 
     async def take(stream):
@@ -223,7 +226,7 @@ async def test_closing_an_executor_ends_its_streams_with_an_error(backend) -> No
 
 
 @both_backends
-async def test_cancelling_an_executor_closes_its_sources(backend) -> None:
+async def test_cancelling_an_executor_closes_its_sources(backend: str) -> None:
     source = Source()
     with nothing_left():
         with anyio.CancelScope() as scope:
@@ -251,7 +254,9 @@ async def test_two_tasks_may_not_take_from_one_stream() -> None:
                 engine.run(3)
 
 
-async def test_the_error_of_a_pulse_is_raised_after_the_outputs_before_it(monkeypatch) -> None:
+async def test_the_error_of_a_pulse_is_raised_after_the_outputs_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     program = cached_program("filtered", PULSE, "numpy")
     state = type(program.spawn())
     run = state.advance
@@ -276,7 +281,9 @@ async def test_the_error_of_a_pulse_is_raised_after_the_outputs_before_it(monkey
             assert_balanced(statistics)
 
 
-async def test_outputs_of_pulses_run_after_the_last_look_are_given_before_an_error(monkeypatch) -> None:
+async def test_outputs_of_pulses_run_after_the_last_look_are_given_before_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     program, engine = cached_program("filtered", PULSE, "numpy"), HeldEngine()
     state = type(program.spawn())
     run, look = state.advance, ThreadSlots.count_ready

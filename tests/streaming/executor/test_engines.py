@@ -8,10 +8,12 @@ import anyio
 import numpy as np
 import pytest
 
+from pulse.facts import Array
+from pulse.program.program import Program
 from streaming.executor import Executor
 from streaming.executor.executor import engine_for
-from streaming.executor.native_engine import NativeEngine
-from streaming.executor.thread_engine import ThreadEngine
+from streaming.executor.native_engine import NativeEngine, NativeSlots
+from streaming.executor.thread_engine import ThreadEngine, ThreadSlots
 from streaming.realtime import Realtime
 from tests.noise import normal_noise
 from tests.streaming.executor.streams import cached_program, collect, nothing_left
@@ -22,20 +24,20 @@ PULSE = 6
 
 
 @pytest.fixture(params=BACKENDS)
-def program(request):
+def program(request: pytest.FixtureRequest) -> Program:
     return cached_program("filtered", PULSE, request.param)
 
 
-def pulse(number):
+def pulse(number: int) -> dict[str, Array]:
     return {"x": np.full((1, PULSE), number, np.float32)}
 
 
-def collect_numbers(slots, count):
+def collect_numbers(slots: NativeSlots | ThreadSlots, count: int) -> list[int]:
     """The numbers of the pulses that ran, recognised by their outputs."""
     return [int(result.outputs["loud"][0, 0]) // 2 for result in slots.collect(count)]
 
 
-def wait_for(slots, count):
+def wait_for(slots: NativeSlots | ThreadSlots, count: int) -> None:
     until = time.monotonic() + 60
     while slots.count_ready() < count:
         assert time.monotonic() < until, f"{slots.count_ready()} of {count} pulses in 60 s"
@@ -47,7 +49,7 @@ def test_the_engine_suits_the_backend() -> None:
     assert isinstance(engine_for(cached_program("filtered", PULSE, "numba"), None), NativeEngine)
 
 
-async def test_streams_take_turns(program) -> None:
+async def test_streams_take_turns(program: Program) -> None:
     engine = engine_for(program, None)
     busy, calm = engine.open(program.spawn(), 8), engine.open(program.spawn(), 8)
     for number in range(8):
@@ -63,7 +65,7 @@ async def test_streams_take_turns(program) -> None:
     await engine.stop()
 
 
-async def test_a_pulse_is_dropped_or_runs_and_never_both(program) -> None:
+async def test_a_pulse_is_dropped_or_runs_and_never_both(program: Program) -> None:
     engine, rng = engine_for(program, None), random.Random(1)
     slots = engine.open(program.spawn(), 5)
     for number in range(2):
@@ -100,7 +102,7 @@ async def test_a_pulse_is_dropped_or_runs_and_never_both(program) -> None:
     await engine.stop()
 
 
-async def test_streams_come_and_go_while_others_run(program) -> None:
+async def test_streams_come_and_go_while_others_run(program: Program) -> None:
     engine, rng = engine_for(program, None), random.Random(2)
     engine.start()
     with nothing_left():
@@ -124,7 +126,7 @@ async def test_streams_come_and_go_while_others_run(program) -> None:
         assert received == list(range(submitted))
 
 
-async def test_listening_sets_the_event_once(program) -> None:
+async def test_listening_sets_the_event_once(program: Program) -> None:
     engine = engine_for(program, None)
     slots = engine.open(program.spawn(), 4)
     engine.start()
@@ -145,7 +147,9 @@ async def test_listening_sets_the_event_once(program) -> None:
     await engine.stop()
 
 
-async def test_refused_real_time_settings_of_the_thread_are_notes(program) -> None:
+async def test_refused_real_time_settings_of_the_thread_are_notes(
+    program: Program,
+) -> None:
     wishes = Realtime(priority=20, lock_memory=False, freeze_gc=True)
     async with Executor(program, realtime=wishes) as executor:
         await collect(executor.stream([normal_noise(1, 60)]))

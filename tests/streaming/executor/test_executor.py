@@ -1,6 +1,7 @@
 """Streams of an executor give the offline frames, on both event loops and both backends."""
 
 import tracemalloc
+from typing import Any
 
 import anyio
 import numpy as np
@@ -54,7 +55,7 @@ def test_any_split_gives_the_offline_frames(name, backend, loop, data) -> None:
 
 
 @both_backends
-async def test_streams_at_once_have_states_of_their_own(backend) -> None:
+async def test_streams_at_once_have_states_of_their_own(backend: str) -> None:
     program = cached_program("filtered", 3, backend)
     sounds = [normal_noise(1, 50 + 7 * number, seed=number) for number in range(9)]
     outputs = {}
@@ -73,7 +74,7 @@ async def test_streams_at_once_have_states_of_their_own(backend) -> None:
 
 
 @both_backends
-async def test_inputs_of_two_rates_and_constants_give_the_offline_frames(backend) -> None:
+async def test_inputs_of_two_rates_and_constants_give_the_offline_frames(backend: str) -> None:
     program = cached_program("two_rates", 2, backend)
     fast, slow, gain = (
         normal_noise(1, 1, 44),
@@ -99,7 +100,7 @@ async def test_every_output_has_frames_and_the_last_ones_come_at_the_end() -> No
 
 
 @both_backends
-async def test_an_empty_source_gives_nothing(backend) -> None:
+async def test_an_empty_source_gives_nothing(backend: str) -> None:
     async with Executor(cached_program("filtered", 3, backend)) as executor:
         assert await collect(executor.stream([])) == []
         assert await collect(executor.stream([np.zeros((1, 0), np.float32)])) == []
@@ -109,7 +110,9 @@ async def test_an_empty_source_gives_nothing(backend) -> None:
 
 
 @both_backends
-async def test_input_that_the_model_does_not_take_is_refused_after_the_outputs_before_it(backend) -> None:
+async def test_input_that_the_model_does_not_take_is_refused_after_the_outputs_before_it(
+    backend: str,
+) -> None:
     program = cached_program("filtered", 3, backend)
     x = normal_noise(1, 31)
     bad = np.array([[0, np.nan]], np.float32)
@@ -131,7 +134,7 @@ async def test_input_that_the_model_does_not_take_is_refused_after_the_outputs_b
 
 
 @both_backends
-async def test_a_model_with_a_longest_stream_takes_no_more(backend) -> None:
+async def test_a_model_with_a_longest_stream_takes_no_more(backend: str) -> None:
     program = cached_program("short", 2, backend)
     async with Executor(program) as executor:
         pieces = []
@@ -243,7 +246,7 @@ async def test_an_executor_is_opened_once_and_before_its_streams() -> None:
         ({"constants": {"gain": np.zeros(1)}}, "inputs that do not stream"),
     ],
 )
-def test_options_are_checked(options, message) -> None:
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Executor(cached_program("filtered", 3), **options)
 

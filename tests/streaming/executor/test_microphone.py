@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.program.program import Program
 from streaming.errors import DeviceError, ExecutorError
 from streaming.executor import Executor, Microphone
+from streaming.executor.statistics import ExecutorStatistics
 from streaming.live.memory import RING_S
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from tests.noise import normal_noise
@@ -29,20 +32,20 @@ pytestmark = pytest.mark.anyio
 RATE_HZ = 16_000
 
 
-def ending_host(**device):
+def ending_host(**device: bool | int | str) -> VirtualHost:
     """A virtual device whose end is a good one, like that of a file."""
     host = VirtualHost(VirtualDevice(**{"rate_hz": RATE_HZ, **device}))
     host.is_finite = True
     return host
 
 
-async def wait_until_open(host):
+async def wait_until_open(host: VirtualHost) -> None:
     """When the microphone has opened its device."""
     while not any(stream.calls for stream in host.streams):
         await anyio.sleep(0.001)
 
 
-async def play_and_end(host, sound, sizes):
+async def play_and_end(host: VirtualHost, sound: Array, sizes: list[int]) -> None:
     """Let the device hear a sound, block by block, and end."""
     await wait_until_open(host)
     start = 0
@@ -54,7 +57,9 @@ async def play_and_end(host, sound, sizes):
     host.finish()
 
 
-async def outputs_of(host, sound, sizes, program, channel="mix", **options):
+async def outputs_of(
+    host: VirtualHost, sound: Array, sizes: list[int], program: Program, channel: str = "mix", **options: int
+) -> tuple[dict[str, Array], ExecutorStatistics]:
     """The outputs of a program that hears a sound; the statistics too."""
     async with (
         Executor(program, rate_hz=RATE_HZ) as executor,
@@ -68,7 +73,7 @@ async def outputs_of(host, sound, sizes, program, channel="mix", **options):
 
 
 @pytest.mark.parametrize("sizes", [[160] * 25, [1] * 40 + [1000, 2960], [7, 313, 1, 4000 - 321]])
-async def test_blocks_of_any_size_give_the_offline_frames(sizes) -> None:
+async def test_blocks_of_any_size_give_the_offline_frames(sizes: list[int]) -> None:
     program, x = cached_program("filtered", 6), normal_noise(sum(sizes), 1)
     outputs, statistics = await outputs_of(ending_host(), x, sizes, program)
     assert_close(outputs, program.model.typed.run({"x": x.T}))
@@ -110,7 +115,7 @@ async def test_frames_that_nobody_takes_are_lost_and_counted() -> None:
     assert microphone.frames_lost % 1600 == 0
 
 
-async def tick_when_open(host, frames):
+async def tick_when_open(host: VirtualHost, frames: int) -> None:
     await wait_until_open(host)
     host.tick(normal_noise(frames, 1))
 
@@ -190,7 +195,7 @@ async def test_an_unknown_device_is_refused() -> None:
         Microphone("nowhere", host=ending_host())
 
 
-def test_a_device_that_does_not_call_is_noticed(anyio_backend) -> None:
+def test_a_device_that_does_not_call_is_noticed(anyio_backend: str) -> None:
     host = VirtualHost(VirtualDevice(rate_hz=RATE_HZ))
     host.virtual_clock = False
 
@@ -203,6 +208,6 @@ def test_a_device_that_does_not_call_is_noticed(anyio_backend) -> None:
 
 
 @pytest.mark.parametrize("options", [{"channels": 0}, {"channels": 2}, {"rate_hz": 0}, {"block_frames": -1}])
-def test_impossible_requests_to_a_device_are_refused(options) -> None:
+def test_impossible_requests_to_a_device_are_refused(options: dict[str, int]) -> None:
     with pytest.raises(InputError, match="give 1 to 1 channels, a positive rate"):
         Microphone(host=ending_host(), **options)

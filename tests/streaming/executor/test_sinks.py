@@ -1,5 +1,9 @@
 """Sinks: functions, memory and byte streams, files; they set the pace, and their errors are raised."""
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import anyio
 import anyio.abc
 import anyio.lowlevel
@@ -9,6 +13,7 @@ import pytest
 import soundfile
 
 from pulse.errors import InputError
+from pulse.facts import Array
 from pulse.ops.shape import AddAxis
 from streaming.builtin import model_path, noisy_path
 from streaming.executor import Executor, FramesFileSink, PcmSink, SoundFileSink, sinks
@@ -23,10 +28,10 @@ RATE_HZ = 600
 
 
 class ByteSink(anyio.abc.ByteSendStream):
-    def __init__(self):
+    def __init__(self) -> None:
         self.data = b""
 
-    async def send(self, item):
+    async def send(self, item: bytes) -> None:
         await anyio.lowlevel.checkpoint()
         self.data += item
 
@@ -34,7 +39,9 @@ class ByteSink(anyio.abc.ByteSendStream):
         pass
 
 
-async def run_into(sink, x=None, name="filtered", **options):
+async def run_into(
+    sink: Any, x: Array | None = None, name: str = "filtered", **options: Any
+) -> dict[str, Array]:
     program = cached_program(name, 6)
     x = normal_noise(1, 75) if x is None else x
     async with Executor(program, rate_hz=RATE_HZ, **options) as executor:
@@ -83,7 +90,7 @@ async def test_raw_samples_are_written_and_clipped() -> None:
 
 
 @pytest.mark.parametrize("rate_hz", [None, 16_000, 44_100])
-async def test_sound_files_are_as_long_as_their_source(tmp_path, rate_hz) -> None:
+async def test_sound_files_are_as_long_as_their_source(tmp_path: Path, rate_hz: int | None) -> None:
     from pulse.api import stream
 
     program = stream(model_path())
@@ -112,7 +119,7 @@ async def test_sound_files_are_as_long_as_their_source(tmp_path, rate_hz) -> Non
     ],
     ids=["a file of integers", "a file of floats", "a stream of integers", "a stream of floats"],
 )
-async def test_clipped_samples_are_counted(tmp_path, make, clipped) -> None:
+async def test_clipped_samples_are_counted(tmp_path: Path, make: Callable[..., Any], clipped: int) -> None:
     """Floats are not clipped."""
     x = np.zeros((1, 60), np.float32)
     x[0, [3, 5]] = 0.75
@@ -122,7 +129,7 @@ async def test_clipped_samples_are_counted(tmp_path, make, clipped) -> None:
     assert sink.clipping.peaks == [1.5 if clipped else 0]
 
 
-async def test_sound_files_may_have_another_rate_or_format(tmp_path) -> None:
+async def test_sound_files_may_have_another_rate_or_format(tmp_path: Path) -> None:
     await run_into(
         SoundFileSink(tmp_path / "out.flac", rate_hz=1200, output="loud"), normal_noise(1, 900) / 99
     )
@@ -131,7 +138,7 @@ async def test_sound_files_may_have_another_rate_or_format(tmp_path) -> None:
     assert soundfile.info(tmp_path / "out.ogg").samplerate == RATE_HZ
 
 
-async def test_array_files_have_the_frames_or_the_last_value(tmp_path) -> None:
+async def test_array_files_have_the_frames_or_the_last_value(tmp_path: Path) -> None:
     expected = await run_into(tmp_path / "y.npy")
     np.testing.assert_allclose(np.load(tmp_path / "y.npy"), expected["y"], rtol=1e-5, atol=1e-6)
     expected = await run_into(FramesFileSink(tmp_path / "last.npy", "last"), name="ending")
@@ -141,7 +148,9 @@ async def test_array_files_have_the_frames_or_the_last_value(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("path", "name", "frame"), [("y.npy", "y", (1, 1)), ("y.wav", "y", (1, 1)), ("y.csv", "y", (1, 0))]
 )
-async def test_many_small_pieces_wait_in_bounded_memory(tmp_path, monkeypatch, path, name, frame) -> None:
+async def test_many_small_pieces_wait_in_bounded_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, name: str, frame: tuple[int, int]
+) -> None:
     """The pieces have values or none."""
     count, most = 20_000, 0
     take = sinks.Waiting.take
@@ -161,7 +170,7 @@ async def test_many_small_pieces_wait_in_bounded_memory(tmp_path, monkeypatch, p
     assert (tmp_path / path).exists()
 
 
-async def test_an_error_of_a_sink_is_raised_and_leaves_no_file(tmp_path) -> None:
+async def test_an_error_of_a_sink_is_raised_and_leaves_no_file(tmp_path: Path) -> None:
     program = cached_program("filtered", 6)
     error = OSError("the disk is full")
 
@@ -181,7 +190,7 @@ async def test_an_error_of_a_sink_is_raised_and_leaves_no_file(tmp_path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_invalid_sinks_are_refused(tmp_path) -> None:
+async def test_invalid_sinks_are_refused(tmp_path: Path) -> None:
     program = cached_program("decimated", 6)
     async with Executor(program) as executor:
         x = normal_noise(1, 30, 2)

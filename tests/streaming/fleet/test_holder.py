@@ -36,7 +36,7 @@ def test_a_full_holder_refuses_more_bytes() -> None:
     assert holder.status().held_bytes == 10
 
 
-def test_checkpoints_that_are_not_renewed_expire(monkeypatch) -> None:
+def test_checkpoints_that_are_not_renewed_expire(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr("time.monotonic", lambda: now)
     holder = Holder(60, 10)
@@ -53,18 +53,18 @@ def test_checkpoints_that_are_not_renewed_expire(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("limits", [(0, 10), (60, 0), (-1, 10)])
-def test_limits_that_hold_nothing_are_refused(limits) -> None:
+def test_limits_that_hold_nothing_are_refused(limits: tuple[int, int]) -> None:
     with pytest.raises(InputError, match="holds nothing"):
         Holder(*limits)
 
 
-def stores(copies=1, nodes="abc"):
+def stores(copies: int = 1, nodes: str = "abc") -> tuple[LocalHolders, list[HolderStore]]:
     membership, holders = Membership("w", "1"), LocalHolders(nodes)
     membership.table = FleetTable(1, (), holders.entries)
     return holders, [HolderStore(membership, node, holders, copies, 60.0) for node in nodes]
 
 
-def moment(received):
+def moment(received: int) -> Checkpoint:
     return Checkpoint("m", 0, (received,), (received,), b"snapshot")
 
 
@@ -140,7 +140,7 @@ def test_an_unknown_checkpoint_and_a_fleet_without_holders_are_errors() -> None:
         alone.load(alone.new_name())
 
 
-def test_a_damaged_checkpoint_is_skipped(caplog) -> None:
+def test_a_damaged_checkpoint_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
     holders, (store, *_) = stores(copies=2)
     name = store.new_name()
     assert store.save(name, 0, moment(1))

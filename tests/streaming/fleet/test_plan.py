@@ -1,5 +1,7 @@
 """What a fleet does next: workers are spread, replaced before they drain, and stopped when they are empty."""
 
+from typing import Any
+
 import pytest
 
 from streaming.fleet.deployment import Deployment
@@ -10,12 +12,19 @@ from streaming.fleet.table import WorkerEntry
 NODES = [ClusterNode(name, f"10.0.0.{number}", 2.0) for number, name in enumerate("abc")]
 
 
-def workers(**places):
+def workers(**places: tuple[str, str]) -> list[WorkerEntry]:
     """Name -> node and phase."""
     return [WorkerEntry(name, place[0], "1", "", place[1]) for name, place in places.items()]
 
 
-def plan_of(workers_there=(), count=2, streams=None, leaving=(), nodes=NODES, **changes):
+def plan_of(
+    workers_there: list[WorkerEntry] | tuple[Any, ...] = (),
+    count: int = 2,
+    streams: dict[str, int] | None = None,
+    leaving: list[str] | tuple[Any, ...] = (),
+    nodes: list[ClusterNode] = NODES,
+    **changes: float,
+) -> tuple[Any, ...]:
     observed = ObservedFleet(
         nodes,
         list(workers_there),
@@ -67,7 +76,7 @@ def test_a_worker_that_starts_is_stopped_if_it_is_not_wanted_any_more() -> None:
 
 
 @pytest.mark.parametrize("leaving", ["x", "a"])
-def test_a_leaving_worker_drains_when_its_replacement_is_live(leaving) -> None:
+def test_a_leaving_worker_drains_when_its_replacement_is_live(leaving: str) -> None:
     workers_there = workers(x=("a", "live"), y=("b", "live"))
     assert plan_of(workers_there, leaving=[leaving])[0] == [Start("1", "c")]
     workers_there = workers(x=("a", "live"), y=("b", "live"), z=("c", "starting"))
@@ -90,7 +99,7 @@ def test_two_versions_share_the_nodes() -> None:
     assert second.node in "ab"
 
 
-def wanted_workers(scaling, load, count, now_s, **changes):
+def wanted_workers(scaling: Scaling, load: Load, count: int, now_s: float, **changes: int) -> int:
     return scaling.wanted_workers(Deployment(**changes), load, count, now_s)
 
 

@@ -12,7 +12,7 @@ KEYS = [f"{number:032x}" for number in range(4000)]
 NAMES = [f"w{number}" for number in range(8)]
 
 
-def best(names):
+def best(names: list[str]) -> dict[str, str]:
     return {key: ranking(key, names)[0] for key in KEYS}
 
 

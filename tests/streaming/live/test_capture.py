@@ -12,7 +12,7 @@ from tests.streaming.live.runs import RATE
 BLOCK = 160
 
 
-def open_capture():
+def open_capture() -> tuple[ManualHost, Capture]:
     """A host and a capture that is open on it."""
     host = ManualHost()
     capture = Capture(host, host.choose("input", None), 1, RATE, BLOCK, "low")
@@ -31,7 +31,7 @@ def test_blocks_come_in_order() -> None:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_the_memory_of_a_device_that_never_returns_is_kept(times) -> None:
+def test_the_memory_of_a_device_that_never_returns_is_kept(times: int) -> None:
     """The device may still write to it, so its event stays open too, however often the capture is closed."""
     host, capture = open_capture()
     host.stream.hangs = True

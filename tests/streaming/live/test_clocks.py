@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pulse.facts import Array
 from streaming.errors import DeviceError
 from streaming.live.config import EngineConfig, StreamConfig
 from streaming.live.pipeline import Pipeline
@@ -15,7 +16,7 @@ SLOW_HZ, BLOCK = 8000, 80
 WINDOW_S = 1.0
 
 
-def separate_devices(ppm=0.0, **options):
+def separate_devices(ppm: float = 0.0, **options: float) -> list[VirtualDevice]:
     """A microphone and a loudspeaker."""
     return [
         VirtualDevice("microphone", 2, 0, RATE, **options),
@@ -23,7 +24,7 @@ def separate_devices(ppm=0.0, **options):
     ]
 
 
-def run_tone(ppm, hours):
+def run_tone(ppm: float, hours: float) -> tuple[Array, Pipeline]:
     """Run a tone; returns the measured windows and the pipeline."""
     form = StreamConfig(SLOW_HZ, SLOW_HZ, SLOW_HZ, block_frames=BLOCK, two_clocks=True)
     pipeline = Pipeline(
@@ -50,7 +51,7 @@ def run_tone(ppm, hours):
 
 @pytest.mark.parametrize("ppm", [100.0, -250.0])
 @pytest.mark.parametrize("hours", [0.25, pytest.param(12, marks=pytest.mark.slow)])
-def test_the_delay_stays_for_hours(ppm, hours) -> None:
+def test_the_delay_stays_for_hours(ppm: float, hours: float) -> None:
     samples, pipeline = run_tone(ppm, hours)
     assert not samples[:, SILENT].any()
     assert not pipeline.control_block.frames_skipped
@@ -70,7 +71,7 @@ def test_the_delay_stays_for_hours(ppm, hours) -> None:
 
 
 @pytest.mark.parametrize(("ppm", "jitter_s"), [(150.0, 0.0), (-150.0, 0.006)])
-def test_late_callbacks_do_not_move_the_tone(ppm, jitter_s) -> None:
+def test_late_callbacks_do_not_move_the_tone(ppm: float, jitter_s: float) -> None:
     """They are late at random, on both sides."""
     devices = separate_devices(ppm, jitter_s=jitter_s)
     frames = 160 * 3000
@@ -93,7 +94,7 @@ def test_late_callbacks_do_not_move_the_tone(ppm, jitter_s) -> None:
 
 
 @pytest.mark.parametrize("policy", ["wait", "silence_then_catch_up"])
-def test_the_delay_after_a_stall_is_the_reported_one_and_stays(policy) -> None:
+def test_the_delay_after_a_stall_is_the_reported_one_and_stays(policy: str) -> None:
     """With ``wait`` it is longer by the silence: the clocks' controller must not take this for drift."""
     seconds = 30
     kernel = np.hanning(33) / 16

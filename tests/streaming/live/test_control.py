@@ -33,7 +33,7 @@ engines_of_backends = pytest.mark.parametrize(
 
 @engines
 @pytest.mark.parametrize("reserve", [0, 100])
-def test_mute_and_bypass_fade_within_a_pulse_and_keep_the_delay(engine, reserve) -> None:
+def test_mute_and_bypass_fade_within_a_pulse_and_keep_the_delay(engine: str, reserve: int) -> None:
     """The model keeps running, and the bypassed input is as late as the sound of the model."""
     compiled, x = cached_program(filter_model), normal_noise(6 * 1600, 1)
     with runs(compiled, engine=engine, reserve_frames=reserve, records=True) as (host, live):
@@ -69,7 +69,7 @@ def test_mute_and_bypass_fade_within_a_pulse_and_keep_the_delay(engine, reserve)
 
 
 @engines_of_backends
-def test_reset_restarts_every_stream_at_the_next_pulse(engine, backend) -> None:
+def test_reset_restarts_every_stream_at_the_next_pulse(engine: str, backend: str) -> None:
     """The recorded outputs begin again too."""
     x = np.ones((40 * BLOCK, 2), np.float32)
     compiled = cached_program(sum_model, backend=backend)
@@ -84,7 +84,7 @@ def test_reset_restarts_every_stream_at_the_next_pulse(engine, backend) -> None:
 
 
 @engines_of_backends
-def test_a_restored_stream_continues_from_its_snapshot(engine, backend) -> None:
+def test_a_restored_stream_continues_from_its_snapshot(engine: str, backend: str) -> None:
     """The snapshot can also be restored into a state."""
     x = np.arange(30 * BLOCK, dtype=np.float32)[:, None] % 7
     compiled = cached_program(sum_model, backend=backend)
@@ -112,7 +112,7 @@ def test_a_filter_is_silent_for_its_delay_after_a_reset() -> None:
     np.testing.assert_array_equal(second[5:], x[10 * BLOCK : -5])
 
 
-def test_an_unapplied_command_is_withdrawn(monkeypatch) -> None:
+def test_an_unapplied_command_is_withdrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """The device stands still, and the callback computes: there is no other thread to do it."""
     monkeypatch.setattr(control, "ANSWER_TIMEOUT_S", 0.02)
     with runs(cached_program(sum_model), engine="callback") as (host, live):

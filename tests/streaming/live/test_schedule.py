@@ -19,7 +19,7 @@ RATES = (8000, 11025, 16000, 22050, 44100, 48000)
 
 @pytest.mark.parametrize("block", [1, 7, 64, 100, 160, 240, 480, 1000])
 @pytest.mark.parametrize("pulse", [1, 16, 100, 160, 480])
-def test_without_resampling_the_delay_is_a_formula(pulse, block) -> None:
+def test_without_resampling_the_delay_is_a_formula(pulse: int, block: int) -> None:
     """With blocks of any size it is as with blocks of one frame."""
     timing = Timing(pulse, block, RATE, RATE, RATE)
     assert timing.schedule(0.0, False) == Schedule(pulse - gcd(pulse, block), 0, 0)
@@ -30,14 +30,14 @@ def test_without_resampling_the_delay_is_a_formula(pulse, block) -> None:
 @pytest.mark.parametrize(
     ("headroom_s", "blocks"), [(None, 1), (0.0, 1), (0.01, 1), (0.0101, 2), (0.02, 2), (0.05, 5)]
 )
-def test_headroom_is_whole_blocks(headroom_s, blocks) -> None:
+def test_headroom_is_whole_blocks(headroom_s: float | None, blocks: int) -> None:
     timing = Timing(160, 160, RATE, RATE, RATE)
     assert timing.schedule(headroom_s, True).headroom == 160 * blocks
     assert timing.schedule(headroom_s, True, two_clocks=True).headroom == 160 * (blocks + 2)
     assert timing.schedule(headroom_s, False).headroom == 0
 
 
-def needed_silence(timing, lead, blocks):
+def needed_silence(timing: Timing, lead: int, blocks: int) -> int:
     """Silence that a pipeline needs in front, found by going through its blocks one by one."""
     most = filled = frames_out = 0
     filled = lead
@@ -60,7 +60,7 @@ def needed_silence(timing, lead, blocks):
     st.integers(0, 100),
 )
 def test_with_resampling_the_delay_is_the_least_for_the_blocks(
-    device_hz, hz, pulse, block, ahead_in, ahead_out
+    device_hz: int, hz: int, pulse: int, block: int, ahead_in: int, ahead_out: int
 ) -> None:
     timing = Timing(pulse, block, hz, device_hz, device_hz, ahead_in, ahead_out)
     schedule = timing.schedule(None, False)
@@ -74,7 +74,7 @@ def test_with_resampling_the_delay_is_the_least_for_the_blocks(
     assert schedule.frames <= timing.schedule(None, True).frames - block
 
 
-def test_the_delay_of_a_very_long_period_is_a_bound(monkeypatch) -> None:
+def test_the_delay_of_a_very_long_period_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is no less than what is needed, and less than a pulse more."""
     timings = [Timing(pulse, 100, 16000, 44100, 44100, 88, 32) for pulse in (16, 99, 160)]
     exact = [timing.schedule(None, False).frames for timing in timings]
@@ -84,7 +84,9 @@ def test_the_delay_of_a_very_long_period_is_a_bound(monkeypatch) -> None:
         assert frames <= bound <= frames + timing.in_device_frames(timing.pulse_frames) + 2
 
 
-def count_silent_frames(rate, pulse, block, seconds=3.0, **options):
+def count_silent_frames(
+    rate: int, pulse: int, block: int, seconds: float = 3.0, **options: float | str
+) -> int:
     """Silent frames of a run of noise."""
     frames = int(rate * seconds) // block * block
     device = VirtualDevice(rate_hz=rate)
@@ -111,7 +113,9 @@ def count_silent_frames(rate, pulse, block, seconds=3.0, **options):
     ],
 )
 @pytest.mark.parametrize("engine", ["worker", "callback"])
-def test_one_frame_less_is_not_enough(rate, pulse, block, engine, monkeypatch) -> None:
+def test_one_frame_less_is_not_enough(
+    rate: int, pulse: int, block: int, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert count_silent_frames(rate, pulse, block, engine=engine, headroom_s=0.0) == 0
     agreed = Timing.schedule
 
@@ -126,13 +130,13 @@ def test_one_frame_less_is_not_enough(rate, pulse, block, engine, monkeypatch) -
 @pytest.mark.parametrize(
     ("block", "pulse", "headroom_s"), [(160, 160, 0.01), (160, 480, 0.01), (160, 480, 0.02), (64, 160, 0.008)]
 )
-def test_a_worker_has_exactly_the_headroom_to_answer(block, pulse, headroom_s) -> None:
+def test_a_worker_has_exactly_the_headroom_to_answer(block: int, pulse: int, headroom_s: float) -> None:
     assert count_silent_frames(RATE, pulse, block, compute_s=headroom_s - 1e-6, headroom_s=headroom_s) == 0
     assert count_silent_frames(RATE, pulse, block, compute_s=headroom_s + 1e-6, headroom_s=headroom_s) > 0
 
 
 @pytest.mark.parametrize("policy", ["wait", "silence_then_catch_up", "drop_oldest"])
-def test_blocks_of_unknown_size_lengthen_the_delay_once(policy) -> None:
+def test_blocks_of_unknown_size_lengthen_the_delay_once(policy: str) -> None:
     """Then nothing is silent, and the statistics tells how late it is."""
     sizes = [160, 700, 40, 1000, 333]
     x = 1 + np.abs(normal_noise(40 * sum(sizes), 1))

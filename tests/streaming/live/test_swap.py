@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pulse.errors import InputError, PulseError
+from pulse.models import TypedModel
 from pulse.program.program import Program
 from streaming.live.control import Control
 from tests.noise import normal_noise
@@ -24,13 +25,13 @@ from tests.streaming.live.runs import (
 from tests.streaming.models import decimating_model, filter_model, program
 
 
-def quiet_model(delay=9):
+def quiet_model(delay: int = 9) -> TypedModel:
     """``delayed_model`` with half the sound, and more of a delay."""
     return delayed_model(delay, 0.5)
 
 
 @engines
-def test_a_swap_keeps_the_delay_and_fades(engine) -> None:
+def test_a_swap_keeps_the_delay_and_fades(engine: str) -> None:
     """Another program with another delay: the sound keeps its position, and fades over within a pulse."""
     x = normal_noise(60 * BLOCK, 1)
     with runs(cached_program(delayed_model), engine=engine, reserve_frames=20, records=False) as (host, live):

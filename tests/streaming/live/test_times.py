@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
+from pulse.facts import Array
 from pulse.jit.codegen.registration import register_with_numba
 from pulse.jit.language.address import words_at
 from streaming.live.virtual import VirtualDevice
@@ -34,7 +35,7 @@ def record_all(histogram_address, times_address, count):
         record(histogram, times[i])
 
 
-def histogram_of(times_ns, deadline_s=None):
+def histogram_of(times_ns: Array | list[int], deadline_s: float | None = None) -> Latency:
     """The histogram of ``streaming.stats.latency``."""
     latency = Latency(deadline_s)
     for ns in times_ns:
@@ -42,7 +43,7 @@ def histogram_of(times_ns, deadline_s=None):
     return latency
 
 
-def assert_equal_times(times, expected):
+def assert_equal_times(times: Latency, expected: Latency) -> None:
     assert times.bucket_counts() == expected.bucket_counts()
     assert (times.count, times.missed) == (expected.count, expected.missed)
     assert (times.total_ns, times.max_ns) == (expected.total_ns, expected.max_ns)
@@ -53,7 +54,7 @@ def assert_equal_times(times, expected):
 @given(
     st.lists(st.integers(0, 1 << 62) | st.integers(0, 200) | st.integers(0, 60).map(lambda bits: 1 << bits))
 )
-def test_native_histograms_are_those_of_latency(times_ns) -> None:
+def test_native_histograms_are_those_of_latency(times_ns: list[int]) -> None:
     times_ns = [min(ns, 1 << 57) for ns in times_ns][:60]
     histogram, times = Histogram.new(), np.array(times_ns, np.int64)
     record_all(histogram.address, times.ctypes.data, len(times))
@@ -62,7 +63,7 @@ def test_native_histograms_are_those_of_latency(times_ns) -> None:
 
 @pytest.mark.parametrize("compute_ms", [0.4, 5.0, 9.99, 14.0])
 @pytest.mark.parametrize("pulse_frames", [BLOCK, PULSE])
-def test_latencies_are_those_of_a_queue(compute_ms, pulse_frames) -> None:
+def test_latencies_are_those_of_a_queue(compute_ms: float, pulse_frames: int) -> None:
     """Blocks come late at random, a worker takes one pulse after the other."""
     rng, blocks = np.random.default_rng(1), 300
     late_ns = rng.integers(0, 9_000_000, blocks)
@@ -142,7 +143,7 @@ def test_flags_of_the_device_are_counted() -> None:
 
 
 @pytest.mark.parametrize("is_separate", [False, True])
-def test_the_latency_of_devices_is_part_of_the_delay(is_separate) -> None:
+def test_the_latency_of_devices_is_part_of_the_delay(is_separate: bool) -> None:
     latencies = {"input_latency_s": 0.012, "output_latency_s": 0.02}
     devices = [VirtualDevice("one", 1, 1 - is_separate, RATE, **latencies)]
     if is_separate:

@@ -1,5 +1,7 @@
 """The virtual device: its clock, its blocks, and its failures."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -81,7 +83,9 @@ def test_a_device_is_chosen_by_number_or_name() -> None:
         ({"present": False}, "cannot be opened, it is not there any more"),
     ],
 )
-def test_a_device_that_cannot_be_opened_is_refused_with_the_reason(change, message) -> None:
+def test_a_device_that_cannot_be_opened_is_refused_with_the_reason(
+    change: dict[str, Any], message: str
+) -> None:
     host, live = virtual_run(cached_program())
     for name, value in change.items():
         setattr(host.devices[0], name, value)

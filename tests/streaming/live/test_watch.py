@@ -1,5 +1,8 @@
 """A device that goes away is noticed, reported, and opened again; the sound goes on where it was."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -34,7 +37,7 @@ TROUBLES = {
 }
 
 
-def disturb(host, kind):
+def disturb(host: VirtualHost, kind: str) -> None:
     """Let the device do this; undone by ``recover``."""
     device = host.devices[0]
     for name, value in TROUBLES[kind].items():
@@ -44,12 +47,12 @@ def disturb(host, kind):
         host.finish()
 
 
-def recover(host):
+def recover(host: VirtualHost) -> None:
     device = host.devices[0]
     device.stalled, device.present, device.hangs, device.refuses = False, True, False, None
 
 
-def wait_until_open(host):
+def wait_until_open(host: VirtualHost) -> None:
     """Time passes until the device is open again."""
     while not host.streams:
         host.advance(0.1)
@@ -57,7 +60,7 @@ def wait_until_open(host):
 
 @pytest.mark.parametrize("kind", TROUBLES)
 @pytest.mark.parametrize("block", [160, 8000])
-def test_a_device_that_goes_away_ends_the_run(kind, block) -> None:
+def test_a_device_that_goes_away_ends_the_run(kind: str, block: int) -> None:
     """Within two seconds, with its name, what happened, and what to do."""
     device = VirtualDevice("usb mixer", rate_hz=RATE)
     with (
@@ -91,7 +94,7 @@ def test_the_end_is_reported_before_the_device_is_stopped() -> None:
 
 
 @pytest.mark.parametrize("reconnect", ["keep", "reset"])
-def test_no_device_is_opened_while_another_is_in_a_block(reconnect) -> None:
+def test_no_device_is_opened_while_another_is_in_a_block(reconnect: str) -> None:
     with (
         pytest.raises(DeviceError, match="has not returned from a block"),
         runs(cached_program(), reconnect=reconnect) as (host, live),
@@ -120,7 +123,7 @@ def test_late_and_long_blocks_are_no_stall() -> None:
 @pytest.mark.parametrize("kind", TROUBLES)
 @pytest.mark.parametrize("make", [sum_model, filter_model, delayed_model])
 @pytest.mark.parametrize("block", [160, 100])
-def test_the_model_continues_after_a_reconnection(kind, make, block) -> None:
+def test_the_model_continues_after_a_reconnection(kind: str, make: Callable[..., Any], block: int) -> None:
     """The output is that of the whole input."""
     compiled, x = cached_program(make), normal_noise(60 * block, 1)
     with runs(compiled, block=block, reconnect="keep", records=True) as (host, live):
@@ -143,7 +146,9 @@ def test_the_model_continues_after_a_reconnection(kind, make, block) -> None:
 @engines
 @pytest.mark.parametrize("make", [sum_model, delayed_model])
 @pytest.mark.parametrize("block", [160, 100])
-def test_reset_restarts_the_model_after_a_reconnection(engine, make, block) -> None:
+def test_reset_restarts_the_model_after_a_reconnection(
+    engine: str, make: Callable[..., Any], block: int
+) -> None:
     """It restarts with the next pulse, which begins with the rest of the input from before."""
     compiled, x = cached_program(make), normal_noise(60 * block, 1)
     with runs(compiled, block=block, reconnect="reset", engine=engine) as (host, live):
@@ -178,7 +183,7 @@ def test_a_device_that_returns_with_another_number_is_found_by_its_name() -> Non
         assert host.streams[0].device is other
 
 
-def test_a_device_that_stays_away_is_tried_seldom(monkeypatch) -> None:
+def test_a_device_that_stays_away_is_tried_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     """Why it is not back is reported once; when it is, it is opened all the same."""
     with runs(cached_program(), reconnect="keep") as (host, live):
         tries = []
@@ -229,7 +234,7 @@ def test_the_number_of_kept_events_is_limited() -> None:
 
 
 @engines
-def test_commands_while_the_device_is_away_are_applied_at_once(engine) -> None:
+def test_commands_while_the_device_is_away_are_applied_at_once(engine: str) -> None:
     """No thread computes then; they are done at once."""
     with runs(cached_program(sum_model), reconnect="keep", engine=engine) as (host, live):
         host.run(np.ones((10 * BLOCK, 1), np.float32))

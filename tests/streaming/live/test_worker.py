@@ -4,6 +4,7 @@ import ctypes
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import c_int, c_ulong, c_void_p
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from pulse.errors import PulseError
+from pulse.program.program import Program
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live import device_call
 from streaming.live.config import EngineConfig, StreamConfig
@@ -28,7 +30,7 @@ from tests.streaming.models import filter_model
 FUNCTION_TYPES = c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p
 
 
-def call_of(pipeline):
+def call_of(pipeline: Pipeline) -> DeviceCall:
     """The callback of a device."""
     source = Endpoint("device", 0, 1, RATE)
     form = pipeline.stream_config
@@ -49,7 +51,9 @@ def call_of(pipeline):
 
 
 @contextmanager
-def pipeline_with_worker(program, **behaviour):
+def pipeline_with_worker(
+    program: Program, **behaviour: bool | int | str
+) -> Iterator[tuple[Pipeline, Worker]]:
     pipeline = Pipeline(
         program, StreamConfig(RATE, RATE, RATE, block_frames=BLOCK), EngineConfig(**behaviour)
     )
@@ -63,7 +67,7 @@ def pipeline_with_worker(program, **behaviour):
         pipeline.close()
 
 
-def wait_for_pulses(pipeline, pulses):
+def wait_for_pulses(pipeline: Pipeline, pulses: int) -> None:
     """Wait until so many pulses have been run."""
     until = time.monotonic() + 60
     while pipeline.control_block.pulses < pulses:
@@ -72,7 +76,7 @@ def wait_for_pulses(pipeline, pulses):
 
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
-def test_every_frame_is_played_in_order(backend) -> None:
+def test_every_frame_is_played_in_order(backend: str) -> None:
     """A device that calls every millisecond, ten times as fast as its sound: nothing is lost, whatever is late."""
     compiled, x = cached_program(filter_model, backend=backend), normal_noise(300 * BLOCK, 1)
     with nothing_left(), pipeline_with_worker(compiled, policy="wait", records=True) as (pipeline, _):
@@ -95,7 +99,7 @@ def test_every_frame_is_played_in_order(backend) -> None:
 
 
 @pytest.fixture
-def interpreter_is_held(monkeypatch):
+def interpreter_is_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No thread is made to give the interpreter up, and what a device calls does not."""
     monkeypatch.setattr(device_call, "FUNCTION", ctypes.PYFUNCTYPE(c_int, *FUNCTION_TYPES))
     interval = sys.getswitchinterval()
@@ -171,7 +175,7 @@ def test_a_program_in_python_that_fails_ends_the_worker() -> None:
         assert str(worker.error) == "out of order"
 
 
-def test_a_worker_that_cannot_begin_reports_the_reason(monkeypatch) -> None:
+def test_a_worker_that_cannot_begin_reports_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(options):
         raise PulseError("no such thing")
 

@@ -38,7 +38,7 @@ from streaming.sound.sound import Clipping
         ("a.mp3", "PCM_16", "MPEG_LAYER_III"),
     ],
 )
-def test_the_encoding_that_keeps_the_most(name, source, encoding) -> None:
+def test_the_encoding_that_keeps_the_most(name: str, source: str | None, encoding: str) -> None:
     assert sound_format(Path(name)).suitable_encoding(source) == encoding
 
 
@@ -70,7 +70,7 @@ def test_an_encoding_that_is_asked_for() -> None:
 @pytest.mark.parametrize(
     "suffix", ["wav", "aiff", "au", "caf", "w64", "rf64", "flac", "voc", "mp3", "ogg", "opus"]
 )
-def test_sound_is_recognised_by_content(tmp_path, suffix) -> None:
+def test_sound_is_recognised_by_content(tmp_path: Path, suffix: str) -> None:
     """The file has no suffix."""
     with AudioWriter(tmp_path / f"a.{suffix}", 48000, 1) as writer:
         writer.write(np.zeros((4800, 1), np.float32))
@@ -80,7 +80,7 @@ def test_sound_is_recognised_by_content(tmp_path, suffix) -> None:
         assert reader.frames == 4800
 
 
-def test_a_model_is_no_sound(tmp_path) -> None:
+def test_a_model_is_no_sound(tmp_path: Path) -> None:
     from streaming.builtin import model_path
 
     (tmp_path / "text").write_text("words")
@@ -91,7 +91,7 @@ def test_a_model_is_no_sound(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
-def test_bytes_are_those_of_the_library(tmp_path, encoding) -> None:
+def test_bytes_are_those_of_the_library(tmp_path: Path, encoding: Encoding) -> None:
     """Every sample is read as libsndfile reads it, and written to the nearest, half a step away at most."""
     x = np.random.default_rng(0).uniform(-0.9, 0.9, 3000).astype(np.float32)
     data = encoding.encode(x)
@@ -115,7 +115,7 @@ def test_bytes_are_those_of_the_library(tmp_path, encoding) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["u8", "s16", "s24"])
-def test_integers_come_back_as_they_were(tmp_path, encoding) -> None:
+def test_integers_come_back_as_they_were(tmp_path: Path, encoding: str) -> None:
     """Reading and writing changes no bit, in a file or a stream."""
     kind = Encoding.of_name(encoding)
     data = np.random.default_rng(1).integers(0, 256, 6000 * kind.nbytes, np.uint8).tobytes()

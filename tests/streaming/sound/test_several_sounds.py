@@ -9,6 +9,7 @@ import soundfile
 from onnx import helper
 
 from pulse.errors import InputError
+from pulse.facts import Array
 from streaming import Session
 from streaming.sound.resampling import Resampler
 from tests.agreement import Expected
@@ -25,27 +26,27 @@ def model(tmp_path: Path) -> Path:
     return Path("aec.onnx")
 
 
-def write_floats(name, sound, rate=16000):
+def write_floats(name: str, sound: Array, rate: int = 16000) -> str:
     return write_sound(name, sound, rate, subtype="FLOAT")
 
 
-def read(name):
+def read(name: str) -> Array:
     return soundfile.read(name, dtype="float32")[0]
 
 
-def pad_behind(sound, frames):
+def pad_behind(sound: Array, frames: int) -> Array:
     """Zeros after a sound."""
     return np.concatenate([sound, np.zeros(frames - len(sound), np.float32)])
 
 
-def at_rate(sound, rate, rate_out=16000):
+def at_rate(sound: Array, rate: int, rate_out: int = 16000) -> Array:
     resampler = Resampler(rate, rate_out)
     return np.concatenate([resampler.process(sound[:, None]), resampler.flush()])[:, 0]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("seed", range(6))
-def test_blocks_of_unequal_length_give_the_same_frames(backend, seed) -> None:
+def test_blocks_of_unequal_length_give_the_same_frames(backend: str, seed: int) -> None:
     """Each input is buffered, pulses run as the shortest allows, and the result is that of the whole."""
     compiled = cancelling_program(32, backend)
     random = np.random.default_rng(seed)
@@ -79,7 +80,7 @@ def test_unequal_ends_are_refused_and_the_stream_continues() -> None:
     assert session.flush()["out"].shape == (1, 100)
 
 
-def test_the_shorter_of_two_files_is_padded(model) -> None:
+def test_the_shorter_of_two_files_is_padded(model: Path) -> None:
     """Of one rate; the shorter one is followed by zeros, which the report tells."""
     near, far = quiet_noise(20_000, 1), quiet_noise(12_345, 2)
     write_floats("near.wav", near), write_floats("far.wav", far)
@@ -101,7 +102,7 @@ def test_the_shorter_of_two_files_is_padded(model) -> None:
     )
 
 
-def test_channels_of_one_file_are_inputs_in_order_or_as_chosen(model) -> None:
+def test_channels_of_one_file_are_inputs_in_order_or_as_chosen(model: Path) -> None:
     """In order; or as they are chosen; or one input of it and the rest of another file."""
     near, far, other = quiet_noise(5000, 1), quiet_noise(5000, 2), quiet_noise(5000, 3)
     write_floats("in.wav", np.stack([near, far], axis=1))
@@ -121,7 +122,7 @@ def test_channels_of_one_file_are_inputs_in_order_or_as_chosen(model) -> None:
     np.testing.assert_array_equal(read("out.wav"), expected)
 
 
-def test_a_file_whose_name_ends_as_a_channel_does(model) -> None:
+def test_a_file_whose_name_ends_as_a_channel_does(model: Path) -> None:
     near, far = quiet_noise(3000, 1), quiet_noise(3000, 2)
     write_floats("near.wav", near)
     soundfile.write("far:1", far, 16000, format="WAV", subtype="FLOAT")
@@ -129,7 +130,7 @@ def test_a_file_whose_name_ends_as_a_channel_does(model) -> None:
     np.testing.assert_array_equal(read("out.wav"), cancelled_sound(cancelling_program(), near, far)["out"])
 
 
-def test_files_of_other_rates_are_resampled(model) -> None:
+def test_files_of_other_rates_are_resampled(model: Path) -> None:
     """Each is resampled to the model's; frame k of one meets frame k of the other; the result is as the first."""
     near, far = quiet_noise(44_100, 1), quiet_noise(24_000, 2)
     write_floats("near.wav", near, 44_100), write_floats("far.wav", far, 48_000)
@@ -141,7 +142,7 @@ def test_files_of_other_rates_are_resampled(model) -> None:
     assert len(read("out.wav")) == 44_100
 
 
-def test_the_same_moment_at_two_rates_is_one_moment_to_the_model(model) -> None:
+def test_the_same_moment_at_two_rates_is_one_moment_to_the_model(model: Path) -> None:
     """A click at half a second in both files is one click to the model, wherever the resamplers delay it."""
     clicks = {}
     for rate in (16_000, 48_000):
@@ -155,7 +156,7 @@ def test_the_same_moment_at_two_rates_is_one_moment_to_the_model(model) -> None:
     assert 8000 <= int(np.argmax(np.abs(echo))) < 8009, "the filter over the far end begins with the click"
 
 
-def test_outputs_are_written_by_name(model) -> None:
+def test_outputs_are_written_by_name(model: Path) -> None:
     """Into files of their own, or as channels of one, or frames."""
     near, far = quiet_noise(4000, 1), quiet_noise(4000, 2)
     write_floats("in.wav", np.stack([near, far], axis=1))
@@ -170,7 +171,7 @@ def test_outputs_are_written_by_name(model) -> None:
     np.testing.assert_array_equal(np.load("d.npy"), expected["out"][None])
 
 
-def test_inputs_that_are_no_sound(tmp_path) -> None:
+def test_inputs_that_are_no_sound(tmp_path: Path) -> None:
     """Frames with sound, and a tensor without time."""
     nodes = [
         helper.make_node("Mul", ["x", "gain"], ["louder"]),
@@ -192,7 +193,7 @@ def test_inputs_that_are_no_sound(tmp_path) -> None:
     assert "gain" in refusal("run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy")
 
 
-def test_a_recipe_of_two_sounds(tmp_path) -> None:
+def test_a_recipe_of_two_sounds(tmp_path: Path) -> None:
     save(
         "difference.onnx",
         [helper.make_node("Sub", ["a", "b"], ["y"])],
@@ -250,7 +251,7 @@ def test_a_recipe_of_two_sounds(tmp_path) -> None:
         (["two.wav", "--out", "out=a.csv", "--out", "residue=a.csv"], "holds the frames of one output"),
     ],
 )
-def test_misfits_are_refused_with_the_reason(model, arguments, message) -> None:
+def test_misfits_are_refused_with_the_reason(model: Path, arguments: list[str], message: str) -> None:
     for name, channels in (("mono", 1), ("two", 2), ("three", 3)):
         write_floats(f"{name}.wav", np.zeros((1600, channels), np.float32))
     before = Path("mono.wav").read_bytes()
@@ -259,7 +260,7 @@ def test_misfits_are_refused_with_the_reason(model, arguments, message) -> None:
     assert not Path("out.wav").exists()
 
 
-def test_channels_of_a_file_replace_those_of_a_device(model) -> None:
+def test_channels_of_a_file_replace_those_of_a_device(model: Path) -> None:
     """The channels of a file in place of a device's, in order or by choice; --far and --in say which."""
     near, far = quiet_noise(4000, 1), quiet_noise(4000, 2)
     write_floats("in.wav", np.stack([near, far], axis=1))
@@ -290,7 +291,7 @@ def test_channels_of_a_file_replace_those_of_a_device(model) -> None:
         (["two.wav", "--channel", "1"], "has the inputs mic, far, each of one channel"),
     ],
 )
-def test_misfits_of_live_inputs_are_refused(model, arguments, message) -> None:
+def test_misfits_of_live_inputs_are_refused(model: Path, arguments: list[str], message: str) -> None:
     for name, channels in (("mono", 1), ("two", 2), ("three", 3)):
         write_floats(f"{name}.wav", np.zeros((1600, channels), np.float32))
     assert message in refusal("run", model, *arguments, "--live", "--quiet")

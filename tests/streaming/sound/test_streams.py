@@ -3,12 +3,15 @@
 import os
 import struct
 import threading
+from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
 import soundfile
 
 from pulse.errors import InputError
+from pulse.facts import Array
 from streaming.sound.encodings import ENCODINGS, Encoding
 from streaming.sound.streams import StreamReader, StreamWriter, TableStream
 from streaming.sound.wav_stream import StreamFormat, wav_header
@@ -18,7 +21,7 @@ SMALL = 30_000
 """Bytes that every pipe takes without a reader."""
 
 
-def pipe_of(data):
+def pipe_of(data: bytes) -> int:
     """The end of a pipe that has these bytes and no more."""
     out, into = os.pipe()
     assert len(data) <= SMALL
@@ -27,12 +30,12 @@ def pipe_of(data):
     return out
 
 
-def read(data, form=None):
+def read(data: bytes, form: StreamFormat | None = None) -> tuple[StreamReader, Array]:
     with StreamReader("in", pipe_of(data), form) as reader:
         return reader, np.concatenate(list(reader))
 
 
-def refusal(data, form=None):
+def refusal(data: bytes, form: StreamFormat | None = None) -> str:
     with pytest.raises(InputError) as caught:
         read(data, form)
     return str(caught.value)
@@ -41,7 +44,9 @@ def refusal(data, form=None):
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("form", ["WAV", "WAVEX", "RF64"])
-def test_wav_files_of_the_library_are_read(tmp_path, encoding, channels, form) -> None:
+def test_wav_files_of_the_library_are_read(
+    tmp_path: Path, encoding: Encoding, channels: int, form: str
+) -> None:
     """In each encoding, with whatever chunks it puts in front; extensible ones too."""
     x = uniform_noise(1000, channels)
     soundfile.write(tmp_path / "a", x, 44100, encoding.subtype, format=form)
@@ -52,7 +57,7 @@ def test_wav_files_of_the_library_are_read(tmp_path, encoding, channels, form) -
 
 
 @pytest.mark.parametrize("size", [0, 0x7FFFF000, 0x7FFFFFFF, 0xFFFFFFFF])
-def test_a_sound_of_unknown_size_ends_with_its_bytes(size) -> None:
+def test_a_sound_of_unknown_size_ends_with_its_bytes(size: int) -> None:
     """As programs write it that write to a pipe; the end of the bytes is the end of the sound."""
     x = uniform_noise(700)
     form = StreamFormat(Encoding.of_name("f32"), 8000, 1)
@@ -135,7 +140,7 @@ def test_a_pipe_that_does_not_wait() -> None:
     thread.join()
 
 
-def _later(out, thread):
+def _later(out: int, thread: Thread) -> int:
     thread.start()
     return out
 
@@ -170,7 +175,7 @@ def test_memory_does_not_grow_with_waiting_input() -> None:
         (b"RIFF\0\0\0\0WAVEfmt \x02\0\0\0ab" + b"data\0\0\0\0", "both must be positive"),
     ],
 )
-def test_files_that_are_no_wav(data, words) -> None:
+def test_files_that_are_no_wav(data: bytes, words: str) -> None:
     assert words in refusal(data)
 
 
@@ -185,7 +190,7 @@ def test_streams_that_end_too_soon() -> None:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
-def test_written_content_is_read_back(tmp_path, encoding) -> None:
+def test_written_content_is_read_back(tmp_path: Path, encoding: Encoding) -> None:
     """By libsndfile, from a file that does not know its size, and from one whose header was completed."""
     x = uniform_noise(333, 1)
     form = StreamFormat(encoding, 22050, 1)
@@ -208,7 +213,7 @@ def test_written_content_is_read_back(tmp_path, encoding) -> None:
     assert (reader.frames, len(samples)) == (333, 333)
 
 
-def test_a_file_that_is_only_appended_to(tmp_path) -> None:
+def test_a_file_that_is_only_appended_to(tmp_path: Path) -> None:
     """Its header stays as it is, and what was there too."""
     (tmp_path / "log").write_bytes(b"before")
     handle = os.open(tmp_path / "log", os.O_WRONLY | os.O_APPEND)
