@@ -77,20 +77,20 @@ def test_a_damaged_program_is_not_used(folder: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.fixture
-def carried(built_program: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+def packaged_program(built_program: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     """The program, as if the package carried it."""
     program = carried_program(built_program)
     monkeypatch.setattr(opening, "carried_program", lambda: program)
     return program
 
 
-def test_the_program_is_opened_in_place_of_the_built_in_model(carried: Program) -> None:
+def test_the_program_is_opened_in_place_of_the_built_in_model(packaged_program: Program) -> None:
     opened = opening.open_or_carried(None, ModelOptions(), "numba", None)
-    assert opened.model.program is carried
+    assert opened.model.program is packaged_program
     assert (opened.title, opened.rate_hz, opened.rate_from) == ("denoise", SAMPLE_RATE_HZ, "builtin")
 
 
-@pytest.mark.usefixtures("carried")
+@pytest.mark.usefixtures("packaged_program")
 @pytest.mark.parametrize(
     ("path", "options", "backend", "weights"),
     [
