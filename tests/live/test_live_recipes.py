@@ -49,7 +49,7 @@ def require_delay(server: JackServer, recipe: Path, report: dict[str, Any], seco
     assert f"reported   {delay['frames']} frames" in printed
 
 
-def test_a_recipe_on_jack(tmp_path: Path) -> None:
+def test_a_recipe_runs_on_jack(tmp_path: Path) -> None:
     """What is late on a machine with other work is counted elsewhere; here, that it runs and what its delay is."""
     recipe = lay_out_recipe("gtcrn.toml", tmp_path, shared_path("models").parent)
     with server_or_skip(jack_server()) as server, found_here(server):
@@ -61,7 +61,7 @@ def test_a_recipe_on_jack(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_minute_without_loss(tmp_path: Path) -> None:
+def test_a_minute_loses_no_frame(tmp_path: Path) -> None:
     """No xrun, no late block; wants a machine that does nothing else."""
     recipe = lay_out_recipe("gtcrn.toml", tmp_path, shared_path("models").parent)
     with server_or_skip(jack_server()) as server, found_here(server):

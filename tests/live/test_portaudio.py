@@ -117,7 +117,7 @@ def test_time_runs_free(server: JackServer, host: PortAudio, ends: tuple[Endpoin
     assert stream.stop(2.0)
 
 
-def test_requests_that_a_device_refuses(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
+def test_requests_that_a_device_refuses_are_refused(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
     with pytest.raises(DeviceError, match=f"^{NAME}: does not run at 44100 Hz; use one of 48000 Hz$"):
         host.open(request(counters(), *ends, rate_hz=44100))
     with pytest.raises(

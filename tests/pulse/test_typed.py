@@ -64,7 +64,7 @@ def test_run_evaluates_only_fetched_wires() -> None:
         ({"x": zeros(1, 2, 3), "y": zeros(1, 2, 6).astype(np.float64)}, "y: expected f32, got f64"),
     ],
 )
-def test_arrays_that_do_not_fit(feeds: dict[str, Array], message: str) -> None:
+def test_arrays_that_do_not_fit_are_refused(feeds: dict[str, Array], message: str) -> None:
     """Rank, shape, one length for all, type."""
     with pytest.raises(InputError, match=message):
         model_of_two_inputs().run(feeds)

@@ -155,7 +155,7 @@ def test_a_level_is_chosen_by_name(named_levels: Any) -> None:
         runnable_level()
 
 
-def test_libraries_that_cannot_be_built(tmp_path: Path, monkeypatch: Any) -> None:
+def test_libraries_that_cannot_be_built_are_refused(tmp_path: Path, monkeypatch: Any) -> None:
     with pytest.raises(CompileError, match="no such level: mips; there are"):
         build(["mips"], tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -51,7 +51,7 @@ def locked_kib() -> int:
         ({"switch_interval_s": float("nan")}, "switch_interval_s nan"),
     ],
 )
-def test_settings_that_cannot_be_granted(wish: dict[str, Any], words: str) -> None:
+def test_settings_that_cannot_be_granted_are_refused(wish: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         Realtime(**wish)
 

@@ -111,7 +111,7 @@ def test_kernels_of_live_runs_and_executors_are_known_in_advance() -> None:
     assert process.stdout == "{'pipeline.next_pulse'}\nset()\n"
 
 
-def test_a_name_that_is_not_there() -> None:
+def test_a_name_that_is_not_there_is_refused() -> None:
     with pytest.raises(CompileError, match=r"named chian; there are .*chain"):
         warming.warm(["chian"])
 

@@ -137,7 +137,7 @@ def test_a_part_with_channels_last_changes_nothing_outside() -> None:
         (lambda: Sequential([ReLU()]), "needs convolutions or pools"),
     ],
 )
-def test_a_layout_that_cannot_be(view, message: str) -> None:
+def test_a_layout_that_cannot_be_is_refused(view, message: str) -> None:
     with pytest.raises(InputError, match=message):
         view().set_layout("NHWC")
     with pytest.raises(InputError, match="'CHWN': choose one of NCHW, NHWC"):

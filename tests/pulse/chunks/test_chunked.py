@@ -223,7 +223,7 @@ def test_fixed_inputs_become_constants(backend: str, value: Any) -> None:
         ({"h": np.zeros((1, 1, 4))}, "gives axis 2 as 4, the file fixes it to 3"),
     ],
 )
-def test_constants_that_do_not_fit(constants: Mapping[str, object], message: str) -> None:
+def test_constants_that_do_not_fit_are_refused(constants: Mapping[str, object], message: str) -> None:
     """The message names the input and what it is."""
     with pytest.raises(LoadError, match=message):
         pulse.load(models.gru(), constants=constants)

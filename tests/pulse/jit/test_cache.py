@@ -305,7 +305,7 @@ def test_damaged_files_are_compiled_again_and_replaced(tmp_path, processes, coun
     assert reached == set(damage.KINDS)
 
 
-def test_a_disk_that_is_full(small_disk) -> None:
+def test_a_full_disk_is_reported_and_kernels_run(small_disk) -> None:
     """Kernels run, and one line tells that none is kept."""
     with kernels_in(small_disk / "kernels"):
         folder = cache_location().folder

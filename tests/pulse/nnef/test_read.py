@@ -186,7 +186,7 @@ def test_errors_in_an_archive_are_named(files: dict[str, bytes], reason: str, co
         pulse.load(pack(files, compressed))
 
 
-def test_fragments_that_unfold_without_end() -> None:
+def test_fragments_that_unfold_without_end_are_refused() -> None:
     forever = "fragment f(x: tensor<scalar>) -> (y: tensor<scalar>) { y = f(x); }\n"
     with pytest.raises(LoadError, match="fragments call each other more than 60 deep"):
         outputs_of("y = f(x);", X, head=forever)

@@ -66,7 +66,7 @@ def test_operator_cases_are_read_back_or_refused() -> None:
 
 
 @needs_tract
-def test_some_operators_in_tract() -> None:
+def test_some_operators_run_in_tract() -> None:
     counts = operator_cases(86, in_tract=True)
     assert counts["tract"] >= 17
     assert counts["refused by tract"] <= 1, counts
@@ -74,7 +74,7 @@ def test_some_operators_in_tract() -> None:
 
 @needs_tract
 @pytest.mark.slow
-def test_all_operators_in_tract() -> None:
+def test_all_operators_run_in_tract() -> None:
     counts = operator_cases(1, in_tract=True)
     print(dict(counts))
     assert counts["tract"] >= 1_730
@@ -118,7 +118,7 @@ def test_offline_models_with_bounds_of_a_symbol() -> None:
 
 @needs_tract
 @pytest.mark.parametrize("number", [0, 1, 2, 4, 7, 9])
-def test_offline_models_in_tract(number: int) -> None:
+def test_offline_models_run_in_tract(number: int) -> None:
     typed = pulse.load(STREAMS[number][0]).analyse().declutter()
     proof = check_offline(typed.to_nnef(), typed, lengths=(3, 4, 7, 12))
     assert proof.divergence is None
@@ -175,7 +175,7 @@ REFUSED: Sequence[tuple[ModelProto, str]] = [
 
 
 @pytest.mark.parametrize(("source", "reason"), REFUSED)
-def test_models_that_cannot_be_expressed(source: ModelProto, reason: str) -> None:
+def test_models_that_cannot_be_expressed_are_refused(source: ModelProto, reason: str) -> None:
     with pytest.raises(WriteError, match=reason):
         pulse.load(source).analyse().to_nnef()
 

@@ -41,7 +41,7 @@ def test_frames_stream_exactly(mode: str | None, most: int, pulse: int) -> None:
     assert report.model.outputs[0].rate.denominator == 16
 
 
-def test_a_pulse_that_the_hop_does_not_divide() -> None:
+def test_a_pulse_that_the_hop_does_not_divide_is_refused() -> None:
     with pytest.raises(PulsifyError, match=r"y\.frames.*pulse 100.*multiple of 16: use 96 or 112"):
         stft(16, 64).pulsify(pulse=100)
 

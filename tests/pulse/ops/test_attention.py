@@ -124,7 +124,7 @@ def test_facts_of_banded_attention() -> None:
         (("3,T,4", "3,T,4", "3,T,4"), "bias"),
     ],
 )
-def test_facts_that_do_not_fit(texts: tuple[str, ...], message: str) -> None:
+def test_facts_that_do_not_fit_are_refused(texts: tuple[str, ...], message: str) -> None:
     with pytest.raises(FactError, match=message):
         BandedAttention(1.0, np.zeros((2, 1, 4), np.float32), 3).facts(facts_of(*texts))
 

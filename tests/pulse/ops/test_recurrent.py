@@ -214,7 +214,7 @@ def test_streams_that_are_refused(inputs: str, stream: int, attributes: dict[str
         typed.pulsify()
 
 
-def test_weights_that_do_not_fit() -> None:
+def test_weights_that_do_not_fit_are_refused() -> None:
     constants = {**recurrent.weights("GRU", 1), "b": floats("b", 1, 7)}
     feeds = {"x": floats("x", 4, 3, recurrent.I)}
     with pytest.raises(FactError, match="its input b"):

@@ -68,7 +68,7 @@ def test_the_stages_between_two_models_follow_from_their_sizes(
     assert any("1.onnx" in note or "2.onnx" in note for note in proposal.notes)
 
 
-def test_models_that_do_not_fit(tmp_path: Path) -> None:
+def test_models_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
         pulse.LoadError, match=r"1\.onnx gives 1,T,1 and 2\.onnx takes 1,257,T,2: no usual transform leads"
     ):

@@ -123,7 +123,7 @@ def test_a_model_that_refuses_what_the_module_takes() -> None:
         difference_of(Seen(lambda x: x), typed.run, sampled_inputs())
 
 
-def test_a_model_that_never_runs() -> None:
+def test_a_model_that_never_runs_is_refused() -> None:
     """An operator that is not supported, for instance: no length is the cause."""
     with pytest.raises(
         LoadError, match=r"on the example itself, .*: the model refuses .* no such length as \[20\]"
@@ -209,7 +209,7 @@ def test_symbols_that_depend_on_each_other_change_in_proportion() -> None:
     assert all(x == 4 * s for x, s, r in ran)
 
 
-def test_a_module_that_never_gives_the_same() -> None:
+def test_a_module_that_never_gives_the_same_is_refused() -> None:
     rng = np.random.default_rng(1)
     with pytest.raises(LoadError, match=r"Net: output y differs between two runs on the same input.* random"):
         difference_of(Seen(lambda x: x + rng.standard_normal(x.shape)), double_of, sampled_inputs())

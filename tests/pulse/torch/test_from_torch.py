@@ -234,7 +234,7 @@ def test_the_older_exporter_is_used_without_onnxscript(monkeypatch: pytest.Monke
         ),
     ],
 )
-def test_examples_that_do_not_fit(example: Any, dynamic: Any, words: str) -> None:
+def test_examples_that_do_not_fit_are_refused(example: Any, dynamic: Any, words: str) -> None:
     with pytest.raises(pulse.InputError, match=words):
         pulse.from_torch(Recurrent(), example, dynamic)
 

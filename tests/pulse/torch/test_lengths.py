@@ -80,6 +80,6 @@ def test_lengths_that_are_given() -> None:
         ([{"T": 2.0}], r"lengths: 2\.0 frames of T"),
     ],
 )
-def test_lengths_that_do_not_fit(lengths: Any, words: str) -> None:
+def test_lengths_that_do_not_fit_are_refused(lengths: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         read_lengths(lengths, {"T": 20})

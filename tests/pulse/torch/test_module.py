@@ -227,7 +227,7 @@ def test_nested_inputs_and_numbers() -> None:
     np.testing.assert_array_equal(output, np.full(2, 7 + 1 + 4 * 3 * 0.5))
 
 
-def test_inputs_that_are_not_of_the_example() -> None:
+def test_inputs_that_are_not_of_the_example_are_refused() -> None:
     call = read_call(torch, ForwardModule(None), "ForwardModule", torch.zeros(3), {})
     with pytest.raises(
         LoadError, match=r"Net: the exported model has inputs that are not of the example \(z\)"

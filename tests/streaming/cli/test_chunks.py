@@ -89,7 +89,7 @@ def test_one_number_is_a_whole_state() -> None:
     assert not np.array_equal(np.load("y0.npy"), np.load("zeros.npy"))
 
 
-def test_a_fixed_input_that_is_missing() -> None:
+def test_a_fixed_input_that_is_missing_is_refused() -> None:
     """Sound goes in, and something that is given once: the error says how."""
     write_sound("in.wav", normal_noise(1, 40)[0] / 8)
     inputs = {"x": [1, 8], "cache": [1, 8], "gain": [2, 4]}

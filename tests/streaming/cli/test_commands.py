@@ -282,7 +282,7 @@ def test_a_model_with_a_max_context_is_proved_up_to_it() -> None:
     assert np.load("out.npy").shape == (1, 20, 4)
 
 
-def test_a_name_too_long_for_the_file_system() -> None:
+def test_a_name_too_long_for_the_file_system_is_refused() -> None:
     assert "File name too long" in refusal("run", noisy_path(), "a" * 300 + ".wav")
     assert "File name too long" in refusal("run", "a" * 300 + ".wav")
 

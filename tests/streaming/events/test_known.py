@@ -41,7 +41,7 @@ def test_known_s_is_when_it_comes(
     assert times == [(event.start_s, event.end_s) for event in plain][: len(times)]
 
 
-def test_an_output_without_time() -> None:
+def test_an_output_without_time_is_refused() -> None:
     port = next(port for port in program(ending_model(), 4).outputs if port.name == "last")
     with pytest.raises(
         InputError, match=r"^last: has no frames in time, so no events; choose another output$"

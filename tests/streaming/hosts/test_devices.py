@@ -93,7 +93,7 @@ def test_the_device_that_is_meant(kind: DeviceKind, expected: str | int | None, 
         ),
     ],
 )
-def test_a_choice_that_is_none(
+def test_a_choice_that_is_none_is_refused(
     devices: Sequence[Device], kind: DeviceKind, expected: str | int | None, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):

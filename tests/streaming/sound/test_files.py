@@ -216,7 +216,7 @@ def test_nan_names_the_sample(tmp_path: Path) -> None:
     ("name", "message"),
     [("a.mp4", "no sound format is called '.mp4'; use .wav, .flac, .ogg"), ("no/a.wav", "check the folder")],
 )
-def test_files_that_cannot_be_written(tmp_path: Path, name: str, message: str) -> None:
+def test_files_that_cannot_be_written_are_refused(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         AudioWriter(tmp_path / name, 16000, 1)
 

@@ -175,7 +175,7 @@ def test_memory_does_not_grow_with_waiting_input() -> None:
         (b"RIFF\0\0\0\0WAVEfmt \x02\0\0\0ab" + b"data\0\0\0\0", "both must be positive"),
     ],
 )
-def test_files_that_are_no_wav(data: bytes, words: str) -> None:
+def test_files_that_are_no_wav_are_refused(data: bytes, words: str) -> None:
     assert words in refusal(data)
 
 

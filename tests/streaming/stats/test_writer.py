@@ -189,7 +189,7 @@ def test_a_disk_that_stays_full(tmp_path: Path, series: list[LiveStatistics]) ->
     assert read_quietly(path).statistics.elapsed_s == 1
 
 
-def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none/o\.jsonl: cannot be written \(No such file or directory\)"):
         StatsWriter(tmp_path / "none" / "o.jsonl", SETUP)
     with pytest.raises(InputError, match="is not a file that can be replaced"):
