@@ -1,6 +1,7 @@
 """The bench of the executor measures what it says."""
 
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import anyio
@@ -19,7 +20,7 @@ def test_a_row_has_the_model_within_the_total() -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_bare_hop_is_the_median_of_what_two_wakes_take(loop, monkeypatch) -> None:
+def test_a_bare_hop_is_the_median_of_what_two_wakes_take(loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """From before the thread is asked until its answer is taken; the periods between are not in it."""
     steps = [("clock", None), ("set", True), ("set", False), ("clear", True), ("clock", None)]
     us, steps_seen, here = [5, 1, 3, 9, 2], [], threading.current_thread()
@@ -61,7 +62,7 @@ def test_a_bare_hop_that_is_cancelled() -> None:
     assert set(threading.enumerate()) <= threads
 
 
-def test_a_sparse_file_is_a_sound(tmp_path) -> None:
+def test_a_sparse_file_is_a_sound(tmp_path: Path) -> None:
     sparse_file(tmp_path / "in.wav", 3)
     info = soundfile.info(tmp_path / "in.wav")
     assert (info.frames, info.samplerate, info.channels) == (3 * 60 * 16_000, 16_000, 1)

@@ -8,9 +8,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from bench.live.steal_monitor import StolenTime, merge_spans, monitor_steal_time
 from bench.models.amplifier import amplifier
 from bench.models.writer import Writer, tensor
 from pulse.errors import InputError
+from pulse.facts import Array
 
 LOOPS = [name for name, design in table.DESIGNS.items() if design.__module__ == event_loop.__name__]
 """Those whose device a test can be; the others open one of PortAudio's."""
@@ -33,34 +36,34 @@ SECONDS = 0.4
 class Device:
     """Calls back every few milliseconds from a thread; block n is n + 1 throughout."""
 
-    def __init__(self, callback):
+    def __init__(self, callback: Callable[..., Any]) -> None:
         self.callback = callback
         self.played = []
         self.ended = threading.Event()
         self.thread = threading.Thread(target=self.run)
 
     @property
-    def time(self):
+    def time(self) -> float:
         return time.monotonic()
 
-    def run(self):
+    def run(self) -> None:
         while not self.ended.wait(0.005):
             recorded = np.full((FRAMES, 1), len(self.played) + 1, np.float32)
             played = np.full_like(recorded, np.nan)
             self.callback(recorded, played, FRAMES, SimpleNamespace(currentTime=self.time - 0.001), None)
             self.played.append(played)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.thread.start()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.ended.set()
         self.thread.join()
 
 
 @pytest.fixture
-def devices(monkeypatch):
+def devices(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Those that were opened. A run lasts until one has played some results, however long that takes."""
     opened, wait = [], asyncio.wait
 
@@ -80,7 +83,7 @@ def devices(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def setup():
+def setup() -> Setup:
     network = Writer(0)
     network.node("Add", ["x", "x"], ["y"])
     model = network.model("double", [tensor("x", 1, "T")], [tensor("y", 1, "T")])
@@ -88,7 +91,7 @@ def setup():
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_each_result_is_played_in_its_place(name, setup, devices) -> None:
+def test_each_result_is_played_in_its_place(name: str, setup: Setup, devices: list[Any]) -> None:
     with ThreadPoolExecutor(1) as thread:
         outcome = thread.submit(table.DESIGNS[name], setup).result(60)
     (device,) = devices
@@ -106,7 +109,9 @@ def test_each_result_is_played_in_its_place(name, setup, devices) -> None:
     assert not device.thread.is_alive()
 
 
-def test_an_error_of_the_model_ends_the_run(setup, devices, monkeypatch) -> None:
+def test_an_error_of_the_model_ends_the_run(
+    setup: Setup, devices: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def raise_broken(*_):
         raise InputError("broken")
 
@@ -118,7 +123,7 @@ def test_an_error_of_the_model_ends_the_run(setup, devices, monkeypatch) -> None
 
 
 @pytest.mark.parametrize("load", table.LOADS)
-def test_a_load_ends_with_its_context(load) -> None:
+def test_a_load_ends_with_its_context(load: str) -> None:
     before = set(threading.enumerate())
     with table.LOADS[load]():
         added = set(threading.enumerate()) - before
@@ -126,7 +131,7 @@ def test_a_load_ends_with_its_context(load) -> None:
     assert set(threading.enumerate()) <= before
 
 
-def times(*milliseconds):
+def times(*milliseconds: int) -> Array:
     """Blocks 100 ms from each other that took so long."""
     return np.array([(100 * n, 100 * n + took) for n, took in enumerate(milliseconds)], np.int64) * 1_000_000
 
@@ -139,7 +144,8 @@ def test_a_row_has_the_outcome_of_a_design() -> None:
     machine = StolenTime(merge_spans([(203_000_000, 211_000_000)]))
     assert table.cells(outcome, machine)[3:] == ["12.00", "1", "5", "2", "1", "8.0", "4.00", "4.00", "0"]
     figures = json.loads(json.dumps(table.figures(outcome, machine)))
-    assert figures["latency"]["missed"] == 1 and figures["machine"]["latency_without"]["missed"] == 0
+    assert figures["latency"]["missed"] == 1
+    assert figures["machine"]["latency_without"]["missed"] == 0
 
 
 def test_time_that_the_machine_took_counts_once() -> None:
@@ -151,7 +157,9 @@ def test_time_that_the_machine_took_counts_once() -> None:
     np.testing.assert_array_equal(StolenTime(merge_spans([])).taken_ns(spans_of), np.zeros(7))
 
 
-def test_a_processor_did_not_run_from_the_end_of_a_sleep_until_a_late_return(monkeypatch) -> None:
+def test_a_processor_did_not_run_from_the_end_of_a_sleep_until_a_late_return(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     now, returns = [0], iter([500_000, 1_250_000, 30_000_000, 600_000])
 
     def sleep(seconds):
@@ -163,7 +171,7 @@ def test_a_processor_did_not_run_from_the_end_of_a_sleep_until_a_late_return(mon
     monkeypatch.setattr(steal_monitor, "time", SimpleNamespace(sleep=sleep, monotonic_ns=lambda: now[0]))
     monkeypatch.setattr(steal_monitor, "gc", SimpleNamespace(disable=lambda: None))
     for name in ("sched_setaffinity", "sched_setscheduler"):
-        monkeypatch.setattr(steal_monitor.os, name, lambda *_: None)
+        monkeypatch.setattr(steal_monitor.os, name, lambda *_: object)
     before = signal.getsignal(signal.SIGTERM)
     try:
         assert steal_monitor.watch_cpu(0) == [(1_000_000, 1_750_000), (2_250_000, 31_750_000)]
@@ -195,7 +203,8 @@ def test_the_model_is_sound_in_and_sound_out() -> None:
     model = pulse.load(amplifier()).analyse()
     x = np.random.default_rng(0).standard_normal((1, 1, 960)).astype(np.float32)
     y = model.run(x)["y"]
-    assert y.shape == x.shape and 0.1 < y.std() < 10
+    assert y.shape == x.shape
+    assert 0.1 < y.std() < 10
     np.testing.assert_allclose(model.run(x[..., :480])["y"], y[..., :480], atol=1e-5)
     (port,) = model.declutter().pulsify(pulse=480).outputs
     assert (port.delay, port.rate) == (0, 1)

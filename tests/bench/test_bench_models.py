@@ -8,6 +8,8 @@ import pulse
 from bench.models import PUBLISHED, catalogue, tcn, tcn_explicit_state
 from bench.models.entry import Entry
 from bench.models.gru import gru
+from pulse.facts import Array
+from pulse.program.program import Program
 
 contests = pytest.importorskip("bench.contest", exc_type=ImportError)
 FRAMES = 240
@@ -21,17 +23,17 @@ TRACT_WRONG = "denoiser"
 
 
 @pytest.fixture(scope="module")
-def x():
+def x() -> Array:
     return np.random.default_rng(0).normal(size=(1, 20, FRAMES)).astype(np.float32)
 
 
-def offline(x):
+def offline(x: Array) -> Array:
     session = onnxruntime.InferenceSession(tcn().SerializeToString(), providers=["CPUExecutionProvider"])
     return session.run(None, {"x": x})[0]
 
 
 @pytest.mark.parametrize("key", [key for key in SYNTHETIC if key not in ("denoiser", "tcn_1")])
-def test_models_are_seeded(key) -> None:
+def test_models_are_seeded(key: str) -> None:
     entry = SYNTHETIC[key]
     assert entry.source().SerializeToString() == entry.source().SerializeToString()
 
@@ -42,7 +44,7 @@ def test_both_forms_of_the_network_have_the_same_weights() -> None:
     assert all(explicit[name] == weight for name, weight in offline.items())
 
 
-def test_the_network_is_causal_and_alive(x) -> None:
+def test_the_network_is_causal_and_alive(x: Array) -> None:
     whole = offline(x)
     assert whole.shape == (1, 16, FRAMES)
     assert 0.1 < whole.std() < 10
@@ -52,7 +54,7 @@ def test_the_network_is_causal_and_alive(x) -> None:
 @pytest.mark.parametrize(
     "key", [pytest.param(key, marks=[pytest.mark.slow] if key in LARGE else []) for key in SYNTHETIC]
 )
-def test_every_form_that_is_timed_is_right(key) -> None:
+def test_every_form_that_is_timed_is_right(key: str) -> None:
     """``contest`` compares this project, and every form of the others, with the offline result."""
     contest = contests.contest(SYNTHETIC[key], CHECKED, 1)
     assert set(contest.best) == {"pulse", "onnxruntime", "tract"}
@@ -112,14 +114,25 @@ def test_the_fastest_right_form_of_a_runtime_is_chosen() -> None:
     assert dict(contests.fastest(forms, [np.zeros(1)])) == {"other": forms[1]}
 
 
-def test_frames_of_a_delay_are_dropped_before_results_are_compared() -> None:
-    """This project's conformer comes seven frames late; what tract says of its own delay counts for tract."""
-    program = pulse.stream(SYNTHETIC["conformer"].source(), 8)
-    (port,) = program.outputs
-    pulses = contests.noise(program, 1.0)[:3]
-    frames = contests.stream_outputs(contests.PulsePeer(program), program, pulses)["y"].shape[1]
+@pytest.fixture(scope="module")
+def conformer() -> Program:
+    """It comes seven frames late."""
+    return pulse.stream(SYNTHETIC["conformer"].source(), 8)
+
+
+def test_frames_of_a_delay_are_dropped_before_results_are_compared(conformer: Program) -> None:
+    """What tract says of its own delay counts for tract."""
+    (port,) = conformer.outputs
+    pulses = contests.noise(conformer, 1.0)[:3]
+    frames = contests.stream_outputs(contests.PulsePeer(conformer), conformer, pulses)["y"].shape[1]
     assert frames == 3 * 8 - port.delay
-    late = contests.distance({"y": np.ones((1, 5, 2))}, {"y": np.ones((1, 9, 2))}, program)
-    assert late == 0
-    for bad in (np.ones((1, 0, 2)), np.ones((1, 5, 3)), np.full((1, 5, 2), np.nan)):
-        assert contests.distance({"y": bad}, {"y": np.ones((1, 9, 2))}, program) == np.inf
+    assert contests.distance({"y": np.ones((1, 5, 2))}, {"y": np.ones((1, 9, 2))}, conformer) == 0
+
+
+@pytest.mark.parametrize(
+    "result",
+    [np.ones((1, 0, 2)), np.ones((1, 5, 3)), np.full((1, 5, 2), np.nan)],
+    ids=["no frames", "another size", "NaN"],
+)
+def test_results_that_cannot_be_compared_are_infinitely_far(result: np.ndarray, conformer: Program) -> None:
+    assert contests.distance({"y": result}, {"y": np.ones((1, 9, 2))}, conformer) == np.inf

@@ -1,5 +1,7 @@
 """The bench of the resampler times whole blocks."""
 
+import pytest
+
 from bench.resampler import block_us, main
 
 
@@ -7,7 +9,9 @@ def test_blocks_take_their_time() -> None:
     assert (block_us(48000, 16000, "medium", 20) > 0).all()
 
 
-def test_the_table_has_a_row_for_each_conversion(capsys, monkeypatch) -> None:
+def test_the_table_has_a_row_for_each_conversion(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("bench.resampler.ROUNDS", 5)
     main()
     assert capsys.readouterr().out.count("medium") == 3

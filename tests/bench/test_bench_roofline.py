@@ -33,7 +33,7 @@ def test_it_measures_this_machine() -> None:
 
 
 @pytest.mark.parametrize(("size", "expected"), [(100, 4096), (4096, 4096), (5000, 5120)])
-def test_a_reading_has_whole_blocks_and_passes(size, expected) -> None:
+def test_a_reading_has_whole_blocks_and_passes(size: int, expected: int) -> None:
     assert roofline.Reading(size, 4096).bytes == expected
 
 

@@ -3,6 +3,8 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -15,12 +17,12 @@ contests = pytest.importorskip("bench.contest", exc_type=ImportError)
 main = pytest.importorskip("bench.__main__", exc_type=ImportError)
 
 
-def entries(monkeypatch, *arguments):
+def entries(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> list[Any]:
     monkeypatch.setattr(sys, "argv", ["bench", *arguments])
     return main.entries(main.parse_options())
 
 
-def canceller(path):
+def canceller(path: Path) -> None:
     """A chunk of four samples of two sounds, a weight of the second that adapts, and a constant gain."""
     sound = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 4]) for name in ("mic", "far")]
     state, gain = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 1]) for name in ("w", "gain"))
@@ -39,13 +41,13 @@ def canceller(path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
 
 
-def test_the_block_of_the_page_runs(capsys) -> None:
+def test_the_block_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     (block,) = pages()["bench/README.md"].blocks("python")
     exec(compile(block, "bench/README.md", "exec"), {"my_step": lambda pulse: None})
     assert re.fullmatch(r"[\d.]+ \([\d.]+\)\n", capsys.readouterr().out)
 
 
-def test_an_offline_model_runs_in_all_runtimes(monkeypatch, tmp_path) -> None:
+def test_an_offline_model_runs_in_all_runtimes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "mine.onnx"
     onnx.save(gru(8, 1), path)
     (entry,) = entries(monkeypatch, "--model", str(path), "--pulse", "3")
@@ -54,7 +56,9 @@ def test_an_offline_model_runs_in_all_runtimes(monkeypatch, tmp_path) -> None:
     assert set(contest.best) == {"pulse", "onnxruntime", "tract"}
 
 
-def test_a_model_of_chunks_with_two_sounds_a_state_and_a_constant(monkeypatch, tmp_path) -> None:
+def test_a_model_of_chunks_with_two_sounds_a_state_and_a_constant(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     path = tmp_path / "canceller.onnx"
     canceller(path)
     (entry,) = entries(
@@ -70,7 +74,7 @@ def test_a_model_of_chunks_with_two_sounds_a_state_and_a_constant(monkeypatch, t
 @pytest.mark.parametrize(
     ("name", "words"), [("none.onnx", "no such file"), ("mine.tflite", "python -m bench.tflite")]
 )
-def test_an_unreadable_file_is_reported_in_one_line(name, words, tmp_path) -> None:
+def test_an_unreadable_file_is_reported_in_one_line(name: str, words: str, tmp_path: Path) -> None:
     process = subprocess.run(
         [sys.executable, "-m", "bench", "--model", str(tmp_path / name)], capture_output=True, text=True
     )

@@ -28,7 +28,8 @@ CHECKS = [
 def check_command(name: str, frames: int, options: tuple[str, ...]) -> None:
     path = shared_path("models") / f"{name}.onnx"
     proof = json.loads(pulse("check", path, "--pulse", frames, *options, "--json").stdout)["proof"]
-    assert proof["outcome"] == "equal" and proof["share"] <= 1
+    assert proof["outcome"] == "equal"
+    assert proof["share"] <= 1
     assert all(output["proved"] for output in proof["outputs"])
     print(
         name,

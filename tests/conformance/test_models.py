@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 import soundfile
 
@@ -12,6 +11,7 @@ from pulse.facts import Array
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import stream_whole
 from tests.agreement import Expected
+from tests.noise import quiet_noise
 from tests.sessions import open_session
 from tests.shared import shared_path
 
@@ -30,11 +30,6 @@ def speech(frames: int | None = None) -> Array:
     ]
 
 
-def noise(frames: int) -> Array:
-    """Quiet noise [1, frames]."""
-    return (np.random.default_rng(frames).standard_normal((1, frames)) * 0.1).astype(np.float32)
-
-
 @pytest.mark.parametrize("frames", [256, 2048])
 def test_swift_f0_streams_as_offline(frames: int) -> None:
     """Pitch from raw sound: STFT, five convolutions that look ahead, a search over pitches."""
@@ -44,7 +39,7 @@ def test_swift_f0_streams_as_offline(frames: int) -> None:
     for port in model.outputs:
         assert (port.delay, port.rate) == (12, pytest.approx(1 / 256))
     native = compile_model(model, "numba")
-    for sound in (speech(12_001), noise(1_500), noise(2_304)):
+    for sound in (speech(12_001), quiet_noise(1_500)[None], quiet_noise(2_304)[None]):
         feeds = {"input_audio": sound}
         expected = Expected(typed, feeds)
         expected.require_near(reference(feeds), f"onnxruntime, {sound.shape[1]} samples")

@@ -75,7 +75,7 @@ def test_all_cases_stream_in_tract() -> None:
 
 
 @pytest.mark.slow
-def test_all_cases_offline_in_tract() -> None:
+def test_all_cases_run_offline_in_tract() -> None:
     folder, counts = shared_path("cases"), Counter[str]()
     for case in manifest():
         typed = pulse.load(folder / case["file"], inputs=specs(case)).analyse().declutter()

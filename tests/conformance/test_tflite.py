@@ -24,7 +24,8 @@ def stored_calls(name: str, side: str) -> list[list[Array]]:
 
 def assert_close(output: Array, expected: Array) -> None:
     """Floats to ``FLOATS`` of scale, codes within one step."""
-    assert output.shape == expected.shape and output.dtype == expected.dtype
+    assert output.shape == expected.shape
+    assert output.dtype == expected.dtype
     apart = np.abs(output.astype(np.float64) - expected.astype(np.float64)).max()
     assert apart <= (FLOATS * np.abs(expected).max() if output.dtype.kind == "f" else 1)
 

@@ -35,7 +35,8 @@ def test_a_pulse_that_does_not_suit() -> None:
 def test_gtcrn_by_hand_with_random_weights() -> None:
     result = run_demo("gtcrn_by_hand.py", "--pulse", "8")
     assert result.returncode == 0, result.stderr
-    assert "parameters" in result.stdout and result.stdout.strip().endswith("True")
+    assert "parameters" in result.stdout
+    assert result.stdout.strip().endswith("True")
 
 
 def test_gtcrn_by_hand_equals_its_file() -> None:

@@ -45,7 +45,8 @@ def test_every_demo_has_help(
 ) -> None:
     assert exit_code_of_demo(monkeypatch, name, "--help") == 0
     help_text = capsys.readouterr().out
-    assert "--file" in help_text and "--mic" in help_text
+    assert "--file" in help_text
+    assert "--mic" in help_text
 
 
 @pytest.mark.parametrize("name", LIVE)

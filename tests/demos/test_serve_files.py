@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ USER = 10001
 
 
 @pytest.fixture(scope="module")
-def unit():
+def unit() -> dict[str, dict[str, list[Any]]]:
     """Section -> key -> values, in order; a key of systemd may be repeated."""
 
     class Several(dict):
@@ -38,7 +39,7 @@ def unit():
 
 
 @pytest.fixture(scope="module")
-def manifests():
+def manifests() -> dict[str, dict[str, dict[Any, Any] | str]]:
     """Kind -> manifest."""
     yaml = pytest.importorskip("yaml", reason="needs the extra test")
     documents = list(yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text()))
@@ -47,13 +48,13 @@ def manifests():
 
 
 @pytest.fixture(scope="module")
-def settings():
+def settings() -> Any:
     from streaming.serve.settings import read_settings
 
     return read_settings(FOLDER / "server.toml")
 
 
-def options_of(command):
+def options_of(command: str) -> set[str]:
     """The names of a command's options."""
     import typer.main
 
@@ -63,15 +64,17 @@ def options_of(command):
     return {name for param in group.commands[command].params for name in param.opts}
 
 
-def assert_command(words):
+def assert_command(words: list[str]) -> None:
     """``pulse serve …`` as a program takes it."""
     program, command, *rest = words
-    assert Path(program).name == "pulse" and command == "serve"
+    assert Path(program).name == "pulse"
+    assert command == "serve"
     used = {word for word in rest if word.startswith("--")}
-    assert used and used <= options_of("serve")
+    assert used
+    assert used <= options_of("serve")
 
 
-def instructions():
+def instructions() -> list[tuple[str, str]]:
     """The Dockerfile: word and rest of each instruction."""
     text = re.sub(r"\\\n\s*", " ", (FOLDER / "Dockerfile").read_text())
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
@@ -79,7 +82,8 @@ def instructions():
 
 
 def test_the_settings_are_those_of_a_server(settings) -> None:
-    assert settings.host == "0.0.0.0" and settings.models[0].id == "denoiser"
+    assert settings.host == "0.0.0.0"
+    assert settings.models[0].id == "denoiser"
 
 
 def test_the_unit_starts_a_server_that_may_drain(unit, settings) -> None:
@@ -91,7 +95,8 @@ def test_the_unit_starts_a_server_that_may_drain(unit, settings) -> None:
     assert f"--checkpoints {state}checkpoints" in service["ExecStart"][0]
     assert f"{state}checkpoints" in service["ExecStartPre"][0]
     assert service["Environment"] == [f"PULSE_CACHE=/var/cache/{service['CacheDirectory'][0]}"]
-    assert int(service["LimitRTPRIO"][0]) > 0 and service["LimitMEMLOCK"] == ["infinity"]
+    assert int(service["LimitRTPRIO"][0]) > 0
+    assert service["LimitMEMLOCK"] == ["infinity"]
     assert "MemoryDenyWriteExecute" not in service, "kernels are compiled at run time"
 
 
@@ -114,10 +119,12 @@ def test_the_image_copies_existing_files_and_runs_as_its_own_user(settings) -> N
         elif word == "COPY":
             assert rest.removeprefix("--from=").split()[0] in stages
     by_word = dict(lines)
-    assert by_word["USER"] == str(USER) and f"--uid {USER}" in " ".join(rest for _, rest in lines)
+    assert by_word["USER"] == str(USER)
+    assert f"--uid {USER}" in " ".join(rest for _, rest in lines)
     last = [word for word, _ in lines]
     assert last.index("USER") < last.index("ENTRYPOINT")
-    assert by_word["EXPOSE"] == str(settings.port) and f":{settings.port}/health" in by_word["HEALTHCHECK"]
+    assert by_word["EXPOSE"] == str(settings.port)
+    assert f":{settings.port}/health" in by_word["HEALTHCHECK"]
     assert by_word["STOPSIGNAL"] == "SIGTERM"
     command = [*json.loads(by_word["ENTRYPOINT"]), *json.loads(by_word["CMD"])]
     assert_command(command)
@@ -131,13 +138,16 @@ def test_the_image_installs_all_that_a_server_imports() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     (build,) = [rest for word, rest in instructions() if word == "RUN" and "pip install" in rest]
     (extra,) = re.findall(r"\.\[(\w+)\]", build)
-    assert extra == "serve" and extra in project["project"]["optional-dependencies"]
+    assert extra == "serve"
+    assert extra in project["project"]["optional-dependencies"]
     assert {project["project"]["readme"], *project["project"]["license-files"]} <= set(
         " ".join(rest for word, rest in instructions() if word == "COPY").split()
     )
 
 
-def test_the_pods_are_probed_and_have_time_to_drain(manifests, tmp_path) -> None:
+def test_the_pods_are_probed_and_have_time_to_drain(
+    manifests: dict[str, dict[str, dict[Any, Any] | str]], tmp_path: Path
+) -> None:
     from streaming.serve.settings import read_settings
 
     path = tmp_path / "server.toml"
@@ -156,10 +166,11 @@ def test_the_pods_are_probed_and_have_time_to_drain(manifests, tmp_path) -> None
     readiness = container["readinessProbe"]
     assert sleep > readiness["periodSeconds"] * readiness["failureThreshold"]
     assert pod["terminationGracePeriodSeconds"] > sleep + settings.drain_s
-    assert pod["securityContext"]["runAsUser"] == USER and pod["securityContext"]["runAsNonRoot"]
+    assert pod["securityContext"]["runAsUser"] == USER
+    assert pod["securityContext"]["runAsNonRoot"]
 
 
-def test_every_volume_and_label_is_there(manifests) -> None:
+def test_every_volume_and_label_is_there(manifests: dict[str, dict[str, dict[Any, Any] | str]]) -> None:
     pod = manifests["Deployment"]["spec"]["template"]
     (container,) = pod["spec"]["containers"]
     volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
@@ -178,7 +189,8 @@ def test_every_volume_and_label_is_there(manifests) -> None:
     labels = pod["metadata"]["labels"]
     assert manifests["Deployment"]["spec"]["selector"]["matchLabels"] == labels
     service = manifests["Service"]["spec"]
-    assert service["selector"] == labels and service["sessionAffinity"] == "ClientIP"
+    assert service["selector"] == labels
+    assert service["sessionAffinity"] == "ClientIP"
     assert service["ports"][0]["targetPort"] == container["ports"][0]["name"]
     assert manifests["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == labels
 

@@ -12,7 +12,8 @@ from bench.recipe_pages import recipes
 from streaming import Session
 from streaming.events import Argmax, Ctc, FrameClock, Segments, Triggers
 from streaming.executor import Executor, Microphone
-from tests.pulse.chunks.models import build, node, noise
+from tests.noise import normal_noise
+from tests.pulse.chunks.models import build, node
 from tests.pulse.tensorflow.graphs import F32, I32, GraphDefBuilder, Shape, Type
 from tests.pulse.tensorflow.saved import stateful
 from tests.shared import shared_path
@@ -28,7 +29,7 @@ def filter_model(time: str = "T") -> onnx.ModelProto:
         node("Conv", "deep taps", "filtered", pads=[2, 2]),
         node("Squeeze", "filtered one", "y"),
     ]
-    constants = {"one": np.array([1]), "taps": noise(1, 1, 5)}
+    constants = {"one": np.array([1]), "taps": normal_noise(1, 1, 5)}
     return build(nodes, {"audio": [1, time]}, {"y": [1, time]}, constants)
 
 
@@ -43,7 +44,7 @@ def sound() -> Mapping[str, Any]:
     """A model of samples, a file, and samples."""
     onnx.save(filter_model(), "model.onnx")
     write_sound("in.wav", tone(16_000))
-    return {"x": noise(1, 1_600)}
+    return {"x": normal_noise(1, 1_600)}
 
 
 def chunks() -> Mapping[str, Any]:
@@ -62,7 +63,7 @@ def chunks() -> Mapping[str, Any]:
 
 def lanes() -> Mapping[str, Any]:
     """A pulse for each of 64 lanes."""
-    return {"program": pulse.stream(filter_model(), pulse=160), "x": noise(64, 1, 160)}
+    return {"program": pulse.stream(filter_model(), pulse=160), "x": normal_noise(64, 1, 160)}
 
 
 def spectral() -> Mapping[str, Any]:
@@ -91,7 +92,7 @@ def probabilities() -> Mapping[str, Any]:
     model = build(nodes, {"audio": [1, "T"]}, {"y": [1, "T//160", 1]}, {"one": np.array([1])})
     onnx.save(model, "vad.onnx")
     Path("tokens.txt").write_text("<blk> 0\n▁a 1\n▁b 2\n", "utf-8")
-    blocks = [noise(1, 700, seed=seed) for seed in range(5)]
+    blocks = [normal_noise(1, 700, seed=seed) for seed in range(5)]
     names = {kind.__name__: kind for kind in (Argmax, FrameClock, Ctc, Segments, Session, Triggers)}
     return {
         "pulse": pulse,
@@ -120,7 +121,11 @@ def two_sounds() -> Mapping[str, Any]:
     """A session of a model that hears two sounds, and blocks of them."""
     shapes = {"mic": [1, "T"], "far": [1, "T"]}
     model = build([node("Sub", "mic far", "y")], shapes, {"y": [1, "T"]})
-    return {"session": Session(pulse.stream(model, pulse=160)), "a": noise(1, 700), "b": noise(1, 300)}
+    return {
+        "session": Session(pulse.stream(model, pulse=160)),
+        "a": normal_noise(1, 700),
+        "b": normal_noise(1, 300),
+    }
 
 
 def graphs() -> Mapping[str, Any]:
@@ -157,7 +162,7 @@ def spotter() -> Mapping[str, Any]:
 
 def graph_of_x() -> Mapping[str, Any]:
     """Something to feed."""
-    return {"x": noise(4)}
+    return {"x": normal_noise(4)}
 
 
 def own_operator() -> Mapping[str, Any]:
@@ -180,7 +185,9 @@ def model_and_package() -> Mapping[str, Any]:
 def matrix() -> Mapping[str, Any]:
     """A model whose step is a product with a matrix."""
     nodes = [node("MatMul", "x w", "y")]
-    onnx.save(build(nodes, {"x": [1, "T", 64]}, {"y": [1, "T", 64]}, {"w": noise(64, 64)}), "model.onnx")
+    onnx.save(
+        build(nodes, {"x": [1, "T", 64]}, {"y": [1, "T", 64]}, {"w": normal_noise(64, 64)}), "model.onnx"
+    )
     return {}
 
 

@@ -21,13 +21,15 @@ def test_tests_that_pages_name_exist(page: Page) -> None:
                 defined.add(statement.name)
             if isinstance(statement, ast.Assign):
                 defined |= {target.id for target in statement.targets if isinstance(target, ast.Name)}
-        assert name in defined and name.lower().startswith("test"), f"{path}::{name}"
+        assert name in defined, f"{path}::{name}"
+        assert name.lower().startswith("test"), f"{path}::{name}"
 
 
 def test_the_rows_of_sessions_are_all_there() -> None:
     """Each row has a line of the table, or stands in the limits."""
     text = pages()["docs/tensorflow.md"].text
     listed = [int(number) for number in re.findall(r"^\| F(\d+) \|", text, re.MULTILINE)]
-    assert listed == sorted(set(listed)) and len(listed) >= 29
+    assert listed == sorted(set(listed))
+    assert len(listed) >= 29
     limits = text[text.index("## Limits") :]
     assert all(f"F{number}" in limits for number in (7, 9, 23, 30, 39))

@@ -108,7 +108,8 @@ def attempt(
         assert not same, (context, str(error))
         return "its lengths do not fit"
     except PulsifyError as error:
-        assert not same and error.refusals, (context, str(error))
+        assert not same, (context, str(error))
+        assert error.refusals, (context, str(error))
         return "; ".join(sorted({_without_sizes(refusal.reason) for refusal in error.refusals}))
     programs = runners(model, rng)
     front = next(iter(fronts.values()))

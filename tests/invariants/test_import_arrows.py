@@ -76,7 +76,8 @@ def test_only_jit_uses_the_inner_parts_of_numba() -> None:
         for imported in (*imports_of(path), *re.findall(r"\bnumba\.\w+", path.read_text()))
         if imported.startswith(("llvmlite", "numba.")) and imported != "numba.njit"
     }
-    assert users and {layer_of(name) for name in users} == {"jit"}
+    assert users
+    assert {layer_of(name) for name in users} == {"jit"}
 
 
 def test_every_module_has_a_layer() -> None:

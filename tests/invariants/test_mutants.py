@@ -62,7 +62,7 @@ def test_the_good_one_is_proved(name: str) -> None:
 
 @pytest.mark.parametrize("step", [SHARE, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
 @pytest.mark.parametrize("name", MODELS)
-def test_mutants_of_graphs(name: str, step: int) -> None:
+def test_mutants_of_graphs_are_found(name: str, step: int) -> None:
     """Delays off by one, stale states, wrong taps, other ends, a single error of 1e-4 of a wire's scale."""
     model = MODELS[name]()
     inputs = streams(model)
@@ -112,12 +112,12 @@ def outcomes_of_mutants(name: str, share: float) -> Counter[str]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_some_mutants_of_programs(name: str) -> None:
+def test_some_mutants_of_programs_are_found(name: str) -> None:
     assert outcomes_of_mutants(name, 0.25)["diverged"] >= 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_all_mutants_of_programs(name: str) -> None:
+def test_all_mutants_of_programs_are_found(name: str) -> None:
     """Rows left out or exchanged, arguments and operands off by one, other weights, other first states."""
     assert outcomes_of_mutants(name, 1.0)["diverged"] >= 15

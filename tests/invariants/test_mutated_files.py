@@ -12,13 +12,13 @@ from tests.shared import shared_path
 TFLITE_FILES = 400
 
 
-def test_files_changed_at_random() -> None:
+def test_files_changed_at_random_are_harmless() -> None:
     stages = assert_harmless(0, 400)
     assert sum(stages.values()) == 400
     assert min(stages[stage] for stage in ("load", "analyse", "pulsify", "pulsed")) > 5
 
 
-def test_files_made_to_do_harm(tmp_path: Path) -> None:
+def test_files_made_to_do_harm_do_none(tmp_path: Path) -> None:
     """Each file has less time than the others, as some of them use it up."""
     write_all(tmp_path / "models")
     stages = assert_harmless(tmp_path / "models", "--seconds", 0.25)
@@ -26,7 +26,7 @@ def test_files_made_to_do_harm(tmp_path: Path) -> None:
     assert min(stages[stage] for stage in ("load", "analyse", "pulsify", "pulsed")) > 5
 
 
-def test_tflite_files_changed_at_random(tmp_path: Path) -> None:
+def test_tflite_files_changed_at_random_are_harmless(tmp_path: Path) -> None:
     tflite_mutations.write(tmp_path / "models", 0, TFLITE_FILES)
     stages = assert_harmless(tmp_path / "models")
     assert sum(stages.values()) == TFLITE_FILES
@@ -34,24 +34,24 @@ def test_tflite_files_changed_at_random(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_files_made_to_do_harm_within_the_usual_budget(tmp_path: Path) -> None:
+def test_files_made_to_do_harm_do_none_within_the_usual_budget(tmp_path: Path) -> None:
     write_all(tmp_path / "models")
     assert_harmless(tmp_path / "models")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(400, 10_400, 1000))
-def test_many_files_changed_at_random(start: int) -> None:
+def test_many_files_changed_at_random_are_harmless(start: int) -> None:
     assert sum(assert_harmless(start, start + 1000).values()) == 1000
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(TFLITE_FILES, TFLITE_FILES + 2000, 500))
-def test_many_tflite_files_changed_at_random(tmp_path: Path, start: int) -> None:
+def test_many_tflite_files_changed_at_random_are_harmless(tmp_path: Path, start: int) -> None:
     tflite_mutations.write(tmp_path / "models", start, start + 500)
     assert sum(assert_harmless(tmp_path / "models").values()) == 500
 
 
 @pytest.mark.slow
-def test_real_models_changed_at_random() -> None:
+def test_real_models_changed_at_random_are_harmless() -> None:
     assert sum(assert_harmless(0, 200, shared_path("models")).values()) == 200

@@ -24,6 +24,7 @@ from streaming.sound.channels import Channels
 from tests.live.cassette import Cassette
 from tests.live.own_process import wait_until
 from tests.live.servers import server_or_skip
+from tests.noise import quiet_noise
 from tests.streaming.echo_canceller import cancelling_program
 
 JACK = "JACK Audio Connection Kit: system"
@@ -58,13 +59,9 @@ def record_run(
         time.sleep(0.3)
         player.stop(1)
     recorder.close()
-    assert recorder.frames_lost == 0 and not recorder.problems
+    assert recorder.frames_lost == 0
+    assert not recorder.problems
     return tuple(soundfile.read(path, dtype="float32", always_2d=True)[0] for path in (recorded, played))  # type: ignore[return-value]
-
-
-def noise(seconds: float) -> NDArray[np.float32]:
-    """A sound that fits itself nowhere else."""
-    return (np.random.default_rng(1).standard_normal(int(seconds * RATE_HZ)) / 10).astype(np.float32)
 
 
 def place_of(sound: NDArray[np.float32], within: NDArray[np.float32]) -> int:
@@ -80,7 +77,9 @@ def with_gaps(played: NDArray[np.float32], expected: NDArray[np.float32], silent
         return expected[: len(played)]
     sounds, played_at = np.flatnonzero(expected), np.flatnonzero(played)
     late = played_at - sounds[: len(played_at)]  # grows at each gap
-    assert late[0] >= 0 and late[-1] <= silent and np.all(np.diff(late) >= 0), late[[0, -1]]
+    assert late[0] >= 0, late[[0, -1]]
+    assert late[-1] <= silent, late[[0, -1]]
+    assert np.all(np.diff(late) >= 0), late[[0, -1]]
     gaps = np.zeros_like(played)
     gaps[played_at] = expected[sounds[: len(played_at)]]
     return gaps
@@ -89,7 +88,7 @@ def with_gaps(played: NDArray[np.float32], expected: NDArray[np.float32], silent
 def exact(engine: str, pulse_frames: int, block: int) -> None:
     """Sound played into the device comes out equal to offline, bit by bit, after the reported delay."""
     program = pulse.stream(amplifier(), pulse=pulse_frames)
-    sound = noise(1.0)
+    sound = quiet_noise(RATE_HZ)  # it fits itself nowhere else
     with jack(block) as server, tempfile.TemporaryDirectory() as folder:
         plan = Plan(RATE_HZ, JACK, JACK, channels=Channels(0), block_frames=block)
         live = Live(program, plan, EngineConfig(engine=engine, policy="wait"))
@@ -116,7 +115,7 @@ def exact(engine: str, pulse_frames: int, block: int) -> None:
 def cancel_echo(engine: str, pulse_frames: int) -> None:
     """A model of two inputs hears two clients of JACK, each on its channel, on one clock: as offline, bit by bit."""
     program = cancelling_program(pulse_frames)
-    sounds = noise(1.0), noise(1.0)[::-1].copy()
+    sounds = quiet_noise(RATE_HZ), quiet_noise(RATE_HZ)[::-1].copy()
     with jack() as server, tempfile.TemporaryDirectory() as folder:
         routes = Route("mic", JACK, 0), Route("far", JACK, 1)
         plan = Plan(RATE_HZ, None, JACK, block_frames=480, routes=routes)
@@ -149,7 +148,8 @@ def cancel_echo(engine: str, pulse_frames: int) -> None:
         recorder.close()
         recorded, played = (soundfile.read(path, dtype="float32", always_2d=True)[0] for path in paths)
     counters = live.statistics().counters
-    assert recorded.shape[1] == 2 and recorder.frames_lost == counters.frames_lost == 0, counters
+    assert recorded.shape[1] == 2
+    assert recorder.frames_lost == counters.frames_lost == 0, counters
     for channel, sound in zip(recorded.T, sounds):
         start = place_of(sound, channel)
         assert np.array_equal(channel[start : start + len(sound)], sound), (
@@ -167,7 +167,7 @@ def cancel_echo(engine: str, pulse_frames: int) -> None:
 def run_resampled() -> None:
     """A model at 16 kHz on a device at 48 kHz: aligned after the reported delay, to a sample."""
     program = pulse.stream(model_path(), pulse=160)
-    spectrum = np.fft.rfft(noise(1.0))
+    spectrum = np.fft.rfft(quiet_noise(RATE_HZ))
     spectrum[int(0.7 * SAMPLE_RATE_HZ / RATE_HZ * len(spectrum)) :] = 0
     low = (np.fft.irfft(spectrum, RATE_HZ) * np.hanning(RATE_HZ)).astype(np.float32)
     with jack() as server, tempfile.TemporaryDirectory() as folder:
@@ -199,5 +199,6 @@ def run_freewheeling() -> None:
             server.freewheel(False)
             statistics = live.statistics()
     counters = statistics.counters
-    assert counters.frames_silent == counters.frames_lost == 0 and counters.pulses >= 1500
+    assert counters.frames_silent == counters.frames_lost == 0
+    assert counters.pulses >= 1500
     print("freewheel", counters.pulses, "pulses in", statistics.elapsed_s, "s")

@@ -98,7 +98,8 @@ def _exit() -> None:
 def check_time(true: bool, started: float, limit_s: float) -> None:
     """It was true soon: what hangs, or waits for its own limit, takes longer."""
     took = time.monotonic() - started
-    assert true and took < limit_s, f"{true} after {took:.2f} s"
+    assert true, f"not true after {took:.2f} s"
+    assert took < limit_s, f"true after {took:.2f} s"
 
 
 def jack_killed() -> None:
@@ -111,8 +112,11 @@ def jack_killed() -> None:
             assert wait_until(lambda: player.stream.is_lost)
             started = time.monotonic()
             check_time(not player.stream.stop(30.0), started, 20.0)
-            assert player.stream.stop(30.0) and not player.stream.active and not player.stream.is_lost
-            assert player.is_away() and player.is_away()
+            assert player.stream.stop(30.0)
+            assert not player.stream.active
+            assert not player.stream.is_lost
+            assert player.is_away()
+            assert player.is_away()
             assert server.start()
             assert player.comes_back()
             descriptors.append(len(os.listdir("/proc/self/fd")))
@@ -170,7 +174,8 @@ def pulse_killed() -> None:
             assert player.is_away()
             assert server.start()
             assert player.comes_back()
-        assert player.stream.stop(30.0) and player.finished == 2
+        assert player.stream.stop(30.0)
+        assert player.finished == 2
 
 
 def pulse_unplugged() -> None:
@@ -178,7 +183,8 @@ def pulse_unplugged() -> None:
     with _pulse() as server:
         player = Player("ALSA: pulse_mic", "ALSA: pulse_cable")
         run("pactl", "unload-module", "module-null-sink", environment=server.environment)
-        assert wait_until(lambda: player.finished) and player.stream.is_lost
+        assert wait_until(lambda: player.finished)
+        assert player.stream.is_lost
         assert player.stream.stop(30.0)
         assert player.host.refresh()
         try:
@@ -213,12 +219,18 @@ def through_python() -> None:
         assert "sounddevice" not in sys.modules
         player = Player(JACK, JACK, native=False)
         stream = player.stream
-        assert not stream.native and stream.note is not None and "Python" in stream.note
-        assert stream.active and stream.rate_hz == 48000 and stream.block_frames == 480
+        assert not stream.native
+        assert stream.note is not None
+        assert "Python" in stream.note
+        assert stream.active
+        assert stream.rate_hz == 48000
+        assert stream.block_frames == 480
         assert player.words[TIMED] == player.words[CALLS]
         player.words[END_AT] = player.words[CALLS] + 5
-        assert wait_until(lambda: player.finished == 1) and wait_until(lambda: not stream.active)
-        assert stream.stop(30.0) and stream.stop(30.0)
+        assert wait_until(lambda: player.finished == 1)
+        assert wait_until(lambda: not stream.active)
+        assert stream.stop(30.0)
+        assert stream.stop(30.0)
         _only_one_side(player)
         with pytest.raises(DeviceError, match=f"{JACK}: does not open .* choose another device or rate"):
             player.host.open(request(counters(), player.host.choose("input", JACK), None, rate_hz=44100))
@@ -249,7 +261,9 @@ def beside_sounddevice() -> None:
         )
         other.start()
         player = Player(JACK, JACK)
-        assert player.stream.stop(30.0) and player.comes_back() and player.stream.stop(30.0)
+        assert player.stream.stop(30.0)
+        assert player.comes_back()
+        assert player.stream.stop(30.0)
         portaudio.release()
         assert other.active
         other.close()
@@ -267,4 +281,5 @@ def fork_child() -> None:
             portaudio.release()
             os._exit(0 if JACK in titles and not inherited else 1)
         assert os.waitpid(child, 0)[1] == 0
-        assert player.runs() and player.stream.stop(30.0)
+        assert player.runs()
+        assert player.stream.stop(30.0)

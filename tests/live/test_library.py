@@ -19,10 +19,15 @@ def test_each_copy_has_a_state_of_its_own() -> None:
     first = PortAudioLibrary().load_another_copy()
     assert b"PortAudio" in first.GetVersionText()
     second, third = first.load_another_copy(), first.load_another_copy().load_another_copy()
-    assert not (first.is_initialised or second.is_initialised or third.is_initialised)
+    assert not (first.is_initialised)
+    assert not (second.is_initialised)
+    assert not (third.is_initialised)
     assert second.Initialize() == 0
-    assert second.is_initialised and not first.is_initialised and not third.is_initialised
-    assert second.Terminate() == 0 and not second.is_initialised
+    assert second.is_initialised
+    assert not first.is_initialised
+    assert not third.is_initialised
+    assert second.Terminate() == 0
+    assert not second.is_initialised
 
 
 def test_libraries_other_than_portaudio_are_refused() -> None:

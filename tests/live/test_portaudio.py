@@ -51,15 +51,23 @@ def test_devices_are_described(host: PortAudio) -> None:
 def test_a_stream_calls_and_stops(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
     words = counters()
     stream = host.open(request(words, *ends))
-    assert stream.native and stream.note is None and not stream.active and stream.callbacks == 0
+    assert stream.native
+    assert stream.note is None
+    assert not stream.active
+    assert stream.callbacks == 0
     assert (stream.rate_hz, stream.block_frames) == (RATE, BLOCK)
-    assert 0 <= stream.input_latency_s < 0.1 and 0 < stream.output_latency_s < 0.1
+    assert 0 <= stream.input_latency_s < 0.1
+    assert 0 < stream.output_latency_s < 0.1
     stream.start()
     assert wait_until(lambda: words[CALLS] >= 10)
-    assert stream.active and not stream.is_lost and stream.cpu_load >= 0
+    assert stream.active
+    assert not stream.is_lost
+    assert stream.cpu_load >= 0
     assert stream.stop(2.0)
-    assert not stream.active and not stream.is_lost
-    assert words[FRAMES] == BLOCK * words[CALLS] and words[TIMED] == words[CALLS] == stream.callbacks
+    assert not stream.active
+    assert not stream.is_lost
+    assert words[FRAMES] == BLOCK * words[CALLS]
+    assert words[TIMED] == words[CALLS] == stream.callbacks
 
 
 def test_a_callback_ends_its_stream(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
@@ -67,9 +75,12 @@ def test_a_callback_ends_its_stream(host: PortAudio, ends: tuple[Endpoint, Endpo
     words[END_AT] = 7
     stream = host.open(request(words, *ends, finished=lambda: ended.append(1)))
     stream.start()
-    assert wait_until(lambda: ended) and wait_until(lambda: not stream.active)
-    assert not stream.is_lost and stream.stop(2.0)
-    assert words[CALLS] == 7 and len(ended) == 1
+    assert wait_until(lambda: ended)
+    assert wait_until(lambda: not stream.active)
+    assert not stream.is_lost
+    assert stream.stop(2.0)
+    assert words[CALLS] == 7
+    assert len(ended) == 1
 
 
 @pytest.mark.parametrize("frames", [0, 64, 1000])
@@ -106,7 +117,7 @@ def test_time_runs_free(server: JackServer, host: PortAudio, ends: tuple[Endpoin
     assert stream.stop(2.0)
 
 
-def test_requests_that_a_device_refuses(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
+def test_requests_that_a_device_refuses_are_refused(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
     with pytest.raises(DeviceError, match=f"^{NAME}: does not run at 44100 Hz; use one of 48000 Hz$"):
         host.open(request(counters(), *ends, rate_hz=44100))
     with pytest.raises(
@@ -139,7 +150,8 @@ def test_to_release_closes_streams(
     assert wait_until(lambda: words[CALLS] > 0)
     portaudio.release()
     assert not any(port.startswith("PortAudio") for port in server.ports())
-    assert stream.stop(1.0) and not stream.active
+    assert stream.stop(1.0)
+    assert not stream.active
     assert NAME in [device.title for device in host.devices()]
 
 

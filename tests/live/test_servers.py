@@ -28,4 +28,5 @@ def test_processes_with_other_temporary_folders_have_other_servers(tmp_path) -> 
         )
         assert process.returncode == 0, process.stderr
         name, ports = process.stdout.split()
-        assert name != server.name and int(ports) == len(server.ports()) == 4
+        assert name != server.name
+        assert int(ports) == len(server.ports()) == 4

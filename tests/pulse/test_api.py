@@ -1,6 +1,8 @@
 """The few calls that most users need, from a file to sound."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -42,7 +44,8 @@ def test_stream_takes_every_source(tmp_path: Path, kind: str, backend: str) -> N
     onnx.save(model, path)
     source = {"proto": model, "bytes": model.SerializeToString(), "path": path, "text": str(path)}[kind]
     program = pulse.stream(source, pulse=4, backend=backend)
-    assert isinstance(program, Program) and require_program(program) is program
+    assert isinstance(program, Program)
+    assert require_program(program) is program
     assert (program.backend, program.pulse) == (backend, 4)
     x = np.random.default_rng(1).standard_normal((1, 2, 11)).astype(F)
     offline = pulse.load(model).analyse().run(x)
@@ -61,7 +64,8 @@ def test_stream_finds_pulse_and_symbol_and_passes_the_rest_on() -> None:
     """The smallest pulse; align; prepare; a symbol of another name."""
     prepared: list[str] = []
     program = pulse.stream(proto(), prepare=prepared.extend)
-    assert program.pulse == 1 and prepared
+    assert program.pulse == 1
+    assert prepared
     assert pulse.stream(pulse.load(proto(), symbol="T"), align=True, backend="numpy").outputs[0].delay == 1
     assert pulse.load(proto(), {"x": "1,2,U"}).pulsify().symbol.name == "U"
     with pytest.raises(PulseError, match="no input has a symbol W"):
@@ -74,15 +78,31 @@ def test_stream_finds_pulse_and_symbol_and_passes_the_rest_on() -> None:
         pulse.stream(pulse.load(proto(), {"x": "1,2,40"}))
 
 
-def test_verify_takes_every_stage() -> None:
-    """A proto, its bytes, a Model, a TypedModel."""
-    model = pulse.load(proto())
-    for source in (proto(), proto().SerializeToString(), model, model.analyse()):
-        report = pulse.verify(source, pulse=3, lengths=[2, 7])
-        assert report.equal and report.lengths == (2, 7) and report.model.pulse == 3
-    assert pulse.verify(pulse.load(model, symbol="T"), backend="numpy").backends == ("numpy",)
+@pytest.mark.parametrize(
+    "make",
+    [
+        proto,
+        lambda: proto().SerializeToString(),
+        lambda: pulse.load(proto()),
+        lambda: pulse.load(proto()).analyse(),
+    ],
+    ids=["proto", "bytes", "Model", "TypedModel"],
+)
+def test_verify_takes_every_stage(make: Callable[[], Any]) -> None:
+    report = pulse.verify(make(), pulse=3, lengths=[2, 7])
+    assert report.equal
+    assert report.lengths == (2, 7)
+    assert report.model.pulse == 3
+
+
+def test_verify_tries_the_given_backend() -> None:
+    assert pulse.verify(pulse.load(proto(), symbol="T"), backend="numpy").backends == ("numpy",)
+
+
+def test_verify_hands_out_the_programs_that_it_prepares() -> None:
     prepared: list[str] = []
-    assert pulse.verify(model, pulse=3, lengths=[7], prepare=prepared.extend).equal and prepared
+    assert pulse.verify(pulse.load(proto()), pulse=3, lengths=[7], prepare=prepared.extend).equal
+    assert prepared
 
 
 def test_a_pulsed_model_in_place_of_a_program_is_refused() -> None:

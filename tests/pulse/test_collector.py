@@ -29,8 +29,10 @@ def test_new_objects_are_old_afterwards() -> None:
             objects = [[number] for number in range(1000)]
             assert gc.get_threshold() == (OBJECTS, 10, 10)
         assert is_in(0, objects[0])
-    assert is_in(2, objects[0]) and not is_in(0, objects[0])
-    assert gc.get_threshold() == (700, 10, 10) and gc.get_freeze_count() == 0
+    assert is_in(2, objects[0])
+    assert not is_in(0, objects[0])
+    assert gc.get_threshold() == (700, 10, 10)
+    assert gc.get_freeze_count() == 0
 
 
 def test_frozen_objects_stay_frozen() -> None:
@@ -38,7 +40,8 @@ def test_frozen_objects_stay_frozen() -> None:
     count = gc.get_freeze_count()
     with fewer_collections():
         objects = [[number] for number in range(1000)]
-    assert gc.get_freeze_count() >= count - 100 and not is_in(2, objects[0])
+    assert gc.get_freeze_count() >= count - 100
+    assert not is_in(2, objects[0])
 
 
 def test_a_collector_that_is_off_stays_off() -> None:

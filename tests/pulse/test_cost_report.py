@@ -145,11 +145,13 @@ def test_costs_of_a_model() -> None:
     assert report.pulse_cost.work.macs == 4 * 24 + 2 * 16
     assert (report.pulse_cost.delay_bytes, report.pulse_cost.state_bytes) == (2 * 2 * 4, 2 * 2 * 4)
     lines = str(report).splitlines()
-    assert "parameters" in lines[2] and "44" in lines[2]
+    assert "parameters" in lines[2]
+    assert "44" in lines[2]
     assert "a frame, 3200 a second" in str(report)
     assert any("24*T" in line for line in lines)
     data = report.as_dict()
-    assert data["macs_per_second"] == 3200 and data["macs_per_pulse"] == 128
+    assert data["macs_per_second"] == 3200
+    assert data["macs_per_pulse"] == 128
     assert [row["op"] for row in data["nodes"]].count("Conv") == 2
 
 
@@ -168,7 +170,8 @@ def test_costs_of_every_stage() -> None:
         assert (report.parameters, report.weight_bytes) == (16, 64)
         assert str(report.work.macs) == "32*T"
         assert report.per_second(report.work.macs) is None
-    assert report.program_cost is not None and report.program_cost.instructions == len(program.instructions)  # type: ignore[attr-defined]
+    assert report.program_cost is not None
+    assert report.program_cost.instructions == len(program.instructions)
     with pytest.raises(pulse.InputError, match="numpy backend has no instructions"):
         pulse.cost_report(typed.pulsify().compile("numpy"))
 
@@ -177,7 +180,8 @@ def test_products_over_time_grow_without_limit() -> None:
     scores = [node("Transpose", "x", "t", perm=[0, 2, 1]), node("MatMul", "x t")]
     report = pulse.cost_report(model(scores, {"x": floats("x", 1, 9, 4)}, stream={"x": 1}))
     assert str(report.work.macs) == "4*T*T"
-    assert report.per_frame(report.work.macs) is None and "4*T*T" in report.totals().text()
+    assert report.per_frame(report.work.macs) is None
+    assert "4*T*T" in report.totals().text()
 
 
 def test_bodies_count_for_each_frame() -> None:
@@ -198,7 +202,8 @@ def test_published_figures_of_gtcrn() -> None:
     report = pulse.cost_report(shared_path("models") / "gtcrn_offline.onnx", rate_hz=62.5)
     assert report.parameters == 23_372 + 2 * 64 * 192
     macs, elementwise = report.per_second(report.work.macs), report.per_second(report.work.elementwise)
-    assert macs is not None and elementwise is not None
+    assert macs is not None
+    assert elementwise is not None
     assert 30e6 < macs + elementwise < 34e6
 
 

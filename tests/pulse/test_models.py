@@ -62,6 +62,7 @@ def test_a_network_gets_its_steps() -> None:
     typed = sketch_model()
     network = TypedNetwork(**{field.name: getattr(typed, field.name) for field in fields(typed)})
     model = model_of(network)
-    assert type(model) is TypedModel and model_of(model) is model
+    assert type(model) is TypedModel
+    assert model_of(model) is model
     assert all(getattr(model, field.name) is getattr(network, field.name) for field in fields(network))
     assert pulse.verify(network, pulse=4).equal

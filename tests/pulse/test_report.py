@@ -74,14 +74,18 @@ def test_values_are_the_fields_unless_a_report_overrides_them() -> None:
         "at": "2026-01-02T00:00:00+00:00",
     }
     assert Counts().as_dict() == {"counts": {"1": [0, 1]}, "inner": {"largest": "-inf", "path": "b"}}
-    for report in (EXAMPLE, Counts()):
-        assert json.loads(report.to_json()) == report.as_dict()
-        assert json_value({"of": [report]}) == {"of": [report.as_dict()]}
+
+
+@pytest.mark.parametrize("report", [EXAMPLE, Counts()], ids=["fields", "overridden"])
+def test_json_of_a_report_has_its_values(report: Report) -> None:
+    assert json.loads(report.to_json()) == report.as_dict()
+    assert json_value({"of": [report]}) == {"of": [report.as_dict()]}
 
 
 def test_empty_tables_have_a_text() -> None:
     assert Table("t", ("a", "b"), []).text() == "t\na  b"
-    assert Pairs([]).text() == "" and Table("t", ("",), []).text() == "t\n"
+    assert Pairs([]).text() == ""
+    assert Table("t", ("",), []).text() == "t\n"
     assert json_text({}) == "{}"
 
 

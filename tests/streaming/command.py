@@ -1,36 +1,39 @@
 """Calls of the command line, and small files for it."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 import soundfile
-from onnx import TensorProto, helper, numpy_helper
-from typer.testing import CliRunner
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+from typer.testing import CliRunner, Result
 
+from pulse.facts import Array
 from streaming.cli.commands import app
 
 RUNNER = CliRunner()
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
 
 
-def pulse(*arguments, code=0):
+def pulse(*arguments: Path | int | str, code: int = 0) -> Result:
     result = RUNNER.invoke(app, [str(argument) for argument in arguments])
     assert result.exit_code == code, result.output + repr(result.exception)
     return result
 
 
-def report(*arguments):
+def report(*arguments: Path | int | str) -> dict[str, Any]:
     return json.loads(pulse(*arguments, "--json").stdout)
 
 
-def refusal(*arguments):
+def refusal(*arguments: Path | int | str) -> str:
     """The one line that a bad use gives; with --json it is there as JSON too."""
     result = pulse(*arguments, code=2)
     if "--json" in arguments:
@@ -42,7 +45,14 @@ def refusal(*arguments):
     return result.stderr
 
 
-def save(path, nodes, inputs, outputs, constants=(), metadata=None):
+def save(
+    path: Path | str,
+    nodes: list[NodeProto],
+    inputs: dict[str, Any],
+    outputs: dict[str, Any],
+    constants: dict[str, Any] | tuple[Any, ...] = (),
+    metadata: dict[str, str] | None = None,
+) -> Path | str:
     def info(values):
         return [
             helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in values.items()
@@ -58,14 +68,14 @@ def save(path, nodes, inputs, outputs, constants=(), metadata=None):
     return path
 
 
-def features(path, metadata=None):
+def features(path: Path | str, metadata: dict[str, str] | None = None) -> Path | str:
     """Of x [1, T, 4]: y [1, T, 2]."""
     weights = {"w": np.arange(8, dtype=np.float32).reshape(4, 2)}
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], "product")]
     return save(path, nodes, {"x": [1, "T", 4]}, {"y": [1, "T", 2]}, weights, metadata)
 
 
-def voice(path):
+def voice(path: Path | str) -> Path | str:
     """Of audio [1, 1, T] at 8 kHz: the mean of every 80 samples [1, 1, T/80], and the samples themselves."""
     nodes = [
         helper.make_node("AveragePool", ["audio"], ["level"], "level", kernel_shape=[80], strides=[80]),
@@ -75,12 +85,12 @@ def voice(path):
     return save(path, nodes, {"audio": [1, 1, "T"]}, outputs, metadata={"sample_rate": "8000"})
 
 
-def whole_axis(path):
+def whole_axis(path: Path | str) -> Path | str:
     nodes = [helper.make_node("Softmax", ["x"], ["y"], "attention", axis=1)]
     return save(path, nodes, {"x": [1, "T"]}, {"y": [1, "T"]})
 
 
-def causal_attention(path):
+def causal_attention(path: str) -> str:
     """Each frame of x [1, T, 4] is a mean of all frames so far, by how like it they are."""
     nodes = [
         helper.make_node("Transpose", ["x"], ["k"], "k", perm=[0, 2, 1]),
@@ -96,14 +106,14 @@ def causal_attention(path):
     return save(path, nodes, {"x": [1, "T", 4]}, {"y": [1, "T", 4]}, constants)
 
 
-def write_sound(name, samples, rate=16000, **how):
+def write_sound(name: Path | str, samples: Array, rate: int = 16000, **how: str | None) -> Path | str:
     soundfile.write(name, samples, rate, **how)
     return name
 
 
-def tone(rate, seconds=0.5, hz=300):
+def tone(rate: int, seconds: float = 0.5, hz: int = 300) -> Array:
     return 0.4 * np.sin(2 * np.pi * hz * np.arange(int(rate * seconds)) / rate)
 
 
-def snr_db(reference, x):
+def snr_db(reference: Array, x: Array) -> float:
     return 10 * np.log10(np.sum(reference**2) / np.sum((reference - x) ** 2))

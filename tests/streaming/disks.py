@@ -3,13 +3,15 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 
 @contextmanager
-def limit_files(size):
+def limit_files(size: int) -> Iterator[None]:
     """Files of this process may not become larger."""
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -21,7 +23,7 @@ def limit_files(size):
 
 
 @pytest.fixture
-def small_disk(tmp_path):
+def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A folder with room for 64 KiB."""
     if sys.platform != "linux" or os.geteuid() != 0:
         pytest.skip("a small disk needs Linux and root")

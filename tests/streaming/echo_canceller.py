@@ -59,10 +59,6 @@ def cancelling_program(pulse_frames: int = 160, backend: str = "numba") -> Any:
     return pulse.stream(canceller(), pulse=pulse_frames, backend=backend)
 
 
-def noise(frames: int, seed: int = 0) -> Array:
-    return (np.random.default_rng(seed).standard_normal(frames) / 10).astype(np.float32)
-
-
 def cancelled_sound(program: Any, mic: Array, far: Array) -> dict[str, Array]:
     """What a session gives for two sounds of one length, each output in one row."""
     session = Session(program)

@@ -110,7 +110,8 @@ class Emulator:
         table = self.numbered_table(program, single)
         head = np.array([*sizes.values(), len(table), len(segments) // 2, len(lanes)])
         to_process, from_process = self._process.stdin, self._process.stdout
-        assert to_process and from_process
+        assert to_process
+        assert from_process
         for part in (head, table, segments, program.weights, *memories):
             to_process.write(part.tobytes())
         to_process.flush()

@@ -1,11 +1,13 @@
 """Small models built by hand, and the available backends."""
 
 import importlib.util
+from typing import Any
 
 import numpy as np
 
 from pulse.dim import SymbolScope, TDim
-from pulse.facts import TypedFact
+from pulse.facts import Array, TypedFact
+from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.conv import Conv, no_pads
 from pulse.ops.elementwise import Elementwise
@@ -13,6 +15,7 @@ from pulse.ops.shape import AddAxis, RemoveAxis, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.program.compiler import compile_model
+from pulse.program.program import Program
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
 
@@ -25,31 +28,31 @@ BACKENDS = [
 class TypedBuilder:
     """A typed model that grows call by call."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.graph, self.scope = TypedGraph(), SymbolScope()
 
-    def source(self, name, text):
+    def source(self, name: str, text: str) -> OutletId:
         fact = TypedFact.parse(text, self.scope)
         (outlet,) = self.graph.add(name, Source(fact), (), [fact])
         self.graph.inputs.append(outlet)
         return outlet
 
-    def constant(self, name, value):
+    def constant(self, name: str, value: Array | list[list[float]]) -> OutletId:
         return constant(self.graph, name, np.asarray(value, np.float32))
 
-    def wire(self, name, op, *inputs):
+    def wire(self, name: str, op: Any, *inputs: OutletId) -> OutletId:
         return wire(self.graph, name, op, inputs)[0]
 
-    def finish(self, **outputs):
+    def finish(self, **outputs: OutletId) -> TypedModel:
         self.graph.set_outputs(list(outputs.values()), list(outputs))
         return TypedModel(self.graph, self.scope, "builder")
 
 
-def pads(before, after):
+def pads(before: int, after: int) -> tuple[tuple[TDim, TDim]]:
     return ((TDim.of(before), TDim.of(after)),)
 
 
-def filter_model():
+def filter_model() -> TypedModel:
     """Of x [1, T]: y [1, T], a filter that looks 2 ahead and 2 back, and loud [1, T], twice the input."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
@@ -60,7 +63,7 @@ def filter_model():
     return builder.finish(y=builder.wire("flat", RemoveAxis(1), y), loud=loud)
 
 
-def decimating_model():
+def decimating_model() -> TypedModel:
     """Of x [1, T, 2]: same, three times x, and third [1, 1, T/3], sums of three pairs."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,2,f32")
@@ -72,7 +75,7 @@ def decimating_model():
     )
 
 
-def two_rate_model():
+def two_rate_model() -> TypedModel:
     """Of fast [1, 1, 4*T] and slow [1, 1, T]: y [1, 1, T], their sum, times a gain that does not stream."""
     builder = TypedBuilder()
     fast, slow = builder.source("fast", "1,1,4*T,f32"), builder.source("slow", "1,1,T,f32")
@@ -83,7 +86,7 @@ def two_rate_model():
     return builder.finish(y=builder.wire("y", Elementwise("mul"), total, gain))
 
 
-def ending_model():
+def ending_model() -> TypedModel:
     """Of x [1, T], T >= 3: y [1, T], one more, and last [1, 3], its last frames."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
@@ -93,7 +96,7 @@ def ending_model():
     return builder.finish(y=y, last=builder.wire("last", Slice(1, frames - 3, frames), y))
 
 
-def two_input_model(length):
+def two_input_model(length: str) -> TypedModel:
     """Of x [1, T] and half [1, length]: y and z, one more than each."""
     builder = TypedBuilder()
     x, half = builder.source("x", "1,T,f32"), builder.source("half", f"1,{length},f32")
@@ -102,7 +105,7 @@ def two_input_model(length):
     return builder.finish(y=y, z=z)
 
 
-def limited_model():
+def limited_model() -> TypedModel:
     """Of x [1, T], T <= 10: y [1, T], one more."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
@@ -110,5 +113,5 @@ def limited_model():
     return builder.finish(y=builder.wire("y", Elementwise("add"), x, builder.constant("one", [[1.0]])))
 
 
-def program(model, pulse=None, backend="numpy"):
+def program(model: TypedModel, pulse: int | None = None, backend: str = "numpy") -> Program:
     return compile_model(model.pulsify(None, pulse), backend)

@@ -1,5 +1,8 @@
 """The built-in denoiser and sound: reproducible, sane at any length, and really better than its input."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -9,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import numpy_helper
 
+from pulse.facts import Array
 from streaming.builtin import (
     SAMPLE_RATE_HZ,
     clean_path,
@@ -25,27 +29,27 @@ SESSION = onnxruntime.InferenceSession(model_path(), providers=["CPUExecutionPro
 FRAME = 320
 
 
-def denoise(x):
+def denoise(x: Array) -> Array:
     (y,) = SESSION.run(None, {"audio": x.astype(np.float32)[None]})
     return y[0]
 
 
 @pytest.fixture(scope="module")
-def clean():
+def clean() -> Array:
     return soundfile.read(clean_path())[0]
 
 
 @pytest.fixture(scope="module")
-def noisy():
+def noisy() -> Array:
     return soundfile.read(noisy_path())[0]
 
 
 @pytest.fixture(scope="module")
-def denoised_sound(noisy):
+def denoised_sound(noisy: Array) -> Array:
     return denoise(noisy)
 
 
-def frame_power(x):
+def frame_power(x: Array) -> Array:
     return np.mean(x[: len(x) // FRAME * FRAME].reshape(-1, FRAME) ** 2, axis=1)
 
 
@@ -56,7 +60,7 @@ def frame_power(x):
         pytest.param(voice_path, voice.voice_detector, id="voice detector"),
     ],
 )
-def test_the_script_writes_the_stored_model(path, build) -> None:
+def test_the_script_writes_the_stored_model(path: Callable[..., Any], build: Callable[..., Any]) -> None:
     stored, fresh = onnx.load(path()), build()
     for left, right in zip(stored.graph.initializer, fresh.graph.initializer, strict=True):
         np.testing.assert_allclose(numpy_helper.to_array(left), numpy_helper.to_array(right), atol=1e-6)
@@ -64,13 +68,13 @@ def test_the_script_writes_the_stored_model(path, build) -> None:
     assert stored == fresh
 
 
-def test_the_script_writes_the_stored_sounds(clean, noisy) -> None:
+def test_the_script_writes_the_stored_sounds(clean: Array, noisy: Array) -> None:
     step = 1 / 32768
     for stored, fresh in zip((clean, noisy), sound.sounds(), strict=True):
         np.testing.assert_allclose(stored, fresh, atol=2 * step)
 
 
-def test_the_sound_is_noisy_mono_16_khz(clean, noisy) -> None:
+def test_the_sound_is_noisy_mono_16_khz(clean: Array, noisy: Array) -> None:
     info = soundfile.info(noisy_path())
     assert (info.samplerate, info.channels, info.subtype) == (SAMPLE_RATE_HZ, 1, "PCM_16")
     assert 4 < info.duration < 5
@@ -82,11 +86,11 @@ def test_the_files_are_small() -> None:
     assert sum(path.stat().st_size for path in (model_path(), noisy_path(), clean_path())) < 1_000_000
 
 
-def test_it_denoises(clean, noisy, denoised_sound) -> None:
+def test_it_denoises(clean: Array, noisy: Array, denoised_sound: Array) -> None:
     assert snr_db(clean, denoised_sound) > snr_db(clean, noisy) + 5
 
 
-def test_it_quietens_pauses_and_keeps_speech(clean, noisy, denoised_sound) -> None:
+def test_it_quietens_pauses_and_keeps_speech(clean: Array, noisy: Array, denoised_sound: Array) -> None:
     power = frame_power(clean)
     speech, pauses = power > 1e-3 * power.max(), power < 1e-9
     assert pauses.sum() > 20
@@ -96,7 +100,7 @@ def test_it_quietens_pauses_and_keeps_speech(clean, noisy, denoised_sound) -> No
     assert -1.5 < kept_db < 0.5
 
 
-def test_the_output_is_aligned_with_the_input(clean, denoised_sound) -> None:
+def test_the_output_is_aligned_with_the_input(clean: Array, denoised_sound: Array) -> None:
     lags = range(-5, 6)
     match = [np.dot(clean[100:-100], np.roll(denoised_sound, -lag)[100:-100]) for lag in lags]
     assert lags[int(np.argmax(match))] == 0
@@ -109,7 +113,7 @@ def test_an_isolated_click_passes_unchanged() -> None:
 
 
 @pytest.mark.parametrize("length", [1, 7, 159, 160, 161, 319, 320, 321, 1000, 16001])
-def test_the_denoiser_takes_any_length(length, noisy) -> None:
+def test_the_denoiser_takes_any_length(length: int, noisy: Array) -> None:
     y = denoise(noisy[:length])
     assert y.shape == (length,)
     assert np.isfinite(y).all()
@@ -121,7 +125,7 @@ def test_silence_stays_silent() -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 12000), st.integers(0, 12000))
-def test_output_depends_on_one_hop_of_future_only(length, later) -> None:
+def test_output_depends_on_one_hop_of_future_only(length: int, later: int) -> None:
     x = np.random.default_rng(length).normal(0, 0.1, length + later)
     settled = max(0, length - denoiser.WINDOW)
     np.testing.assert_allclose(denoise(x)[:settled], denoise(x[:length])[:settled], atol=1e-6)

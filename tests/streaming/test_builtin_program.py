@@ -10,6 +10,7 @@ import soundfile
 import pulse
 from pulse.errors import PulseWarning
 from pulse.jit import notice
+from pulse.program.program import Program
 from streaming import Session
 from streaming.builtin import SAMPLE_RATE_HZ, model_path, noisy_path
 from streaming.builtin import program as builtin_program
@@ -39,7 +40,8 @@ def stream_bytes(program: pulse.Program) -> bytes:
 
 def test_it_is_the_model(built_program: Path) -> None:
     carried, compiled = carried_program(built_program), pulse.stream(model_path(), SAMPLE_RATE_HZ // 100)
-    assert carried is not None and carried.pulse == compiled.pulse
+    assert carried is not None
+    assert carried.pulse == compiled.pulse
     assert stream_bytes(carried) == stream_bytes(compiled)
 
 
@@ -74,18 +76,32 @@ def test_a_damaged_program_is_not_used(folder: Path, monkeypatch: pytest.MonkeyP
         assert carried_program(folder) is None
 
 
-def test_when_it_is_opened(built_program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The program is opened in place of the built-in model alone, if no option asks for another program of it."""
-    carried = carried_program(built_program)
-    monkeypatch.setattr(opening, "carried_program", lambda: carried)
-    plain = ModelOptions()
-    opened = opening.open_or_carried(None, plain, "numba", None)
-    assert opened.model.program is carried
+@pytest.fixture
+def packaged_program(built_program: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """The program, as if the package carried it."""
+    program = carried_program(built_program)
+    monkeypatch.setattr(opening, "carried_program", lambda: program)
+    return program
+
+
+def test_the_program_is_opened_in_place_of_the_built_in_model(packaged_program: Program) -> None:
+    opened = opening.open_or_carried(None, ModelOptions(), "numba", None)
+    assert opened.model.program is packaged_program
     assert (opened.title, opened.rate_hz, opened.rate_from) == ("denoise", SAMPLE_RATE_HZ, "builtin")
-    for path, options, backend, weights in (
-        (model_path(), plain, "numba", None),
+
+
+@pytest.mark.usefixtures("packaged_program")
+@pytest.mark.parametrize(
+    ("path", "options", "backend", "weights"),
+    [
+        (model_path(), ModelOptions(), "numba", None),
         (None, ModelOptions(pulse=320), "numba", None),
-        (None, plain, "numpy", None),
-        (None, plain, "numba", "bf16"),
-    ):
-        assert opening.open_or_carried(path, options, backend, weights).model.program is None
+        (None, ModelOptions(), "numpy", None),
+        (None, ModelOptions(), "numba", "bf16"),
+    ],
+    ids=["a model", "a pulse", "a backend", "weights"],
+)
+def test_an_option_that_asks_for_another_program_opens_the_model(
+    path: Path | None, options: ModelOptions, backend: str, weights: str | None
+) -> None:
+    assert opening.open_or_carried(path, options, backend, weights).model.program is None

@@ -5,7 +5,9 @@ import multiprocessing
 import os
 import pickle
 import warnings
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,7 +53,9 @@ def begin_session(program: Program, frames: int = 11) -> Session:
 
 @ways
 @pytest.mark.parametrize(("name", "backend", "form"), KINDS)
-def test_a_copied_session_continues_independently(name, backend, form, way) -> None:
+def test_a_copied_session_continues_independently(
+    name: str, backend: str, form: str, way: Callable[..., Any]
+) -> None:
     compiled = program(name, backend, form)
     session, straight = begin_session(compiled), begin_session(compiled)
     other = way(session)
@@ -68,11 +72,13 @@ def test_a_copied_session_continues_independently(name, backend, form, way) -> N
 def test_sessions_of_one_program_stay_so() -> None:
     compiled = program("windows")
     first, second = copy.deepcopy([begin_session(compiled), begin_session(compiled)])
-    assert first.program is second.program is compiled and first is not second
+    assert first.program is second.program is compiled
+    assert first is not second
     first, second, third = pickle.loads(
         pickle.dumps([begin_session(compiled), begin_session(compiled), compiled])
     )
-    assert first.program is second.program is third and third is not compiled
+    assert first.program is second.program is third
+    assert third is not compiled
 
 
 def test_a_copy_checks_and_counts_as_the_session_does() -> None:
@@ -89,21 +95,22 @@ def test_a_copy_checks_and_counts_as_the_session_does() -> None:
 class NamedSession(Session):
     """A session that someone has extended."""
 
-    def __init__(self, program, name):
+    def __init__(self, program: Program, name: list[str]) -> None:
         super().__init__(program)
         self.name = name
 
 
 @ways
-def test_fields_of_a_subclass_are_copied(way) -> None:
+def test_fields_of_a_subclass_are_copied(way: Callable[..., Any]) -> None:
     session = NamedSession(program("windows"), ["voice"])
     other = way(session)
-    assert type(other) is NamedSession and other.name == ["voice"]
+    assert type(other) is NamedSession
+    assert other.name == ["voice"]
     assert (other.name is session.name) == (way is copy.copy)
 
 
 @pytest.fixture(scope="module", params=["fork", "spawn", "forkserver"])
-def workers(request):
+def workers(request: pytest.FixtureRequest) -> Iterator[ProcessPoolExecutor]:
     """One process of each kind; what it has to import, it imports once."""
     if request.param not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {request.param} on this system")
@@ -115,7 +122,7 @@ def workers(request):
             yield pool
 
 
-def test_a_program_runs_in_another_process(workers) -> None:
+def test_a_program_runs_in_another_process(workers: ProcessPoolExecutor) -> None:
     for name, backend, form in KINDS:
         compiled = program(name, backend, form)
         x = block(compiled, 21)
@@ -130,7 +137,7 @@ def test_a_program_runs_in_another_process(workers) -> None:
         )
 
 
-def test_a_session_continues_in_another_process_and_comes_back(workers) -> None:
+def test_a_session_continues_in_another_process_and_comes_back(workers: ProcessPoolExecutor) -> None:
     for name, backend, form in KINDS:
         session = begin_session(program(name, backend, form))
         straight = copy.deepcopy(session)
@@ -141,12 +148,23 @@ def test_a_session_continues_in_another_process_and_comes_back(workers) -> None:
         assert are_bit_identical(back.flush(), straight.flush())
 
 
-def test_models_of_every_stage_go_to_another_process(workers) -> None:
-    model = pulsed_model("windows")
-    loaded = pulse.load(model.to_onnx())
-    for item in (loaded, loaded.analyse(), model.typed, model):
-        answer = workers.submit(attributes, item).result(timeout=120)
-        assert answer["name"] == type(item).__name__ and answer["process"] != os.getpid()
+@pytest.mark.parametrize(
+    "stage",
+    [
+        lambda pulsed: pulse.load(pulsed.to_onnx()),
+        lambda pulsed: pulse.load(pulsed.to_onnx()).analyse(),
+        lambda pulsed: pulsed.typed,
+        lambda pulsed: pulsed,
+    ],
+    ids=["loaded", "analysed", "typed", "pulsed"],
+)
+def test_models_of_every_stage_go_to_another_process(
+    workers: ProcessPoolExecutor, stage: Callable[..., Any]
+) -> None:
+    item = stage(pulsed_model("windows"))
+    answer = workers.submit(attributes, item).result(timeout=120)
+    assert answer["name"] == type(item).__name__
+    assert answer["process"] != os.getpid()
 
 
 def check_refused(item: Any, words: str) -> None:
@@ -156,7 +174,7 @@ def check_refused(item: Any, words: str) -> None:
         assert "\n" not in str(refusal.value)
 
 
-def test_objects_of_this_process_refuse_copies(tmp_path) -> None:
+def test_objects_of_this_process_refuse_copies(tmp_path: Path) -> None:
     check_refused(
         Resampler(48000, 16000), "Resampler cannot be copied or pickled: .* libsamplerate; make another"
     )
@@ -171,8 +189,8 @@ def test_objects_of_this_process_refuse_copies(tmp_path) -> None:
         file.write(np.zeros((1, 2), np.float32))
 
 
-def test_a_live_run_and_an_executor_refuse() -> None:
-    for kind in (Live, Executor):
-        check_refused(
-            object.__new__(kind), f"{kind.__name__} cannot be copied or pickled: it has (a thread|threads)"
-        )
+@pytest.mark.parametrize("kind", [Live, Executor])
+def test_a_live_run_and_an_executor_refuse(kind: type) -> None:
+    check_refused(
+        object.__new__(kind), f"{kind.__name__} cannot be copied or pickled: it has (a thread|threads)"
+    )

@@ -4,12 +4,15 @@ import gc
 import random
 import signal
 from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
 from pulse.errors import InputError
 from pulse.program.native.executable import NativeState
+from pulse.program.program import Program
 from streaming import Session
 from streaming.native.resample import NativeResampler
 from streaming.sound.resampling import Resampler
@@ -28,13 +31,15 @@ UNITS = [
 units = pytest.mark.parametrize(("backend", "unit", "step"), UNITS)
 
 
-def begin_session(program, frames=11):
+def begin_session(program: Program, frames: int = 11) -> Session:
     session = Session(program, constants(program))
     session.push(block(program, frames))
     return session
 
 
-def outcomes(begin, call, unit, step, after):
+def outcomes(
+    begin: Callable[..., Any], call: Callable[..., Any], unit: str, step: int, after: Callable[..., Any]
+) -> Counter:
     """What became of sessions whose call was interrupted, at every place; none gives a wrong number.
 
     begin  makes a session, always the same
@@ -70,7 +75,7 @@ def outcomes(begin, call, unit, step, after):
 
 @units
 @pytest.mark.parametrize("name", ["windows", "constant"])
-def test_an_interrupted_push_is_undone_or_refused(name, backend, unit, step) -> None:
+def test_an_interrupted_push_is_undone_or_refused(name: str, backend: str, unit: str, step: int) -> None:
     compiled = program(name, backend)
     x, more = block(compiled, 10, 5), block(compiled, 7, 6)
     counts = outcomes(
@@ -86,7 +91,9 @@ def test_an_interrupted_push_is_undone_or_refused(name, backend, unit, step) -> 
 
 @units
 @pytest.mark.parametrize("name", ["matrix", "transform"])
-def test_an_interrupted_push_of_just_a_pulse_is_undone_or_whole(name, backend, unit, step) -> None:
+def test_an_interrupted_push_of_just_a_pulse_is_undone_or_whole(
+    name: str, backend: str, unit: str, step: int
+) -> None:
     """It goes past the buffers; what is counted is the same."""
     compiled = program(name, backend)
     x, more = block(compiled, compiled.pulse, 5), block(compiled, 2 * compiled.pulse + 1, 6)
@@ -114,7 +121,7 @@ def test_an_interrupted_push_of_just_a_pulse_is_undone_or_whole(name, backend, u
 
 
 @pytest.mark.parametrize("step", [61, pytest.param(13, marks=pytest.mark.slow)])
-def test_a_push_of_many_pulses_is_undone(step) -> None:
+def test_a_push_of_many_pulses_is_undone(step: int) -> None:
     compiled = program("windows")
     x, more = block(compiled, NativeState.pulses_worth_a_mark * compiled.pulse, 5), block(compiled, 7, 6)
     counts = outcomes(
@@ -124,13 +131,14 @@ def test_a_push_of_many_pulses_is_undone(step) -> None:
         step,
         lambda session: (session.push(more), session.flush()),
     )
-    assert counts["as before"] > 100 and not counts["refused"]
+    assert counts["as before"] > 100
+    assert not counts["refused"]
 
 
 @pytest.mark.parametrize(
     ("backend", "step"), [("numba", 1), ("numpy", 5), pytest.param("numpy", 1, marks=pytest.mark.slow)]
 )
-def test_a_push_without_a_pulse_is_undone(backend, step) -> None:
+def test_a_push_without_a_pulse_is_undone(backend: str, step: int) -> None:
     compiled = program("windows", backend)
     x, more = block(compiled, 1, 5), block(compiled, 17, 6)
     counts = outcomes(
@@ -140,20 +148,22 @@ def test_a_push_without_a_pulse_is_undone(backend, step) -> None:
         step,
         lambda session: (session.push(more), session.flush()),
     )
-    assert counts["as before"] > 100 and not counts["refused"]
+    assert counts["as before"] > 100
+    assert not counts["refused"]
 
 
 @units
-def test_flush_is_undone(backend, unit, step) -> None:
+def test_flush_is_undone(backend: str, unit: str, step: int) -> None:
     compiled = program("windows", backend)
     counts = outcomes(
         lambda: begin_session(compiled), lambda session: session.flush(), unit, step, lambda session: ()
     )
-    assert counts["as before"] and not counts["refused"]
+    assert counts["as before"]
+    assert not counts["refused"]
 
 
 @pytest.mark.parametrize("ahead", [0, 9, 61])
-def test_inputs_that_wait_for_each_other(ahead) -> None:
+def test_inputs_that_wait_for_each_other(ahead: int) -> None:
     """One input is ahead, so that its buffer grows, moves on and empties inside a push."""
     compiled = models.program(models.two_rate_model(), 2, "numba")
     rng = np.random.default_rng(0)
@@ -188,7 +198,8 @@ def test_an_operation_that_raises_in_a_later_pulse_changes_nothing() -> None:
     for _ in range(2):
         with pytest.raises(TooLoudError):
             session.push(loud)
-        assert session.snapshot() == before and session.statistics() == statistics
+        assert session.snapshot() == before
+        assert session.statistics() == statistics
     assert are_bit_identical(session.push(x), straight.push(x))
     session.push(loud[..., 15:18])
     before = session.snapshot()
@@ -214,7 +225,7 @@ def test_reset_after_an_interruption() -> None:
 
 
 @pytest.mark.parametrize("call", ["reset", "restore"])
-def test_reset_and_restore_can_be_called_again(call) -> None:
+def test_reset_and_restore_can_be_called_again(call: str) -> None:
     compiled = program("windows")
     x, saved = block(compiled, 10, 5), begin_session(compiled, 5).snapshot()
     session = Session(compiled)
@@ -240,7 +251,7 @@ def test_reset_and_restore_can_be_called_again(call) -> None:
         assert are_bit_identical(session.push(x), expected)
 
 
-def interrupted_in_a_pulse(program):
+def interrupted_in_a_pulse(program: Program) -> Session:
     """A session whose push could not be undone."""
     sessions, x = [], block(program, 10, 5)
 
@@ -266,7 +277,7 @@ def test_a_snapshot_that_does_not_fit_leaves_an_interrupted_session_as_it_is() -
 
 
 @pytest.fixture
-def no_collections():
+def no_collections() -> Iterator[None]:
     """Without Python's collector: an exception that comes while hypothesis times it is one that Python ignores."""
     gc.disable()
     yield
@@ -317,34 +328,34 @@ def test_pushes_survive_signals_at_random_moments() -> None:
 
 
 @pytest.mark.parametrize("rates", [(48000, 16000), (16000, 16000)])
-def test_an_interrupted_resampler_needs_a_reset(rates) -> None:
+@pytest.mark.parametrize("call", ["process", "flush"])
+def test_an_interrupted_resampler_needs_a_reset(rates: tuple[int, int], call: str) -> None:
     x = np.random.default_rng(0).standard_normal((700, 1)).astype(np.float32)
     straight = Resampler(*rates)
     expected = [straight.process(x), straight.process(x), straight.flush()]
     straight.process(x), straight.process(x)
     third = straight.process(x)
-    for call in ("process", "flush"):
-        resamplers = []
+    resamplers = []
 
-        def ready(call=call, resamplers=resamplers):
-            resampler = Resampler(*rates)
-            resampler.process(x)
-            resampler.process(x)
-            resamplers.append(resampler)
-            return (lambda: resampler.process(x)) if call == "process" else resampler.flush
+    def ready():
+        resampler = Resampler(*rates)
+        resampler.process(x)
+        resampler.process(x)
+        resamplers.append(resampler)
+        return (lambda: resampler.process(x)) if call == "process" else resampler.flush
 
-        for _ in everywhere(ready, "opcode"):
-            resampler = resamplers.pop()
-            try:
-                if call == "process":
-                    assert np.array_equal(resampler.process(x), third)
-                    continue
-                assert np.array_equal(resampler.flush(), expected[2])
-            except InputError as error:
-                assert "reset()" in str(error)
-            resampler.reset()
-            pieces = [resampler.process(x), resampler.process(x), resampler.flush()]
-            assert all(map(np.array_equal, pieces, expected))
+    for _ in everywhere(ready, "opcode"):
+        resampler = resamplers.pop()
+        try:
+            if call == "process":
+                assert np.array_equal(resampler.process(x), third)
+                continue
+            assert np.array_equal(resampler.flush(), expected[2])
+        except InputError as error:
+            assert "reset()" in str(error)
+        resampler.reset()
+        pieces = [resampler.process(x), resampler.process(x), resampler.flush()]
+        assert all(map(np.array_equal, pieces, expected))
 
 
 def test_a_resampler_names_the_block_that_does_not_fit() -> None:

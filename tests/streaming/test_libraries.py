@@ -56,7 +56,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert HERE is not None
     path = tmp_path_factory.mktemp("libraries")
     index = build([HERE.name], path, SOME)
-    assert set(index.functions) == set(SOME) and set(index.checksums) == {HERE.name}
+    assert set(index.functions) == set(SOME)
+    assert set(index.checksums) == {HERE.name}
     return path
 
 
@@ -154,7 +155,7 @@ def test_a_level_is_chosen_by_name(named_levels: Any) -> None:
         runnable_level()
 
 
-def test_libraries_that_cannot_be_built(tmp_path: Path, monkeypatch: Any) -> None:
+def test_libraries_that_cannot_be_built_are_refused(tmp_path: Path, monkeypatch: Any) -> None:
     with pytest.raises(CompileError, match="no such level: mips; there are"):
         build(["mips"], tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -1,6 +1,7 @@
 """Pages that are touched ahead."""
 
 import mmap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from streaming.realtime import prefault
 from tests.streaming.system import linux
 
 
-def faults():
+def faults() -> int:
     import resource
 
     return resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
@@ -35,7 +36,7 @@ def test_no_first_access_waits_after_prefault() -> None:
 @pytest.mark.parametrize(
     "form", ["plain", "strided", "backwards", "read only", "empty", "scalar", "transposed"]
 )
-def test_prefault_keeps_values(form) -> None:
+def test_prefault_keeps_values(form: str) -> None:
     values = np.random.default_rng(0).standard_normal((300, 41)).astype(np.float32)
     array = {
         "plain": values,
@@ -51,7 +52,7 @@ def test_prefault_keeps_values(form) -> None:
     np.testing.assert_array_equal(values, before)
 
 
-def test_prefault_reads_read_only_pages(tmp_path) -> None:
+def test_prefault_reads_read_only_pages(tmp_path: Path) -> None:
     """A file that is mapped to be read."""
     path = tmp_path / "weights"
     path.write_bytes(bytes(range(256)) * 64)

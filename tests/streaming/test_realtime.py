@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ print(json.dumps([[setting.name, setting.is_granted, setting.granted, str(settin
 """
 
 
-def locked_kib():
+def locked_kib() -> int:
     return int(status("VmLck").removesuffix(" kB"))
 
 
@@ -50,7 +51,7 @@ def locked_kib():
         ({"switch_interval_s": float("nan")}, "switch_interval_s nan"),
     ],
 )
-def test_settings_that_cannot_be_granted(wish, words) -> None:
+def test_settings_that_cannot_be_granted_are_refused(wish: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         Realtime(**wish)
 
@@ -103,7 +104,7 @@ def test_memory_is_locked_until_the_last_stream_ends() -> None:
 
 
 @linux
-def test_a_lock_that_is_refused_is_reported(monkeypatch) -> None:
+def test_a_lock_that_is_refused_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     class Libc:
         def mlockall(self, flags):
             assert flags == memory.MCL_CURRENT | memory.MCL_ONFAULT
@@ -155,7 +156,8 @@ def test_all_is_undone_after_an_error() -> None:
         apply_to_process(Realtime(switch_interval_s=1e-3)),
     ):
         raise RuntimeError("in the stream")
-    assert gc.get_freeze_count() == 0 and sys.getswitchinterval() == before
+    assert gc.get_freeze_count() == 0
+    assert sys.getswitchinterval() == before
     assert sys.platform != "linux" or locked_kib() == 0
 
 
@@ -172,10 +174,11 @@ def test_streams_that_end_in_another_order_than_they_began() -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(stream, range(8)))
     assert frozen == [True] * 8
-    assert gc.get_freeze_count() == 0 and sys.getswitchinterval() == before
+    assert gc.get_freeze_count() == 0
+    assert sys.getswitchinterval() == before
 
 
-def test_windows_continues_and_reports_why(monkeypatch) -> None:
+def test_windows_continues_and_reports_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     with apply_to_process(Realtime()) as settings:
         all_settings = [*settings, *apply_to_thread(Realtime(cpu=0))]

@@ -5,7 +5,9 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -14,13 +16,13 @@ from streaming.realtime.rights import CAP_SYS_NICE
 from tests.streaming.system import capable, linux
 
 
-def in_a_thread(call):
+def in_a_thread(call: Callable[..., Any]) -> tuple[Any, ...]:
     """What a call gives in a thread of its own, which takes its priority with it."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(call).result(30)
 
 
-def policy():
+def policy() -> tuple[int, int]:
     return os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK, os.sched_getparam(0).sched_priority
 
 
@@ -37,7 +39,8 @@ def test_priority_is_of_the_thread_alone() -> None:
     settings, of_engine, of_its_thread, of_its_process = in_a_thread(engine)
     assert settings == [RealtimeSetting("priority", "FIFO 42", "FIFO 42")]
     assert of_engine == (os.SCHED_FIFO, 42)
-    assert of_its_thread == (os.SCHED_OTHER, 0) and of_its_process == os.SCHED_OTHER
+    assert of_its_thread == (os.SCHED_OTHER, 0)
+    assert of_its_process == os.SCHED_OTHER
     assert policy() == (os.SCHED_OTHER, 0)
 
 
@@ -52,7 +55,7 @@ def test_a_cpu_is_chosen_for_the_thread_alone() -> None:
 
 
 @linux
-def test_a_cpu_that_the_process_may_not_use(monkeypatch) -> None:
+def test_a_cpu_that_the_process_may_not_use(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_):
         raise OSError(22, "Invalid argument")
 
@@ -65,7 +68,7 @@ def test_a_cpu_that_the_process_may_not_use(monkeypatch) -> None:
 class Scheduler:
     """A kernel that gives so much and no more."""
 
-    def __init__(self, monkeypatch, fifo, nice, capable=False):
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, fifo: int, nice: int, capable: bool = False) -> None:
         self.fifo, self.lowest = fifo, nice
         self.priority = self.nice = 0
         monkeypatch.setattr(os, "sched_setscheduler", self.take)
@@ -78,14 +81,15 @@ class Scheduler:
         monkeypatch.setattr(thread, "is_capable", lambda _: capable)
         monkeypatch.setattr(thread, "soft_limit", {"RTPRIO": fifo, "NICE": 20 - nice}.get)
 
-    def take(self, _, policy, param):
+    def take(self, _: int, policy: int, param: Any) -> None:
         assert policy & os.SCHED_RESET_ON_FORK
         if param.sched_priority > self.fifo:
             raise PermissionError(1, "Operation not permitted")
         self.priority = param.sched_priority
 
-    def renice(self, kind, who, nice):
-        assert kind == os.PRIO_PROCESS and who == threading.get_native_id()
+    def renice(self, kind: int, who: int, nice: int) -> None:
+        assert kind == os.PRIO_PROCESS
+        assert who == threading.get_native_id()
         if nice < self.lowest:
             raise PermissionError(13, "Permission denied")
         self.nice = nice
@@ -103,7 +107,9 @@ class Scheduler:
         (0, 20, "normal"),
     ],
 )
-def test_a_refused_priority_falls_back_to_nice_and_to_normal(monkeypatch, fifo, nice, granted) -> None:
+def test_a_refused_priority_falls_back_to_nice_and_to_normal(
+    monkeypatch: pytest.MonkeyPatch, fifo: int, nice: int, granted: str
+) -> None:
     Scheduler(monkeypatch, fifo, nice)
     (setting,) = apply_to_thread(Realtime())
     assert (setting.requested, setting.granted) == ("FIFO 70", granted)
@@ -115,15 +121,16 @@ def test_a_refused_priority_falls_back_to_nice_and_to_normal(monkeypatch, fifo, 
 
 
 @linux
-def test_a_refusal_that_is_not_the_users_fault(monkeypatch) -> None:
+def test_a_refusal_that_is_not_the_users_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     Scheduler(monkeypatch, 0, -20, capable=True)
     (setting,) = apply_to_thread(Realtime())
     assert setting.granted == "nice -11"
-    assert "Operation not permitted" in setting.reason and "cpu.rt_runtime_us" in setting.reason
+    assert "Operation not permitted" in setting.reason
+    assert "cpu.rt_runtime_us" in setting.reason
 
 
 @pytest.mark.parametrize(("refused", "granted"), [(0, "user interactive"), (1, "normal")])
-def test_macos_has_classes_of_threads(monkeypatch, refused, granted) -> None:
+def test_macos_has_classes_of_threads(monkeypatch: pytest.MonkeyPatch, refused: int, granted: str) -> None:
     class System:
         def pthread_set_qos_class_self_np(self, quality, relative):
             assert (quality, relative) == (0x21, 0)
@@ -133,5 +140,6 @@ def test_macos_has_classes_of_threads(monkeypatch, refused, granted) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda *_: System())
     priority, cpu = apply_to_thread(Realtime(cpu=0))
     assert (priority.granted, cpu.granted) == (granted, "any CPU")
-    assert priority.reason and cpu.reason == "not available on darwin"
+    assert priority.reason
+    assert cpu.reason == "not available on darwin"
     assert memory.lock_all() == "not available on darwin"

@@ -1,14 +1,21 @@
 """A session gives the offline frames whatever the sizes of the blocks, and loses nothing to an error."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulse.errors import InputError, PulseError
+from pulse.facts import Array
+from pulse.interface import Port
+from pulse.program.program import Program
 from pulse.program.whole import run_whole
 from streaming import Session
-from tests.streaming.executor.streams import assert_close, noise
+from tests.noise import normal_noise
+from tests.streaming.executor.streams import assert_close
 from tests.streaming.models import (
     BACKENDS,
     decimating_model,
@@ -24,7 +31,7 @@ both_backends = pytest.mark.parametrize("backend", BACKENDS)
 PROGRAMS = {}
 
 
-def cached_program(make, pulse, backend):
+def cached_program(make: Callable[..., Any], pulse: int, backend: str) -> Program:
     """A program, made once."""
     key = make, pulse, backend
     if key not in PROGRAMS:
@@ -32,11 +39,11 @@ def cached_program(make, pulse, backend):
     return PROGRAMS[key]
 
 
-def join_pieces(pieces, port):
+def join_pieces(pieces: list[dict[str, Array]], port: Port) -> Array:
     return np.concatenate([piece[port.name] for piece in pieces], port.axis)
 
 
-def push_and_flush(session, x, cuts, axis):
+def push_and_flush(session: Session, x: Array, cuts: list[int], axis: int) -> dict[str, Array]:
     """All outputs of ``x`` pushed in blocks that end at ``cuts``."""
     blocks = np.split(x, sorted(cuts), axis)
     pieces = [*(session.push(block) for block in blocks), session.flush(np.nan)]
@@ -57,7 +64,7 @@ def test_any_split_gives_the_offline_frames(make, axis, shape, backend, data) ->
     pulse = data.draw(st.sampled_from([3, 6, 12]), "pulse")
     length = data.draw(st.integers(3, 70), "length")
     cuts = data.draw(st.lists(st.integers(0, length), max_size=12), "cuts")
-    x = noise(*(length if number == axis else size for number, size in enumerate(shape)), seed=length)
+    x = normal_noise(*(length if number == axis else size for number, size in enumerate(shape)), seed=length)
     ready_program = cached_program(make, pulse, backend)
     session = Session(ready_program)
     outputs = push_and_flush(session, x, cuts, axis)
@@ -77,11 +84,13 @@ def test_any_split_gives_the_offline_frames(make, axis, shape, backend, data) ->
     fast_cuts=st.lists(st.integers(0, 80), max_size=6),
     slow_cuts=st.lists(st.integers(0, 20), max_size=6),
 )
-def test_inputs_of_two_rates_may_come_in_any_order(backend, frames, fast_cuts, slow_cuts) -> None:
+def test_inputs_of_two_rates_may_come_in_any_order(
+    backend: str, frames: int, fast_cuts: list[int], slow_cuts: list[int]
+) -> None:
     chosen = cached_program(two_rate_model, 2, backend)
     gain = np.full((1, 1, 1), 0.5, np.float32)
     session = Session(chosen, {"gain": gain})
-    fast, slow = noise(1, 1, 4 * frames), noise(1, 1, frames, seed=1)
+    fast, slow = normal_noise(1, 1, 4 * frames), normal_noise(1, 1, frames, seed=1)
     pieces = [
         session.push({"fast": block})
         for block in np.split(fast, sorted(min(c, 4 * frames) for c in fast_cuts), 2)
@@ -97,7 +106,7 @@ def test_inputs_of_two_rates_may_come_in_any_order(backend, frames, fast_cuts, s
 
 def test_one_input_far_ahead_of_the_other_then_level_again() -> None:
     session = Session(cached_program(two_rate_model, 2, "numpy"), {"gain": np.ones((1, 1, 1), np.float32)})
-    fast, slow = noise(1, 1, 4000), noise(1, 1, 1000, seed=1)
+    fast, slow = normal_noise(1, 1, 4000), normal_noise(1, 1, 1000, seed=1)
     pieces = [session.push({"fast": fast[..., :3600]})]
     assert session.pending_frames == 900
     pieces += [session.push({"slow": slow[..., at : at + 7]}) for at in range(0, 1000, 7)]
@@ -113,9 +122,9 @@ def test_one_input_far_ahead_of_the_other_then_level_again() -> None:
 
 
 @both_backends
-def test_no_frame_comes_before_it_is_sure_and_none_is_kept_back(backend) -> None:
+def test_no_frame_comes_before_it_is_sure_and_none_is_kept_back(backend: str) -> None:
     session = Session(cached_program(filter_model, 3, backend))
-    x = noise(1, 30)
+    x = normal_noise(1, 30)
     counts = [session.push(x[:, at : at + 3])["y"].shape[1] for at in range(0, 30, 3)]
     delay = session.program.model.port("y").delay
     assert delay >= 2
@@ -138,7 +147,7 @@ def test_an_empty_stream_can_be_flushed() -> None:
 
 def test_the_block_belongs_to_the_caller() -> None:
     chosen = cached_program(filter_model, 6, "numpy")
-    session, x = Session(chosen), noise(1, 40)
+    session, x = Session(chosen), normal_noise(1, 40)
     pieces, block = [], np.empty((1, 5), np.float32)
     for at in range(0, 40, 5):
         block[...] = x[:, at : at + 5]
@@ -153,16 +162,16 @@ def test_the_block_belongs_to_the_caller() -> None:
 @both_backends
 @settings(max_examples=25, deadline=None)
 @given(at=st.integers(0, 40), length=st.integers(3, 40))
-def test_a_snapshot_continues_in_another_session(backend, at, length) -> None:
+def test_a_snapshot_continues_in_another_session(backend: str, at: int, length: int) -> None:
     at = min(at, length)
     chosen = cached_program(ending_model, 4, backend)
-    x = noise(1, length)
+    x = normal_noise(1, length)
     first = Session(chosen)
     pieces = [first.push(x[:, :at])]
     saved = first.snapshot()
     first.push(x[:, :at])
     second = Session(chosen)
-    second.push(noise(1, 7, seed=3))
+    second.push(normal_noise(1, 7, seed=3))
     second.restore(saved)
     assert second.snapshot() == saved
     assert (second.frames_in, second.pending_frames) == (at, at % 4)
@@ -177,23 +186,23 @@ def test_a_snapshot_of_an_ended_stream_has_ended() -> None:
         Session(cached_program(ending_model, 4, "numpy")),
         Session(cached_program(ending_model, 4, "numpy")),
     )
-    session.push(noise(1, 9))
+    session.push(normal_noise(1, 9))
     session.flush()
     other.restore(session.snapshot())
     with pytest.raises(InputError, match=r"reset\(\)"):
-        other.push(noise(1, 1))
+        other.push(normal_noise(1, 1))
     other.reset()
     assert other.statistics() == Session(cached_program(ending_model, 4, "numpy")).statistics()
 
 
 @both_backends
-def test_reset_begins_again(backend) -> None:
+def test_reset_begins_again(backend: str) -> None:
     chosen = cached_program(filter_model, 6, backend)
     session = Session(chosen)
-    session.push(noise(1, 23, seed=5))
+    session.push(normal_noise(1, 23, seed=5))
     session.reset()
     assert (session.frames_in, session.pending_frames) == (0, 0)
-    x = noise(1, 20)
+    x = normal_noise(1, 20)
     assert_close(push_and_flush(session, x, [3, 9], 1), chosen.model.typed.run(x))
     session.reset()
     assert_close(push_and_flush(session, x, [11], 1), chosen.model.typed.run(x))
@@ -212,9 +221,9 @@ def test_reset_begins_again(backend) -> None:
         ({"z": np.zeros((1, 4), np.float32)}, r"z is not a streaming input; push x: \[1, any\] f32"),
     ],
 )
-def test_a_refused_block_leaves_the_stream_as_it_was(block, message) -> None:
+def test_a_refused_block_leaves_the_stream_as_it_was(block: Array | dict[str, Array], message: str) -> None:
     session = Session(cached_program(filter_model, 6, "numpy"))
-    session.push(noise(1, 5))
+    session.push(normal_noise(1, 5))
     before = session.snapshot()
     with pytest.raises(InputError, match=message):
         session.push(block)
@@ -225,10 +234,10 @@ def test_one_refused_input_of_two_keeps_both_out() -> None:
     session = Session(cached_program(two_rate_model, 2, "numpy"), {"gain": np.ones((1, 1, 1), np.float32)})
     before = session.snapshot()
     with pytest.raises(InputError, match="slow: NaN at frame 1"):
-        session.push({"fast": noise(1, 1, 12), "slow": np.array([[[0, np.nan]]], np.float32)})
+        session.push({"fast": normal_noise(1, 1, 12), "slow": np.array([[[0, np.nan]]], np.float32)})
     assert session.snapshot() == before
     with pytest.raises(InputError, match="2 inputs stream: push them by name, fast"):
-        session.push(noise(1, 1, 4))
+        session.push(normal_noise(1, 1, 4))
 
 
 def test_infinities_pass_and_nan_where_it_is_allowed() -> None:
@@ -238,22 +247,26 @@ def test_infinities_pass_and_nan_where_it_is_allowed() -> None:
     assert np.isnan(session.push(np.full((1, 3), np.nan, np.float32))["loud"]).all()
 
 
-def test_a_stream_that_has_ended_refuses() -> None:
+@pytest.mark.parametrize(
+    "call",
+    [lambda session: session.push(normal_noise(1, 1)), lambda session: session.flush()],
+    ids=["push", "flush"],
+)
+def test_a_stream_that_has_ended_refuses(call: Callable[..., Any]) -> None:
     session = Session(cached_program(filter_model, 3, "numpy"))
     session.flush()
-    for call in (lambda: session.push(noise(1, 1)), session.flush):
-        with pytest.raises(InputError, match=r"the stream has ended; begin a new one with reset\(\)"):
-            call()
+    with pytest.raises(InputError, match=r"the stream has ended; begin a new one with reset\(\)"):
+        call(session)
 
 
 def test_inputs_that_end_at_different_moments_can_be_completed() -> None:
     session = Session(cached_program(two_rate_model, 2, "numpy"), {"gain": np.ones((1, 1, 1), np.float32)})
-    session.push({"fast": noise(1, 1, 12), "slow": noise(1, 1, 2)})
+    session.push({"fast": normal_noise(1, 1, 12), "slow": normal_noise(1, 1, 2)})
     with pytest.raises(
         InputError, match=r"fast with 12 of 4\*T, slow with 2 of T frames; feed the rest of the shorter one"
     ):
         session.flush()
-    session.push({"slow": noise(1, 1, 1)})
+    session.push({"slow": normal_noise(1, 1, 1)})
     assert session.flush()["y"].shape[2] == 1
 
 
@@ -263,9 +276,11 @@ def test_inputs_that_end_at_different_moments_can_be_completed() -> None:
 )
 @settings(max_examples=20, deadline=None)
 @given(frames=st.integers(1, 30), cut=st.integers(0, 30))
-def test_inputs_whose_lengths_are_no_multiples_of_each_other(length, half, frames, cut) -> None:
+def test_inputs_whose_lengths_are_no_multiples_of_each_other(
+    length: str, half: Callable[..., Any], frames: int, cut: int
+) -> None:
     chosen = program(two_input_model(length), 4)
-    x, other = noise(1, frames), noise(1, half(frames), seed=1)
+    x, other = normal_noise(1, frames), normal_noise(1, half(frames), seed=1)
     session = Session(chosen)
     pieces = [
         session.push({"x": x[:, :cut], "half": other}),
@@ -278,23 +293,23 @@ def test_inputs_whose_lengths_are_no_multiples_of_each_other(length, half, frame
 
 def test_a_model_with_a_longest_stream_takes_no_more() -> None:
     session = Session(cached_program(limited_model, 2, "numpy"))
-    session.push(noise(1, 7))
+    session.push(normal_noise(1, 7))
     before = session.snapshot()
     with pytest.raises(InputError, match="at most 10 frames of T and has received 7"):
-        session.push(noise(1, 5))
+        session.push(normal_noise(1, 5))
     assert session.snapshot() == before
-    session.push(noise(1, 3))
+    session.push(normal_noise(1, 3))
     with pytest.raises(InputError, match="at most 10 frames of T and has received 10"):
-        session.push(noise(1, 1))
+        session.push(normal_noise(1, 1))
     assert session.flush()["y"].shape == (1, 0)
 
 
 def test_a_length_that_the_model_refuses_can_be_completed() -> None:
     session = Session(cached_program(ending_model, 4, "numpy"))
-    session.push(noise(1, 2))
+    session.push(normal_noise(1, 2))
     with pytest.raises(InputError, match="2 frames of T"):
         session.flush()
-    session.push(noise(1, 1))
+    session.push(normal_noise(1, 1))
     assert session.flush()["last"].shape == (1, 3)
 
 
@@ -308,9 +323,9 @@ def test_constants_and_programs_are_checked() -> None:
 @pytest.mark.parametrize(
     "damage", [lambda s: b"", lambda s: b"x" * 99, lambda s: s[:-1], lambda s: s + b"0", lambda s: s[:20]]
 )
-def test_a_damaged_snapshot_changes_nothing(damage) -> None:
+def test_a_damaged_snapshot_changes_nothing(damage: Callable[..., Any]) -> None:
     session = Session(cached_program(ending_model, 4, "numpy"))
-    session.push(noise(1, 9))
+    session.push(normal_noise(1, 9))
     saved = session.snapshot()
     with pytest.raises(InputError, match="snapshot"):
         session.restore(damage(saved))
@@ -330,7 +345,7 @@ def test_a_snapshot_of_another_pulse_or_model_is_refused() -> None:
 
 def test_statistics_are_frozen_and_count() -> None:
     session = Session(cached_program(filter_model, 6, "numpy"))
-    session.push(noise(1, 15))
+    session.push(normal_noise(1, 15))
     statistics = session.statistics()
     assert (statistics.frames_in, statistics.pending_frames, statistics.pulses) == (15, 3, 2)
     assert statistics.frames_out["loud"] == 12
@@ -340,7 +355,7 @@ def test_statistics_are_frozen_and_count() -> None:
 
 def test_one_bit_that_flipped_in_a_snapshot_is_found() -> None:
     session = Session(cached_program(filter_model, 4, "numpy"))
-    session.push(noise(1, 6))
+    session.push(normal_noise(1, 6))
     saved = session.snapshot()
     for place in range(len(saved)):
         damaged = bytearray(saved)

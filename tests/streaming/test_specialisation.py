@@ -23,11 +23,12 @@ from streaming import specialisation
 from streaming.executor.executor import Executor
 from streaming.live.virtual import VirtualHost
 from streaming.specialisation import BackgroundSpecialisation
+from tests.noise import normal_noise
 from tests.pulse.models import ModelBuilder
 from tests.pulse.program.programs import are_bit_identical, block
 from tests.streaming import command
 from tests.streaming.command import folder as folder
-from tests.streaming.live.runs import RATE, late_by, noise, played_by, runs
+from tests.streaming.live.runs import RATE, late_by, played_by, runs
 
 EVERY_GAIN = """
 import os, sys, time
@@ -92,9 +93,9 @@ def test_streams_do_not_wait_and_take_the_rows_with_the_same_bits(stub: Stub) ->
     with BackgroundSpecialisation(program) as special:
         for _ in range(PULSES):
             step()
-        assert (
-            not special.wait(0) and special.outcome is None and str(special) == "special rows: not ready yet"
-        )
+        assert not special.wait(0)
+        assert special.outcome is None
+        assert str(special) == "special rows: not ready yet"
         Path("go").touch()
         while not special.wait(0) and len(steps) < 2 * PULSES:
             step()
@@ -102,7 +103,8 @@ def test_streams_do_not_wait_and_take_the_rows_with_the_same_bits(stub: Stub) ->
         while len(steps) < 3 * PULSES:
             step()
     assert special.problem is None
-    assert special.outcome is not None and special.outcome.used
+    assert special.outcome is not None
+    assert special.outcome.used
     assert str(special) == f"special rows: {special.outcome}"
     assert not np.array_equal(program.table, link(program.unlinked))
     assert program.special_kernels == special.outcome.kernels
@@ -115,7 +117,9 @@ def test_leaving_ends_the_process(stub: Stub) -> None:
     program = fresh()
     with BackgroundSpecialisation(program) as special:
         assert not special.wait(0)
-    assert special.wait(0) and special.outcome is None and special.problem is None
+    assert special.wait(0)
+    assert special.outcome is None
+    assert special.problem is None
     assert str(special) == "special rows: not ready before the end"
     assert np.array_equal(program.table, link(program.unlinked))
 
@@ -133,8 +137,10 @@ def test_a_process_that_fails_leaves_the_streams_alone(stub: Stub, code: str, pr
     with BackgroundSpecialisation(program) as special:
         assert special.wait()
         assert program.spawn().step(block(program, program.pulse, 0))
-    assert special.problem == problem and str(special) == f"special rows: {problem}"
-    assert special.outcome is None and program.special_kernels == ()
+    assert special.problem == problem
+    assert str(special) == f"special rows: {problem}"
+    assert special.outcome is None
+    assert program.special_kernels == ()
 
 
 def test_too_little_gain_changes_nothing(stub: Stub) -> None:
@@ -142,7 +148,9 @@ def test_too_little_gain_changes_nothing(stub: Stub) -> None:
     program = fresh()
     with BackgroundSpecialisation(program, seconds=0.0) as special:
         assert special.wait()
-    assert special.outcome is not None and not special.outcome.used and special.outcome.nbytes == 0
+    assert special.outcome is not None
+    assert not special.outcome.used
+    assert special.outcome.nbytes == 0
     assert np.array_equal(program.table, link(program.unlinked))
 
 
@@ -161,7 +169,8 @@ def test_where_no_process_can_help(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(specialisation, "is_python", lambda: False)
     with BackgroundSpecialisation(fresh()) as special:
         assert special.wait()
-    assert special.problem is not None and "part of another program" in special.problem
+    assert special.problem is not None
+    assert "part of another program" in special.problem
 
 
 def test_statistics_of_an_executor_report_that_special_rows_are_not_ready(stub: Stub) -> None:
@@ -207,7 +216,7 @@ def test_a_live_run_on_virtual_devices_lasts_until_the_swap(stub: Stub) -> None:
     played, inputs = list[Array](), list[Array]()
 
     def play_a_second(host: VirtualHost) -> None:
-        inputs.append(noise(RATE, 1) / 50)
+        inputs.append(normal_noise(RATE, 1) / 50)
         played.append(host.run(inputs[-1]))
 
     with runs(compiled) as (host, live), BackgroundSpecialisation(compiled) as special:
@@ -218,7 +227,8 @@ def test_a_live_run_on_virtual_devices_lasts_until_the_swap(stub: Stub) -> None:
         play_a_second(host)
         play_a_second(host)
         delay = live.delay.frames
-    assert special.outcome is not None and special.outcome.used, str(special)
+    assert special.outcome is not None, str(special)
+    assert special.outcome.used, str(special)
     assert not np.array_equal(compiled.table, link(compiled.unlinked))
     sound = np.concatenate(inputs)
     expected = late_by(played_by(of_sound(), sound, "y"), delay, len(sound))
@@ -230,7 +240,7 @@ def test_the_command_runs_live_until_the_swap(stub: Stub) -> None:
     """A file in real time: every sample that was played is that of generic rows."""
     stub(EVERY_GAIN + SERVE)
     of_sound().save("model.pulse", sample_rate=str(RATE))
-    sound = noise(50 * RATE, 1) / 50
+    sound = normal_noise(50 * RATE, 1) / 50
     soundfile.write("in.wav", sound, RATE, subtype="FLOAT")
     files = "model.pulse", "in.wav", "out.wav"
     result = command.pulse("run", *files, "--live", "--specialise", "--json")

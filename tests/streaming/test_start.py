@@ -146,16 +146,25 @@ def test_options_of_a_model_are_refused_for_a_program(relu: str, tmp_path: Path)
     )
 
 
-def test_a_pulse_that_a_model_does_not_take(tmp_path: Path) -> None:
-    """About 10 ms: the smallest pulses that have as many frames, and the smallest pulse where that is longer."""
-    for factor, rate_hz, expected in ((1, 400, 4), (3, 400, 6), (8, 400, 8)):
-        nodes = [models.node("MaxPool", "x", "y", kernel_shape=[factor], strides=[factor])]
-        path = tmp_path / f"{factor}.onnx"
-        path.write_bytes(models.build(nodes, {"x": [1, 1, "T"]}, {"y": [1, 1, None]}).SerializeToString())
-        opened = OpenedModel(pulse.load(path), rate_hz, "option")
-        assert opened.pulsify(None).pulse == expected
+def open_pooling(folder: Path, factor: int, rate_hz: int) -> OpenedModel:
+    """A model whose pulses are multiples of the factor."""
+    nodes = [models.node("MaxPool", "x", "y", kernel_shape=[factor], strides=[factor])]
+    path = folder / f"{factor}.onnx"
+    path.write_bytes(models.build(nodes, {"x": [1, 1, "T"]}, {"y": [1, 1, None]}).SerializeToString())
+    return OpenedModel(pulse.load(path), rate_hz, "option")
+
+
+@pytest.mark.parametrize(("factor", "pulse_frames"), [(1, 4), (3, 6), (8, 8)])
+def test_the_pulse_of_a_model_has_about_ten_milliseconds(
+    tmp_path: Path, factor: int, pulse_frames: int
+) -> None:
+    """The smallest pulse that has as many frames, or the smallest one where that is longer."""
+    assert open_pooling(tmp_path, factor, 400).pulsify(None).pulse == pulse_frames
+
+
+def test_a_pulse_that_a_model_does_not_take_is_refused(tmp_path: Path) -> None:
     with pytest.raises(pulse.PulsifyError, match="multiple of 8: use 8"):
-        opened.pulsify(4)
+        open_pooling(tmp_path, 8, 400).pulsify(4)
 
 
 def test_the_messages_are_those_of_onnx() -> None:

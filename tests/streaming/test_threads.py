@@ -2,6 +2,7 @@
 
 import os
 import threading
+from pathlib import Path
 
 import anyio
 import numpy as np
@@ -11,33 +12,36 @@ from pulse.errors import InputError
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.machine import team, thread_cuts
 from pulse.program.machine.team import HELP, RUN_PARTS
+from pulse.program.program import Program
 from streaming import warming
 from streaming.builtin import noisy_path
 from streaming.executor import Executor
 from streaming.realtime import share_priority
 from streaming.realtime.rights import CAP_SYS_NICE, is_capable
+from tests.noise import normal_noise
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report
 from tests.streaming.executor.streams import blocks, collect, join_pieces
-from tests.streaming.live.runs import BLOCK, cached_program, delayed_model, noise, runs
+from tests.streaming.live.runs import BLOCK, cached_program, delayed_model, runs
 
 
 @pytest.fixture(autouse=True)
-def all_rows_are_cut(monkeypatch):
+def all_rows_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short rows too, on any machine."""
     monkeypatch.setattr(thread_cuts, "MIN_CUT_WORK", 0)
     monkeypatch.setattr(team, "core_count", lambda: 2)
 
 
-def on_two():
+def on_two() -> Program:
     """A program of which a step has parts."""
     program = cached_program(delayed_model).with_threads(2)
-    assert isinstance(program, NativeProgram) and program.thread_cuts.count > 0
+    assert isinstance(program, NativeProgram)
+    assert program.thread_cuts.count > 0
     return program
 
 
 def test_live_runs_give_the_same_sound() -> None:
-    x, played = noise(40 * BLOCK, 1), []
+    x, played = normal_noise(40 * BLOCK, 1), []
     for program in (cached_program(delayed_model), on_two()):
         with runs(program, engine="worker") as (host, live):
             played.append(host.run(x))
@@ -60,7 +64,7 @@ def test_a_callback_does_not_wait_for_threads() -> None:
 
 
 def test_an_executor_gives_the_same_frames() -> None:
-    x = noise(1200, 1).T.copy()
+    x = normal_noise(1200, 1).T.copy()
 
     async def stream_pieces(program):
         async with Executor(program) as executor:
@@ -103,10 +107,11 @@ def test_helpers_get_the_priority_of_the_thread_that_steps() -> None:
     del state
 
 
-def test_commands_take_threads(tmp_path) -> None:
+def test_commands_take_threads(tmp_path: Path) -> None:
     assert report("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2)["threads"] == 2
     text = pulse("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2, "--profile").stdout
-    assert "rows run in parts, on 2 threads" in text and "product in 2 parts" in text
+    assert "rows run in parts, on 2 threads" in text
+    assert "product in 2 parts" in text
     assert (
         "in parts of N from (0, "
         in pulse("dump", "--stage", "program", "--pulse", 1600, "--threads", 2).stdout

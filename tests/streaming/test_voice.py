@@ -6,6 +6,7 @@ import pytest
 import soundfile
 
 import pulse
+from pulse.facts import Array
 from streaming import Session
 from streaming.builtin import clean_path, noisy_path, voice_path
 from tests.shared import shared_path
@@ -14,19 +15,19 @@ SESSION = onnxruntime.InferenceSession(voice_path(), providers=["CPUExecutionPro
 FRAME = 160
 
 
-def detect(x):
+def detect(x: Array) -> Array:
     (y,) = SESSION.run(None, {"audio": x.astype(np.float32)[None]})
     return y[0]
 
 
-def area_under_curve(scores, truth):
+def area_under_curve(scores: Array, truth: Array) -> float:
     """How often a frame with voice has a higher score than one without."""
     ranks = np.argsort(np.argsort(scores, kind="stable")) + 1
     with_voice, without = truth.sum(), (~truth).sum()
     return (ranks[truth].sum() - with_voice * (with_voice + 1) / 2) / (with_voice * without)
 
 
-def silero(x):
+def silero(x: Array) -> Array:
     """What a trained detector says of each 512 samples."""
     session = onnxruntime.InferenceSession(shared_path("models/silero_vad_16k_static.onnx"))
     state, context, probabilities = np.zeros((2, 1, 128), np.float32), np.zeros(64, np.float32), []
@@ -63,7 +64,7 @@ def test_it_finds_the_voice_in_real_noise() -> None:
 
 
 @pytest.mark.parametrize("level", [1e-4, 1e-3, 1e-2, 1e-1])
-def test_noise_of_any_level_is_no_voice(level) -> None:
+def test_noise_of_any_level_is_no_voice(level: float) -> None:
     probabilities = detect(np.random.default_rng(0).normal(0, level, 16_000 * 10))
     assert probabilities.max() < 0.5
     assert np.median(probabilities) < 0.2
@@ -79,7 +80,7 @@ def test_the_detector_looks_back_only() -> None:
 
 
 @pytest.mark.parametrize("size", [7, 160, 161, 4096])
-def test_it_streams_exactly_and_without_delay(size) -> None:
+def test_it_streams_exactly_and_without_delay(size: int) -> None:
     x, _ = soundfile.read(noisy_path(), dtype="float32")
     audio = x[None, :20_001]
     typed = pulse.load(voice_path()).analyse()

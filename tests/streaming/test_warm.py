@@ -7,7 +7,9 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import CompletedProcess
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -27,11 +29,11 @@ QUICK = ("tick", "move", "machine.run", "machine.read_ticks")
 """What is compiled in a moment."""
 
 
-def only(*names):
+def only(*names: str) -> list[str]:
     return [part for name in names for part in ("--only", name)]
 
 
-def command(*arguments, **environment):
+def command(*arguments: str, **environment: str) -> CompletedProcess:
     code = "from streaming.cli import main; main()"
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
@@ -43,7 +45,7 @@ def command(*arguments, **environment):
     )
 
 
-def test_kernels_are_compiled_once(folder) -> None:
+def test_kernels_are_compiled_once(folder: Path) -> None:
     """Two processes compile; the second run finds all and starts none; the bar counts up to the end."""
     progress = []
     first = warming.warm(QUICK, jobs=2, progress=lambda count, total: progress.append((count, total)))
@@ -51,22 +53,26 @@ def test_kernels_are_compiled_once(folder) -> None:
     assert progress == [(count, len(QUICK)) for count in range(1, len(QUICK) + 1)]
     assert list(first.compiled_s.values()) == sorted(first.compiled_s.values(), reverse=True)
     files = [path for path in folder.rglob("*") if path.is_file()]
-    assert len(files) == len(QUICK) and {path.suffix for path in files} == {".kernel"}
+    assert len(files) == len(QUICK)
+    assert {path.suffix for path in files} == {".kernel"}
     second = warming.warm(QUICK)
     assert (second.compiled_s, second.present, second.jobs) == ({}, QUICK, 0)
     text = CliRunner().invoke(app, ["warm", *only(*QUICK)]).stdout
-    assert str(folder) in text and "there before  4" in text
+    assert str(folder) in text
+    assert "there before  4" in text
     details = json.loads(CliRunner().invoke(app, ["warm", "--json", *only(*QUICK)]).stdout)
-    assert (
-        details["folder"] == str(folder) and details["present"] == list(QUICK) and details["compiled_s"] == {}
-    )
+    assert details["folder"] == str(folder)
+    assert details["present"] == list(QUICK)
+    assert details["compiled_s"] == {}
     for path in folder.rglob("move-*"):
         path.unlink()
     details = json.loads(CliRunner().invoke(app, ["warm", "--json", *only(*QUICK)]).stdout)
-    assert list(details["compiled_s"]) == ["move"] and details["jobs"] == 1 and details["seconds"] > 0
+    assert list(details["compiled_s"]) == ["move"]
+    assert details["jobs"] == 1
+    assert details["seconds"] > 0
 
 
-def test_another_process_finds_compiled_kernels(folder) -> None:
+def test_another_process_finds_compiled_kernels(folder: Path) -> None:
     """Every process finds the same folder, file and key."""
     code = (
         "from pulse.program.kernels import families\n"
@@ -105,28 +111,29 @@ def test_kernels_of_live_runs_and_executors_are_known_in_advance() -> None:
     assert process.stdout == "{'pipeline.next_pulse'}\nset()\n"
 
 
-def test_a_name_that_is_not_there() -> None:
+def test_a_name_that_is_not_there_is_refused() -> None:
     with pytest.raises(CompileError, match=r"named chian; there are .*chain"):
         warming.warm(["chian"])
 
 
-def blocked_cache(tmp_path):
+def blocked_cache(tmp_path: Path) -> dict[str, str]:
     """An environment whose cache folder cannot be made, not even by root: a file is in its place."""
     file = tmp_path / "file"
     file.write_text("")
     return {"PULSE_CACHE": str(file / "kernels")}
 
 
-def test_nowhere_to_keep_is_an_error_of_warm(tmp_path) -> None:
+def test_nowhere_to_keep_is_an_error_of_warm(tmp_path: Path) -> None:
     result = command("warm", "--only", "tick", **blocked_cache(tmp_path))
-    assert result.returncode == 2 and result.stdout == ""
+    assert result.returncode == 2
+    assert result.stdout == ""
     assert result.stderr == (
         f"error: {tmp_path / 'file' / 'kernels'}: Not a directory; set PULSE_CACHE to a folder that can be written: "
         "no kernel would be there next time\n"
     )
 
 
-def test_a_folder_of_others_is_an_error_of_warm(folder) -> None:
+def test_a_folder_of_others_is_an_error_of_warm(folder: Path) -> None:
     folder.mkdir()
     folder.chmod(0o777)
     with pytest.raises(
@@ -136,7 +143,7 @@ def test_a_folder_of_others_is_an_error_of_warm(folder) -> None:
 
 
 @pytest.fixture
-def begun_processes(monkeypatch):
+def begun_processes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Two processors, functions that are not compiled in this process, and the processes that begin."""
     processes, begin = [], warming.begin_process
     monkeypatch.setattr(warming, "begin_process", lambda: processes.append(begin()) or processes[-1])
@@ -147,7 +154,9 @@ def begun_processes(monkeypatch):
     return processes
 
 
-def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(tmp_path, begun_processes) -> None:
+def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(
+    tmp_path: Path, begun_processes: list[Any]
+) -> None:
     """One warning reports it."""
     with kernels_in(blocked_cache(tmp_path)["PULSE_CACHE"]):
         with pytest.warns(
@@ -155,7 +164,9 @@ def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(tmp_pat
         ) as warned:
             warming.compile_in_parallel()(["tick", "move", "fill"])
         location = cache_location()
-        assert len(warned) == 1 and location.kind == "temporary" and len(begun_processes) == 2
+        assert len(warned) == 1
+        assert location.kind == "temporary"
+        assert len(begun_processes) == 2
         assert len(list(location.folder.iterdir())) == 5
         KERNELS["fill"].prepare()
         assert KERNELS["fill"].cached
@@ -163,7 +174,7 @@ def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(tmp_pat
 
 @pytest.mark.parametrize("foreseen", [True, False])
 def test_where_the_disk_is_full_this_process_compiles(
-    small_disk, monkeypatch, begun_processes, foreseen
+    small_disk: Path, monkeypatch: pytest.MonkeyPatch, begun_processes: list[Any], foreseen: bool
 ) -> None:
     """No process begins, or they end with the first function that they cannot keep."""
     if not foreseen:
@@ -175,7 +186,8 @@ def test_where_the_disk_is_full_this_process_compiles(
             PulseWarning, match="No space left on device, so compiled kernels are not kept"
         ) as warned:
             warming.compile_in_parallel()(["tick", "move", "fill"])
-        assert len(warned) == 1 and len(begun_processes) == (0 if foreseen else 2)
+        assert len(warned) == 1
+        assert len(begun_processes) == (0 if foreseen else 2)
         assert all(KERNELS[name].unkept for name in ("tick", "move", "fill"))
         assert not list(folder.iterdir())
         with pytest.raises(
@@ -184,13 +196,15 @@ def test_where_the_disk_is_full_this_process_compiles(
             warming.warm(["tick", "move"])
 
 
-def fill(disk):
+def fill(disk: Path) -> None:
     """Leave no room."""
     free = os.statvfs(disk)
     (disk / "rest").write_bytes(bytes(free.f_bavail * free.f_frsize))
 
 
-def test_commands_report_a_full_disk(small_disk, tmp_path, monkeypatch) -> None:
+def test_commands_report_a_full_disk(
+    small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """``run`` tells in one line what it could not keep; ``warm`` fails."""
     monkeypatch.chdir(tmp_path)
     assert command("run").returncode == 0
@@ -214,7 +228,7 @@ def test_commands_report_a_full_disk(small_disk, tmp_path, monkeypatch) -> None:
     assert result.stderr == f"error: {folder}: No space left on device, so tick is not kept; {advice}\n"
 
 
-def test_kernels_that_another_process_cannot_compile(folder, tmp_path) -> None:
+def test_kernels_that_another_process_cannot_compile(folder: Path, tmp_path: Path) -> None:
     """It says why, in one line."""
     (tmp_path / "chatty.py").write_text(
         "from pulse.jit.registry import kernel\n"
@@ -258,7 +272,9 @@ print(len(begun), [KERNELS[name].is_kept for name in ("tick", "move", "mine")])
 
 
 @pytest.mark.parametrize("optimised", [(), pytest.param(("-O",), marks=pytest.mark.slow)])
-def test_a_script_is_not_run_again_by_compiling_processes(folder, tmp_path, optimised) -> None:
+def test_a_script_is_not_run_again_by_compiling_processes(
+    folder: Path, tmp_path: Path, optimised: tuple[Any, ...]
+) -> None:
     """No guard of ``__main__`` is needed; a kernel that the script declares is compiled where it is known."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(root=str(Path(__file__).parents[2])))
@@ -269,7 +285,9 @@ def test_a_script_is_not_run_again_by_compiling_processes(folder, tmp_path, opti
 
 
 @pytest.mark.parametrize("arguments", [("run",), ("bench", "--steps", "5"), ("check", "--weights", "bf16")])
-def test_commands_compile_side_by_side(tmp_path, monkeypatch, arguments) -> None:
+def test_commands_compile_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[Any, ...]
+) -> None:
     """All that they need and that is not kept or carried is asked for before it is compiled."""
     names = []
     monkeypatch.setattr(CompiledFunction, "is_kept", False)
@@ -282,7 +300,7 @@ def test_commands_compile_side_by_side(tmp_path, monkeypatch, arguments) -> None
     assert ("product_bf16" in names) == ("bf16" in arguments)
 
 
-def test_a_process_that_ends_by_itself(folder, monkeypatch) -> None:
+def test_a_process_that_ends_by_itself(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begin = warming.begin_process
 
     def begin_and_kill():
@@ -296,7 +314,9 @@ def test_a_process_that_ends_by_itself(folder, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("alone", ["one processor", "no interpreter", ""])
-def test_side_by_side_shows_how_far_it_is(folder, monkeypatch, begun_processes, alone) -> None:
+def test_side_by_side_shows_how_far_it_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, begun_processes: list[Any], alone: str
+) -> None:
     """In this process where others cannot help; what is there needs no bar."""
     progress = []
 

@@ -28,7 +28,7 @@ from pulse.extend import Conv, Pointwise, implements
 from pulse.program.backends import implementations
 from pulse.program.backends.mixed import MixedProgram
 from streaming import Session
-from tests.pulse.chunks.models import noise
+from tests.noise import normal_noise
 
 
 def model() -> tuple[GraphView, GraphView, GraphView]:
@@ -78,12 +78,13 @@ def test_kernels_of_a_convolution_give_the_same(kernel: str) -> None:
             )
         ]
     )
-    x = noise(1, 4, 12, 9)
+    x = normal_noise(1, 4, 12, 9)
     plain = pulse.stream(view.graph(shape), pulse=2, backend="numpy")
     view.set_backend("numpy", kernel)
     program = pulse.stream(view.graph(shape), pulse=2, backend="numpy")
     node = program.node("a").implementation
-    assert node.key == f"Conv/numpy/f32/NCHW/{kernel}" and kernel in node.why
+    assert node.key == f"Conv/numpy/f32/NCHW/{kernel}"
+    assert kernel in node.why
     output, expected = (stream_through(each_program, x, 2) for each_program in (program, plain))
     np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-5)
     pulse.verify(view.graph(shape), pulse=2, backend="numpy").require()
@@ -117,7 +118,7 @@ def test_streams_of_several_backends_are_kept_and_continue() -> None:
     whole, _, back = model()
     back.set_backend("numpy")
     program = compile_view(whole)
-    state, x = program.spawn(), noise(6, 1, 1, 4)
+    state, x = program.spawn(), normal_noise(6, 1, 1, 4)
     state.step(x[0])
     snapshot, copy = state.snapshot(), pickle.loads(pickle.dumps(state))
     first = [state.step(frames) for frames in x[1:3]]
@@ -146,7 +147,8 @@ def test_an_implementation_of_a_user_is_chosen_and_taken_away() -> None:
         whole, *_ = model()
         program = compile_view(whole, "numpy")
         choice = program.node("wide").implementation
-        assert choice.key == "Conv/numpy/f32/NCHW/mine" and "priority 1 before" in choice.why
+        assert choice.key == "Conv/numpy/f32/NCHW/mine"
+        assert "priority 1 before" in choice.why
         pulse.verify(whole.graph("1,1,T"), pulse=4, backend="numpy").require()
         assert calls
     finally:
@@ -202,7 +204,8 @@ def test_views_of_a_chain() -> None:
     joined = pulse.chain(first.graph("1,T"), second.graph("1,T"))
     assert list(joined.graph.views) == ["same", "same.1"]
     program = pulse.stream(joined, pulse=2)
-    assert program.backend == "numba + numpy" and len(program.transfers) == 1
+    assert program.backend == "numba + numpy"
+    assert len(program.transfers) == 1
     pulse.verify(joined, pulse=2).require()
 
 

@@ -52,7 +52,8 @@ def test_a_view_of_half_precision_casts_at_its_borders() -> None:
     assert all(node in part for node in casts)
     assert {node.op.value.dtype for node in part.parameters()} == {np.dtype(np.float16)}
     (after,) = whole.forward(sound()).values()
-    assert after.dtype == np.float32 and 0 < np.abs(after - before).max() < 1e-2
+    assert after.dtype == np.float32
+    assert 0 < np.abs(after - before).max() < 1e-2
     pulse.verify(whole.graph("1,3,T,8"), pulse=2, backend="numpy").require()
     with pytest.raises(
         pulse.CompileError,
@@ -73,11 +74,13 @@ def test_rounded_weights_are_stored_in_half_the_memory() -> None:
     before = conv.parent(1).op.value
     GraphView([conv]).set_dtype("f16", weights_only=True)
     after = conv.parent(1).op.value
-    assert after.dtype == np.float32 and not np.array_equal(after, before)
+    assert after.dtype == np.float32
+    assert not np.array_equal(after, before)
     np.testing.assert_array_equal(after, before.astype(np.float16))
     program = pulse.stream(view.graph("1,32,T,8"), pulse=2)
     assert [node.type for node in view] == ["Conv", "Tanh"]
-    assert isinstance(program, NativeProgram) and isinstance(plain, NativeProgram)
+    assert isinstance(program, NativeProgram)
+    assert isinstance(plain, NativeProgram)
     assert any(row.kernel.endswith("_f16") for row in program.instructions)
     assert program.weights.size < 0.6 * plain.weights.size
     pulse.verify(view.graph("1,32,T,8"), pulse=2).require()
@@ -89,7 +92,8 @@ def test_a_parameter_that_is_shared_with_the_outside_keeps_its_type_there() -> N
     view = conv(conv(x)).graph()
     inside, outside = view.nodes
     GraphView([inside]).set_dtype("f16")
-    assert inside.parent(1).op.value.dtype == np.float16 and outside.parent(1).op.value.dtype == np.float32
+    assert inside.parent(1).op.value.dtype == np.float16
+    assert outside.parent(1).op.value.dtype == np.float32
     with pytest.raises(InputError, match="dtype 'i8': choose one of f16, f32, f64"):
         view.set_dtype("i8")
 
@@ -133,7 +137,7 @@ def test_a_part_with_channels_last_changes_nothing_outside() -> None:
         (lambda: Sequential([ReLU()]), "needs convolutions or pools"),
     ],
 )
-def test_a_layout_that_cannot_be(view, message: str) -> None:
+def test_a_layout_that_cannot_be_is_refused(view, message: str) -> None:
     with pytest.raises(InputError, match=message):
         view().set_layout("NHWC")
     with pytest.raises(InputError, match="'CHWN': choose one of NCHW, NHWC"):

@@ -61,8 +61,8 @@ from pulse.build import (
     Unsqueeze,
 )
 from pulse.errors import InputError, PulsifyError
+from tests.noise import normal_noise
 from tests.pulse.build.edges import edges
-from tests.pulse.chunks.models import noise
 
 
 def block() -> tuple[object, ...]:
@@ -103,9 +103,10 @@ def test_three_ways_give_one_graph() -> None:
     structures = by_structures()
     through = {edge for edge in edges(structures) if "same" not in (edge[0], edge[2])}
     assert through | {("conv", 0, "add", 1)} == edges(calls)  # the identity stands for a wire
-    x = noise(1, 2, 9)
+    x = normal_noise(1, 2, 9)
     results = [next(iter(view.forward(x).values())) for view in (calls, structures, lines)]
-    assert np.array_equal(results[0], results[1]) and np.array_equal(results[0], results[2])
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
 
 
 @pytest.mark.parametrize("make", [by_calls, by_structures, by_edges])
@@ -126,7 +127,7 @@ def test_deep_nesting_equals_manual_wiring() -> None:
         return Sequential([Parallel(branches), Concat(3, 1), Conv1D(8, 4, 1, seed=seed)])
 
     deep = Sequential([inception(1), [inception(2), [ReLU()]]])
-    x = noise(1, 4, 11)
+    x = normal_noise(1, 4, 11)
     (y,) = deep.forward(x).values()
 
     def plain(x: np.ndarray, seed: int) -> np.ndarray:
@@ -144,22 +145,22 @@ def test_deep_nesting_equals_manual_wiring() -> None:
 
 
 def test_parameters_are_given_or_come_of_a_seed() -> None:
-    w, b = noise(4, 2, 3), noise(4)
+    w, b = normal_noise(4, 2, 3), normal_noise(4)
     conv = Conv1D(2, 4, 3, weight=w, bias=b)
-    x = noise(1, 2, 5)
+    x = normal_noise(1, 2, 5)
     (y,) = GraphView([conv]).forward(x).values()
     expected = sum(np.einsum("oc,ct->ot", w[:, :, k], x[0, :, k : k + 3]) for k in range(3)) + b[:, None]
     np.testing.assert_allclose(y[0], expected, rtol=1e-5, atol=1e-5)
     first, same, other = (Conv1D(2, 4, 3, seed=seed).parent(1) for seed in (1, 1, 2))
-    assert np.array_equal(first.op.value, same.op.value) and not np.array_equal(
-        first.op.value, other.op.value
-    )
+    assert np.array_equal(first.op.value, same.op.value)
+    assert not np.array_equal(first.op.value, other.op.value)
 
 
 def test_shared_parameters_are_stored_once_and_states_are_each_its_own() -> None:
     gru = GRU(2, 3, "gru")
     twin = gru.share()
-    assert twin is not gru and twin.op is gru.op
+    assert twin is not gru
+    assert twin.op is gru.op
     assert [a is b for a, b in zip(gru.parents(), twin.parents())] == [True] * 3
     first, second = gru(Connector("a", "T,1,2")), twin(Connector("b", "T,1,2"))
     view = first.graph(second)
@@ -170,7 +171,7 @@ def test_shared_parameters_are_stored_once_and_states_are_each_its_own() -> None
     pulse.verify(model, pulse=2, backend="numpy").require()
     program = pulse.stream(model, pulse=1, backend="numpy")
     state = program.spawn()
-    same = noise(1, 1, 2)
+    same = normal_noise(1, 1, 2)
     state.step({"a": same, "b": np.zeros_like(same)})
     a, b = state.step({"a": same, "b": same}).values()
     assert not np.allclose(a, b)
@@ -181,7 +182,8 @@ def test_called_again_a_node_is_shared() -> None:
     x = Connector("x", "1,1,T")
     view = Add()(conv(x), conv(x)).graph()
     convolutions = [node for node in view if node.type == "Conv"]
-    assert len(convolutions) == 2 and convolutions[0].op is convolutions[1].op
+    assert len(convolutions) == 2
+    assert convolutions[0].op is convolutions[1].op
     assert len(view.parameters()) == 2
 
 
@@ -193,16 +195,20 @@ def test_nodes_know_parents_and_children_by_slot() -> None:
     left.add_child(both, in_=1)
     right.add_child(both, in_=0)
     assert set(split.children()) == {left, right}
-    assert split.children(0) == [right] and split.children(1) == [left]
-    assert both.parents() == [right, left] and both.parent(1) is left
-    assert split.category(0) == "data" and split.category(1) == "param"
+    assert split.children(0) == [right]
+    assert split.children(1) == [left]
+    assert both.parents() == [right, left]
+    assert both.parent(1) is left
+    assert split.category(0) == "data"
+    assert split.category(1) == "param"
     view = GraphView([split, left, right, both])
-    assert view.input_nodes() == [split] and view.output_nodes() == [both]
+    assert view.input_nodes() == [split]
+    assert view.output_nodes() == [both]
     assert set(view.inner_nodes()) == {left, right}
 
 
 def test_softmin_is_the_softmax_of_the_negative() -> None:
-    x = noise(2, 5)
+    x = normal_noise(2, 5)
     (y,) = Softmin(axis=1).forward(x).values()
     (z,) = GraphView([Softmax(axis=1)]).forward(-x).values()
     assert np.array_equal(y, z)
@@ -259,7 +265,8 @@ def test_a_producer_feeds_an_input() -> None:
 def test_a_parameter_gives_way_to_a_node() -> None:
     conv = Conv1D(1, 1, 1, "conv", no_bias=True)
     Producer(np.full((1, 1, 1), 5, np.float32), "five").add_child(conv, in_=1)
-    assert conv.parent(1).name == "five" and conv.category(1) == "param"
+    assert conv.parent(1).name == "five"
+    assert conv.category(1) == "param"
 
 
 @pytest.mark.parametrize(
@@ -301,11 +308,12 @@ def test_misfits_are_refused(make, message: str) -> None:
 def test_an_optional_input_is_fed() -> None:
     gru, clip = GRU(2, 3), GenericOperator("Clip")
     Connector("h", "1,1,3").feed(gru, 5)
-    assert gru.category(4) == "optional" and gru.category(5) == "data"
+    assert gru.category(4) == "optional"
+    assert gru.category(5) == "data"
     Producer(np.float32(0.5)).add_child(clip, in_=2)
     model = clip(gru(Connector("x", "T,1,2"))).graph().graph()
     assert set(model.inputs) == {"x", "h"}
-    feeds = {"x": noise(4, 1, 2), "h": 3 * np.ones((1, 1, 3), np.float32)}
+    feeds = {"x": normal_noise(4, 1, 2), "h": 3 * np.ones((1, 1, 3), np.float32)}
     (y,) = model.analyse().run(feeds).values()
     assert y.max() == 0.5
 

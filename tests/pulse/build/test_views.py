@@ -23,7 +23,7 @@ from pulse.build import (
 )
 from pulse.errors import InputError, PulsifyError
 from pulse.extend import Pointwise, TypedFact
-from tests.pulse.chunks.models import noise
+from tests.noise import normal_noise
 
 
 def row() -> tuple[GraphView, dict[str, Node]]:
@@ -35,7 +35,7 @@ def test_a_part_runs_alone() -> None:
     whole, nodes = row()
     part = GraphView([nodes["relu"], nodes["second"]])
     assert [wire.node.name for wire in part.inputs()] == ["conv"]
-    x = noise(1, 1, 9)
+    x = normal_noise(1, 1, 9)
     before = whole.graph("1,1,T").analyse().run({"x": x}, ["conv", "second"])
     (y,) = part.forward(before["conv"]).values()
     assert np.array_equal(y, before["second"])
@@ -49,9 +49,12 @@ def test_an_edit_through_one_view_is_seen_in_the_others() -> None:
     new = Sigmoid("sigmoid")
     GraphView([nodes["relu"]]).replace(new)
     assert [node.name for node in whole] == ["conv", "second", "tanh", "sigmoid"]
-    assert new in part and new in other and nodes["relu"] not in other
-    assert new.parents() == [nodes["conv"]] and new.children() == [nodes["second"]]
-    x = noise(1, 1, 9)
+    assert new in part
+    assert new in other
+    assert nodes["relu"] not in other
+    assert new.parents() == [nodes["conv"]]
+    assert new.children() == [nodes["second"]]
+    x = normal_noise(1, 1, 9)
     names = ["conv", "sigmoid"]
     values = whole.graph("1,1,T").analyse().run({"x": x}, names)
     np.testing.assert_allclose(values["sigmoid"], 1 / (1 + np.exp(-values["conv"])), rtol=1e-6)
@@ -63,7 +66,7 @@ def test_a_view_takes_the_place_of_a_view() -> None:
     old = GraphView([nodes["relu"], nodes["second"]])
     old.replace(Sequential([Conv1D(2, 3, 1, "in"), Conv1D(3, 2, 1, "out")]))
     assert [node.name for node in whole] == ["conv", "tanh", "in", "out"]
-    (y,) = whole.forward(noise(1, 1, 9)).values()
+    (y,) = whole.forward(normal_noise(1, 1, 9)).values()
     assert y.shape == (1, 2, 7)
     with pytest.raises(InputError, match="1 inputs and 1 outputs cannot be replaced by one with 2"):
         whole.replace(Add())
@@ -71,7 +74,7 @@ def test_a_view_takes_the_place_of_a_view() -> None:
 
 def test_a_clone_is_independent() -> None:
     whole, _ = row()
-    x = noise(1, 1, 9)
+    x = normal_noise(1, 1, 9)
     (before,) = whole.forward(x).values()
     clone, shared = whole.clone(), whole.clone(share="params")
     for original, copied, same in zip(whole.parameters(), clone.parameters(), shared.parameters()):
@@ -82,7 +85,8 @@ def test_a_clone_is_independent() -> None:
         node.op.value[...] = 0
     (after,) = whole.forward(x).values()
     (zero,) = clone.forward(x).values()
-    assert np.array_equal(before, after) and not zero.any()
+    assert np.array_equal(before, after)
+    assert not zero.any()
     with pytest.raises(InputError, match="share"):
         whole.clone(share="all")
 
@@ -91,7 +95,7 @@ def test_a_view_is_called_as_a_node_is() -> None:
     whole, _ = row()
     y = whole(Connector("sound", "1,1,T"))
     view = Add()(y, y).graph()
-    x = noise(1, 1, 9)
+    x = normal_noise(1, 1, 9)
     (doubled,) = view.forward(x).values()
     (once,) = whole.forward(x).values()
     assert np.array_equal(doubled, once + once)
@@ -104,7 +108,8 @@ def test_a_named_view_follows_rewriting() -> None:
     assert "conv" in [node.name for node in typed.view("encoder")]
     lean = typed.declutter()
     (fused,) = lean.view("encoder")
-    assert fused.op.name == "Conv" and fused.name not in ("conv", "relu")
+    assert fused.op.name == "Conv"
+    assert fused.name not in ("conv", "relu")
     assert [node.name for node in lean.view("rest")] == ["relu"]
     with pytest.raises(pulse.PulseError, match="no view is called 'other'; the views are encoder, rest"):
         lean.view("other")
@@ -119,7 +124,7 @@ def test_two_views_of_one_name_are_refused() -> None:
 def test_the_receptive_field_equals_a_perturbation() -> None:
     whole, _ = row()
     field = whole.receptive_field("1,1,T")["tanh"]
-    x = noise(1, 1, 20)
+    x = normal_noise(1, 1, 20)
     (y,) = whole.forward(x).values()
     reached: list[int] = []
     for at in range(20):
@@ -135,7 +140,8 @@ def test_the_receptive_field_equals_a_perturbation() -> None:
 
 def test_nothing_runs_backward() -> None:
     whole, _ = row()
-    assert not hasattr(whole, "backward") and not hasattr(whole.graph("1,1,T"), "backward")
+    assert not hasattr(whole, "backward")
+    assert not hasattr(whole.graph("1,1,T"), "backward")
 
 
 def unknown() -> bytes:
@@ -169,14 +175,15 @@ def pointwise(inputs: list[TypedFact], axes: list[int | None]) -> Pointwise:
 )
 def test_something_takes_the_place_of_an_unknown_operator(part) -> None:
     view = GraphView.of(pulse.load(unknown()).model)
-    assert view.uncovered_operators() == ["my::Foo"] and view["b"].attributes == {"gain": 2.0}
+    assert view.uncovered_operators() == ["my::Foo"]
+    assert view["b"].attributes == {"gain": 2.0}
     with pytest.raises(pulse.LoadError, match="my::Foo"):
-        view.forward(noise(1, 3, 5))
+        view.forward(normal_noise(1, 3, 5))
     GraphView([view["b"]]).replace(part())
     assert view.uncovered_operators() == []
     model = view.graph()
     assert model.graph.output_names == ["y"]
-    x = noise(1, 3, 5)
+    x = normal_noise(1, 3, 5)
     (y,) = view.forward(x).values()
     np.testing.assert_allclose(y, np.tanh(2 * np.maximum(x, 0)), rtol=1e-6)
     pulse.verify(model, pulse=2, backend="numpy").require()
@@ -185,7 +192,7 @@ def test_something_takes_the_place_of_an_unknown_operator(part) -> None:
 def test_a_function_without_a_relation_does_not_stream() -> None:
     view = GraphView.of(pulse.load(unknown()).model)
     GraphView([view["b"]]).replace(Function(gain, name="gain"))
-    assert view.forward(noise(1, 3, 5))["y"].shape == (1, 3, 5)
+    assert view.forward(normal_noise(1, 3, 5))["y"].shape == (1, 3, 5)
     with pytest.raises(PulsifyError, match="a function without a relation"):
         pulse.stream(view.graph(), pulse=2)
 
@@ -207,13 +214,13 @@ def test_a_function_with_facts_changes_the_shape() -> None:
 )
 def test_a_function_that_gives_something_else_is_refused(function) -> None:
     with pytest.raises(InputError, match=r"gives .* and its facts say"):
-        Sequential([Function(function)]).forward(noise(2, 3))
+        Sequential([Function(function)]).forward(normal_noise(2, 3))
 
 
 def test_a_model_that_was_read_comes_back() -> None:
     whole, _ = row()
     view = GraphView.of(whole.graph("1,1,T"))
-    x = noise(1, 1, 9)
+    x = normal_noise(1, 1, 9)
     assert np.array_equal(view.forward(x)["tanh"], whole.forward(x)["tanh"])
     assert str(view.graph().analyse().inputs["x"]) == "1,1,T,f32"
 
@@ -244,6 +251,7 @@ def test_inputs_are_called_as_they_were_named() -> None:
     branches = Sequential([Parallel([Conv1D(1, 2, 1), [ReLU(), Conv1D(1, 2, 1)]]), Add()])
     assert list(pulse.load(branches, inputs={"x": "1,1,T"}).analyse().inputs) == ["x"]
     whole, nodes = row()
-    (y,) = GraphView([nodes["relu"]]).clone().forward({"conv": noise(1, 2, 4)}).values()
-    assert np.array_equal(y, np.maximum(noise(1, 2, 4), 0))
-    assert repr(whole) == "<GraphView conv, relu, second, tanh>" and repr(noisy) == "<Connector noisy>"
+    (y,) = GraphView([nodes["relu"]]).clone().forward({"conv": normal_noise(1, 2, 4)}).values()
+    assert np.array_equal(y, np.maximum(normal_noise(1, 2, 4), 0))
+    assert repr(whole) == "<GraphView conv, relu, second, tanh>"
+    assert repr(noisy) == "<Connector noisy>"

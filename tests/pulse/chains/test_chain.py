@@ -9,8 +9,9 @@ from onnx import ModelProto
 import pulse
 from pulse import Chunking, Stage, chain, front
 from pulse.program.whole import stream_whole
+from tests.noise import normal_noise
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import Array, F, loop, node, noise, pieces
+from tests.pulse.chunks.models import Array, F, loop, node, pieces
 
 
 def conv(
@@ -22,14 +23,14 @@ def conv(
         [node("Conv", f"{x} w", y, strides=[stride], pads=list(pads))],
         {x: [1, 1, symbol]},
         {y: [1, 1, None]},
-        {"w": noise(1, 1, taps, seed=taps)},
+        {"w": normal_noise(1, 1, taps, seed=taps)},
     )
 
 
 def flat(symbol: str = "T") -> ModelProto:
     """Sound [1, 1, T] as [1, T], behind a filter that looks ahead."""
     nodes = [node("Conv", "x w", "y", pads=[2, 2]), node("Squeeze", "y one", "z")]
-    constants = {"w": noise(1, 1, 5, seed=9), "one": np.array([1])}
+    constants = {"w": normal_noise(1, 1, 5, seed=9), "one": np.array([1])}
     return models.build(nodes, {"x": [1, 1, symbol]}, {"z": [1, symbol]}, constants)
 
 
@@ -52,7 +53,7 @@ def test_lengths_follow_from_the_first_input(symbol: str) -> None:
     joined = chain(first, second)
     assert [str(fact) for fact in joined.inputs.values()] == ["1,1,T,f32"]
     for frames in (5, 18, 64):
-        x = noise(1, 1, frames, seed=frames)
+        x = normal_noise(1, 1, frames, seed=frames)
         np.testing.assert_array_equal(joined.run(x)["y.1"], offline(second, offline(first, x)))
     prove(joined, 8, 24)
 
@@ -61,30 +62,30 @@ def test_a_model_in_other_terms_keeps_its_assumptions() -> None:
     """S >= 0 of the second is T/2 - 1 >= 0 of the first's frames."""
     joined = chain(conv(4, 2), conv(9, symbol="S"))
     with pytest.raises(pulse.InputError, match=r"the model needs \(T>=2\), which T=1 does not satisfy"):
-        joined.run(noise(1, 1, 1))
+        joined.run(normal_noise(1, 1, 1))
 
 
 @pytest.mark.parametrize(("frames", "results"), [(20, 1), (19, 0), (3, 0)])
 def test_a_second_model_that_needs_nine_frames_needs_twenty_of_the_first(frames: int, results: int) -> None:
     """Shorter sounds give no frames, offline as in a stream."""
-    joined, x = chain(conv(4, 2), conv(9, symbol="S")), noise(1, 1, frames)
+    joined, x = chain(conv(4, 2), conv(9, symbol="S")), normal_noise(1, 1, frames)
     assert joined.run(x)["y.1"].shape == (1, 1, results)
     streamed = stream_whole(joined.pulsify(pulse=2).compile("numpy"), {"x": x})
     assert streamed["y.1"].shape == (1, 1, results)
 
 
 @pytest.mark.parametrize("frames", [3, 8, 21, 40])
-def test_a_model_of_chunks_after_another_equals_its_authors_loop(frames: int) -> None:
+@pytest.mark.parametrize("backend", ["numba", "numpy"])
+def test_a_model_of_chunks_after_another_equals_its_authors_loop(frames: int, backend: str) -> None:
     """Its author's loop over what the first gives, offline and as a stream, the last chunk filled up with zeros."""
     joined = chain(flat("n"), models.cache_of_sound())
-    x = noise(1, 1, frames, seed=frames)
+    x = normal_noise(1, 1, frames, seed=frames)
     chunks = [{"x": piece} for piece in pieces(offline(flat(), x), 1, 8)]
     steps = loop(models.cache_of_sound(), chunks, {"cache": ("cache_out", np.zeros((1, 4), F))})
     expected = np.concatenate([outputs["y"] for outputs in steps], 1)[:, :frames]
     np.testing.assert_allclose(joined.run(x)["y"], expected, 1e-5, 1e-5)
-    for backend in ("numba", "numpy"):
-        program = joined.declutter().pulsify().compile(backend)
-        np.testing.assert_allclose(stream_whole(program, {"x": x})["y"], expected, 1e-5, 1e-5)
+    program = joined.declutter().pulsify().compile(backend)
+    np.testing.assert_allclose(stream_whole(program, {"x": x})["y"], expected, 1e-5, 1e-5)
 
 
 def test_models_of_chunks_prove_equal_in_chains() -> None:
@@ -99,7 +100,7 @@ def test_a_delay_of_a_model_of_chunks_drops_leading_frames() -> None:
     """Leading frames that its author drops; more calls make those that come late."""
     late = pulse.load(models.cache_of_sound(8), chunking=Chunking(delay={"y": 3}))
     joined = chain(late)
-    x = noise(1, 11)
+    x = normal_noise(1, 11)
     steps = loop(
         models.cache_of_sound(),
         [{"x": p} for p in pieces(x, 1, 8)],
@@ -114,7 +115,7 @@ def test_a_file_written_in_pulses() -> None:
     """Its pulses are a scan: behind another model, and in front of one; its delay is gone offline."""
     exported = pulse.stream(conv(5, 2, pads=(2, 2)), pulse=8).model.to_onnx()
     joined = chain(conv(3, 1, "S", (1, 1)), exported, conv(3, 1, "U"))
-    x = noise(1, 1, 50)
+    x = normal_noise(1, 1, 50)
     expected = offline(conv(3), offline(conv(5, 2, pads=(2, 2)), offline(conv(3, pads=(1, 1)), x)))
     np.testing.assert_allclose(joined.run(x)[joined.graph.output_names[0]], expected, 1e-4, 1e-5)
     prove(joined, 8, 16)
@@ -123,7 +124,7 @@ def test_a_file_written_in_pulses() -> None:
 def test_the_file_of_a_chain_gives_the_same_stream() -> None:
     """All states in the open; read again it is the same stream."""
     joined = chain(flat(), models.cache_of_sound())
-    x = noise(1, 1, 30)
+    x = normal_noise(1, 1, 30)
     pulsed = joined.declutter().pulsify()
     again = pulse.load(pulsed.to_onnx()).analyse().pulsify()
     expected = stream_whole(pulsed.compile(), {"x": x})["y"]
@@ -141,7 +142,7 @@ def test_wires_are_given_read_and_kept_by_name() -> None:
         Stage(product, reads={"mask": "mask", "sound": "filtered"}),
         outputs=["y", "mask"],
     )
-    x = noise(1, 1, 20)
+    x = normal_noise(1, 1, 20)
     filtered = offline(conv(3, pads=(1, 1)), x)
     mask = offline(conv(5, pads=(2, 2)), filtered)
     outputs = joined.run(x)
@@ -161,11 +162,11 @@ def test_an_input_of_a_later_stage_is_one_of_the_chain() -> None:
 def test_the_given_models_stay_as_they_are() -> None:
     """A model may be in a chain twice, and in others."""
     part = pulse.load(conv(3, pads=(1, 1))).analyse()
-    before = part.run(noise(1, 1, 9))["y"]
+    before = part.run(normal_noise(1, 1, 9))["y"]
     joined = chain(part, part, part)
     assert joined.graph.output_names == ["y.2"]
     prove(joined, 2)
-    np.testing.assert_array_equal(part.run(noise(1, 1, 9))["y"], before)
+    np.testing.assert_array_equal(part.run(normal_noise(1, 1, 9))["y"], before)
 
 
 def test_declared_inputs_are_read_by_name() -> None:
@@ -180,7 +181,7 @@ def test_declared_inputs_are_read_by_name() -> None:
         inputs={"mic": "1,T", "far": "1,T"},
     )
     assert list(model.inputs) == ["mic", "far"]
-    mic, far = models.noise(1, 40, seed=1), models.noise(1, 40, seed=2)
+    mic, far = normal_noise(1, 40, seed=1), normal_noise(1, 40, seed=2)
     frames = front.frames(8, 4)
     (near,), (echo,) = (frames.run(sound).values() for sound in (mic, far))
     np.testing.assert_array_equal(model.run({"mic": mic, "far": far})["y"], near - echo)

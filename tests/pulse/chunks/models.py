@@ -10,15 +10,11 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from pulse import Chunking, load
 from pulse import stream as pulse_stream
 from pulse.program.program import Program
+from tests.noise import normal_noise
 from tests.sessions import open_session
 
 Array = np.ndarray
 F = np.float32
-
-
-def noise(*shape: int, seed: int = 0) -> Array:
-    """Normal f32 numbers."""
-    return np.random.default_rng(seed).standard_normal(shape).astype(F)
 
 
 def stream(
@@ -61,7 +57,11 @@ def node(op: str, inputs: str, outputs: str, **attributes: object) -> NodeProto:
 
 def gru(frames: int | str = 1, h: str = "h", hn: str = "hn") -> ModelProto:
     """Features x [1, frames, 4] to y [1, frames, 3], state h [1, 1, 3]."""
-    constants = {"w": noise(1, 9, 4, seed=1), "r": noise(1, 9, 3, seed=2) / 2, "b": noise(1, 18, seed=3)}
+    constants = {
+        "w": normal_noise(1, 9, 4, seed=1),
+        "r": normal_noise(1, 9, 3, seed=2) / 2,
+        "b": normal_noise(1, 18, seed=3),
+    }
     nodes = [
         node("Transpose", "x", "turned", perm=[1, 0, 2]),
         node("GRU", f"turned w r b _ {h}", f"all {hn}", hidden_size=3, linear_before_reset=1),
@@ -88,7 +88,7 @@ def cached_filter(source: str) -> tuple[list[NodeProto], dict[str, Array]]:
     ]
     constants = {
         "one": np.array([1]),
-        "taps": noise(1, 1, 5, seed=4),
+        "taps": normal_noise(1, 1, 5, seed=4),
         "start": np.array([-4]),
         "end": np.array([1 << 40]),
     }
@@ -120,7 +120,7 @@ def swapped_states() -> ModelProto:
         node("Slice", "f back far one minus", "new_f"),
     ]
     constants = {
-        "k": noise(1, 6, seed=5),
+        "k": normal_noise(1, 6, seed=5),
         "back": np.array([5]),
         "far": np.array([-7]),
         "one": np.array([1]),
@@ -155,7 +155,7 @@ def half_context() -> ModelProto:
         node("Add", "less now", "state_out"),
         node("Mul", "flat state_out", "y"),
     ]
-    constants = {"one": np.array([1]), "taps": noise(1, 1, 6, seed=6), "half": np.array(0.5, F)}
+    constants = {"one": np.array([1]), "taps": normal_noise(1, 1, 6, seed=6), "half": np.array(0.5, F)}
     return build(nodes, {"x": [1, 12], "state": [1, 1]}, {"y": [1, 4], "state_out": [1, 1]}, constants)
 
 

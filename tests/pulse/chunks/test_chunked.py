@@ -1,6 +1,7 @@
 """Chunk models as streams: equal to their author's loop in onnxruntime, on both backends, at any block size."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from pulse.program.whole import run_whole
 from pulse.proof import prove
 from pulse.proof.oracle import oracle_of
 from streaming.session import Session
+from tests.noise import normal_noise
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import Array, loop, noise, pieces
+from tests.pulse.chunks.models import Array, loop, pieces
 
 F = np.float32
 PROVED = {"numpy": (1, 7, 8, 9, 45, 333), "numba": None}
@@ -56,7 +58,7 @@ def stream_blocks(program: Program, x: Array, axis: int, seed: int = 0) -> dict[
 def test_a_recurrent_step_equals_the_author_s_loop(backend: str, frames: int) -> None:
     """H -> hn, one frame or several in a chunk; also with the length of a chunk left open."""
     model = models.gru(frames)
-    x = noise(1, 10 * frames, 4)
+    x = normal_noise(1, 10 * frames, 4)
     expected = join_results(
         loop(model, [{"x": p} for p in pieces(x, 1, frames)], zeros(h=("hn", (1, 1, 3)))), "y", 1
     )
@@ -65,14 +67,15 @@ def test_a_recurrent_step_equals_the_author_s_loop(backend: str, frames: int) ->
     assert (program.pulse, [port.name for port in program.inputs]) == (frames, ["x"])
     np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], expected, 1e-5, 1e-6)
     program = pulse.stream(models.gru("time"), pulse=frames, backend=backend)
-    assert program.model.chunks is not None and program.model.sizes == {"time": frames}
+    assert program.model.chunks is not None
+    assert program.model.sizes == {"time": frames}
     np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], expected, 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("samples", [1, 7, 8, 50])
 def test_a_cached_filter_equals_the_author_s_loop(backend: str, samples: int) -> None:
     """Sound in chunks of 8; the last chunk is filled with zeros, whatever flush fills with."""
-    model, x = models.cache_of_sound(), noise(1, samples)
+    model, x = models.cache_of_sound(), normal_noise(1, samples)
     expected = join_results(
         loop(model, [{"x": p} for p in pieces(x, 1, 8)], zeros(cache=("cache_out", (1, 4)))), "y", 1
     )
@@ -83,8 +86,8 @@ def test_a_cached_filter_equals_the_author_s_loop(backend: str, samples: int) ->
 
 def test_registers_that_change_places(backend: str) -> None:
     """Swapped, passed through, replaced by the input, by a constant, by a view of itself; own first values."""
-    model, x = models.swapped_states(), noise(1, 6 * 9)
-    first = {name: noise(1, 6, seed=number) for number, name in enumerate("abcdef", 20)}
+    model, x = models.swapped_states(), normal_noise(1, 6 * 9)
+    first = {name: normal_noise(1, 6, seed=number) for number, name in enumerate("abcdef", 20)}
     states = {name: (f"new_{name}", value) for name, value in first.items()}
     expected = join_results(loop(model, [{"x": p} for p in pieces(x, 1, 6)], states), "y", 1)
     program = models.stream(model, initial=first, backend=backend)
@@ -108,7 +111,7 @@ def test_an_integer_state_counts_exactly(backend: str) -> None:
 
 def test_context_rate_and_delay(backend: str) -> None:
     """4 samples of the past in front of 8 new ones, 4 out for 8 in; a delay drops frames and asks for more chunks."""
-    model, x = models.half_context(), noise(1, 45)
+    model, x = models.half_context(), normal_noise(1, 45)
     states = zeros(state=("state_out", (1, 1)))
     padded = np.concatenate([x, np.zeros((1, 32), F)], 1)
     expected = join_results(loop(model, [{"x": p} for p in pieces(padded, 1, 8, 4)], states), "y", 1)
@@ -136,7 +139,7 @@ def test_streams_of_several_rates(backend: str) -> None:
     )
     program = pulse.stream(model, backend=backend)
     assert [str(port.length) for port in program.inputs] == ["T", "(T+7)/8"]
-    x, f = noise(1, 29), noise(1, 4, 2)
+    x, f = normal_noise(1, 29), normal_noise(1, 4, 2)
     session = Session(program)
     parts = [session.push({"x": x[:, :11], "f": f[:, :2]}), session.push({"x": x[:, 11:], "f": f[:, 2:]})]
     parts.append(session.flush(np.nan))
@@ -152,18 +155,20 @@ def test_streams_of_several_rates(backend: str) -> None:
 def test_the_proof_of_a_file() -> None:
     """Every chunk model has one, from its file or in the open."""
     report = pulse.verify(models.cache_of_sound())
-    assert report.equal and report.backends == ("numpy", "numba") and report.lengths[0] == 1
+    assert report.equal
+    assert report.backends == ("numpy", "numba")
+    assert report.lengths[0] == 1
     assert pulse.verify(models.gru("time"), pulse=3, lengths=[1, 7]).lengths == (1, 7)
 
 
 def test_snapshots_continue_elsewhere_and_reset_begins_again(backend: str) -> None:
     """Registers are part of the state: a snapshot goes on elsewhere, reset begins again."""
     program = pulse.stream(models.cache_of_sound(), backend=backend)
-    x = noise(1, 61)
+    x = normal_noise(1, 61)
     session, other = Session(program), Session(program)
     expected = stream_blocks(program, x, 1)["y"]
     before = session.push(x[:, :29])["y"]
-    other.push(noise(1, 33, seed=9))
+    other.push(normal_noise(1, 33, seed=9))
     other.restore(session.snapshot())
     for stream in (session, other):
         rest = np.concatenate([stream.push(x[:, 29:])["y"], stream.flush()["y"]], 1)
@@ -178,7 +183,7 @@ def test_another_first_value_is_another_program(backend: str) -> None:
     program = pulse.stream(models.gru(), backend=backend)
     changed = models.stream(models.gru(), backend=backend, initial={"h": np.ones((1, 1, 3))})
     assert not np.array_equal(
-        program.spawn().step(noise(1, 1, 4))["y"], changed.spawn().step(noise(1, 1, 4))["y"]
+        program.spawn().step(normal_noise(1, 1, 4))["y"], changed.spawn().step(normal_noise(1, 1, 4))["y"]
     )
     with pytest.raises(InputError, match="belongs to another model"):
         changed.spawn().restore(program.spawn().snapshot())
@@ -193,15 +198,19 @@ def test_states_that_no_kept_output_needs_are_left_out() -> None:
     assert [port.name for port in only.outputs] == ["new_c", "new_a"]
 
 
-def test_fixed_inputs_become_constants(backend: str) -> None:
-    """A constant is an input no more: a number for all elements, a list, an array."""
-    x = noise(1, 3, 4)
+@pytest.mark.parametrize(
+    "value",
+    [0.25, [[[0.25] * 3]], np.full((1, 1, 3), 0.25)],
+    ids=["a number for all elements", "a list", "an array"],
+)
+def test_fixed_inputs_become_constants(backend: str, value: Any) -> None:
+    """A constant is an input no more."""
+    x = normal_noise(1, 3, 4)
     expected = pulse.load(models.gru(3)).model.analyse().run({"x": x, "h": np.full((1, 1, 3), 0.25, F)})["y"]
-    for value in (0.25, [[[0.25] * 3]], np.full((1, 1, 3), 0.25)):
-        fixed = pulse.load(models.gru(3), constants={"h": value}).analyse()
-        assert list(fixed.inputs) == ["x"]
-        np.testing.assert_allclose(fixed.run(x)["y"], expected, 1e-6)
-    program = models.stream(models.gru(1), constants={"h": 0.25}, states={}, backend=backend)
+    fixed = pulse.load(models.gru(3), constants={"h": value}).analyse()
+    assert list(fixed.inputs) == ["x"]
+    np.testing.assert_allclose(fixed.run(x)["y"], expected, 1e-6)
+    program = models.stream(models.gru(1), constants={"h": value}, states={}, backend=backend)
     np.testing.assert_allclose(program.spawn().step(x[:, :1])["y"], expected[:, :1], 1e-5, 1e-6)
 
 
@@ -214,7 +223,7 @@ def test_fixed_inputs_become_constants(backend: str) -> None:
         ({"h": np.zeros((1, 1, 4))}, "gives axis 2 as 4, the file fixes it to 3"),
     ],
 )
-def test_constants_that_do_not_fit(constants: Mapping[str, object], message: str) -> None:
+def test_constants_that_do_not_fit_are_refused(constants: Mapping[str, object], message: str) -> None:
     """The message names the input and what it is."""
     with pytest.raises(LoadError, match=message):
         pulse.load(models.gru(), constants=constants)
@@ -290,7 +299,7 @@ def test_offline_models_stay_as_they_were(backend: str) -> None:
     """``states={}`` pulsifies a model with states and a time axis: h is then given once, hn known at the end."""
     program = models.stream(models.gru("time"), pulse=2, states={}, backend=backend)
     assert program.model.chunks is None
-    x = noise(1, 5, 4)
+    x = normal_noise(1, 5, 4)
     outputs, _ = run_whole(program.spawn({"h": np.zeros((1, 1, 3), F)}), {"x": x}, np.nan)
     expected = loop(models.gru("time"), [{"x": x}], zeros(h=("hn", (1, 1, 3))))[0]
     np.testing.assert_allclose(outputs["y"], expected["y"], 1e-5, 1e-6)
@@ -299,16 +308,15 @@ def test_offline_models_stay_as_they_were(backend: str) -> None:
         pulse.stream(models.build([models.node("Abs", "x", "y")], {"x": [1, 8]}, {"y": [1, 8]}))
 
 
-def test_batch_dims_become_one(backend: str) -> None:
+@pytest.mark.parametrize("name", ["batch", "streams"])
+def test_batch_dims_become_one(backend: str, name: str) -> None:
     """A dim that counts streams, by its name or because it leads, is 1; the report says what it became."""
     nodes = [models.node("Add", "x h", "y"), models.node("Identity", "y", "hn")]
-    for name in ("batch", "streams"):
-        model = models.build(
-            nodes, {"x": [name, "time"], "h": [name, 1]}, {"y": [name, "time"], "hn": [name, 1]}
-        )
-        program = pulse.stream(model, pulse=1, backend=backend)
-        assert program.model.chunks is not None and program.model.sizes == {name: 1, "time": 1}
-        np.testing.assert_array_equal(stream_blocks(program, np.ones((1, 4), F), 1)["y"], [[1, 2, 3, 4]])
+    model = models.build(nodes, {"x": [name, "time"], "h": [name, 1]}, {"y": [name, "time"], "hn": [name, 1]})
+    program = pulse.stream(model, pulse=1, backend=backend)
+    assert program.model.chunks is not None
+    assert program.model.sizes == {name: 1, "time": 1}
+    np.testing.assert_array_equal(stream_blocks(program, np.ones((1, 4), F), 1)["y"], [[1, 2, 3, 4]])
 
 
 def sum_with_state(x: list[int | str], h: list[int | str]) -> ModelProto:
@@ -349,24 +357,30 @@ def test_dims_with_ambiguous_names_are_refused(
         models.stream(sum_with_state(x, h), pulse=4, states={"h": "hn"}, backend="numpy", **options)  # pyright: ignore
 
 
-def test_time_is_found_by_names_of_dims(backend: str) -> None:
-    """With ``symbol`` and ``inputs``, by a name that counts streams, or where no dim is time."""
-    for shape, options, axis in (
+@pytest.mark.parametrize(
+    ("shape", "options", "axis"),
+    [
         ([1, "mics", "time"], {"symbol": "time", "inputs": {"x": "1,2,time", "h": "1,3"}}, 2),
         (["N", 4], {}, 1),
         (["batch", 1, 2, 2], {}, 1),
-    ):
-        program = models.stream(
-            sum_with_state(shape, [1, 3]), pulse=4 if len(shape) < 4 else None, backend=backend, **options
-        )
-        assert (program.inputs[0].axis, len(program.model.buffers())) == (axis, 1)
+    ],
+    ids=["symbol and inputs", "a dim that counts streams", "no dim of time"],
+)
+def test_time_is_found_by_names_of_dims(
+    backend: str, shape: list[str | int], options: dict[str, Any], axis: int
+) -> None:
+    """With ``symbol`` and ``inputs``, by a name that counts streams, or where no dim is time."""
+    program = models.stream(
+        sum_with_state(shape, [1, 3]), pulse=4 if len(shape) < 4 else None, backend=backend, **options
+    )
+    assert (program.inputs[0].axis, len(program.model.buffers())) == (axis, 1)
 
 
 def test_other_weights_are_another_program(backend: str) -> None:
     """Those inside of the call: a snapshot of one is not taken for the other's."""
     first, second = models.gru(), models.gru()
     weights = next(tensor for tensor in second.graph.initializer if tensor.name == "w")
-    weights.CopyFrom(numpy_helper.from_array(noise(1, 9, 4, seed=99), "w"))
+    weights.CopyFrom(numpy_helper.from_array(normal_noise(1, 9, 4, seed=99), "w"))
     snapshot = pulse.stream(first, backend=backend).spawn().snapshot()
     with pytest.raises(InputError, match="belongs to another model"):
         pulse.stream(second, backend=backend).spawn().restore(snapshot)

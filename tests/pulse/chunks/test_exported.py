@@ -129,7 +129,7 @@ def test_a_file_without_states_is_proved() -> None:
         ('"name": "x"', '"name": "z"', "names the input z, which the file does not have"),
     ],
 )
-def test_metadata_that_does_not_fit(old: str, new: str, message: str) -> None:
+def test_metadata_that_does_not_fit_is_refused(old: str, new: str, message: str) -> None:
     """A LoadError, whatever the file says."""
     proto = late_layer().to_onnx()
     for entry in proto.metadata_props:

@@ -71,7 +71,9 @@ def test_a_cache_shaped_like_sound_is_found_by_its_name() -> None:
     assert pairs_of({"in": [1, 512], "cache_in": [1, 256]}, {"out": [1, 256], "cache_out": [1, 256]}) == {
         "cache_in": "cache_out"
     }
-    assert says_state("convCache") and says_state("caches_in") and not says_state("spec_in")
+    assert says_state("convCache")
+    assert says_state("caches_in")
+    assert not says_state("spec_in")
 
 
 def test_states_are_found_by_shapes_where_names_are_ambiguous() -> None:

@@ -31,13 +31,13 @@ def test_the_given_model_is_not_changed() -> None:
     assert ops(model) == ["mul"] * 10
 
 
-def test_declutter_stops_after_the_given_number_of_patches() -> None:
+@pytest.mark.parametrize("patches", range(12))
+def test_declutter_stops_after_the_given_number_of_patches(patches: int) -> None:
     model = ten_ones()
     rules = [rule for rule in DECLUTTER if rule.name == "neutral_operand"]
-    for patches in range(12):
-        result, fired = declutter_and_count(model, rules, stop_after=patches)
-        assert fired.total() == min(patches, 10)
-        assert ops(result) == ["mul"] * (10 - min(patches, 10))
+    result, fired = declutter_and_count(model, rules, stop_after=patches)
+    assert fired.total() == min(patches, 10)
+    assert ops(result) == ["mul"] * (10 - min(patches, 10))
 
 
 def test_unused_inputs_stay() -> None:

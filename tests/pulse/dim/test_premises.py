@@ -26,7 +26,8 @@ def test_bounds_under_a_premise_are_those_of_all_sizes() -> None:
         reached[check_bounds(num, den, less, shift, other, k)] += 1
 
     check_bounds_of_draws()
-    assert reached["rises"] >= 10 and reached["falls"] >= 10
+    assert reached["rises"] >= 10
+    assert reached["falls"] >= 10
 
 
 def check_bounds(num: int, den: int, less: int, shift: int, other: int, k: int) -> str:
@@ -45,7 +46,11 @@ def check_bounds(num: int, den: int, less: int, shift: int, other: int, k: int) 
     dim = size - k * (size // k)
     low, high = dim.bounds()
     values = [dim.eval({size: n}) for n in allowed]
-    assert values and low is not None and high is not None and low <= min(values) and max(values) <= high
+    assert values
+    assert low is not None
+    assert high is not None
+    assert low <= min(values)
+    assert max(values) <= high
     if slope > 0:
         assert (low, high) == (min(values), max(values))
         assert size.bounds()[0] == allowed[0] or min(allowed) >= (size.bounds()[0] or 0)

@@ -50,13 +50,14 @@ def test_exact_ratios_equal_those_of_f64(steps: list[Step], rounding: str) -> No
     assert [dim.eval({T: size}) for size in SIZES] == rounded(numbers).tolist()
 
 
-def test_f32_rounds_no_size_to_another() -> None:
+@pytest.mark.parametrize("divisor", [3, 5, 7, 480])
+def test_f32_rounds_no_size_to_another(divisor: int) -> None:
     """Files compute in f32: quotients of sizes up to 2^20 are on the same side of every integer."""
     sizes = np.arange(1, 1 << 20, 7)
-    for divisor in (3, 5, 7, 480):
-        quotients = np.ceil(sizes.astype(np.float32) / np.float32(divisor))
-        dim = (Ratio.of(T) / Ratio.of(divisor)).ceil().num
-        assert dim == (T + divisor - 1) // divisor and (quotients == -(-sizes // divisor)).all()
+    quotients = np.ceil(sizes.astype(np.float32) / np.float32(divisor))
+    dim = (Ratio.of(T) / Ratio.of(divisor)).ceil().num
+    assert dim == (T + divisor - 1) // divisor
+    assert (quotients == -(-sizes // divisor)).all()
 
 
 def test_rounded_values_that_may_become_whole_are_refused() -> None:
@@ -77,6 +78,8 @@ def test_rounded_values_that_may_become_whole_are_refused() -> None:
 
 def test_ratios_are_truncated_and_written() -> None:
     half = Ratio.of(T) / Ratio.of(2)
-    assert half.truncate() == T // 2 and (half * Ratio.of(2)).truncate() == TDim.of(T)
+    assert half.truncate() == T // 2
+    assert (half * Ratio.of(2)).truncate() == TDim.of(T)
     assert (str(half), str(Ratio.of(T))) == ("(T)/2", "T")
-    assert Ratio.of(0.75) == Ratio(TDim.of(3), 4) and Fraction(3, 4) == Fraction(int(Ratio.of(0.75).num), 4)
+    assert Ratio.of(0.75) == Ratio(TDim.of(3), 4)
+    assert Fraction(3, 4) == Fraction(int(Ratio.of(0.75).num), 4)

@@ -27,7 +27,8 @@ def assert_refused(call: Callable[[], object], message: str) -> None:
     """The call raises an InputError of one line with the message in it."""
     with pytest.raises(InputError) as caught:
         call()
-    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def assert_near(output: Array, expected: Array, share: float = EXACT) -> None:

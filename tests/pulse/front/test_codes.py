@@ -1,5 +1,7 @@
 """Codes of quantised models, and back."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -24,7 +26,8 @@ def test_codes_are_those_of_litert() -> None:
     graph.outputs = [graph.result("QUANTIZE", [x], (1, 10, 40), "", 2, "int8", (SCALE, ZERO))]
     (expected,) = calls(file_bytes(graph), [[values()]])[0]
     (codes,) = front.quantize(SCALE, ZERO).run({"x": values()}).values()
-    assert codes.dtype == np.int8 and np.array_equal(codes, expected)
+    assert codes.dtype == np.int8
+    assert np.array_equal(codes, expected)
 
 
 def test_they_stand_for_the_numbers() -> None:
@@ -42,7 +45,9 @@ def test_they_stand_for_the_numbers() -> None:
         ({"scale": 1.0, "zero": 1.5}, "zero=1.5 must be a whole number"),
     ],
 )
-def test_bad_parameters_are_refused(options: dict[str, object], message: str) -> None:
-    for function in (front.quantize, front.dequantize):
-        with pytest.raises(InputError, match=message):
-            function(**options)  # pyright: ignore[reportArgumentType]
+@pytest.mark.parametrize("function", [front.quantize, front.dequantize])
+def test_bad_parameters_are_refused(
+    options: dict[str, object], message: str, function: Callable[..., object]
+) -> None:
+    with pytest.raises(InputError, match=message):
+        function(**options)  # pyright: ignore[reportArgumentType]

@@ -74,7 +74,8 @@ def test_parameters_fit_into_a_file(name: str) -> None:
             parameter.default, int | float | str | bool | None
         )
     model = small(name)
-    assert next(iter(model.inputs)) == "x" and len(model.symbols) == 1
+    assert next(iter(model.inputs)) == "x"
+    assert len(model.symbols) == 1
     assert model.title == name
     kinds = "iuf" if name in ("quantize", "dequantize") else "f"
     assert all(fact.dtype.kind in kinds for fact in (*model.inputs.values(), *model.outputs.values()))

@@ -250,7 +250,8 @@ def test_the_recipe_of_the_docs(tmp_path: Path) -> None:
 def test_other_parameters_stream(how: dict[str, Any]) -> None:
     model = micro_frontend(scale=1.0, output_scale=1.0, **how)
     y = offline(model, chirp()[None])
-    assert np.array_equal(y, np.round(y)) and 0 <= y.min() < y.max() <= 65535
+    assert np.array_equal(y, np.round(y))
+    assert 0 <= y.min() < y.max() <= 65535
     assert np.ptp(y) > 50
     assert_streams_equal(model, chirp()[None])
 

@@ -73,7 +73,8 @@ def test_one_sample_none_and_numbers() -> None:
 def test_bad_arguments_are_refused(window: object, size: int, message: str) -> None:
     with pytest.raises(InputError) as caught:
         window_values("stft", window, size)  # pyright: ignore[reportArgumentType]
-    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_each_front_with_a_window_has_its_beta() -> None:

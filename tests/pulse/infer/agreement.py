@@ -20,7 +20,8 @@ def assert_agrees(less: dict[str, InferenceFact], more: dict[str, InferenceFact]
         whole = more[name]
         message = f"{name}: {fact} against {whole}"
         assert fact.dtype in (None, whole.dtype), message
-        assert fact.rank in (None, whole.rank) and len(fact.dims) <= len(whole.dims), message
+        assert fact.rank in (None, whole.rank), message
+        assert len(fact.dims) <= len(whole.dims), message
         assert all(dim is None or str(dim) == str(other) for dim, other in zip(fact.dims, whole.dims)), (
             message
         )

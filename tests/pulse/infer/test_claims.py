@@ -106,21 +106,22 @@ def test_shared_models_state_nothing_wrong() -> None:
         assert load(path, **fixed).analyse().outputs
 
 
-def test_inputs_of_shared_models_are_inferred() -> None:
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [
+        ("fastenhancer_b_spec", ["1,257,1,2", "1,24,36", "1,24,36", "1,24,36"]),
+        ("dtln_1", ["1,1,257", "1,?,128,?"]),
+        ("fireredvad_stream", ["?,?,80"]),
+        ("silero_vad_16k_static", ["1,?", "?,1,128"]),
+        ("swift_f0", ["1,?"]),
+    ],
+)
+def test_inputs_of_shared_models_are_inferred(name: str, shapes: list[str]) -> None:
     """Their weights and outputs give most of the inputs' sizes, and never a wrong one."""
-    for name, shapes in {
-        "fastenhancer_b_spec": ["1,257,1,2", "1,24,36", "1,24,36", "1,24,36"],
-        "dtln_1": ["1,1,257", "1,?,128,?"],
-        "fireredvad_stream": ["?,?,80"],
-        "silero_vad_16k_static": ["1,?", "?,1,128"],
-        "swift_f0": ["1,?"],
-    }.items():
-        model = onnx.load(shared_path("models") / f"{name}.onnx")
-        for value in model.graph.input:
-            value.type.tensor_type.ClearField("shape")
-        assert [str(fact) for fact in load(model).infer().inputs.values()] == [
-            f"{dims},f32" for dims in shapes
-        ]
+    model = onnx.load(shared_path("models") / f"{name}.onnx")
+    for value in model.graph.input:
+        value.type.tensor_type.ClearField("shape")
+    assert [str(fact) for fact in load(model).infer().inputs.values()] == [f"{dims},f32" for dims in shapes]
 
 
 @pytest.mark.parametrize(

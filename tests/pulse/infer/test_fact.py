@@ -52,6 +52,7 @@ def test_meeting_facts_agree_in_any_order(facts: tuple[str, ...], expected: str)
         assert str(meet(*map(fact, order))) == expected
 
 
+@pytest.mark.parametrize("turned", [False, True], ids=["in order", "turned"])
 @pytest.mark.parametrize(
     ("left", "right", "reason"),
     [
@@ -62,17 +63,17 @@ def test_meeting_facts_agree_in_any_order(facts: tuple[str, ...], expected: str)
         ("1,f32", "1,i64", "types f32 and i64"),
     ],
 )
-def test_contradictions_name_both(left: str, right: str, reason: str) -> None:
-    for first, second in ((left, right), (right, left)):
-        message = f"{first} and {second} contradict each other: {reason}"
-        with pytest.raises(FactError, match=f"^{re.escape(message)}$"):
-            meet(fact(first), fact(second))
+def test_contradictions_name_both(left: str, right: str, reason: str, turned: bool) -> None:
+    first, second = (right, left) if turned else (left, right)
+    message = f"{first} and {second} contradict each other: {reason}"
+    with pytest.raises(FactError, match=f"^{re.escape(message)}$"):
+        meet(fact(first), fact(second))
 
 
-def test_nothing_new_gives_the_fact_itself() -> None:
+@pytest.mark.parametrize("other", ["…,?", "?,?,…,?", "1,?,f32", "1,T,f32"])
+def test_nothing_new_gives_the_fact_itself(other: str) -> None:
     precise = fact("1,T,f32")
-    for other in ("…,?", "?,?,…,?", "1,?,f32", "1,T,f32"):
-        assert meet(precise, fact(other)) is precise
+    assert meet(precise, fact(other)) is precise
 
 
 def list_fact(*entries: Dim | int) -> InferenceFact:
@@ -84,18 +85,24 @@ def list_fact(*entries: Dim | int) -> InferenceFact:
 def test_values_fill_each_other() -> None:
     assert str(meet(list_fact(1, None, None), list_fact(None, SCOPE.parse("T"), None))) == "3,i64 = [1, T, ?]"
     whole = meet(list_fact(1, None), list_fact(None, 2)).value
-    assert whole is not None and whole.dtype == np.int64 and whole.tolist() == [1, 2]
+    assert whole is not None
+    assert whole.dtype == np.int64
+    assert whole.tolist() == [1, 2]
     with pytest.raises(FactError, match="values: 1 and 2 differ"):
         meet(list_fact(1, None), list_fact(2, None))
 
 
 def test_typed_leaves_out_values_with_gaps() -> None:
     typed = list_fact(1, None).to_typed()
-    assert typed is not None and typed.value is None
-    assert fact("1,?,f32").to_typed() is None and fact("1,…,f32").to_typed() is None
+    assert typed is not None
+    assert typed.value is None
+    assert fact("1,?,f32").to_typed() is None
+    assert fact("1,…,f32").to_typed() is None
     assert str(fact("1,T,f32").to_typed()) == "1,T,f32"
 
 
 def test_dims_from_the_end_need_the_rank() -> None:
-    assert fact("1,2,f32").dim(-1) == 2 and fact("1,2,…,f32").dim(-1) is None
-    assert fact("1,2,…,f32").dim(1) == 2 and fact("1,2,f32").dim(5) is None
+    assert fact("1,2,f32").dim(-1) == 2
+    assert fact("1,2,…,f32").dim(-1) is None
+    assert fact("1,2,…,f32").dim(1) == 2
+    assert fact("1,2,f32").dim(5) is None

@@ -85,7 +85,8 @@ def test_processes_that_compile_at_once_one_that_loads_and_a_changed_kernel(tmp_
     place = str(tmp_path / "cache")
     processes = [start(tmp_path, PULSE_CACHE=place) for _ in range(2)]
     first, second = (answer(process) for process in processes)
-    assert first[1:] == second[1:] == [2.0, place, "environment"] and not (first[0] and second[0])
+    assert first[1:] == second[1:] == [2.0, place, "environment"]
+    assert not (first[0] and second[0])
     assert answer(start(tmp_path, PULSE_CACHE=place)) == [True, 2.0, place, "environment"]
     files = [path for path in Path(place).rglob("*") if path.is_file()]
     assert {path.suffix for path in files} == {".kernel"}
@@ -102,7 +103,8 @@ def test_nowhere_to_write_is_a_temporary_folder_that_goes_away(tmp_path) -> None
     )
     assert (cached, value, kind) == (False, 2.0, "temporary")
     assert not Path(path).exists()
-    assert errors.count("PulseWarning: ") == 1 and "set PULSE_CACHE to a folder that can be written" in errors
+    assert errors.count("PulseWarning: ") == 1
+    assert "set PULSE_CACHE to a folder that can be written" in errors
     assert package == [] == list(Path(pulse.__file__).parent.rglob("*.kernel"))
 
 
@@ -111,7 +113,9 @@ def test_the_cache_is_in_the_folder_of_the_user(tmp_path, monkeypatch) -> None:
         for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"):
             monkeypatch.setenv(name, str(tmp_path))
         location = cache_location()
-        assert location.kind == "user" and tmp_path in location.path.parents and location.folder.is_dir()
+        assert location.kind == "user"
+        assert tmp_path in location.path.parents
+        assert location.folder.is_dir()
 
 
 def test_an_unknown_home_folder_is_taken_as_a_name(monkeypatch, tmp_path) -> None:
@@ -187,9 +191,11 @@ def test_a_folder_of_others_is_refused_unless_it_is_asked_for(tmp_path, plant, w
         with pytest.warns(PulseWarning, match=words) as warned:
             damage.compile_and_call(damage.doubles)
             damage.compile_and_call(damage.halves)
-        assert len(warned) == 1 and "PULSE_CACHE_SHARED=1" in str(warned[0].message)
+        assert len(warned) == 1
+        assert "PULSE_CACHE_SHARED=1" in str(warned[0].message)
         location = cache_location()
-        assert location.kind == "temporary" and stat.S_IMODE(location.path.stat().st_mode) == 0o700
+        assert location.kind == "temporary"
+        assert stat.S_IMODE(location.path.stat().st_mode) == 0o700
     assert not list(path.rglob("*.kernel"))
     with kernels_in(path, shared="1"):
         damage.compile_and_call(damage.doubles)
@@ -250,7 +256,8 @@ def test_nothing_in_a_file_is_run_before_it_is_known(folder, shared) -> None:
         path.write_bytes(pickle.dumps(FileMaker(folder / "proof")))
         with pytest.warns(PulseWarning, match="not the file of a kernel; it is compiled again"):
             assert damage.compile_and_call(damage.doubles)[1] == 6
-        assert not (folder / "proof").exists() and damage.compile_and_call(damage.doubles)[0].cached
+        assert not (folder / "proof").exists()
+        assert damage.compile_and_call(damage.doubles)[0].cached
 
 
 @root
@@ -291,13 +298,14 @@ def test_damaged_files_are_compiled_again_and_replaced(tmp_path, processes, coun
     for seed in range(processes):
         kinds, outcomes, warned, left = run_damaged(tmp_path, seed, count)
         assert outcomes == {'{"value": 6.0, "from_disk": false, "whole": true, "again": true}'}
-        assert len(warned) == 1 and "it is compiled again and replaced" in warned[0]
+        assert len(warned) == 1
+        assert "it is compiled again and replaced" in warned[0]
         assert [name.partition("-")[0] for name in left] == ["doubles", "halves"]
         reached.update(kinds)
     assert reached == set(damage.KINDS)
 
 
-def test_a_disk_that_is_full(small_disk) -> None:
+def test_a_full_disk_is_reported_and_kernels_run(small_disk) -> None:
     """Kernels run, and one line tells that none is kept."""
     with kernels_in(small_disk / "kernels"):
         folder = cache_location().folder
@@ -308,7 +316,8 @@ def test_a_disk_that_is_full(small_disk) -> None:
             PulseWarning, match="No space left on device, so compiled kernels are not kept"
         ) as warned:
             ran = [damage.compile_and_call(function) for function in (damage.doubles, damage.halves)]
-        assert len(warned) == 1 and str(folder) in str(warned[0].message)
+        assert len(warned) == 1
+        assert str(folder) in str(warned[0].message)
         assert [value for _, value in ran] == [6, 1.5]
         assert [kernel.unkept for kernel, _ in ran] == ["No space left on device"] * 2
         assert not list(folder.iterdir())
@@ -347,7 +356,8 @@ def test_a_warning_that_is_an_error_damages_nothing(folder) -> None:
         with pytest.raises(PulseWarning):
             kernel.prepare()
         kernel.prepare()
-    assert kernel.is_kept and kernel.address
+    assert kernel.is_kept
+    assert kernel.address
 
 
 OFFSET = 1

@@ -39,7 +39,8 @@ def test_what_is_encoded_is_decoded_again(path) -> None:
 def test_all_of_it_is_plain(path) -> None:
     """Magic, checksum, length, JSON, object code."""
     data = path.read_bytes()
-    assert data.startswith(b"pulse kernel 1\n") and data.endswith(CODE.object)
+    assert data.startswith(b"pulse kernel 1\n")
+    assert data.endswith(CODE.object)
     body = data[len(MAGIC) + CHECKSUM_BYTES :]
     assert data[len(MAGIC) :][:CHECKSUM_BYTES] == blake2b(body, digest_size=CHECKSUM_BYTES).digest()
     header = body[LENGTH_BYTES : LENGTH_BYTES + int.from_bytes(body[:LENGTH_BYTES], "big")]
@@ -82,7 +83,8 @@ def test_every_changed_byte_and_length_is_noticed(path) -> None:
         else:
             with pytest.raises(DamagedError, match=r"checksum is wrong|not the file of a kernel"):
                 decoded(content)
-    assert other_versions == 8 * 2 + 2 and len(changed) > 9 * len(data)
+    assert other_versions == 8 * 2 + 2
+    assert len(changed) > 9 * len(data)
 
 
 @pytest.mark.parametrize("size", [kernel_file.MAX_BYTES + 1, 1 << 40])
@@ -123,7 +125,9 @@ def test_special_files_are_not_read(path, make, words) -> None:
     with pytest.raises(DamagedError, match=words):
         read(path)
     kernel_file.write(path, CODE, VERSIONS, FUNCTION)
-    assert read(path) == CODE and path.is_file() and not path.is_symlink()
+    assert read(path) == CODE
+    assert path.is_file()
+    assert not path.is_symlink()
 
 
 @posix
@@ -136,7 +140,8 @@ def test_a_file_that_others_may_write_to(path, mode, monkeypatch) -> None:
     assert read(path) == CODE
     monkeypatch.setenv("PULSE_CACHE_SHARED", "0")
     kernel_file.write(path, CODE, VERSIONS, FUNCTION)
-    assert read(path) == CODE and path.stat().st_mode & 0o777 == 0o600
+    assert read(path) == CODE
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 @root
@@ -157,4 +162,5 @@ def test_nothing_is_left_of_a_file_that_could_not_be_written(path, monkeypatch) 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space left"):
         kernel_file.write(path, CODE, VERSIONS, FUNCTION)
-    assert [file.name for file in path.parent.iterdir()] == [path.name] and path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+    assert path.read_bytes() == before

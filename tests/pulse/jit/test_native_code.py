@@ -132,7 +132,8 @@ def test_each_function_of_a_bound_entry_has_its_own_first_argument_and_keeps_an_
     with pytest.raises(TypeError):
         functions[0](0, 0)
     functions.pop()
-    assert watched() is not None and functions[0](0) == 3
+    assert watched() is not None
+    assert functions[0](0) == 3
     functions.pop()
     assert watched() is None
 
@@ -186,7 +187,7 @@ def test_it_is_linked_without_numba() -> None:
 elsewhere = c_function("function_of_nobody", c_signature("i64"))
 
 
-def test_a_c_function_that_is_not_there() -> None:
+def test_a_c_function_that_is_not_there_is_refused() -> None:
     with pytest.raises(
         CompileError, match=r"test\.elsewhere: calls function_of_nobody, which no library of this pro"
     ):
@@ -199,6 +200,6 @@ def test_addresses_of_this_process_are_refused() -> None:
         compile_plain(lambda x: function(x), types.float64(types.float64))
 
 
-def test_functions_that_numba_does_not_support() -> None:
+def test_functions_that_numba_does_not_support_are_refused() -> None:
     with pytest.raises(CompileError, match=r"plain: numba cannot compile it: (?s:.*)no_such_name"):
         compile_plain(lambda x: no_such_name(x), types.float64(types.float64))  # noqa: F821

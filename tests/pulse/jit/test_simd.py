@@ -253,7 +253,8 @@ def test_special_values_equal_those_of_python() -> None:
     x = [*SPECIAL, *np.roll(SPECIAL, 5), *np.roll(SPECIAL, 3)]
     python, compiled = outputs(infra_arithmetic, x, 192)
     np.testing.assert_allclose(compiled, python, rtol=3e-7)
-    assert np.isnan(python[6]) and np.isinf(python[4])
+    assert np.isnan(python[6])
+    assert np.isinf(python[4])
 
 
 @pytest.mark.parametrize("turn", range(16))
@@ -268,7 +269,8 @@ def test_choice_propagates_nan(turn) -> None:
         np.testing.assert_array_equal(z[80:96], np.where((a <= b) & (a != b), a, b))
         np.testing.assert_array_equal(z[96:112], np.where(a >= b, a, F(7)))
         np.testing.assert_array_equal(z[112:128], np.isnan(a).astype(F))
-        assert np.isnan(z[128]) and np.isnan(z[129])
+        assert np.isnan(z[128])
+        assert np.isnan(z[129])
     for z in outputs(infra_choice, [*np.roll(np.arange(16), turn), *b], 144):
         assert (z[128], z[129]) == (0, 15)
 
@@ -391,5 +393,6 @@ def test_python_lanes_refuse_mixed_kinds_and_are_values() -> None:
         simd.vtofloat(floats)
     before = floats
     floats += 1
-    assert np.asarray(before)[0] == 1.5 and np.asarray(floats)[0] == 2.5
+    assert np.asarray(before)[0] == 1.5
+    assert np.asarray(floats)[0] == 2.5
     assert np.asarray(np.float32(2) * floats).dtype == F

@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pulse.errors import CompileError
+from pulse.facts import Array
 from pulse.jit.entries import Entry
 from pulse.jit.language.address import address_of, words_at
 from pulse.jit.language.atomics import advance, fence, load, replace, store
@@ -42,7 +43,8 @@ def words(kind: type[Struct]) -> dict[str, int]:
 
 
 def test_fields_lie_in_order_and_lines_begin_where_declared() -> None:
-    assert words(Side) == {"calls": 0, "seconds": 1} and words_of(Side) == LINE
+    assert words(Side) == {"calls": 0, "seconds": 1}
+    assert words_of(Side) == LINE
     assert words(Shared) == {
         "first": 0,
         "part": 1,
@@ -55,11 +57,9 @@ def test_fields_lie_in_order_and_lines_begin_where_declared() -> None:
     assert bytes_of(Shared) == WORD * 4 * LINE
     assert Side.new(count=0).words.size == LINE
     shared = Shared.new(count=2, more=5)
-    assert (
-        shared.address % (WORD * LINE) == 0
-        and shared.words.size == 2 * 4 * LINE + 5
-        and not shared.words.any()
-    )
+    assert shared.address % (WORD * LINE) == 0
+    assert shared.words.size == 2 * 4 * LINE + 5
+    assert not shared.words.any()
 
 
 def test_python_reads_and_writes_fields() -> None:
@@ -70,27 +70,44 @@ def test_python_reads_and_writes_fields() -> None:
     shared[1].first = 9
     assert (shared.first, shared.part, shared.last, shared[1].first) == (-3, 0.25, 1 << 62, 9)
     assert (shared.left.calls, shared.right.calls, shared.right.seconds) == (0, 7, -1.5)
-    assert shared.words[2:5].tolist() == [4, 5, 6] and shared.words[2 * LINE] == 7
+    assert shared.words[2:5].tolist() == [4, 5, 6]
+    assert shared.words[2 * LINE] == 7
     again = shared_at(shared.address)
     again.first += 1
-    assert type(again) is Shared and shared.first == -2 and again.right.seconds == -1.5
+    assert type(again) is Shared
+    assert shared.first == -2
+    assert again.right.seconds == -1.5
     assert shared.address_of("last") == shared.address + WORD * 3 * LINE
 
 
-def test_unknown_fields_are_refused() -> None:
+@pytest.mark.parametrize("name", ["frist", "few", "left"])
+def test_unknown_fields_are_not_written(name: str) -> None:
     shared: Any = Shared.new()
-    for name in ("frist", "few", "left"):
-        with pytest.raises(AttributeError, match=f"Shared has no number '{name}'"):
-            setattr(shared, name, 1)
+    with pytest.raises(AttributeError, match=f"Shared has no number '{name}'"):
+        setattr(shared, name, 1)
+
+
+def test_unknown_fields_are_not_read() -> None:
+    shared: Any = Shared.new()
     with pytest.raises(AttributeError, match="frist"):
         _ = shared.frist
     with pytest.raises(KeyError, match="frist"):
         shared.address_of("frist")
+
+
+def test_a_field_cannot_have_the_name_of_an_attribute() -> None:
     with pytest.raises(TypeError, match=r"Bad\.words: structs have another meaning for it"):
         type("Bad", (Struct,), {"__annotations__": {"words": int}})
-    for words in (np.zeros(3, np.int64), np.zeros(99), np.zeros((99, 2), np.int64)[:, 0]):
-        with pytest.raises(ValueError, match=r"Shared: needs 32 int64"):
-            Shared(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [np.zeros(3, np.int64), np.zeros(99), np.zeros((99, 2), np.int64)[:, 0]],
+    ids=["too few", "floats", "strided"],
+)
+def test_memory_that_does_not_fit_is_refused(words: Array) -> None:
+    with pytest.raises(ValueError, match=r"Shared: needs 32 int64"):
+        Shared(words)
 
 
 def compile_entry(function: Any, arguments: int, gives: CallResult = None) -> Any:

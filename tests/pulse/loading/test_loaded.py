@@ -1,10 +1,12 @@
 """``pulse.load`` takes whatever says what a model is, and everything else takes what it gives."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import fields
 from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -17,8 +19,9 @@ from pulse.loading.format import Content, Format
 from pulse.program.whole import stream_whole
 from pulse.recipes.models import OPTIONS
 from pulse.support.wording import OF_CHUNKING
+from tests.noise import normal_noise
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import build, loop, node, noise, pieces
+from tests.pulse.chunks.models import build, loop, node, pieces
 from tests.pulse.recipes.recipe_files import spectral
 
 Shapes = dict[str, list[int | str]]
@@ -43,7 +46,7 @@ def test_every_source_of_one_model_gives_the_same_stream(tmp_path: Path) -> None
     stages = [loaded, loaded.model, loaded.analyse(), loaded.typed_model, pulsed, pulsed.compile("numpy")]
     for source in (path, str(path), path.read_bytes(), proto, *stages):
         program = pulse.stream(source, 4, backend="numpy")
-        x = noise(1, 9)
+        x = normal_noise(1, 9)
         np.testing.assert_array_equal(stream_whole(program, {"x": x})["y"], -x)
         assert pulse.verify(source, 4, lengths=[5], backend="numpy").equal
         np.testing.assert_array_equal(pulse.chain(source).run(x)["y"], -x)
@@ -76,23 +79,31 @@ def test_a_format_is_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert formats.format_of(Content.of(tmp_path / "gone")).name == "ONNX"
 
 
-def test_a_module_of_pytorch_needs_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the call that takes one."""
+@pytest.fixture
+def torch_module(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A module of a stand-in for PyTorch."""
 
     class Module:
         def __call__(self) -> None: ...
 
-    torch = SimpleNamespace(nn=SimpleNamespace(Module=Module))
-    monkeypatch.setitem(sys.modules, "torch", torch)  # pyright: ignore[reportArgumentType]
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(nn=SimpleNamespace(Module=Module)))  # pyright: ignore[reportArgumentType]
+    return Module()
+
+
+@pytest.mark.parametrize("call", [pulse.load, pulse.stream, pulse.chain])
+def test_a_module_of_pytorch_needs_from_torch(call: Callable[[Any], object], torch_module: Any) -> None:
+    """The error names the call that takes one."""
+    with pytest.raises(
+        pulse.InputError, match=r"Module is a PyTorch module.*pulse\.from_torch\(module, example"
+    ):
+        call(torch_module)
+
+
+def test_verify_needs_an_example_of_a_module(torch_module: Any) -> None:
     with pytest.raises(
         pulse.InputError, match=r"Module, a module, needs an input of it: verify\(module, example=x"
     ):
-        pulse.verify(Module())  # pyright: ignore[reportArgumentType]
-    for call in (pulse.load, pulse.stream, pulse.chain):
-        with pytest.raises(
-            pulse.InputError, match=r"Module is a PyTorch module.*pulse\.from_torch\(module, example"
-        ):
-            call(Module())  # pyright: ignore[reportArgumentType]
+        pulse.verify(torch_module)
 
 
 def test_options_of_reading_are_refused_for_a_loaded_model() -> None:
@@ -112,9 +123,10 @@ def test_options_of_reading_are_refused_for_a_loaded_model() -> None:
 def test_a_model_of_chunks_is_detected_and_takes_every_step() -> None:
     """Each step from load to compile, without a word about chunks in between."""
     loaded = pulse.load(models.gru())
-    assert loaded.defines_pulse and loaded.chunks is not None
+    assert loaded.defines_pulse
+    assert loaded.chunks is not None
     assert ("state", "h -> hn, by name") in loaded.detections()
-    x = noise(1, 7, 4)
+    x = normal_noise(1, 7, 4)
     states = {"h": ("hn", np.zeros((1, 1, 3), np.float32))}
     parts = loop(models.gru(), [{"x": piece} for piece in pieces(x, 1, 1)], states)
     expected = np.concatenate([part["y"] for part in parts], 1)
@@ -127,7 +139,8 @@ def test_a_model_of_chunks_is_detected_and_takes_every_step() -> None:
         length.analyse()
     for chosen in (length.with_pulse(2), pulse.load(length, chunking=pulse.Chunking(pulse=2))):
         np.testing.assert_allclose(chosen.analyse().run(x[:, :6])["y"], expected[:, :6], 1e-5, 1e-6)
-    assert length.pulsify(2).pulse == 2 and length.with_pulse(2).with_pulse(5).pulsify().pulse == 2
+    assert length.pulsify(2).pulse == 2
+    assert length.with_pulse(2).with_pulse(5).pulsify().pulse == 2
 
 
 @pytest.mark.parametrize(
@@ -152,7 +165,8 @@ def test_a_symbol_that_counts_streams(inputs: Shapes, counted: str | None) -> No
             with pytest.raises(pulse.PulseError, match=r"2 symbols .*symbol=, .*sizes, as in inputs="):
                 loaded.pulsify()
             continue
-        assert loaded.sizes == {counted: 1} and loaded.pulsify(4).sizes == {counted: 1}
+        assert loaded.sizes == {counted: 1}
+        assert loaded.pulsify(4).sizes == {counted: 1}
         (line,) = loaded.detections()
         assert line[1].startswith(f"{counted} = 1")
         assert pulse.verify(source, 3, lengths=[7], backend="numpy").require().equal
@@ -162,10 +176,12 @@ def test_a_symbol_that_counts_streams(inputs: Shapes, counted: str | None) -> No
 def test_the_time_symbol_of_the_user_wins() -> None:
     """A name is no more than a name: ``symbol`` wins, and so does one symbol alone."""
     loaded = pulse.load(sum_and_product({"x": ["N", "T"]}), {"x": "N,2"}, symbol="N")
-    assert loaded.sizes == {} and loaded.pulsify().symbol.name == "N"
+    assert loaded.sizes == {}
+    assert loaded.pulsify().symbol.name == "N"
     assert pulse.load(sum_and_product({"x": ["batch", 3]})).pulsify().symbol.name == "batch"
     both = pulse.load(sum_and_product({"x": ["N", "T"]}), symbol="T")
-    assert both.sizes == {"N": 1} and both.pulsify().inputs[0].shape == (1, 1)
+    assert both.sizes == {"N": 1}
+    assert both.pulsify().inputs[0].shape == (1, 1)
 
 
 def test_symbols_keep_their_assumptions() -> None:

@@ -37,7 +37,8 @@ def test_a_stream_without_states_is_the_same() -> None:
     typed = pulse.load(BEYOND["average of 3"]).analyse()
     streamed = typed.with_outputs(["x"]).pulsify(pulse=3)
     back = pulse.load(streamed.to_nnef().pack()).pulsify()
-    assert form(back.outputs) == form(streamed.outputs) and not back.registers
+    assert form(back.outputs) == form(streamed.outputs)
+    assert not back.registers
 
 
 WRONG = [
@@ -112,7 +113,7 @@ def test_a_file_of_tract_is_the_offline_model(body: str, delay: int, expected: A
         ("z = [[[0.0], [0.0]]]; y = tract_core_scan(body = 'body', scan = [('x', x, 2, -1)], full = [], state = [('s', z, 'n')], output = [('n', 'full', 2, 1)], skip = 2);", 0, 2, "it skips 2 iterations"),
     ],
 )  # fmt: skip
-def test_pulses_without_an_offline_model(body: str, delay: int, axis: int, reason: str) -> None:
+def test_pulses_without_an_offline_model_are_refused(body: str, delay: int, axis: int, reason: str) -> None:
     with pytest.raises(LoadError, match=reason):
         whole(body, delay, axis=axis)
 

@@ -180,13 +180,13 @@ ARCHIVES = [
 
 
 @pytest.mark.parametrize(("files", "reason"), ARCHIVES)
-def test_errors_in_an_archive_are_named(files: dict[str, bytes], reason: str) -> None:
-    for compressed in (True, False):
-        with pytest.raises(LoadError, match=reason):
-            pulse.load(pack(files, compressed))
+@pytest.mark.parametrize("compressed", [True, False])
+def test_errors_in_an_archive_are_named(files: dict[str, bytes], reason: str, compressed: bool) -> None:
+    with pytest.raises(LoadError, match=reason):
+        pulse.load(pack(files, compressed))
 
 
-def test_fragments_that_unfold_without_end() -> None:
+def test_fragments_that_unfold_without_end_are_refused() -> None:
     forever = "fragment f(x: tensor<scalar>) -> (y: tensor<scalar>) { y = f(x); }\n"
     with pytest.raises(LoadError, match="fragments call each other more than 60 deep"):
         outputs_of("y = f(x);", X, head=forever)

@@ -66,7 +66,7 @@ def test_operator_cases_are_read_back_or_refused() -> None:
 
 
 @needs_tract
-def test_some_operators_in_tract() -> None:
+def test_some_operators_run_in_tract() -> None:
     counts = operator_cases(86, in_tract=True)
     assert counts["tract"] >= 17
     assert counts["refused by tract"] <= 1, counts
@@ -74,7 +74,7 @@ def test_some_operators_in_tract() -> None:
 
 @needs_tract
 @pytest.mark.slow
-def test_all_operators_in_tract() -> None:
+def test_all_operators_run_in_tract() -> None:
     counts = operator_cases(1, in_tract=True)
     print(dict(counts))
     assert counts["tract"] >= 1_730
@@ -105,7 +105,8 @@ def test_offline_models_with_bounds_of_a_symbol() -> None:
     """As many rows of a table as frames; a slice of what a convolution without padding gives, nothing of 1 frame."""
     typed = pulse.load(with_table()).analyse().declutter()
     archive = typed.to_nnef()
-    assert "end = [T]" in archive.document.text() and "shape_of" not in archive.document.text()
+    assert "end = [T]" in archive.document.text()
+    assert "shape_of" not in archive.document.text()
     assert check_offline(archive, typed, lengths=(1, 2, 5, 64)).divergence is None
     nodes = [node("Conv", "x w", "c"), node("Slice", "c s e a", "y")]
     bounds = {"s": np.array([1]), "e": np.array([-1]), "a": np.array([2]), "w": floats("w", 2, 2, 3)}
@@ -117,7 +118,7 @@ def test_offline_models_with_bounds_of_a_symbol() -> None:
 
 @needs_tract
 @pytest.mark.parametrize("number", [0, 1, 2, 4, 7, 9])
-def test_offline_models_in_tract(number: int) -> None:
+def test_offline_models_run_in_tract(number: int) -> None:
     typed = pulse.load(STREAMS[number][0]).analyse().declutter()
     proof = check_offline(typed.to_nnef(), typed, lengths=(3, 4, 7, 12))
     assert proof.divergence is None
@@ -174,7 +175,7 @@ REFUSED: Sequence[tuple[ModelProto, str]] = [
 
 
 @pytest.mark.parametrize(("source", "reason"), REFUSED)
-def test_models_that_cannot_be_expressed(source: ModelProto, reason: str) -> None:
+def test_models_that_cannot_be_expressed_are_refused(source: ModelProto, reason: str) -> None:
     with pytest.raises(WriteError, match=reason):
         pulse.load(source).analyse().to_nnef()
 

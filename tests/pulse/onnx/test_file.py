@@ -142,7 +142,7 @@ def test_data_that_is_not_read(tmp_path: Path, entries: dict[str, str], words: s
         pulse.load(folder / "model.onnx")
 
 
-def test_functions_that_call_themselves_or_too_often() -> None:
+def test_functions_that_call_themselves_or_too_often_are_refused() -> None:
     imports = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
 
     def function(name: str, calls: str, times: int) -> object:
@@ -169,7 +169,7 @@ def test_functions_that_call_themselves_or_too_often() -> None:
         pulse.load(calling_model(*doubling))
 
 
-def test_tensors_whose_data_does_not_fit() -> None:
+def test_tensors_whose_data_does_not_fit_are_refused() -> None:
     proto = model([node("Add", "x w")], {"x": np.zeros(2, np.float32)}, {"w": np.ones(2, np.float32)})
     proto.graph.initializer[0].dims[0] = -2
     with pytest.raises(pulse.LoadError, match=r"its shape .* is negative"):

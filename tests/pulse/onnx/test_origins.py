@@ -66,12 +66,12 @@ def test_names_that_are_expressions_of_known_symbols() -> None:
 
 
 @pytest.mark.parametrize("source", [None, 3, [], object()])
-def test_content_that_is_no_model(source: object) -> None:
+def test_content_that_is_no_model_is_refused(source: object) -> None:
     with pytest.raises(pulse.LoadError, match="give a path"):
         pulse.load(source)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("inputs", ["x", {"x": 3}, 5])
-def test_inputs_that_are_no_shapes(inputs: object) -> None:
+def test_inputs_that_are_no_shapes_are_refused(inputs: object) -> None:
     with pytest.raises(pulse.LoadError, match="must map names to shapes"):
         pulse.load(model_with(), inputs=inputs)  # type: ignore[arg-type]

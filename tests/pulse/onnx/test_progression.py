@@ -51,16 +51,16 @@ def test_unfold_over_the_stream(
 
 
 @pytest.mark.parametrize("across", [False, True])
-def test_many_neighbours_are_frames(across: bool) -> None:
+@pytest.mark.parametrize("length", [81, 200, 230])
+def test_many_neighbours_are_frames(across: bool, length: int) -> None:
     """More starts than slices of their own: windows of 80 frames, the windows first or last."""
     nodes, constants = unfold([[place] for place in range(1, 81)], 40, 80)
     if across:
         nodes[4] = node("Unsqueeze", "range ones", "row")
         constants |= {"ones": np.array([1], np.int64), "starts": constants["starts"].T}
-    for length in (81, 200, 230):
-        feeds = {"x": floats("x", 1, 3, length, 2)}
-        typed = prove(model(nodes, feeds, constants, 17, {"x": 2}), feeds, 40, 2)
-        assert any(isinstance(item.op, Frames) for item in typed.graph.nodes if item.outputs)
+    feeds = {"x": floats("x", 1, 3, length, 2)}
+    typed = prove(model(nodes, feeds, constants, 17, {"x": 2}), feeds, 40, 2)
+    assert any(isinstance(item.op, Frames) for item in typed.graph.nodes if item.outputs)
 
 
 def test_indices_that_may_leave_the_tensor_are_looked_up() -> None:
@@ -70,7 +70,8 @@ def test_indices_that_may_leave_the_tensor_are_looked_up() -> None:
     assert any(isinstance(item.op, Gather) for item in typed.graph.nodes)
 
 
-def test_indices_spaced_by_a_factor_follow_the_length() -> None:
+@pytest.mark.parametrize("length", [4, 7])
+def test_indices_spaced_by_a_factor_follow_the_length(length: int) -> None:
     """Two indices for each frame pair: ``2*j`` and ``2*j + 1``."""
     nodes = [
         node("Shape", "x", "dims"),
@@ -81,12 +82,11 @@ def test_indices_spaced_by_a_factor_follow_the_length() -> None:
         node("Gather", "x even", "y", axis=2),
     ]
     constants = {"two": np.int64(2), "zero": np.int64(0), "one": np.int64(1)}
-    for length in (4, 7):
-        feeds = {"x": floats("x", 1, 3, length, 4)}
-        proto = model(nodes, feeds, constants, 17, {"x": 2})
-        output = pulse.load(proto).analyse().run(feeds)["y"]
-        np.testing.assert_array_equal(output, reference(proto, feeds)[0])
-        prove(proto, feeds, 2)
+    feeds = {"x": floats("x", 1, 3, length, 4)}
+    proto = model(nodes, feeds, constants, 17, {"x": 2})
+    output = pulse.load(proto).analyse().run(feeds)["y"]
+    np.testing.assert_array_equal(output, reference(proto, feeds)[0])
+    prove(proto, feeds, 2)
 
 
 @pytest.mark.parametrize("step", [1, 2])

@@ -31,26 +31,26 @@ def stft(hop: int, size: int, mode: str | None = None) -> TypedModel:
 
 
 @pytest.mark.parametrize(("mode", "most"), [(None, 3), ("constant", 1), ("reflect", 5)])
-def test_frames_stream_exactly(mode: str | None, most: int) -> None:
+@pytest.mark.parametrize("pulse", [16, 48])
+def test_frames_stream_exactly(mode: str | None, most: int, pulse: int) -> None:
     """Without padding a frame waits for its last sample; padding in front makes up for half a frame."""
     typed = stft(16, 64, mode)
-    for pulse in (16, 48):
-        report = verify(typed, pulse=pulse)
-        assert report.equal, report.divergence
-        assert report.model.outputs[0].delay <= most
-        assert report.model.outputs[0].rate.denominator == 16
+    report = verify(typed, pulse=pulse)
+    assert report.equal, report.divergence
+    assert report.model.outputs[0].delay <= most
+    assert report.model.outputs[0].rate.denominator == 16
 
 
-def test_a_pulse_that_the_hop_does_not_divide() -> None:
+def test_a_pulse_that_the_hop_does_not_divide_is_refused() -> None:
     with pytest.raises(PulsifyError, match=r"y\.frames.*pulse 100.*multiple of 16: use 96 or 112"):
         stft(16, 64).pulsify(pulse=100)
 
 
-def test_a_transform_over_time_is_refused_with_a_hint() -> None:
-    for attributes in ({}, {"onesided": 1}):
-        typed = load(model([node("DFT", "x", **attributes)], SIGNAL, stream={"x": 1})).analyse()
-        with pytest.raises(PulsifyError, match=r"y \(Dft.*\), stream axis 1: whole: .*STFT"):
-            typed.pulsify()
+@pytest.mark.parametrize("attributes", [{}, {"onesided": 1}], ids=["two-sided", "one-sided"])
+def test_a_transform_over_time_is_refused_with_a_hint(attributes: dict[str, int]) -> None:
+    typed = load(model([node("DFT", "x", **attributes)], SIGNAL, stream={"x": 1})).analyse()
+    with pytest.raises(PulsifyError, match=r"y \(Dft.*\), stream axis 1: whole: .*STFT"):
+        typed.pulsify()
 
 
 def test_transforms_are_products() -> None:

@@ -94,7 +94,8 @@ def test_pulses_of_banded_attention_equal_the_whole(period: int, width: int, bac
         clock.pulse += 1
     output = np.concatenate(parts, 1)
     np.testing.assert_allclose(output[:, offset : offset + frames], expected, 1e-5, 1e-6)
-    assert not output[:, :offset].any() and not output[:, offset + frames :].any()
+    assert not output[:, :offset].any()
+    assert not output[:, offset + frames :].any()
 
 
 def facts_of(*texts: str) -> list[TypedFact]:
@@ -123,7 +124,7 @@ def test_facts_of_banded_attention() -> None:
         (("3,T,4", "3,T,4", "3,T,4"), "bias"),
     ],
 )
-def test_facts_that_do_not_fit(texts: tuple[str, ...], message: str) -> None:
+def test_facts_that_do_not_fit_are_refused(texts: tuple[str, ...], message: str) -> None:
     with pytest.raises(FactError, match=message):
         BandedAttention(1.0, np.zeros((2, 1, 4), np.float32), 3).facts(facts_of(*texts))
 
@@ -136,7 +137,8 @@ def test_the_relation_of_banded_attention() -> None:
     assert isinstance(banded, Banded)
     assert (banded.axis, banded.back, banded.ahead) == (2, 3, 2)
     stream = banded.make_op(5, TDim.of(9))
-    assert isinstance(stream, BandedAttentionStream) and stream.offset == 5
+    assert isinstance(stream, BandedAttentionStream)
+    assert stream.offset == 5
     assert op.relation(facts_of("T,9,4", "T,9,4", "T,9,4"), [0, 0, 0]) == Pointwise((0,))
     assert isinstance(op.relation(facts, [2, None, 1]), Whole)
     assert isinstance(op.relation(facts_of("9,T", "9,T", "9,4"), [1, 1, None]), Whole)

@@ -78,7 +78,7 @@ WRONG: list[tuple[Op, list[str], str]] = [
 
 
 @pytest.mark.parametrize(("op", "inputs", "message"), WRONG, ids=lambda value: str(value)[:50])
-def test_inputs_that_do_not_fit(op: Op, inputs: list[str], message: str) -> None:
+def test_inputs_that_do_not_fit_are_refused(op: Op, inputs: list[str], message: str) -> None:
     scope = SymbolScope()
     with pytest.raises(FactError, match=message):
         op.facts([fact(scope, text) for text in inputs])

@@ -84,8 +84,9 @@ def layer_behind(op: str, first: list[NodeProto], outputs: str = "y h") -> list[
         ("stride and delay", [0, 1], 2, 4, 1),
     ],
 )
+@pytest.mark.parametrize("length", [3, 4, 9, 30])
 def test_a_layer_after_a_convolution_streams_as_offline(
-    op: str, name: str, pads: list[int], stride: int, pulse_frames: int, delay: int
+    op: str, name: str, pads: list[int], stride: int, pulse_frames: int, delay: int, length: int
 ) -> None:
     constants = {
         **recurrent.weights(op, 1),
@@ -93,15 +94,15 @@ def test_a_layer_after_a_convolution_streams_as_offline(
         "kb": floats("kb", recurrent.I),
     }
     nodes = layer_behind(op, [node("Conv", "x k kb", "z", pads=pads, strides=[stride])])
-    for length in (3, 4, 9, 30):
-        feeds = {"x": floats(name, 1, 2, length)}
-        outputs = "y h c" if op == "LSTM" else "y h"
-        prove(model(nodes, feeds, constants, 14, {"x": 2}, outputs), feeds, pulse_frames, delay)
+    feeds = {"x": floats(name, 1, 2, length)}
+    outputs = "y h c" if op == "LSTM" else "y h"
+    prove(model(nodes, feeds, constants, 14, {"x": 2}, outputs), feeds, pulse_frames, delay)
 
 
 @pytest.mark.parametrize("op", LAYERS)
 @pytest.mark.parametrize("frames", [1, 2, 5])
-def test_frames_in_front_of_the_stream_are_in_the_state(op: str, frames: int) -> None:
+@pytest.mark.parametrize("length", LENGTHS)
+def test_frames_in_front_of_the_stream_are_in_the_state(op: str, frames: int, length: int) -> None:
     """The layer has read a constant pad before the first pulse; a causal convolution after it has a prefix too."""
     constants = {
         **recurrent.weights(op, 1),
@@ -113,18 +114,17 @@ def test_frames_in_front_of_the_stream_are_in_the_state(op: str, frames: int) ->
     turn = [node("Squeeze", "s axes", "flat"), node("Transpose", "flat", "ct", perm=[1, 2, 0])]
     constants["axes"] = np.array([1], np.int64)
     nodes = [*layer, *turn, node("Conv", "ct k", "y")]
-    for length in LENGTHS:
-        feeds = {"x": floats(length, 1, recurrent.I, length)}
-        prove(model(nodes, feeds, constants, 14, {"x": 2}), feeds, 2, 0)
+    feeds = {"x": floats(length, 1, recurrent.I, length)}
+    prove(model(nodes, feeds, constants, 14, {"x": 2}), feeds, 2, 0)
 
 
 @pytest.mark.parametrize("op", LAYERS)
-def test_the_last_state_feeds_a_classifier(op: str) -> None:
+@pytest.mark.parametrize("length", LENGTHS)
+def test_the_last_state_feeds_a_classifier(op: str, length: int) -> None:
     constants = {**recurrent.weights(op, 1), "v": floats("v", recurrent.H, 3)}
     nodes = [node(op, "x w r b", "_ h", hidden_size=recurrent.H), node("MatMul", "h v", "y")]
-    for length in LENGTHS:
-        feeds = {"x": floats(length, length, 2, recurrent.I)}
-        prove(model(nodes, feeds, constants, 14, {"x": 0}), feeds, 3)
+    feeds = {"x": floats(length, length, 2, recurrent.I)}
+    prove(model(nodes, feeds, constants, 14, {"x": 0}), feeds, 3)
 
 
 @pytest.mark.parametrize("op", LAYERS)
@@ -148,7 +148,8 @@ def test_zeros_of_the_stream_length_as_initial_state(op: str) -> None:
 
 
 @pytest.mark.parametrize("op", LAYERS)
-def test_a_snapshot_holds_the_state(op: str) -> None:
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_snapshot_holds_the_state(op: str, backend: str) -> None:
     proto = model(
         [node(op, "x w r b", "y", hidden_size=recurrent.H)],
         {"x": floats("x", 8, 2, recurrent.I)},
@@ -158,19 +159,18 @@ def test_a_snapshot_holds_the_state(op: str) -> None:
     )
     x = floats("x", 8, 2, recurrent.I)
     pulsed = pulse.load(proto).analyse().pulsify(pulse=2)
-    for backend in BACKENDS:
-        program = compile_model(pulsed, backend)
-        state = program.spawn()
-        state.step(x[:2])
-        saved = state.snapshot()
-        first = state.step(x[2:4])["y"]
-        state.step(x[4:6])
-        state.restore(saved)
-        np.testing.assert_array_equal(state.step(x[2:4])["y"], first)
-        state.reset()
-        np.testing.assert_array_equal(
-            state.step(x[:2])["y"], compile_model(pulsed, backend).spawn().step(x[:2])["y"]
-        )
+    program = compile_model(pulsed, backend)
+    state = program.spawn()
+    state.step(x[:2])
+    saved = state.snapshot()
+    first = state.step(x[2:4])["y"]
+    state.step(x[4:6])
+    state.restore(saved)
+    np.testing.assert_array_equal(state.step(x[2:4])["y"], first)
+    state.reset()
+    np.testing.assert_array_equal(
+        state.step(x[:2])["y"], compile_model(pulsed, backend).spawn().step(x[:2])["y"]
+    )
 
 
 @pytest.mark.parametrize("op", LAYERS)
@@ -214,7 +214,7 @@ def test_streams_that_are_refused(inputs: str, stream: int, attributes: dict[str
         typed.pulsify()
 
 
-def test_weights_that_do_not_fit() -> None:
+def test_weights_that_do_not_fit_are_refused() -> None:
     constants = {**recurrent.weights("GRU", 1), "b": floats("b", 1, 7)}
     feeds = {"x": floats("x", 4, 3, recurrent.I)}
     with pytest.raises(FactError, match="its input b"):
@@ -223,13 +223,13 @@ def test_weights_that_do_not_fit() -> None:
 
 @pytest.mark.parametrize("exclusive", [0, 1])
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int32, np.float64])
-def test_running_sums_after_a_left_context(exclusive: int, dtype: type[np.generic]) -> None:
+@pytest.mark.parametrize("length", LENGTHS)
+def test_running_sums_after_a_left_context(exclusive: int, dtype: type[np.generic], length: int) -> None:
     constants = {
         "pads": np.array([2, 0, 0, 0], np.int64),
         "value": np.array(3, dtype),
         "axis": np.array(0, np.int64),
     }
     nodes = [node("Pad", "x pads value", "z"), node("CumSum", "z axis", exclusive=exclusive)]
-    for length in LENGTHS:
-        feeds = {"x": (floats(length, length, 3) * 4).astype(dtype)}
-        prove(model(nodes, feeds, constants, 14, {"x": 0}), feeds, 3, 0)
+    feeds = {"x": (floats(length, length, 3) * 4).astype(dtype)}
+    prove(model(nodes, feeds, constants, 14, {"x": 0}), feeds, 3, 0)

@@ -200,14 +200,14 @@ def test_matmul_refuses_a_constant_batch_of_the_streams_length() -> None:
 
 
 @pytest.mark.parametrize("dims", [(4,), (), (2, 3)])
-def test_gather_by_constant_indices(dims: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(("axis", "place"), [(2, 1), (0, 1)])
+def test_gather_by_constant_indices(dims: tuple[int, ...], axis: int, place: int) -> None:
     indices = np.random.default_rng(1).integers(-5, 5, dims)
-    for axis, place in ((2, 1), (0, 1)):
-        sizes = ["T" if at == place else 5 for at in range(3)]
-        data = facts_of([sizes])[0]
-        facts = [data, TypedFact.of(indices)]
-        relation = prove(Gather(axis), facts, [*arrays_of([data]), indices], [place, None])
-        assert relation == Pointwise((place if place < axis else place + len(dims) - 1,))
+    sizes = ["T" if at == place else 5 for at in range(3)]
+    data = facts_of([sizes])[0]
+    facts = [data, TypedFact.of(indices)]
+    relation = prove(Gather(axis), facts, [*arrays_of([data]), indices], [place, None])
+    assert relation == Pointwise((place if place < axis else place + len(dims) - 1,))
 
 
 def test_gather_by_streaming_indices() -> None:

@@ -91,15 +91,15 @@ def test_a_resize_has_the_delay_of_its_sampling(
     assert pulsed.outputs[0].rate == ratio
 
 
-def test_a_window_reads_no_frame_of_weight_zero() -> None:
+@pytest.mark.parametrize("ratio", [Fraction(2), Fraction(3, 2), Fraction(4, 3)], ids=str)
+def test_a_window_reads_no_frame_of_weight_zero(ratio: Fraction) -> None:
     """Frames beyond the end may be anything: what is not needed is not read."""
-    for ratio in (Fraction(2), Fraction(3, 2), Fraction(4, 3)):
-        model = resize_model(ratio, Sampling("asymmetric", None))
-        relation = model.graph.nodes[-1].op.relation([model.graph.fact(model.graph.inputs[0])], [0])
-        assert isinstance(relation, Window)
-        assert isinstance(relation.op, Polyphase)
-        assert all(weight != 0 for taps in relation.op.taps for _, weight in taps)
-        assert len(relation.op.taps) == ratio.numerator == relation.up
+    model = resize_model(ratio, Sampling("asymmetric", None))
+    relation = model.graph.nodes[-1].op.relation([model.graph.fact(model.graph.inputs[0])], [0])
+    assert isinstance(relation, Window)
+    assert isinstance(relation.op, Polyphase)
+    assert all(weight != 0 for taps in relation.op.taps for _, weight in taps)
+    assert len(relation.op.taps) == ratio.numerator == relation.up
 
 
 @pytest.mark.parametrize(

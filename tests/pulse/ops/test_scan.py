@@ -41,7 +41,10 @@ def test_every_forward_case_streams() -> None:
 
 @pytest.mark.parametrize("pulse_frames", [1, 2, 5])
 @pytest.mark.parametrize("pads", [[2, 0], [0, 2], [1, 1]])
-def test_a_scan_after_a_convolution_streams_as_offline(pads: list[int], pulse_frames: int) -> None:
+@pytest.mark.parametrize("length", [1, 2, 5, 12])
+def test_a_scan_after_a_convolution_streams_as_offline(
+    pads: list[int], pulse_frames: int, length: int
+) -> None:
     """A prefix is in the state before the first pulse; a delay does not touch it."""
     nodes = [
         node("Conv", "x k", "z", pads=pads),
@@ -56,16 +59,16 @@ def test_a_scan_after_a_convolution_streams_as_offline(pads: list[int], pulse_fr
         "more": np.array([2, 0, 0, 0, 0, 0], np.int64),
         "value": np.float32(0.5),
     }
-    for length in (1, 2, 5, 12):
-        feeds = {"x": floats(length, 1, 2, length)}
-        typed = pulse.load(model(nodes, feeds, constants, 16, {"x": 2}, "y last")).analyse()
-        expected = Expected(typed, feeds)
-        pulsed = typed.declutter().pulsify(pulse=pulse_frames)
-        for backend in BACKENDS:
-            expected.require(stream_whole(compile_model(pulsed, backend), feeds), backend)
+    feeds = {"x": floats(length, 1, 2, length)}
+    typed = pulse.load(model(nodes, feeds, constants, 16, {"x": 2}, "y last")).analyse()
+    expected = Expected(typed, feeds)
+    pulsed = typed.declutter().pulsify(pulse=pulse_frames)
+    for backend in BACKENDS:
+        expected.require(stream_whole(compile_model(pulsed, backend), feeds), backend)
 
 
-def test_a_scan_between_delays_streams_as_offline() -> None:
+@pytest.mark.parametrize(("length", "pulse_frames"), [(1, 3), (2, 1), (9, 2), (9, 4)])
+def test_a_scan_between_delays_streams_as_offline(length: int, pulse_frames: int) -> None:
     """The frames of a pulse that are not yet of the stream stand in front of its first frame."""
     nodes = [
         node("Transpose", "x", "xt", perm=[1, 2, 0]),
@@ -76,10 +79,9 @@ def test_a_scan_between_delays_streams_as_offline() -> None:
         node("Conv", "yt k2", "u", pads=[1, 1]),
     ]
     constants = {"k": floats("k", 3, 3, 4), "k2": floats("k2", 2, 4, 3), "w": floats("w", 3, 4)}
-    for length, pulse_frames in ((1, 3), (2, 1), (9, 2), (9, 4)):
-        feeds = {"x": floats(length, length, 1, 3)}
-        around = {**constants, "s": floats("s", 1, 4)}
-        prove(model(nodes, feeds, around, 16, {"x": 0}, "u last"), feeds, pulse_frames)
+    feeds = {"x": floats(length, length, 1, 3)}
+    around = {**constants, "s": floats("s", 1, 4)}
+    prove(model(nodes, feeds, around, 16, {"x": 0}, "u last"), feeds, pulse_frames)
 
 
 def test_a_deferred_function_is_captured() -> None:

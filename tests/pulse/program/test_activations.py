@@ -1,6 +1,7 @@
 """Activations of int8 and bf16: the stream equals the offline model with the same rows rounded, the loss is known."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import onnx
@@ -75,7 +76,8 @@ def test_kernels_of_codes_run_the_products_that_take_part(form: str, ending: str
     kernels = {name: [row.kernel for row in program.instructions] for name, program in programs.items()}
     product = f"product_of_codes{ending}"
     assert kernels["matmul"].count(product) == 2
-    assert kernels["conv"].count(product) == 3 and f"product_{form}" in kernels["conv"]
+    assert kernels["conv"].count(product) == 3
+    assert f"product_{form}" in kernels["conv"]
     for name in ("GRU", "GRU_reset", "LSTM", "RNN"):
         assert kernels[name][:2] == [product, f"{name.lower()}_of_codes{ending}"]
     assert f"2 with weights and activations of {form}" in programs["GRU"].listing()[0]
@@ -122,9 +124,9 @@ def test_readers_that_take_no_codes_get_rounded_floats(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_lanes_equal_streams(form: str) -> None:
-    for name in ("GRU", "conv"):
-        assert_lanes_equal_streams(code_program(in_pulses(stack(name), 2), form=form), 17, 1e-5, 1e-6)
+@pytest.mark.parametrize("name", ["GRU", "conv"])
+def test_lanes_equal_streams(form: str, name: str) -> None:
+    assert_lanes_equal_streams(code_program(in_pulses(stack(name), 2), form=form), 17, 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -153,19 +155,26 @@ def test_the_loss_is_reported_and_exceeds_that_of_weights(name: str, form: str, 
         assert least_db < snr_db < weights[output] + 1
 
 
-def test_impossible_choices_are_refused() -> None:
-    pulsed = in_pulses(stack("matmul"), 2)
+def test_unknown_activations_are_refused() -> None:
     with pytest.raises(CompileError, match="no activations of 'int4'; choose f32, bf16 or int8"):
-        pulsed.compile(weights="int8", activations="int4")
-    for weights, form in itertools.permutations(("f32", "bf16", "int8"), 2):
-        if form != "f32":
-            needs = f'activations="{form}" needs weights="{form}", got weights of {weights}'
-            with pytest.raises(CompileError, match=needs):
-                pulsed.compile(weights=weights, activations=form)
+        in_pulses(stack("matmul"), 2).compile(weights="int8", activations="int4")
+
+
+@pytest.mark.parametrize(
+    ("weights", "form"),
+    [pair for pair in itertools.permutations(("f32", "bf16", "int8"), 2) if pair[1] != "f32"],
+)
+def test_activations_of_another_form_than_the_weights_are_refused(weights: str, form: str) -> None:
+    needs = f'activations="{form}" needs weights="{form}", got weights of {weights}'
+    with pytest.raises(CompileError, match=needs):
+        in_pulses(stack("matmul"), 2).compile(weights=weights, activations=form)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_activations_without_a_product_are_refused(form: str) -> None:
     proto = model([node("Relu", "x", "y")], {"x": floats("x", 1, 4, 9)}, {}, stream={"x": 2})
-    for form in FORMS:
-        with pytest.raises(CompileError, match=f"no product of the model takes rows of {form}"):
-            in_pulses(proto, 2).compile(weights=form, activations=form)
+    with pytest.raises(CompileError, match=f"no product of the model takes rows of {form}"):
+        in_pulses(proto, 2).compile(weights=form, activations=form)
 
 
 def test_weights_that_f16_holds_keep_their_activations() -> None:
@@ -184,7 +193,8 @@ def test_a_view_on_another_backend_rounds_the_same_rows(form: str) -> None:
     last = [node.id for node in pulsed.graph.nodes if node.op.name == "MatMul"][-1]
     pulsed.graph.views["last"] = View({last}, "numpy")
     mixed = code_program(pulsed, form=form)
-    assert mixed.backend == "numba + numpy" and mixed.activations == form
+    assert mixed.backend == "numba + numpy"
+    assert mixed.activations == form
     for output, array in stream_whole(mixed, feeds).items():
         np.testing.assert_allclose(array, whole[output], 1e-5, 1e-6)
 
@@ -212,15 +222,16 @@ def test_rows_are_rounded_as_documented() -> None:
         unit = np.abs(expected).max() / 127
         assert np.abs(row - expected).max() <= unit / 2 * 1.0001
         np.testing.assert_allclose(row / unit, np.rint(row / unit), atol=1e-4)
-    assert not y[3].any() and np.isnan(y[4]).all()
+    assert not y[3].any()
+    assert np.isnan(y[4]).all()
     grouped = RoundRows(1, 3).eval([x], {})[0]
     np.testing.assert_array_equal(grouped[:, 16:32], round_rows(np.ascontiguousarray(x[:, 16:32])))
 
 
-def test_bf16_rounds_each_element_to_the_nearest() -> None:
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bf16_rounds_each_element_to_the_nearest(dtype: type[np.floating[Any]]) -> None:
     x = np.array([[1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-8 + 2**-20, np.inf, -np.inf, np.nan]])
     expected = [[1, 1 + 2**-6, 1 + 2**-7, np.inf, -np.inf, np.nan]]
-    for dtype in (np.float32, np.float64):
-        (y,) = RoundRows(1, 1, "bf16").eval([x.astype(dtype)], {})
-        assert y.dtype == dtype
-        np.testing.assert_array_equal(y, expected)
+    (y,) = RoundRows(1, 1, "bf16").eval([x.astype(dtype)], {})
+    assert y.dtype == dtype
+    np.testing.assert_array_equal(y, expected)

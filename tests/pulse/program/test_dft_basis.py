@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pulse
+from pulse.facts import Array
 from pulse.ops.spectral import dft_matrix
 from pulse.program.dft_basis import dft_tables, find_dft_basis
 from pulse.program.kernels.spectral import FourierRow
@@ -24,7 +25,8 @@ def test_transforms_are_recognised(length: int, inverse: bool, parts: int, order
     bins = length // 2 + 1 if parts == 1 else length
     matrix = arrange_parts(dft_matrix(length, parts, length, bins, inverse), order, order)
     dft = find_dft_basis(matrix)
-    assert dft is not None and dft.length == length
+    assert dft is not None
+    assert dft.length == length
     assert (dft.points.im is None) == (parts == 1)
 
 
@@ -32,11 +34,15 @@ def test_windows_short_frames_and_one_sided_inverses_are_recognised() -> None:
     window = np.hanning(400)[:, None, None, None]
     matrix = arrange_parts(dft_matrix(400, 1, 512, 257, False) * window, "turns", "blocks")
     dft = find_dft_basis(matrix)
-    assert dft is not None and dft.length == 512 and dft.points.count == 400
+    assert dft is not None
+    assert dft.length == 512
+    assert dft.points.count == 400
     weight = np.where(np.arange(257) % 256 == 0, 1, 2)[:, None, None, None]
     matrix = arrange_parts((dft_matrix(257, 2, 512, 512, True) * weight)[..., :1], "turns", "turns")
     dft = find_dft_basis(matrix)
-    assert dft is not None and dft.bins.im is None and dft.points.count == 257
+    assert dft is not None
+    assert dft.bins.im is None
+    assert dft.points.count == 257
 
 
 @pytest.mark.parametrize("order", ["turns", "blocks"])
@@ -49,7 +55,9 @@ def test_windows_after_an_inverse_are_recognised(order: str, zeros: int) -> None
     parts = (dft_matrix(257, 2, 512, 512, True) * weight)[..., :1] * window[:, None]
     matrix = arrange_parts(parts, order, "turns")
     dft = find_dft_basis(matrix)
-    assert dft is not None and dft.length == 512 and dft.bins.im is None
+    assert dft is not None
+    assert dft.length == 512
+    assert dft.bins.im is None
     np.testing.assert_allclose(dft.matrix(), matrix, atol=1e-8)
     bent = matrix.copy()
     bent[9, 300] += 1e-4
@@ -67,8 +75,11 @@ def test_transforms_without_their_first_points_are_recognised(
     part = dft_matrix(512, 1, 512, 257 if onesided else 512, False)[first : first + size] * window
     matrix = arrange_parts(part, "turns", order)
     dft = find_dft_basis(matrix)
-    assert dft is not None and dft.length == 512 and dft.points.count == first + size
-    assert not dft.points.factors[:, :first].any() and dft.points.re.max() == size - 1
+    assert dft is not None
+    assert dft.length == 512
+    assert dft.points.count == first + size
+    assert not dft.points.factors[:, :first].any()
+    assert dft.points.re.max() == size - 1
     bins = dft.bins
     assert bins.im is not None
     np.testing.assert_allclose(dft.matrix(), matrix[:, np.r_[bins.re, bins.im]], atol=5e-7)
@@ -84,26 +95,38 @@ def test_real_bins_have_no_imaginary_part(length: int) -> None:
         arrange_parts(dft_matrix(length, 1, length, length // 2 + 1, False), "turns", "blocks")
     )
     assert dft is not None
-    assert dft.bins.factors[1, 0] == 0 and dft.bins.factors[1, -1] == 0 and dft.bins.factors[1, 1:-1].all()
+    assert dft.bins.factors[1, 0] == 0
+    assert dft.bins.factors[1, -1] == 0
+    assert dft.bins.factors[1, 1:-1].all()
 
 
-def test_other_matrices_are_not_recognised() -> None:
-    transform = arrange_parts(dft_matrix(128, 1, 128, 65, False), "turns", "turns")
-    bent = transform.copy()
-    bent[3, 7] += 1e-4
-    scaled = transform.copy()
-    scaled[5] *= 1.001
-    assert find_dft_basis(transform) is not None and find_dft_basis(scaled) is not None  # a window
-    for other in (
-        bent,
+def bent_transform() -> Array:
+    """One element differs."""
+    matrix = arrange_parts(dft_matrix(128, 1, 128, 65, False), "turns", "turns")
+    matrix[3, 7] += 1e-4
+    return matrix
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        bent_transform(),
         floats("w", 128, 130),
         np.zeros((128, 130), np.float32),
         np.ones((128, 128), np.float32),
-    ):
-        assert find_dft_basis(other) is None
-    assert (
-        find_dft_basis(arrange_parts(dft_matrix(127, 1, 127, 64, False), "turns", "turns")) is None
-    )  # a prime: nothing gained
+        arrange_parts(dft_matrix(127, 1, 127, 64, False), "turns", "turns"),
+    ],
+    ids=["an element differs", "noise", "zeros", "ones", "a prime size: nothing gained"],
+)
+def test_other_matrices_are_not_recognised(matrix: Array) -> None:
+    assert find_dft_basis(matrix) is None
+
+
+def test_a_transform_is_recognised_with_a_scaled_row_too() -> None:
+    transform = arrange_parts(dft_matrix(128, 1, 128, 65, False), "turns", "turns")
+    assert find_dft_basis(transform) is not None
+    transform[5] *= 1.001
+    assert find_dft_basis(transform) is not None
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,8 @@ def test_a_proof_fails_if_only_the_stream_has_a_fault() -> None:
     wider = builder.model(builder.add("the", Gather(0), rows, builder["i"]))
     report = prove(pulsed, lambda feeds, arithmetic: wider.run(feeds, arithmetic=arithmetic), [9])
     assert report.divergence is not None
-    assert "the (Gather)" in report.divergence.reason and "outside -7 … 6" in report.divergence.reason
+    assert "the (Gather)" in report.divergence.reason
+    assert "outside -7 … 6" in report.divergence.reason
     assert (
         prove(pulsed, lambda feeds, arithmetic: lying.run(feeds, arithmetic=arithmetic), [9]).divergence
         is None

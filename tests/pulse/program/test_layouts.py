@@ -77,19 +77,26 @@ def test_convolutions_read_shifted_channels_in_place(
 
 
 @pytest.mark.parametrize("frames", [1, 3])
-def test_slices_that_are_joined_in_their_order_are_not_copied(frames: int) -> None:
+@pytest.mark.parametrize(("order", "copies"), [("a b", 0), ("b a", 2), ("a a", 2)])
+def test_slices_that_are_joined_in_their_order_are_not_copied(frames: int, order: str, copies: int) -> None:
     """In their order they are the tensor itself; in another one they are copied."""
     constants = {"zero": np.array([0]), "two": np.array([2]), "five": np.array([5])}
     cut = [node("Slice", "x zero two two_", "a"), node("Slice", "x two five two_", "b")]
     constants["two_"] = np.array([2])
     x = floats("x", 1, FRAMES, 5)
-    for order, copies in (("a b", 0), ("b a", 2), ("a a", 2)):
-        nodes = [*cut, node("Concat", order, "joined", axis=2), node("Tanh", "joined")]
-        assert kernels_of_proved(nodes, x, 1, constants, frames).count("copy") == copies
+    nodes = [*cut, node("Concat", order, "joined", axis=2), node("Tanh", "joined")]
+    assert kernels_of_proved(nodes, x, 1, constants, frames).count("copy") == copies
 
 
 @pytest.mark.parametrize("frames", [1, 4])
-def test_stacked_parts_that_a_reshape_joins_are_views_or_pairs(frames: int) -> None:
+@pytest.mark.parametrize(
+    ("perm", "copies", "pairs"),
+    [((0, 2, 1, 3), 2, 0), ((0, 2, 3, 1), 0, 1)],
+    ids=["groups after each other", "groups in turns"],
+)
+def test_stacked_parts_that_a_reshape_joins_are_views_or_pairs(
+    frames: int, perm: tuple[int, ...], copies: int, pairs: int
+) -> None:
     """Written so that the reshape is a view; one row puts the channels of two groups in turns."""
     constants = {
         "w": floats("w", 4, 6),
@@ -100,15 +107,14 @@ def test_stacked_parts_that_a_reshape_joins_are_views_or_pairs(frames: int) -> N
     parts = [node("MatMul", "x w", "a"), node("MatMul", "x v", "b")]
     wide = [node("Unsqueeze", f"{name} one", f"{name}_wide") for name in "ab"]
     x = floats("x", 1, FRAMES, 4)
-    for perm, copies, pairs in (((0, 2, 1, 3), 2, 0), ((0, 2, 3, 1), 0, 1)):
-        nodes = [*parts, *wide, node("Concat", "a_wide b_wide", "stack", axis=1)]
-        nodes += [
-            node("Transpose", "stack", "turned", perm=perm),
-            node("Reshape", "turned flat", "r"),
-            node("Tanh", "r"),
-        ]
-        names = kernels_of_proved(nodes, x, 1, constants, frames)
-        assert (names.count("copy"), names.count("paired_copy")) == (copies, pairs)
+    nodes = [*parts, *wide, node("Concat", "a_wide b_wide", "stack", axis=1)]
+    nodes += [
+        node("Transpose", "stack", "turned", perm=perm),
+        node("Reshape", "turned flat", "r"),
+        node("Tanh", "r"),
+    ]
+    names = kernels_of_proved(nodes, x, 1, constants, frames)
+    assert (names.count("copy"), names.count("paired_copy")) == (copies, pairs)
 
 
 @pytest.mark.parametrize(("depth", "copies"), [(5, 1), (16, 0)])
@@ -167,7 +173,9 @@ def test_a_transposed_convolution_by_channel_is_a_depthwise_row(
     names = kernels_of_proved(
         [transposed, node("Relu", "t")], floats("x", 1, 16, FRAMES, 80), 2, constants, frames
     )
-    assert "depthwise" in names and not {"product", "product_few"} & {*names} and "chain" not in names
+    assert "depthwise" in names
+    assert not {"product", "product_few"} & {*names}
+    assert "chain" not in names
 
 
 @pytest.mark.parametrize("frames", [1, 3])
@@ -190,7 +198,8 @@ def test_a_long_kernel_of_few_channels_is_split_into_two_products(channels: int,
     constants = {"w": floats("w", channels, 1, 1, 37), "b": floats("b", channels)}
     nodes = [node("Conv", "x w b", "c"), node("Relu", "c")]
     names = kernels_of_proved(nodes, floats("x", 1, 1, FRAMES, 60), 2, constants, frames)
-    assert names.count("product_few") == names.count("product") == 1 and "chain" not in names
+    assert names.count("product_few") == names.count("product") == 1
+    assert "chain" not in names
 
 
 @pytest.mark.parametrize("mode", ["reflect", "edge"])

@@ -61,7 +61,8 @@ def test_all_ops_without_a_kernel_are_named_at_once() -> None:
         compile_model(model)
     message = str(caught.value)
     assert all(text in message for text in ("first (Odd)", "second (Stranger)", "third (Odd)"))
-    assert "relu" not in message and 'backend="numpy"' in message
+    assert "relu" not in message
+    assert 'backend="numpy"' in message
     assert compile_model(model, "numpy").spawn().step(np.zeros((1, 2, 4), np.float32))["third"].min() == 3
 
 
@@ -132,7 +133,8 @@ def test_arena_buffers_that_live_at_once_never_overlap_in_programs() -> None:
         size = builder.plan()
         live = [buffer for buffer in builder.arena if buffer.first <= buffer.last]
         for number, first in enumerate(live):
-            assert first.offset >= 0 and first.offset + first.size <= size
+            assert first.offset >= 0
+            assert first.offset + first.size <= size
             for other in live[:number]:
                 if first.first <= other.last and other.first <= first.last:
                     pairs += 1
@@ -162,7 +164,8 @@ def test_operands_stay_inside_of_their_region() -> None:
                 reach = value.offsets(range(len(value.shape)))
                 first = (value.offset + int(reach.min())) * value.dtype.itemsize
                 last = (value.offset + int(reach.max()) + 1) * value.dtype.itemsize
-                assert first >= 0 and last <= value.buffer.size, (seed, row.node)
+                assert first >= 0, (seed, row.node)
+                assert last <= value.buffer.size, (seed, row.node)
                 assert value.buffer.offset + value.buffer.size <= sizes[value.buffer.region]
 
 

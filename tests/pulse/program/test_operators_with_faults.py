@@ -83,14 +83,14 @@ def test_operators_count_their_faults(name: str) -> None:
                     stream_whole(program, {"i": bad})
 
 
-def test_lengths_of_reversed_sequences_beyond_the_frames_are_faults() -> None:
-    x = table(5, 3)
+@pytest.mark.parametrize("length", [6, -1])
+def test_lengths_of_reversed_sequences_beyond_the_frames_are_faults(length: int) -> None:
+    x, right = table(5, 3), np.array([1, 5, 0])
     turned = node("ReverseSequence", "x i", "y", time_axis=0, batch_axis=1)
-    typed = pulse.load(model([turned], {"x": x, "i": np.array([1, 5, 0])}, {}, 17)).analyse()
-    assert typed.run({"x": x, "i": np.array([1, 5, 0])})["y"][0].tolist() == [0, 13, 2]
-    for wrong in (6, -1):
-        with pytest.raises(FaultError, match=r"1 value .* outside 0 … 5"):
-            typed.run({"x": x, "i": np.array([1, wrong, 0])})
+    typed = pulse.load(model([turned], {"x": x, "i": right}, {}, 17)).analyse()
+    assert typed.run({"x": x, "i": right})["y"][0].tolist() == [0, 13, 2]
+    with pytest.raises(FaultError, match=r"1 value .* outside 0 … 5"):
+        typed.run({"x": x, "i": np.array([1, length, 0])})
 
 
 def test_each_part_of_an_index_is_checked_against_its_own_axis() -> None:

@@ -42,14 +42,14 @@ def gru_kernels_of_proved(proto: onnx.ModelProto, pulse_frames: int) -> list[str
 @pytest.mark.parametrize(
     ("hidden", "kernel"), [(1, "gru_fours"), (4, "gru_fours"), (5, "gru_eights"), (8, "gru_eights")]
 )
-def test_both_directions_within_a_frame_are_one_instruction(hidden: int, kernel: str) -> None:
+@pytest.mark.parametrize("frames", [1, 3])
+def test_both_directions_within_a_frame_are_one_instruction(hidden: int, kernel: str, frames: int) -> None:
     nodes = [gru("a", "x", "both", hidden, 2), node("Add", "both both_h")]
     nodes.insert(1, node("Unsqueeze", "both_h first", "wide"))
     nodes[2] = node("Add", "both wide")
     constants = {**weights("a", 2, hidden, 3), "first": np.array([0])}
     proto = model(nodes, {"x": floats("x", 6, FRAMES, 3)}, constants, stream={"x": 1})
-    for frames in (1, 3):
-        assert gru_kernels_of_proved(proto, frames) == [kernel]
+    assert gru_kernels_of_proved(proto, frames) == [kernel]
 
 
 def grouped_layers(hidden: int, directions: int, stream: int, more: str = "") -> onnx.ModelProto:
@@ -98,15 +98,17 @@ def test_a_layer_without_siblings_stays_alone() -> None:
     assert gru_kernels_of_proved(alone, 1) == ["gru"]
 
 
-def test_layers_of_unequal_sizes_stay_separate() -> None:
+@pytest.mark.parametrize(
+    ("hidden", "expected"), [(4, ["gru_fours"]), (3, ["gru", "gru"])], ids=["equal", "unequal"]
+)
+def test_layers_of_unequal_sizes_stay_separate(hidden: int, expected: list[str]) -> None:
     """Equal ones with the same readers are merged."""
-    for hidden, expected in ((4, ["gru_fours"]), (3, ["gru", "gru"])):
-        nodes = [gru("a", "x", "p", 4), gru("b", "x", "q", hidden)]
-        nodes += [node("ReduceSum", f"{y} last", f"{y}_s", keepdims=1) for y in "pq"]
-        nodes += [node("Add", "p_s q_s", "s"), node("Tanh", "s")]
-        constants = {**weights("a", 1, 4, 3), **weights("b", 1, hidden, 3), "last": np.array([3])}
-        proto = model(nodes, {"x": floats("x", FRAMES, 2, 3)}, constants, stream={"x": 0})
-        assert gru_kernels_of_proved(proto, 1) == expected
+    nodes = [gru("a", "x", "p", 4), gru("b", "x", "q", hidden)]
+    nodes += [node("ReduceSum", f"{y} last", f"{y}_s", keepdims=1) for y in "pq"]
+    nodes += [node("Add", "p_s q_s", "s"), node("Tanh", "s")]
+    constants = {**weights("a", 1, 4, 3), **weights("b", 1, hidden, 3), "last": np.array([3])}
+    proto = model(nodes, {"x": floats("x", FRAMES, 2, 3)}, constants, stream={"x": 0})
+    assert gru_kernels_of_proved(proto, 1) == expected
 
 
 def test_layers_whose_outputs_are_the_models_stay_separate() -> None:

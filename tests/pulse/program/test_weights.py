@@ -60,27 +60,37 @@ def test_values_of_bf16_do_not_change(bits: Array) -> None:
 )
 def test_values_of_f16_do_not_change(halves: Array) -> None:
     as_f16 = as_halves(halves.astype(np.float32))
-    assert as_f16 is not None and as_f16.dtype == np.float16
+    assert as_f16 is not None
+    assert as_f16.dtype == np.float16
     np.testing.assert_array_equal(as_f16.view(np.uint16), halves.view(np.uint16))
 
 
-def test_halves_are_used_only_if_they_hold_every_weight() -> None:
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(65504, np.float16), (65536, np.uint16), (2.0**-24, np.float16), (2.0**-25, np.uint16)],
+    ids=["the largest f16", "beyond f16", "the least f16", "below f16"],
+)
+def test_halves_hold_every_weight(value: float, dtype: type[np.generic]) -> None:
     weight = np.full((3, 5), 0.125, np.float32)
-    assert as_halves(weight.T) is not None
-    for value, dtype in (
-        (65504, np.float16),
-        (65536, np.uint16),
-        (2.0**-24, np.float16),
-        (2.0**-25, np.uint16),
-    ):
-        weight[1, 2] = value
-        narrow = as_halves(weight)
-        assert narrow is not None and narrow.dtype == dtype
-        np.testing.assert_array_equal(from_bf16(narrow) if dtype == np.uint16 else narrow, weight)
-    weight[0, 0] = 1 + 2.0**-10  # too fine for bf16, while 2**-25 is too small for f16
-    assert as_halves(weight) is None
-    for value in (0.1, np.inf, np.nan):
-        assert as_halves(np.full((2, 2), value, np.float32)) is None
+    weight[1, 2] = value
+    narrow = as_halves(weight)
+    assert narrow is not None
+    assert narrow.dtype == dtype
+    np.testing.assert_array_equal(from_bf16(narrow) if dtype == np.uint16 else narrow, weight)
+
+
+def test_halves_hold_a_transposed_weight() -> None:
+    assert as_halves(np.full((3, 5), 0.125, np.float32).T) is not None
+
+
+@pytest.mark.parametrize("value", [0.1, np.inf, np.nan])
+def test_halves_are_not_used_for_what_they_cannot_hold(value: float) -> None:
+    assert as_halves(np.full((2, 2), value, np.float32)) is None
+
+
+def test_halves_are_not_used_if_each_form_loses_a_weight() -> None:
+    """One is too fine for bf16, the other too small for f16."""
+    assert as_halves(np.array([[1 + 2.0**-10, 2.0**-25]], np.float32)) is None
 
 
 @settings(max_examples=50)
@@ -128,16 +138,18 @@ def round_weights(proto: onnx.ModelProto, form: str) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", STACKS)
-def test_streams_equal_the_offline_model_of_rounded_weights(name: str, form: str) -> None:
+@pytest.mark.parametrize("frames", [2, 10])
+@pytest.mark.parametrize("backend", ["numba", "numpy"])
+def test_streams_equal_the_offline_model_of_rounded_weights(
+    name: str, form: str, frames: int, backend: str
+) -> None:
     proto = stack(name)
     offline = pulse.load(round_weights(proto, form)).analyse()
-    for frames in (2, 10):
-        for backend in ("numba", "numpy"):
-            program = pulse.stream(proto, pulse=frames, backend=backend, weights=form)
-            for length in (17, 40):
-                feeds = feeds_of(program.model, length, seed=length)
-                results = run_whole(program.spawn(), feeds, np.nan)[0]
-                Expected(offline, feeds).require(results, (length, backend))
+    program = pulse.stream(proto, pulse=frames, backend=backend, weights=form)
+    for length in (17, 40):
+        feeds = feeds_of(program.model, length, seed=length)
+        results = run_whole(program.spawn(), feeds, np.nan)[0]
+        Expected(offline, feeds).require(results, (length, backend))
 
 
 def half_weights(proto: onnx.ModelProto) -> onnx.ModelProto:
@@ -157,7 +169,8 @@ def test_weights_of_f16_stay_16_bits_and_exact(name: str) -> None:
     proto = half_weights(stack(name))
     offline = pulse.load(proto).analyse()
     program, full = pulse.stream(proto, pulse=4), pulse.stream(stack(name), pulse=4)
-    assert isinstance(program, NativeProgram) and isinstance(full, NativeProgram)
+    assert isinstance(program, NativeProgram)
+    assert isinstance(full, NativeProgram)
     assert program.weights.size < 0.7 * full.weights.size
     assert any(row.kernel.endswith("_f16") for row in program.instructions)
     feeds = feeds_of(program.model, 33, seed=3)
@@ -194,7 +207,8 @@ def test_lanes_equal_streams_of_their_own(name: str, form: str) -> None:
 def test_weights_of_fewer_bits_take_less_memory_with_a_small_reported_error(name: str) -> None:
     model = pulse.load(stack(name)).analyse().declutter().pulsify(pulse=2)
     full = model.compile()
-    assert isinstance(full, NativeProgram) and "(f32)" in full.listing()[0]
+    assert isinstance(full, NativeProgram)
+    assert "(f32)" in full.listing()[0]
     snapshot = full.spawn().snapshot()
     sizes, floors = [full.weights.size], {"bf16": 38.0, "int8": 30.0}
     for form in FORMS:
@@ -211,8 +225,10 @@ def test_weights_of_fewer_bits_take_less_memory_with_a_small_reported_error(name
             program.spawn().restore(snapshot)
         for error in rounding_errors(model, form):
             assert error.output in {port.name for port in model.outputs}
-            assert floors[form] < error.snr_db < 80 and 0 < error.largest < 0.2
-    assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) == 3
+            assert floors[form] < error.snr_db < 80
+            assert 0 < error.largest < 0.2
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(set(sizes)) == 3
 
 
 @pytest.mark.parametrize("frames", [1, 3])
@@ -240,19 +256,21 @@ def test_transforms_stay_f32() -> None:
     program = pulse.stream(proto, pulse=1, weights="int8")
     assert isinstance(program, NativeProgram)
     kernels = [row.kernel for row in program.instructions]
-    assert "fourier" in kernels and "product_int8" in kernels and "product" not in kernels
+    assert "fourier" in kernels
+    assert "product_int8" in kernels
+    assert "product" not in kernels
     reference = pulse.stream(proto, pulse=1, weights="int8", backend="numpy")
     for output, array in stream_outputs(reference, 5).items():
         np.testing.assert_allclose(stream_outputs(program, 5)[output], array, 1e-4, 1e-3)
 
 
-def test_f32_and_small_weights_have_no_error() -> None:
+@pytest.mark.parametrize("form", ["f32", *FORMS])
+def test_f32_and_small_weights_have_no_error(form: str) -> None:
     proto = model(
         [node("Conv", "x k")], {"x": floats("x", 1, 16, 9)}, {"k": floats("k", 16, 16, 3)}, stream={"x": 2}
     )
     pulsed = pulse.load(proto).analyse().declutter().pulsify(pulse=8)
-    for form in ("f32", *FORMS):
-        assert all(error.largest == 0 and error.snr_db == np.inf for error in rounding_errors(pulsed, form))
-        program = pulsed.compile(weights=form)
-        assert isinstance(program, NativeProgram)
-        assert [row.kernel for row in program.instructions if row.kernel.startswith("product")] == ["product"]
+    assert all(error.largest == 0 and error.snr_db == np.inf for error in rounding_errors(pulsed, form))
+    program = pulsed.compile(weights=form)
+    assert isinstance(program, NativeProgram)
+    assert [row.kernel for row in program.instructions if row.kernel.startswith("product")] == ["product"]

@@ -49,8 +49,11 @@ def test_an_output_that_shows_nothing(kind: str) -> None:
     """It is equal but not proved; the other output is proved."""
     report = pulse.verify(empty_model(kind), pulse=4)
     good, y = report.outputs
-    assert report.equal and report.outcome == "not proved"
-    assert not good.gap and good.moved and good.finite == good.values > 1000
+    assert report.equal
+    assert report.outcome == "not proved"
+    assert not good.gap
+    assert good.moved
+    assert good.finite == good.values > 1000
     assert y.gap == REASONS[kind]
     assert report.verdict == f"nothing was proved of y: {REASONS[kind]}"
     with pytest.raises(NotProvedError, match="nothing was proved of y"):
@@ -65,7 +68,8 @@ def test_an_output_that_reads_no_input_is_proved_as_it_is() -> None:
     builder = ModelBuilder(x="1,2,T")
     steps = builder.add("steps", Range(0.0, 1.0, builder.length(builder["x"]), np.dtype(F)))
     report = pulse.verify(builder.model(builder.apply("neg", builder["x"]), steps), pulse=4).require()
-    assert not report.outputs[1].reads and not report.outputs[1].moved
+    assert not report.outputs[1].reads
+    assert not report.outputs[1].moved
 
 
 def test_reports_about_outputs() -> None:
@@ -76,7 +80,9 @@ def test_reports_about_outputs() -> None:
     )
     (y,) = report.outputs
     assert (y.frames, y.values) == (2 * (8 + 50), 4 * (8 + 50))
-    assert 0.3 < y.finite / y.values < 0.9 and y.least == 0 and y.largest > 1
+    assert 0.3 < y.finite / y.values < 0.9
+    assert y.least == 0
+    assert y.largest > 1
     assert "% finite, moved by the input" in str(y)
     assert report.outcome == "equal"
 
@@ -87,13 +93,14 @@ def test_the_report_lists_its_streams() -> None:
     typed = builder.model(builder.conv(builder["x"], 3))
     report, other = pulse.verify(typed, pulse=4), pulse.verify(typed, pulse=4, seed=7)
     lines, document = dict(report.pairs()), report.as_dict()
-    assert lines["streams"].startswith(f"{len(report.tried)} of 3 to ") and "seed 0" in lines["streams"]
+    assert lines["streams"].startswith(f"{len(report.tried)} of 3 to ")
+    assert "seed 0" in lines["streams"]
     assert "noise, quiet, loud, steps, gaps, silence, mixed" in lines["streams"]
     longest = f"an output sees 3 frames; the longest stream has {report.lengths[-1]:,}"
     buffers = f"; the longest buffer holds {document['buffer_frames']}, and overflows"
-    assert (
-        lines["long enough"] == longest + buffers and document["buffer_frames"] > 0 and document["overflowed"]
-    )
+    assert lines["long enough"] == longest + buffers
+    assert document["buffer_frames"] > 0
+    assert document["overflowed"]
     assert [stream["length"] for stream in document["streams"]] == [trial.length for trial in report.tried]
     assert (document["seen_frames"], document["seed"], other.seed) == (3, 0, 7)
     assert report.outputs[0].largest != other.outputs[0].largest

@@ -128,7 +128,8 @@ def test_a_lie_is_found(lie: str, pulse_frames: int) -> None:
     if (lie, pulse_frames) == ("sevens", 1):
         pulse_frames = 2  # in pulses of one frame all have been sent before the end is known
     report = pulse.verify(model_of(TwiceWithLie(LIES[lie])), pulse=pulse_frames, backend="numpy")
-    assert report.outcome == "diverged" and report.divergence is not None
+    assert report.outcome == "diverged"
+    assert report.divergence is not None
     assert report.divergence.wire == "op"
 
 
@@ -136,7 +137,8 @@ def test_an_undeclared_window_is_found() -> None:
     """Although the receptive field says one frame."""
     report = pulse.verify(model_of(Echo()), pulse=4, backend="numpy")
     assert report.trials.seen == 1
-    assert report.divergence is not None and report.divergence.frame == 3000
+    assert report.divergence is not None
+    assert report.divergence.frame == 3000
 
 
 @pytest.mark.parametrize("taps", [700, 3000])
@@ -146,7 +148,8 @@ def test_a_long_filter_is_filled_twice(taps: int) -> None:
     typed = builder.model(builder.conv(builder.pad(builder["x"], (taps - 1, 0)), taps))
     report = pulse.verify(typed, pulse=160, backend="numpy").require()
     assert report.trials.seen == taps
-    assert report.lengths[-1] >= max(2 * taps, 4096) and report.lengths[-1] >= report.trials.wanted
+    assert report.lengths[-1] >= max(2 * taps, 4096)
+    assert report.lengths[-1] >= report.trials.wanted
 
 
 def test_a_wrong_last_tap_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,5 +171,7 @@ def test_a_wrong_last_tap_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(ReferenceState, "evaluate", without_last)
     divergence = pulse.verify(typed, pulse=160, backend="numpy").divergence
-    assert divergence is not None and divergence.frame is not None and divergence.frame >= 2999
+    assert divergence is not None
+    assert divergence.frame is not None
+    assert divergence.frame >= 2999
     assert replace(divergence, frame=0).wire == "fir"

@@ -24,7 +24,9 @@ def test_signals_have_the_shape_of_the_input(signal, frames) -> None:
     """Signals of any length have the shape of the input; a seed gives the same values again, another seed others."""
     model = plain()
     x = feeds_of(model, frames, signal, 3)["x"]
-    assert x.shape == (1, 2, frames) and x.dtype == np.float32 and np.isfinite(x).all()
+    assert x.shape == (1, 2, frames)
+    assert x.dtype == np.float32
+    assert np.isfinite(x).all()
     np.testing.assert_array_equal(x, feeds_of(model, frames, signal, 3)["x"])
     if frames == 4000 and signal != "silence":
         assert not np.array_equal(x, feeds_of(model, frames, signal, 4)["x"])
@@ -40,11 +42,13 @@ def test_signals_cover_all_scales() -> None:
     jumps = np.any(np.diff(signals["steps"], axis=1), axis=0)
     assert 50 < jumps.sum() < 500
     zero = ~signals["gaps"].any(0)
-    assert zero[0] and 0.1 < zero.mean() < 0.9
+    assert zero[0]
+    assert 0.1 < zero.mean() < 0.9
     runs = np.diff(np.flatnonzero(np.diff(np.concatenate([[0], zero, [0]]).astype(int))))[::2]
     assert runs.max() > 100
     mixed = signals["mixed"]
-    assert (~mixed.any(0)).sum() > 500 and np.abs(mixed).max() > 60
+    assert (~mixed.any(0)).sum() > 500
+    assert np.abs(mixed).max() > 60
     assert ((mixed != 0) & (np.abs(mixed) < 1e-2)).sum() > 500
     assert len(PURE) == len(SIGNALS) - 1
 
@@ -75,7 +79,9 @@ def test_integers_that_are_computed_with_have_all_values() -> None:
     ranges = integer_ranges(model, oracle_of(model), 5)
     assert ranges == {"x": (-32768, 32767)}
     x = feeds_of(model, 5000, ranges=ranges)["x"]
-    assert x.min() < -32000 and x.max() > 32000 and abs(x.mean()) < 1000
+    assert x.min() < -32000
+    assert x.max() > 32000
+    assert abs(x.mean()) < 1000
     assert not feeds_of(model, 50, "silence", ranges=ranges)["x"].any()
     steps = feeds_of(model, 500, "steps", ranges=ranges)["x"][0]
     assert 5 < np.count_nonzero(np.diff(steps)) < 60

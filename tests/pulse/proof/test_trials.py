@@ -33,13 +33,17 @@ def filter_model(taps: int, pulse_frames: int, channels: int = 1) -> PulsedModel
 def test_short_lengths_cover_all_residues_of_the_pulse() -> None:
     """Shorter than a pulse, whole pulses, next to them, no multiple, long; eight in a row."""
     lengths = short_lengths(filter_model(3, 6))
-    assert lengths == sorted(set(lengths)) and lengths[0] == 1
+    assert lengths == sorted(set(lengths))
+    assert lengths[0] == 1
     assert {1, 3, 5, 6, 7, 12, 21, 49} <= set(lengths)
-    assert {length % 7 for length in range(12, 20)} == set(range(7)) and set(range(12, 20)) <= set(lengths)
+    assert {length % 7 for length in range(12, 20)} == set(range(7))
+    assert set(range(12, 20)) <= set(lengths)
     builder = ModelBuilder(x="1,2,T")
     valid = short_lengths(pulsify(builder.model(builder.conv(builder["x"], 9)), pulse=4))
-    assert valid[0] == 9 and max(valid) >= 9 + 8 * 4
-    assert any(length % 4 for length in valid) and any(length % 4 == 0 for length in valid)
+    assert valid[0] == 9
+    assert max(valid) >= 9 + 8 * 4
+    assert any(length % 4 for length in valid)
+    assert any(length % 4 == 0 for length in valid)
 
 
 @pytest.mark.parametrize(("taps", "frames"), [(3, 1), (3, 160), (5000, 1), (5000, 160), (100, 4096)])
@@ -58,7 +62,8 @@ def test_states_are_given_time_to_drift() -> None:
     builder = ModelBuilder(x="1,2,T")
     model = pulsify(builder.model(builder.add("total", CumSum(2, False, False), builder["x"])), pulse=4)
     trials = plan_trials(model)
-    assert trials.seen is None and trials.longest >= trials.wanted >= 16_384
+    assert trials.seen is None
+    assert trials.longest >= trials.wanted >= 16_384
 
 
 def echo(frames: int) -> PulsedModel:
@@ -73,17 +78,21 @@ def test_lengths_are_planned_so_that_every_buffer_overflows() -> None:
     """However long it is; one that evicts a frame too early is right until then, and is found."""
     model = echo(30_000)
     trials = plan_trials(model)
-    assert trials.seen is None and trials.buffered >= 30_000 and trials.longest > trials.buffered + 160
+    assert trials.seen is None
+    assert trials.buffered >= 30_000
+    assert trials.longest > trials.buffered + 160
     (wrong,) = (mutant for mutant in graph_mutants(model) if "evicts too early" in mutant.name)
     program = program_of(model, wrong)
     good = prove_programs(model, oracle_of(model), [program], [trials.buffered - 160])
-    assert good.equal and not good.has_overflowed
+    assert good.equal
+    assert not good.has_overflowed
     assert (
         f"the longest buffer holds {trials.buffered:,}, and never evicts a frame"
         in dict(good.pairs())["long enough"]
     )
     comparison = prove_programs(model, oracle_of(model), [program])
-    assert not comparison.equal and comparison.values()["overflowed"]
+    assert not comparison.equal
+    assert comparison.values()["overflowed"]
 
 
 def test_a_stream_of_limited_length_gets_every_signal() -> None:
@@ -158,12 +167,15 @@ def test_lengths_that_the_model_refuses_are_not_tried() -> None:
     typed.scope.assume("T/5*5 == T")
     typed.scope.assume("T <= 1000")
     report = pulse.verify(typed, pulse=5, backend="numpy").require()
-    assert report.skipped == () and all(length % 5 == 0 for length in report.lengths)
-    assert len(report.lengths) > 5 and max(report.lengths) <= 1000
+    assert report.skipped == ()
+    assert all(length % 5 == 0 for length in report.lengths)
+    assert len(report.lengths) > 5
+    assert max(report.lengths) <= 1000
 
 
 def test_trials_of_models_of_chunks_are_long() -> None:
     """They have states; the work is counted by the chunk."""
     model = pulse.stream(chunk_models.cache_of_sound()).model
     trials = plan_trials(model)
-    assert trials.seen is None and trials.longest > 1000
+    assert trials.seen is None
+    assert trials.longest > 1000

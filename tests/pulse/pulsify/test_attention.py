@@ -356,4 +356,5 @@ def test_layers_share_the_work_of_reading_a_mask() -> None:
     typed = load_decluttered(block(chunks(4, 1), 3).model(feeds))
     graph = band_attention(typed, typed.find_symbol(None)).model.graph
     tables = [node.op.bias for node in graph.nodes if isinstance(node.op, BandedAttention)]
-    assert len(tables) == 3 and all(np.array_equal(table, tables[0]) for table in tables)
+    assert len(tables) == 3
+    assert all(np.array_equal(table, tables[0]) for table in tables)

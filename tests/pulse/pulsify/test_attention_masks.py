@@ -41,17 +41,18 @@ def refusal(proto: ModelProto, max_context: int | None = None) -> str:
     return str(only)
 
 
-def test_full_attention_is_refused() -> None:
+@pytest.mark.parametrize("context", [None, 50])
+def test_full_attention_is_refused(context: int | None) -> None:
     """One refusal names the attention; a context alone does not help."""
-    for context in (None, 50):
-        message = refusal(attention_example(full)[0], context)
-        assert "attention" in message and "stream axis 2: whole" in message
-        assert "up to the end of the stream: attention in both directions" in message
-        assert (
-            "hide what is ahead (a causal mask, or chunks), and limit its reach (a window, or chunks; or"
-            in message
-        )
-        assert "max_context=" in message
+    message = refusal(attention_example(full)[0], context)
+    assert "attention" in message
+    assert "stream axis 2: whole" in message
+    assert "up to the end of the stream: attention in both directions" in message
+    assert (
+        "hide what is ahead (a causal mask, or chunks), and limit its reach (a window, or chunks; or"
+        in message
+    )
+    assert "max_context=" in message
 
 
 def test_masks_that_do_not_repeat_or_do_not_mask_are_refused() -> None:
@@ -156,7 +157,8 @@ def test_a_stored_mask_is_read_to_its_end() -> None:
     assert band_of(attention_example(stored_table(values))[0]).back == 4
     values[1500, 1400] = 0
     op = band_of(attention_example(stored_table(values))[0])
-    assert op.period == 1800 and np.array_equal(op.full_bias(1800), values)
+    assert op.period == 1800
+    assert np.array_equal(op.full_bias(1800), values)
 
 
 @pytest.mark.parametrize("place", [700, pytest.param(1500, marks=pytest.mark.slow), 3000])
@@ -211,7 +213,8 @@ def test_a_mask_that_changes_beyond_the_runs_is_refused(mask: Mask, node: str) -
     proto, feeds = attention_example(mask)
     message = refusal(proto)
     assert "keeps one pattern up to frame 4096, but not surely beyond it" in message
-    assert re.search(node, message) and "max_context=4096 or less" in message
+    assert re.search(node, message)
+    assert "max_context=4096 or less" in message
     model = require_streams_equal(proto, feeds, 1, pulses=(4,), lengths=(1, 13, 40), max_context=40)
     assert compile_model(model, "numpy").limit == 40
 

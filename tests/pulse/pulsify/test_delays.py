@@ -228,7 +228,8 @@ def test_inputs_of_several_rates_have_pulses_of_their_own() -> None:
         ("y", 6, 2, True),
         ("gain", 0, 0, False),
     ]
-    assert model.outputs[0].delay == 0 and delays(model) == []
+    assert model.outputs[0].delay == 0
+    assert delays(model) == []
     assert verify(typed, 3, lengths=[1, 3, 10], backend="numpy").require().equal
 
 
@@ -239,7 +240,8 @@ def test_a_lead_that_depends_on_a_side_input_becomes_a_delay() -> None:
         builder.conv(builder.apply("mul", builder.pad(builder["x"], (2, 0), fill=1.0), builder["gain"]), 3)
     )
     model = pulsify(typed, pulse=4)
-    assert model.outputs[0].delay == 2 and delays(model) == [(0, 2, 16), (2, 0, 16)]
+    assert model.outputs[0].delay == 2
+    assert delays(model) == [(0, 2, 16), (2, 0, 16)]
     assert verify(typed, 4, lengths=[1, 4, 11], backend="numpy").require().equal
 
 

@@ -180,7 +180,8 @@ def test_mirrors_at_the_end_of_random_chains_have_the_least_delay(
         assert source is not None
         assert reported == least, (seed, pulse)
         reached["prefix" if source.prefix_frames else "no prefix"] += 1
-    assert reached["no prefix"] >= len(seeds) // 2 and reached["prefix"] >= 1, reached
+    assert reached["no prefix"] >= len(seeds) // 2, reached
+    assert reached["prefix"] >= 1, reached
 
 
 def mirrored_conv(mode: str, pads: tuple[int, int]) -> Callable[[ModelBuilder], OutletId]:
@@ -197,13 +198,13 @@ def mirrored_conv(mode: str, pads: tuple[int, int]) -> Callable[[ModelBuilder], 
     ],
     ids=["edge causal", "edge same", "edge behind", "reflect same"],
 )
+@pytest.mark.parametrize("pulse", [1, 4])
 def test_windows_over_mirrors_have_the_least_delay(
-    build: Callable[[ModelBuilder], OutletId], least: int
+    build: Callable[[ModelBuilder], OutletId], least: int, pulse: int
 ) -> None:
     """Padding as exporters write it in front of a convolution of 3 taps."""
     builder = ModelBuilder(x="1,1,T")
-    for pulse in (1, 4):
-        assert compare_delays(builder.model(build(builder)), pulse, 5) == (least, least)
+    assert compare_delays(builder.model(build(builder)), pulse, 5) == (least, least)
 
 
 @pytest.mark.parametrize(
@@ -231,18 +232,18 @@ def test_windows_over_mirrors_have_the_least_delay(
     ],
     ids=["both ends", "in front", "apart", "twice"],
 )
+@pytest.mark.parametrize("pulse", [1, 4])
 def test_windows_over_constants_around_a_mirror_have_the_least_delay(
-    build: Callable[[ModelBuilder], OutletId], least: int
+    build: Callable[[ModelBuilder], OutletId], least: int, pulse: int
 ) -> None:
     """The window fills in the constants and the mirrored frames."""
     builder = ModelBuilder(x="1,1,T")
     model = builder.model(build(builder))
-    for pulse in (1, 4):
-        reported, least_correct = compare_delays(model, pulse, 9)
-        assert reported == least_correct
-        if pulse == 1:
-            assert least_correct == least
-        verify(model, pulse=pulse).require()
+    reported, least_correct = compare_delays(model, pulse, 9)
+    assert reported == least_correct
+    if pulse == 1:
+        assert least_correct == least
+    verify(model, pulse=pulse).require()
 
 
 def test_the_oracle_finds_the_delays_of_models_made_by_hand() -> None:

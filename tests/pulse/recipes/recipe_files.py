@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from tests.noise import normal_noise
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import node, noise
+from tests.pulse.chunks.models import node
 
 BINS = 9
 """Of frames of 16 samples."""
@@ -15,7 +16,7 @@ BINS = 9
 def gain() -> onnx.ModelProto:
     """A spectrum [1, 9, T, 2] times a number for each bin, as [1, 9, T, 2]."""
     size = [1, BINS, "T", 2]
-    weights = {"w": np.abs(noise(1, BINS, 1, 1, seed=3))}
+    weights = {"w": np.abs(normal_noise(1, BINS, 1, 1, seed=3))}
     return models.build([node("Mul", "mix w", "enh")], {"mix": size}, {"enh": size}, weights)
 
 

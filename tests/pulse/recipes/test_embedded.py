@@ -15,7 +15,8 @@ from pulse.recipes.reading import MAX_FILE_BYTES
 from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.whole import recipe_model
 from streaming import Session
-from tests.pulse.chunks.models import Array, noise
+from tests.noise import normal_noise
+from tests.pulse.chunks.models import Array
 from tests.pulse.recipes.recipe_files import (
     MASKED,
     SPECTRAL,
@@ -53,13 +54,14 @@ def message_of(folder: Path, *texts: str | bytes) -> str:
     with pytest.raises(pulse.LoadError) as raised:
         pulse.stream(path)
     message = str(raised.value)
-    assert message.startswith(f"{path}: the recipe in its metadata") and "\n" not in message
+    assert message.startswith(f"{path}: the recipe in its metadata")
+    assert "\n" not in message
     return message
 
 
 def test_every_call_opens_it_as_the_recipe(tmp_path: Path) -> None:
     """A path, bytes and a ModelProto; stream, verify, chain and a stage of another recipe. Loading reads the graph."""
-    x = noise(1, 203)
+    x = normal_noise(1, 203)
     (expected,) = recipe_model(spectral(tmp_path)).run(x).values()
     model = with_recipes(gain(), ITSELF)
     path = save_model(tmp_path, "whole.onnx", model)
@@ -79,7 +81,7 @@ def test_every_call_opens_it_as_the_recipe(tmp_path: Path) -> None:
 
 def test_states_of_an_embedded_stage_are_those_of_the_file(tmp_path: Path) -> None:
     """What the stage says of its states goes to the file itself."""
-    x = noise(1, 203)
+    x = normal_noise(1, 203)
     (expected,) = recipe_model(write_masked(tmp_path)).run(x).values()
     path = save_model(tmp_path, "whole.onnx", with_recipes(mask_model(), MASKED.replace("masking.onnx", ".")))
     np.testing.assert_allclose(open_and_push(path, x), expected, 1e-4, 1e-5)
@@ -98,7 +100,7 @@ def test_an_embedded_recipe_replaces_the_older_one(tmp_path: Path) -> None:
     assert {entry.key for entry in embedded.metadata_props} == {"author", RECIPE}
     onnx.save(embedded, tmp_path / "whole.onnx")
     require_opens(tmp_path / "whole.onnx", tmp_path / "other.onnx")
-    x = noise(1, 203)
+    x = normal_noise(1, 203)
     save_model(tmp_path, "gain.onnx", gain())
     (expected,) = recipe_model(tmp_path / "recipe.toml").run(x).values()
     np.testing.assert_array_equal(next(iter(recipe_model(tmp_path / "whole.onnx").run(x).values())), expected)

@@ -101,7 +101,8 @@ def test_events_of_the_page_equal_the_authors(tmp_path: Path, name: str, rules: 
 
     edges = np.flatnonzero(np.diff(np.concatenate([[False], expected >= 0.5, [False]]).astype(int)))
     runs = [[f"{edge * seconds:.6f}" for edge in pair] for pair in edges.reshape(-1, 2)]
-    assert times_of("segments") == runs and runs
+    assert times_of("segments") == runs
+    assert runs
     detector = getattr(Segments, rules)(Fraction(1) / Fraction(str(seconds)))
     events = detector.push(expected) + detector.flush()
     assert times_of(rules) == [[f"{event.start_s:.6f}", f"{event.end_s:.6f}"] for event in events]

@@ -12,8 +12,9 @@ from pulse.recipes.proposal import Proposal, propose_recipe
 from pulse.recipes.reading import parse_recipe
 from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.whole import join_stages, recipe_model
+from tests.noise import normal_noise
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import node, noise
+from tests.pulse.chunks.models import node
 from tests.pulse.recipes.recipe_files import save_model, write_recipe
 from tests.pulse.recipes.references import REFERENCES
 from tests.shared import shared_path
@@ -67,7 +68,7 @@ def test_the_stages_between_two_models_follow_from_their_sizes(
     assert any("1.onnx" in note or "2.onnx" in note for note in proposal.notes)
 
 
-def test_models_that_do_not_fit(tmp_path: Path) -> None:
+def test_models_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
         pulse.LoadError, match=r"1\.onnx gives 1,T,1 and 2\.onnx takes 1,257,T,2: no usual transform leads"
     ):
@@ -92,7 +93,7 @@ def test_every_published_model(tmp_path: Path) -> None:
         (tmp_path / file.name).symlink_to(file)
         proposal = propose_recipe([tmp_path / file.name], tmp_path)
         path = write_recipe(tmp_path, proposal.text)
-        x = noise(1, 8_192) / 10
+        x = normal_noise(1, 8_192) / 10
         assert all(np.isfinite(output).all() for output in recipe_model(path).run(x).values()), file
         pulse.stream(path, backend="numpy")
         if file.name == "silero_vad_16k.onnx":

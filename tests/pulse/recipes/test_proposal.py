@@ -11,8 +11,9 @@ from pulse.recipes.proposal import Proposal, propose_recipe
 from pulse.recipes.reading import parse_recipe
 from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.whole import recipe_model
+from tests.noise import normal_noise
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import node, noise
+from tests.pulse.chunks.models import node
 from tests.pulse.recipes.recipe_files import save_model, write_recipe
 from tests.pulse.tflite.builder import SubgraphBuilder
 from tests.pulse.tflite.builder import file_bytes as written_tflite
@@ -57,7 +58,8 @@ def test_stages_are_guessed_from_sizes(tmp_path: Path, read: list[int | str], st
     proposed = proposal(tmp_path, read)
     places = [proposed.text.index(stage) for stage in stages]
     assert places == sorted(places)
-    assert "the rate of 16000 Hz is a guess" in proposed.notes and proposed.text.startswith("rate = 16000\n")
+    assert "the rate of 16000 Hz is a guess" in proposed.notes
+    assert proposed.text.startswith("rate = 16000\n")
     assert len(proposed.notes) >= 2
 
 
@@ -68,21 +70,20 @@ def test_a_spectrum_of_481_bins_is_sound_of_48_khz(tmp_path: Path) -> None:
 def test_an_output_of_another_size_gets_no_inverse_transform(tmp_path: Path) -> None:
     """The proposal ends with the model, and a note has the reason."""
     proposed = proposal(tmp_path, [1, "T", 257], [1, "T", 1])
-    assert (
-        "istft" not in proposed.text
-        and "its output is none that an inverse transform takes" in proposed.notes
-    )
+    assert "istft" not in proposed.text
+    assert "its output is none that an inverse transform takes" in proposed.notes
 
 
 def test_lines_that_a_stage_needs(tmp_path: Path) -> None:
     """One stream of several, outputs that go on, the rate of its metadata, a pulse."""
     nodes = [node("Neg", "x", "y"), node("ReduceSum", "w", "z", keepdims=0)]
     model = models.build(
-        nodes, {"x": ["batch", "time", 80]}, {"y": ["batch", "time", 80], "z": []}, {"w": noise(3)}
+        nodes, {"x": ["batch", "time", 80]}, {"y": ["batch", "time", 80], "z": []}, {"w": normal_noise(3)}
     )
     save_model(tmp_path, "model.onnx", model)
     proposed = propose_recipe([tmp_path / "model.onnx"], tmp_path)
-    assert 'outputs = ["y"]\n' in proposed.text and "inputs" not in proposed.text
+    assert 'outputs = ["y"]\n' in proposed.text
+    assert "inputs" not in proposed.text
     (tmp_path / "below").mkdir()
     assert 'model = "../model.onnx"' in propose_recipe([tmp_path / "model.onnx"], tmp_path / "below").text
     save_model(tmp_path, "told.onnx", models.cache_of_sound(), rate_hz=44_100)
@@ -97,8 +98,9 @@ def test_lines_that_a_stage_needs(tmp_path: Path) -> None:
         models.build(nodes, {"x": size, "h": [1, 1, 80]}, {"y": size, "hn": [1, 1, 80]}),
     )
     proposed = propose_recipe([tmp_path / "chunks.onnx"], tmp_path)
-    assert "pulse = 1\n" in proposed.text and any("chunks of any length" in note for note in proposed.notes)
-    x = noise(1, 4_000, seed=4)
+    assert "pulse = 1\n" in proposed.text
+    assert any("chunks of any length" in note for note in proposed.notes)
+    x = normal_noise(1, 4_000, seed=4)
     assert recipe_model(write_recipe(tmp_path, proposed.text)).run(x)["y"].shape == (1, 23, 80)
 
 
@@ -140,14 +142,15 @@ def test_calls_that_take_overlapping_frames(tmp_path: Path, shape: list[int], st
     save_model(tmp_path, "calls.onnx", models.build(nodes, *sizes))
     proposed = propose_recipe([tmp_path / "calls.onnx"], tmp_path)
     if stages:
-        assert "frames" not in proposed.text and any("as in --hop 128" in note for note in proposed.notes)
+        assert "frames" not in proposed.text
+        assert any("as in --hop 128" in note for note in proposed.notes)
     proposed = propose_recipe([tmp_path / "calls.onnx"], tmp_path, hop=100)
     kinds = [
         stage.kind for stage in parse_recipe(proposed.text, RecipeContext.of(tmp_path / "recipe.toml")).stages
     ]
     assert kinds == ["frames", *stages[:1], "model", *stages[1:], "overlap_add"]
     assert proposed.text.count("size = 512, hop = 100") == 2
-    x = noise(1, 2000, seed=2)
+    x = normal_noise(1, 2000, seed=2)
     (output,) = recipe_model(write_recipe(tmp_path, proposed.text)).run(x).values()
     padded, expected, h = np.pad(x[0], (412, 412)), np.zeros(2000 + 2 * 412, np.float64), 0.0
     for at in range(0, 2001, 100):
@@ -191,6 +194,6 @@ def test_forty_bands_of_codes_get_a_micro_frontend(tmp_path: Path) -> None:
     assert places == sorted(places)
     assert not [note for note in proposed.notes if "does not fit" in note]
     values = next(
-        iter(recipe_model(write_recipe(tmp_path, proposed.text)).run(noise(1, 4_000, seed=4)).values())
+        iter(recipe_model(write_recipe(tmp_path, proposed.text)).run(normal_noise(1, 4_000, seed=4)).values())
     )
     assert 0 <= values.min() < values.max() <= 1

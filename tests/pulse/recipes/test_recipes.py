@@ -10,8 +10,9 @@ import pulse
 from pulse import Stage, front
 from pulse.program.whole import stream_whole
 from pulse.recipes.whole import recipe_model
+from tests.noise import normal_noise
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import node, noise
+from tests.pulse.chunks.models import node
 from tests.pulse.recipes.recipe_files import (
     BINS,
     gain,
@@ -22,7 +23,7 @@ from tests.pulse.recipes.recipe_files import (
     write_recipe,
 )
 
-SOUND = [noise(1, frames, seed=frames) for frames in (9, 40, 203)]
+SOUND = [normal_noise(1, frames, seed=frames) for frames in (9, 40, 203)]
 
 
 def equal(path: Path, expected: pulse.TypedModel) -> None:
@@ -61,10 +62,10 @@ def test_wires_are_read_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [spectral, write_masked])
-def test_recipes_are_proved(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+@pytest.mark.parametrize("frames", [8, 40])
+def test_recipes_are_proved(tmp_path: Path, make: Callable[[Path], Path], frames: int) -> None:
     path = make(tmp_path)
-    for frames in (8, 40):
-        pulse.verify(path, pulse=frames).require()
+    pulse.verify(path, pulse=frames).require()
 
 
 @pytest.mark.parametrize("make", [spectral, write_masked])
@@ -92,7 +93,7 @@ def test_the_folder_of_the_file_counts(tmp_path: Path, monkeypatch: pytest.Monke
     inside = tmp_path / "inside"
     inside.mkdir()
     save_model(inside, "gru.onnx", models.gru())
-    np.save(inside / "first.npy", noise(1, 1, 3))
+    np.save(inside / "first.npy", normal_noise(1, 1, 3))
     statistics = [list(range(1, 5)), [1.0] * 4]
     matrix = "\n".join(" ".join(map(str, [*row, 9 if at == 0 else 0])) for at, row in enumerate(statistics))
     (inside / "cmvn.txt").write_text(f" [\n{matrix} ]\n")
@@ -109,9 +110,9 @@ def test_the_folder_of_the_file_counts(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     expected = pulse.chain(
         front.cmvn(inside / "cmvn.txt", norm_vars=False, shape="1,T,4"),
-        pulse.load(models.gru(), chunking=pulse.Chunking(initial={"h": noise(1, 1, 3)})),
+        pulse.load(models.gru(), chunking=pulse.Chunking(initial={"h": normal_noise(1, 1, 3)})),
     )
-    x = noise(1, 7, 4)
+    x = normal_noise(1, 7, 4)
     (output,) = recipe_model(Path("inside/recipe.toml")).run(x).values()
     np.testing.assert_array_equal(output, expected.run(x)["y"])
     assert path.parent == inside
@@ -186,7 +187,7 @@ def test_several_inputs_and_outputs(tmp_path: Path) -> None:
         """,
     )
     model = recipe_model(path)
-    first, second = noise(1, 24, seed=1), noise(1, 24, seed=2)
+    first, second = normal_noise(1, 24, seed=1), normal_noise(1, 24, seed=2)
     outputs = model.run(dict(zip(model.inputs, (first, second))))
     assert list(outputs) == ["total", "near"]
     np.testing.assert_array_equal(outputs["total"], first + second)

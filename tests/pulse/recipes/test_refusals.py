@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,8 @@ def message_of(folder: Path, text: str) -> str:
     with pytest.raises(pulse.LoadError) as raised:
         pulse.stream(path)
     message = str(raised.value)
-    assert message.startswith(f"{path}: ") and "\n" not in message
+    assert message.startswith(f"{path}: ")
+    assert "\n" not in message
     return message.removeprefix(f"{path}: ")
 
 
@@ -165,20 +167,20 @@ def test_several_wires_to_choose_from(tmp_path: Path) -> None:
     )
 
 
-def test_model_options_belong_in_the_recipe(tmp_path: Path) -> None:
-    path = spectral(tmp_path)
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("inputs", {"x": "1,T"}), ("constants", {"x": 1}), ("context", {"x": 4}), ("delay", {"sound": 1})],
+)
+def test_model_options_belong_in_the_recipe(tmp_path: Path, option: str, value: dict[str, Any]) -> None:
+    with pytest.raises(pulse.LoadError, match=f"omit .*{option}=.*, and write"):
+        models.stream(spectral(tmp_path), **{option: value})
+
+
+def test_how_models_are_called_belongs_in_the_recipe(tmp_path: Path) -> None:
     with pytest.raises(
         pulse.LoadError, match=r"a recipe itself describes how its models are called; omit .*states="
     ):
-        models.stream(path, states={})
-    for option in (
-        {"inputs": {"x": "1,T"}},
-        {"constants": {"x": 1}},
-        {"context": {"x": 4}},
-        {"delay": {"sound": 1}},
-    ):
-        with pytest.raises(pulse.LoadError, match=f"omit .*{next(iter(option))}=.*, and write"):
-            models.stream(path, **option)
+        models.stream(spectral(tmp_path), states={})
 
 
 def test_a_recipe_is_no_model_of_onnx(tmp_path: Path) -> None:
@@ -219,12 +221,19 @@ def test_too_many_stages_are_refused(tmp_path: Path) -> None:
     assert "more than 256 stages" in message_of(tmp_path, "[[stage]]\nlog = {}\n" * 257)
 
 
-def test_files_that_are_no_text(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [b"\xff\xfe\0", b"a = " + b"[" * 20_000, b"#" * (1 << 21), b"x\0"],
+    ids=["not UTF-8", "nested deeply", "2 MiB", "a zero byte"],
+)
+def test_files_that_are_no_text_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "recipe.toml"
-    for data in (b"\xff\xfe\0", b"a = " + b"[" * 20_000, b"#" * (1 << 21), b"x\0"):
-        path.write_bytes(data)
-        with pytest.raises(pulse.LoadError, match=re.escape(str(path))):
-            recipe_model(path)
+    path.write_bytes(content)
+    with pytest.raises(pulse.LoadError, match=re.escape(str(path))):
+        recipe_model(path)
+
+
+def test_paths_without_a_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(pulse.LoadError, match=r"none\.toml: no such file"):
         pulse.stream(tmp_path / "none.toml")
     (tmp_path / "folder.toml").mkdir()

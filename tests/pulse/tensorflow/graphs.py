@@ -1,6 +1,5 @@
 """GraphDefs and SavedModels that the tests write themselves."""
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -217,9 +216,3 @@ def write_saved_model(
     (folder / "saved_model.pb").write_bytes(proto.SerializeToString(deterministic=True))
     write_checkpoint(folder / "variables" / "variables", dict(variables.values()))
     return folder
-
-
-def noise_array(*dims: int, seed: int = 0) -> Array:
-    """Numbers around 0."""
-    size = math.prod(dims)
-    return np.random.default_rng(seed).standard_normal(size).astype(np.float32).reshape(dims)

@@ -3,10 +3,11 @@
 import numpy as np
 
 from pulse.facts import Array
-from tests.pulse.tensorflow.graphs import BOOL, F32, I32, Call, GraphDefBuilder, Type, noise_array
+from tests.noise import normal_noise
+from tests.pulse.tensorflow.graphs import BOOL, F32, I32, Call, GraphDefBuilder, Type
 
 VARIANT, RESOURCE = Type("variant"), Type("resource")
-W, U = noise_array(4, 3), noise_array(3, 3, seed=1)
+W, U = normal_noise(4, 3), normal_noise(3, 3, seed=1)
 
 
 def expected_states(x: Array) -> Array:

@@ -2,18 +2,11 @@
 
 from pathlib import Path
 
-from tests.pulse.tensorflow.graphs import (
-    F32,
-    Call,
-    GraphDefBuilder,
-    Shape,
-    Type,
-    noise_array,
-    write_saved_model,
-)
+from tests.noise import normal_noise
+from tests.pulse.tensorflow.graphs import F32, Call, GraphDefBuilder, Shape, Type, write_saved_model
 
 RESOURCE = Type("resource")
-W, FIRST = noise_array(4, 4), noise_array(1, 4, seed=1)
+W, FIRST = normal_noise(4, 4), normal_noise(1, 4, seed=1)
 
 
 def stateful(folder: Path) -> Path:

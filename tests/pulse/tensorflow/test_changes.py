@@ -5,7 +5,8 @@ import pytest
 
 import pulse
 from pulse.errors import LoadError
-from tests.pulse.tensorflow.graphs import BOOL, F32, I32, Call, GraphDefBuilder, Shape, Type, noise_array
+from tests.noise import normal_noise
+from tests.pulse.tensorflow.graphs import BOOL, F32, I32, Call, GraphDefBuilder, Shape, Type
 
 RESOURCE = Type("resource")
 
@@ -82,7 +83,7 @@ def test_parts_of_a_variable_are_changed(name: str) -> None:
     state = pulse.stream(pulse.load(builder.data, outputs=["y"], chunking=chunking), backend="numpy").spawn()
     buffer = np.zeros((3, 2), np.float32)
     for seed in range(3):
-        x = noise_array(1, 2, seed=seed)
+        x = normal_noise(1, 2, seed=seed)
         chosen = np.array(rows, bool)
         buffer[chosen] = x + (buffer[chosen] if change == "add" else 0)
         expected = buffer.sum(0, keepdims=True) + x
@@ -107,7 +108,7 @@ def branch_graph(go: bool | None = None, deep: bool = False) -> GraphDefBuilder:
         builder.place("go", dtype=BOOL)
     else:
         builder.const("go", go, np.bool_)
-    builder.const("w", noise_array(3, 2))
+    builder.const("w", normal_noise(3, 2))
     arguments = [("v", RESOURCE), ("w", F32), ("x", F32), ("row", I32), ("axis", I32)]
     read = {"dtype": F32}
     body = [
@@ -138,11 +139,11 @@ def test_branches_assign_variables(deep: bool) -> None:
     session.reset()
     buffer = np.zeros((3, 2), np.float32)
     for seed, go in enumerate((True, False, True, True, False)):
-        x = noise_array(1, 2, seed=seed)
+        x = normal_noise(1, 2, seed=seed)
         if go:
             buffer[1] = x
         else:
-            buffer = noise_array(3, 2)
+            buffer = normal_noise(3, 2)
         total = buffer.sum(0, keepdims=True)
         np.testing.assert_allclose(
             session.run("y", {"x": x, "go": go}), total + (total if go else x), rtol=1e-5
@@ -159,8 +160,8 @@ def test_branches_that_assign_stream(go: bool) -> None:
     state = pulse.stream(opened).spawn()
     buffer = np.zeros((3, 2), np.float32)
     for seed in range(3):
-        x = noise_array(1, 2, seed=seed)
-        buffer = np.stack([buffer[0], x[0], buffer[2]]) if go else noise_array(3, 2)
+        x = normal_noise(1, 2, seed=seed)
+        buffer = np.stack([buffer[0], x[0], buffer[2]]) if go else normal_noise(3, 2)
         total = buffer.sum(0, keepdims=True)
         np.testing.assert_allclose(state.step(x)["y"], total + (total if go else x), rtol=1e-5, atol=1e-6)
 
@@ -180,7 +181,7 @@ def test_a_choice_of_assignments_streams() -> None:
     session.reset()
     signs: set[bool] = set()
     for seed in range(6):
-        x = noise_array(1, 2, seed=seed)
+        x = normal_noise(1, 2, seed=seed)
         signs.add(bool(x.sum() > 0))
         np.testing.assert_allclose(state.step(x)["y"], session.run("y", {"x": x}), rtol=1e-5, atol=1e-6)
     assert len(signs) == 2
@@ -226,7 +227,8 @@ def test_an_assignment_after_a_switch_is_refused() -> None:
         pulse.load(builder.data)
 
 
-def test_an_assignment_of_results_of_branches_is_kept() -> None:
+@pytest.mark.parametrize("go", [True, False])
+def test_an_assignment_of_results_of_branches_is_kept(go: bool) -> None:
     builder = buffer_graph("AssignVariableOp", "merged")
     builder.place("go", dtype=BOOL)
     builder.const("ones", np.ones((3, 2)))
@@ -234,9 +236,8 @@ def test_an_assignment_of_results_of_branches_is_kept() -> None:
         builder.node(f"{name}/switch", "Switch", name, "go", T=F32)
     builder.node("merged", "Merge", "zeros/switch", "ones/switch:1", T=F32, N=2)
     session = pulse.tensorflow.load(builder.data).session()
-    x = noise_array(1, 2)
-    for go in (True, False):
-        np.testing.assert_allclose(session.run("y", {"x": x, "go": go}), x + 3 * go, rtol=1e-6)
+    x = normal_noise(1, 2)
+    np.testing.assert_allclose(session.run("y", {"x": x, "go": go}), x + 3 * go, rtol=1e-6)
 
 
 def test_restoring_and_updating_are_no_initialisation() -> None:

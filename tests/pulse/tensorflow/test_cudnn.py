@@ -6,7 +6,8 @@ import pytest
 import pulse
 from pulse.errors import LoadError
 from pulse.facts import Array
-from tests.pulse.tensorflow.graphs import F32, GraphDefBuilder, noise_array
+from tests.noise import normal_noise
+from tests.pulse.tensorflow.graphs import F32, GraphDefBuilder
 
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 SIZE, WIDTH = 3, 2
@@ -19,7 +20,7 @@ def weights(kind: str, layers: int, ways: int) -> list[Array]:
         width = SIZE * ways if layer else WIDTH
         shapes += ([(SIZE, width)] * GATES[kind] + [(SIZE, SIZE)] * GATES[kind]) * ways
     shapes += [(SIZE,)] * 2 * GATES[kind] * layers * ways
-    return [np.float32(0.3) * noise_array(*shape, seed=place) for place, shape in enumerate(shapes)]
+    return [np.float32(0.3) * normal_noise(*shape, seed=place) for place, shape in enumerate(shapes)]
 
 
 def graph(kind: str, layers: int, ways: int, cut: int = 0) -> GraphDefBuilder:
@@ -62,7 +63,7 @@ def layer_output(kind: str, x: Array, matrices: list[Array], biases: list[Array]
 @pytest.mark.parametrize(("layers", "ways"), [(1, 1), (2, 1), (2, 2)])
 def test_layers_give_what_numpy_gives(kind: str, layers: int, ways: int) -> None:
     parts, per_direction = weights(kind, layers, ways), 2 * GATES[kind]
-    x = noise_array(5, 1, WIDTH, seed=99)
+    x = normal_noise(5, 1, WIDTH, seed=99)
     y: Array = x[:, 0]
     for layer in range(layers):
         sides: list[Array] = []
@@ -83,7 +84,7 @@ def test_layers_give_what_numpy_gives(kind: str, layers: int, ways: int) -> None
 @pytest.mark.parametrize("kind", GATES)
 def test_the_batch_may_come_first(kind: str) -> None:
     """The batch is first in x, the states and the results; two sequences begin differently, in two layers."""
-    x, h = noise_array(2, 5, WIDTH, seed=99), noise_array(2, 2, SIZE, seed=98)
+    x, h = normal_noise(2, 5, WIDTH, seed=99), normal_noise(2, 2, SIZE, seed=98)
     outputs: list[Array] = []
     for major in (True, False):
         builder = GraphDefBuilder()

@@ -6,7 +6,8 @@ import pytest
 import pulse
 from pulse.errors import PulseError
 from pulse.facts import Array
-from tests.pulse.tensorflow.graphs import F32, I32, Call, GraphDefBuilder, Type, noise_array
+from tests.noise import normal_noise
+from tests.pulse.tensorflow.graphs import F32, I32, Call, GraphDefBuilder, Type
 
 VARIANT = Type("variant")
 SLICES = {"T": F32, "Index": I32}
@@ -100,7 +101,7 @@ def average(x: Array, first: int) -> Array:
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_first_frames_before_later_ones_stream(first: int, end: int, backend: str) -> None:
     model = pulse.load(joined_differences(first, end).data).model.analyse()
-    x = noise_array(1, 7, 3)
+    x = normal_noise(1, 7, 3)
     expected = np.concatenate([x[:, first:end], x[:, 1:] - x[:, :-1] / 2], 1)
     np.testing.assert_allclose(model.run(x)["y"], expected, rtol=1e-6, atol=1e-6)
     if end > 1:  # y would be longer than x
@@ -114,21 +115,21 @@ def test_first_frames_before_later_ones_stream(first: int, end: int, backend: st
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_a_loop_whose_state_begins_as_the_first_frame_streams(bare: bool, backend: str) -> None:
     model = pulse.load(averaging_loop(bare).data).model.analyse()
-    x = noise_array(6, 3)
+    x = normal_noise(6, 3)
     np.testing.assert_allclose(model.run(x)["y"], average(x, 0), rtol=1e-6, atol=1e-6)
     pulse.verify(model, pulse=2, lengths=(1, 2, 7), backend=backend).require()
 
 
 def test_a_loop_from_the_second_frame_on_streams() -> None:
     model = pulse.load(from_the_second().data).model.analyse()
-    x = noise_array(6, 3)
+    x = normal_noise(6, 3)
     np.testing.assert_allclose(model.run(x)["y"], average(x, 1), rtol=1e-6, atol=1e-6)
     pulse.verify(model, pulse=2, lengths=(1, 2, 7), backend="numpy").require()
 
 
 def test_a_list_without_its_first_element_runs_offline_only() -> None:
     model = pulse.load(from_the_second(False).data).model.analyse()
-    x = noise_array(6, 3)
+    x = normal_noise(6, 3)
     expected = average(x, 1)
     expected[0] = 0
     np.testing.assert_allclose(model.run(x)["y"], expected, rtol=1e-6, atol=1e-6)
@@ -162,7 +163,7 @@ def test_frames_that_are_channels_are_normalised_in_streams() -> None:
     builder.node("norm", "FusedBatchNormV3", "wide", "ones", "zeros", "none", "none", **how)
     builder.node("y", "Reshape", "norm", "back", T=F32, Tshape=I32)
     model = pulse.load(builder.data).model.analyse()
-    x = noise_array(1, 6, 4)
+    x = normal_noise(1, 6, 4)
     expected = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 0.001)
     np.testing.assert_allclose(model.run(x)["y"], expected, rtol=1e-5, atol=1e-5)
     pulse.verify(model, pulse=2, backend="numpy").require()

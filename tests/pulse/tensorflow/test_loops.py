@@ -9,7 +9,8 @@ import pulse
 from pulse.errors import LoadError
 from pulse.ops.control import Loop
 from pulse.ops.scan import Scan
-from tests.pulse.tensorflow.graphs import GraphDefBuilder, noise_array
+from tests.noise import normal_noise
+from tests.pulse.tensorflow.graphs import GraphDefBuilder
 from tests.pulse.tensorflow.loops import (
     branches,
     doubling_loop,
@@ -27,7 +28,7 @@ def test_a_recurrent_layer_is_a_scan(form: str) -> None:
     typed = pulse.load(FORMS[form]().data).model.analyse()
     assert [node.op for node in typed.graph.nodes if isinstance(node.op, Scan)]
     for frames in (0, 1, 7):
-        x = noise_array(frames, 1, 4)
+        x = normal_noise(frames, 1, 4)
         np.testing.assert_allclose(typed.run(x)["y"], expected_states(x), rtol=1e-5, atol=1e-6)
 
 
@@ -39,7 +40,7 @@ def test_it_streams(form: str) -> None:
 
 
 def test_the_last_state_is_an_output() -> None:
-    x = noise_array(5, 1, 4)
+    x = normal_noise(5, 1, 4)
     outputs = pulse.load(functional().data).model.analyse().run(x)
     np.testing.assert_allclose(outputs["last"], expected_states(x)[-1], rtol=1e-5, atol=1e-6)
 
@@ -48,7 +49,7 @@ def test_the_last_state_is_an_output() -> None:
 def test_turns_that_are_known_are_wired_one_after_the_other(frames: int) -> None:
     typed = pulse.load(functional((frames, 1, 4)).data).model.analyse()
     assert not [node.op for node in typed.graph.nodes if isinstance(node.op, Scan | Loop)]
-    x = noise_array(frames, 1, 4)
+    x = normal_noise(frames, 1, 4)
     np.testing.assert_allclose(typed.run(x)["y"], expected_states(x), rtol=1e-5, atol=1e-6)
 
 
@@ -60,7 +61,7 @@ def test_a_loop_that_data_ends_runs_offline() -> None:
 
 @pytest.mark.parametrize("flag", [False, True])
 def test_branches_are_chosen(flag: bool) -> None:
-    x = noise_array(3, 2)
+    x = normal_noise(3, 2)
     either = np.exp(x) if flag else -x
     expected = np.abs(either) if flag else either**2
     typed = pulse.load(branches().data).model.analyse()
@@ -104,7 +105,7 @@ def test_strides_beside_an_index_that_is_computed_are_refused() -> None:
 def test_a_loop_may_slice_what_it_runs_over_and_keep_the_last_result_only(last: bool) -> None:
     typed = pulse.load(slicing_loop(last).data).model.analyse()
     assert [node.op for node in typed.graph.nodes if isinstance(node.op, Scan)]
-    x = noise_array(1, 6, 3)
+    x = normal_noise(1, 6, 3)
     sums = x.cumsum(1).transpose(1, 0, 2)
     np.testing.assert_allclose(typed.run(x)["y"], sums[-1:] if last else sums, rtol=1e-5, atol=1e-5)
     pulse.verify(typed, pulse=16, backend="numpy").require()

@@ -12,7 +12,8 @@ from pulse.facts import Array
 from pulse.onnx import registry
 from pulse.tensorflow import register_kernel, register_op
 from pulse.tensorflow.own_operators import OWN, OwnOperator
-from tests.pulse.tensorflow.graphs import F32, I32, Call, GraphDefBuilder, noise_array
+from tests.noise import normal_noise
+from tests.pulse.tensorflow.graphs import F32, I32, Call, GraphDefBuilder
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +66,7 @@ def test_it_is_found_in_the_body_of_a_function_by_the_names_of_its_outputs() -> 
     builder.place("x", -1)
     builder.function("f", [("a", F32)], [("parts", "Parts", ("a",))], {"y": "parts:high:0"})
     builder.node("y", "PartitionedCall", "x", f=Call("f"))
-    x = noise_array(5)
+    x = normal_noise(5)
     assert np.array_equal(pulse.load(builder.data).model.analyse().run(x)["y"], np.maximum(x, 0))
 
 
@@ -76,7 +77,7 @@ def test_attributes_are_given_by_name_and_streams_need_a_relation() -> None:
     builder.place("x", 1, -1)
     builder.node("y", "Scaled", "x", factor=3.0)
     typed = pulse.load(builder.data).model.analyse()
-    assert np.array_equal(typed.run(noise_array(1, 4))["y"], 3 * noise_array(1, 4))
+    assert np.array_equal(typed.run(normal_noise(1, 4))["y"], 3 * normal_noise(1, 4))
     with pytest.raises(PulsifyError, match="how it depends on time is not declared"):
         typed.pulsify()
     register_op("Again", "x:f32", "y:f32", stream=lambda facts, axes: Pointwise((axes[0] or 0,)))

@@ -17,7 +17,8 @@ LINE = re.compile(rf" +(?:{BOX}|{ARROW}|node \[shape=box\];|subgraph cluster_\d+
 def lines_of(picture: str) -> list[str]:
     """The lines of a picture, each proven to be a statement, braces closed."""
     first, *lines, last = picture.splitlines()
-    assert re.fullmatch(rf"digraph {STRING} {{", first) and last == "}"
+    assert re.fullmatch(rf"digraph {STRING} {{", first)
+    assert last == "}"
     for line in lines:
         assert LINE.fullmatch(line), line
     assert picture.count("{\n") == len([line for line in picture.splitlines() if line.endswith("}")])

@@ -13,13 +13,14 @@ from pulse.errors import LoadError
 from pulse.tensorflow.messages import GraphDef, TensorProto
 from pulse.tensorflow.nodes import NodeOutput
 from pulse.tensorflow.tensors import tensor_value
-from tests.pulse.tensorflow.graphs import F32, I32, Call, GraphDefBuilder, Shape, noise_array
+from tests.noise import normal_noise
+from tests.pulse.tensorflow.graphs import F32, I32, Call, GraphDefBuilder, Shape
 
 
 def graph() -> GraphDefBuilder:
     builder = GraphDefBuilder()
     builder.place("x", 1, -1, 4)
-    builder.const("w", noise_array(4, 3))
+    builder.const("w", normal_noise(4, 3))
     builder.const("shape", [-1, 4], np.int32)
     builder.node("flat", "Reshape", "x", "shape", T=F32, Tshape=I32)
     builder.node("y", "MatMul", "flat", "w", T=F32)
@@ -28,16 +29,17 @@ def graph() -> GraphDefBuilder:
 
 def test_a_graph_is_recognised_by_its_content() -> None:
     typed = pulse.load(graph().data).model.analyse()
-    x = noise_array(1, 5, 4, seed=1)
-    assert list(typed.inputs) == ["x"] and list(typed.outputs) == ["y"]
+    x = normal_noise(1, 5, 4, seed=1)
+    assert list(typed.inputs) == ["x"]
+    assert list(typed.outputs) == ["y"]
     assert str(typed.inputs["x"]) == "1,T,4,f32"
-    np.testing.assert_allclose(typed.run({"x": x})["y"], x[0] @ noise_array(4, 3), rtol=1e-6)
+    np.testing.assert_allclose(typed.run({"x": x})["y"], x[0] @ normal_noise(4, 3), rtol=1e-6)
 
 
 def test_names_may_have_a_slot() -> None:
     model = pulse.load(graph().data, inputs={"x:0": "1,N,4"})
     assert str(model.analyse().inputs["x"]) == "1,N,4,f32"
-    x = noise_array(1, 5, 4)
+    x = normal_noise(1, 5, 4)
     typed = model.analyse()
     assert np.array_equal(typed.run({"x:0": x}, ["y:0"])["y:0"], typed.run(x)["y"])
     assert NodeOutput.parse("a:b:2") == NodeOutput("a:b", 2)
@@ -68,7 +70,7 @@ def test_any_tensor_may_be_an_input() -> None:
 def test_a_shape_that_the_file_leaves_open_is_inferred() -> None:
     builder = GraphDefBuilder()
     builder.node("x", "Placeholder", dtype=F32, shape=Shape(None))
-    builder.const("w", noise_array(4, 3))
+    builder.const("w", normal_noise(4, 3))
     builder.node("relu", "Relu", "x", T=F32)
     builder.node("y", "MatMul", "relu", "w", T=F32)
     model = pulse.load(builder.data, inputs={"x": "T,4"})
@@ -86,7 +88,7 @@ def test_an_unknown_operator_matters_only_if_it_is_needed() -> None:
     builder.node("seen", "Identity", "odd", T=F32)
     with pytest.raises(LoadError, match=r"QuantumLeap \(1 node, first odd\)"):
         pulse.load(builder.data).model.analyse()
-    assert pulse.tensorflow.load(builder.data).session().run("out", {"x": noise_array(1, 2, 4)}).shape == (
+    assert pulse.tensorflow.load(builder.data).session().run("out", {"x": normal_noise(1, 2, 4)}).shape == (
         2,
         3,
     )
@@ -113,7 +115,7 @@ def test_calls_of_functions_are_inlined() -> None:
     )
     builder.node("called", "StatefulPartitionedCall", "x", f=Call("outer"))
     builder.node("y", "Identity", "called", T=F32)
-    x = noise_array(3, 2)
+    x = normal_noise(3, 2)
     np.testing.assert_allclose(
         pulse.load(builder.data).model.analyse().run(x)["y"], x.sum(1, keepdims=True), rtol=1e-6
     )

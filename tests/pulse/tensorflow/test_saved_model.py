@@ -11,7 +11,8 @@ from pulse.errors import LoadError, PulsifyError
 from pulse.facts import Array
 from pulse.tensorflow.messages import SavedModel, TrackableObjectGraph
 from pulse.tensorflow.read.checkpoint import CheckpointTensors
-from tests.pulse.tensorflow.graphs import F32, GraphDefBuilder, Shape, noise_array, write_checkpoint
+from tests.noise import normal_noise
+from tests.pulse.tensorflow.graphs import F32, GraphDefBuilder, Shape, write_checkpoint
 from tests.pulse.tensorflow.saved import FIRST, W, stateful
 
 CALLED = Chunking(axes={"x": 0, "y": 0})
@@ -29,20 +30,21 @@ def test_the_state_is_in_the_open(tmp_path: Path) -> None:
     model = pulse.load(stateful(tmp_path / "model")).model
     (variable,) = model.variables
     assert (variable.input, variable.output) == ("state", "state.next")
-    assert variable.initial is not None and np.array_equal(variable.initial, FIRST)
+    assert variable.initial is not None
+    assert np.array_equal(variable.initial, FIRST)
     assert list(model.inputs) == ["x", "state"]
 
 
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_a_folder_streams(tmp_path: Path, backend: str) -> None:
-    folder, x = stateful(tmp_path / "model"), noise_array(6, 4, seed=2)
+    folder, x = stateful(tmp_path / "model"), normal_noise(6, 4, seed=2)
     state = pulse.stream(pulse.load(folder, chunking=CALLED), backend=backend).spawn()
     output = np.concatenate([state.step(frame[None])["y"] for frame in x])
     np.testing.assert_allclose(output, expected_frames(x), rtol=1e-5, atol=1e-6)
 
 
 def test_a_session_calls_the_signature(tmp_path: Path) -> None:
-    session, x = pulse.tensorflow.load(stateful(tmp_path / "model")).session(), noise_array(3, 4, seed=2)
+    session, x = pulse.tensorflow.load(stateful(tmp_path / "model")).session(), normal_noise(3, 4, seed=2)
     output = np.concatenate([session.call({"x": frame[None]})["y"] for frame in x])
     np.testing.assert_allclose(output, expected_frames(x), rtol=1e-5, atol=1e-6)
     session.reset()
@@ -78,7 +80,7 @@ def with_objects(folder: Path, key: str = "layer/kernel") -> Path:
 
 
 def test_captured_variables_are_found_by_their_objects(tmp_path: Path) -> None:
-    folder, x = with_objects(tmp_path / "model"), noise_array(6, 4, seed=2)
+    folder, x = with_objects(tmp_path / "model"), normal_noise(6, 4, seed=2)
     state = pulse.stream(pulse.load(folder, chunking=CALLED), backend="numpy").spawn()
     output = np.concatenate([state.step(frame[None])["y"] for frame in x])
     np.testing.assert_allclose(output, expected_frames(x), rtol=1e-5, atol=1e-6)
@@ -106,7 +108,7 @@ def test_it_is_exported_with_its_state(tmp_path: Path) -> None:
         .compile(backend="numpy")
         .spawn()
     )
-    x = noise_array(3, 4, seed=2)
+    x = normal_noise(3, 4, seed=2)
     output = np.concatenate([again.step(frame[None])["y"] for frame in x])
     np.testing.assert_allclose(output, expected_frames(x), rtol=1e-5, atol=1e-6)
 
@@ -185,7 +187,7 @@ def test_data_that_is_missing_or_elsewhere_is_refused(tmp_path: Path) -> None:
 
 
 def test_keys_share_their_beginnings(tmp_path: Path) -> None:
-    tensors = {f"layer/{number}/w": noise_array(number + 1, 2, seed=number) for number in range(5)}
+    tensors = {f"layer/{number}/w": normal_noise(number + 1, 2, seed=number) for number in range(5)}
     write_checkpoint(tmp_path / "model", tensors)
     checkpoint = CheckpointTensors(tmp_path / "model")
     assert checkpoint.keys() == sorted(tensors)

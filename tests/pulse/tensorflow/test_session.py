@@ -8,7 +8,8 @@ import pytest
 from pulse import tensorflow
 from pulse.errors import InputError, LoadError
 from pulse.tensorflow import Session
-from tests.pulse.tensorflow.graphs import F32, I32, GraphDefBuilder, Shape, noise_array
+from tests.noise import normal_noise
+from tests.pulse.tensorflow.graphs import F32, I32, GraphDefBuilder, Shape
 from tests.pulse.tensorflow.variables import counter
 
 
@@ -22,7 +23,8 @@ def test_variables_are_read_before_they_are_assigned(resource: bool) -> None:
     assert not run.run("known")
     with pytest.raises(InputError, match=r"a .*has no value yet"):
         run.run("before")
-    assert run.run([], targets=["init"]) == [] and run.run("known")
+    assert run.run([], targets=["init"]) == []
+    assert run.run("known")
     values = [int(run.run(name)) for name in ("read", "before", "once", "read", "twice", "read")]
     assert values == [0, 0, 1, 1, 3, 3]
     both = run.run(["before", "once"])
@@ -31,7 +33,8 @@ def test_variables_are_read_before_they_are_assigned(resource: bool) -> None:
 
 def test_targets_run_and_give_nothing() -> None:
     run = session(counter(True))
-    assert run.run((), targets=["init"]) == [] and run.run((), targets=["add"]) == []
+    assert run.run((), targets=["init"]) == []
+    assert run.run((), targets=["add"]) == []
     assert run.run("add") is None
     assert int(run.run("read")) == 2
 
@@ -39,7 +42,8 @@ def test_targets_run_and_give_nothing() -> None:
 def test_variables_are_reset_saved_and_restored(tmp_path: Path) -> None:
     run = session(counter(False))
     run.reset()
-    assert run.initialisers == ["init"] and int(run.run("twice")) == 2
+    assert run.initialisers == ["init"]
+    assert int(run.run("twice")) == 2
     run.save(tmp_path / "kept.npz")
     run.reset()
     assert int(run.run("read")) == 0
@@ -69,7 +73,7 @@ def layers() -> GraphDefBuilder:
     builder = GraphDefBuilder()
     builder.place("x", -1, 2)
     builder.place("other", -1, 2)
-    builder.const("w", noise_array(2, 3))
+    builder.const("w", normal_noise(2, 3))
     builder.node("conv", "MatMul", "x", "w", T=F32)
     builder.node("relu", "Relu", "conv", T=F32)
     builder.node("both", "AddV2", "x", "other", T=F32)
@@ -79,22 +83,23 @@ def layers() -> GraphDefBuilder:
 
 
 def test_any_tensor_is_fed_or_fetched_and_the_rest_does_not_run() -> None:
-    run, x = session(layers()), noise_array(4, 2)
-    np.testing.assert_allclose(run.run("conv:0", {"x:0": x}), x @ noise_array(2, 3), rtol=1e-6)
+    run, x = session(layers()), normal_noise(4, 2)
+    np.testing.assert_allclose(run.run("conv:0", {"x:0": x}), x @ normal_noise(2, 3), rtol=1e-6)
     assert run.run("relu", {"conv": [[-1.0, 2.0, 0.5]]}).tolist() == [[0, 2, 0.5]]
     assert run.run("x", {"x": x}).tolist() == x.tolist()
     assert run.nodes_of(["relu"]) == ["x", "w", "conv", "relu"]
     assert run.nodes_of(["relu"], ["conv"]) == ["relu"]
     shape = run.run("shape", {"x": x})
-    assert shape.tolist() == [4, 3] and shape.dtype == np.int32
+    assert shape.tolist() == [4, 3]
+    assert shape.dtype == np.int32
     assert run.run("more", {"x": x}).dtype == np.bool_
 
 
 def test_plans_are_kept_by_feeds_fetches_and_targets() -> None:
-    run, x = session(layers()), noise_array(4, 2)
+    run, x = session(layers()), normal_noise(4, 2)
     run.run(["both", "relu"], {"x": x, "other": x})
-    run.run(["relu", "both"], {"other": x, "x": noise_array(3, 2)[:4].repeat(2, 0)[:4]})
-    run.run(["relu", "both"], {"other": noise_array(9, 2), "x": noise_array(9, 2)})
+    run.run(["relu", "both"], {"other": x, "x": normal_noise(3, 2)[:4].repeat(2, 0)[:4]})
+    run.run(["relu", "both"], {"other": normal_noise(9, 2), "x": normal_noise(9, 2)})
     assert run.cache_info()[:2] == (2, 1)
     run.run("relu", {"x": x})
     assert run.cache_info()[:2] == (2, 2)
@@ -143,7 +148,8 @@ def test_control_edges_order_effects() -> None:
     run = session(builder)
     run.restore({"v": [1, 2]})
     old, new = run.run(["old", "new"], {"x": [10, 20]})
-    assert old.tolist() == [1, 2] and new.tolist() == [11, 22]
+    assert old.tolist() == [1, 2]
+    assert new.tolist() == [11, 22]
     with pytest.raises(InputError, match="handle of a variable"):
         run.run("v")
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from tests.pulse.tensorflow.graphs import F32, I32, GraphDefBuilder, noise_array
+from tests.noise import normal_noise
+from tests.pulse.tensorflow.graphs import F32, I32, GraphDefBuilder
 
 
 def dilated_convolution() -> GraphDefBuilder:
@@ -19,7 +20,7 @@ def dilated_convolution() -> GraphDefBuilder:
         "two": [2],
     }.items():
         builder.const(name, value, np.int32)
-    builder.const("w", noise_array(1, 2, 4, 5))
+    builder.const("w", normal_noise(1, 2, 4, 5))
     builder.node("shape", "Shape", "x", T=F32, out_type=I32)
     builder.node("frames", "StridedSlice", "shape", "one", "two", "one", T=I32, Index=I32, shrink_axis_mask=1)
     builder.node("whole", "AddV2", "frames", "three", T=I32)

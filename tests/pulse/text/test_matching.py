@@ -48,7 +48,8 @@ def test_tags_name_nodes_and_matches_keep_the_order_of_the_query() -> None:
 
 def test_an_output_is_read_by_somebody_else() -> None:
     model = row().graph("1,1,T").analyse().with_outputs(["c", "p"])
-    assert not find_matches(model.graph, "relu.->Conv") and len(find_matches(model.graph, "relu->Conv")) == 1
+    assert not find_matches(model.graph, "relu.->Conv")
+    assert len(find_matches(model.graph, "relu->Conv")) == 1
 
 
 def test_constants_are_no_operators() -> None:

@@ -56,7 +56,8 @@ def scales(data: bytes) -> tuple[list[PortScale], list[PortScale]]:
 
 def check_equal(output: Array, expected: Array, context: str, most_steps: int = 1) -> int:
     """Floats to ``FLOATS``, codes within a step; how many codes differ."""
-    assert output.shape == expected.shape and output.dtype == expected.dtype, context
+    assert output.shape == expected.shape, context
+    assert output.dtype == expected.dtype, context
     if output.dtype.kind == "f":
         largest = max(float(np.abs(expected).max(initial=0)), 1e-30)
         assert np.abs(output - expected).max(initial=0) <= FLOATS * largest, context

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from tests.noise import normal_noise
 from tests.pulse.tflite.builder import SubgraphBuilder, file_bytes
-from tests.pulse.tflite.cases.case import RELU, VALID, X_SCALE, Y_SCALE, bias, noise, weights
+from tests.pulse.tflite.cases.case import RELU, VALID, X_SCALE, Y_SCALE, bias, weights
 
 FEATURES, HIDDEN = 8, 6
 WINDOW = {"StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
@@ -36,13 +37,19 @@ def stack(kind: str = "float32", padding: int = VALID, stride: int = 1) -> bytes
             w = weights(graph, shape, channels, 0, layer)
             inputs = [y, w, bias(graph, y, w, channels)]
         else:
-            inputs = [y, graph.constant(noise(shape, layer)), graph.constant(noise((channels,), layer))]
+            inputs = [
+                y,
+                graph.constant(normal_noise(*shape, seed=layer)),
+                graph.constant(normal_noise(channels, seed=layer)),
+            ]
         quantized = (0.04, -9) if coded else None
         y = graph.result(
             "CONV_2D", inputs, (1, -1, 1, channels), "Conv2DOptions", 3, kind, quantized, **fields
         )
-    matrix = weights(graph, (4, HIDDEN), None, 0) if kind != "float32" else graph.constant(noise((4, HIDDEN)))
-    inputs = [y, matrix, bias(graph, y, matrix, 4) if coded else graph.constant(noise((4,)))]
+    matrix = (
+        weights(graph, (4, HIDDEN), None, 0) if kind != "float32" else graph.constant(normal_noise(4, HIDDEN))
+    )
+    inputs = [y, matrix, bias(graph, y, matrix, 4) if coded else graph.constant(normal_noise(4))]
     y = graph.result(
         "FULLY_CONNECTED",
         inputs,
@@ -122,7 +129,7 @@ def convolution_with_variable(kind: str = "float32") -> bytes:
         w = weights(graph, shape, HIDDEN, 0)
         inputs = [joined, w, bias(graph, joined, w, HIDDEN)]
     else:
-        inputs = [joined, graph.constant(noise(shape)), graph.constant(noise((HIDDEN,)))]
+        inputs = [joined, graph.constant(normal_noise(*shape)), graph.constant(normal_noise(HIDDEN))]
     y = graph.result(
         "CONV_2D", inputs, (1, 2, 1, HIDDEN), "Conv2DOptions", 3, kind, (0.07, 3) if coded else None, **fields
     )
@@ -179,7 +186,7 @@ def blocks(kind: str = "float32", image: bool = False) -> bytes:
         w = weights(graph, shape, HIDDEN, 0)
         inputs = [y, w, bias(graph, y, w, HIDDEN)]
     else:
-        inputs = [y, graph.constant(noise(shape)), graph.constant(noise((HIDDEN,)))]
+        inputs = [y, graph.constant(normal_noise(*shape)), graph.constant(normal_noise(HIDDEN))]
     made_shape = (size, -1, 1, HIDDEN) if image else (size, 1, -1, HIDDEN)
     y = graph.result(
         "CONV_2D", inputs, made_shape, "Conv2DOptions", 3, kind, quantization_out, **WINDOW, Padding=VALID
@@ -251,7 +258,7 @@ def scaled_by_variable() -> bytes:
     """A variable that is read and never assigned, times a chunk."""
     first, graph = SubgraphBuilder("first"), SubgraphBuilder()
     handle = first.result("VAR_HANDLE", [], (), "VarHandleOptions", dtype="resource", SharedName="gain")
-    first.node("ASSIGN_VARIABLE", [handle, first.constant(noise((1, FEATURES)))], [])
+    first.node("ASSIGN_VARIABLE", [handle, first.constant(normal_noise(1, FEATURES))], [])
     x = graph.input((1, FEATURES))
     graph.node("CALL_ONCE", [], [], "CallOnceOptions", InitSubgraphIndex=1)
     handle = graph.result("VAR_HANDLE", [], (), "VarHandleOptions", dtype="resource", SharedName="gain")
@@ -300,11 +307,11 @@ def filter_bank(kind: str = "float32", rank: int = 2, asymmetric: bool = False) 
     if kind == "int8":
         x = graph.input((1, FEATURES), kind, scale=[X_SCALE], zero=[-7])
         features = graph.constant(
-            np.clip(noise((filters, FEATURES)) * 50, -127, 127).astype(np.int8), scale=[0.01], zero=[0]
+            np.clip(normal_noise(filters, FEATURES) * 50, -127, 127).astype(np.int8), scale=[0.01], zero=[0]
         )
-        time = graph.constant((noise((filters, size)) * 3000).astype(np.int16), scale=[1e-4], zero=[0])
+        time = graph.constant((normal_noise(filters, size) * 3000).astype(np.int16), scale=[1e-4], zero=[0])
         memory = graph.tensor((1, filters * size), "int16", "memory", variable=True, scale=[2e-4], zero=[0])
-        offset = graph.constant((noise((units,)) * 1000).astype(np.int32), scale=[2e-8], zero=[0])
+        offset = graph.constant((normal_noise(units) * 1000).astype(np.int32), scale=[2e-8], zero=[0])
         y = graph.result(
             "SVDF",
             [x, features, time, offset, memory],
@@ -318,10 +325,12 @@ def filter_bank(kind: str = "float32", rank: int = 2, asymmetric: bool = False) 
         )
     else:
         x = graph.input((1, FEATURES))
-        stored = [graph.constant(noise(shape)) for shape in ((filters, FEATURES), (filters, size), (units,))]
+        stored = [
+            graph.constant(normal_noise(*shape)) for shape in ((filters, FEATURES), (filters, size), (units,))
+        ]
         if kind == "hybrid":
             for place, shape in enumerate(((filters, FEATURES), (filters, size))):
-                codes = np.clip(np.rint(noise(shape) * 50), -127, 127).astype(np.int8)
+                codes = np.clip(np.rint(normal_noise(*shape) * 50), -127, 127).astype(np.int8)
                 stored[place] = graph.constant(codes, scale=[0.02], zero=[0])
         memory = graph.tensor((1, filters * size), "float32", "memory", variable=True)
         y = graph.result(

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from tests.noise import normal_noise
 from tests.pulse.tflite.builder import SubgraphBuilder, file_bytes
-from tests.pulse.tflite.cases.case import X_SCALE, bias, noise, weights
+from tests.pulse.tflite.cases.case import X_SCALE, bias, weights
 from tests.pulse.tflite.models import FEATURES, HIDDEN, i32
 
 
@@ -20,7 +21,7 @@ def recurrent(
     x = graph.input((1, frames, FEATURES))
 
     def weight(*shape: int) -> int:
-        value = noise(shape, len(graph.tensors)) * np.float32(0.4)
+        value = normal_noise(*shape, seed=len(graph.tensors)) * np.float32(0.4)
         if stored == "float32" or len(shape) == 1:
             return graph.constant(value)
         return graph.constant(
@@ -98,7 +99,7 @@ def unfused_layer(frames: int = -1) -> bytes:
     parts = [
         body.result(
             "FULLY_CONNECTED",
-            [x, body.constant(noise((HIDDEN, size), size)), -1],
+            [x, body.constant(normal_noise(HIDDEN, size, seed=size)), -1],
             (1, HIDDEN),
             "FullyConnectedOptions",
         )

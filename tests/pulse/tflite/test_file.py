@@ -10,8 +10,8 @@ import pytest
 import pulse
 import pulse.tflite
 from pulse.errors import LoadError, PulseWarning
+from tests.noise import normal_noise
 from tests.pulse.tflite.builder import SubgraphBuilder, file_bytes
-from tests.pulse.tflite.cases.case import noise
 from tests.pulse.tflite.models import stack
 
 
@@ -25,7 +25,7 @@ def file_of_operator(kind: str, *more: int, options: str = "", **fields: int) ->
 def test_files_are_recognised_by_their_content(tmp_path: Path) -> None:
     path = tmp_path / "model.bin"
     path.write_bytes(file_of_operator("TANH"))
-    x = noise((2, 5))
+    x = normal_noise(2, 5)
     for source in (path, str(path), file_of_operator("TANH")):
         (y,) = pulse.load(source).analyse().run({"x": x}).values()
         assert np.allclose(y, np.tanh(x))

@@ -103,7 +103,8 @@ def test_calls_equal_litert(name: str) -> None:
 def test_variables_are_the_state_of_a_stream(kind: str) -> None:
     data, rng = convolution_with_variable(kind), np.random.default_rng(1)
     program = pulse.stream(data)
-    assert [port.name for port in program.inputs] == ["chunk"] and program.pulse == 2
+    assert [port.name for port in program.inputs] == ["chunk"]
+    assert program.pulse == 2
     fact = pulse.load(data).model.analyse().inputs["chunk"]
     chunks = [random_input(rng, fact) for _ in range(CALLS)]
     state = program.spawn()
@@ -113,7 +114,8 @@ def test_variables_are_the_state_of_a_stream(kind: str) -> None:
 
 def test_a_variable_that_nothing_assigns_is_a_constant() -> None:
     model = pulse.load(scaled_by_variable()).model
-    assert model.variables == () and list(model.inputs) == ["x"]
+    assert model.variables == ()
+    assert list(model.inputs) == ["x"]
 
 
 @pytest.mark.parametrize("kind", ["float32", "int8"])
@@ -182,7 +184,8 @@ def test_a_bias_of_int16_codes_counts_the_same_in_32_and_in_64_bits() -> None:
     narrow, wide = (pulse.load(biased_convolution(bits)).analyse() for bits in (32, 64))
     x = random_input(np.random.default_rng(7), narrow.inputs["x"], 200)
     (output,), (same,) = narrow.run({"x": x}).values(), wide.run({"x": x}).values()
-    assert np.array_equal(output, same) and len(np.unique(output)) > 100
+    assert np.array_equal(output, same)
+    assert len(np.unique(output)) > 100
     check_equal(same, calls(biased_convolution(64), [[x]])[0][0], "64 bits")
 
 
@@ -193,7 +196,8 @@ def test_padding_that_depends_on_the_length_is_refused() -> None:
 
 def test_names_are_those_of_the_signature() -> None:
     model = pulse.load(stack()).model
-    assert list(model.inputs) == ["sound"] and model.graph.output_names == ["scores"]
+    assert list(model.inputs) == ["sound"]
+    assert model.graph.output_names == ["scores"]
 
 
 def test_open_sizes_can_be_given() -> None:

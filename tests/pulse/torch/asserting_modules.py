@@ -24,7 +24,8 @@ class Codebook(torch.nn.Module):
             raise RuntimeError("no table")
         assert (x == x).all()
         assert not torch.isnan(x).any(), "a frame is not a number"
-        assert (x == x).all().item() and x.abs().max() < 1e6
+        assert (x == x).all().item()
+        assert x.abs().max() < 1e6
         codes = torch.cdist(x, self.table[None]).argmin(-1)
         return self.table[None].gather(1, codes[..., None].expand(-1, -1, 3))
 
@@ -45,7 +46,8 @@ def ask(truth: Any) -> list[int]:
     """Conditions in assertions, then others."""
     assert truth
     assert not truth, "a message"
-    assert truth and truth
+    assert truth
+    assert truth
     if not truth:
         raise ValueError
     return [number for number in range(3) if truth]

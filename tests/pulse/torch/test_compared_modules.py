@@ -151,7 +151,9 @@ def test_integers_stay_within_the_example() -> None:
         def forward(self, token: Any, mask: Any, level: Any) -> Any:
             if torch.compiler.is_exporting():
                 return self.table(token) * mask[..., None] * level.log()[..., None]
-            assert token.max() < 7 and (mask == (token % 2 == 0)).all() and (level > 0).all()
+            assert token.max() < 7
+            assert (mask == (token % 2 == 0)).all()
+            assert (level > 0).all()
             return self.table(token) * mask[..., None] * level.log()[..., None]
 
     token = torch.randint(0, 7, (1, 20))
@@ -199,7 +201,8 @@ def test_what_the_tracer_has_fixed() -> None:
         match=r"Counting: the exported model differs from the module on the example itself, .*: output",
     ):
         pulse.from_torch(module, example, T)
-    assert torch.equal(module.runs, torch.zeros(3, 1)) and torch.equal(example, before)
+    assert torch.equal(module.runs, torch.zeros(3, 1))
+    assert torch.equal(example, before)
 
 
 @needs_onnxscript

@@ -75,7 +75,8 @@ def test_without_dynamic_axes_only_the_example_is_compared() -> None:
     """The module runs once, and a difference on the example is an error."""
     samples = {"x": SampledInputs(np.ones((1, 3), np.float32), {})}
     module = Seen(double)
-    assert difference_of(module, double_of, samples) == [] and len(module.ran) == 1
+    assert difference_of(module, double_of, samples) == []
+    assert len(module.ran) == 1
     with pytest.raises(
         LoadError,
         match=r"Net: .* differs from the module on the example itself, .*: output y, at \[0, 0\]: ",
@@ -122,7 +123,7 @@ def test_a_model_that_refuses_what_the_module_takes() -> None:
         difference_of(Seen(lambda x: x), typed.run, sampled_inputs())
 
 
-def test_a_model_that_never_runs() -> None:
+def test_a_model_that_never_runs_is_refused() -> None:
     """An operator that is not supported, for instance: no length is the cause."""
     with pytest.raises(
         LoadError, match=r"on the example itself, .*: the model refuses .* no such length as \[20\]"
@@ -159,10 +160,8 @@ def test_the_example_is_the_longest() -> None:
     """It is reported, with the module's reason."""
     notes = difference_of(Seen(double, lambda lengths: lengths["x"] <= 20), double_of, sampled_inputs())
     assert len(notes) == 1
-    assert (
-        "longer than the example's (T = 20)" in notes[0]
-        and "at T = 41: RuntimeError: no such length" in notes[0]
-    )
+    assert "longer than the example's (T = 20)" in notes[0]
+    assert "at T = 41: RuntimeError: no such length" in notes[0]
 
 
 def test_a_module_that_runs_at_no_other_length_is_refused() -> None:
@@ -206,10 +205,11 @@ def test_symbols_that_depend_on_each_other_change_in_proportion() -> None:
     assert difference_of(module, model, sampled_inputs(S=5, R=10)) == []
     ran = [tuple(lengths.values()) for lengths in module.ran]
     assert [lengths for lengths in ran if lengths[0] == 20] == [(20, 5, 4), (20, 5, 21)]
-    assert len({x for x, s, r in ran}) == 3 and all(x == 4 * s for x, s, r in ran)
+    assert len({x for x, s, r in ran}) == 3
+    assert all(x == 4 * s for x, s, r in ran)
 
 
-def test_a_module_that_never_gives_the_same() -> None:
+def test_a_module_that_never_gives_the_same_is_refused() -> None:
     rng = np.random.default_rng(1)
     with pytest.raises(LoadError, match=r"Net: output y differs between two runs on the same input.* random"):
         difference_of(Seen(lambda x: x + rng.standard_normal(x.shape)), double_of, sampled_inputs())

@@ -30,9 +30,8 @@ def test_another_order_of_summation_is_no_difference() -> None:
     assert first_difference({"y": sums}, model, {"y": sums[:, :9]}) is None
     sums[0, 7, 1] += 0.1
     difference = first_difference({"y": sums}, model, {"y": sums[:, :9]})
-    assert difference is not None and difference.startswith(
-        "output y, frame 7, at [0, 7, 1]: the module gives "
-    )
+    assert difference is not None
+    assert difference.startswith("output y, frame 7, at [0, 7, 1]: the module gives ")
 
 
 def test_the_first_output_and_frame() -> None:

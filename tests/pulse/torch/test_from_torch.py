@@ -135,7 +135,8 @@ def test_convolutions_keep_names_and_modes() -> None:
     module = seed_module(Convolutions).train()
     module.norm.eval()
     typed = assert_streams(module, torch.randn(1, 3, 10), {"x": {2: "time"}}, [torch.randn(1, 3, 37)])
-    assert str(typed.inputs["x"]) == "1,3,time,f32" and typed.title == "Convolutions"
+    assert str(typed.inputs["x"]) == "1,3,time,f32"
+    assert typed.title == "Convolutions"
     module = seed_module(Convolutions).train()
     module.norm.eval()
     pulse.from_torch(module, (torch.randn(1, 3, 10),), {0: {2: "T"}})
@@ -233,7 +234,7 @@ def test_the_older_exporter_is_used_without_onnxscript(monkeypatch: pytest.Monke
         ),
     ],
 )
-def test_examples_that_do_not_fit(example: Any, dynamic: Any, words: str) -> None:
+def test_examples_that_do_not_fit_are_refused(example: Any, dynamic: Any, words: str) -> None:
     with pytest.raises(pulse.InputError, match=words):
         pulse.from_torch(Recurrent(), example, dynamic)
 

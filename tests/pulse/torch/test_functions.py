@@ -125,5 +125,6 @@ def test_writes_to_last_frames_and_mixed_bounds(forward: Callable[[Any, Any], An
     torch.manual_seed(0)
     options = {"dynamic": {"x": {2: "T"}}, "lengths": [4, 5, 33]}
     report = pulse.verify(Module(forward), example=torch.randn(1, 1, 40), **options)
-    assert report.original is not None and report.original.lengths
+    assert report.original is not None
+    assert report.original.lengths
     report.require()

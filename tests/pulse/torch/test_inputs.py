@@ -25,8 +25,11 @@ def test_frames_stay_whole_and_inputs_of_a_symbol_together() -> None:
     for length in (7, 51):
         drawn_inputs = draw(samples, {"T": length})
         token = drawn_inputs["token"][0]
-        assert token.shape == (length,) and token.dtype == frames.dtype and set(token) <= set(frames)
-        assert len(set(token)) > length // 4 and (np.diff(token) != 1).any()
+        assert token.shape == (length,)
+        assert token.dtype == frames.dtype
+        assert set(token) <= set(frames)
+        assert len(set(token)) > length // 4
+        assert (np.diff(token) != 1).any()
         np.testing.assert_array_equal(drawn_inputs["mask"], token % 3 == 0)
         np.testing.assert_array_equal(drawn_inputs["feature"], np.stack([token, -token]).astype(np.float32))
         np.testing.assert_array_equal(drawn_inputs["table"], 100 * token[:, None] + token)
@@ -53,11 +56,15 @@ def test_the_example_itself_is_drawn_without_lengths() -> None:
 def test_floats_that_are_all_alike_become_noise(level: float, dtype: Any) -> None:
     """The noise has the example's type, sign and scale."""
     drawn_input = draw({"x": SampledInputs(np.full((2, 30), level, dtype), {1: "T"})}, {"T": 50})["x"]
-    assert drawn_input.shape == (2, 50) and drawn_input.dtype == dtype and np.unique(drawn_input).size > 20
+    assert drawn_input.shape == (2, 50)
+    assert drawn_input.dtype == dtype
+    assert np.unique(drawn_input).size > 20
     if level:
-        assert (drawn_input * level >= 0).all() and np.abs(drawn_input).max() <= 2 * abs(level)
+        assert (drawn_input * level >= 0).all()
+        assert np.abs(drawn_input).max() <= 2 * abs(level)
     else:
-        assert (drawn_input < 0).any() and (drawn_input > 0).any()
+        assert (drawn_input < 0).any()
+        assert (drawn_input > 0).any()
 
 
 @pytest.mark.parametrize("value", [np.zeros(30, np.int64), np.ones(30, np.bool_), np.full(1, 0.5)])

@@ -12,7 +12,8 @@ from pulse.torch.lengths import read_lengths, variations
 def test_few_lengths_on_both_sides(frames: int) -> None:
     """Shorter ones from 2 on, longer ones up to little more than twice, none of them twice, few in all."""
     shorter, longer = ([lengths["T"] for lengths in side] for side in variations({"T": frames}, ["T"]))
-    assert bool(shorter) == (frames > 2) and longer
+    assert bool(shorter) == (frames > 2)
+    assert longer
     assert all(2 <= tried < frames for tried in shorter)
     assert all(frames < tried <= 2 * frames + 4 for tried in longer)
     for tried in (shorter, longer):
@@ -40,17 +41,21 @@ def test_strides_are_met(frames: int, stride: int, rest: int) -> None:
         [lengths["T"] for lengths in side if lengths["T"] >= rest and (lengths["T"] - rest) % stride == 0]
         for side in variations({"T": frames}, ["T"])
     )
-    assert longer and bool(shorter) == (frames - stride >= max(rest, 2))
+    assert longer
+    assert bool(shorter) == (frames - stride >= max(rest, 2))
 
 
 def test_one_symbol_alone_and_all_in_proportion() -> None:
     traced = {"T": 20, "S": 5, "B": 2}
     for side in variations(traced, ["T"]):
-        assert side and all(lengths["S"] == 5 and lengths["B"] == 2 != lengths["T"] for lengths in side)
+        assert side
+        assert all(lengths["S"] == 5 and lengths["B"] == 2 != lengths["T"] for lengths in side)
     for side in variations(traced, ["T", "S"]):
-        assert side and all(lengths["T"] == 4 * lengths["S"] >= 8 and lengths["B"] == 2 for lengths in side)
+        assert side
+        assert all(lengths["T"] == 4 * lengths["S"] >= 8 and lengths["B"] == 2 for lengths in side)
     shorter, longer = variations(traced, list(traced))
-    assert shorter == [] and longer[0] == {"T": 60, "S": 15, "B": 6}
+    assert shorter == []
+    assert longer[0] == {"T": 60, "S": 15, "B": 6}
 
 
 def test_lengths_that_are_given() -> None:
@@ -75,6 +80,6 @@ def test_lengths_that_are_given() -> None:
         ([{"T": 2.0}], r"lengths: 2\.0 frames of T"),
     ],
 )
-def test_lengths_that_do_not_fit(lengths: Any, words: str) -> None:
+def test_lengths_that_do_not_fit_are_refused(lengths: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         read_lengths(lengths, {"T": 20})

@@ -24,7 +24,8 @@ def test_mapped_arrays_are_the_same() -> None:
         for _ in range(2):
             np.testing.assert_array_equal(copy, array)
             release_pages(copy)
-        assert not copy.flags.writeable and copy.dtype == array.dtype
+        assert not copy.flags.writeable
+        assert copy.dtype == array.dtype
 
 
 def test_a_model_of_mapped_weights_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,6 +81,7 @@ def test_memory_of_a_large_module() -> None:
         [sys.executable, "-W", "ignore", str(script)], capture_output=True, text=True, check=True, cwd=root
     )
     figures = json.loads(run.stdout.splitlines()[-1])
-    assert figures["weights"] > 400e6 and figures["rows"] > 32
+    assert figures["weights"] > 400e6
+    assert figures["rows"] > 32
     assert figures["peak"] < 2 * figures["weights"], figures
     assert figures["rest"] < 1.2 * figures["weights"], figures

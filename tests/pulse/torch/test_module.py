@@ -88,7 +88,9 @@ def test_each_run_begins_again_and_nothing_stays() -> None:
     with preserve_state(torch, module, call) as state:
         run = ModuleOracle(torch, module, call, state.restore_eval, ["y"])
         first, second = (run({"x": x.numpy()})["y"] for _ in range(2))
-        assert module.count == 1 and module.steps == [1] and module.missing is not None
+        assert module.count == 1
+        assert module.steps == [1]
+        assert module.missing is not None
         assert not any(inner.training for inner in module.modules())
     # all but the one random number is the same
     np.testing.assert_allclose(first - second, np.full(first.shape, (first - second).flat[0]), atol=1e-6)
@@ -98,12 +100,16 @@ def test_each_run_begins_again_and_nothing_stays() -> None:
     assert sorted(before) == sorted(module.state_dict())
     for name, value in module.state_dict().items():
         assert torch.equal(value, before[name]), name
-    assert module.missing is None and module.count == 0 and module.steps == []
+    assert module.missing is None
+    assert module.count == 0
+    assert module.steps == []
     assert list(module.cache) == ["h", "deep"]
     for tensor in (module.attribute, module.cache["h"], module.cache["deep"][0], module.cache["deep"][1][0]):
         assert torch.equal(tensor, torch.zeros(3))
-    assert [inner.training for inner in module.modules()] == modes and True in modes
-    assert torch.equal(x, copied) and torch.equal(random, torch.get_rng_state())
+    assert [inner.training for inner in module.modules()] == modes
+    assert True in modes
+    assert torch.equal(x, copied)
+    assert torch.equal(random, torch.get_rng_state())
 
 
 def test_a_dict_that_refuses_to_be_written() -> None:
@@ -139,7 +145,9 @@ def test_state_comes_back_after_an_error() -> None:
         preserve_state(torch, module, call) as state,
     ):
         ModuleOracle(torch, module, call, state.restore_eval, ["y"])({"x": np.zeros((4, 2, 5), np.float32)})
-    assert module.count == 0 and torch.equal(module.written, torch.zeros(3)) and module.training
+    assert module.count == 0
+    assert torch.equal(module.written, torch.zeros(3))
+    assert module.training
 
 
 def test_runs_compute_no_gradients() -> None:
@@ -151,7 +159,8 @@ def test_runs_compute_no_gradients() -> None:
 
     run, _ = oracle(ForwardModule(forward), torch.randn(1, 5, requires_grad=True))
     run({"x": np.ones((1, 5), np.float32)})
-    assert enabled == [False] and torch.is_grad_enabled()
+    assert enabled == [False]
+    assert torch.is_grad_enabled()
 
 
 def test_a_tensor_of_inference_mode_is_read() -> None:
@@ -199,9 +208,11 @@ def test_inputs_have_the_type_of_the_example(dtype: Any) -> None:
     example = torch.randn(2, 5).abs().to(dtype)
     run, samples = oracle(ForwardModule(forward), example, dynamic={"x": {1: "T"}})
     value = samples["x"].value
-    assert value.shape == ((2, 5, 2) if dtype.is_complex else (2, 5)) and samples["x"].axes == {1: "T"}
+    assert value.shape == ((2, 5, 2) if dtype.is_complex else (2, 5))
+    assert samples["x"].axes == {1: "T"}
     np.testing.assert_array_equal(run({"x": value})["y"], value)
-    assert inputs[0].dtype == dtype and torch.equal(inputs[0], example)
+    assert inputs[0].dtype == dtype
+    assert torch.equal(inputs[0], example)
 
 
 def test_nested_inputs_and_numbers() -> None:
@@ -216,7 +227,7 @@ def test_nested_inputs_and_numbers() -> None:
     np.testing.assert_array_equal(output, np.full(2, 7 + 1 + 4 * 3 * 0.5))
 
 
-def test_inputs_that_are_not_of_the_example() -> None:
+def test_inputs_that_are_not_of_the_example_are_refused() -> None:
     call = read_call(torch, ForwardModule(None), "ForwardModule", torch.zeros(3), {})
     with pytest.raises(
         LoadError, match=r"Net: the exported model has inputs that are not of the example \(z\)"

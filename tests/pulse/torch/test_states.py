@@ -207,7 +207,9 @@ class Late(nn.Module):
         (Late(), (), None, "past is made by the first call; register a buffer"),
     ],
 )
-def test_states_that_cannot_be_kept(module: Any, more: tuple[Any, ...], states: Any, message: str) -> None:
+def test_states_that_cannot_be_kept_are_refused(
+    module: Any, more: tuple[Any, ...], states: Any, message: str
+) -> None:
     """The message has the state, the reason and the way out."""
     with pytest.raises(InputError, match=message):
         pulse.from_torch(module.eval(), (torch.randn(1, 2, 6), *more), dynamic={}, states=states)

@@ -52,7 +52,8 @@ def test_chunked_attention_streams(visible: Callable[[Any, Any], Any], ahead: in
     report.require()
     pulsed = typed.declutter().pulsify(pulse=1)
     assert pulsed.outputs[0].delay == ahead
-    assert report.has_overflowed and 8 <= report.trials.buffered < plan_trials(pulsed).longest
+    assert report.has_overflowed
+    assert 8 <= report.trials.buffered < plan_trials(pulsed).longest
 
 
 def test_first_frames_stay() -> None:

@@ -48,8 +48,10 @@ def test_other_threads_are_heard(monkeypatch: pytest.MonkeyPatch) -> None:
         speak_softly()
         assert in_thread(lambda: speak("theirs")) == ["theirs"]
     logger.removeHandler(handler)
-    assert out.getvalue() == "theirs\n" and log.getvalue() == "theirs\n"
-    assert sys.stdout is out and speak("again")
+    assert out.getvalue() == "theirs\n"
+    assert log.getvalue() == "theirs\n"
+    assert sys.stdout is out
+    assert speak("again")
 
 
 class Meanwhile(torch.nn.Module):
@@ -81,7 +83,8 @@ def test_layers_of_other_threads_compute_during_an_export() -> None:
     model = pulse.from_torch(module, torch.randn(1, 20, 3), dynamic={"x": {1: "T"}})
     assert results
     for result, half, count, most in results:
-        assert torch.equal(result, expected) and (half, count, most) == (3, 1, 5)
+        assert torch.equal(result, expected)
+        assert (half, count, most) == (3, 1, 5)
     assert len(model.analyse().outputs) == 1
 
 

@@ -38,7 +38,8 @@ def test_a_module_of_another_type(name: str) -> None:
     assert [str(fact) for fact in typed.inputs.values()] == ["1,2,T,f32"]
     pulse.verify(typed, pulse=1).require()
     for key, value in module.state_dict().items():
-        assert value.dtype == before[key][0] and torch.equal(value, before[key][1])
+        assert value.dtype == before[key][0]
+        assert torch.equal(value, before[key][1])
     assert torch.get_default_dtype() == torch.float32
 
 

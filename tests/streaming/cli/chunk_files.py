@@ -1,10 +1,11 @@
 """Models of chunks as files."""
 
 import onnx
+from onnx import ModelProto
 
 from tests.streaming.command import folder as folder
 
 
-def save_model(name, model):
+def save_model(name: str, model: ModelProto) -> str:
     onnx.save(model, f"{name}.onnx")
     return f"{name}.onnx"

@@ -2,13 +2,16 @@
 
 import subprocess
 import sys
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
 
 from tests.streaming.command import folder as folder
 
 LIMIT_S = 120
 
 
-def command(*arguments, **how):
+def command(*arguments: Path | str, **how: Any) -> Popen:
     """The command as a process of its own, with pipes."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(
@@ -26,7 +29,7 @@ def command(*arguments, **how):
     )
 
 
-def pipe(data, *arguments, code=0, **how):
+def pipe(data: bytes | None, *arguments: str, code: int = 0, **how: Any) -> tuple[Any, ...]:
     """What the command gives for bytes on standard input: output, and messages."""
     process = command(*arguments, **how)
     out, errors = process.communicate(data, LIMIT_S)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from tests.noise import normal_noise
 from tests.pulse.chunks import models
 from tests.streaming.cli.chunk_files import save_model
 from tests.streaming.command import folder as folder
@@ -14,11 +15,12 @@ from tests.streaming.command import pulse, refusal, report, write_sound
 
 def test_sound_through_a_cached_filter_equals_its_authors_loop() -> None:
     """In as sound, out as sound; the report says what was found, and how."""
-    x = (models.noise(1, 4_003) / 8).astype(np.float32)
+    x = (normal_noise(1, 4_003) / 8).astype(np.float32)
     write_sound("in.wav", x[0], subtype="FLOAT")
     path = save_model("filter", models.cache_of_sound())
     result = pulse("run", path, "in.wav", "out.wav")
-    assert "cache -> cache_out, by name" in result.stdout and "axis 1, samples of sound" in result.stdout
+    assert "cache -> cache_out, by name" in result.stdout
+    assert "axis 1, samples of sound" in result.stdout
     output, rate = soundfile.read("out.wav", dtype="float32")
     parts = [{"x": piece} for piece in models.pieces(x, 1, 8)]
     looped = models.loop(
@@ -34,7 +36,7 @@ def test_sound_through_a_cached_filter_equals_its_authors_loop() -> None:
 
 def test_every_option_of_chunks_has_its_effect() -> None:
     """Context, a fixed input, a first value from a file, an axis, a delay, a state by hand."""
-    x = (models.noise(1, 60) / 8).astype(np.float32)
+    x = (normal_noise(1, 60) / 8).astype(np.float32)
     write_sound("in.wav", x[0], subtype="FLOAT")
     np.save("first.npy", np.full((1, 1), 2.0, np.float32))
     path = save_model("halved", models.half_context())
@@ -51,7 +53,7 @@ def test_every_option_of_chunks_has_its_effect() -> None:
     ]
     np.testing.assert_allclose([float(value) for _, value in rows[1:]], expected, 1e-5, 1e-6)
     assert rows[2][0] == "0.000125"
-    np.save("x.npy", models.noise(1, 5, 4))
+    np.save("x.npy", normal_noise(1, 5, 4))
     path = save_model("gru", models.gru())
     pulse("run", path, "x.npy", "y.npy", "--constant", "h=0.5", "--state", "none")
     x, h = np.load("x.npy"), np.full((1, 1, 3), 0.5, np.float32)
@@ -64,7 +66,7 @@ def test_every_option_of_chunks_has_its_effect() -> None:
 
 
 @pytest.mark.parametrize("command", ["convert", "check", "bench", "dump"])
-def test_other_commands_show_the_states(command) -> None:
+def test_other_commands_show_the_states(command: str) -> None:
     """They show the states that were found."""
     path = save_model("filter", models.cache_of_sound())
     more = ["--steps", 20, "--rounds", 1] if command == "bench" else []
@@ -78,7 +80,7 @@ def test_other_commands_show_the_states(command) -> None:
 
 def test_one_number_is_a_whole_state() -> None:
     """As with fixed inputs; integers do for floats."""
-    np.save("x.npy", models.noise(1, 5, 4))
+    np.save("x.npy", normal_noise(1, 5, 4))
     path = save_model("gru", models.gru())
     for number, value in enumerate(("1", "[[[1, 1, 1]]]")):
         pulse("run", path, "x.npy", f"y{number}.npy", "--initial", f"h={value}")
@@ -87,9 +89,9 @@ def test_one_number_is_a_whole_state() -> None:
     assert not np.array_equal(np.load("y0.npy"), np.load("zeros.npy"))
 
 
-def test_a_fixed_input_that_is_missing() -> None:
+def test_a_fixed_input_that_is_missing_is_refused() -> None:
     """Sound goes in, and something that is given once: the error says how."""
-    write_sound("in.wav", models.noise(1, 40)[0] / 8)
+    write_sound("in.wav", normal_noise(1, 40)[0] / 8)
     inputs = {"x": [1, 8], "cache": [1, 8], "gain": [2, 4]}
     wires = [
         models.node("ReduceMean", "gain", "mean", keepdims=0),
@@ -107,9 +109,8 @@ def test_chunks_of_a_wrong_size_are_refused_with_the_options_to_change() -> None
     wires = [models.node("Add", "x h", "y"), models.node("Identity", "y", "hn")]
     path = save_model("six", models.build(wires, shape, {"y": [1, 6], "hn": [1, 6]}, constants))
     error = refusal("convert", path, "--pulse", "5")
-    assert (
-        error.startswith("error: six: does not take chunks of time=5: ") and "--pulse and --context" in error
-    )
+    assert error.startswith("error: six: does not take chunks of time=5: ")
+    assert "--pulse and --context" in error
 
 
 def test_dump_takes_constants() -> None:
@@ -123,7 +124,7 @@ def test_a_dim_that_counts_streams() -> None:
     """Its size is not asked for; each report has a line of it. What may be time stays the user's choice."""
     shape = ["batch", "time", 4]
     path = save_model("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
-    np.save("x.npy", models.noise(1, 5, 4))
+    np.save("x.npy", normal_noise(1, 5, 4))
     for command in (["run", path, "x.npy", "y.npy"], ["check", path], ["convert", path], ["dump", path]):
         assert "batch = 1" in pulse(*command).stdout
     assert report("run", path, "x.npy", "y.npy")["sizes"] == {"batch": 1}
@@ -152,6 +153,6 @@ def test_a_dim_that_counts_streams() -> None:
         (["--pulse", "5"], "pulse 5: one call of the model takes 8 new frames"),
     ],
 )
-def test_bad_options_are_refused(options, message) -> None:
+def test_bad_options_are_refused(options: list[str], message: str) -> None:
     """One line, exit code 2."""
     assert message in refusal("check", save_model("filter", models.cache_of_sound()), *options)

@@ -1,6 +1,7 @@
 """The command line: what it writes, what it reports, and one line for each bad use."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from tests.streaming.models import BACKENDS
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_run_without_arguments_denoises_the_built_in_sound(tmp_path, backend) -> None:
+def test_run_without_arguments_denoises_the_built_in_sound(tmp_path: Path, backend: str) -> None:
     details = report("run", "--backend", backend)
     clean, denoised = soundfile.read(clean_path())[0], soundfile.read(tmp_path / "denoised.wav")[0]
     assert denoised.shape == clean.shape
@@ -54,7 +55,7 @@ def test_run_prints_delays_times_and_quality() -> None:
         assert part in words
 
 
-def test_run_writes_the_aligned_offline_result(tmp_path) -> None:
+def test_run_writes_the_aligned_offline_result(tmp_path: Path) -> None:
     from pulse import load
 
     noisy = soundfile.read(noisy_path(), dtype="float32")[0]
@@ -80,7 +81,7 @@ def test_stereo_at_44_khz_through_a_16_khz_model_stays_aligned() -> None:
 
 
 @pytest.mark.parametrize(("channel", "expected"), [("mix", 0.5), ("0", 1.0), ("1", 0.0)])
-def test_one_stream_of_two_channels(tmp_path, channel, expected) -> None:
+def test_one_stream_of_two_channels(tmp_path: Path, channel: str, expected: float) -> None:
     left = tone(8000)
     write_sound("in.wav", np.stack([left, np.zeros_like(left)], axis=1), 8000, subtype="FLOAT")
     model = voice(tmp_path / "voice.onnx")
@@ -88,7 +89,7 @@ def test_one_stream_of_two_channels(tmp_path, channel, expected) -> None:
     np.testing.assert_allclose(soundfile.read("out.wav")[0], expected * left, atol=1e-6)
 
 
-def test_frames_that_are_no_sound_get_their_times(tmp_path) -> None:
+def test_frames_that_are_no_sound_get_their_times(tmp_path: Path) -> None:
     model = voice(tmp_path / "voice.onnx")
     write_sound("in.wav", tone(8000), 8000, subtype="FLOAT")
     report("run", model, "in.wav", "level.csv", "--output", "level", "--backend", "numpy")
@@ -102,7 +103,7 @@ def test_frames_that_are_no_sound_get_their_times(tmp_path) -> None:
     )
 
 
-def test_features_are_read_from_npy_and_written_to_npy_and_csv(tmp_path) -> None:
+def test_features_are_read_from_npy_and_written_to_npy_and_csv(tmp_path: Path) -> None:
     model = features(tmp_path / "features.onnx")
     x = np.random.default_rng(0).standard_normal((1, 11, 4))
     np.save("x.npy", x)
@@ -130,23 +131,29 @@ def test_convert_lists_ports_buffers_and_nodes() -> None:
 def test_check_runs_with_onnxruntime_as_the_backend() -> None:
     pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
     proof = report("check", "--backend", "onnxruntime", "--length", "1000")["proof"]
-    assert proof["outcome"] == "equal" and proof["backends"] == ["numpy", "onnxruntime"]
+    assert proof["outcome"] == "equal"
+    assert proof["backends"] == ["numpy", "onnxruntime"]
     assert report("run", "--backend", "onnxruntime")["backend"] == "onnxruntime"
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_check_proves_the_built_in_model(backend) -> None:
+def test_check_proves_the_built_in_model(backend: str) -> None:
     proof = report("check", "--backend", backend, "--length", "5", "--length", "1000")["proof"]
-    assert proof["outcome"] == "equal" and proof["divergence"] is None
+    assert proof["outcome"] == "equal"
+    assert proof["divergence"] is None
     assert proof["lengths"] == [5, 1000]
     assert proof["backends"] == list(dict.fromkeys(["numpy", backend]))
-    assert (proof["error"] > 0) == (backend == "numba") and proof["share"] <= 1 and proof["spent_s"] > 0
+    assert (proof["error"] > 0) == (backend == "numba")
+    assert proof["share"] <= 1
+    assert proof["spent_s"] > 0
     (output,) = proof["outputs"]
-    assert output["proved"] and output["moved"] and output["values"] == output["finite"] == 2010
+    assert output["proved"]
+    assert output["moved"]
+    assert output["values"] == output["finite"] == 2010
     assert "equal: every frame" in pulse("check", "--backend", "numpy", "--length", "5").stdout
 
 
-def test_check_names_the_wire_and_exits_1_where_a_frame_differs(monkeypatch) -> None:
+def test_check_names_the_wire_and_exits_1_where_a_frame_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     from pulse.ops.time import Delay
 
     class Late(Delay):
@@ -165,7 +172,7 @@ def test_check_names_the_wire_and_exits_1_where_a_frame_differs(monkeypatch) -> 
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_bench_measures_every_step(backend) -> None:
+def test_bench_measures_every_step(backend: str) -> None:
     details = report("bench", "--backend", backend, "--steps", "20", "--rounds", "2")
     assert details["latency"]["count"] == 40
     assert [part["count"] for part in details["rounds"]] == [20, 20]
@@ -190,7 +197,7 @@ def test_bench_measures_every_step(backend) -> None:
         ("pulsed", "spectrum.window"),
     ],
 )
-def test_dump_at_every_stage(stage, part) -> None:
+def test_dump_at_every_stage(stage: str, part: str) -> None:
     assert part in pulse("dump", "--stage", stage).stdout
     assert pulse("dump", "--stage", stage, "--dot").stdout.startswith("digraph ")
 
@@ -198,9 +205,10 @@ def test_dump_at_every_stage(stage, part) -> None:
 @pytest.mark.parametrize(
     ("stage", "query", "part"), [("load", "Conv->$", "Conv) -> "), ("pulsed", "Delay->Conv", "Delay) -> ")]
 )
-def test_dump_of_the_parts_that_fit_a_query(stage, query, part) -> None:
+def test_dump_of_the_parts_that_fit_a_query(stage: str, query: str, part: str) -> None:
     text = pulse("dump", "--stage", stage, "--match", query).stdout
-    assert part in text and text.rstrip().endswith(query)
+    assert part in text
+    assert text.rstrip().endswith(query)
     assert "0 parts fit Softmax" in pulse("dump", "--stage", "typed", "--match", "Softmax").stdout
     assert "omit --dot" in refusal("dump", "--stage", stage, "--match", query, "--dot")
     assert "an operator, $ or a bracket is expected" in refusal("dump", "--match", "Conv->")
@@ -211,7 +219,8 @@ def test_dump_of_a_program() -> None:
     if "numba" not in BACKENDS:
         return
     text = pulse("dump", "--stage", "program").stdout
-    assert "instructions" in text and text.endswith("lanes (spawn_many): groups of 16 share one memory\n")
+    assert "instructions" in text
+    assert text.endswith("lanes (spawn_many): groups of 16 share one memory\n")
     last = pulse("dump", "--stage", "program", "--weights", "int8").stdout.splitlines()[-1]
     assert last == "lanes (spawn_many): each has its own memory: spectrum: weights that are not f32"
 
@@ -219,11 +228,14 @@ def test_dump_of_a_program() -> None:
 def test_version_and_help_are_printed() -> None:
     assert pulse("-v").stdout.startswith("pulse ")
     assert "pulse run --live" in pulse("--help").stdout
-    for command in ("run", "convert", "check", "bench", "dump", "devices", "report"):
-        assert "Examples" in pulse(command, "--help").stdout
 
 
-def test_the_rate_is_the_models_or_given_or_assumed(tmp_path) -> None:
+@pytest.mark.parametrize("command", ["run", "convert", "check", "bench", "dump", "devices", "report"])
+def test_the_help_of_a_command_has_examples(command: str) -> None:
+    assert "Examples" in pulse(command, "--help").stdout
+
+
+def test_the_rate_is_the_models_or_given_or_assumed(tmp_path: Path) -> None:
     plain = save(tmp_path / "p.onnx", [helper.make_node("Neg", ["x"], ["y"])], {"x": ["T"]}, {"y": ["T"]})
     wrong = features(tmp_path / "wrong.onnx", {"sample_rate": "fast"})
 
@@ -238,7 +250,7 @@ def test_the_rate_is_the_models_or_given_or_assumed(tmp_path) -> None:
     assert "sample_rate 'fast'" in refusal("convert", wrong)
 
 
-def test_interrupted_it_leaves_nothing(tmp_path, monkeypatch) -> None:
+def test_interrupted_it_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_):
         raise KeyboardInterrupt
 
@@ -257,7 +269,9 @@ def test_a_model_with_a_max_context_is_proved_up_to_it() -> None:
         "check", path, "--pulse", 4, "--max-context", 20, "--length", 7, "--length", 20, "--length", 21
     )
     proof = details["proof"]
-    assert proof["outcome"] == "equal" and proof["lengths"] == [7, 20] and proof["skipped"] == [21]
+    assert proof["outcome"] == "equal"
+    assert proof["lengths"] == [7, 20]
+    assert proof["skipped"] == [21]
     frames = np.random.default_rng(0).standard_normal((1, 21, 4)).astype(np.float32)
     np.save("long.npy", frames)
     assert "at most 20 frames of T" in refusal(
@@ -268,12 +282,12 @@ def test_a_model_with_a_max_context_is_proved_up_to_it() -> None:
     assert np.load("out.npy").shape == (1, 20, 4)
 
 
-def test_a_name_too_long_for_the_file_system() -> None:
+def test_a_name_too_long_for_the_file_system_is_refused() -> None:
     assert "File name too long" in refusal("run", noisy_path(), "a" * 300 + ".wav")
     assert "File name too long" in refusal("run", "a" * 300 + ".wav")
 
 
-def test_an_output_that_does_not_stream(tmp_path) -> None:
+def test_an_output_that_does_not_stream(tmp_path: Path) -> None:
     """The last state of a recurrent model can be written; it has no delay."""
     rng = np.random.default_rng(0)
     weights = {"w": (1, 15, 3), "r": (1, 15, 5)}
@@ -290,7 +304,7 @@ def test_an_output_that_does_not_stream(tmp_path) -> None:
     assert "algorithmic" not in pulse("run", path, "x.npy", "last.csv", "--pulse", 2).stdout
 
 
-def test_an_output_that_is_not_finite_is_reported(tmp_path) -> None:
+def test_an_output_that_is_not_finite_is_reported(tmp_path: Path) -> None:
     path = save(
         tmp_path / "log.onnx",
         [helper.make_node("Log", ["x"], ["y"])],
@@ -305,14 +319,14 @@ def test_an_output_that_is_not_finite_is_reported(tmp_path) -> None:
     assert "came with the flush" in pulse("run", path, "in.wav", "out.csv").stdout
 
 
-def test_a_pulse_has_a_frame_at_least_at_any_rate(tmp_path) -> None:
+def test_a_pulse_has_a_frame_at_least_at_any_rate(tmp_path: Path) -> None:
     nodes = [helper.make_node("Neg", ["x"], ["y"])]
     model = save(tmp_path / "m.onnx", nodes, {"x": ["T"]}, {"y": ["T"]})
     assert report("convert", model, "--rate", 1)["pulse_frames"] == 1
 
 
 @pytest.mark.filterwarnings("always")
-def test_a_rate_that_contradicts_the_model_is_reported(tmp_path) -> None:
+def test_a_rate_that_contradicts_the_model_is_reported(tmp_path: Path) -> None:
     """The model is the built-in one, or one whose metadata has a rate."""
     described = pulse("convert", "--rate", 8000)
     assert (
@@ -329,11 +343,12 @@ def test_a_rate_that_contradicts_the_model_is_reported(tmp_path) -> None:
 def test_dump_prints_costs_as_table_and_json() -> None:
     """Parameters, multiply-adds and memory as a table and as JSON; --json is of this stage alone."""
     table = pulse("dump", "--stage", "costs").stdout
-    assert table.startswith("denoise\n") and all(
-        word in table for word in ("parameters", "a second", "of arena")
-    )
+    assert table.startswith("denoise\n")
+    assert all(word in table for word in ("parameters", "a second", "of arena"))
     data = json.loads(pulse("dump", "--stage", "costs", "--json").stdout)
-    assert data["macs_per_second"] > 0 and data["instructions"] > 0 and data["refused"] is None
+    assert data["macs_per_second"] > 0
+    assert data["instructions"] > 0
+    assert data["refused"] is None
     assert "--json and --markdown go with --stage costs" in refusal("dump", "--stage", "pulsed", "--json")
     assert "omit --dot" in refusal("dump", "--stage", "costs", "--dot")
     assert "--stage foo: choose one of load, typed" in refusal("dump", "--stage", "foo")
@@ -351,12 +366,14 @@ def test_check_that_proves_nothing_exits_3() -> None:
     )
     result = pulse("check", path, "--pulse", 4, code=3)
     assert "error: nothing was proved of flat: it is always 0, whatever the input" in result.stderr
-    assert "the same for every input" in result.stdout and "moved by the input" in result.stdout
+    assert "the same for every input" in result.stdout
+    assert "moved by the input" in result.stdout
     assert "equal: every frame" not in result.stdout
     proof = json.loads(pulse("check", path, "--pulse", 4, "--json", code=3).stdout)["proof"]
     assert [output["proved"] for output in proof["outputs"]] == [False, True]
     converted = pulse("convert", path, "--pulse", 4, "-o", "out.onnx", code=3)
-    assert "nothing was proved of flat" in converted.stderr and "out.onnx: opset 17" in converted.stdout
+    assert "nothing was proved of flat" in converted.stderr
+    assert "out.onnx: opset 17" in converted.stdout
     pulse("check", path, "--pulse", 4, "--keep", "y", "--seed", 5, "--long")
 
 
@@ -369,11 +386,13 @@ def test_check_that_proves_nothing_exits_3() -> None:
         (["chekc"], {"UsageError", "NoSuchCommand"}, "Did you mean 'check'?"),
     ],
 )
-def test_errors_are_json_where_reports_are(arguments, kinds, words) -> None:
+def test_errors_are_json_where_reports_are(arguments: list[str], kinds: set[str], words: str) -> None:
     """One document on stdout, the line on stderr as ever; older versions of typer have another name of an error."""
     result = pulse(*arguments, "--json", code=2)
     error = json.loads(result.stdout)["error"]
-    assert error["type"] in kinds and words in error["message"] and error["refusals"] == []
+    assert error["type"] in kinds
+    assert words in error["message"]
+    assert error["refusals"] == []
     assert result.stderr == f"error: {error['message']}\n"
 
 
@@ -387,4 +406,5 @@ def test_refusals_are_json_too() -> None:
         1,
         "whole",
     )
-    assert refusal["reason"] and refusal["help"]
+    assert refusal["reason"]
+    assert refusal["help"]

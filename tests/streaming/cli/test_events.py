@@ -5,6 +5,8 @@ import json
 import os
 import pty
 from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from tests.streaming.events.blocks import walk, whole
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
 
-def ahead(path, frames):
+def ahead(path: str, frames: int) -> str:
     """Of p [1, 1, T]: the same, but known only when so many more frames are there."""
     weights = np.zeros((1, 1, 2 * frames + 1), np.float32)
     weights[0, 0, -1] = 1e-30  # changes nothing, but is waited for
@@ -28,13 +30,13 @@ def ahead(path, frames):
     return save(path, [node], {"p": [1, 1, "T"]}, {"q": [1, 1, "T"]}, {"w": weights})
 
 
-def rows(path):
+def rows(path: str) -> list[tuple[str, ...]]:
     """Of a .csv: start, end, label, known."""
     with open(path, newline="") as file:
         return [(row["start_s"], row["end_s"], row["label"], row["known_s"]) for row in csv.DictReader(file)]
 
 
-def bursts(path="in.wav"):
+def bursts(path: str = "in.wav") -> str:
     """At 8 kHz, half a second: something from 0.1 to 0.2 and from 0.3 to 0.4."""
     sound = np.zeros(4000)
     sound[800:1600] = sound[2400:3200] = 0.75
@@ -42,7 +44,7 @@ def bursts(path="in.wav"):
 
 
 @pytest.mark.parametrize("pulse_frames", [1, 7])
-def test_the_delay_of_a_model_moves_no_time(pulse_frames) -> None:
+def test_the_delay_of_a_model_moves_no_time(pulse_frames: int) -> None:
     p = walk(np.random.default_rng(1), 300).astype(np.float32)
     np.save("p.npy", p[None, None])
     rows_of_delay = {}
@@ -72,7 +74,7 @@ def test_the_delay_of_a_model_moves_no_time(pulse_frames) -> None:
         assert [event[3] for event in events][:-1] == [f"{frames / 100:.6f}" for frames in known_frames][:-1]
 
 
-def test_sound_with_names_and_forms(tmp_path) -> None:
+def test_sound_with_names_and_forms(tmp_path: Path) -> None:
     """The first output that is not sound is read."""
     model, sound = voice("model.onnx"), bursts()
     how = (
@@ -93,7 +95,7 @@ def test_sound_with_names_and_forms(tmp_path) -> None:
     ]
 
 
-def test_text_and_classes_are_found(tmp_path) -> None:
+def test_text_and_classes_are_found(tmp_path: Path) -> None:
     """From frames whose classes are the last axis, with lists and files as parameters."""
     node = helper.make_node("Identity", ["x"], ["y"], "same")
     model = save("same.onnx", [node], {"x": [1, "T", 3]}, {"y": [1, "T", 3]})
@@ -110,7 +112,7 @@ def test_text_and_classes_are_found(tmp_path) -> None:
     )
 
 
-def test_a_pipe_gets_json_lines_or_the_requested_format(tmp_path) -> None:
+def test_a_pipe_gets_json_lines_or_the_requested_format(tmp_path: Path) -> None:
     model, sound = voice("model.onnx"), bursts()
     data = (tmp_path / sound).read_bytes()
     how = ("--events", "segments", "--event", "starts=yes", "--pulse", "80")
@@ -151,7 +153,7 @@ def test_a_terminal_has_nothing_else_between() -> None:
     assert "\x1b" not in lines[0] + lines[1]
 
 
-def test_live_events_equal_those_of_the_file(tmp_path) -> None:
+def test_live_events_equal_those_of_the_file(tmp_path: Path) -> None:
     """A file as if a microphone gave it: the events of the run without --live, printed or written."""
     model, sound = voice("model.onnx"), bursts()
     how = ("--events", "segments", "--event", "pad_before_s=0.01")
@@ -204,7 +206,7 @@ def test_live_events_equal_those_of_the_file(tmp_path) -> None:
         ),
     ],
 )
-def test_bad_options_are_refused_in_one_line(tmp_path, options, message) -> None:
+def test_bad_options_are_refused_in_one_line(tmp_path: Path, options: tuple[Any, ...], message: str) -> None:
     """The refusal is one line, and nothing is written."""
     assert f"error: {message}" in refusal(
         "run", voice("m.onnx"), bursts(), "out.csv", *options, "--backend", "numpy"

@@ -19,11 +19,12 @@ from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report
 
 
-def test_the_builtin_model_is_exported_and_proved(tmp_path) -> None:
+def test_the_builtin_model_is_exported_and_proved(tmp_path: Path) -> None:
     """Written, proved, and run again as the same stream."""
     result = pulse("convert", "--pulse", "320", "-o", "out.onnx")
     assert "out.onnx: opset 17" in result.stdout
-    assert "onnxruntime" in result.stdout and "equal: every frame" in result.stdout
+    assert "onnxruntime" in result.stdout
+    assert "equal: every frame" in result.stdout
     entries = {entry.key: entry.value for entry in onnx.load("out.onnx").metadata_props}
     assert entries["sample_rate"] == "16000"
     assert entries["pulse_frames"] == "320"
@@ -40,13 +41,14 @@ def test_the_report_of_an_export_has_its_proof() -> None:
     assert written["path"] == "out.onnx"
     assert written["opset"] == 18
     assert written["states"] == 8
-    assert written["proof"]["outcome"] == "equal" and written["proof"]["share"] <= 1
+    assert written["proof"]["outcome"] == "equal"
+    assert written["proof"]["share"] <= 1
     assert len(written["proof"]["lengths"]) > 5
     assert report("convert", "-o", "out.onnx", "--no-check")["written"]["proof"] is None
     assert "written" not in report("convert")
 
 
-def test_a_file_that_is_wrong_is_not_kept(tmp_path, monkeypatch) -> None:
+def test_a_file_that_is_wrong_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 1; what was there before stays."""
     (tmp_path / "out.onnx").write_text("older")
 
@@ -65,7 +67,8 @@ def test_a_file_that_is_wrong_is_not_kept(tmp_path, monkeypatch) -> None:
     written = json.loads(pulse("convert", "-o", "out.onnx", "--length", 500, "--json", code=1).stdout)[
         "written"
     ]
-    assert written["path"] is None and written["proof"]["outcome"] == "diverged"
+    assert written["path"] is None
+    assert written["proof"]["outcome"] == "diverged"
     assert (tmp_path / "out.onnx").read_text() == "older"
     assert [path.name for path in tmp_path.iterdir()] == ["out.onnx"]
 
@@ -103,12 +106,15 @@ def test_it_knows_its_pulse() -> None:
     assert "written for pulses of 160 frames" in refusal("convert", "out.onnx", "--pulse", "80")
 
 
-def test_nnef_is_written_in_pulses(tmp_path) -> None:
+def test_nnef_is_written_in_pulses(tmp_path: Path) -> None:
     """A folder and an archive; proved in tract where that is installed; a folder is not written over."""
     written = report("convert", "--pulse", "320", "-o", "out.nnef", "--length", "700")["written"]
-    assert written["path"] == "out.nnef" and written["opset"] is None and written["states"] == 8
+    assert written["path"] == "out.nnef"
+    assert written["opset"] is None
+    assert written["states"] == 8
     if has_tract():
-        assert written["proof"]["outcome"] == "equal" and written["proof"]["backends"] == ["tract"]
+        assert written["proof"]["outcome"] == "equal"
+        assert written["proof"]["backends"] == ["tract"]
     assert "tract_core_scan" in (tmp_path / "out.nnef" / "graph.nnef").read_text()
     assert "out.nnef: exists already; remove it" in refusal(
         "convert", "--pulse", "320", "-o", "out.nnef", "--no-check"
@@ -117,7 +123,7 @@ def test_nnef_is_written_in_pulses(tmp_path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.nnef", "out.nnef.tgz"]
 
 
-def test_nnef_is_written_offline(tmp_path) -> None:
+def test_nnef_is_written_offline(tmp_path: Path) -> None:
     """Without a pulse: the decluttered model, which runs as any other."""
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"], pads=[2, 0])]
     shapes = [helper.make_tensor_value_info(name, 1, [1, 1, "T"]) for name in ("x", "y")]
@@ -131,10 +137,13 @@ def test_nnef_is_written_offline(tmp_path) -> None:
     assert ("equal in tract, at 9 lengths" in result.stdout) == has_tract()
     assert report("check", "conv.nnef.tgz", "--pulse", "4", "--length", "9")["proof"]["outcome"] == "equal"
     unproved = json.loads(pulse("convert", "conv.onnx", "-o", "conv.nnef", "--no-check", "--json").stdout)
-    assert unproved["nodes"] == 3 and unproved["outcome"] == "not proved"
+    assert unproved["nodes"] == 3
+    assert unproved["outcome"] == "not proved"
 
 
-def test_an_offline_model_whose_proof_fails_is_not_written(tmp_path, monkeypatch) -> None:
+def test_an_offline_model_whose_proof_fails_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_):
         raise NotProvedError("tract refuses every length")
 

@@ -1,12 +1,15 @@
 """One line for each bad use of ``pulse fleet``, with or without Ray; what it does is in tests/streaming/fleet."""
 
 import sys
+from pathlib import Path
+
+import pytest
 
 from tests.streaming.command import folder as folder
 from tests.streaming.command import refusal
 
 
-def test_bad_uses_are_refused_with_a_way_out(tmp_path) -> None:
+def test_bad_uses_are_refused_with_a_way_out(tmp_path: Path) -> None:
     assert "the actions are deploy, status, drain, set-weight, end" in refusal("fleet", "begin")
     assert "name a worker" in refusal("fleet", "drain")
     assert "needs --weight" in refusal("fleet", "set-weight", "2")
@@ -17,7 +20,7 @@ def test_bad_uses_are_refused_with_a_way_out(tmp_path) -> None:
     assert "bad.toml: least = 2, most = 0" in refusal("fleet", "deploy", "bad.toml")
 
 
-def test_a_fleet_without_ray_names_what_to_install(monkeypatch) -> None:
+def test_a_fleet_without_ray_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.delitem(sys.modules, "streaming.fleet.ray_fleet", raising=False)
     monkeypatch.delitem(sys.modules, "streaming.fleet.ray_cluster", raising=False)

@@ -44,7 +44,9 @@ class FullOutput(io.StringIO):
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], []])
-def test_a_full_standard_output_is_one_line(arguments: list[str], capsys, monkeypatch) -> None:
+def test_a_full_standard_output_is_one_line(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdout", FullOutput())
     with pytest.raises(SystemExit) as ended:
         app(arguments)

@@ -23,7 +23,9 @@ def examples_of(name: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("columns", [80, 100, 200])
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
-def test_each_example_begins_a_line_and_is_followed_by_what_it_does(monkeypatch, name, columns) -> None:
+def test_each_example_begins_a_line_and_is_followed_by_what_it_does(
+    monkeypatch: pytest.MonkeyPatch, name: str, columns: int
+) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     help_text = pulse(*filter(None, [name]), "--help").stdout
     assert max(map(len, help_text.splitlines())) <= columns
@@ -41,7 +43,7 @@ def test_each_example_begins_a_line_and_is_followed_by_what_it_does(monkeypatch,
         assert paragraph.startswith(" ".join([command, *description]))
 
 
-def test_paragraphs_fill_their_lines(monkeypatch) -> None:
+def test_paragraphs_fill_their_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     help_text = re.sub(" +\n", "\n", pulse("run", "--help").stdout)
     assert (

@@ -9,9 +9,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
+from signal import Signals
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,7 +44,7 @@ pytestmark = pytest.mark.usefixtures("usual_signals")
 
 
 @pytest.fixture
-def all_is_recorded(monkeypatch):
+def all_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The file begins when a recording starts."""
     halt, record = HaltedFile(monkeypatch), live_module.Live.record
 
@@ -75,7 +79,9 @@ def run_ended_by(tmp_path, monkeypatch, all_is_recorded):
 
 
 @pytest.mark.parametrize("end", [*signals.ENDS, DeviceError("the cable is out")])
-def test_all_is_kept_and_reported(run_ended_by, tmp_path, end) -> None:
+def test_all_is_kept_and_reported(
+    run_ended_by: Callable[..., Any], tmp_path: Path, end: DeviceError | Signals
+) -> None:
     failed = isinstance(end, DeviceError)
     result = run_ended_by(end, 2 if failed else 0)
     assert "8,000 in" in result.stdout
@@ -86,7 +92,13 @@ def test_all_is_kept_and_reported(run_ended_by, tmp_path, end) -> None:
     assert '"line":"summary"' in (tmp_path / "s.jsonl").read_text().splitlines()[-1]
 
 
-def signalled_after(monkeypatch, number, owner, name, when=lambda: True):
+def signalled_after(
+    monkeypatch: pytest.MonkeyPatch,
+    number: Signals,
+    owner: type,
+    name: str,
+    when: Callable[..., Any] = lambda: True,
+) -> None:
     """Send a signal from inside the caller."""
     function = getattr(owner, name)
 
@@ -119,7 +131,8 @@ def test_a_signal_inside_of_a_write(tmp_path, monkeypatch, all_is_recorded, numb
     assert result.stderr == ""
     frames_in = json.loads(result.stdout)["statistics"]["counters"]["frames_in"]
     frames, recorded = np.load("f.npy")[0, 0], soundfile.read("r.wav", dtype="float32")[0]
-    assert 0 < len(recorded) <= len(frames) < len(x) and frames_in <= len(frames)
+    assert 0 < len(recorded) <= len(frames) < len(x)
+    assert frames_in <= len(frames)
     np.testing.assert_array_equal(frames, x[: len(frames)])
     np.testing.assert_array_equal(recorded, x[: len(recorded)])
     assert '"line":"summary"' in (tmp_path / "s.jsonl").read_text().splitlines()[-1]
@@ -127,7 +140,7 @@ def test_a_signal_inside_of_a_write(tmp_path, monkeypatch, all_is_recorded, numb
 
 
 @pytest.mark.parametrize("shows", [True, False])
-def test_a_terminal_that_is_closed(tmp_path, shows) -> None:
+def test_a_terminal_that_is_closed(tmp_path: Path, shows: bool) -> None:
     """All files are complete, though the report has no reader."""
     soundfile.write("in.wav", tone(16000, 30.0), 16000)
     files = ("--frames", "f.csv", "--record-in", "r.wav", "--stats", "s.jsonl")
@@ -164,7 +177,7 @@ def test_a_terminal_that_is_closed(tmp_path, shows) -> None:
 
 
 @pytest.fixture
-def frames_have_room(monkeypatch):
+def frames_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """The file begins when the first frames are written: there may be none, but their file has some of the disk."""
     halt, write = HaltedFile(monkeypatch), FramesWriter.write
 
@@ -175,16 +188,16 @@ def frames_have_room(monkeypatch):
     monkeypatch.setattr(FramesWriter, "write", write_slowly)
 
 
-def files_on(disk):
+def files_on(disk: Path) -> tuple[Path | str, ...]:
     return "--frames", disk / "f.npy", "--record-in", disk / "i.wav"
 
 
-def occupy(disk):
+def occupy(disk: Path) -> None:
     """Leave a little room."""
     (disk / "large").write_bytes(bytes(48 << 10))
 
 
-def live(*arguments, code):
+def live(*arguments: Path | str, code: int) -> Any:
     return pulse("run", *arguments, "--live", "--quiet", "--backend", "numpy", code=code)
 
 
@@ -199,7 +212,7 @@ def test_a_disk_that_is_full(small_disk, frames_have_room) -> None:
     assert {path.name for path in small_disk.iterdir()} == {"large", "f.npy", "i.wav"}
 
 
-def test_each_file_on_a_full_disk_is_reported_once(small_disk) -> None:
+def test_each_file_on_a_full_disk_is_reported_once(small_disk: Path) -> None:
     """The first one as the error."""
     soundfile.write("in.wav", tone(8000, 1.5), 8000)
     occupy(small_disk)
@@ -214,7 +227,7 @@ def test_each_file_on_a_full_disk_is_reported_once(small_disk) -> None:
         assert sum(f"{small_disk / name}: " in line for line in lines) == 1
 
 
-def test_a_recording_that_is_refused(tmp_path, monkeypatch) -> None:
+def test_a_recording_that_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The statistics that were begun are closed."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
     closed: list[object] = []
@@ -232,7 +245,7 @@ def test_a_recording_that_is_refused(tmp_path, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["f.npy", "f.csv"])
-def test_frames_on_a_disk_that_is_full(small_disk, name) -> None:
+def test_frames_on_a_disk_that_is_full(small_disk: Path, name: str) -> None:
     """They end where it was full."""
     soundfile.write("in.wav", tone(8000, 1.0), 8000)
     occupy(small_disk)
@@ -247,7 +260,7 @@ def test_frames_on_a_disk_that_is_full(small_disk, name) -> None:
     assert (small_disk / name).stat().st_size > 0
 
 
-def test_frames_that_have_no_room_to_be_put_in_order(small_disk) -> None:
+def test_frames_that_have_no_room_to_be_put_in_order(small_disk: Path) -> None:
     """The report has both that the frames ended and where they are."""
     piece = np.zeros((2, 100, 8), np.float32)
     port = SimpleNamespace(name="y", axis=1)
@@ -263,7 +276,7 @@ def test_frames_that_have_no_room_to_be_put_in_order(small_disk) -> None:
     assert np.load(small_disk / "y-frames-first.npy").shape == (1000, 2, 8)
 
 
-def test_frames_that_were_not_taken_in_time(tmp_path) -> None:
+def test_frames_that_were_not_taken_in_time(tmp_path: Path) -> None:
     """The file ends where they are missing: what follows would have wrong times."""
     piece = np.arange(4, dtype=np.float32)
     port = SimpleNamespace(name="y", axis=0)
@@ -279,7 +292,7 @@ def test_frames_that_were_not_taken_in_time(tmp_path) -> None:
     assert np.load(tmp_path / "y.npy").tolist() == [0, 1, 2, 3]
 
 
-def test_playing_with_a_full_disk(small_disk, tmp_path) -> None:
+def test_playing_with_a_full_disk(small_disk: Path, tmp_path: Path) -> None:
     """The run goes on to its end, so the frames have theirs; what was written until then is kept."""
     x = tone(8000, 1.0).astype(np.float32)
     soundfile.write("in.wav", x, 8000, subtype="FLOAT")
@@ -296,7 +309,7 @@ def test_playing_with_a_full_disk(small_disk, tmp_path) -> None:
     assert {path.name for path in small_disk.iterdir()} == {"large", "out.wav"}
 
 
-def test_ctrl_c_after_the_disk_was_full(small_disk, monkeypatch) -> None:
+def test_ctrl_c_after_the_disk_was_full(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is the usual end, and does not hide what went wrong."""
     soundfile.write("in.wav", tone(16000, 1.0), 16000)
     occupy(small_disk)
@@ -312,7 +325,7 @@ def test_ctrl_c_after_the_disk_was_full(small_disk, monkeypatch) -> None:
     assert result.stderr.startswith(f"error: {small_disk / 'i.wav'}: cannot be written (")
 
 
-def test_a_folder_that_goes_away(tmp_path, monkeypatch) -> None:
+def test_a_folder_that_goes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two files are lost, one of which is reported first."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
     folder = tmp_path / "folder"
@@ -331,7 +344,7 @@ def test_a_folder_that_goes_away(tmp_path, monkeypatch) -> None:
     assert error.startswith(f"error: {folder / 'i.wav'}: cannot be written (No such file or directory)")
 
 
-def test_a_line_that_somebody_still_uses(tmp_path, monkeypatch) -> None:
+def test_a_line_that_somebody_still_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not touched again: the frames end where they are, and that is reported."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
     stop, workers = Worker.stop, []
@@ -345,7 +358,7 @@ def test_a_line_that_somebody_still_uses(tmp_path, monkeypatch) -> None:
     live_module.abandoned_pipelines.pop().close()
 
 
-def test_a_model_that_needs_some_input_first(tmp_path, monkeypatch) -> None:
+def test_a_model_that_needs_some_input_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its output is not known: the report is there all the same."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
 

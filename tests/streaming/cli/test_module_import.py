@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from pathlib import PurePath, PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 
 import pytest
 
@@ -33,19 +33,21 @@ def test_names_of_modules_are_read(path: PurePath, parts: tuple[str, str] | None
     assert (name and (name.source, name.attribute)) == parts
 
 
-def test_a_file_of_this_name_is_a_file(tmp_path) -> None:
+def test_a_file_of_this_name_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "app:make").write_bytes(b"")
     assert read_module_name(tmp_path / "app:make") is None
     assert "not an ONNX model" in refusal("check", "app:make")
 
 
-def import_text(text):
+def import_text(text: str) -> int | type:
     name = read_module_name(PurePosixPath(text))
     assert name is not None
     return import_named(name)
 
 
-def test_modules_are_imported_by_file_and_by_name(tmp_path, monkeypatch, capsys) -> None:
+def test_modules_are_imported_by_file_and_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "beside_18.py").write_text("NUMBER = 4\n")
     code = "from dataclasses import dataclass\nfrom beside_18 import NUMBER\nprint('loud')\n"
@@ -59,28 +61,33 @@ def test_modules_are_imported_by_file_and_by_name(tmp_path, monkeypatch, capsys)
     assert captured.out == ""
 
 
-def test_what_cannot_be_imported(tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("none_18:x", "Python has no module none_18, neither in "),
+        ("app_18.more:x", "Python has no module app_18.more"),
+        ("none_18.py:x", "no such file none_18.py"),
+        ("app_18:mak", "app_18 has no 'mak'; it has make"),
+        ("app_18:make.x", "app_18 has no 'x'; it has no public names"),
+        ("bad_18:x", r"import of bad_18 raises ValueError: no weights \(.*bad_18.py, line 2\)"),
+        ("bad_18.py:x", r"import of bad_18.py raises ValueError: no weights"),
+        ("needy_18:x", "raises ModuleNotFoundError: No module named 'missing_18' .*needy_18.py, line 1"),
+        ("ends_18:x", r"raises SystemExit: 3 \(.*ends_18.py, line 2\)"),
+    ],
+)
+def test_what_cannot_be_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str
+) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "app_18.py").write_text("def make():\n    return 1\n")
     (tmp_path / "bad_18.py").write_text("x = 1\nraise ValueError('no weights\\nat all')\n")
     (tmp_path / "needy_18.py").write_text("import missing_18\n")
     (tmp_path / "ends_18.py").write_text("import sys\nsys.exit(3)\n")
-    for name, words in {
-        "none_18:x": "Python has no module none_18, neither in ",
-        "app_18.more:x": "Python has no module app_18.more",
-        "none_18.py:x": "no such file none_18.py",
-        "app_18:mak": "app_18 has no 'mak'; it has make",
-        "app_18:make.x": "app_18 has no 'x'; it has no public names",
-        "bad_18:x": r"import of bad_18 raises ValueError: no weights \(.*bad_18.py, line 2\)",
-        "bad_18.py:x": r"import of bad_18.py raises ValueError: no weights",
-        "needy_18:x": "raises ModuleNotFoundError: No module named 'missing_18' .*needy_18.py, line 1",
-        "ends_18:x": r"raises SystemExit: 3 \(.*ends_18.py, line 2\)",
-    }.items():
-        with pytest.raises(InputError, match=words):
-            import_text(name)
+    with pytest.raises(InputError, match=words):
+        import_text(name)
 
 
-def test_without_torch_a_module_is_refused(monkeypatch) -> None:
+def test_without_torch_a_module_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(pulse.torch, "find_spec", lambda name: None if name == "torch" else find(name))
     assert "a module needs PyTorch; pip install 'pulse-stream[torch]'" in refusal("check", "app:make")

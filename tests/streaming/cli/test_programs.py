@@ -12,27 +12,40 @@ from streaming.builtin import noisy_path
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report
 
+PROGRAM = "denoise.pulse"
+
+
+@pytest.fixture(scope="module")
+def program_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The built-in model as a program."""
+    path = tmp_path_factory.mktemp("compiled") / PROGRAM
+    pulse("compile", "-o", path, "--length", "500")
+    return path.read_bytes()
+
 
 @pytest.fixture
-def program():
-    """The built-in model as a program."""
-    pulse("compile", "-o", "denoise.pulse", "--length", "500")
-    return "denoise.pulse"
+def program(program_bytes: bytes) -> str:
+    Path(PROGRAM).write_bytes(program_bytes)
+    return PROGRAM
 
 
-def test_the_written_program_is_proved_and_runs(tmp_path, program) -> None:
+def test_the_written_program_is_proved_and_runs(tmp_path: Path, program: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [program]
     pulse("run", noisy_path(), "first.wav")
     pulse("run", program, noisy_path(), "second.wav")
     np.testing.assert_array_equal(*(soundfile.read(name)[0] for name in ("first.wav", "second.wav")))
     text = pulse("check", program).stdout
-    assert "of the file" in text and "equal: every frame of every stream" in text
-    assert "the file does not contain the model" in text and "16000 Hz" in text
+    assert "of the file" in text
+    assert "equal: every frame of every stream" in text
+    assert "the file does not contain the model" in text
+    assert "16000 Hz" in text
     proof = report("check", program)["proof"]
-    assert proof["outcome"] == "equal" and proof["longest"] == 500 and proof["share"] <= 1
+    assert proof["outcome"] == "equal"
+    assert proof["longest"] == 500
+    assert proof["share"] <= 1
 
 
-def test_the_other_commands_take_it(program) -> None:
+def test_the_other_commands_take_it(program: str) -> None:
     assert report("bench", program, "--steps", "5", "--rounds", "1")["profile"]
     assert pulse("dump", program, "--stage", "program").stdout.startswith("32 instructions")
     soundfile.write("in.wav", soundfile.read(noisy_path(), dtype="int16")[0][:8000], 16000)
@@ -40,18 +53,38 @@ def test_the_other_commands_take_it(program) -> None:
     assert soundfile.info("out.wav").frames >= 8000
 
 
-def test_unsupported_uses_are_refused(program) -> None:
-    for command in (["convert"], ["dump"], ["dump", "--stage", "costs"], ["dump", "--stage", "load"]):
-        assert "is a program" in refusal(command[0], program, *command[1:])
-    assert "leave out --pulse 320" in refusal("run", program, noisy_path(), "o.wav", "--pulse", "320")
-    assert "leave out --weights int8" in refusal("bench", program, "--weights", "int8")
-    assert "the options for reading its model" in refusal(
-        "run", program, noisy_path(), "o.wav", "--keep", "y"
-    )
-    assert "is a program already" in refusal("compile", program)
-    assert "written as .pulse" in refusal("compile", "-o", "denoise.onnx")
-    assert "--min-gain 1.2: give --specialise too" in refusal("compile", "--min-gain", "1.2")
-    assert "least speed-up" in refusal("compile", "--specialise", "--min-gain", "0.5")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["convert", PROGRAM], "is a program"),
+        (["dump", PROGRAM], "is a program"),
+        (["dump", PROGRAM, "--stage", "costs"], "is a program"),
+        (["dump", PROGRAM, "--stage", "load"], "is a program"),
+        (["run", PROGRAM, noisy_path(), "o.wav", "--pulse", "320"], "leave out --pulse 320"),
+        (["bench", PROGRAM, "--weights", "int8"], "leave out --weights int8"),
+        (["run", PROGRAM, noisy_path(), "o.wav", "--keep", "y"], "the options for reading its model"),
+        (["compile", PROGRAM], "is a program already"),
+        (["compile", "-o", "denoise.onnx"], "written as .pulse"),
+        (["compile", "--min-gain", "1.2"], "--min-gain 1.2: give --specialise too"),
+        (["compile", "--specialise", "--min-gain", "0.5"], "least speed-up"),
+    ],
+    ids=[
+        "convert",
+        "dump",
+        "dump --stage costs",
+        "dump --stage load",
+        "run --pulse",
+        "bench --weights",
+        "run --keep",
+        "compile a program",
+        "compile -o denoise.onnx",
+        "compile --min-gain",
+        "compile with a small gain",
+    ],
+)
+@pytest.mark.usefixtures("program")
+def test_unsupported_uses_are_refused(arguments: list[object], words: str) -> None:
+    assert words in refusal(*arguments)
 
 
 def test_nothing_is_proved_without_a_check() -> None:
@@ -63,12 +96,13 @@ def test_nothing_is_proved_without_a_check() -> None:
 
 def test_the_effect_of_rounded_weights_is_reported() -> None:
     details = report("compile", "-o", "small.pulse", "--weights", "bf16", "--length", "500")
-    assert details["weights"] == "bf16" and "denoised" in details["rounding"][0]
+    assert details["weights"] == "bf16"
+    assert "denoised" in details["rounding"][0]
     assert report("check", "small.pulse")["proof"]["of"] == "weights of f32"
     pulse("run", "small.pulse", noisy_path(), "out.wav")
 
 
-def test_a_program_that_is_wrong_is_not_written(tmp_path, monkeypatch) -> None:
+def test_a_program_that_is_wrong_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 1; what was there before stays."""
     Path("out.pulse").write_text("older")
 

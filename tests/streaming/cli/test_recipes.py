@@ -1,14 +1,19 @@
 """The command line takes a recipe wherever it takes a model."""
 
 import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
 
+from pulse.facts import Array
 from pulse.recipes.whole import recipe_model
+from tests.noise import normal_noise
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import node, noise
+from tests.pulse.chunks.models import node
 from tests.pulse.recipes.recipe_files import gain, save_model, spectral, write_masked
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report, write_sound
@@ -17,15 +22,15 @@ SIZE = [1, 257, "T", 2]
 MAKES = pytest.mark.parametrize("make", [spectral, write_masked])
 
 
-def sound(frames=2_003, rate_hz=8000):
+def sound(frames: int = 2_003, rate_hz: int = 8000) -> Array:
     """A file of sound, at the rate of ``spectral``."""
-    x = (noise(1, frames) / 8).astype(np.float32)
+    x = (normal_noise(1, frames) / 8).astype(np.float32)
     write_sound("in.wav", x[0], rate_hz, subtype="FLOAT")
     return x
 
 
 @MAKES
-def test_run_equals_the_whole_model(tmp_path, make) -> None:
+def test_run_equals_the_whole_model(tmp_path: Path, make: Callable[..., Any]) -> None:
     """What is written is what the whole model gives, at the rate that the recipe says."""
     x = sound()
     path = make(tmp_path)
@@ -38,7 +43,7 @@ def test_run_equals_the_whole_model(tmp_path, make) -> None:
     np.testing.assert_allclose(output[: expected.size], expected[0], 1e-4, 1e-5)
 
 
-def test_a_table_of_features_has_their_times(tmp_path) -> None:
+def test_a_table_of_features_has_their_times(tmp_path: Path) -> None:
     """A recipe that ends in features: their times follow from the rate and the hop."""
     sound()
     text = (
@@ -52,7 +57,7 @@ def test_a_table_of_features_has_their_times(tmp_path) -> None:
 
 
 @MAKES
-def test_check_bench_and_dump_take_recipes(tmp_path, make) -> None:
+def test_check_bench_and_dump_take_recipes(tmp_path: Path, make: Callable[..., Any]) -> None:
     path = make(tmp_path)
     assert report("check", path, "--pulse", "8", "--length", 700)["proof"]["outcome"] == "equal"
     assert report("bench", path, "--pulse", "8", "--steps", "20", "--rounds", "1")["model"] == path.stem
@@ -64,12 +69,13 @@ def test_check_bench_and_dump_take_recipes(tmp_path, make) -> None:
 
 
 @MAKES
-def test_convert_writes_one_proved_file(tmp_path, make) -> None:
+def test_convert_writes_one_proved_file(tmp_path: Path, make: Callable[..., Any]) -> None:
     """One file with its state in the open, proved, which has the rate of the recipe and gives the same sound."""
     x = sound()
     path = make(tmp_path)
     details = report("convert", path, "--pulse", "8", "-o", "one.onnx")["written"]
-    assert details["proof"]["outcome"] == "equal" and details["states"] > 0
+    assert details["proof"]["outcome"] == "equal"
+    assert details["states"] > 0
     rate = () if make is spectral else ("--rate", "8000")
     assert report("run", "one.onnx", "in.wav", "out.wav", *rate)["rate_hz"] == 8000
     output, _ = soundfile.read("out.wav", dtype="float32")
@@ -77,15 +83,16 @@ def test_convert_writes_one_proved_file(tmp_path, make) -> None:
     np.testing.assert_allclose(output[: expected.size], expected[0], 1e-4, 1e-5)
 
 
-def test_a_recipe_runs_live(tmp_path) -> None:
+def test_a_recipe_runs_live(tmp_path: Path) -> None:
     """A file as if a microphone gave it."""
     sound(800)
     path = spectral(tmp_path)
     details = report("run", path, "in.wav", "out.wav", "--live")
-    assert details["setup"]["model"] == "recipe" and soundfile.info("out.wav").samplerate == 8000
+    assert details["setup"]["model"] == "recipe"
+    assert soundfile.info("out.wav").samplerate == 8000
 
 
-def test_errors_name_the_file_and_the_stage(tmp_path) -> None:
+def test_errors_name_the_file_and_the_stage(tmp_path: Path) -> None:
     """One line with the file and the stage; options of models belong in the recipe, and are spelled as options."""
     path = spectral(tmp_path)
     assert "omit --state, and write states in the stage" in refusal("check", path, "--state", "none")
@@ -140,7 +147,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_recipes_are_refused_in_one_line(tmp_path, name) -> None:
+def test_bad_recipes_are_refused_in_one_line(tmp_path: Path, name: str) -> None:
     """One line each, whatever is asked of it."""
     sound(400)
     old, new, message = BAD[name]
@@ -155,14 +162,15 @@ def test_bad_recipes_are_refused_in_one_line(tmp_path, name) -> None:
         ("bench", path, "--json"),
     ):
         message_of_command = refusal(*command)
-        assert message_of_command.startswith(f"error: {path}: ") and message in message_of_command
+        assert message_of_command.startswith(f"error: {path}: ")
+        assert message in message_of_command
     assert not list(tmp_path.glob("out.*"))
     assert "none.toml: no such file; check the path" in refusal("run", "none.toml", "in.wav", "out.wav")
     assert "none.wav" in refusal("run", spectral(tmp_path), "none.wav", "out.wav")
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_rate_that_differs(tmp_path) -> None:
+def test_a_rate_that_differs(tmp_path: Path) -> None:
     """A file of another rate is resampled; an option of another rate is reported."""
     sound(4_000, 16_000)
     path = spectral(tmp_path)
@@ -172,26 +180,28 @@ def test_a_rate_that_differs(tmp_path) -> None:
     assert "by its metadata the model is made for 8000 Hz; --rate 16000" in errors
 
 
-def test_a_first_recipe_is_proposed(tmp_path) -> None:
+def test_a_first_recipe_is_proposed(tmp_path: Path) -> None:
     """On standard output, or in a file that is not there yet; what is guessed on standard error; it runs as it is."""
     save_model(tmp_path, "gain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
     recipe = pulse("recipe", "gain.onnx")
     assert recipe.stdout.startswith("rate = 16000\n\n[[stage]]\nstft = {")
-    assert recipe.stderr.count("note: ") == 2 and "the rate of 16000 Hz is a guess" in recipe.stderr
+    assert recipe.stderr.count("note: ") == 2
+    assert "the rate of 16000 Hz is a guess" in recipe.stderr
     pulse("recipe", "gain.onnx", "-o", "first.toml")
     assert (tmp_path / "first.toml").read_text() == recipe.stdout
     assert "first.toml: exists already" in refusal("recipe", "gain.onnx", "-o", "first.toml")
     assert "is written as .toml, not .onnx" in refusal("recipe", "gain.onnx", "-o", "first.onnx")
     assert "gone.onnx: no such file" in refusal("recipe", "gone.onnx")
     details = report("recipe", "gain.onnx")
-    assert details["recipe"] == recipe.stdout and len(details["notes"]) == 2
+    assert details["recipe"] == recipe.stdout
+    assert len(details["notes"]) == 2
     x = sound(rate_hz=16_000)
     pulse("run", "first.toml", "in.wav", "out.wav")
     output, _ = soundfile.read("out.wav", dtype="float32")
     np.testing.assert_allclose(output, -x[0], 1e-4, 1e-5)
 
 
-def test_a_recipe_inside_of_its_model_is_opened(tmp_path) -> None:
+def test_a_recipe_inside_of_its_model_is_opened(tmp_path: Path) -> None:
     """Written by a recipe, and by what a model's sizes tell; every command opens it, and shows it."""
     x = sound()
     path = spectral(tmp_path)
@@ -207,7 +217,8 @@ def test_a_recipe_inside_of_its_model_is_opened(tmp_path) -> None:
     assert "outputs: sound" in pulse("dump", "whole.onnx", "--stage", "typed").stdout
     assert "has no nodes of a file" in refusal("dump", "whole.onnx", "--stage", "load")
     recipe = pulse("recipe", "whole.onnx")
-    assert 'model = "."' in recipe.stdout and "holds this recipe in its metadata" in recipe.stderr
+    assert 'model = "."' in recipe.stdout
+    assert "holds this recipe in its metadata" in recipe.stderr
     save_model(tmp_path, "plain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
     assert "the rate of 16000 Hz is a guess" in pulse("recipe", "plain.onnx", "--embed", "first.onnx").stderr
     assert report("run", "first.onnx", "in.wav", "out.wav")["rate_hz"] == 16_000
@@ -229,7 +240,7 @@ def test_a_recipe_inside_of_its_model_is_opened(tmp_path) -> None:
     assert not list(tmp_path.glob("*x.onnx"))
 
 
-def test_an_exported_model_describes_itself(tmp_path) -> None:
+def test_an_exported_model_describes_itself(tmp_path: Path) -> None:
     """Its title and rate, whatever its file is called; a title that is none does not count."""
     import onnx
 
@@ -246,7 +257,7 @@ def test_an_exported_model_describes_itself(tmp_path) -> None:
     assert report("run", "two.onnx", "in.wav", "out.wav")["model"] == "two"
 
 
-def test_a_recipe_of_two_models_is_proposed(tmp_path) -> None:
+def test_a_recipe_of_two_models_is_proposed(tmp_path: Path) -> None:
     """What is between them, by their sizes."""
     save_model(tmp_path, "first.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
     size = [1, "T", 512]

@@ -1,8 +1,11 @@
 """One line for each bad model, sound, array and option of the command line."""
 
 import struct
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 from onnx import helper
 
 from streaming.builtin import model_path, noisy_path
@@ -19,16 +22,25 @@ from tests.streaming.command import (
 from tests.streaming.command import folder as folder
 
 
-def test_bad_models_are_refused(tmp_path) -> None:
-    (tmp_path / "text.onnx").write_text("these are words, no model at all")
-    (tmp_path / "cut.onnx").write_bytes(model_path().read_bytes()[:9000])
-    (tmp_path / "empty.onnx").write_bytes(b"")
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("text.onnx", b"these are words, no model at all"),
+        ("cut.onnx", model_path().read_bytes()[:9000]),
+        ("empty.onnx", b""),
+    ],
+    ids=["text", "cut", "empty"],
+)
+def test_bad_models_are_refused(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert f"{name}: not an ONNX model" in refusal("convert", name)
+
+
+def test_a_missing_model_is_refused() -> None:
     assert "none.onnx: no such file" in refusal("run", "none.onnx")
-    for name in ("text.onnx", "cut.onnx", "empty.onnx"):
-        assert f"{name}: not an ONNX model" in refusal("convert", name)
 
 
-def test_models_without_a_stream_or_with_two(tmp_path) -> None:
+def test_models_without_a_stream_or_with_two(tmp_path: Path) -> None:
     neg = [helper.make_node("Neg", ["x"], ["y"])]
     still = save(tmp_path / "still.onnx", neg, {"x": [1, 8]}, {"y": [1, 8]})
     two = save(tmp_path / "two.onnx", neg, {"x": ["C", "T"]}, {"y": ["C", "T"]})
@@ -39,20 +51,23 @@ def test_models_without_a_stream_or_with_two(tmp_path) -> None:
     assert "give a name and a shape" in refusal("convert", two, "--input", "1,T")
 
 
-def test_the_error_of_a_model_that_cannot_stream_names_the_node(tmp_path) -> None:
+def test_the_error_of_a_model_that_cannot_stream_names_the_node(tmp_path: Path) -> None:
     result = pulse("convert", whole_axis(tmp_path / "whole.onnx"), code=2)
     assert "y (softmax" in result.stderr
     assert "stream axis 1: whole:" in result.stderr
     assert "Traceback" not in result.stderr
 
 
-def test_a_pulse_that_does_not_suit() -> None:
-    for command in ("run", "convert", "check", "bench"):
-        assert "use 160" in refusal(command, "--pulse", "100")
+@pytest.mark.parametrize("command", ["run", "convert", "check", "bench"])
+def test_a_pulse_that_does_not_suit_is_refused_with_one_that_does(command: str) -> None:
+    assert "use 160" in refusal(command, "--pulse", "100")
+
+
+def test_a_pulse_of_no_frames_is_refused() -> None:
     assert "not a positive number" in refusal("convert", "--pulse", "0")
 
 
-def unknown_codec(name):
+def unknown_codec(name: str) -> str:
     """A WAV file whose samples are in an unknown format."""
     body = (
         b"WAVEfmt "
@@ -66,7 +81,7 @@ def unknown_codec(name):
     return name
 
 
-def test_bad_sounds_are_refused(tmp_path) -> None:
+def test_bad_sounds_are_refused(tmp_path: Path) -> None:
     nan = tone(16000)
     nan[5000] = np.nan
     write_sound("nan.wav", nan, subtype="FLOAT")
@@ -91,7 +106,7 @@ def test_bad_sounds_are_refused(tmp_path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
-def test_bad_arrays_are_refused(tmp_path) -> None:
+def test_bad_arrays_are_refused(tmp_path: Path) -> None:
     model = features(tmp_path / "features.onnx")
     bad = np.zeros((1, 9, 4), np.float32)
     bad[0, 6] = np.nan
@@ -119,14 +134,18 @@ def test_an_unknown_backend_is_refused() -> None:
     assert "no backend 'gpu'; choose numba, numpy or onnxruntime" in refusal("run", "--backend", "gpu")
 
 
-def test_a_folder_in_place_of_a_file_is_refused(tmp_path) -> None:
-    """The message says that it is a folder, whatever the command writes."""
-    (tmp_path / "folder").mkdir()
-    write_sound(tmp_path / "in.wav", tone(800))
-    for command in (
+@pytest.mark.parametrize(
+    "command",
+    [
         ("run", "in.wav", "folder"),
         ("convert", "-o", "folder"),
         ("compile", "-o", "folder"),
         ("recipe", str(model_path()), "-o", "folder"),
-    ):
-        assert "not a folder" in refusal(*command)
+    ],
+    ids=["run", "convert", "compile", "recipe"],
+)
+def test_a_folder_in_place_of_a_file_is_refused(tmp_path: Path, command: tuple[Any, ...]) -> None:
+    """The message says that it is a folder, whatever the command writes."""
+    (tmp_path / "folder").mkdir()
+    write_sound(tmp_path / "in.wav", tone(800))
+    assert "not a folder" in refusal(*command)

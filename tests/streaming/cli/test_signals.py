@@ -4,6 +4,10 @@ import inspect
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from signal import Handlers, Signals
+from typing import Any
 
 import pytest
 
@@ -12,7 +16,7 @@ from streaming.cli import signals
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
 
-def end_by_signal(code, number):
+def end_by_signal(code: str, number: Signals) -> tuple[int, str]:
     """What a process says that gets a signal when it said that it is ready, and then the end of its input."""
     command, pipe = [sys.executable, "-c", code], subprocess.PIPE
     process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
@@ -34,7 +38,7 @@ llvm.initialize_native_target(); llvm.initialize_native_asmprinter()
 def compiles(*_):
     target = llvm.Target.from_default_triple().create_target_machine()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
-    engine.set_object_cache(lambda *_: None, asked)
+    engine.set_object_cache(lambda *_: object, asked)
     engine.add_module(llvm.parse_assembly("define i32 @f() { ret i32 1 }"))
     engine.finalize_object()
     while True:
@@ -56,12 +60,12 @@ main()
         (signal.SIGTERM, 143, ""),
     ],
 )
-def test_a_signal_inside_of_the_compiler_ends_the_command(number, code, message) -> None:
+def test_a_signal_inside_of_the_compiler_ends_the_command(number: Signals, code: int, message: str) -> None:
     """It calls Python back where an exception would be lost, or end the process by a crash."""
     assert end_by_signal(COMPILES, number) == (code, message)
 
 
-def test_a_terminal_that_is_closed(tmp_path) -> None:
+def test_a_terminal_that_is_closed(tmp_path: Path) -> None:
     code = (
         "import time; from streaming.cli import signals; signals.end_on_signals()\n"
         "try: print('ready', flush=True); time.sleep(30)\n"
@@ -71,7 +75,7 @@ def test_a_terminal_that_is_closed(tmp_path) -> None:
     assert (tmp_path / "ended").exists()
 
 
-def test_processes_that_compile_end_with_the_command(tmp_path, monkeypatch) -> None:
+def test_processes_that_compile_end_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What each of them compiles may take many seconds."""
     from pulse.program.machine import machine
     from streaming import warming
@@ -96,7 +100,7 @@ def test_processes_that_compile_end_with_the_command(tmp_path, monkeypatch) -> N
 
 
 @pytest.fixture
-def handlers():
+def handlers() -> Iterator[dict[Signals, Callable[..., Any] | Handlers]]:
     """Those of the tests, as they were."""
     before = {number: signal.getsignal(number) for number in signals.ENDS}
     yield before
@@ -104,7 +108,7 @@ def handlers():
         signal.signal(number, handler)
 
 
-def test_signals_that_are_gathered(handlers) -> None:
+def test_signals_that_are_gathered(handlers: dict[Signals, Callable[..., Any] | Handlers]) -> None:
     """None raises or counts as an interrupt, however many there are; afterwards all is as before."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with signals.watch_interrupts() as interrupts:

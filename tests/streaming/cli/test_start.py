@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -10,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("usual_signals")
 HEAVY = {"numba", "numpy", "onnx", "samplerate", "soundfile", "sounddevice", "pulse.models"}
 
 
-def python(code):
+def python(code: str) -> CompletedProcess:
     return subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
     )
@@ -53,7 +55,7 @@ def test_an_interrupt_that_a_compiler_lost_ends_the_command() -> None:
     assert result.stderr == "error: interrupted; only complete results are written\n"
 
 
-def test_terminated_it_leaves_nothing(tmp_path) -> None:
+def test_terminated_it_leaves_nothing(tmp_path: Path) -> None:
     result = python(
         f"import os, signal, sys; os.chdir({str(tmp_path)!r}); sys.argv = ['pulse', 'run']\n"
         "import streaming.session as session\n"

@@ -1,6 +1,7 @@
 """``pulse convert --triton``: a repository, parsed with Triton's own schema and run as its sequence batcher does."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -18,7 +19,7 @@ PULSE = 160
 
 
 @pytest.fixture(scope="module")
-def repository(tmp_path_factory):
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("triton")
     text = command("convert", model_path(), "--pulse", str(PULSE), "--triton", folder / "models").stdout
     assert "equal: every frame" in text
@@ -27,7 +28,7 @@ def repository(tmp_path_factory):
     return model
 
 
-def parse_config(model: Path):
+def parse_config(model: Path) -> Any:
     """The config by Triton's own schema."""
     schema = pytest.importorskip("tritonclient.grpc.model_config_pb2", reason="needs tritonclient[grpc]")
     from google.protobuf import text_format
@@ -35,9 +36,10 @@ def parse_config(model: Path):
     return schema, text_format.Parse((model / "config.pbtxt").read_text("utf-8"), schema.ModelConfig())
 
 
-def test_the_config_describes_the_model(repository) -> None:
+def test_the_config_describes_the_model(repository: Path) -> None:
     schema, config = parse_config(repository)
-    assert config.name == repository.name and config.platform == "onnxruntime_onnx"
+    assert config.name == repository.name
+    assert config.platform == "onnxruntime_onnx"
     assert config.max_batch_size == 0
     proto = onnx.load(repository / "1" / "model.onnx")
     onnx.checker.check_model(proto, full_check=True)
@@ -56,7 +58,8 @@ def test_the_config_describes_the_model(repository) -> None:
     types = {"tensor(float)": schema.TYPE_FP32, "tensor(int64)": schema.TYPE_INT64}
     for state in batching.state:
         for name in (state.input_name, state.output_name):
-            assert ports[name].shape == list(state.dims) and types[ports[name].type] == state.data_type
+            assert ports[name].shape == list(state.dims)
+            assert types[ports[name].type] == state.data_type
     for port in (*config.input, *config.output):
         assert ports[port.name].shape == ([] if port.HasField("reshape") else list(port.dims))
         assert types[ports[port.name].type] == port.data_type
@@ -82,7 +85,7 @@ class Batcher:
         return results
 
 
-def test_sequences_one_after_the_other_equal_the_model(repository) -> None:
+def test_sequences_one_after_the_other_equal_the_model(repository: Path) -> None:
     _, config = parse_config(repository)
     states = [(state.input_name, state.output_name) for state in config.sequence_batching.state]
     batcher = Batcher(repository, states)
@@ -103,7 +106,7 @@ def test_sequences_one_after_the_other_equal_the_model(repository) -> None:
         np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_existing_files_stay(repository) -> None:
+def test_existing_files_stay(repository: Path) -> None:
     message = refusal("convert", model_path(), "--triton", repository.parent)
     assert "exists already" in message
     assert "give one of them" in refusal("convert", "--triton", "x", "-o", "y.onnx")

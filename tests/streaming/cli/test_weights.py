@@ -1,5 +1,8 @@
 """Weights of bf16 and int8 on the command line: smaller programs, and an error that is reported."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,7 +12,7 @@ from tests.streaming.command import pulse, refusal, report
 
 
 @pytest.fixture
-def path(tmp_path):
+def path(tmp_path: Path) -> str:
     """Two large matrices over x [T, 48], saved as a model."""
     constants = {name: floats(name, 48, 48) * np.float32(48**-0.5) for name in ("w0", "w1")}
     nodes = [node("MatMul", "x w0", "a"), node("Tanh", "a", "b"), node("MatMul", "b w1", "y")]
@@ -19,17 +22,21 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize(("form", "least_db"), [("bf16", 40), ("int8", 30)])
-def test_check_reports_the_error_and_stays_a_proof_of_f32(path, form, least_db) -> None:
+def test_check_reports_the_error_and_stays_a_proof_of_f32(path: str, form: str, least_db: int) -> None:
     details = report("check", path, "--weights", form)
-    assert details["proof"]["outcome"] == "equal" and details["weights"] == form
+    assert details["proof"]["outcome"] == "equal"
+    assert details["weights"] == form
     error = details["weight_errors"]["y"]
-    assert least_db < error["snr_db"] < 80 and 0 < error["largest"] < 0.2
+    assert least_db < error["snr_db"] < 80
+    assert 0 < error["largest"] < 0.2
     text = pulse("check", path, "--weights", form).stdout
-    assert f"y in {form}" in text and "dB below the output" in text and "equal: every frame" in text
+    assert f"y in {form}" in text
+    assert "dB below the output" in text
+    assert "equal: every frame" in text
     assert report("check", path)["weight_errors"] == {}
 
 
-def test_bench_and_dump_report_the_form(path) -> None:
+def test_bench_and_dump_report_the_form(path: str) -> None:
     details = report("bench", path, "--weights", "int8", "--steps", 5, "--rounds", 1)
     assert details["weights"] == "int8"
     sizes = []
@@ -41,22 +48,25 @@ def test_bench_and_dump_report_the_form(path) -> None:
 
 
 @pytest.mark.parametrize(("form", "least_db"), [("bf16", 40), ("int8", 25)])
-def test_activations_are_reported_with_weights(path, tmp_path, form, least_db) -> None:
+def test_activations_are_reported_with_weights(path: str, tmp_path: Path, form: str, least_db: int) -> None:
     both = "--weights", form, "--activations", form
     details = report("check", path, *both)
-    assert details["proof"]["outcome"] == "equal" and details["activations"] == form
+    assert details["proof"]["outcome"] == "equal"
+    assert details["activations"] == form
     weights = report("check", path, "--weights", form)["weight_errors"]["y"]["snr_db"]
     assert least_db < details["weight_errors"]["y"]["snr_db"] < weights
     assert f"y in {form} by {form}" in pulse("check", path, *both).stdout
     assert report("bench", path, *both, "--steps", 5, "--rounds", 1)["activations"] == form
     listing = pulse("dump", path, "--stage", "program", *both).stdout.splitlines()
-    assert f"2 with weights and activations of {form}" in listing[0] and "product_of_codes" in listing[1]
+    assert f"2 with weights and activations of {form}" in listing[0]
+    assert "product_of_codes" in listing[1]
     assert (
         f"numba, weights of {form}, activations of {form}" in pulse("bench", path, *both, "--steps", 5).stdout
     )
     file = tmp_path / "mlp.pulse"
     compiled = report("compile", path, *both, "-o", file)
-    assert compiled["activations"] == form and "dB below the output" in compiled["rounding"][0]
+    assert compiled["activations"] == form
+    assert "dB below the output" in compiled["rounding"][0]
     assert report("check", file)["activations"] == form
     np.save("x.npy", floats("sound", 20, 48))
     pulse("run", path, "x.npy", "one.npy", *both)
@@ -64,8 +74,9 @@ def test_activations_are_reported_with_weights(path, tmp_path, form, least_db) -
     np.testing.assert_array_equal(np.load("one.npy"), np.load("two.npy"))
 
 
-def test_activations_that_cannot_be_are_refused(path) -> None:
-    for options, text in (
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
         (("--activations", "int8"), "--activations int8 needs --weights int8, got weights of f32"),
         (
             ("--weights", "int8", "--activations", "bf16"),
@@ -79,12 +90,17 @@ def test_activations_that_cannot_be_are_refused(path) -> None:
             ("--weights", "int8", "--activations", "int8", "--backend", "onnxruntime"),
             "no implementation for onnxruntime",
         ),
-    ):
-        for command in ("bench", "check"):
-            assert text in refusal(command, path, *options)
+    ],
+    ids=["of f32 weights", "of another type", "unknown", "of another runtime"],
+)
+@pytest.mark.parametrize("command", ["bench", "check"])
+def test_activations_that_cannot_be_are_refused(
+    path: str, options: tuple[Any, ...], text: str, command: str
+) -> None:
+    assert text in refusal(command, path, *options)
 
 
-def test_run_takes_them_and_refuses_unknown_ones(path) -> None:
+def test_run_takes_them_and_refuses_unknown_ones(path: str) -> None:
     np.save("x.npy", floats("sound", 20, 48))
     outputs = []
     for form in ("f32", "bf16"):

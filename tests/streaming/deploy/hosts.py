@@ -215,7 +215,8 @@ class Clap:
     def __init__(self, path: Path, rate_hz: int, plugin_id: str) -> None:
         self._code = ctypes.CDLL(str(path))
         entry: Any = ClapEntry.in_dll(self._code, "clap_entry")
-        assert entry.init(str(path).encode()) and not entry.factory(b"something else")
+        assert entry.init(str(path).encode())
+        assert not entry.factory(b"something else")
         factory = entry.factory(b"clap.plugin-factory")
         assert factory.contents.count(factory) == 1
         assert not factory.contents.create(factory, None, b"another one")
@@ -232,7 +233,8 @@ class Clap:
         count = CFUNCTYPE(c_uint32, c_void_p, c_bool)(ports[0])
         get = CFUNCTYPE(c_bool, c_void_p, c_uint32, c_bool, POINTER(ClapPort))(ports[1])
         info = ClapPort()
-        assert count(self._plugin, is_input) == 1 and not get(self._plugin, 1, is_input, ctypes.byref(info))
+        assert count(self._plugin, is_input) == 1
+        assert not get(self._plugin, 1, is_input, ctypes.byref(info))
         assert get(self._plugin, 0, is_input, ctypes.byref(info))
         return info
 

@@ -30,7 +30,3 @@ def delay_and_output(program: Program, sound: Sound, host_hz: int, block: int) -
     assert len(late) >= len(sound)
     whole = (timing.preroll_model_frames + delay) * host_hz
     return waiting + (2 * whole + RATE_HZ) // (2 * RATE_HZ), late[: len(sound)]
-
-
-def noise(frames: int, seed: int = 0) -> Sound:
-    return (0.1 * np.random.default_rng(seed).standard_normal(frames)).astype(np.float32)

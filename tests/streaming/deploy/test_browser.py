@@ -18,11 +18,12 @@ from streaming.cli.model import open_model
 from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
 from streaming.native.resample import NativeResampler
+from tests.noise import quiet_noise
 from tests.pulse.recipes.references import REFERENCES
 from tests.shared import shared_path
 from tests.streaming.deploy.node import require_tools
 from tests.streaming.deploy.pages import open_page
-from tests.streaming.deploy.sound import RATE_HZ, Sound, delay_and_output, noise
+from tests.streaming.deploy.sound import RATE_HZ, Sound, delay_and_output
 
 pytestmark = pytest.mark.slow
 CLOSE = 1e-5
@@ -145,14 +146,15 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
 def test_weights_next_to_the_module(denoiser: tuple[Program, Path], build: Build) -> None:
     """The page fetches them; the sound is that of a module that has them inside."""
-    sound = noise(RATE_HZ // 4).tolist()
+    sound = quiet_noise(RATE_HZ // 4).tolist()
     _, external = build("denoise", True)
     assert (external / "denoise.weights").stat().st_size > 10_000
     outputs: list[Any] = []
     for folder in (denoiser[1], external):
         with open_page(folder) as page:
             outputs.append(page.evaluate(RENDER, [sound, RATE_HZ])["made"])
-    assert outputs[0] == outputs[1] and any(outputs[0])
+    assert outputs[0] == outputs[1]
+    assert any(outputs[0])
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +165,7 @@ def denoiser(build: Build) -> tuple[Program, Path]:
 @pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100])
 def test_sound_through_an_offline_context(denoiser: tuple[Program, Path], rate_hz: int) -> None:
     program, folder = denoiser
-    sound = noise(rate_hz // 2)
+    sound = quiet_noise(rate_hz // 2)
     with open_page(folder) as page:
         rendered = page.evaluate(RENDER, [sound.tolist(), rate_hz])
     delay, expected = delay_and_output(program, sound, rate_hz, QUANTUM)
@@ -196,10 +198,12 @@ def test_a_file_as_microphone(denoiser: tuple[Program, Path], tmp_path: Path) ->
     piece = microphone[start : start + 4096]
     place = place_of(piece, file)
     repeated = np.resize(np.roll(file, -place), len(piece))
-    assert np.abs(piece).max() > 0.01 and np.abs(piece - repeated).max() < 1e-4
+    assert np.abs(piece).max() > 0.01
+    assert np.abs(piece - repeated).max() < 1e-4
     delay, expected = delay_and_output(program, microphone, rate_hz, QUANTUM)
     assert recorded["delay"] == delay
-    assert np.abs(expected).max() > 0.005 and np.abs(output - expected).max() < CLOSE
+    assert np.abs(expected).max() > 0.005
+    assert np.abs(output - expected).max() < CLOSE
     assert recorded["ticks"] > 100  # of 400: the page's own thread goes on
 
 
@@ -212,12 +216,13 @@ def test_the_work_of_a_block_is_bounded(build: Build, name: str, rate_hz: int) -
     """
     program, folder = build(name)
     with open_page(folder, isolated=True) as page:
-        figures = page.evaluate(BLOCKS, [noise(900 * QUANTUM).tolist(), rate_hz, 3])
+        figures = page.evaluate(BLOCKS, [quiet_noise(900 * QUANTUM).tolist(), rate_hz, 3])
     print(name, rate_hz, figures)
     frames_of_block = math.ceil(QUANTUM * RATE_HZ / rate_hz)
     assert figures["most"] == math.ceil(frames_of_block / program.pulse)
     assert figures["grown"] == 0
-    assert figures["same"] and figures["loudest"] > 0.001
+    assert figures["same"]
+    assert figures["loudest"] > 0.001
 
 
 @pytest.mark.parametrize("name", REFERENCES)
@@ -227,4 +232,5 @@ def test_recipes_pass_their_test_vector(build: Build, name: str) -> None:
     with open_page(folder) as page:
         figures: dict[str, Any] = page.evaluate(CHECK)
     print(name, json.dumps(figures))
-    assert figures["judged"] and figures["all"] > 0
+    assert figures["judged"]
+    assert figures["all"] > 0

@@ -4,6 +4,7 @@ import ctypes
 import subprocess
 from pathlib import Path
 from shutil import which
+from typing import Any
 from zlib import adler32
 
 import numpy as np
@@ -13,10 +14,11 @@ from bench.c_library import ALIGNMENT, NULL, OK, WEIGHTS, CLibrary, CStream, add
 from pulse.errors import InputError
 from pulse.program.backends.native_program import NativeProgram
 from pulse.proof.signals import feeds_of
+from tests.noise import quiet_noise
 from tests.streaming.deploy.building import HERE, PULSE, build
 from tests.streaming.deploy.building import program as program
 from tests.streaming.deploy.node import require_tools, run_node
-from tests.streaming.deploy.sound import RATE_HZ, noise
+from tests.streaming.deploy.sound import RATE_HZ
 
 
 @pytest.fixture(scope="module")
@@ -76,22 +78,32 @@ def test_other_weight_files_are_refused(folder: Path, content: np.ndarray) -> No
     assert stream.library.call("weights", None, None, ctypes.c_size_t(0)) == NULL
 
 
-def test_the_checksum_is_that_of_zlib(tmp_path: Path) -> None:
-    """Over several of its blocks, with bytes that make the sums as large as they get."""
+@pytest.fixture(scope="module")
+def checksum(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The function in C that the folders of ``pulse build`` have."""
     if which("gcc") is None:
         pytest.skip("gcc is not installed")
     from pulse.deploy.texts import TEMPLATES
 
+    folder = tmp_path_factory.mktemp("checksum")
     text = (TEMPLATES / "weights" / "external.c").read_text()
     start = text.index("static uint32_t checksum")
     function = text[start : text.index("\n}\n", start) + 3]
     code = "#include <stddef.h>\n#include <stdint.h>\n" + function.replace("static", "", 1)
-    (tmp_path / "sum.c").write_text(code)
-    subprocess.run(["gcc", "-shared", "-fPIC", tmp_path / "sum.c", "-o", tmp_path / "sum.so"], check=True)
-    checksum = ctypes.CDLL(str(tmp_path / "sum.so")).checksum
+    (folder / "sum.c").write_text(code)
+    subprocess.run(["gcc", "-shared", "-fPIC", folder / "sum.c", "-o", folder / "sum.so"], check=True)
+    checksum = ctypes.CDLL(str(folder / "sum.so")).checksum
     checksum.restype = ctypes.c_uint32
-    for data in (b"", b"a", b"\xff" * 5552, b"\xff" * 30_000, np.random.default_rng(0).bytes(20_001)):
-        assert checksum(data, ctypes.c_size_t(len(data))) == adler32(data)
+    return checksum
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"a", b"\xff" * 5552, b"\xff" * 30_000, np.random.default_rng(0).bytes(20_001)],
+    ids=["empty", "a byte", "a block of the largest sums", "blocks of the largest sums", "random"],
+)
+def test_the_checksum_is_that_of_zlib(checksum: Any, content: bytes) -> None:
+    assert checksum(content, ctypes.c_size_t(len(content))) == adler32(content)
 
 
 @pytest.mark.parametrize(("compiler", "options"), [("gcc", "-std=c99"), ("g++", "-std=c++17")])
@@ -136,7 +148,7 @@ def test_a_module_takes_them_too(program: NativeProgram, tmp_path: Path) -> None
         """,
         tmp_path / "True",
         tmp_path,
-        noise(900).tobytes(),
+        quiet_noise(900).tobytes(),
     )
     assert printed.strip() == (
         '["small: give the content of small.weights, an ArrayBuffer, too",'

@@ -15,10 +15,11 @@ import soundfile
 
 from pulse.errors import InputError, WriteError
 from pulse.program.backends.native_program import NativeProgram
+from tests.noise import quiet_noise
 from tests.streaming.deploy.building import HERE, build, compile_program
 from tests.streaming.deploy.building import program as program
 from tests.streaming.deploy.hosts import Clap, Ladspa
-from tests.streaming.deploy.sound import RATE_HZ, Sound, delay_and_output, noise
+from tests.streaming.deploy.sound import RATE_HZ, Sound, delay_and_output
 from tests.streaming.models import decimating_model
 
 pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
@@ -56,7 +57,7 @@ def blocks(sound: Sound, seed: int = 1) -> list[Sound]:
 @BOTH
 @pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100, 8_000])
 def test_frames_are_those_of_python(folder: Path, program: NativeProgram, begin: Begin, rate_hz: int) -> None:
-    sound = noise(5000)
+    sound = quiet_noise(5000)
     delay, expected = delay_and_output(program, sound, rate_hz, 1)
     plugin = begin(folder, rate_hz)
     output = np.concatenate([plugin.run(block) for block in blocks(sound)])
@@ -67,7 +68,7 @@ def test_frames_are_those_of_python(folder: Path, program: NativeProgram, begin:
 
 @BOTH
 def test_reset_begins_a_new_sound(folder: Path, begin: Begin) -> None:
-    sound, plugin = noise(700), begin(folder, RATE_HZ)
+    sound, plugin = quiet_noise(700), begin(folder, RATE_HZ)
     first = plugin.run(sound)
     assert not np.array_equal(plugin.run(sound), first)
     plugin.reset()
@@ -77,7 +78,7 @@ def test_reset_begins_a_new_sound(folder: Path, begin: Begin) -> None:
 
 @BOTH
 def test_bypass_is_as_late_as_the_model(folder: Path, program: NativeProgram, begin: Begin) -> None:
-    sound, plugin = noise(3000), begin(folder, RATE_HZ)
+    sound, plugin = quiet_noise(3000), begin(folder, RATE_HZ)
     delay, expected = delay_and_output(program, sound, RATE_HZ, 1)
     through = np.concatenate([np.zeros(delay, np.float32), sound])[: len(sound)]
     output = np.concatenate(
@@ -93,7 +94,7 @@ def test_bypass_is_as_late_as_the_model(folder: Path, program: NativeProgram, be
 
 
 def test_samples_that_are_no_numbers_do_not_stay(folder: Path, program: NativeProgram) -> None:
-    sound, plugin = noise(900), begin_ladspa(folder, RATE_HZ)
+    sound, plugin = quiet_noise(900), begin_ladspa(folder, RATE_HZ)
     broken = sound.copy()
     broken[[5, 300, 301]] = np.nan, np.inf, -np.inf
     sound[[5, 300, 301]] = 0
@@ -113,23 +114,26 @@ def test_the_description_of_a_clap_plugin(folder: Path) -> None:
         port = plugin.port(is_input)
         assert (port.channels, port.kind, port.flags, port.in_place_pair) == (1, b"mono", 1, 0)
     assert plugin.bypass == 0
-    plugin.run(noise(10), True)
+    plugin.run(quiet_noise(10), True)
     assert plugin.bypass == 1
     plugin.close()
 
 
-def test_only_the_entry_can_be_seen(folder: Path) -> None:
-    if which("nm") is None:
-        pytest.skip("nm is missing: install binutils")
-    for path, entry in (
+@pytest.mark.parametrize(
+    ("path", "entry"),
+    [
         ("ladspa/small.so", "ladspa_descriptor"),
         ("lv2/small.lv2/small.so", "lv2_descriptor"),
         ("clap/small.clap", "clap_entry"),
-    ):
-        process = subprocess.run(
-            ["nm", "-D", "--defined-only", folder / path], capture_output=True, text=True, check=True
-        )
-        assert [line.split()[-1] for line in process.stdout.splitlines()] == [entry]
+    ],
+)
+def test_only_the_entry_can_be_seen(folder: Path, path: str, entry: str) -> None:
+    if which("nm") is None:
+        pytest.skip("nm is missing: install binutils")
+    process = subprocess.run(
+        ["nm", "-D", "--defined-only", folder / path], capture_output=True, text=True, check=True
+    )
+    assert [line.split()[-1] for line in process.stdout.splitlines()] == [entry]
 
 
 HOSTS = {
@@ -154,7 +158,7 @@ def test_in_hosts_of_debian(folder: Path, program: NativeProgram, tmp_path: Path
     if which(host) is None:
         pytest.skip(f"{host} is missing: on Debian, install {package}")
     coarse = host == "applyplugin"  # reads and writes 16 bits only
-    soundfile.write(tmp_path / "in.wav", noise(6000), RATE_HZ, subtype="PCM_16" if coarse else "FLOAT")
+    soundfile.write(tmp_path / "in.wav", quiet_noise(6000), RATE_HZ, subtype="PCM_16" if coarse else "FLOAT")
     sound = read(tmp_path / "in.wav")
     places = {"in": tmp_path / "in.wav", "out": tmp_path / "out.wav", "folder": folder}
     process = subprocess.run(

@@ -81,7 +81,8 @@ def test_a_library_calls_memcpy_and_its_like_only(name: str, tmp_path: Path) -> 
         assert not library.needs
         if target.machine != "wasm32":
             needed = undefined_symbols((folder / "libmodel.so").read_bytes())
-            assert needed is not None and needed <= PROVIDED
+            assert needed is not None
+            assert needed <= PROVIDED
         elif which("node"):
             code = "const made = new WebAssembly.Module(require('fs').readFileSync(process.argv[1]));"
             code += "console.log(WebAssembly.Module.imports(made).length)"

@@ -10,10 +10,11 @@ import pytest
 
 from pulse.errors import InputError
 from pulse.program.backends.native_program import NativeProgram
+from tests.noise import quiet_noise
 from tests.streaming.deploy.building import PULSE, build, compile_program
 from tests.streaming.deploy.building import program as program
 from tests.streaming.deploy.node import require_tools, run_node
-from tests.streaming.deploy.sound import RATE_HZ, delay_and_output, noise
+from tests.streaming.deploy.sound import RATE_HZ, delay_and_output
 from tests.streaming.models import decimating_model
 
 CLOSE = 1e-6
@@ -44,7 +45,8 @@ def test_a_wrong_vector_is_reported(folder: Path, tmp_path: Path) -> None:
         process = subprocess.run(
             ["node", str(tmp_path / "test" / "check.mjs")], capture_output=True, text=True
         )
-        assert process.returncode == 1 and reason in process.stderr
+        assert process.returncode == 1
+        assert reason in process.stderr
 
 
 @pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100])
@@ -52,7 +54,7 @@ def test_sound_in_blocks_of_a_worklet(
     folder: Path, program: NativeProgram, tmp_path: Path, rate_hz: int
 ) -> None:
     """Blocks of 128 frames, as browsers have them; the delay is the reported one."""
-    sound = noise(4000)
+    sound = quiet_noise(4000)
     delay, expected = delay_and_output(program, sound, rate_hz, 128)
     output, printed = run_node(
         f"const rate = {rate_hz};"
@@ -72,14 +74,15 @@ def test_sound_in_blocks_of_a_worklet(
         sound.tobytes(),
     )
     figures = json.loads(printed)
-    assert figures["delay"] == delay and (figures["badSamples"], figures["badPulses"]) == (0, 0)
+    assert figures["delay"] == delay
+    assert (figures["badSamples"], figures["badPulses"]) == (0, 0)
     assert np.abs(np.frombuffer(output, np.float32) - expected).max() < CLOSE
     pulses = len(sound) * RATE_HZ // rate_hz // PULSE
     assert abs(figures["pulses"] - pulses) <= 4  # the output ``loud``, which is not the sound that is played
 
 
 def test_reset_bypass_and_long_blocks(folder: Path, tmp_path: Path) -> None:
-    sound = noise(2000)
+    sound = quiet_noise(2000)
     output, printed = run_node(
         """
         const sound = new Sound(module, 16000), run = () => {
@@ -108,7 +111,7 @@ def test_reset_bypass_and_long_blocks(folder: Path, tmp_path: Path) -> None:
 
 def test_snapshots_and_ends_of_streams(folder: Path, program: NativeProgram, tmp_path: Path) -> None:
     """A snapshot of JavaScript is one of Python; what comes after the end is an error that says what to do."""
-    sound = noise(2 * PULSE)
+    sound = quiet_noise(2 * PULSE)
     state = program.spawn()
     state.step(sound[None, :PULSE])
     snapshot, printed = run_node(
@@ -145,7 +148,8 @@ def test_a_model_that_takes_no_sound(tmp_path: Path) -> None:
     """It has no page; its streams run pulse by pulse, and ``Sound`` says why it does not."""
     require_tools()
     library = build(compile_program(decimating_model(), 6), tmp_path, "wasm32", rate_hz=RATE_HZ)
-    assert "module.wasm" in library.sizes and "index.html" not in library.sizes
+    assert "module.wasm" in library.sizes
+    assert "index.html" not in library.sizes
     _, printed = run_node(
         "try { new Sound(module, 16000); } catch (error) { console.log(error.message); }", tmp_path, tmp_path
     )

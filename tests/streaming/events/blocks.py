@@ -2,17 +2,21 @@
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 
+from pulse.facts import Array
+from streaming.events.event import Event
 
-def whole(detector, frames):
+
+def whole(detector: Any, frames: Array | list[float]) -> list[Event]:
     """All events of a sequence that comes at once."""
     detector.reset()
     return detector.push(frames) + detector.flush()
 
 
-def blocks(detector, frames, seed):
+def blocks(detector: Any, frames: Array, seed: int) -> list[Event]:
     """The same, cut anywhere, through copies and pickles."""
     rng = np.random.default_rng(seed)
     detector.reset()
@@ -35,7 +39,7 @@ def blocks(detector, frames, seed):
     return events + detector.flush()
 
 
-def walk(rng, frames):
+def walk(rng: Any, frames: int) -> Array:
     """Probabilities that go up and down, slowly or by leaps."""
     steps = np.cumsum(rng.normal(0, rng.uniform(0.05, 0.6), frames))
     return 0.5 + 0.5 * np.sin(steps)

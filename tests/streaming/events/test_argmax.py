@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from pulse.errors import InputError
+from pulse.facts import Array
 from streaming.events import Argmax
 from tests.streaming.events.blocks import blocks, walk, whole
 
 HZ = 50
 
 
-def runs_by_definition(p, least):
+def runs_by_definition(p: Array, least: int) -> list[tuple[float | str, ...]]:
     """Where runs that are long enough begin, and those of a class after itself left out."""
     best = list(np.argmax(p, axis=1))
     begins = [j for j in range(len(best)) if j == 0 or best[j] != best[j - 1]]
@@ -21,7 +22,7 @@ def runs_by_definition(p, least):
 
 
 @pytest.mark.parametrize("seed", range(80))
-def test_events_are_as_defined_in_any_blocks(seed) -> None:
+def test_events_are_as_defined_in_any_blocks(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = np.stack([walk(rng, int(seed * 2.5)) for _ in range(rng.integers(1, 5))], axis=1)
     least = int(rng.integers(1, 7))

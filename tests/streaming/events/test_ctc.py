@@ -1,12 +1,15 @@
 """Ctc: against its definition over the whole sequence, in any blocks; files of tokens."""
 
 import itertools
-import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from pulse.errors import InputError
+from pulse.facts import Array
 from streaming.events import Ctc
 from streaming.events.tokens import read_tokens
 from tests.streaming.events.blocks import blocks, whole
@@ -15,14 +18,14 @@ HZ = 25
 TOKENS = ("<blk>", "\u2581the", "\u2581c", "at", "\u2581", "s")
 
 
-def logits(rng, best):
+def logits(rng: Any, best: Array) -> Array:
     """Of which these classes are the best."""
     values = rng.normal(0, 1, (len(best), len(TOKENS)))
     values[np.arange(len(best)), best] = values.max(axis=1) + rng.uniform(0.1, 3, len(best))
     return values
 
 
-def tokens_of(best):
+def tokens_of(best: Array) -> list[tuple[int, int, int]]:
     """Greedy decoding by its definition: class, first frame, frame after the last."""
     tokens, frame = [], 0
     for number, group in itertools.groupby(best):
@@ -33,7 +36,7 @@ def tokens_of(best):
     return tokens
 
 
-def texts_by_definition(best, unit, pause):
+def texts_by_definition(best: Array, unit: str, pause: int | None) -> list[tuple[str, float, float]]:
     """Texts and frames."""
     units = []
     for token in tokens_of(best):
@@ -54,7 +57,7 @@ def texts_by_definition(best, unit, pause):
 
 @pytest.mark.parametrize("unit", ["token", "word", "phrase"])
 @pytest.mark.parametrize("seed", range(40))
-def test_events_are_as_defined_in_any_blocks(seed, unit) -> None:
+def test_events_are_as_defined_in_any_blocks(seed: int, unit: str) -> None:
     rng = np.random.default_rng(seed)
     best = np.repeat(rng.integers(0, len(TOKENS), 60), rng.integers(1, 5, 60))
     best[rng.random(len(best)) < 0.3] = 0
@@ -69,18 +72,22 @@ def test_events_are_as_defined_in_any_blocks(seed, unit) -> None:
     assert all(event.end_s <= event.known_s and 0 < event.score <= 1 for event in events)
 
 
-def test_words_have_times_and_scores() -> None:
+@pytest.mark.parametrize(
+    ("values", "transform"),
+    [("probabilities", lambda p: p), ("logits", np.log), ("logits", lambda p: np.log(p) + 5)],
+    ids=["probabilities", "logits", "logits with an offset"],
+)
+def test_words_have_times_and_scores(values: str, transform: Callable[[np.ndarray], np.ndarray]) -> None:
     best = [0, 1, 1, 0, 2, 3, 3, 5, 0, 0, 1, 0]
     p = np.full((12, 6), 0.04)
     p[np.arange(12), best] = 0.8
-    for values, frames in (("probabilities", p), ("logits", np.log(p)), ("logits", np.log(p) + 5)):
-        events = whole(Ctc(HZ, TOKENS, values=values), frames)
-        assert [(event.label, event.start_s, event.end_s, event.known_s) for event in events] == [
-            ("the", 0.04, 0.12, 0.2),
-            ("cats", 0.16, 0.32, 0.44),
-            ("the", 0.4, 0.44, 0.48),
-        ]
-        assert [event.score for event in events] == pytest.approx([0.8] * 3)
+    events = whole(Ctc(HZ, TOKENS, values=values), transform(p))
+    assert [(event.label, event.start_s, event.end_s, event.known_s) for event in events] == [
+        ("the", 0.04, 0.12, 0.2),
+        ("cats", 0.16, 0.32, 0.44),
+        ("the", 0.4, 0.44, 0.48),
+    ]
+    assert [event.score for event in events] == pytest.approx([0.8] * 3)
 
 
 def test_minus_infinity_is_the_logarithm_of_nothing() -> None:
@@ -98,22 +105,31 @@ def test_characters_and_bytes_are_joined_to_words() -> None:
     assert [event.label for event in whole(Ctc(HZ, letters), np.eye(6)[best])] == ["HI", "\u00e4"]
 
 
-def test_files_of_tokens_are_read_or_refused_by_line(tmp_path) -> None:
+def test_files_of_tokens_are_read(tmp_path: Path) -> None:
     path = tmp_path / "tokens.txt"
     path.write_text("<blk> 0\n\u2581the 1\nx y\t3\n  2\n\n", "utf-8")
     assert read_tokens(path) == ("<blk>", "\u2581the", " ", "x y")
-    for text, message in [
-        ("a", "line 1: must be a token, a space and its number"),
-        ("a 0\nb 0\n", "line 2: number 0 occurs twice"),
-        ("a 0\nb 2\n", "number 1 is missing; the numbers of tokens go from 0 without gaps"),
-        ("", "number 0 is missing"),
-    ]:
-        path.write_text(text)
-        with pytest.raises(InputError, match=message):
-            Ctc(HZ, path)
-    path.write_bytes(b"\xff 0")
-    with pytest.raises(InputError, match=re.escape("cannot be read as tokens (it is not text in UTF-8)")):
-        Ctc(HZ, str(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a", "line 1: must be a token, a space and its number"),
+        (b"a 0\nb 0\n", "line 2: number 0 occurs twice"),
+        (b"a 0\nb 2\n", "number 1 is missing; the numbers of tokens go from 0 without gaps"),
+        (b"", "number 0 is missing"),
+        (b"\xff 0", r"cannot be read as tokens \(it is not text in UTF-8\)"),
+    ],
+    ids=["no number", "a number twice", "a gap", "empty", "not UTF-8"],
+)
+def test_bad_files_of_tokens_are_refused_by_line(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "tokens.txt"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        Ctc(HZ, path)
+
+
+def test_a_missing_file_of_tokens_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none.txt: cannot be read as tokens \(No such file or directory\)"):
         Ctc(HZ, tmp_path / "none.txt")
 

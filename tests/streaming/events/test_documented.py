@@ -15,7 +15,7 @@ SECTIONS = {Segments: "Segments", Triggers: "Triggers", Ctc: "Text", Argmax: "Cl
 
 
 @pytest.mark.parametrize("kind", SECTIONS)
-def test_the_page_has_every_parameter(kind) -> None:
+def test_the_page_has_every_parameter(kind: type) -> None:
     section = TEXT.split(f"## {SECTIONS[kind]}\n")[1].split("\n## ")[0]
     table = list(re.findall(r"^\| `(\w+)` \|", section, re.M))
     assert table == [name for name in inspect.signature(kind).parameters if name != "clock"]

@@ -1,5 +1,8 @@
 """An event comes out of a session at the frame that ``known_s`` tells."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -16,7 +19,9 @@ HZ = 30
 @pytest.mark.parametrize(
     ("model", "name", "shape"), [(filter_model, "y", (1, -1)), (decimating_model, "third", (1, -1, 2))]
 )
-def test_known_s_is_when_it_comes(model, name, shape, pulse) -> None:
+def test_known_s_is_when_it_comes(
+    model: Callable[..., Any], name: str, shape: tuple[Any, ...], pulse: int
+) -> None:
     stepped = program(model(), pulse)
     x = walk(np.random.default_rng(3), 1200).astype(np.float32).reshape(shape)
     port = next(port for port in stepped.outputs if port.name == name)
@@ -36,7 +41,7 @@ def test_known_s_is_when_it_comes(model, name, shape, pulse) -> None:
     assert times == [(event.start_s, event.end_s) for event in plain][: len(times)]
 
 
-def test_an_output_without_time() -> None:
+def test_an_output_without_time_is_refused() -> None:
     port = next(port for port in program(ending_model(), 4).outputs if port.name == "last")
     with pytest.raises(
         InputError, match=r"^last: has no frames in time, so no events; choose another output$"

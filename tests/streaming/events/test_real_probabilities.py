@@ -13,10 +13,11 @@ RULES = [Segments(100, min_silence_s=0.1), Segments.silero(100), Segments.firere
 
 
 @pytest.mark.parametrize("detector", RULES)
-def test_blocks_leave_no_trace(detector) -> None:
+def test_blocks_leave_no_trace(detector: Segments) -> None:
     p = np.load(shared_path("sound/fireredvad_en.npz"))["out"][0]
     events = whole(detector, p)
-    assert events and all(0 <= event.start_s < event.end_s <= len(p) / 100 for event in events)
+    assert events
+    assert all(0 <= event.start_s < event.end_s <= len(p) / 100 for event in events)
     assert all(first.end_s <= other.start_s for first, other in pairwise(events))
     for seed in range(5):
         assert blocks(detector, p, seed) == events

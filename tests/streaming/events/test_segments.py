@@ -1,19 +1,34 @@
 """Segments: against their definition over the whole sequence, in any blocks."""
 
 import re
+from collections.abc import Callable
 from math import ceil
+from typing import Any
 
 import numpy as np
 import pytest
 
 from pulse.errors import InputError
+from pulse.facts import Array
 from streaming.events import FrameClock, Segments
 from tests.streaming.events.blocks import blocks, walk, whole
 
 HZ = 100
 
 
-def segments_by_definition(p, threshold, off, least, silence, run, before, after, most, split, smooth):
+def segments_by_definition(
+    p: Array,
+    threshold: float,
+    off: float,
+    least: int,
+    silence: int,
+    run: bool,
+    before: int,
+    after: int,
+    most: int | None,
+    split: int | None,
+    smooth: int,
+) -> list[tuple[int, int]]:
     """The definition as a pattern over letters: S speech, N silence, M between; frames of start and end."""
     level = [np.mean(p[max(0, j + 1 - smooth) : j + 1]) for j in range(len(p))]
     letters = "".join("S" if x >= threshold else "N" if x < off else "M" for x in level)
@@ -44,7 +59,7 @@ def segments_by_definition(p, threshold, off, least, silence, run, before, after
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_events_are_as_defined_in_any_blocks(seed) -> None:
+def test_events_are_as_defined_in_any_blocks(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = walk(rng, int(rng.integers(0, 300)))
     threshold = rng.uniform(0.3, 0.8)
@@ -76,7 +91,7 @@ def test_events_are_as_defined_in_any_blocks(seed) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_starts_are_reported_once_and_kept(seed) -> None:
+def test_starts_are_reported_once_and_kept(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = walk(rng, 200)
     onset = ("length", "run")[seed % 2]
@@ -143,7 +158,7 @@ def test_one_column_of_several_classes_must_be_chosen() -> None:
 
 @pytest.mark.parametrize("delay", [0, 3, 17])
 @pytest.mark.parametrize("pulse", [1, 4])
-def test_the_delay_is_in_known_s_only(delay, pulse) -> None:
+def test_the_delay_is_in_known_s_only(delay: int, pulse: int) -> None:
     p = walk(np.random.default_rng(4), 200)
     plain = whole(Segments(FrameClock.of(HZ)), p)
     late = whole(Segments(FrameClock(FrameClock.of(HZ).rate_hz, delay, pulse)), p)
@@ -167,16 +182,15 @@ def test_the_delay_is_in_known_s_only(delay, pulse) -> None:
         ({"smooth_s": float("inf")}, "smooth_s=inf: must be 0 or more seconds"),
     ],
 )
-def test_bad_parameters_are_refused(settings, message) -> None:
+def test_bad_parameters_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=f"^{re.escape(message)}") as caught:
         Segments(HZ, **settings)
     assert "\n" not in str(caught.value)
 
 
-def test_bad_frames_leave_it_as_it_was() -> None:
-    detector = Segments(HZ)
-    detector.push([0, 1, 1])
-    for frames, message in [
+@pytest.mark.parametrize(
+    ("frames", "message"),
+    [
         ([0, np.nan], r"frame 4, class 0: nan is not a probability"),
         ([np.inf], r"frame 3, class 0: inf"),
         (
@@ -185,14 +199,29 @@ def test_bad_frames_leave_it_as_it_was() -> None:
         ),
         (np.zeros((2, 2)), "2 classes after frames of 1"),
         (["a"], "probabilities are numbers"),
-    ]:
-        with pytest.raises(InputError, match=message):
-            detector.push(frames)
+    ],
+    ids=["NaN", "infinity", "too many axes", "too many classes", "text"],
+)
+def test_bad_frames_leave_a_detector_as_it_was(frames: Any, message: str) -> None:
+    detector = Segments(HZ)
+    detector.push([0, 1, 1])
+    with pytest.raises(InputError, match=message):
+        detector.push(frames)
     (event,) = detector.push([1, 0])
     assert (event.start_s, event.end_s) == (0.01, 0.04)
     assert detector.flush() == []
-    for call in (detector.flush, lambda: detector.push([1])):
-        with pytest.raises(InputError, match=r"has ended; call reset\(\)"):
-            call()
+
+
+@pytest.mark.parametrize(
+    "call", [lambda detector: detector.flush(), lambda detector: detector.push([1])], ids=["flush", "push"]
+)
+def test_a_detector_that_has_ended_refuses(call: Callable[[Segments], object]) -> None:
+    detector = Segments(HZ)
+    detector.flush()
+    with pytest.raises(InputError, match=r"has ended; call reset\(\)"):
+        call(detector)
+
+
+def test_a_detector_needs_a_rate() -> None:
     with pytest.raises(InputError, match="rate_hz=0: must be more than 0"):
         Segments(0)

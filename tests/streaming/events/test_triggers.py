@@ -11,7 +11,7 @@ HZ = 50
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_events_are_as_defined_in_any_blocks(seed) -> None:
+def test_events_are_as_defined_in_any_blocks(seed: int) -> None:
     rng = np.random.default_rng(seed)
     frames, classes = int(rng.integers(0, 200)), int(rng.integers(1, 4))
     p = np.stack([walk(rng, frames) for _ in range(classes)], axis=1)

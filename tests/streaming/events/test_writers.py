@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -34,7 +35,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("suffix", TEXTS)
-def test_events_are_written_as_text_at_the_end(tmp_path, suffix) -> None:
+def test_events_are_written_as_text_at_the_end(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"out.{suffix}"
     with EventsFile(path, "my talk") as file:
         for number in range(3):
@@ -45,23 +46,24 @@ def test_events_are_written_as_text_at_the_end(tmp_path, suffix) -> None:
 
 
 @pytest.mark.parametrize("suffix", TEXTS)
-def test_no_events_are_a_file_too(tmp_path, suffix) -> None:
+def test_no_events_are_a_file_too(tmp_path: Path, suffix: str) -> None:
     with EventsFile(tmp_path / f"out.{suffix.upper()}"):
         pass
     head = {"csv": "start_s,end_s,label,score,known_s\r\n", "vtt": "WEBVTT\n\n"}.get(suffix, "")
     assert (tmp_path / f"out.{suffix.upper()}").read_bytes().decode() == head
 
 
-def test_a_failed_run_keeps_the_existing_file(tmp_path) -> None:
+def test_a_failed_run_keeps_the_existing_file(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     path.write_text("before")
     with pytest.raises(KeyError), EventsFile(path) as file:
         file.write(EVENTS)
         raise KeyError
-    assert path.read_text() == "before" and os.listdir(tmp_path) == ["out.csv"]
+    assert path.read_text() == "before"
+    assert os.listdir(tmp_path) == ["out.csv"]
 
 
-def test_unknown_formats_are_refused(tmp_path) -> None:
+def test_unknown_formats_are_refused(tmp_path: Path) -> None:
     formats = re.escape(".csv, .txt, .rttm, .srt, .vtt, .jsonl")
     with pytest.raises(InputError, match=f"out.npy: events are written as {formats}, not .npy$"):
         EventsFile(tmp_path / "out.npy")
@@ -79,7 +81,8 @@ def test_a_pipe_has_each_event_at_once() -> None:
         for event in EVENTS:
             stream.write([event])
             line = os.read(reading, 1 << 16).decode()
-            assert json.loads(line) == event.as_dict() and line.endswith("\n")
+            assert json.loads(line) == event.as_dict()
+            assert line.endswith("\n")
         os.close(reading)
         with pytest.raises(InputError, match="standard output: cannot be written"):
             stream.write(EVENTS)

@@ -4,5 +4,5 @@ import pytest
 
 
 @pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
+def anyio_backend(request: pytest.FixtureRequest) -> str:
     return request.param

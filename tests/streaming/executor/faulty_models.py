@@ -5,13 +5,14 @@ import functools
 import numpy as np
 
 from pulse.ops.gather import Gather
+from pulse.program.program import Program
 from tests.streaming.models import TypedBuilder, program
 
 ROWS, PULSE = 8, 4
 
 
 @functools.cache
-def lookup(backend):
+def lookup(backend: str) -> Program:
     """Of i [T]: y [T], the row of a table."""
     builder = TypedBuilder()
     i = builder.source("i", "T,i64")

@@ -3,41 +3,46 @@
 import asyncio
 import selectors
 import threading
+from collections.abc import Callable
+from selectors import SelectorKey
+from typing import Any
 
 import anyio
 import trio
 from trio.testing import MockClock
 
+from pulse.program.streams.state import State
+from streaming.executor.statistics import ExecutorStatistics
 from streaming.executor.thread_engine import ThreadSlots
 
 
 class HeldEngine:
     """Runs pulses only in ``run``, in turn, in the thread of the test."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.realtime_settings = []
         self.everyone = []
         self.started = self.stopped = 0
         self._changed = threading.Condition()
 
-    def start(self):
+    def start(self) -> None:
         self.started += 1
 
-    def open(self, state, depth):
+    def open(self, state: State, depth: int) -> ThreadSlots:
         slots = ThreadSlots(state, depth, self._changed, self.everyone)
         self.everyone.append(slots)
         return slots
 
-    async def stop(self):
+    async def stop(self) -> None:
         assert not self.everyone, "slots are open"
         self.stopped += 1
 
     @property
-    def waiting_pulses(self):
+    def waiting_pulses(self) -> int:
         """Pulses that could run."""
         return sum(slots.waiting_pulses for slots in self.everyone)
 
-    def run(self, count):
+    def run(self, count: int) -> None:
         """Run so many pulses of each stream."""
         for _ in range(count):
             for slots in list(self.everyone):
@@ -47,23 +52,23 @@ class HeldEngine:
 class HeldLoop(asyncio.SelectorEventLoop):
     """An asyncio loop whose time passes only while all tasks wait, and then at once."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._now_s = 1000.0
         super().__init__(_Jumping(self))
 
-    def time(self):
+    def time(self) -> float:
         return self._now_s
 
-    def pass_s(self, seconds):
+    def pass_s(self, seconds: float) -> None:
         self._now_s += seconds
 
 
 class _Jumping(selectors.DefaultSelector):
-    def __init__(self, loop):
+    def __init__(self, loop: HeldLoop) -> None:
         super().__init__()
         self._loop = loop
 
-    def select(self, timeout=None):
+    def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
         ready = super().select(0)
         if ready or timeout == 0:
             return ready
@@ -73,7 +78,9 @@ class _Jumping(selectors.DefaultSelector):
         return []
 
 
-def run_held(backend, function, *args):
+def run_held(
+    backend: str, function: Callable[..., Any], *args: Any
+) -> ExecutorStatistics | tuple[Any, ...] | None:
     """Run a coroutine function on a clock that jumps."""
     if backend == "trio":  # anyio before 4.14 does not give trio a clock
         return trio.run(function, *args, clock=MockClock(autojump_threshold=0))

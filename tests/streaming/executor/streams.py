@@ -5,9 +5,15 @@ import functools
 import gc
 import os
 import threading
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import numpy as np
 
+from pulse.facts import Array
+from pulse.program.program import Program
+from streaming.executor.statistics import ExecutorStatistics
+from streaming.executor.stream import Stream
 from tests.streaming.models import (
     decimating_model,
     ending_model,
@@ -27,16 +33,12 @@ MODELS = {
 
 
 @functools.cache
-def cached_program(name, pulse, backend="numba"):
+def cached_program(name: str, pulse: int, backend: str = "numba") -> Program:
     """A program of one of the small models."""
     return program(MODELS[name](), pulse, backend)
 
 
-def noise(*shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
-def join_pieces(pieces, program):
+def join_pieces(pieces: list[dict[str, Array]], program: Program) -> dict[str, Array]:
     """Output name -> all frames; those outputs that do not stream as they came."""
     outputs = {}
     for port in program.outputs:
@@ -48,14 +50,14 @@ def join_pieces(pieces, program):
     return outputs
 
 
-def assert_close(outputs, expected):
+def assert_close(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
     assert outputs.keys() == expected.keys()
     for name, array in expected.items():
         np.testing.assert_allclose(outputs[name], array, rtol=1e-5, atol=1e-6)
         assert outputs[name].dtype == array.dtype
 
 
-def assert_balanced(statistics):
+def assert_balanced(statistics: ExecutorStatistics) -> None:
     assert statistics.frames_in == (
         statistics.frames_out
         + statistics.frames_dropped
@@ -64,11 +66,11 @@ def assert_balanced(statistics):
     )
 
 
-async def collect(stream):
+async def collect(stream: Stream) -> list[dict[str, Array]]:
     return [outputs async for outputs in stream]
 
 
-async def blocks(x, axis, cuts):
+async def blocks(x: Array, axis: int, cuts: Any) -> AsyncIterator[Any]:
     """An async source: ``x`` in pieces that end at ``cuts``, each overwritten when the next one is asked for."""
     for piece in np.split(x, sorted(cuts), axis):
         block = piece.copy()
@@ -76,18 +78,18 @@ async def blocks(x, axis, cuts):
         block[...] = np.nan
 
 
-def threads():
+def threads() -> set[Any]:
     """The threads of this process, without helpers of event loops, which start and end when they like."""
     helpers = "Trio thread", "AnyIO worker thread"
     return {thread for thread in threading.enumerate() if not thread.name.startswith(helpers)}
 
 
-def _open_descriptors():
+def _open_descriptors() -> set[str]:
     return set(os.listdir("/proc/self/fd"))
 
 
 @contextlib.contextmanager
-def nothing_left():
+def nothing_left() -> Iterator[None]:
     """Fails where threads of engines or descriptors are left over."""
     threads, descriptors = set(threading.enumerate()), len(_open_descriptors())
     yield

@@ -4,15 +4,19 @@ import contextlib
 import os
 import threading
 import warnings
+from collections.abc import AsyncIterator
+from typing import Any
 
 import anyio
 import anyio.lowlevel
 import numpy as np
 import pytest
 
+from pulse.facts import Array
 from streaming.executor import Executor, ExecutorError
 from streaming.executor.engine_thread import EngineThread
 from streaming.executor.thread_engine import ThreadSlots
+from tests.noise import normal_noise
 from tests.streaming.executor.manual_engine import HeldEngine
 from tests.streaming.executor.streams import (
     assert_balanced,
@@ -20,7 +24,6 @@ from tests.streaming.executor.streams import (
     cached_program,
     collect,
     join_pieces,
-    noise,
     nothing_left,
 )
 from tests.streaming.models import BACKENDS
@@ -33,17 +36,17 @@ PULSE = 3
 class Source:
     """Pulses without end, until a test lets it fail; knows whether it has been closed."""
 
-    def __init__(self, fail_at=None, error=None, in_cleanup=None):
+    def __init__(self, fail_at: int | None = None, error: Any = None, in_cleanup: Any = None) -> None:
         self.fail_at, self.error, self.in_cleanup = fail_at, error, in_cleanup
         self.pulses_made, self.closed = 0, False
 
-    async def blocks(self):
+    async def blocks(self) -> AsyncIterator[Any]:
         try:
             while True:
                 if self.pulses_made == self.fail_at:
                     raise self.error
                 self.pulses_made += 1
-                yield noise(1, PULSE, seed=self.pulses_made)
+                yield normal_noise(1, PULSE, seed=self.pulses_made)
                 await anyio.lowlevel.checkpoint()
         finally:
             self.closed = True
@@ -51,14 +54,16 @@ class Source:
                 raise self.in_cleanup
 
     @property
-    def x(self):
-        return np.concatenate([noise(1, PULSE, seed=1 + number) for number in range(self.pulses_made)], 1)
+    def x(self) -> Array:
+        return np.concatenate(
+            [normal_noise(1, PULSE, seed=1 + number) for number in range(self.pulses_made)], 1
+        )
 
 
 @both_backends
-async def test_leaving_a_stream_closes_its_source_and_others_continue(backend) -> None:
+async def test_leaving_a_stream_closes_its_source_and_others_continue(backend: str) -> None:
     program = cached_program("filtered", PULSE, backend)
-    source, x = Source(), noise(1, 20)
+    source, x = Source(), normal_noise(1, 20)
     with nothing_left():
         async with Executor(program) as executor:
             async for _ in executor.stream(source.blocks()):
@@ -74,13 +79,14 @@ async def test_leaving_a_stream_closes_its_source_and_others_continue(backend) -
 
 
 @both_backends
-async def test_closing_a_stream_waits_for_its_source(backend) -> None:
+async def test_closing_a_stream_waits_for_its_source(backend: str) -> None:
     source = Source()
     with nothing_left():
         async with Executor(cached_program("filtered", PULSE, backend)) as executor:
             async with executor.stream(source.blocks()) as stream:
                 await anext(stream)
-            assert source.closed and executor.statistics().streams == 0
+            assert source.closed
+            assert executor.statistics().streams == 0
             with pytest.raises(StopAsyncIteration):
                 await anext(stream)
             with pytest.raises(ExecutorError, match="the stream has ended"):
@@ -90,9 +96,9 @@ async def test_closing_a_stream_waits_for_its_source(backend) -> None:
 
 
 @both_backends
-async def test_a_cancelled_take_loses_no_output(backend) -> None:
+async def test_a_cancelled_take_loses_no_output(backend: str) -> None:
     program = cached_program("filtered", PULSE, backend)
-    x, pieces = noise(1, 120), []
+    x, pieces = normal_noise(1, 120), []
     send, receive = anyio.create_memory_object_stream(100)
     async with Executor(program) as executor, executor.stream(receive) as stream:
         for at in range(0, 120, 4):
@@ -107,7 +113,7 @@ async def test_a_cancelled_take_loses_no_output(backend) -> None:
 
 @both_backends
 @pytest.mark.parametrize("group", [False, True])
-async def test_the_error_of_a_source_is_raised_after_all_its_outputs(backend, group) -> None:
+async def test_the_error_of_a_source_is_raised_after_all_its_outputs(backend: str, group: bool) -> None:
     program = cached_program("filtered", PULSE, backend)
     error = OSError("the cable is out")
     source = Source(12, ExceptionGroup("tasks", [ExceptionGroup("more", [error])]) if group else error)
@@ -140,12 +146,13 @@ async def test_errors_of_sources_are_never_lost() -> None:
     out, burns = OSError("the cable is out"), OSError("the cable burns")
     with nothing_left():
         for source in (Source(2, out), Source(in_cleanup=out)):
-            with pytest.raises(OSError) as raised:
+            with pytest.raises(OSError, match="the cable is out") as raised:
                 async with Executor(program) as executor:
                     await take_one(executor, source)
                     await take_one(executor, Source())
-            assert raised.value is out and source.closed
-            with pytest.raises(OSError) as raised:
+            assert raised.value is out
+            assert source.closed
+            with pytest.raises(OSError, match="the cable is out") as raised:
                 async with Executor(program) as executor, executor.stream(source.blocks()) as stream:
                     await anext(stream)
                     await has_failed(source)
@@ -164,7 +171,7 @@ async def test_errors_of_sources_are_never_lost() -> None:
         notes = ["besides: OSError: the cable burns", "besides: OSError: the cable is out"]
         assert raised.value.__notes__ == notes
         for opened in (True, False):  # a cancellation does not swallow it
-            with pytest.raises(OSError) as raised, anyio.CancelScope() as scope:
+            with pytest.raises(OSError, match="the cable is out") as raised, anyio.CancelScope() as scope:
                 async with Executor(program) as executor:
                     stream = executor.stream(Source(in_cleanup=out).blocks())
                     async with stream if opened else contextlib.nullcontext():
@@ -175,14 +182,15 @@ async def test_errors_of_sources_are_never_lost() -> None:
 
 
 @both_backends
-async def test_the_error_of_the_body_is_raised_unchanged(backend) -> None:
+async def test_the_error_of_the_body_is_raised_unchanged(backend: str) -> None:
     error, source = KeyError("mine"), Source()
     with nothing_left():
         with pytest.raises(KeyError) as raised:
             async with Executor(cached_program("filtered", PULSE, backend)) as executor:
                 async for _ in executor.stream(source.blocks()):
                     raise error
-        assert raised.value is error and source.closed
+        assert raised.value is error
+        assert source.closed
         group = ExceptionGroup("the body's own", [error])
         with pytest.raises(ExceptionGroup) as raised:
             async with Executor(cached_program("filtered", PULSE, backend)):
@@ -191,7 +199,7 @@ async def test_the_error_of_the_body_is_raised_unchanged(backend) -> None:
 
 
 @both_backends
-async def test_closing_an_executor_ends_its_streams_with_an_error(backend) -> None:
+async def test_closing_an_executor_ends_its_streams_with_an_error(backend: str) -> None:
     program, refusals = cached_program("filtered", PULSE, backend), []
 
     async def take(stream):
@@ -218,7 +226,7 @@ async def test_closing_an_executor_ends_its_streams_with_an_error(backend) -> No
 
 
 @both_backends
-async def test_cancelling_an_executor_closes_its_sources(backend) -> None:
+async def test_cancelling_an_executor_closes_its_sources(backend: str) -> None:
     source = Source()
     with nothing_left():
         with anyio.CancelScope() as scope:
@@ -226,7 +234,8 @@ async def test_cancelling_an_executor_closes_its_sources(backend) -> None:
                 async for _ in executor.stream(source.blocks()):
                     if executor.statistics().frames_out > 0:
                         scope.cancel()
-        assert scope.cancelled_caught and source.closed
+        assert scope.cancelled_caught
+        assert source.closed
     assert executor.statistics().frames_out > 0
     assert_balanced(executor.statistics())
 
@@ -235,7 +244,7 @@ async def test_two_tasks_may_not_take_from_one_stream() -> None:
     engine = HeldEngine()
     with nothing_left():
         async with Executor(cached_program("filtered", PULSE), engine=engine) as executor:
-            stream = executor.stream([noise(1, 9)])
+            stream = executor.stream([normal_noise(1, 9)])
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(anext, stream)
                 while engine.waiting_pulses < 3:
@@ -245,7 +254,9 @@ async def test_two_tasks_may_not_take_from_one_stream() -> None:
                 engine.run(3)
 
 
-async def test_the_error_of_a_pulse_is_raised_after_the_outputs_before_it(monkeypatch) -> None:
+async def test_the_error_of_a_pulse_is_raised_after_the_outputs_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     program = cached_program("filtered", PULSE, "numpy")
     state = type(program.spawn())
     run = state.advance
@@ -265,11 +276,14 @@ async def test_the_error_of_a_pulse_is_raised_after_the_outputs_before_it(monkey
             assert source.closed
             assert join_pieces(pieces, program)["loud"].shape[1] == 5 * PULSE
             statistics = executor.statistics()
-            assert statistics.frames_out == 5 * PULSE and statistics.frames_discarded > 0
+            assert statistics.frames_out == 5 * PULSE
+            assert statistics.frames_discarded > 0
             assert_balanced(statistics)
 
 
-async def test_outputs_of_pulses_run_after_the_last_look_are_given_before_an_error(monkeypatch) -> None:
+async def test_outputs_of_pulses_run_after_the_last_look_are_given_before_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     program, engine = cached_program("filtered", PULSE, "numpy"), HeldEngine()
     state = type(program.spawn())
     run, look = state.advance, ThreadSlots.count_ready
@@ -294,7 +308,7 @@ async def test_outputs_of_pulses_run_after_the_last_look_are_given_before_an_err
     with nothing_left():
         async with Executor(program, engine=engine) as executor:
             with pytest.raises(MemoryError, match="pulse 2"):
-                async with executor.stream([noise(1, 9)]) as stream:
+                async with executor.stream([normal_noise(1, 9)]) as stream:
                     with anyio.move_on_after(0):
                         await anext(stream)
                     while engine.waiting_pulses < 3:

@@ -8,12 +8,15 @@ import anyio
 import numpy as np
 import pytest
 
+from pulse.facts import Array
+from pulse.program.program import Program
 from streaming.executor import Executor
 from streaming.executor.executor import engine_for
-from streaming.executor.native_engine import NativeEngine
-from streaming.executor.thread_engine import ThreadEngine
+from streaming.executor.native_engine import NativeEngine, NativeSlots
+from streaming.executor.thread_engine import ThreadEngine, ThreadSlots
 from streaming.realtime import Realtime
-from tests.streaming.executor.streams import cached_program, collect, noise, nothing_left
+from tests.noise import normal_noise
+from tests.streaming.executor.streams import cached_program, collect, nothing_left
 from tests.streaming.models import BACKENDS
 
 pytestmark = pytest.mark.anyio
@@ -21,20 +24,20 @@ PULSE = 6
 
 
 @pytest.fixture(params=BACKENDS)
-def program(request):
+def program(request: pytest.FixtureRequest) -> Program:
     return cached_program("filtered", PULSE, request.param)
 
 
-def pulse(number):
+def pulse(number: int) -> dict[str, Array]:
     return {"x": np.full((1, PULSE), number, np.float32)}
 
 
-def collect_numbers(slots, count):
+def collect_numbers(slots: NativeSlots | ThreadSlots, count: int) -> list[int]:
     """The numbers of the pulses that ran, recognised by their outputs."""
     return [int(result.outputs["loud"][0, 0]) // 2 for result in slots.collect(count)]
 
 
-def wait_for(slots, count):
+def wait_for(slots: NativeSlots | ThreadSlots, count: int) -> None:
     until = time.monotonic() + 60
     while slots.count_ready() < count:
         assert time.monotonic() < until, f"{slots.count_ready()} of {count} pulses in 60 s"
@@ -46,7 +49,7 @@ def test_the_engine_suits_the_backend() -> None:
     assert isinstance(engine_for(cached_program("filtered", PULSE, "numba"), None), NativeEngine)
 
 
-async def test_streams_take_turns(program) -> None:
+async def test_streams_take_turns(program: Program) -> None:
     engine = engine_for(program, None)
     busy, calm = engine.open(program.spawn(), 8), engine.open(program.spawn(), 8)
     for number in range(8):
@@ -62,7 +65,7 @@ async def test_streams_take_turns(program) -> None:
     await engine.stop()
 
 
-async def test_a_pulse_is_dropped_or_runs_and_never_both(program) -> None:
+async def test_a_pulse_is_dropped_or_runs_and_never_both(program: Program) -> None:
     engine, rng = engine_for(program, None), random.Random(1)
     slots = engine.open(program.spawn(), 5)
     for number in range(2):
@@ -91,12 +94,15 @@ async def test_a_pulse_is_dropped_or_runs_and_never_both(program) -> None:
     wait_for(slots, len(in_flight))
     ran += collect_numbers(slots, len(in_flight))
     assert sorted(ran + dropped) == list(range(submitted))
-    assert ran == sorted(ran) and dropped == sorted(dropped) and ran and dropped
+    assert ran == sorted(ran)
+    assert dropped == sorted(dropped)
+    assert ran
+    assert dropped
     slots.close()
     await engine.stop()
 
 
-async def test_streams_come_and_go_while_others_run(program) -> None:
+async def test_streams_come_and_go_while_others_run(program: Program) -> None:
     engine, rng = engine_for(program, None), random.Random(2)
     engine.start()
     with nothing_left():
@@ -120,7 +126,7 @@ async def test_streams_come_and_go_while_others_run(program) -> None:
         assert received == list(range(submitted))
 
 
-async def test_listening_sets_the_event_once(program) -> None:
+async def test_listening_sets_the_event_once(program: Program) -> None:
     engine = engine_for(program, None)
     slots = engine.open(program.spawn(), 4)
     engine.start()
@@ -135,15 +141,18 @@ async def test_listening_sets_the_event_once(program) -> None:
     wait_for(slots, 3)  # so the engine has left pulse 1, with all that it does after one
     readable, _, _ = select.select([slots.event.to_read], [], [], 0)
     assert not readable
-    assert slots.listen() == 3 and collect_numbers(slots, 3) == [0, 1, 2]
+    assert slots.listen() == 3
+    assert collect_numbers(slots, 3) == [0, 1, 2]
     slots.close()
     await engine.stop()
 
 
-async def test_refused_real_time_settings_of_the_thread_are_notes(program) -> None:
+async def test_refused_real_time_settings_of_the_thread_are_notes(
+    program: Program,
+) -> None:
     wishes = Realtime(priority=20, lock_memory=False, freeze_gc=True)
     async with Executor(program, realtime=wishes) as executor:
-        await collect(executor.stream([noise(1, 60)]))
+        await collect(executor.stream([normal_noise(1, 60)]))
         settings = executor.realtime_settings
         assert {setting.name for setting in settings} == {"priority", "collector"}
         assert executor.statistics().notes == tuple(

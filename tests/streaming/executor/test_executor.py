@@ -1,6 +1,7 @@
 """Streams of an executor give the offline frames, on both event loops and both backends."""
 
 import tracemalloc
+from typing import Any
 
 import anyio
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from pulse.errors import InputError, PulseError
 from streaming.executor import Executor, ExecutorError
+from tests.noise import normal_noise
 from tests.streaming.executor.manual_engine import HeldEngine
 from tests.streaming.executor.streams import (
     assert_balanced,
@@ -18,7 +20,6 @@ from tests.streaming.executor.streams import (
     cached_program,
     collect,
     join_pieces,
-    noise,
     threads,
 )
 from tests.streaming.models import BACKENDS
@@ -39,7 +40,7 @@ def test_any_split_gives_the_offline_frames(name, backend, loop, data) -> None:
     length = data.draw(st.integers(3, 90), "length")
     cuts = data.draw(st.lists(st.integers(0, length), max_size=12), "cuts")
     depth = data.draw(st.integers(1, 4), "depth")
-    x = noise(*(length if axis == 1 else size for axis, size in enumerate(SHAPES[name])), seed=length)
+    x = normal_noise(*(length if axis == 1 else size for axis, size in enumerate(SHAPES[name])), seed=length)
 
     async def stream_blocks():
         async with Executor(program, depth=depth) as executor:
@@ -54,9 +55,9 @@ def test_any_split_gives_the_offline_frames(name, backend, loop, data) -> None:
 
 
 @both_backends
-async def test_streams_at_once_have_states_of_their_own(backend) -> None:
+async def test_streams_at_once_have_states_of_their_own(backend: str) -> None:
     program = cached_program("filtered", 3, backend)
-    sounds = [noise(1, 50 + 7 * number, seed=number) for number in range(9)]
+    sounds = [normal_noise(1, 50 + 7 * number, seed=number) for number in range(9)]
     outputs = {}
 
     async def take(number):
@@ -73,9 +74,13 @@ async def test_streams_at_once_have_states_of_their_own(backend) -> None:
 
 
 @both_backends
-async def test_inputs_of_two_rates_and_constants_give_the_offline_frames(backend) -> None:
+async def test_inputs_of_two_rates_and_constants_give_the_offline_frames(backend: str) -> None:
     program = cached_program("two_rates", 2, backend)
-    fast, slow, gain = noise(1, 1, 44), noise(1, 1, 11, seed=1), np.full((1, 1, 1), 0.5, np.float32)
+    fast, slow, gain = (
+        normal_noise(1, 1, 44),
+        normal_noise(1, 1, 11, seed=1),
+        np.full((1, 1, 1), 0.5, np.float32),
+    )
     source = [{"fast": fast[..., :30]}, {"slow": slow}, {}, {"fast": fast[..., 30:]}]
     async with Executor(program, constants={"gain": gain}) as executor:
         pieces = await collect(executor.stream(source))
@@ -87,7 +92,7 @@ async def test_inputs_of_two_rates_and_constants_give_the_offline_frames(backend
 
 async def test_every_output_has_frames_and_the_last_ones_come_at_the_end() -> None:
     program = cached_program("ending", 4)
-    x = noise(1, 30)
+    x = normal_noise(1, 30)
     async with Executor(program) as executor:
         pieces = await collect(executor.stream(blocks(x, 1, range(0, 30, 3))))
     assert all(any(array.size for array in piece.values()) for piece in pieces)
@@ -95,7 +100,7 @@ async def test_every_output_has_frames_and_the_last_ones_come_at_the_end() -> No
 
 
 @both_backends
-async def test_an_empty_source_gives_nothing(backend) -> None:
+async def test_an_empty_source_gives_nothing(backend: str) -> None:
     async with Executor(cached_program("filtered", 3, backend)) as executor:
         assert await collect(executor.stream([])) == []
         assert await collect(executor.stream([np.zeros((1, 0), np.float32)])) == []
@@ -105,9 +110,11 @@ async def test_an_empty_source_gives_nothing(backend) -> None:
 
 
 @both_backends
-async def test_input_that_the_model_does_not_take_is_refused_after_the_outputs_before_it(backend) -> None:
+async def test_input_that_the_model_does_not_take_is_refused_after_the_outputs_before_it(
+    backend: str,
+) -> None:
     program = cached_program("filtered", 3, backend)
-    x = noise(1, 31)
+    x = normal_noise(1, 31)
     bad = np.array([[0, np.nan]], np.float32)
     async with Executor(program) as executor:
         pieces = []
@@ -127,15 +134,15 @@ async def test_input_that_the_model_does_not_take_is_refused_after_the_outputs_b
 
 
 @both_backends
-async def test_a_model_with_a_longest_stream_takes_no_more(backend) -> None:
+async def test_a_model_with_a_longest_stream_takes_no_more(backend: str) -> None:
     program = cached_program("short", 2, backend)
     async with Executor(program) as executor:
         pieces = []
         with pytest.raises(InputError, match="at most 10 frames of T and has received 8"):
-            async for outputs in executor.stream(noise(1, 4, seed=seed) for seed in range(3)):
+            async for outputs in executor.stream(normal_noise(1, 4, seed=seed) for seed in range(3)):
                 pieces.append(outputs)
         assert join_pieces(pieces, program)["y"].shape == (1, 8)
-        whole = await collect(executor.stream(noise(1, 10)))
+        whole = await collect(executor.stream(normal_noise(1, 10)))
         assert join_pieces(whole, program)["y"].shape == (1, 10)
         assert_balanced(executor.statistics())
 
@@ -143,7 +150,7 @@ async def test_a_model_with_a_longest_stream_takes_no_more(backend) -> None:
 async def test_a_length_that_the_model_refuses_discards_its_frames() -> None:
     async with Executor(cached_program("ending", 4)) as executor:
         with pytest.raises(InputError, match="2 frames of T"):
-            await collect(executor.stream([noise(1, 2)]))
+            await collect(executor.stream([normal_noise(1, 2)]))
         statistics = executor.statistics()
         assert (statistics.frames_in, statistics.frames_discarded) == (2, 2)
 
@@ -156,7 +163,7 @@ async def test_sources_wait_until_their_outputs_are_taken() -> None:
         nonlocal drawn
         for _ in range(100):
             drawn += 1
-            yield noise(1, 3)
+            yield normal_noise(1, 3)
 
     engine = HeldEngine()
     async with Executor(program, depth=4, engine=engine) as executor, executor.stream(source()) as stream:
@@ -177,7 +184,7 @@ async def test_sources_wait_until_their_outputs_are_taken() -> None:
 
 
 async def test_a_long_stream_takes_no_more_memory_than_a_short_one() -> None:
-    program, x = cached_program("filtered", 6), noise(1, 6)
+    program, x = cached_program("filtered", 6), normal_noise(1, 6)
 
     async def peak(pulses):
         tracemalloc.start()
@@ -195,7 +202,7 @@ async def test_a_long_stream_takes_no_more_memory_than_a_short_one() -> None:
 async def test_all_streams_share_one_thread_that_ends_with_the_executor() -> None:
     before = threads()
     async with Executor(cached_program("filtered", 3)) as executor:
-        streams = [executor.stream([noise(1, 30)]) for _ in range(6)]
+        streams = [executor.stream([normal_noise(1, 30)]) for _ in range(6)]
         for stream in streams:
             await anext(stream)
         assert [thread.name for thread in threads() - before] == ["pulse engine"]
@@ -204,7 +211,7 @@ async def test_all_streams_share_one_thread_that_ends_with_the_executor() -> Non
 
 async def test_executors_may_be_nested() -> None:
     program = cached_program("filtered", 6)
-    x = noise(1, 200)
+    x = normal_noise(1, 200)
     expected = program.model.typed.run({"x": x})["loud"]
     async with Executor(program) as outer, Executor(program) as inner:
         doubled = [outputs["loud"] async for outputs in outer.stream(blocks(x, 1, [50]))]
@@ -214,15 +221,15 @@ async def test_executors_may_be_nested() -> None:
 
 async def test_an_executor_is_opened_once_and_before_its_streams() -> None:
     executor = Executor(cached_program("filtered", 3))
-    stream = executor.stream([noise(1, 9)])
+    stream = executor.stream([normal_noise(1, 9)])
     with pytest.raises(ExecutorError, match="the executor is not open"):
         await anext(stream)
     async with executor:
-        assert len(await collect(executor.stream([noise(1, 9)]))) > 0
+        assert len(await collect(executor.stream([normal_noise(1, 9)]))) > 0
         with pytest.raises(ExecutorError, match="entered once"):
             await executor.__aenter__()
     with pytest.raises(ExecutorError, match="the executor has been closed"):
-        await anext(executor.stream([noise(1, 9)]))
+        await anext(executor.stream([normal_noise(1, 9)]))
 
 
 @pytest.mark.parametrize(
@@ -239,7 +246,7 @@ async def test_an_executor_is_opened_once_and_before_its_streams() -> None:
         ({"constants": {"gain": np.zeros(1)}}, "inputs that do not stream"),
     ],
 )
-def test_options_are_checked(options, message) -> None:
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Executor(cached_program("filtered", 3), **options)
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 @pytest.mark.parametrize("wrong", [0, 9, 21, 22])
-async def test_a_stream_fails_alone(backend, wrong) -> None:
+async def test_a_stream_fails_alone(backend: str, wrong: int) -> None:
     well = np.arange(23) % ROWS
     bad = well.copy()
     bad[wrong] = ROWS

@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 
 from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.program.program import Program
 from streaming.errors import DeviceError, ExecutorError
 from streaming.executor import Executor, Microphone
+from streaming.executor.statistics import ExecutorStatistics
 from streaming.live.memory import RING_S
 from streaming.live.virtual import VirtualDevice, VirtualHost
+from tests.noise import normal_noise
 from tests.streaming.executor.manual_engine import run_held
 from tests.streaming.executor.streams import (
     assert_balanced,
@@ -20,7 +24,6 @@ from tests.streaming.executor.streams import (
     cached_program,
     collect,
     join_pieces,
-    noise,
     threads,
 )
 from tests.streaming.live.manual_device import open_descriptors
@@ -29,20 +32,20 @@ pytestmark = pytest.mark.anyio
 RATE_HZ = 16_000
 
 
-def ending_host(**device):
+def ending_host(**device: bool | int | str) -> VirtualHost:
     """A virtual device whose end is a good one, like that of a file."""
     host = VirtualHost(VirtualDevice(**{"rate_hz": RATE_HZ, **device}))
     host.is_finite = True
     return host
 
 
-async def wait_until_open(host):
+async def wait_until_open(host: VirtualHost) -> None:
     """When the microphone has opened its device."""
     while not any(stream.calls for stream in host.streams):
         await anyio.sleep(0.001)
 
 
-async def play_and_end(host, sound, sizes):
+async def play_and_end(host: VirtualHost, sound: Array, sizes: list[int]) -> None:
     """Let the device hear a sound, block by block, and end."""
     await wait_until_open(host)
     start = 0
@@ -54,7 +57,9 @@ async def play_and_end(host, sound, sizes):
     host.finish()
 
 
-async def outputs_of(host, sound, sizes, program, channel="mix", **options):
+async def outputs_of(
+    host: VirtualHost, sound: Array, sizes: list[int], program: Program, channel: str = "mix", **options: int
+) -> tuple[dict[str, Array], ExecutorStatistics]:
     """The outputs of a program that hears a sound; the statistics too."""
     async with (
         Executor(program, rate_hz=RATE_HZ) as executor,
@@ -68,15 +73,15 @@ async def outputs_of(host, sound, sizes, program, channel="mix", **options):
 
 
 @pytest.mark.parametrize("sizes", [[160] * 25, [1] * 40 + [1000, 2960], [7, 313, 1, 4000 - 321]])
-async def test_blocks_of_any_size_give_the_offline_frames(sizes) -> None:
-    program, x = cached_program("filtered", 6), noise(sum(sizes), 1)
+async def test_blocks_of_any_size_give_the_offline_frames(sizes: list[int]) -> None:
+    program, x = cached_program("filtered", 6), normal_noise(sum(sizes), 1)
     outputs, statistics = await outputs_of(ending_host(), x, sizes, program)
     assert_close(outputs, program.model.typed.run({"x": x.T}))
     assert statistics.frames_in == statistics.frames_out == len(x)
 
 
 async def test_one_of_the_channels_or_their_mean_is_taken() -> None:
-    program, x = cached_program("filtered", 6), noise(600, 3)
+    program, x = cached_program("filtered", 6), normal_noise(600, 3)
     host = ending_host(inputs=3)
     outputs, _ = await outputs_of(host, x[:, :2], [60] * 10, program)
     np.testing.assert_allclose(outputs["loud"], 2 * x[:, :2].mean(1)[None], atol=1e-6)
@@ -102,7 +107,7 @@ async def test_frames_that_nobody_takes_are_lost_and_counted() -> None:
         tasks.start_soon(tick_when_open, host, 160)
         received = len(await anext(blocks))
         frames = round(2 * RING_S * RATE_HZ) // 1600 * 1600
-        host.run(noise(frames, 1), 1600)
+        host.run(normal_noise(frames, 1), 1600)
         host.finish()
         received += sum([len(block) async for block in blocks])
     assert microphone.frames_in == frames + 160 == received + microphone.frames_lost
@@ -110,16 +115,16 @@ async def test_frames_that_nobody_takes_are_lost_and_counted() -> None:
     assert microphone.frames_lost % 1600 == 0
 
 
-async def tick_when_open(host, frames):
+async def tick_when_open(host: VirtualHost, frames: int) -> None:
     await wait_until_open(host)
-    host.tick(noise(frames, 1))
+    host.tick(normal_noise(frames, 1))
 
 
 async def test_a_device_that_ends_by_itself_gives_its_frames_and_raises() -> None:
     host, program = VirtualHost(VirtualDevice(rate_hz=RATE_HZ)), cached_program("filtered", 6)
     lengths = []
     async with anyio.create_task_group() as tasks, Executor(program, rate_hz=RATE_HZ) as executor:
-        tasks.start_soon(play_and_end, host, noise(600, 1), [60] * 10)
+        tasks.start_soon(play_and_end, host, normal_noise(600, 1), [60] * 10)
         with pytest.raises(DeviceError, match="ended by itself"):
             async for outputs in executor.stream(Microphone(host=host)):
                 lengths.append(outputs["loud"].shape[1])
@@ -134,7 +139,7 @@ async def test_cancelling_closes_the_device() -> None:
     async with Executor(program, rate_hz=RATE_HZ) as executor, anyio.create_task_group() as tasks:
         tasks.start_soon(collect, executor.stream(Microphone(host=host)))
         await wait_until_open(host)
-        host.run(noise(300, 1), 60)
+        host.run(normal_noise(300, 1), 60)
         tasks.cancel_scope.cancel()
     assert not host.streams
     assert_balanced(executor.statistics())
@@ -144,10 +149,10 @@ async def test_cancelling_closes_the_device() -> None:
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="descriptors are counted on Linux")
 async def test_no_descriptor_stays_open() -> None:
     host, program = ending_host(), cached_program("filtered", 6)
-    await outputs_of(host, noise(600, 1), [60] * 10, program)
+    await outputs_of(host, normal_noise(600, 1), [60] * 10, program)
     for _ in range(3):
         before = open_descriptors()
-        await outputs_of(host, noise(600, 1), [60] * 10, program)
+        await outputs_of(host, normal_noise(600, 1), [60] * 10, program)
         assert open_descriptors() <= before
 
 
@@ -190,7 +195,7 @@ async def test_an_unknown_device_is_refused() -> None:
         Microphone("nowhere", host=ending_host())
 
 
-def test_a_device_that_does_not_call_is_noticed(anyio_backend) -> None:
+def test_a_device_that_does_not_call_is_noticed(anyio_backend: str) -> None:
     host = VirtualHost(VirtualDevice(rate_hz=RATE_HZ))
     host.virtual_clock = False
 
@@ -203,6 +208,6 @@ def test_a_device_that_does_not_call_is_noticed(anyio_backend) -> None:
 
 
 @pytest.mark.parametrize("options", [{"channels": 0}, {"channels": 2}, {"rate_hz": 0}, {"block_frames": -1}])
-def test_impossible_requests_to_a_device_are_refused(options) -> None:
+def test_impossible_requests_to_a_device_are_refused(options: dict[str, int]) -> None:
     with pytest.raises(InputError, match="give 1 to 1 channels, a positive rate"):
         Microphone(host=ending_host(), **options)

@@ -1,5 +1,8 @@
 """Policies of the executor, with an engine that runs on demand and a clock that jumps to the next event."""
 
+from collections.abc import AsyncIterator
+from typing import Any, Self
+
 import anyio
 import anyio.lowlevel
 import numpy as np
@@ -7,7 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pulse.facts import Array
 from streaming.executor import Executor, ExecutorError
+from streaming.executor.statistics import ExecutorStatistics
+from tests.noise import normal_noise
 from tests.streaming.executor.manual_engine import HeldEngine, run_held
 from tests.streaming.executor.streams import (
     assert_balanced,
@@ -15,7 +21,6 @@ from tests.streaming.executor.streams import (
     cached_program,
     collect,
     join_pieces,
-    noise,
 )
 
 PULSE = 6
@@ -23,18 +28,18 @@ BACKENDS = ["asyncio", "trio"]
 both_loops = pytest.mark.parametrize("loop", BACKENDS)
 
 
-def executor(engine, policy, depth=4, deadline_s=None):
+def executor(engine: HeldEngine, policy: str, depth: int = 4, deadline_s: float | None = None) -> Executor:
     return Executor(
         cached_program("filtered", PULSE, "numpy"), policy, depth, engine=engine, deadline_s=deadline_s
     )
 
 
-def numbered_pulses(count):
+def numbered_pulses(count: int) -> Array:
     """Pulses whose samples are numbered from 1."""
     return np.arange(1, count * PULSE + 1, dtype=np.float32).reshape(1, -1)
 
 
-async def settle():
+async def settle() -> None:
     """Let every other task go on until it waits."""
     for _ in range(20):
         await anyio.lowlevel.checkpoint()
@@ -43,29 +48,29 @@ async def settle():
 class PushedSource:
     """A source that gives a pulse when the test says so, and knows how many were taken."""
 
-    def __init__(self, x):
+    def __init__(self, x: Array) -> None:
         self.x, self.pulses_sent = x, 0
         self.send, self.receive = anyio.create_memory_object_stream(1000)
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *error):
+    async def __aexit__(self, *error: object) -> None:
         self.send.close()
 
-    async def push(self, pulses):
+    async def push(self, pulses: int) -> None:
         for _ in range(pulses):
             self.send.send_nowait(self.x[:, self.pulses_sent * PULSE : (self.pulses_sent + 1) * PULSE])
             self.pulses_sent += 1
         await settle()
 
 
-def counts(statistics):
+def counts(statistics: ExecutorStatistics) -> tuple[int, ...]:
     return statistics.frames_in, statistics.frames_out, statistics.frames_dropped, statistics.frames_in_flight
 
 
 @both_loops
-def test_wait_takes_only_as_many_pulses_as_fit(loop) -> None:
+def test_wait_takes_only_as_many_pulses_as_fit(loop: str) -> None:
     async def main():
         engine, pushed = HeldEngine(), PushedSource(numbered_pulses(20))
         async with executor(engine, "wait") as ex, anyio.create_task_group() as tasks:
@@ -99,7 +104,7 @@ def test_wait_takes_only_as_many_pulses_as_fit(loop) -> None:
 
 
 @both_loops
-def test_drop_oldest_drops_pulses_that_have_not_begun(loop) -> None:
+def test_drop_oldest_drops_pulses_that_have_not_begun(loop: str) -> None:
     async def main():
         engine, pushed = HeldEngine(), PushedSource(numbered_pulses(20))
         async with executor(engine, "drop_oldest") as ex, ex.stream(pushed.receive) as stream:
@@ -146,7 +151,7 @@ def test_drop_oldest_drops_pulses_that_have_not_begun(loop) -> None:
     depth=st.integers(1, 5),
     rest=st.integers(0, PULSE - 1),
 )
-def test_drop_oldest_counts_every_frame_once(loop, actions, depth, rest) -> None:
+def test_drop_oldest_counts_every_frame_once(loop: str, actions: list[str], depth: int, rest: int) -> None:
     async def main():
         engine = HeldEngine()
         total = actions.count("push")
@@ -189,7 +194,7 @@ def test_drop_oldest_counts_every_frame_once(loop, actions, depth, rest) -> None
         assert_close(received, ex.program.model.typed.run({"x": played}))
 
 
-async def paced_pulses(x, arrivals, period_s):
+async def paced_pulses(x: Array, arrivals: list[float], period_s: float) -> AsyncIterator[Any]:
     """A pulse every so many seconds; notes when."""
     start_s = anyio.current_time()
     for number in range(x.shape[1] // PULSE):
@@ -198,7 +203,7 @@ async def paced_pulses(x, arrivals, period_s):
         yield x[:, number * PULSE : (number + 1) * PULSE]
 
 
-async def serve(engine, services_s, ended):
+async def serve(engine: HeldEngine, services_s: list[float], ended: list[float]) -> None:
     """Run one pulse after the other, each as long as it is said, beginning when it waits."""
     for service_s in services_s:
         while not engine.waiting_pulses:
@@ -214,8 +219,10 @@ async def serve(engine, services_s, ended):
     services=st.lists(st.sampled_from([0.0007, 0.004, 0.0083, 0.013, 0.037, 0.11]), min_size=1, max_size=30),
     deadline=st.sampled_from([0.005, 0.01, 0.02]),
 )
-def test_silence_replaces_late_pulses_and_time_stays_aligned(loop, services, deadline) -> None:
-    x = noise(1, len(services) * PULSE)
+def test_silence_replaces_late_pulses_and_time_stays_aligned(
+    loop: str, services: list[float], deadline: float
+) -> None:
+    x = normal_noise(1, len(services) * PULSE)
 
     async def main():
         engine, arrivals, ended, pieces = HeldEngine(), [], [], []
@@ -246,13 +253,14 @@ def test_silence_replaces_late_pulses_and_time_stays_aligned(loop, services, dea
             np.testing.assert_allclose(output[:, part], 0 if late[number] else expected[:, part], rtol=1e-6)
         at += outputs["loud"].shape[1]
     statistics = ex.statistics()
-    assert statistics.pulses_late == sum(late) and statistics.frames_silent == PULSE * sum(late)
+    assert statistics.pulses_late == sum(late)
+    assert statistics.frames_silent == PULSE * sum(late)
     assert statistics.frames_in == statistics.frames_out == x.shape[1]
     assert statistics.pulses == ex.program.steps(x.shape[1])
 
 
 @both_loops
-def test_finished_results_are_given_even_if_requested_late(loop) -> None:
+def test_finished_results_are_given_even_if_requested_late(loop: str) -> None:
     async def main():
         engine = HeldEngine()
         policy = "silence_then_catch_up"
@@ -274,7 +282,7 @@ def test_finished_results_are_given_even_if_requested_late(loop) -> None:
 
 
 @both_loops
-def test_abort_ends_the_stream_with_the_lateness(loop) -> None:
+def test_abort_ends_the_stream_with_the_lateness(loop: str) -> None:
     async def main():
         engine, pieces = HeldEngine(), []
         async with (
@@ -308,7 +316,7 @@ def test_abort_ends_the_stream_with_the_lateness(loop) -> None:
 
 
 @both_loops
-def test_the_time_of_waiting_pulses_is_in_the_statistics(loop) -> None:
+def test_the_time_of_waiting_pulses_is_in_the_statistics(loop: str) -> None:
     async def main():
         engine, pushed = HeldEngine(), PushedSource(numbered_pulses(9))
         async with (
@@ -332,4 +340,6 @@ def test_the_time_of_waiting_pulses_is_in_the_statistics(loop) -> None:
         == 3
     )
     values = statistics.as_dict()
-    assert values["total"]["missed"] == 3 and values["frames_out"] == 18 and values["notes"] == []
+    assert values["total"]["missed"] == 3
+    assert values["frames_out"] == 18
+    assert values["notes"] == []

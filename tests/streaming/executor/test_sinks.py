@@ -1,5 +1,9 @@
 """Sinks: functions, memory and byte streams, files; they set the pace, and their errors are raised."""
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import anyio
 import anyio.abc
 import anyio.lowlevel
@@ -9,18 +13,13 @@ import pytest
 import soundfile
 
 from pulse.errors import InputError
+from pulse.facts import Array
 from pulse.ops.shape import AddAxis
 from streaming.builtin import model_path, noisy_path
 from streaming.executor import Executor, FramesFileSink, PcmSink, SoundFileSink, sinks
 from streaming.sound.files import AudioReader
-from tests.streaming.executor.streams import (
-    assert_close,
-    blocks,
-    cached_program,
-    join_pieces,
-    noise,
-    nothing_left,
-)
+from tests.noise import normal_noise
+from tests.streaming.executor.streams import assert_close, blocks, cached_program, join_pieces, nothing_left
 from tests.streaming.models import TypedBuilder
 from tests.streaming.models import program as small_program
 
@@ -29,10 +28,10 @@ RATE_HZ = 600
 
 
 class ByteSink(anyio.abc.ByteSendStream):
-    def __init__(self):
+    def __init__(self) -> None:
         self.data = b""
 
-    async def send(self, item):
+    async def send(self, item: bytes) -> None:
         await anyio.lowlevel.checkpoint()
         self.data += item
 
@@ -40,9 +39,11 @@ class ByteSink(anyio.abc.ByteSendStream):
         pass
 
 
-async def run_into(sink, x=None, name="filtered", **options):
+async def run_into(
+    sink: Any, x: Array | None = None, name: str = "filtered", **options: Any
+) -> dict[str, Array]:
     program = cached_program(name, 6)
-    x = noise(1, 75) if x is None else x
+    x = normal_noise(1, 75) if x is None else x
     async with Executor(program, rate_hz=RATE_HZ, **options) as executor:
         await executor.run(blocks(x, 1, range(0, x.shape[1], 7)), sink)
     return program.model.typed.run({"x": x})
@@ -74,7 +75,7 @@ async def test_a_memory_stream_sets_the_pace() -> None:
 
         tasks.start_soon(take)
         async with send, Executor(cached_program("filtered", 6), depth=2) as executor:
-            await executor.run(blocks(noise(1, 200), 1, range(0, 200, 6)), send)
+            await executor.run(blocks(normal_noise(1, 200), 1, range(0, 200, 6)), send)
     assert join_pieces(pieces, executor.program)["loud"].shape == (1, 200)
     assert max(ahead) <= 3 * 6
 
@@ -89,7 +90,7 @@ async def test_raw_samples_are_written_and_clipped() -> None:
 
 
 @pytest.mark.parametrize("rate_hz", [None, 16_000, 44_100])
-async def test_sound_files_are_as_long_as_their_source(tmp_path, rate_hz) -> None:
+async def test_sound_files_are_as_long_as_their_source(tmp_path: Path, rate_hz: int | None) -> None:
     from pulse.api import stream
 
     program = stream(model_path())
@@ -108,29 +109,36 @@ async def test_sound_files_are_as_long_as_their_source(tmp_path, rate_hz) -> Non
             np.testing.assert_allclose(np.concatenate(list(written)).T, expected, atol=1e-5)
 
 
-async def test_clipped_samples_are_counted(tmp_path) -> None:
-    """They are counted in a file and in a byte stream; floats are not clipped."""
+@pytest.mark.parametrize(
+    ("make", "clipped"),
+    [
+        (lambda folder: SoundFileSink(folder / "out.wav", output="loud"), 2),
+        (lambda folder: SoundFileSink(folder / "out.wav", output="loud", encoding="FLOAT"), 0),
+        (lambda _: PcmSink(ByteSink(), "s16", "loud"), 2),
+        (lambda _: PcmSink(ByteSink(), "f32", "loud"), 0),
+    ],
+    ids=["a file of integers", "a file of floats", "a stream of integers", "a stream of floats"],
+)
+async def test_clipped_samples_are_counted(tmp_path: Path, make: Callable[..., Any], clipped: int) -> None:
+    """Floats are not clipped."""
     x = np.zeros((1, 60), np.float32)
     x[0, [3, 5]] = 0.75
-    for sink, clipped in (
-        (SoundFileSink(tmp_path / "out.wav", output="loud"), 2),
-        (SoundFileSink(tmp_path / "out.wav", output="loud", encoding="FLOAT"), 0),
-        (PcmSink(ByteSink(), "s16", "loud"), 2),
-        (PcmSink(ByteSink(), "f32", "loud"), 0),
-    ):
-        await run_into(sink, x)
-        assert sink.clipping.total == clipped
-        assert sink.clipping.peaks == [1.5 if clipped else 0]
+    sink = make(tmp_path)
+    await run_into(sink, x)
+    assert sink.clipping.total == clipped
+    assert sink.clipping.peaks == [1.5 if clipped else 0]
 
 
-async def test_sound_files_may_have_another_rate_or_format(tmp_path) -> None:
-    await run_into(SoundFileSink(tmp_path / "out.flac", rate_hz=1200, output="loud"), noise(1, 900) / 99)
+async def test_sound_files_may_have_another_rate_or_format(tmp_path: Path) -> None:
+    await run_into(
+        SoundFileSink(tmp_path / "out.flac", rate_hz=1200, output="loud"), normal_noise(1, 900) / 99
+    )
     assert soundfile.info(tmp_path / "out.flac").frames == 1800
-    await run_into(str(tmp_path / "out.ogg"), noise(1, 900) / 99)
+    await run_into(str(tmp_path / "out.ogg"), normal_noise(1, 900) / 99)
     assert soundfile.info(tmp_path / "out.ogg").samplerate == RATE_HZ
 
 
-async def test_array_files_have_the_frames_or_the_last_value(tmp_path) -> None:
+async def test_array_files_have_the_frames_or_the_last_value(tmp_path: Path) -> None:
     expected = await run_into(tmp_path / "y.npy")
     np.testing.assert_allclose(np.load(tmp_path / "y.npy"), expected["y"], rtol=1e-5, atol=1e-6)
     expected = await run_into(FramesFileSink(tmp_path / "last.npy", "last"), name="ending")
@@ -140,7 +148,9 @@ async def test_array_files_have_the_frames_or_the_last_value(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("path", "name", "frame"), [("y.npy", "y", (1, 1)), ("y.wav", "y", (1, 1)), ("y.csv", "y", (1, 0))]
 )
-async def test_many_small_pieces_wait_in_bounded_memory(tmp_path, monkeypatch, path, name, frame) -> None:
+async def test_many_small_pieces_wait_in_bounded_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, name: str, frame: tuple[int, int]
+) -> None:
     """The pieces have values or none."""
     count, most = 20_000, 0
     take = sinks.Waiting.take
@@ -160,7 +170,7 @@ async def test_many_small_pieces_wait_in_bounded_memory(tmp_path, monkeypatch, p
     assert (tmp_path / path).exists()
 
 
-async def test_an_error_of_a_sink_is_raised_and_leaves_no_file(tmp_path) -> None:
+async def test_an_error_of_a_sink_is_raised_and_leaves_no_file(tmp_path: Path) -> None:
     program = cached_program("filtered", 6)
     error = OSError("the disk is full")
 
@@ -170,20 +180,20 @@ async def test_an_error_of_a_sink_is_raised_and_leaves_no_file(tmp_path) -> None
     with nothing_left():
         async with Executor(program, rate_hz=RATE_HZ) as executor:
             with pytest.raises(OSError, match="the disk is full") as raised:
-                await executor.run(blocks(noise(1, 90), 1, [9]), full)
+                await executor.run(blocks(normal_noise(1, 90), 1, [9]), full)
             assert raised.value is error
             with pytest.raises(InputError, match="NaN at frame 90"):
-                bad = [noise(1, 90), np.full((1, 9), np.nan, np.float32)]
+                bad = [normal_noise(1, 90), np.full((1, 9), np.nan, np.float32)]
                 await executor.run(bad, tmp_path / "out.wav")
             statistics = executor.statistics()
             assert statistics.streams == statistics.frames_in_flight == 0
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_invalid_sinks_are_refused(tmp_path) -> None:
+async def test_invalid_sinks_are_refused(tmp_path: Path) -> None:
     program = cached_program("decimated", 6)
     async with Executor(program) as executor:
-        x = noise(1, 30, 2)
+        x = normal_noise(1, 30, 2)
         with pytest.raises(InputError, match="int is not a sink"):
             await executor.run(x, 3)
         with pytest.raises(InputError, match="same is not sound: "):
@@ -194,7 +204,7 @@ async def test_invalid_sinks_are_refused(tmp_path) -> None:
     doubled = builder.wire("same", AddAxis(2), builder.source("x", "2,T,f32"))
     async with Executor(small_program(builder.finish(same=doubled), 6)) as executor:
         with pytest.raises(InputError, match="builder: no output is sound; the outputs are same"):
-            await executor.run(noise(2, 30), PcmSink(ByteSink(), "s16"))
+            await executor.run(normal_noise(2, 30), PcmSink(ByteSink(), "s16"))
     async with Executor(cached_program("filtered", 6)) as executor:
         with pytest.raises(InputError, match="sound needs the model's rate"):
-            await executor.run(noise(1, 30), tmp_path / "x.wav")
+            await executor.run(normal_noise(1, 30), tmp_path / "x.wav")

@@ -4,19 +4,23 @@ import gc
 import os
 import random
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import anyio
 import numpy as np
 import pytest
 
+from pulse.facts import Array
 from streaming.executor import Executor, ExecutorError
+from tests.noise import normal_noise
 from tests.streaming.executor.streams import (
     assert_balanced,
     assert_close,
     cached_program,
     join_pieces,
-    noise,
     nothing_left,
 )
 from tests.streaming.models import BACKENDS
@@ -30,7 +34,7 @@ class BrokenStreamError(Exception):
     """What a source says that fails."""
 
 
-async def source(x, rng, fails):
+async def source(x: Array, rng: Random, fails: bool) -> AsyncIterator[Any]:
     """``x`` in random blocks with random stalls."""
     at = 0
     while at < x.shape[1]:
@@ -46,19 +50,19 @@ async def source(x, rng, fails):
 class RandomStreams:
     """One random stream after the other, and how many ended in each way."""
 
-    def __init__(self, executor, seed):
+    def __init__(self, executor: Executor, seed: int) -> None:
         self.executor, self.rng = executor, random.Random(seed)
         self.ends = dict.fromkeys(("whole", "failed", "broken off", "cancelled", "late"), 0)
 
-    async def stream_until(self, moment_s):
+    async def stream_until(self, moment_s: float) -> None:
         """Run streams until a moment, at least one."""
         await self.stream()
         while time.monotonic() < moment_s:
             await self.stream()
 
-    async def stream(self):
+    async def stream(self) -> None:
         rng, executor = self.rng, self.executor
-        x = noise(1, rng.randrange(1500), seed=rng.randrange(1000))
+        x = normal_noise(1, rng.randrange(1500), seed=rng.randrange(1000))
         fails, pieces = rng.random() < 0.2, []
         stop_at = rng.choice([None, None, 3])
         end = "whole"
@@ -81,7 +85,7 @@ class RandomStreams:
         self.ends[end] += 1
         self.compare(join_pieces(pieces, executor.program), x, end)
 
-    def compare(self, outputs, x, end):
+    def compare(self, outputs: dict[str, Array], x: Array, end: str) -> None:
         """Compare the outputs so far with the offline outputs of the frames that were not dropped."""
         if not outputs:
             return
@@ -99,7 +103,7 @@ class RandomStreams:
             assert_close(outputs, expected)
 
 
-async def run_executors(policy, backend, seconds, seed):
+async def run_executors(policy: str, backend: str, seconds: float, seed: int) -> dict[str, int]:
     """Run executors with several streams each for some seconds; returns how many streams ended in each way."""
     ends = {}
     until = time.monotonic() + seconds
@@ -133,7 +137,7 @@ def resident_mib():
 
 
 @pytest.mark.parametrize("policy", ["wait", "drop_oldest", "silence_then_catch_up", "abort"])
-async def test_random_streams_leave_no_thread_and_no_descriptor(policy) -> None:
+async def test_random_streams_leave_no_thread_and_no_descriptor(policy: str) -> None:
     with nothing_left():
         await run_executors(policy, "numba", 0.2, seed=1)
 

@@ -1,5 +1,8 @@
 """Sources: whatever can be iterated, raw samples, sound files."""
 
+from pathlib import Path
+from typing import Any
+
 import anyio
 import anyio.abc
 import anyio.lowlevel
@@ -8,11 +11,12 @@ import pytest
 import soundfile
 
 from pulse.errors import InputError
+from pulse.facts import Array
 from streaming.builtin import SAMPLE_RATE_HZ, noisy_path
 from streaming.executor import Executor, PcmSource, SoundFile, SoundSource
+from tests.noise import normal_noise, quiet_noise
 from tests.streaming.echo_canceller import cancelled_sound, cancelling_program
-from tests.streaming.echo_canceller import noise as sound_noise
-from tests.streaming.executor.streams import assert_close, blocks, cached_program, collect, join_pieces, noise
+from tests.streaming.executor.streams import assert_close, blocks, cached_program, collect, join_pieces
 
 pytestmark = pytest.mark.anyio
 RATE_HZ = 600
@@ -21,28 +25,28 @@ RATE_HZ = 600
 class ByteChunks(anyio.abc.ByteReceiveStream):
     """A byte stream of given chunks."""
 
-    def __init__(self, data, size):
+    def __init__(self, data: bytes, size: int) -> None:
         self.chunks = [data[at : at + size] for at in range(0, len(data), size)]
         self.closed = False
 
-    async def receive(self, max_bytes=65536):
+    async def receive(self, max_bytes: int = 65536) -> bytes:
         await anyio.lowlevel.checkpoint()
         if not self.chunks:
             raise anyio.EndOfStream
         return self.chunks.pop(0)
 
-    async def aclose(self):
+    async def aclose(self) -> None:
         self.closed = True
 
 
-async def frames_of(source, **options):
+async def frames_of(source: Any, **options: str) -> dict[str, Array]:
     program = cached_program("filtered", 6)
     async with Executor(program, rate_hz=RATE_HZ) as executor:
         return join_pieces(await collect(executor.stream(source, **options)), program)
 
 
 async def test_anything_that_can_be_iterated_is_a_source() -> None:
-    program, x = cached_program("filtered", 6), noise(1, 70)
+    program, x = cached_program("filtered", 6), normal_noise(1, 70)
     expected = program.model.typed.run({"x": x})
     send, receive = anyio.create_memory_object_stream(10)
     with send:
@@ -61,7 +65,7 @@ async def test_a_generator_is_closed_with_its_stream() -> None:
     def source():
         try:
             while True:
-                yield noise(1, 6)
+                yield normal_noise(1, 6)
         finally:
             closed.append(True)
 
@@ -75,7 +79,7 @@ async def test_a_generator_is_closed_with_its_stream() -> None:
 
 @pytest.mark.parametrize("size", [1, 3, 8, 4096])
 @pytest.mark.parametrize(("encoding", "scale", "dtype"), [("s16", 1 << 15, "<i2"), ("s32", 1 << 31, "<i4")])
-async def test_raw_samples_are_read(encoding, scale, dtype, size) -> None:
+async def test_raw_samples_are_read(encoding: str, scale: int, dtype: str, size: int) -> None:
     samples = np.random.default_rng(0).integers(-scale, scale, (90, 2)).astype(dtype)
     source = ByteChunks(samples.tobytes(), size)
     x = (samples[:, 1:].T / scale).astype(np.float32)
@@ -85,7 +89,7 @@ async def test_raw_samples_are_read(encoding, scale, dtype, size) -> None:
 
 
 async def test_raw_floats_are_read_and_incomplete_ones_refused() -> None:
-    x = noise(90, 1)
+    x = normal_noise(90, 1)
     outputs = await frames_of(PcmSource(ByteChunks(x.tobytes(), 7), "f32", 1, RATE_HZ))
     assert_close(outputs, cached_program("filtered", 6).model.typed.run({"x": x.T}))
     with pytest.raises(InputError, match="ends with 2 bytes of a sample of 4; check encoding and channels"):
@@ -98,8 +102,8 @@ async def test_raw_floats_are_read_and_incomplete_ones_refused() -> None:
         PcmSource(ByteChunks(b"", 1), "s16", 0, RATE_HZ)
 
 
-async def test_a_sound_file_is_read_at_the_rate_of_the_model(tmp_path) -> None:
-    path, x = tmp_path / "in.wav", noise(4000, 2) / 8
+async def test_a_sound_file_is_read_at_the_rate_of_the_model(tmp_path: Path) -> None:
+    path, x = tmp_path / "in.wav", normal_noise(4000, 2) / 8
     soundfile.write(path, x, RATE_HZ, subtype="FLOAT")
     expected = cached_program("filtered", 6).model.typed.run({"x": x.mean(1, keepdims=True).T})
     assert_close(await frames_of(SoundFile(path)), expected)
@@ -112,7 +116,7 @@ async def test_a_sound_file_is_read_at_the_rate_of_the_model(tmp_path) -> None:
     assert join_pieces(pieces, executor.program)["loud"].shape == (1, 8000)
 
 
-async def test_sounds_that_do_not_fit_are_refused(tmp_path) -> None:
+async def test_sounds_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     executor = Executor(cached_program("filtered", 6))
     with pytest.raises(InputError, match="sound needs the model's rate: give rate_hz"):
         executor.stream(noisy_path())
@@ -139,9 +143,9 @@ async def test_a_subclass_of_sound_source_is_a_source() -> None:
     assert_close(await frames_of(Ramp()), cached_program("filtered", 6).model.typed.run({"x": x}))
 
 
-async def test_several_inputs_are_fed(tmp_path) -> None:
+async def test_several_inputs_are_fed(tmp_path: Path) -> None:
     """Blocks of unequal length by input; and the channels of a sound, in the order of the inputs."""
-    compiled, sounds = cancelling_program(32), {"mic": sound_noise(500, 1), "far": sound_noise(500, 2)}
+    compiled, sounds = cancelling_program(32), {"mic": quiet_noise(500, 1), "far": quiet_noise(500, 2)}
     expected = cancelled_sound(compiled, sounds["mic"], sounds["far"])
 
     def pushes():

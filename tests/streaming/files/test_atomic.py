@@ -3,6 +3,7 @@
 import os
 import stat
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from streaming.files.atomic import publish, scratch_file
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o077, 0o000], ids=oct)
-def test_a_published_file_has_the_permissions_of_any_new_file(tmp_path, mask) -> None:
+def test_a_published_file_has_the_permissions_of_any_new_file(tmp_path: Path, mask: int) -> None:
     before = os.umask(mask)
     try:
         (tmp_path / "plain").touch()
@@ -25,21 +26,21 @@ def test_a_published_file_has_the_permissions_of_any_new_file(tmp_path, mask) ->
     assert (tmp_path / "out.wav").read_bytes() == b"data"
 
 
-def test_the_umask_is_never_changed(tmp_path, monkeypatch) -> None:
+def test_the_umask_is_never_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The umask belongs to the whole process: files that other threads create meanwhile keep their permissions."""
     monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("changes the umask"))
     with scratch_file(tmp_path / "out.wav") as part:
         publish(part, tmp_path / "out.wav")
 
 
-def test_an_unpublished_file_leaves_nothing(tmp_path) -> None:
+def test_an_unpublished_file_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="stop"), scratch_file(tmp_path / "out.wav") as part:
         part.write_bytes(b"data")
         raise RuntimeError("stop")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_threads_that_write_the_same_file_have_parts_of_their_own(tmp_path) -> None:
+def test_threads_that_write_the_same_file_have_parts_of_their_own(tmp_path: Path) -> None:
     parts = []
 
     def write() -> None:
@@ -58,7 +59,7 @@ def test_threads_that_write_the_same_file_have_parts_of_their_own(tmp_path) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["out.wav"]
 
 
-def test_a_folder_that_does_not_exist_is_named(tmp_path) -> None:
+def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with (
         pytest.raises(InputError, match=r"cannot be written .*check the folder"),
         scratch_file(tmp_path / "no" / "out"),

@@ -1,5 +1,7 @@
 """Holders of checkpoints that can be lost."""
 
+from typing import Any
+
 from streaming.fleet.holder import Holder
 from streaming.fleet.table import HolderEntry
 
@@ -7,16 +9,16 @@ from streaming.fleet.table import HolderEntry
 class LocalHolders:
     """Holders in this process, ``holder-a`` of the node a; those in ``lost`` do not answer."""
 
-    def __init__(self, nodes, keep_s=60.0, limit_bytes=1 << 24):
+    def __init__(self, nodes: str, keep_s: float = 60.0, limit_bytes: int = 1 << 24) -> None:
         self.holders = {f"holder-{node}": Holder(keep_s, limit_bytes) for node in nodes}
         self.entries = tuple(HolderEntry(f"holder-{node}", node) for node in nodes)
         self.lost = set()
 
-    def ask(self, names, method, *arguments):
+    def ask(self, names: list[str], method: str, *arguments: bytes | int | str) -> dict[str, Any]:
         return {
             name: getattr(self.holders[name], method)(*arguments) for name in names if name not in self.lost
         }
 
-    def holders_with(self, name):
+    def holders_with(self, name: str) -> set[str]:
         """The names of those that have this checkpoint."""
         return {holder_name for holder_name, holder in self.holders.items() if holder.load(name) is not None}

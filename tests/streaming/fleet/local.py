@@ -3,12 +3,17 @@
 import contextlib
 import socket
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import anyio
 import numpy as np
 import pytest
+
+from pulse.facts import Array
+from pulse.program.program import Program
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
@@ -24,14 +29,14 @@ from tests.streaming.serve.conftest import PULSE, RATE_HZ
 KEEP_S = 60.0
 
 
-async def wait_until(condition, *arguments):
+async def wait_until(condition: Callable[..., Any], *arguments: str) -> None:
     """Wait until a condition holds, which other threads bring about."""
     with anyio.fail_after(20):
         while not condition(*arguments):
             await anyio.sleep(0.01)
 
 
-def small_deployment(version="1", **changes):
+def small_deployment(version: str = "1", **changes: float) -> Deployment:
     model = ModelSettings(name="filtered", streams=8)
     server = ServerSettings(
         (model,),
@@ -45,25 +50,25 @@ def small_deployment(version="1", **changes):
     return Deployment(version=version, server=server, **changes)
 
 
-def open_small(settings):
+def open_small(settings: ServerSettings) -> list[tuple[ModelSettings, Program, int]]:
     return [(settings.models[0], cached_program("filtered", PULSE), RATE_HZ)]
 
 
 class LocalFleet:
     """Workers by name; ``tell`` gives all of them the table."""
 
-    def __init__(self, nodes):
+    def __init__(self, nodes: str) -> None:
         self.holders = LocalHolders(nodes)
         self.workers = {}
         self.table = FleetTable(holders=self.holders.entries)
 
-    def add(self, name, node, deployment):
+    def add(self, name: str, node: str, deployment: Deployment) -> None:
         self.workers[name] = FleetWorker(name, node, "127.0.0.1", deployment, open_small, self.holders)
         entry = WorkerEntry(name, node, deployment.version, self.workers[name].url, "live")
         deployments = {**self.table.deployments, deployment.version: deployment}
         self.tell(workers=(*self.table.workers, entry), deployments=deployments)
 
-    def tell(self, **changes):
+    def tell(self, **changes: dict[str, Deployment] | tuple[Any, ...]) -> None:
         fields = {
             "workers": self.table.workers,
             "holders": self.table.holders,
@@ -75,20 +80,20 @@ class LocalFleet:
             worker.set_table(self.table)
 
     @property
-    def urls(self):
+    def urls(self) -> list[str]:
         return [worker.url for worker in self.workers.values()]
 
-    def has_saved(self, worker):
+    def has_saved(self, worker: str) -> bool:
         """Whether a checkpoint of a stream of the worker is safe."""
         return self.workers[worker].status().checkpoints > 0
 
-    def has_resumed(self, worker):
+    def has_resumed(self, worker: str) -> bool:
         return self.workers[worker].status().resumed > 0
 
-    def has_streams(self, worker):
+    def has_streams(self, worker: str) -> bool:
         return self.workers[worker].status().streams > 0
 
-    def worker_of(self, stream):
+    def worker_of(self, stream: Any) -> str:
         """The worker that serves a stream of a client."""
         (name,) = [
             name
@@ -99,7 +104,7 @@ class LocalFleet:
 
 
 @contextmanager
-def fleet(nodes, *workers):
+def fleet(nodes: str, *workers: tuple[str, str, Deployment]) -> Iterator[LocalFleet]:
     """A fleet of workers, each given by name, node and deployment."""
     local_fleet = LocalFleet(nodes)
     try:
@@ -111,7 +116,7 @@ def fleet(nodes, *workers):
             worker.stop()
 
 
-def blocks_of(count, parts, seed=5):
+def blocks_of(count: int, parts: int, seed: int = 5) -> tuple[list[Array], dict[str, Array]]:
     """Random input of the model, whole and in parts, and what a session gives for it."""
     program = cached_program("filtered", PULSE)
     (port,) = program.inputs
@@ -125,7 +130,7 @@ def blocks_of(count, parts, seed=5):
 class Wire:
     """A connection in between; while ``silent``, it swallows what comes, and does not end."""
 
-    def __init__(self, url):
+    def __init__(self, url: str) -> None:
         self._target = url.removeprefix("ws://").split(":")
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"ws://127.0.0.1:{self._listening.getsockname()[1]}"
@@ -133,11 +138,11 @@ class Wire:
         self._ends = []
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def close(self):
+    def close(self) -> None:
         for end in (self._listening, *self._ends):
             end.close()
 
-    def _accept(self):
+    def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
                 near, _ = self._listening.accept()
@@ -146,7 +151,7 @@ class Wire:
                 threading.Thread(target=self._forward, args=(near, far), daemon=True).start()
                 threading.Thread(target=self._forward, args=(far, near), daemon=True).start()
 
-    def _forward(self, source, target):
+    def _forward(self, source: socket, target: socket) -> None:
         with contextlib.suppress(OSError):
             while data := source.recv(1 << 16):
                 if not self.silent.is_set():
@@ -156,7 +161,7 @@ class Wire:
 
 
 @contextmanager
-def wires(local_fleet):
+def wires(local_fleet: LocalFleet) -> Iterator[dict[str, Wire]]:
     """Clients of a fleet reach its workers through wires: worker -> wire."""
     by_name = {name: Wire(worker.url) for name, worker in local_fleet.workers.items()}
     local_fleet.tell(

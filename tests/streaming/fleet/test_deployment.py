@@ -1,5 +1,7 @@
 """The settings of a fleet: that of a server, and a table [fleet]."""
 
+from pathlib import Path
+
 import pytest
 
 from pulse.errors import InputError
@@ -21,13 +23,13 @@ path = "model.onnx"
 """
 
 
-def write_file(tmp_path, text):
+def write_file(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "fleet.toml"
     path.write_text(text)
     return path
 
 
-def test_a_file_is_read(tmp_path) -> None:
+def test_a_file_is_read(tmp_path: Path) -> None:
     deployment = read_deployment(write_file(tmp_path, FILE))
     assert (deployment.version, deployment.least, deployment.load) == ("2026-11", 3, 1.0)
     assert deployment.server.models[0].path == tmp_path / "model.onnx"
@@ -66,7 +68,8 @@ def test_addresses_are_urls() -> None:
         ("[fleet", "not TOML"),
     ],
 )
-def test_errors_in_a_deployment_are_named(tmp_path, text, message) -> None:
+def test_errors_in_a_deployment_are_named(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError) as error:
         read_deployment(write_file(tmp_path, text))
-    assert message in str(error.value) and "fleet.toml" in str(error.value)
+    assert message in str(error.value)
+    assert "fleet.toml" in str(error.value)

@@ -22,7 +22,8 @@ def test_an_older_generation_does_not_replace_a_newer_one() -> None:
     assert holder.load("s") == (1, b"newer")
     holder.remove("s")
     holder.remove("s")
-    assert holder.load("s") is None and holder.status().held_bytes == 0
+    assert holder.load("s") is None
+    assert holder.status().held_bytes == 0
 
 
 def test_a_full_holder_refuses_more_bytes() -> None:
@@ -35,7 +36,7 @@ def test_a_full_holder_refuses_more_bytes() -> None:
     assert holder.status().held_bytes == 10
 
 
-def test_checkpoints_that_are_not_renewed_expire(monkeypatch) -> None:
+def test_checkpoints_that_are_not_renewed_expire(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr("time.monotonic", lambda: now)
     holder = Holder(60, 10)
@@ -47,22 +48,23 @@ def test_checkpoints_that_are_not_renewed_expire(monkeypatch) -> None:
     assert holder.save("c", 0, b"12345") == "saved"
     assert (holder.load("a"), holder.load("b")) == ((0, b"12345"), None)
     now = 1000.0
-    assert holder.sweep() == 2 and holder.status().checkpoints == 0
+    assert holder.sweep() == 2
+    assert holder.status().checkpoints == 0
 
 
 @pytest.mark.parametrize("limits", [(0, 10), (60, 0), (-1, 10)])
-def test_limits_that_hold_nothing_are_refused(limits) -> None:
+def test_limits_that_hold_nothing_are_refused(limits: tuple[int, int]) -> None:
     with pytest.raises(InputError, match="holds nothing"):
         Holder(*limits)
 
 
-def stores(copies=1, nodes="abc"):
+def stores(copies: int = 1, nodes: str = "abc") -> tuple[LocalHolders, list[HolderStore]]:
     membership, holders = Membership("w", "1"), LocalHolders(nodes)
     membership.table = FleetTable(1, (), holders.entries)
     return holders, [HolderStore(membership, node, holders, copies, 60.0) for node in nodes]
 
 
-def moment(received):
+def moment(received: int) -> Checkpoint:
     return Checkpoint("m", 0, (received,), (received,), b"snapshot")
 
 
@@ -81,7 +83,8 @@ def test_checkpoints_are_on_other_nodes() -> None:
 def test_a_single_node_holds_its_own_checkpoints() -> None:
     holders, (store,) = stores(nodes="a")
     name = store.new_name()
-    assert store.save(name, 0, moment(1)) and holders.holders_with(name) == {"holder-a"}
+    assert store.save(name, 0, moment(1))
+    assert holders.holders_with(name) == {"holder-a"}
 
 
 def test_the_newest_checkpoint_is_loaded_although_holders_were_lost() -> None:
@@ -137,7 +140,7 @@ def test_an_unknown_checkpoint_and_a_fleet_without_holders_are_errors() -> None:
         alone.load(alone.new_name())
 
 
-def test_a_damaged_checkpoint_is_skipped(caplog) -> None:
+def test_a_damaged_checkpoint_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
     holders, (store, *_) = stores(copies=2)
     name = store.new_name()
     assert store.save(name, 0, moment(1))
@@ -148,4 +151,5 @@ def test_a_damaged_checkpoint_is_skipped(caplog) -> None:
     with pytest.raises(ProtocolError, match="the checkpoint is damaged") as error:
         store.load(name)
     assert error.value.code == "resume"
-    assert len(caplog.messages) == 3 and name not in caplog.text
+    assert len(caplog.messages) == 3
+    assert name not in caplog.text

@@ -1,5 +1,7 @@
 """What a fleet does next: workers are spread, replaced before they drain, and stopped when they are empty."""
 
+from typing import Any
+
 import pytest
 
 from streaming.fleet.deployment import Deployment
@@ -10,12 +12,19 @@ from streaming.fleet.table import WorkerEntry
 NODES = [ClusterNode(name, f"10.0.0.{number}", 2.0) for number, name in enumerate("abc")]
 
 
-def workers(**places):
+def workers(**places: tuple[str, str]) -> list[WorkerEntry]:
     """Name -> node and phase."""
     return [WorkerEntry(name, place[0], "1", "", place[1]) for name, place in places.items()]
 
 
-def plan_of(workers_there=(), count=2, streams=None, leaving=(), nodes=NODES, **changes):
+def plan_of(
+    workers_there: list[WorkerEntry] | tuple[Any, ...] = (),
+    count: int = 2,
+    streams: dict[str, int] | None = None,
+    leaving: list[str] | tuple[Any, ...] = (),
+    nodes: list[ClusterNode] = NODES,
+    **changes: float,
+) -> tuple[Any, ...]:
     observed = ObservedFleet(
         nodes,
         list(workers_there),
@@ -30,9 +39,11 @@ def plan_of(workers_there=(), count=2, streams=None, leaving=(), nodes=NODES, **
 
 def test_the_first_workers_are_spread() -> None:
     actions, shortage = plan_of(count=3)
-    assert {action.node for action in actions} == set("abc") and not shortage
+    assert {action.node for action in actions} == set("abc")
+    assert not shortage
     actions, shortage = plan_of(count=7)
-    assert len(actions) == 6 and shortage == {"1": 1}
+    assert len(actions) == 6
+    assert shortage == {"1": 1}
 
 
 def test_a_lost_worker_is_replaced_where_there_are_the_fewest() -> None:
@@ -65,7 +76,7 @@ def test_a_worker_that_starts_is_stopped_if_it_is_not_wanted_any_more() -> None:
 
 
 @pytest.mark.parametrize("leaving", ["x", "a"])
-def test_a_leaving_worker_drains_when_its_replacement_is_live(leaving) -> None:
+def test_a_leaving_worker_drains_when_its_replacement_is_live(leaving: str) -> None:
     workers_there = workers(x=("a", "live"), y=("b", "live"))
     assert plan_of(workers_there, leaving=[leaving])[0] == [Start("1", "c")]
     workers_there = workers(x=("a", "live"), y=("b", "live"), z=("c", "starting"))
@@ -84,10 +95,11 @@ def test_two_versions_share_the_nodes() -> None:
     workers_there = [WorkerEntry("x", "a", "1", "", "live"), WorkerEntry("y", "b", "1", "", "live")]
     observed = ObservedFleet(NODES, workers_there, {"x": 1}, set(), {"1": old, "2": new}, {"1": 2, "2": 2})
     (first, second) = make_plan(observed).actions
-    assert first == Start("2", "c") and second.node in "ab"
+    assert first == Start("2", "c")
+    assert second.node in "ab"
 
 
-def wanted_workers(scaling, load, count, now_s, **changes):
+def wanted_workers(scaling: Scaling, load: Load, count: int, now_s: float, **changes: int) -> int:
     return scaling.wanted_workers(Deployment(**changes), load, count, now_s)
 
 

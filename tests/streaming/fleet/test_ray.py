@@ -97,7 +97,8 @@ async def speak(fleet, at_half, version="1", count=3):
 async def test_a_worker_is_killed(fleet) -> None:
     connections, _ = await speak(fleet, lambda _, process: os.kill(process, signal.SIGKILL))
     assert connections == 2
-    assert len(live(fleet)) == 3 and fleet.status().lost >= 1
+    assert len(live(fleet)) == 3
+    assert fleet.status().lost >= 1
 
 
 async def test_a_node_is_lost_with_its_worker_and_its_holder(cluster) -> None:
@@ -183,7 +184,8 @@ def test_a_version_that_cannot_begin_reports_the_reason(fleet, tmp_path) -> None
     status = fleet.wait(
         lambda status_now: any("missing.onnx" in problem for problem in status_now.problems), LONG_S
     )
-    assert not status.table.live("broken") and status.table.shares == {"1": 1.0}
+    assert not status.table.live("broken")
+    assert status.table.shares == {"1": 1.0}
     fleet.set_weight("broken", 0.0)
     fleet.wait(lambda status_now: "broken" not in status_now.table.deployments, LONG_S)
 
@@ -199,9 +201,11 @@ def test_the_command_shows_and_drains(cluster) -> None:
     assert process.returncode == 0, process.stderr
     assert json.loads(process.stdout)["versions"]["1"]["expected"] == 3
     process = run_fleet_command("drain", "10.9.9.9", "--address", machines.address)
-    assert process.returncode == 2 and "no worker or node is called '10.9.9.9'" in process.stderr
+    assert process.returncode == 2
+    assert "no worker or node is called '10.9.9.9'" in process.stderr
     process = run_fleet_command("status", "--address", machines.address, "--name", "other")
-    assert process.returncode == 2 and "no fleet is called 'other'" in process.stderr
+    assert process.returncode == 2
+    assert "no fleet is called 'other'" in process.stderr
     with pytest.raises(InputError, match="another version"):
         fleet.deploy(Deployment("1"), open_programs)
 
@@ -213,4 +217,5 @@ def test_kills_below_streams_in_real_time(cluster) -> None:
     began = time.monotonic()
     measured = anyio.run(measure_kills_of, cluster[0], 10, 3, 0.25, 0)
     print(measured.text(), f"{time.monotonic() - began:.0f} s")
-    assert measured.equal == measured.streams and len(measured.silences_ms) >= 10
+    assert measured.equal == measured.streams
+    assert len(measured.silences_ms) >= 10

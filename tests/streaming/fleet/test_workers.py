@@ -1,8 +1,13 @@
 """Workers of a fleet, without Ray: streams are where they belong, and go on elsewhere with the same bits."""
 
+from collections.abc import Iterator
+
 import anyio
 import numpy as np
 import pytest
+
+from pulse.facts import Array
+from tests.streaming.fleet.local import LocalFleet
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
@@ -15,26 +20,26 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(params=["asyncio", pytest.param("trio", marks=pytest.mark.slow)])
-def anyio_backend(request):
+def anyio_backend(request: pytest.FixtureRequest) -> str:
     """The loop of the client; tests of the server run it on both by default."""
     return request.param
 
 
 @pytest.fixture(scope="module")
-def three():
+def three() -> Iterator[LocalFleet]:
     """Three workers on three nodes."""
     deployment = small_deployment()
     with fleet("abc", *((f"w{node}", node, deployment) for node in "abc")) as local_fleet:
         yield local_fleet
 
 
-def assert_equal(outputs, expected):
+def assert_equal(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
     assert outputs.keys() == expected.keys()
     for name, array in expected.items():
         assert np.array_equal(outputs[name], array), name
 
 
-async def test_a_stream_is_at_the_worker_that_its_name_hashes_to(three) -> None:
+async def test_a_stream_is_at_the_worker_that_its_name_hashes_to(three: LocalFleet) -> None:
     blocks, expected = blocks_of(20, 3)
     owners = set()
     for _ in range(12):
@@ -48,7 +53,7 @@ async def test_a_stream_is_at_the_worker_that_its_name_hashes_to(three) -> None:
     assert len(owners) > 1
 
 
-async def test_a_client_that_does_not_follow_is_served_where_it_connects(three) -> None:
+async def test_a_client_that_does_not_follow_is_served_where_it_connects(three: LocalFleet) -> None:
     from tests.streaming.serve.raw import Raw
 
     def open_raw(url):
@@ -60,7 +65,8 @@ async def test_a_client_that_does_not_follow_is_served_where_it_connects(three) 
     for url in three.urls:
         answer = await anyio.to_thread.run_sync(open_raw, url)
         assert answer["type"] == "ready"
-        assert len(answer["urls"]) == 2 and url not in answer["urls"]
+        assert len(answer["urls"]) == 2
+        assert url not in answer["urls"]
 
 
 async def test_a_server_that_drains_hands_its_streams_over() -> None:
@@ -143,7 +149,7 @@ async def test_a_fleet_that_has_no_holder_yet_serves_streams() -> None:
 
 
 @pytest.mark.parametrize("resumes", [True, False], ids=["checkpoint", "whole"])
-async def test_streams_keep_their_version(resumes) -> None:
+async def test_streams_keep_their_version(resumes: bool) -> None:
     old, new = small_deployment("old"), small_deployment("new", weight=1.0)
     blocks, expected = blocks_of(60, 41)
     workers = [("o1", "a", old), ("o2", "b", old)]
@@ -180,7 +186,8 @@ async def test_a_version_that_has_ended_is_named() -> None:
                 return Raw(socket).hello(resume=name)
 
         answer = await anyio.to_thread.run_sync(ask)
-        assert answer["code"] == "resume" and "version a of the models has ended" in answer["message"]
+        assert answer["code"] == "resume"
+        assert "version a of the models has ended" in answer["message"]
 
 
 async def test_a_silent_server_is_left() -> None:

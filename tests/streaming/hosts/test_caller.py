@@ -19,7 +19,8 @@ def test_calls_are_made_in_turn_by_one_thread() -> None:
     )
     calls: list[int] = []
     futures = [caller.submit(lambda number=number: calls.append(number)) for number in range(5)]
-    assert all(future.result(LIMIT_S) is None for future in futures) and calls == [0, 1, 2, 3, 4]
+    assert all(future.result(LIMIT_S) is None for future in futures)
+    assert calls == [0, 1, 2, 3, 4]
     with pytest.raises(ZeroDivisionError):
         caller(lambda: 1 // 0, LIMIT_S)
     assert not caller.stuck
@@ -59,7 +60,8 @@ def test_nothing_is_called_after_a_call_that_does_not_return() -> None:
     for thread in threads:
         thread.join(LIMIT_S)
         assert not thread.is_alive()
-    assert not calls and not late.done()
+    assert not calls
+    assert not late.done()
 
 
 def test_output_of_libraries_becomes_the_reason(capfd: pytest.CaptureFixture[str]) -> None:

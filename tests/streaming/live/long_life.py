@@ -5,9 +5,11 @@ import random
 import time
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 import numpy as np
 
+from pulse.facts import Array
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live import live as live_module
 from streaming.live.config import ENGINES
@@ -15,6 +17,8 @@ from streaming.live.file_host import FileHost
 from streaming.live.virtual import VirtualDevice
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
+from streaming.stats.statistics import Counters
+from tests.noise import normal_noise
 from tests.streaming.live.manual_device import nothing_left
 from tests.streaming.live.runs import (
     RATE,
@@ -22,7 +26,6 @@ from tests.streaming.live.runs import (
     copy_model,
     delayed_model,
     fields,
-    noise,
     require_frames_add_up,
     session_outputs,
     virtual_run,
@@ -33,7 +36,7 @@ POLICIES = ("wait", "drop_oldest", "silence_then_catch_up")
 BLOCKS = (50, 160, 333, 480, 1000, 1600)
 TAIL, MEMORY = 2000, 3000
 """Frames that are compared at the end of a run, and those before them that the models may remember."""
-SOUND = noise(4 * RATE, 2)
+SOUND = normal_noise(4 * RATE, 2)
 ORDERS = ("reset", "restore", "swap")
 TROUBLES = ("stall", "stall", "slow", "late", "vanish", "hang", "end", "mute", "look", *ORDERS)
 
@@ -45,7 +48,7 @@ class CancelledError(Exception):
 class Run:
     """One run on a virtual device. It keeps what was accepted and what was played."""
 
-    def __init__(self, rng, reached):
+    def __init__(self, rng: Random, reached: Counter) -> None:
         self.rng, self.reached = rng, reached
         self.model = rng.choice([copy_model, filter_model, delayed_model])
         self.program = cached_program(self.model, rng.choice([80, 160, 480]))
@@ -60,7 +63,7 @@ class Run:
             [self.policy, self.engine, self.reconnect, "any block" if self.block == 0 else "one block"]
         )
 
-    def live(self):
+    def live(self) -> Live:
         most_s = max(BLOCKS) / RATE if self.block == 0 and self.engine == "worker" else None
         self.host, self.run = virtual_run(
             self.program,
@@ -76,7 +79,7 @@ class Run:
         )
         return self.run
 
-    def feed(self, blocks):
+    def feed(self, blocks: int) -> None:
         """Blocks; those that come while the device is away are lost."""
         for _ in range(blocks):
             first = self.rng.randrange(len(SOUND) // 2)
@@ -87,14 +90,15 @@ class Run:
                 fields(self.run).frames_in - before[0],
                 fields(self.run).frames_lost - before[1],
             )
-            assert came in (0, len(x)) and frames_lost in (0, came)
+            assert came in (0, len(x))
+            assert frames_lost in (0, came)
             assert len(self.played[-1]) == came
             self.frames_given += came
             if came > frames_lost:
                 self.accepted.append(x)
             self.reached["lost" if frames_lost else "heard" if came else "unheard"] += 1
 
-    def trouble(self, kind):
+    def trouble(self, kind: str) -> None:
         """Something happens."""
         rng, host, device, control = self.rng, self.host, self.device, self.run.control
         self.reached[kind] += 1
@@ -133,7 +137,7 @@ class Run:
             case _:
                 self.run.statistics()
 
-    def live_through(self):
+    def live_through(self) -> None:
         """All kinds of trouble, then calm; maybe broken off."""
         kinds = TROUBLES if self.rng.random() < 0.5 else [kind for kind in TROUBLES if kind not in ORDERS]
         for kind in self.rng.choices(kinds, k=self.rng.randrange(3, 12)):
@@ -156,10 +160,10 @@ class Run:
             self.feed(10)
             self.take()
 
-    def take(self):
+    def take(self) -> None:
         self.parts.append(self.run.outputs.take_ready())
 
-    def require_outputs_as_offline(self):
+    def require_outputs_as_offline(self) -> tuple[Counters, Array]:
         """Compare the outputs of an ended run with those offline, if no pulse was lost."""
         counters, accepted = self.run.statistics().counters, np.concatenate([*self.accepted, SOUND[:0]])
         assert fields(self.run).in_written == len(accepted)
@@ -177,7 +181,7 @@ class Run:
             self.reached["same as offline"] += 1
         return counters, channels
 
-    def require_calm_end(self):
+    def require_calm_end(self) -> None:
         """Compare the sound at the end of a run with that of sessions, and the delay."""
         counters, accepted = self.require_outputs_as_offline()
         delay = self.run.delay.frames
@@ -196,21 +200,21 @@ class Run:
 class RunSequence:
     """Runs, one after the other; ``virtual_s`` of sound have passed."""
 
-    def __init__(self, seed, folder):
+    def __init__(self, seed: int, folder: Path) -> None:
         self.rng, self.reached = random.Random(seed), Counter()
         self.virtual_s = self.busy_s = 0.0
         self.memory_mb = []
         self.sound = folder / "sound.wav"
         with AudioWriter(self.sound, RATE, 2, "FLOAT") as file:
-            file.write(noise(RATE, 2) / 4)
+            file.write(normal_noise(RATE, 2) / 4)
 
-    def run_until(self, virtual_s):
+    def run_until(self, virtual_s: float) -> None:
         while self.virtual_s < virtual_s:
             self.run_on_virtual_clock()
             if self.reached["runs"] % 6 == 0:
                 self.run_with_threads()
 
-    def run_on_virtual_clock(self):
+    def run_on_virtual_clock(self) -> None:
         """A run whose clock is held."""
         run, abandoned = Run(self.rng, self.reached), [*live_module.abandoned_pipelines]
         begun_s = time.process_time()
@@ -227,14 +231,15 @@ class RunSequence:
         self.reached["runs"] += 1
         self.reached["reopened"] += statistics.counters.reopened
         self.reached["silent"] += statistics.counters.frames_silent > 0
-        assert not run.run.watchdog.has_ended and not run.host.streams
+        assert not run.run.watchdog.has_ended
+        assert not run.host.streams
         assert live_module.abandoned_pipelines == abandoned, (
             "a device that hangs outside the pipeline does not keep it"
         )
         gc.collect()
         self.memory_mb.append(resident_mb())
 
-    def run_with_threads(self):
+    def run_with_threads(self) -> None:
         """A run with threads, broken off somewhere."""
         pace = self.rng.choice([None, 20.0])
         with nothing_left():
@@ -252,7 +257,7 @@ class RunSequence:
         self.reached["threads"] += 1
 
 
-def resident_mb():
+def resident_mb() -> float:
     """Memory of this process; 0 where that is not known."""
     status = Path("/proc/self/statm")
     return int(status.read_text().split()[1]) * 4096 / 1e6 if status.exists() else 0.0

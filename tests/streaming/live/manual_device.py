@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.hosts.host import Endpoint
+from pulse.facts import Array
+from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live.device_call import DeviceCall
 from streaming.live.file_host import FileStream
 
@@ -25,18 +26,18 @@ class ManualHost:
     virtual_clock = False
     is_finite = False
 
-    def __init__(self, rate_hz=16000, channels=1):
+    def __init__(self, rate_hz: int = 16000, channels: int = 1) -> None:
         self.endpoint = Endpoint("by hand", 0, channels, rate_hz)
         self.stream = None
 
-    def choose(self, kind, expected):
+    def choose(self, kind: str, expected: object) -> Endpoint:
         return self.endpoint
 
-    def open(self, request):
+    def open(self, request: StreamRequest) -> "ManualStream":
         self.stream = ManualStream(request)
         return self.stream
 
-    def refresh(self):
+    def refresh(self) -> bool:
         return True
 
 
@@ -46,21 +47,21 @@ class ManualStream:
     note = None
     input_latency_s = output_latency_s = 0.0
 
-    def __init__(self, request):
+    def __init__(self, request: StreamRequest) -> None:
         self.request, self.stopped = request, 0
         self.in_callback = self.hangs = False
         """Whether a call of it has not returned, and will not when it is stopped."""
         self.call = DeviceCall(request)
 
-    def start(self):
+    def start(self) -> None:
         pass
 
-    def stop(self, limit_s):
+    def stop(self, limit_s: float) -> bool:
         self.stopped += 1
         self.in_callback = self.hangs
         return not self.in_callback
 
-    def __call__(self, block):
+    def __call__(self, block: Array) -> Array:
         return self.call(block)[0]
 
 

@@ -10,6 +10,7 @@ import pytest
 from onnx import ModelProto
 
 import pulse
+from pulse.models import TypedModel
 from pulse.ops.conv import Conv
 from pulse.ops.cumulative import CumSum
 from pulse.ops.elementwise import Elementwise
@@ -22,7 +23,6 @@ from streaming.native.control_block import ControlBlock
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.channels import Channels
 from tests.pulse.chunks.models import build, cached_filter, node
-from tests.pulse.chunks.models import noise as noise
 from tests.streaming.models import TypedBuilder, pads, program
 
 RATE = 16000
@@ -30,21 +30,21 @@ BLOCK = 160
 engines = pytest.mark.parametrize("engine", ENGINES)
 
 
-def copy_model():
+def copy_model() -> TypedModel:
     """Of x [1, T]: y [1, T], the same."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
     return builder.finish(y=builder.wire("y", Elementwise("mul"), x, builder.constant("one", [[1.0]])))
 
 
-def sum_model():
+def sum_model() -> TypedModel:
     """Of x [1, T]: y [1, T], the sum of all so far."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
     return builder.finish(y=builder.wire("y", CumSum(1), x))
 
 
-def meter_model(frames=8):
+def meter_model(frames: int = 8) -> TypedModel:
     """Of x [1, T]: y [1, T], the same louder, and level [1, 1, T/8], the means of 8 samples, of which 2 are ahead."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
@@ -60,7 +60,7 @@ NOTHING = 1e-30
 """A weight that changes no sound; a tap of weight 0 would not be waited for."""
 
 
-def delayed_model(delay=5, weight=1.0):
+def delayed_model(delay: int = 5, weight: float = 1.0) -> TypedModel:
     """Of x [1, T]: y [1, T], x times a weight; it needs to hear ``delay`` frames more."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
@@ -72,14 +72,14 @@ def delayed_model(delay=5, weight=1.0):
     return builder.finish(y=builder.wire("flat", RemoveAxis(1), y))
 
 
-def reciprocal_model():
+def reciprocal_model() -> TypedModel:
     """Of x [1, T]: y [1, T], 1/x."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
     return builder.finish(y=builder.wire("y", Elementwise("div"), builder.constant("one", [[1.0]]), x))
 
 
-def limited_model(frames=1000):
+def limited_model(frames: int = 1000) -> TypedModel:
     """Of x [1, T], T at most so many: y [1, T], the same."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")

@@ -5,13 +5,14 @@ import pytest
 
 from streaming.live import capture as capture_module
 from streaming.live.capture import Capture
+from tests.noise import normal_noise
 from tests.streaming.live.manual_device import ManualHost
-from tests.streaming.live.runs import RATE, noise
+from tests.streaming.live.runs import RATE
 
 BLOCK = 160
 
 
-def open_capture():
+def open_capture() -> tuple[ManualHost, Capture]:
     """A host and a capture that is open on it."""
     host = ManualHost()
     capture = Capture(host, host.choose("input", None), 1, RATE, BLOCK, "low")
@@ -21,15 +22,16 @@ def open_capture():
 
 def test_blocks_come_in_order() -> None:
     host, capture = open_capture()
-    x = noise(3 * BLOCK, 1)
+    x = normal_noise(3 * BLOCK, 1)
     for block in np.split(x, 3):
         host.stream(block)
     np.testing.assert_array_equal(capture.read(), x)
-    assert capture.close() and capture.close()
+    assert capture.close()
+    assert capture.close()
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_the_memory_of_a_device_that_never_returns_is_kept(times) -> None:
+def test_the_memory_of_a_device_that_never_returns_is_kept(times: int) -> None:
     """The device may still write to it, so its event stays open too, however often the capture is closed."""
     host, capture = open_capture()
     host.stream.hangs = True
@@ -38,7 +40,7 @@ def test_the_memory_of_a_device_that_never_returns_is_kept(times) -> None:
         assert not capture.close()
     assert capture_module.abandoned_captures == [*abandoned, capture]
     assert not capture.event.closed
-    host.stream(noise(BLOCK, 1))
+    host.stream(normal_noise(BLOCK, 1))
     assert len(capture.read()) == BLOCK
     capture_module.abandoned_captures.remove(capture)
     capture.event.close()

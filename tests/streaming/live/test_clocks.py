@@ -3,18 +3,20 @@
 import numpy as np
 import pytest
 
+from pulse.facts import Array
 from streaming.errors import DeviceError
 from streaming.live.config import EngineConfig, StreamConfig
 from streaming.live.pipeline import Pipeline
 from streaming.live.virtual import VirtualDevice
-from tests.streaming.live.runs import RATE, cached_program, fields, noise, runs, virtual_run
+from tests.noise import normal_noise
+from tests.streaming.live.runs import RATE, cached_program, fields, runs, virtual_run
 from tests.streaming.live.two_clocks import BEND, DELAY, LEVEL, SILENT, TONE_HZ, WINDOW, drive
 
 SLOW_HZ, BLOCK = 8000, 80
 WINDOW_S = 1.0
 
 
-def separate_devices(ppm=0.0, **options):
+def separate_devices(ppm: float = 0.0, **options: float) -> list[VirtualDevice]:
     """A microphone and a loudspeaker."""
     return [
         VirtualDevice("microphone", 2, 0, RATE, **options),
@@ -22,7 +24,7 @@ def separate_devices(ppm=0.0, **options):
     ]
 
 
-def run_tone(ppm, hours):
+def run_tone(ppm: float, hours: float) -> tuple[Array, Pipeline]:
     """Run a tone; returns the measured windows and the pipeline."""
     form = StreamConfig(SLOW_HZ, SLOW_HZ, SLOW_HZ, block_frames=BLOCK, two_clocks=True)
     pipeline = Pipeline(
@@ -49,10 +51,11 @@ def run_tone(ppm, hours):
 
 @pytest.mark.parametrize("ppm", [100.0, -250.0])
 @pytest.mark.parametrize("hours", [0.25, pytest.param(12, marks=pytest.mark.slow)])
-def test_the_delay_stays_for_hours(ppm, hours) -> None:
+def test_the_delay_stays_for_hours(ppm: float, hours: float) -> None:
     samples, pipeline = run_tone(ppm, hours)
     assert not samples[:, SILENT].any()
-    assert not pipeline.control_block.frames_skipped and not pipeline.control_block.frames_lost
+    assert not pipeline.control_block.frames_skipped
+    assert not pipeline.control_block.frames_lost
     smoothest = (2 * np.pi * TONE_HZ / SLOW_HZ) ** 2
     assert samples[1:, BEND].max() < 1.01 * smoothest
     period = 1 / TONE_HZ
@@ -62,12 +65,13 @@ def test_the_delay_stays_for_hours(ppm, hours) -> None:
     settled = off_s[600:]
     assert np.abs(settled).max() < 2e-5, "a fifth of a sample"
     levels = samples[600:, LEVEL]
-    assert levels.min() > 0 and levels.max() - levels.min() <= 2 * BLOCK
+    assert levels.min() > 0
+    assert levels.max() - levels.min() <= 2 * BLOCK
     assert pipeline.resamplers.outward[0].tuning_ppm == pytest.approx(-ppm, abs=2)
 
 
 @pytest.mark.parametrize(("ppm", "jitter_s"), [(150.0, 0.0), (-150.0, 0.006)])
-def test_late_callbacks_do_not_move_the_tone(ppm, jitter_s) -> None:
+def test_late_callbacks_do_not_move_the_tone(ppm: float, jitter_s: float) -> None:
     """They are late at random, on both sides."""
     devices = separate_devices(ppm, jitter_s=jitter_s)
     frames = 160 * 3000
@@ -90,11 +94,11 @@ def test_late_callbacks_do_not_move_the_tone(ppm, jitter_s) -> None:
 
 
 @pytest.mark.parametrize("policy", ["wait", "silence_then_catch_up"])
-def test_the_delay_after_a_stall_is_the_reported_one_and_stays(policy) -> None:
+def test_the_delay_after_a_stall_is_the_reported_one_and_stays(policy: str) -> None:
     """With ``wait`` it is longer by the silence: the clocks' controller must not take this for drift."""
     seconds = 30
     kernel = np.hanning(33) / 16
-    sound = np.convolve(noise(seconds * RATE), kernel, "same").astype(np.float32)
+    sound = np.convolve(normal_noise(seconds * RATE), kernel, "same").astype(np.float32)
     x = np.stack([sound, sound], 1)
     with runs(cached_program(), device=separate_devices(), policy=policy) as (host, live):
         agreed = live.delay.frames
@@ -129,7 +133,7 @@ def test_an_output_that_stops_does_not_make_the_delay_longer() -> None:
         assert abs(before - live.pipeline.delay_frames) <= 160
         for device in (devices[1], devices[0]):
             device.present = False
-            host.run(noise(160 * 130, 2))
+            host.run(normal_noise(160 * 130, 2))
             device.present = True
             host.advance(1.0)
             host.run(np.zeros((16000, 2), np.float32))

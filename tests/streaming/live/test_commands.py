@@ -8,7 +8,8 @@ import pytest
 
 from streaming.live import control
 from streaming.native import control_block as cb
-from tests.streaming.live.runs import RATE, cached_program, fields, noise, runs, sum_model
+from tests.noise import normal_noise
+from tests.streaming.live.runs import RATE, cached_program, fields, runs, sum_model
 
 
 class Interrupted(KeyboardInterrupt):
@@ -22,7 +23,7 @@ def interrupt(_: float) -> None:
 def test_an_interrupted_command_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its memory is released then, so it must not be applied later."""
     with runs(cached_program(sum_model)) as (host, live):
-        host.run(noise(800))
+        host.run(normal_noise(800))
         before = live.control.snapshot()
         live.control.running = True
         monkeypatch.setattr(control.time, "sleep", interrupt)
@@ -33,15 +34,16 @@ def test_an_interrupted_command_is_taken_back(monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(Interrupted):
             live.control.swap(cached_program(sum_model))
         live.control.running = False
-        host.run(noise(RATE, seed=1))
-        assert not live.control.swapping and fields(live).next_instances == 0
+        host.run(normal_noise(RATE, seed=1))
+        assert not live.control.swapping
+        assert fields(live).next_instances == 0
         assert fields(live).loads == 0, "neither the reset nor the restore was applied"
 
 
 def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command has been applied: the successor plays, so its memory stays."""
     with runs(cached_program(sum_model)) as (host, live):
-        host.run(noise(800))
+        host.run(normal_noise(800))
         old, apply = live.pipeline.instances, control.apply_now.call
 
         def apply_and_interrupt(address: int) -> None:
@@ -52,14 +54,15 @@ def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.M
         with pytest.raises(Interrupted):
             live.control.swap(cached_program(sum_model), 0.01)
         assert live.control.swapping
-        host.run(noise(RATE))
-        assert not live.control.swapping and live.pipeline.instances is not old
+        host.run(normal_noise(RATE))
+        assert not live.control.swapping
+        assert live.pipeline.instances is not old
         assert fields(live).instances == live.pipeline.instances.address
 
 
 def test_a_command_is_applied_by_one_thread_only() -> None:
     with runs(cached_program(sum_model)) as (host, live):
-        host.run(noise(800))
+        host.run(normal_noise(800))
         before = live.control.snapshot()
         shared = fields(live)
         shared.argument_memory, shared.argument_number, shared.command = 0, 0, cb.TAKEN

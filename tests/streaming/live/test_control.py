@@ -6,6 +6,7 @@ import pytest
 from pulse.errors import PulseError
 from streaming.live import control
 from streaming.native import control_block as cb
+from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     BLOCK,
     cached_program,
@@ -14,7 +15,6 @@ from tests.streaming.live.runs import (
     fields,
     late_by,
     limited_model,
-    noise,
     play_with_changes,
     played_by,
     reciprocal_model,
@@ -33,9 +33,9 @@ engines_of_backends = pytest.mark.parametrize(
 
 @engines
 @pytest.mark.parametrize("reserve", [0, 100])
-def test_mute_and_bypass_fade_within_a_pulse_and_keep_the_delay(engine, reserve) -> None:
+def test_mute_and_bypass_fade_within_a_pulse_and_keep_the_delay(engine: str, reserve: int) -> None:
     """The model keeps running, and the bypassed input is as late as the sound of the model."""
-    compiled, x = cached_program(filter_model), noise(6 * 1600, 1)
+    compiled, x = cached_program(filter_model), normal_noise(6 * 1600, 1)
     with runs(compiled, engine=engine, reserve_frames=reserve, records=True) as (host, live):
 
         def switch(**switches):
@@ -69,7 +69,7 @@ def test_mute_and_bypass_fade_within_a_pulse_and_keep_the_delay(engine, reserve)
 
 
 @engines_of_backends
-def test_reset_restarts_every_stream_at_the_next_pulse(engine, backend) -> None:
+def test_reset_restarts_every_stream_at_the_next_pulse(engine: str, backend: str) -> None:
     """The recorded outputs begin again too."""
     x = np.ones((40 * BLOCK, 2), np.float32)
     compiled = cached_program(sum_model, backend=backend)
@@ -84,7 +84,7 @@ def test_reset_restarts_every_stream_at_the_next_pulse(engine, backend) -> None:
 
 
 @engines_of_backends
-def test_a_restored_stream_continues_from_its_snapshot(engine, backend) -> None:
+def test_a_restored_stream_continues_from_its_snapshot(engine: str, backend: str) -> None:
     """The snapshot can also be restored into a state."""
     x = np.arange(30 * BLOCK, dtype=np.float32)[:, None] % 7
     compiled = cached_program(sum_model, backend=backend)
@@ -104,14 +104,15 @@ def test_a_restored_stream_continues_from_its_snapshot(engine, backend) -> None:
 
 def test_a_filter_is_silent_for_its_delay_after_a_reset() -> None:
     """Frames of its delay are not valid after a reset; its old memory must not be played."""
-    x = 1 + np.abs(noise(20 * BLOCK, 1))
+    x = 1 + np.abs(normal_noise(20 * BLOCK, 1))
     with runs(cached_program(delayed_model), engine="callback") as (host, live):
         first, second = play_with_changes(host, x, live.control.reset)
-    assert not second[:5].any() and not first[:5].any()
+    assert not second[:5].any()
+    assert not first[:5].any()
     np.testing.assert_array_equal(second[5:], x[10 * BLOCK : -5])
 
 
-def test_an_unapplied_command_is_withdrawn(monkeypatch) -> None:
+def test_an_unapplied_command_is_withdrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """The device stands still, and the callback computes: there is no other thread to do it."""
     monkeypatch.setattr(control, "ANSWER_TIMEOUT_S", 0.02)
     with runs(cached_program(sum_model), engine="callback") as (host, live):
@@ -136,7 +137,7 @@ def test_an_unapplied_command_is_withdrawn(monkeypatch) -> None:
 
 
 def test_nan_becomes_silence_and_is_counted() -> None:
-    x = noise(10 * BLOCK, 1)
+    x = normal_noise(10 * BLOCK, 1)
     x[[5, 700]] = 0
     with runs(cached_program(reciprocal_model), engine="callback", records=True) as (host, live):
         played = host.run(x)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from pulse.errors import FaultError
+from pulse.facts import Array
+from pulse.models import TypedModel
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather import Gather
 from streaming import Session
@@ -15,7 +17,7 @@ ROWS = 8
 BACKENDS = pytest.mark.parametrize("backend", ["numba", "numpy"])
 
 
-def table_lookup_model():
+def table_lookup_model() -> TypedModel:
     """A model of x [1, T] with the output y [1, T]: row 100*x of a table."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
@@ -26,7 +28,7 @@ def table_lookup_model():
     )
 
 
-def rows_of_table(wrong):
+def rows_of_table(wrong: int) -> Array:
     """Rows of the table; ``wrong`` of them, from frame ``BLOCK`` on, do not exist."""
     x = (np.arange(10 * BLOCK) % ROWS).astype(np.float32) / 100 + np.float32(0.001)
     x[BLOCK : BLOCK + wrong] = 1.0
@@ -35,7 +37,7 @@ def rows_of_table(wrong):
 
 @BACKENDS
 @pytest.mark.parametrize("wrong", [0, 3, 2 * BLOCK])
-def test_faults_are_counted_and_named_live(backend, wrong) -> None:
+def test_faults_are_counted_and_named_live(backend: str, wrong: int) -> None:
     """The sound after them is exact."""
     with runs(cached_program(table_lookup_model, 160, backend)) as (host, live):
         host.run(rows_of_table(wrong))
@@ -61,7 +63,7 @@ def test_faults_are_counted_and_named_live(backend, wrong) -> None:
 
 
 @BACKENDS
-def test_the_faults_of_each_stream_are_counted_separately(backend) -> None:
+def test_the_faults_of_each_stream_are_counted_separately(backend: str) -> None:
     x = np.concatenate([rows_of_table(0), rows_of_table(5)], axis=1)
     with runs(cached_program(table_lookup_model, 160, backend), device=stereo(), channels="each") as (
         host,
@@ -96,7 +98,7 @@ def test_a_swapped_model_continues_the_count() -> None:
 
 
 @BACKENDS
-def test_a_session_stops_at_a_fault(backend) -> None:
+def test_a_session_stops_at_a_fault(backend: str) -> None:
     session = Session(cached_program(table_lookup_model, 160, backend))
     with pytest.raises(FaultError, match=r"the \(Gather\): 3 values .* in pulse 1"):
         session.push(rows_of_table(3).reshape(1, -1))

@@ -4,18 +4,22 @@ import shutil
 import threading
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
 
 from pulse.errors import InputError, PulseError
+from pulse.facts import Array
+from pulse.program.program import Program
 from streaming.errors import DeviceError
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.file_host import NOWHERE, FileHost, FileStream
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.channels import Channels
 from streaming.sound.files import AudioWriter
+from tests.noise import normal_noise
 from tests.streaming.disks import limit_files
 from tests.streaming.live.manual_device import LIMIT_S, HaltedFile, nothing_left
 from tests.streaming.live.runs import (
@@ -26,7 +30,6 @@ from tests.streaming.live.runs import (
     late_by,
     limited_model,
     meter_model,
-    noise,
     played_by,
     session_outputs,
     sum_model,
@@ -36,18 +39,24 @@ from tests.streaming.models import filter_model
 PLAN, BEHAVIOUR = Plan(RATE), EngineConfig()
 
 
-def write_sound(path, x, rate_hz=RATE, encoding="FLOAT"):
+def write_sound(path: Path, x: Array, rate_hz: int = RATE, encoding: str = "FLOAT") -> Path:
     """A sound file of [frames, channels]."""
     with AudioWriter(path, rate_hz, x.shape[1], encoding) as file:
         file.write(x)
     return path
 
 
-def read_sound(path):
+def read_sound(path: Path) -> Array:
     return soundfile.read(path, dtype="float32", always_2d=True)[0]
 
 
-def play_to_the_end(host, program, plan=PLAN, behaviour=BEHAVIOUR, limit_s=20):
+def play_to_the_end(
+    host: FileHost,
+    program: Program,
+    plan: Plan = PLAN,
+    behaviour: EngineConfig = BEHAVIOUR,
+    limit_s: int = 20,
+) -> Live:
     """Run to the end, which must leave no error, thread or descriptor."""
     with nothing_left():
         with Live(program, plan, behaviour, UNCHANGED, host=host) as live:
@@ -59,9 +68,11 @@ def play_to_the_end(host, program, plan=PLAN, behaviour=BEHAVIOUR, limit_s=20):
 @engines
 @pytest.mark.parametrize("frames", [1, 159, 160, 3333, 16001])
 @pytest.mark.parametrize("block", [None, 100, 1000])
-def test_the_whole_sound_is_written_with_its_delay(tmp_path, engine, frames, block) -> None:
+def test_the_whole_sound_is_written_with_its_delay(
+    tmp_path: Path, engine: str, frames: int, block: int | None
+) -> None:
     """The file begins with the first block, so it is longer by the delay."""
-    compiled, x = cached_program(filter_model), noise(frames, 1) / 50
+    compiled, x = cached_program(filter_model), normal_noise(frames, 1) / 50
     host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
     live = play_to_the_end(host, compiled, Plan(RATE, block_frames=block), EngineConfig(engine, records=True))
     delay, counters = live.delay.frames, live.statistics().counters
@@ -77,9 +88,9 @@ def test_the_whole_sound_is_written_with_its_delay(tmp_path, engine, frames, blo
 @pytest.mark.parametrize(
     "form", [(meter_model,), (delayed_model,), (sum_model, 8), (meter_model, 160, "numpy")]
 )
-def test_without_playing_a_run_gives_all_outputs(tmp_path, form) -> None:
+def test_without_playing_a_run_gives_all_outputs(tmp_path: Path, form: tuple[Any, ...]) -> None:
     """Nothing is played: not a frame more than the file goes through, and all outputs come, however many."""
-    compiled, x = cached_program(*form), noise(RATE + 77, 1)
+    compiled, x = cached_program(*form), normal_noise(RATE + 77, 1)
     host = FileHost(write_sound(tmp_path / "in.wav", x), pace=None)
     with Live(compiled, Plan(RATE, play=False), EngineConfig(records=True), UNCHANGED, host=host) as live:
         parts = []
@@ -93,12 +104,14 @@ def test_without_playing_a_run_gives_all_outputs(tmp_path, form) -> None:
 
 
 @pytest.mark.parametrize("pace", [1.0, 8.0])
-def test_blocks_are_played_at_their_pace(tmp_path, monkeypatch, pace) -> None:
+def test_blocks_are_played_at_their_pace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pace: float
+) -> None:
     """Block n waits until n blocks have lasted since the start, however late those before it were.
 
     The clock stands still, so each wait is known. A block waits for the worker here, so nothing is silent.
     """
-    x, wait, waits_s = noise(RATE // 2, 1) / 4, FileStream.wait_until, []
+    x, wait, waits_s = normal_noise(RATE // 2, 1) / 4, FileStream.wait_until, []
 
     class Stops(threading.Event):
         def wait(self, timeout):
@@ -125,9 +138,9 @@ def test_blocks_are_played_at_their_pace(tmp_path, monkeypatch, pace) -> None:
     assert statistics.interval.count == len(waits_s) - 1
 
 
-def test_a_run_that_waits_ends_later_by_the_silence(tmp_path, monkeypatch) -> None:
+def test_a_run_that_waits_ends_later_by_the_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of the sound is written, although 50 of its blocks were late."""
-    x, wait, numbers = noise(RATE, 1) / 4, FileStream.wait_until, count()
+    x, wait, numbers = normal_noise(RATE, 1) / 4, FileStream.wait_until, count()
 
     def hold_the_turn(stream, due_s):
         """Nothing is computed for 50 blocks of the file."""
@@ -153,7 +166,7 @@ def test_a_run_that_waits_ends_later_by_the_silence(tmp_path, monkeypatch) -> No
 
 
 @pytest.mark.parametrize("rate_hz", [48000, 44100, 8000])
-def test_a_file_of_another_rate_is_resampled(tmp_path, rate_hz) -> None:
+def test_a_file_of_another_rate_is_resampled(tmp_path: Path, rate_hz: int) -> None:
     """The file has the rate of a device; a click comes out where it belongs."""
     x = np.zeros((rate_hz // 2, 1), np.float32)
     x[1000] = 0.5
@@ -166,8 +179,8 @@ def test_a_file_of_another_rate_is_resampled(tmp_path, rate_hz) -> None:
 
 
 @pytest.mark.parametrize("channels", ["mix", "0", "1", "each"])
-def test_a_run_takes_the_chosen_channels_of_a_file(tmp_path, channels) -> None:
-    compiled, x = cached_program(filter_model), noise(4000, 2) / 50
+def test_a_run_takes_the_chosen_channels_of_a_file(tmp_path: Path, channels: str) -> None:
+    compiled, x = cached_program(filter_model), normal_noise(4000, 2) / 50
     host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
     choice = Channels.parse(channels)
     live = play_to_the_end(host, compiled, Plan(RATE, channels=choice))
@@ -186,7 +199,9 @@ def test_a_run_takes_the_chosen_channels_of_a_file(tmp_path, channels) -> None:
         ("in.ogg", "out.wav", "VORBIS", "PCM_16"),
     ],
 )
-def test_output_files_have_the_format_of_the_input(tmp_path, source, target, encoding, encoding_kept) -> None:
+def test_output_files_have_the_format_of_the_input(
+    tmp_path: Path, source: str, target: str, encoding: str, encoding_kept: str
+) -> None:
     """If the format of the output can hold its encoding."""
     x = np.sin(np.arange(8000) / 20).astype(np.float32)[:, None] / 4
     host = FileHost(write_sound(tmp_path / source, x, encoding=encoding), tmp_path / target, pace=None)
@@ -197,8 +212,8 @@ def test_output_files_have_the_format_of_the_input(tmp_path, source, target, enc
     )
 
 
-def test_the_setup_names_both_files(tmp_path) -> None:
-    source = write_sound(tmp_path / "in.flac", noise(800, 1) / 9, encoding="PCM_16")
+def test_the_setup_names_both_files(tmp_path: Path) -> None:
+    source = write_sound(tmp_path / "in.flac", normal_noise(800, 1) / 9, encoding="PCM_16")
     for target, name in ((tmp_path / "out.wav", str(tmp_path / "out.wav")), (None, NOWHERE)):
         live = play_to_the_end(FileHost(source, target, None), cached_program())
         assert (live.setup.input, live.setup.output) == (str(source), name)
@@ -207,14 +222,17 @@ def test_the_setup_names_both_files(tmp_path) -> None:
     assert live.setup.output is None
 
 
-def test_a_run_that_is_stopped_early_keeps_what_was_played(tmp_path, monkeypatch) -> None:
-    x = noise(20 * RATE, 1) / 4
+def test_a_run_that_is_stopped_early_keeps_what_was_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = normal_noise(20 * RATE, 1) / 4
     host, halt = (
         FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav"),
         HaltedFile(monkeypatch, 10),
     )
     with nothing_left(), Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
-        assert halt.reached.wait(LIMIT_S) and not live.wait(0)
+        assert halt.reached.wait(LIMIT_S)
+        assert not live.wait(0)
     written, delay = read_sound(tmp_path / "out.wav"), live.delay.frames
     assert delay < len(written) == live.statistics().counters.frames_out < RATE
     assert live.statistics().counters.frames_silent == 0
@@ -222,9 +240,11 @@ def test_a_run_that_is_stopped_early_keeps_what_was_played(tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("early", [False, True])
-def test_a_full_disk_is_reported_at_the_end_and_keeps_what_was_written(tmp_path, monkeypatch, early) -> None:
+def test_a_full_disk_is_reported_at_the_end_and_keeps_what_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, early: bool
+) -> None:
     """The run goes on to its end, or until it is stopped; what was written is kept, and the report says so."""
-    x, plan = noise(RATE, 1) / 4, Plan(RATE, block_frames=100)
+    x, plan = normal_noise(RATE, 1) / 4, Plan(RATE, block_frames=100)
     play_to_the_end(
         FileHost(write_sound(tmp_path / "in.wav", x), pace=None), cached_program(), plan
     )  # what it compiles fits
@@ -247,18 +267,21 @@ def test_a_full_disk_is_reported_at_the_end_and_keeps_what_was_written(tmp_path,
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.wav", "out.wav"]
 
 
-def test_a_folder_that_is_removed_is_reported_at_the_end(tmp_path, monkeypatch) -> None:
+def test_a_folder_that_is_removed_is_reported_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another run of the host begins without the error."""
     folder = tmp_path / "folder"
     folder.mkdir()
     host, halt = (
-        FileHost(write_sound(tmp_path / "in.wav", noise(RATE, 1)), folder / "out.wav"),
+        FileHost(write_sound(tmp_path / "in.wav", normal_noise(RATE, 1)), folder / "out.wav"),
         HaltedFile(monkeypatch, 5),
     )
     message = r"out\.wav: cannot be written \(No such file"
     live = Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host)
     with nothing_left(), pytest.raises(InputError, match=message) as refusal, live:
-        assert halt.reached.wait(LIMIT_S) and not live.wait(0)
+        assert halt.reached.wait(LIMIT_S)
+        assert not live.wait(0)
         shutil.rmtree(folder)
     assert refusal.value is host.problem
     folder.mkdir()
@@ -266,8 +289,8 @@ def test_a_folder_that_is_removed_is_reported_at_the_end(tmp_path, monkeypatch) 
         assert host.problem is None
 
 
-def test_a_damaged_file_ends_the_run_and_writes_nothing(tmp_path) -> None:
-    x = noise(RATE, 1)
+def test_a_damaged_file_ends_the_run_and_writes_nothing(tmp_path: Path) -> None:
+    x = normal_noise(RATE, 1)
     x[12345] = np.nan
     host = FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
     with pytest.raises(InputError, match=r"in\.wav: NaN at sample 12345"):
@@ -275,9 +298,9 @@ def test_a_damaged_file_ends_the_run_and_writes_nothing(tmp_path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["in.wav"]
 
 
-def test_errors_while_stopping_are_reported(tmp_path, monkeypatch) -> None:
+def test_errors_while_stopping_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the end of the block: nothing waits any more."""
-    host = FileHost(write_sound(tmp_path / "in.wav", noise(RATE, 1)), tmp_path / "out.wav")
+    host = FileHost(write_sound(tmp_path / "in.wav", normal_noise(RATE, 1)), tmp_path / "out.wav")
     close = AudioWriter.__exit__
 
     def close_and_raise(*parts):
@@ -289,11 +312,11 @@ def test_errors_while_stopping_are_reported(tmp_path, monkeypatch) -> None:
         pass
 
 
-def test_the_limit_of_a_model_ends_the_run_with_an_error(tmp_path) -> None:
-    host = FileHost(write_sound(tmp_path / "in.wav", noise(2000, 1)), pace=None)
+def test_the_limit_of_a_model_ends_the_run_with_an_error(tmp_path: Path) -> None:
+    host = FileHost(write_sound(tmp_path / "in.wav", normal_noise(2000, 1)), pace=None)
     with pytest.raises(PulseError, match="has reached its limit of 1000 frames"):
         play_to_the_end(host, cached_program(limited_model))
-    host = FileHost(write_sound(tmp_path / "short.wav", noise(1000, 1)), pace=None)
+    host = FileHost(write_sound(tmp_path / "short.wav", normal_noise(1000, 1)), pace=None)
     live = play_to_the_end(
         host, cached_program(limited_model), Plan(RATE, play=False), EngineConfig(records=True)
     )
@@ -310,23 +333,31 @@ def test_the_limit_of_a_model_ends_the_run_with_an_error(tmp_path) -> None:
         ("in.wav", {"pace": float("nan")}, "a pace of nan"),
     ],
 )
-def test_invalid_files_and_paces_are_refused(tmp_path, source, options, message) -> None:
-    write_sound(tmp_path / "in.wav", noise(100, 1))
+def test_invalid_files_and_paces_are_refused(
+    tmp_path: Path, source: str, options: dict[str, Any], message: str
+) -> None:
+    write_sound(tmp_path / "in.wav", normal_noise(100, 1))
     if options.get("target") == "in.wav":
         options = {"target": tmp_path / "in.wav"}
     with pytest.raises(InputError, match=message):
         FileHost(tmp_path / source, **options)
 
 
-def test_plans_that_do_not_suit_a_file_are_refused(tmp_path) -> None:
-    """A device next to the file, another rate, a folder that is not there; threads and descriptors are given back."""
-    source = write_sound(tmp_path / "in.wav", noise(100, 1))
-    for plan, target, kind, message in (
+@pytest.mark.parametrize(
+    ("plan", "target", "kind", "message"),
+    [
         (Plan(RATE, input="usb"), None, InputError, 'replaces the devices: omit input="usb"'),
         (Plan(RATE, output=1), None, InputError, "replaces the devices: omit output=1"),
         (Plan(RATE, device_rate_hz=48000), None, DeviceError, "has 16000 Hz, 48000 are wanted"),
-        (Plan(RATE), tmp_path / "folder" / "out.wav", InputError, "cannot be written"),
-    ):
-        host = FileHost(source, target)
-        with nothing_left(), pytest.raises(kind, match=message), Live(cached_program(), plan, host=host):
-            pass
+        (Plan(RATE), "folder/out.wav", InputError, "cannot be written"),
+    ],
+    ids=["an input device", "an output device", "another rate", "a folder that is not there"],
+)
+def test_plans_that_do_not_suit_a_file_are_refused(
+    tmp_path: Path, plan: Plan, target: str | None, kind: type[PulseError], message: str
+) -> None:
+    """Threads and descriptors are given back."""
+    source = write_sound(tmp_path / "in.wav", normal_noise(100, 1))
+    host = FileHost(source, None if target is None else tmp_path / target)
+    with nothing_left(), pytest.raises(kind, match=message), Live(cached_program(), plan, host=host):
+        pass

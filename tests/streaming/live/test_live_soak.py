@@ -2,6 +2,8 @@
 belongs, and neither threads, descriptors nor memory grow.
 """
 
+from pathlib import Path
+
 import pytest
 
 from streaming.live.config import ENGINES
@@ -13,7 +15,9 @@ from tests.streaming.live.long_life import POLICIES, TROUBLES, RunSequence
     [(1.5, 1), pytest.param(30, 2, marks=pytest.mark.slow)],
     ids=["short", "half an hour"],
 )
-def test_a_long_series_of_runs_with_problems_loses_no_frame_and_no_memory(minutes, seed, tmp_path) -> None:
+def test_a_long_series_of_runs_with_problems_loses_no_frame_and_no_memory(
+    minutes: float, seed: int, tmp_path: Path
+) -> None:
     life = RunSequence(seed, tmp_path)
     life.run_until(minutes * 60)
     third = len(life.memory_mb) // 3
@@ -35,4 +39,5 @@ def test_a_long_series_of_runs_with_problems_loses_no_frame_and_no_memory(minute
     }
     assert not [kind for kind in expected if not life.reached[kind]]
     if minutes >= 30:
-        assert life.reached["cancelled"] and life.reached["lost"]
+        assert life.reached["cancelled"]
+        assert life.reached["lost"]

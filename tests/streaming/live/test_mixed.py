@@ -8,12 +8,12 @@ import pytest
 import pulse
 from pulse.build import Conv1D, GraphView, ReLU, Sequential, Tanh
 from pulse.errors import InputError, PulseError
+from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     BLOCK,
     cached_program,
     copy_model,
     late_by,
-    noise,
     play_with_changes,
     played_by,
     runs,
@@ -31,7 +31,7 @@ def mixed_program(backend: str) -> Any:
 @pytest.mark.parametrize("backend", ["numpy", "onnxruntime"])
 def test_a_mixed_program_is_played(backend: str) -> None:
     pytest.importorskip(backend, reason=f"pip install {backend}")
-    compiled, x = mixed_program(backend), noise(20 * BLOCK, 1)
+    compiled, x = mixed_program(backend), normal_noise(20 * BLOCK, 1)
     name = compiled.outputs[0].name
     with runs(compiled, records=True) as (host, live):
         assert (live.setup.backend, live.setup.engine) == (f"numba + {backend}", "python")

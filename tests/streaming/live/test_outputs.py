@@ -1,6 +1,8 @@
 """The outputs of a run are those of sessions, whenever they are taken and whatever is done to the states."""
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -10,10 +12,14 @@ from hypothesis import strategies as st
 
 from pulse.dim import TDim
 from pulse.errors import InputError, PulseError
+from pulse.facts import Array
+from pulse.models import TypedModel
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.slice import Slice
+from pulse.program.program import Program
 from streaming import Session
 from streaming.policies import DEVICE_POLICIES
+from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
@@ -25,7 +31,6 @@ from tests.streaming.live.runs import (
     filtered_chunks,
     limited_model,
     meter_model,
-    noise,
     runs,
     session_outputs,
     stereo,
@@ -34,7 +39,7 @@ from tests.streaming.live.runs import (
 from tests.streaming.models import TypedBuilder, ending_model, filter_model
 
 
-def cut_model(frames=37):
+def cut_model(frames: int = 37) -> TypedModel:
     """Of x [1, T], T > frames: y [1, T], the same, and head [1, T - frames], which is sure to be that much later."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
@@ -47,7 +52,7 @@ def cut_model(frames=37):
     )
 
 
-def join_parts(parts, program):
+def join_parts(parts: list[dict[str, Array]], program: Program) -> dict[str, Array]:
     """Join the frames of each output; outputs that do not stream have a value in the last part."""
     return {
         port.name: np.concatenate([part[port.name] for part in parts], port.axis)
@@ -57,7 +62,7 @@ def join_parts(parts, program):
     }
 
 
-def require_equal(outputs, expected):
+def require_equal(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
     assert outputs.keys() == expected.keys()
     for name in expected:
         np.testing.assert_array_equal(outputs[name], expected[name], err_msg=name)
@@ -70,9 +75,11 @@ def require_equal(outputs, expected):
     ("backend", "engine"), [("numba", "worker"), ("numba", "callback"), ("numpy", "worker")]
 )
 @pytest.mark.parametrize("block", [7, 100, 160, 480])
-def test_outputs_taken_while_a_run_plays_are_those_of_a_session(make, backend, engine, block) -> None:
+def test_outputs_taken_while_a_run_plays_are_those_of_a_session(
+    make: Callable[..., Any], backend: str, engine: str, block: int
+) -> None:
     """Other rates, frames that are not sure to exist, outputs known at the end, of two streams."""
-    compiled, x = cached_program(make, 160, backend), noise(block * (3500 // block), 2)
+    compiled, x = cached_program(make, 160, backend), normal_noise(block * (3500 // block), 2)
     options = {"device": stereo(), "channels": "each", "records": True, "engine": engine}
     with runs(compiled, block=block, **options) as (host, live):
         parts = []
@@ -88,7 +95,7 @@ def test_outputs_taken_while_a_run_plays_are_those_of_a_session(make, backend, e
 
 def test_a_frame_is_given_when_it_surely_exists() -> None:
     with runs(cached_program(cut_model), records=True) as (host, live):
-        host.run(noise(10 * BLOCK, 1))
+        host.run(normal_noise(10 * BLOCK, 1))
         host.advance(0.1)
         assert live.outputs.take_ready()[0]["head"].shape == (1, 10 * BLOCK - 37)
 
@@ -104,9 +111,9 @@ def test_a_run_without_input_gives_what_a_session_gives() -> None:
 
 
 @engines
-def test_outputs_equal_those_of_an_authors_loop(engine) -> None:
+def test_outputs_equal_those_of_an_authors_loop(engine: str) -> None:
     """The author's loop runs in onnxruntime; the last chunk is filled up with zeros."""
-    x, gain = noise(BLOCK * 11 + 3, 1), np.float32(0.5)
+    x, gain = normal_noise(BLOCK * 11 + 3, 1), np.float32(0.5)
     with runs(chunk_program(), block=1, records=True, constants={"gain": gain}, engine=engine) as (
         host,
         live,
@@ -127,9 +134,9 @@ def test_outputs_equal_those_of_an_authors_loop(engine) -> None:
 
 
 @pytest.mark.parametrize("frames", [960, 999, 1000, 1100, 1120, 3000])
-def test_a_run_ends_at_the_limit_of_the_model(frames) -> None:
+def test_a_run_ends_at_the_limit_of_the_model(frames: int) -> None:
     """The outputs have all frames that the model takes; the run ends when there are more."""
-    compiled, x = cached_program(limited_model), noise(frames, 1)
+    compiled, x = cached_program(limited_model), normal_noise(frames, 1)
     with runs(compiled, block=1, headroom_s=0.0, records=True) as (host, live):
         host.run(x)
         host.advance(0.2)
@@ -143,12 +150,12 @@ def test_a_run_ends_at_the_limit_of_the_model(frames) -> None:
 
 @pytest.mark.parametrize("pulse_frames", [125, 160, 480])
 @pytest.mark.parametrize("policy", [policy for policy in DEVICE_POLICIES if policy != "abort"])
-def test_a_run_that_ends_in_a_stall_gives_all_accepted_frames(pulse_frames, policy) -> None:
+def test_a_run_that_ends_in_a_stall_gives_all_accepted_frames(pulse_frames: int, policy: str) -> None:
     """All that was accepted is in the outputs, however much of it waits, and although nothing is played any more."""
     compiled, block = cached_program(filter_model, pulse_frames), 500
     with runs(compiled, block=block, policy=policy, records=True) as (host, live):
         host.stall(6)
-        x = noise(5 * RATE // block * block, 1)
+        x = normal_noise(5 * RATE // block * block, 1)
         host.run(x)
         accepted = fields(live).in_written
     assert accepted > 4 * RATE
@@ -159,23 +166,23 @@ def test_a_run_that_ends_in_a_stall_gives_all_accepted_frames(pulse_frames, poli
 class Oracle:
     """Sessions that are fed pulse by pulse, to which the same is done as to the pipeline."""
 
-    def __init__(self, program, x):
+    def __init__(self, program: Program, x: Array) -> None:
         self.program, self.x, self.pulses = program, x, 0
         self.sessions = [Session(program) for _ in range(x.shape[1])]
         self.parts = [[] for _ in self.sessions]
 
-    def run(self, pulses):
+    def run(self, pulses: int) -> None:
         """Run up to this number of pulses."""
         while self.pulses < pulses:
             self.push(self.program.pulse)
             self.pulses += 1
 
-    def push(self, frames):
+    def push(self, frames: int) -> None:
         first = self.pulses * self.program.pulse
         for session, parts, column in zip(self.sessions, self.parts, self.x.T):
             parts.append(session.push(column[None, first : first + frames]))
 
-    def outputs(self):
+    def outputs(self) -> list[dict[str, Array]]:
         """All outputs to the end."""
         self.push(len(self.x) - self.pulses * self.program.pulse)
         ends = [session.flush() for session in self.sessions]
@@ -191,7 +198,7 @@ def test_resets_and_restores_change_outputs_as_those_of_sessions(engine, data) -
         data.draw(st.sampled_from([filter_model, meter_model, delayed_model, sum_model]), "model"), 16
     )
     block = data.draw(st.sampled_from([5, 16, 50]), "block")
-    x = noise(block * 60, 2, seed=block)
+    x = normal_noise(block * 60, 2, seed=block)
     oracle, parts, saved, at = Oracle(compiled, x), [], None, 0
     options = {"device": stereo(), "channels": "each", "records": True, "engine": engine}
     with runs(compiled, block=block, **options) as (host, live):
@@ -222,9 +229,9 @@ def test_resets_and_restores_change_outputs_as_those_of_sessions(engine, data) -
 
 @pytest.mark.parametrize("make", [filter_model, meter_model, cut_model])
 @pytest.mark.parametrize("first", [0, 1, 5])
-def test_untaken_records_are_lost_and_the_others_correct(make, first) -> None:
+def test_untaken_records_are_lost_and_the_others_correct(make: Callable[..., Any], first: int) -> None:
     """Although a reset is among the lost pulses, its invalid frames are left out, and the end is correct."""
-    compiled, x = cached_program(make), noise(2000 * BLOCK, 1)
+    compiled, x = cached_program(make), normal_noise(2000 * BLOCK, 1)
     with runs(compiled, records=True) as (host, live):
         size = fields(live).record_count
         edges = np.cumsum([0, size + 3, first, 4, 10]) * BLOCK

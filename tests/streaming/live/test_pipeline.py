@@ -1,5 +1,7 @@
 """The played sound and the records are bit by bit the outputs of sessions, after the reported delay."""
 
+from typing import Any
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -7,10 +9,13 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import pulse
+from pulse.facts import Array
+from pulse.program.program import Program
 from streaming.builtin import model_path, noisy_path
 from streaming.live.virtual import VirtualDevice
 from streaming.sound.channels import Channels
 from streaming.sound.files import AudioReader
+from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     RATE,
     cached_program,
@@ -20,7 +25,6 @@ from tests.streaming.live.runs import (
     frames_of,
     late_by,
     meter_model,
-    noise,
     played_by,
     require_frames_add_up,
     runs,
@@ -32,13 +36,20 @@ from tests.streaming.models import filter_model
 MODELS = {"y": (filter_model, sum_model, delayed_model, meter_model), "loud": (filter_model,)}
 
 
-def device(channels_in=1, channels_out=1):
+def device(channels_in: int = 1, channels_out: int = 1) -> VirtualDevice:
     return VirtualDevice(inputs=channels_in, outputs=channels_out, rate_hz=RATE)
 
 
 def require_played_and_recorded(
-    program, x, output="y", blocks=None, channels="mix", outputs=1, constants=None, **options
-):
+    program: Program,
+    x: Array,
+    output: str = "y",
+    blocks: list[int] | None = None,
+    channels: str = "mix",
+    outputs: int = 1,
+    constants: dict[str, float] | None = None,
+    **options: float | str | None,
+) -> None:
     """Run x [frames, channels] in blocks of these sizes; compare the sound and the records with sessions."""
     sizes = None if blocks is None else frames_of(blocks, len(x))
     with runs(
@@ -63,7 +74,7 @@ def require_played_and_recorded(
     check_records(live.outputs.flush(), session_outputs(program, selected, constants))
 
 
-def check_records(records, expected):
+def check_records(records: list[dict[str, Array]], expected: list[dict[str, Array]]) -> None:
     assert len(records) == len(expected)
     for outputs, expected_outputs in zip(records, expected):
         assert outputs.keys() == expected_outputs.keys()
@@ -73,13 +84,16 @@ def check_records(records, expected):
 
 @engines
 @pytest.mark.parametrize("block", [1, 3, 64, 159, 160, 161, 333, 480, 1000])
-def test_blocks_of_any_size_give_the_same_sound(engine, block) -> None:
+def test_blocks_of_any_size_give_the_same_sound(engine: str, block: int) -> None:
     require_played_and_recorded(
-        cached_program(filter_model), noise(block * max(3000 // block, 3), 1), engine=engine, block=block
+        cached_program(filter_model),
+        normal_noise(block * max(3000 // block, 3), 1),
+        engine=engine,
+        block=block,
     )
 
 
-def play_random_run(engine, data):
+def play_random_run(engine: str, data: Any) -> None:
     """The sizes of blocks may change from call to call; a worker then has the time of the largest."""
     output = data.draw(st.sampled_from([*MODELS]), "output")
     compiled = cached_program(
@@ -95,7 +109,7 @@ def play_random_run(engine, data):
         inputs = int(channels) + 1
     event(f"{channels}, {'changing' if changing else 'equal'} blocks")
     total = sum(blocks) * data.draw(st.integers(1, 3), "rounds")
-    x = noise(total, inputs, seed=total)
+    x = normal_noise(total, inputs, seed=total)
     headroom_s = None
     if engine == "worker":
         some = data.draw(st.sampled_from([None, 0.0, 0.02]), "headroom")
@@ -131,9 +145,9 @@ def test_many_random_runs_play_and_record_what_sessions_give(engine, data) -> No
 
 
 @engines
-def test_a_model_of_chunks_with_a_constant_is_played(engine) -> None:
+def test_a_model_of_chunks_with_a_constant_is_played(engine: str) -> None:
     """A model of chunks that keeps its state, and has a gain."""
-    x = noise(3200, 2)
+    x = normal_noise(3200, 2)
     require_played_and_recorded(
         chunk_program(),
         x,
@@ -146,7 +160,7 @@ def test_a_model_of_chunks_with_a_constant_is_played(engine) -> None:
 
 
 def test_a_run_that_plays_nothing_has_records() -> None:
-    compiled, x = cached_program(meter_model), noise(1000, 1)
+    compiled, x = cached_program(meter_model), normal_noise(1000, 1)
     with runs(compiled, block=100, play=False, records=True) as (host, live):
         assert host.run(x).size == 0
         assert live.statistics().levels_out == ()
@@ -155,7 +169,7 @@ def test_a_run_that_plays_nothing_has_records() -> None:
 
 def test_records_are_taken_soon_after_their_pulses() -> None:
     """Only what depends on the end is kept back; the last pulse may not have run."""
-    compiled, x = cached_program(filter_model, 16), noise(1600, 1)
+    compiled, x = cached_program(filter_model, 16), normal_noise(1600, 1)
     with runs(compiled, block=40, records=True) as (host, live):
         parts = []
         for piece in np.split(x, 8):
@@ -168,7 +182,7 @@ def test_records_are_taken_soon_after_their_pulses() -> None:
 
 
 @engines
-def test_a_played_denoiser_equals_onnxruntime(engine) -> None:
+def test_a_played_denoiser_equals_onnxruntime(engine: str) -> None:
     """The built-in model, a whole file, in odd blocks."""
     compiled = pulse.stream(str(model_path()), pulse=160)
     with AudioReader(noisy_path()) as file:
@@ -183,7 +197,7 @@ def test_a_played_denoiser_equals_onnxruntime(engine) -> None:
 
 def test_only_two_of_more_channels_are_opened() -> None:
     """A mix is of the first two."""
-    x = noise(480, 2)
+    x = normal_noise(480, 2)
     with runs(cached_program(), device=device(8, 8)) as (host, live):
         assert (live.pipeline.stream_config.channels_in, live.pipeline.stream_config.channels_out) == (2, 2)
         played = host.run(x)

@@ -1,6 +1,7 @@
 """When the model is late, every frame is accounted for, and the sound afterwards has the reported delay."""
 
 from math import ceil
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,9 +9,11 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from pulse.errors import PulseError
+from pulse.facts import Array
 from streaming.live.config import ENGINES
 from streaming.live.virtual import VirtualDevice
 from streaming.policies import DEVICE_POLICIES
+from streaming.stats.statistics import Counters
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
@@ -25,12 +28,14 @@ from tests.streaming.live.runs import (
 CONTINUING = ("wait", "drop_oldest", "silence_then_catch_up")
 
 
-def numbered_sound(frames):
+def numbered_sound(frames: int) -> Array:
     """Sound in which every frame tells its number, and none is 0."""
     return np.arange(1, frames + 1, dtype=np.float32)[:, None]
 
 
-def run_with_stall(policy, stall_s, before=20, after=60, **options):
+def run_with_stall(
+    policy: str, stall_s: float, before: int = 20, after: int = 60, **options: Any
+) -> tuple[Any, ...]:
     """What was played of a run in which nothing is computed for a while, and its counters."""
     x = numbered_sound((before + after) * BLOCK)
     with runs(cached_program(), policy=policy, **options) as (host, live):
@@ -41,7 +46,7 @@ def run_with_stall(policy, stall_s, before=20, after=60, **options):
         return x, played, live.statistics().counters, live.delay.frames, live
 
 
-def silent_and_aligned(policy, stall_s):
+def silent_and_aligned(policy: str, stall_s: float) -> Counters:
     """Counters of a stall in whose place there is silence, and after which the delay is what it was."""
     x, played, counters, delay, _ = run_with_stall(policy, stall_s)
     aligned = late_by(x, delay, len(x))
@@ -52,13 +57,13 @@ def silent_and_aligned(policy, stall_s):
 
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
-def test_silence_then_catch_up_computes_all_and_skips_late_frames(stall_s) -> None:
+def test_silence_then_catch_up_computes_all_and_skips_late_frames(stall_s: float) -> None:
     counters = silent_and_aligned("silence_then_catch_up", stall_s)
     assert (counters.pulses_dropped, counters.frames_lost, counters.pulses) == (0, 0, 79)
 
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
-def test_drop_oldest_does_not_compute_late_pulses(stall_s) -> None:
+def test_drop_oldest_does_not_compute_late_pulses(stall_s: float) -> None:
     """The played sound is that of silence_then_catch_up."""
     counters = silent_and_aligned("drop_oldest", stall_s)
     assert counters.pulses_dropped == counters.frames_silent // BLOCK, "all that would come too late"
@@ -66,7 +71,7 @@ def test_drop_oldest_does_not_compute_late_pulses(stall_s) -> None:
 
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
-def test_wait_plays_all_frames_later(stall_s) -> None:
+def test_wait_plays_all_frames_later(stall_s: float) -> None:
     """All is played, and later by what was silent, which the delay shows."""
     x, played, counters, delay, live = run_with_stall("wait", stall_s)
     assert 0 < counters.frames_silent < stall_s * RATE
@@ -92,7 +97,7 @@ def test_abort_ends_the_run_with_the_reason() -> None:
 
 @pytest.mark.parametrize("policy", CONTINUING)
 @pytest.mark.parametrize("stall_s", [4.5, 10.0])
-def test_a_ring_that_overflows_loses_and_counts_frames(policy, stall_s) -> None:
+def test_a_ring_that_overflows_loses_and_counts_frames(policy: str, stall_s: float) -> None:
     """Blocks without room are lost and counted; those are silent too, and afterwards all is where it belongs."""
     x, played, counters, delay, live = run_with_stall(
         policy, stall_s, after=int((2 * stall_s + 2) * RATE / BLOCK)
@@ -106,7 +111,7 @@ def test_a_ring_that_overflows_loses_and_counts_frames(policy, stall_s) -> None:
 
 
 @pytest.mark.parametrize("policy", CONTINUING)
-def test_sound_after_a_slow_second_has_the_reported_delay(policy) -> None:
+def test_sound_after_a_slow_second_has_the_reported_delay(policy: str) -> None:
     """12 ms for 10 ms of sound, for a second; then fast again."""
     x = numbered_sound(400 * BLOCK)
     with runs(cached_program(), policy=policy, compute_s=0.001, headroom_s=0.03) as (host, live):
@@ -115,9 +120,11 @@ def test_sound_after_a_slow_second_has_the_reported_delay(policy) -> None:
         played.append(host.run(x[50 * BLOCK : 150 * BLOCK]))
         late = live.statistics().counters
         if policy == "drop_oldest":
-            assert late.frames_silent == 0 and 14 <= late.pulses_dropped <= 20, "what is computed is played"
+            assert late.frames_silent == 0, "what is computed is played"
+            assert 14 <= late.pulses_dropped <= 20
         else:
-            assert late.frames_silent > BLOCK and late.missed > 50
+            assert late.frames_silent > BLOCK
+            assert late.missed > 50
         host.compute_s = 0.001
         played.append(host.run(x[150 * BLOCK :]))
         require_frames_add_up(live, len(x))
@@ -143,7 +150,7 @@ def test_a_callback_that_is_too_slow_plays_everything_late() -> None:
 MAX_TROUBLES, MAX_TROUBLE_S = 5, 0.3
 
 
-def any_trouble(data):
+def any_trouble(data: Any) -> None:
     """Stalls, slow pulses, late callbacks, pauses of the device, in any order; then all is well again."""
     policy = data.draw(st.sampled_from(CONTINUING), "policy")
     engine = data.draw(st.sampled_from([*ENGINES]), "engine")
@@ -195,7 +202,7 @@ def test_much_trouble_is_accounted_for(data) -> None:
 
 
 @pytest.mark.parametrize("policy", CONTINUING)
-def test_a_state_has_each_computed_frame_once(policy) -> None:
+def test_a_state_has_each_computed_frame_once(policy: str) -> None:
     """A running sum: nothing is computed twice, and what is dropped is not in the sum."""
     x = np.ones((100 * BLOCK, 1), np.float32)
     with runs(cached_program(sum_model), policy=policy, records=True) as (host, live):
@@ -209,19 +216,20 @@ def test_a_state_has_each_computed_frame_once(policy) -> None:
     np.testing.assert_array_equal(sums, np.arange(1, len(x) - counters.pulses_dropped * BLOCK + 1))
 
 
-def test_resampled_sound_is_back_where_it_was() -> None:
+@pytest.mark.parametrize("policy", CONTINUING)
+def test_resampled_sound_is_back_where_it_was(policy: str) -> None:
     device = VirtualDevice(rate_hz=48000)
     tone = np.sin(2 * np.pi * 300 * np.arange(48000 * 2) / 48000).astype(np.float32)
-    for policy in CONTINUING:
-        with runs(cached_program(), block=480, device=device, policy=policy) as (host, live):
-            host.run(tone[:24000])
-            host.stall(0.1)
-            played = host.run(tone[24000:])[-24000:, 0]
-            counters, delay = live.statistics().counters, live.delay
-        late_s = live.pipeline.delay_s + (counters.frames_silent if policy == "wait" else 0) / 48000
-        assert counters.frames_silent > 0 and delay.total_s == pytest.approx(late_s, abs=1 / 48000)
-        ideal = np.sin(2 * np.pi * 300 * (np.arange(72000, 96000) / 48000 - late_s))
-        assert np.abs(played - ideal).max() < 1e-3
+    with runs(cached_program(), block=480, device=device, policy=policy) as (host, live):
+        host.run(tone[:24000])
+        host.stall(0.1)
+        played = host.run(tone[24000:])[-24000:, 0]
+        counters, delay = live.statistics().counters, live.delay
+    late_s = live.pipeline.delay_s + (counters.frames_silent if policy == "wait" else 0) / 48000
+    assert counters.frames_silent > 0
+    assert delay.total_s == pytest.approx(late_s, abs=1 / 48000)
+    ideal = np.sin(2 * np.pi * 300 * (np.arange(72000, 96000) / 48000 - late_s))
+    assert np.abs(played - ideal).max() < 1e-3
 
 
 def test_all_policies_are_tested() -> None:

@@ -2,42 +2,45 @@
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
 
 from pulse.errors import InputError
+from pulse.facts import Array
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.config import ENGINES
 from streaming.live.file_host import FileHost
 from streaming.live.virtual import VirtualDevice
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
+from tests.noise import normal_noise
 from tests.streaming.disks import limit_files
 from tests.streaming.live.manual_device import HaltedFile, nothing_left, ramp, wait_for
-from tests.streaming.live.runs import RATE, cached_program, fields, late_by, noise, runs
+from tests.streaming.live.runs import RATE, cached_program, fields, late_by, runs
 from tests.streaming.system import linux
 
 BLOCK = 160
 
 
 @pytest.fixture
-def paths(tmp_path):
+def paths(tmp_path: Path) -> tuple[Path, Path]:
     """The paths of the recordings of input and output."""
     return tmp_path / "heard.wav", tmp_path / "played.wav"
 
 
-def read_sounds(paths):
+def read_sounds(paths: list[Path] | tuple[Any, ...]) -> list[Array]:
     """[frames, channels] of both."""
     return [soundfile.read(path, dtype="float32", always_2d=True)[0] for path in paths]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("block", [BLOCK, 333])
-def test_recordings_have_the_input_and_the_output(paths, engine, block) -> None:
+def test_recordings_have_the_input_and_the_output(paths: tuple[Path, Path], engine: str, block: int) -> None:
     """From one block on until another; silence where nothing was ready is in it."""
-    x = noise(90 * block, 2)
+    x = normal_noise(90 * block, 2)
     device = VirtualDevice(inputs=2, outputs=2, rate_hz=RATE)
     with runs(cached_program(), block=block, device=device, channels="each", engine=engine) as (host, live):
         host.run(x[: 20 * block])
@@ -59,7 +62,7 @@ def test_recordings_have_the_input_and_the_output(paths, engine, block) -> None:
     assert soundfile.info(paths[0]).samplerate == RATE
 
 
-def test_both_files_are_aligned_after_frames_were_lost(paths) -> None:
+def test_both_files_are_aligned_after_frames_were_lost(paths: tuple[Path, Path]) -> None:
     """The frames are lost before the recording begins."""
     x = ramp(1400 * BLOCK)
     with runs(cached_program()) as (host, live):
@@ -77,7 +80,7 @@ def test_both_files_are_aligned_after_frames_were_lost(paths) -> None:
 
 
 @pytest.mark.parametrize("margin", [0, 1000])
-def test_frames_lost_by_a_slow_disk_are_silent_and_counted(paths, margin) -> None:
+def test_frames_lost_by_a_slow_disk_are_silent_and_counted(paths: tuple[Path, Path], margin: int) -> None:
     """What the rings hold no more is silent and counted; what follows is where it belongs."""
     x = ramp(1000 * BLOCK)
     with runs(cached_program()) as (host, live):
@@ -105,9 +108,9 @@ def test_frames_lost_by_a_slow_disk_are_silent_and_counted(paths, margin) -> Non
 
 
 @linux
-def test_a_full_disk_ends_the_recording(paths) -> None:
+def test_a_full_disk_ends_the_recording(paths: tuple[Path, Path]) -> None:
     """It is reported, what was written is kept, and the sound goes on."""
-    x = noise(200 * BLOCK, 1)
+    x = normal_noise(200 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         recorder = live.record(*paths)
         with limit_files(50_000):
@@ -125,7 +128,7 @@ def test_a_full_disk_ends_the_recording(paths) -> None:
     np.testing.assert_array_equal(played, late_by(x, delay, len(played)))
 
 
-def test_a_removed_folder_is_an_error_of_the_run(paths) -> None:
+def test_a_removed_folder_is_an_error_of_the_run(paths: tuple[Path, Path]) -> None:
     """The recorder is still open: the run closes it and raises its error."""
     folder = paths[0].parent / "folder"
     folder.mkdir()
@@ -134,17 +137,17 @@ def test_a_removed_folder_is_an_error_of_the_run(paths) -> None:
         runs(cached_program()) as (host, live),
     ):
         live.record(folder / "heard.wav")
-        host.run(noise(BLOCK, 1))
+        host.run(normal_noise(BLOCK, 1))
         for file in folder.iterdir():
             file.unlink()
         folder.rmdir()
 
 
-def test_a_removed_folder_of_one_file_keeps_the_other(paths) -> None:
+def test_a_removed_folder_of_one_file_keeps_the_other(paths: tuple[Path, Path]) -> None:
     """The other file is kept."""
     folder = paths[0].parent / "folder"
     folder.mkdir()
-    x = noise(10 * BLOCK, 1)
+    x = normal_noise(10 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         recorder = live.record(folder / "heard.wav", paths[1])
         played = host.run(x)
@@ -158,8 +161,8 @@ def test_a_removed_folder_of_one_file_keeps_the_other(paths) -> None:
 
 
 @pytest.mark.parametrize("expected", [0, 1])
-def test_one_of_both_files_is_recorded(paths, expected) -> None:
-    x = noise(10 * BLOCK, 1)
+def test_one_of_both_files_is_recorded(paths: tuple[Path, Path], expected: int) -> None:
+    x = normal_noise(10 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         recorder = live.record(**{["input", "output"][expected]: paths[expected]})
         played = host.run(x)
@@ -170,9 +173,9 @@ def test_one_of_both_files_is_recorded(paths, expected) -> None:
     assert not paths[1 - expected].exists()
 
 
-def test_two_recorders_write_side_by_side(paths) -> None:
+def test_two_recorders_write_side_by_side(paths: tuple[Path, Path]) -> None:
     """One begins while another is there."""
-    x = noise(30 * BLOCK, 1)
+    x = normal_noise(30 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         first = live.record(paths[0])
         host.run(x[: 10 * BLOCK])
@@ -185,9 +188,9 @@ def test_two_recorders_write_side_by_side(paths) -> None:
     np.testing.assert_array_equal(part, x[10 * BLOCK :])
 
 
-def test_a_recording_continues_after_the_device_was_away(paths) -> None:
+def test_a_recording_continues_after_the_device_was_away(paths: tuple[Path, Path]) -> None:
     """Nothing came in or was played meanwhile."""
-    x = noise(60 * BLOCK, 1)
+    x = normal_noise(60 * BLOCK, 1)
     with runs(cached_program(), reconnect="keep") as (host, live):
         recorder = live.record(*paths)
         played = [host.run(x[: 20 * BLOCK])]
@@ -201,9 +204,9 @@ def test_a_recording_continues_after_the_device_was_away(paths) -> None:
         np.testing.assert_array_equal(recorded, expected)
 
 
-def test_recordings_of_two_devices_have_what_each_had(paths) -> None:
+def test_recordings_of_two_devices_have_what_each_had(paths: tuple[Path, Path]) -> None:
     devices = [VirtualDevice("a", 1, 0, RATE), VirtualDevice("b", 0, 1, RATE)]
-    x = noise(40 * BLOCK, 1)
+    x = normal_noise(40 * BLOCK, 1)
     with runs(cached_program(), device=devices) as (host, live):
         host.run(x[: 10 * BLOCK])
         recorder = live.record(*paths)
@@ -214,9 +217,11 @@ def test_recordings_of_two_devices_have_what_each_had(paths) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_thread_writes_the_recording_of_a_run(paths, tmp_path, monkeypatch, engine) -> None:
+def test_a_thread_writes_the_recording_of_a_run(
+    paths: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
     """While a file is played; both are aligned, wherever it began."""
-    x = noise(3 * RATE, 1) / 4
+    x = normal_noise(3 * RATE, 1) / 4
     with AudioWriter(tmp_path / "sound.wav", RATE, 1, "FLOAT") as file:
         file.write(x)
     host, halt = FileHost(tmp_path / "sound.wav", pace=10.0), HaltedFile(monkeypatch, 200)
@@ -239,9 +244,11 @@ def test_a_thread_writes_the_recording_of_a_run(paths, tmp_path, monkeypatch, en
     np.testing.assert_array_equal(played[delay:], recorded[: len(played) - delay])
 
 
-def test_an_interrupted_close_still_completes_both_files(paths, tmp_path, monkeypatch) -> None:
+def test_an_interrupted_close_still_completes_both_files(
+    paths: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The run waits for the thread that completes them."""
-    x = noise(RATE // 2, 1)
+    x = normal_noise(RATE // 2, 1)
     with AudioWriter(tmp_path / "sound.wav", RATE, 1, "FLOAT") as file:
         file.write(x)
     closes, goes_on = AudioWriter.close, threading.Event()
@@ -269,7 +276,7 @@ def test_an_interrupted_close_still_completes_both_files(paths, tmp_path, monkey
     assert not recorder.problems
 
 
-def test_invalid_values_are_refused(paths, tmp_path) -> None:
+def test_invalid_values_are_refused(paths: tuple[Path, Path], tmp_path: Path) -> None:
     with nothing_left(), runs(cached_program(), play=False) as (_, live):
         with pytest.raises(
             InputError, match=r"played\.wav: there is no output to record: the run plays nothing"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pulse
+from pulse.facts import Array
 from streaming.builtin import model_path, noisy_path
 from streaming.live.virtual import VirtualDevice
 from streaming.sound.files import AudioReader
@@ -17,19 +18,19 @@ PHASES = np.array([0.1, 1.0, 2.0, 3.0])
 MIN_QUALITY_DB = {"low": 66, "medium": 88, "high": 105}
 
 
-def tones(times_s, gains=1.0):
+def tones(times_s: Array, gains: Array | float = 1.0) -> Array:
     """The same sound at any moments; gains may be complex, one for each tone."""
     waves = np.exp(1j * (2 * np.pi * np.outer(times_s, TONES_HZ) + PHASES))
     return (waves * (gains * LEVELS)).imag.sum(1)
 
 
-def response(taps, rate):
+def response(taps: Array, rate: int) -> Array:
     """Gains of a filter for each tone."""
     delays = np.arange(len(taps)) / rate
     return np.array([(taps * np.exp(2j * np.pi * hz * delays)).sum() for hz in TONES_HZ])
 
 
-def quality_db(sound, ideal):
+def quality_db(sound: Array, ideal: Array) -> float:
     return 10 * np.log10(np.mean(ideal**2) / np.mean((sound - ideal) ** 2))
 
 
@@ -45,7 +46,9 @@ def quality_db(sound, ideal):
         (48000, 7, 1000, "medium"),
     ],
 )
-def test_tones_are_played_with_the_reported_delay(rate, pulse_frames, block, quality, engine) -> None:
+def test_tones_are_played_with_the_reported_delay(
+    rate: int, pulse_frames: int, block: int, quality: str, engine: str
+) -> None:
     frames = rate // block * block
     x = tones(np.arange(frames) / rate)
     compiled = cached_program(filter_model, pulse_frames)
@@ -82,13 +85,13 @@ def test_a_denoiser_at_48_khz_equals_resampled_files() -> None:
     assert lags[int(np.argmax(scores))] == 0
 
 
-def resample(x, rate_in, rate_out):
+def resample(x: Array, rate_in: int, rate_out: int) -> Array:
     resampler = Resampler(rate_in, rate_out)
     return np.concatenate([resampler.process(x), resampler.flush()])
 
 
 @pytest.mark.parametrize("rate", [44100, 48000])
-def test_streams_are_resampled_alike(rate) -> None:
+def test_streams_are_resampled_alike(rate: int) -> None:
     """Two channels with the same sound stay the same, bit by bit."""
     x = tones(np.arange(rate // 2 // 50 * 50) / rate).astype(np.float32)
     device = VirtualDevice(inputs=2, outputs=2, rate_hz=rate)

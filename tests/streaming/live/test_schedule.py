@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from streaming.live import schedule
 from streaming.live.schedule import Schedule, Timing
 from streaming.live.virtual import VirtualDevice
-from tests.streaming.live.runs import RATE, cached_program, late_by, noise, require_frames_add_up, runs
+from tests.noise import normal_noise
+from tests.streaming.live.runs import RATE, cached_program, late_by, require_frames_add_up, runs
 
 RATES = (8000, 11025, 16000, 22050, 44100, 48000)
 
 
 @pytest.mark.parametrize("block", [1, 7, 64, 100, 160, 240, 480, 1000])
 @pytest.mark.parametrize("pulse", [1, 16, 100, 160, 480])
-def test_without_resampling_the_delay_is_a_formula(pulse, block) -> None:
+def test_without_resampling_the_delay_is_a_formula(pulse: int, block: int) -> None:
     """With blocks of any size it is as with blocks of one frame."""
     timing = Timing(pulse, block, RATE, RATE, RATE)
     assert timing.schedule(0.0, False) == Schedule(pulse - gcd(pulse, block), 0, 0)
@@ -29,14 +30,14 @@ def test_without_resampling_the_delay_is_a_formula(pulse, block) -> None:
 @pytest.mark.parametrize(
     ("headroom_s", "blocks"), [(None, 1), (0.0, 1), (0.01, 1), (0.0101, 2), (0.02, 2), (0.05, 5)]
 )
-def test_headroom_is_whole_blocks(headroom_s, blocks) -> None:
+def test_headroom_is_whole_blocks(headroom_s: float | None, blocks: int) -> None:
     timing = Timing(160, 160, RATE, RATE, RATE)
     assert timing.schedule(headroom_s, True).headroom == 160 * blocks
     assert timing.schedule(headroom_s, True, two_clocks=True).headroom == 160 * (blocks + 2)
     assert timing.schedule(headroom_s, False).headroom == 0
 
 
-def needed_silence(timing, lead, blocks):
+def needed_silence(timing: Timing, lead: int, blocks: int) -> int:
     """Silence that a pipeline needs in front, found by going through its blocks one by one."""
     most = filled = frames_out = 0
     filled = lead
@@ -59,7 +60,7 @@ def needed_silence(timing, lead, blocks):
     st.integers(0, 100),
 )
 def test_with_resampling_the_delay_is_the_least_for_the_blocks(
-    device_hz, hz, pulse, block, ahead_in, ahead_out
+    device_hz: int, hz: int, pulse: int, block: int, ahead_in: int, ahead_out: int
 ) -> None:
     timing = Timing(pulse, block, hz, device_hz, device_hz, ahead_in, ahead_out)
     schedule = timing.schedule(None, False)
@@ -73,7 +74,7 @@ def test_with_resampling_the_delay_is_the_least_for_the_blocks(
     assert schedule.frames <= timing.schedule(None, True).frames - block
 
 
-def test_the_delay_of_a_very_long_period_is_a_bound(monkeypatch) -> None:
+def test_the_delay_of_a_very_long_period_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is no less than what is needed, and less than a pulse more."""
     timings = [Timing(pulse, 100, 16000, 44100, 44100, 88, 32) for pulse in (16, 99, 160)]
     exact = [timing.schedule(None, False).frames for timing in timings]
@@ -83,12 +84,14 @@ def test_the_delay_of_a_very_long_period_is_a_bound(monkeypatch) -> None:
         assert frames <= bound <= frames + timing.in_device_frames(timing.pulse_frames) + 2
 
 
-def count_silent_frames(rate, pulse, block, seconds=3.0, **options):
+def count_silent_frames(
+    rate: int, pulse: int, block: int, seconds: float = 3.0, **options: float | str
+) -> int:
     """Silent frames of a run of noise."""
     frames = int(rate * seconds) // block * block
     device = VirtualDevice(rate_hz=rate)
     with runs(cached_program(pulse_frames=pulse), block=block, device=device, **options) as (host, live):
-        played, waited = host.run(noise(frames)), live.pipeline.schedule
+        played, waited = host.run(normal_noise(frames)), live.pipeline.schedule
         frames_silent = live.statistics().counters.frames_silent
     if not frames_silent:
         assert np.flatnonzero(played)[0] >= waited.frames - 3 * waited.resampling
@@ -110,7 +113,9 @@ def count_silent_frames(rate, pulse, block, seconds=3.0, **options):
     ],
 )
 @pytest.mark.parametrize("engine", ["worker", "callback"])
-def test_one_frame_less_is_not_enough(rate, pulse, block, engine, monkeypatch) -> None:
+def test_one_frame_less_is_not_enough(
+    rate: int, pulse: int, block: int, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert count_silent_frames(rate, pulse, block, engine=engine, headroom_s=0.0) == 0
     agreed = Timing.schedule
 
@@ -125,16 +130,16 @@ def test_one_frame_less_is_not_enough(rate, pulse, block, engine, monkeypatch) -
 @pytest.mark.parametrize(
     ("block", "pulse", "headroom_s"), [(160, 160, 0.01), (160, 480, 0.01), (160, 480, 0.02), (64, 160, 0.008)]
 )
-def test_a_worker_has_exactly_the_headroom_to_answer(block, pulse, headroom_s) -> None:
+def test_a_worker_has_exactly_the_headroom_to_answer(block: int, pulse: int, headroom_s: float) -> None:
     assert count_silent_frames(RATE, pulse, block, compute_s=headroom_s - 1e-6, headroom_s=headroom_s) == 0
     assert count_silent_frames(RATE, pulse, block, compute_s=headroom_s + 1e-6, headroom_s=headroom_s) > 0
 
 
 @pytest.mark.parametrize("policy", ["wait", "silence_then_catch_up", "drop_oldest"])
-def test_blocks_of_unknown_size_lengthen_the_delay_once(policy) -> None:
+def test_blocks_of_unknown_size_lengthen_the_delay_once(policy: str) -> None:
     """Then nothing is silent, and the statistics tells how late it is."""
     sizes = [160, 700, 40, 1000, 333]
-    x = 1 + np.abs(noise(40 * sum(sizes), 1))
+    x = 1 + np.abs(normal_noise(40 * sum(sizes), 1))
     with runs(cached_program(), block=0, policy=policy) as (host, live):
         before, played = live.delay.frames, host.run(x, sizes)
         delay, counters = live.delay.frames, live.statistics().counters

@@ -1,13 +1,17 @@
 """Runs with real threads: nothing of them is left over, however they end; and runs that fail before they begin."""
 
 import threading
+from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
 
 from pulse.errors import InputError, PulseError
+from pulse.facts import Array
 from streaming.errors import DeviceError
 from streaming.live import EngineConfig, Live, Plan, watchdog
 from streaming.live import control as control_module
@@ -17,6 +21,7 @@ from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.live.worker import Worker
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
+from tests.noise import normal_noise
 from tests.streaming.live.manual_device import (
     LIMIT_S,
     ManualHost,
@@ -32,7 +37,6 @@ from tests.streaming.live.runs import (
     engines,
     fields,
     late_by,
-    noise,
     played_by,
     require_frames_add_up,
     runs,
@@ -41,7 +45,9 @@ from tests.streaming.live.runs import (
 from tests.streaming.models import filter_model
 
 
-def test_frames_without_room_are_lost_and_counted_while_a_worker_stands_still(monkeypatch) -> None:
+def test_frames_without_room_are_lost_and_counted_while_a_worker_stands_still(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """It stands still for ten seconds of sound; the device does not count as stalled."""
     monkeypatch.setattr(watchdog, "STALL_TIMEOUT_S", LIMIT_S)  # this thread is the device: it may be late
     host = ManualHost()
@@ -74,7 +80,7 @@ def test_frames_without_room_are_lost_and_counted_while_a_worker_stands_still(mo
     np.testing.assert_array_equal(played, late_by(x, pipeline.delay_frames, len(x))[-BLOCK:])
 
 
-def test_a_program_that_fails_ends_the_run(monkeypatch) -> None:
+def test_a_program_that_fails_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     host = ManualHost()
     compiled = cached_program(backend="numpy")
     with Live(compiled, Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=host) as live:
@@ -83,15 +89,15 @@ def test_a_program_that_fails_ends_the_run(monkeypatch) -> None:
             raise ValueError("no such thing")
 
         monkeypatch.setattr(live.pipeline.instances, "run", raise_value_error)
-        host.stream(noise(BLOCK, 1))
+        host.stream(normal_noise(BLOCK, 1))
         with pytest.raises(ValueError, match="no such thing"):
             live.wait(60)
 
 
 @pytest.fixture
-def sound(tmp_path):
+def sound(tmp_path: Path) -> tuple[Path, Array]:
     """A second of noise in a file, and the noise."""
-    path, x = tmp_path / "sound.wav", noise(RATE, 1) / 4
+    path, x = tmp_path / "sound.wav", normal_noise(RATE, 1) / 4
     with AudioWriter(path, RATE, 1, "FLOAT") as file:
         file.write(x)
     return path, x
@@ -101,26 +107,28 @@ class BrokenThreadError(Exception):
     """What the user's own code raises."""
 
 
-def end_well(live):
+def end_well(live: Live) -> None:
     assert live.wait(60)
 
 
-def end_early(live):
+def end_early(live: Live) -> None:
     live.wait(0.02)
 
 
-def fail(live):
+def fail(live: Live) -> None:
     raise BrokenThreadError
 
 
-def close_twice(live):
+def close_twice(live: Live) -> None:
     live.close()
     live.close()
 
 
 @engines
 @pytest.mark.parametrize("end", [end_well, end_early, fail, close_twice])
-def test_no_thread_and_no_descriptor_is_left_after_a_run(engine, end, sound, tmp_path) -> None:
+def test_no_thread_and_no_descriptor_is_left_after_a_run(
+    engine: str, end: Callable[..., Any], sound: tuple[Path, Array], tmp_path: Path
+) -> None:
     host = FileHost(sound[0], tmp_path / "played.wav", pace=None if end is end_well else 1.0)
     with nothing_left():
         try:
@@ -128,7 +136,8 @@ def test_no_thread_and_no_descriptor_is_left_after_a_run(engine, end, sound, tmp
                 cached_program(), Plan(RATE), EngineConfig(engine, records=True), UNCHANGED, host=host
             ) as live:
                 names = {thread.name for thread in threading.enumerate()}
-                assert {"pulse supervisor"} <= names and ("pulse worker" in names) == (engine == "worker")
+                assert {"pulse supervisor"} <= names
+                assert ("pulse worker" in names) == (engine == "worker")
                 recorder = live.record(tmp_path / "a.wav", tmp_path / "b.wav")
                 while end is end_well and not live.wait(0.001):
                     live.outputs.take_ready()
@@ -141,7 +150,7 @@ def test_no_thread_and_no_descriptor_is_left_after_a_run(engine, end, sound, tmp
 
 
 @pytest.mark.parametrize("lost_before", [False, True])
-def test_the_memory_of_a_device_that_never_returns_is_kept(lost_before) -> None:
+def test_the_memory_of_a_device_that_never_returns_is_kept(lost_before: bool) -> None:
     """The memory is kept for ever, and no other device is opened."""
     host = ManualHost()
     abandoned = [*live_module.abandoned_pipelines]
@@ -156,15 +165,18 @@ def test_the_memory_of_a_device_that_never_returns_is_kept(lost_before) -> None:
             if lost_before:
                 first.request.finished()
                 assert live.wait(LIMIT_S)
-    assert host.stream is first and first.stopped == 1
+    assert host.stream is first
+    assert first.stopped == 1
     assert live_module.abandoned_pipelines == [*abandoned, live.pipeline]
-    first(noise(BLOCK, 1))
+    first(normal_noise(BLOCK, 1))
     live_module.abandoned_pipelines.remove(live.pipeline)
     live.pipeline.close()
 
 
 @pytest.mark.parametrize("reconnect", ["keep", "reset"])
-def test_no_command_is_applied_during_a_callback_that_never_returns(reconnect, monkeypatch) -> None:
+def test_no_command_is_applied_during_a_callback_that_never_returns(
+    reconnect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A command would move the memory that it computes with; neither during the run nor after it."""
     monkeypatch.setattr(control_module, "ANSWER_TIMEOUT_S", 0.01)
     host, plan = ManualHost(), Plan(RATE, block_frames=BLOCK)
@@ -180,7 +192,7 @@ def test_no_command_is_applied_during_a_callback_that_never_returns(reconnect, m
     live.pipeline.close()
 
 
-def test_the_pipeline_of_a_worker_that_never_returns_is_kept(monkeypatch) -> None:
+def test_the_pipeline_of_a_worker_that_never_returns_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Closed twice: its pipeline is left alone both times."""
     abandoned, stop = [*live_module.abandoned_pipelines], Worker.stop
     monkeypatch.setattr(Worker, "stop", lambda worker: False)
@@ -189,7 +201,8 @@ def test_the_pipeline_of_a_worker_that_never_returns_is_kept(monkeypatch) -> Non
     ) as live:
         descriptors = open_descriptors()
         live.close()
-        assert live.abandoned and not descriptors - open_descriptors(), "what it waits for is not given back"
+        assert live.abandoned
+        assert not descriptors - open_descriptors(), "what it waits for is not given back"
     assert live_module.abandoned_pipelines == [*abandoned, live.pipeline]
     assert stop(live.worker)
     live_module.abandoned_pipelines.remove(live.pipeline)
@@ -198,7 +211,7 @@ def test_the_pipeline_of_a_worker_that_never_returns_is_kept(monkeypatch) -> Non
 
 def test_two_virtual_runs_at_once_keep_their_sounds() -> None:
     """Both runs have streams of one program."""
-    compiled, x = cached_program(filter_model), noise(100 * BLOCK, 2)
+    compiled, x = cached_program(filter_model), normal_noise(100 * BLOCK, 2)
     with runs(compiled) as (one_host, first), runs(compiled, block=100) as (other_host, other):
         played = [(one_host.run(a[:, :1]), other_host.run(a[:, 1:], 100)) for a in np.split(x, 20)]
     for number, live in enumerate((first, other)):
@@ -208,7 +221,9 @@ def test_two_virtual_runs_at_once_keep_their_sounds() -> None:
 
 
 @engines
-def test_two_runs_at_once_in_threads_keep_their_sounds(engine, sound, tmp_path) -> None:
+def test_two_runs_at_once_in_threads_keep_their_sounds(
+    engine: str, sound: tuple[Path, Array], tmp_path: Path
+) -> None:
     compiled, path = cached_program(filter_model), sound[0]
     hosts = [FileHost(path, tmp_path / f"{number}.wav", None) for number in range(2)]
     with (
@@ -216,7 +231,8 @@ def test_two_runs_at_once_in_threads_keep_their_sounds(engine, sound, tmp_path) 
         Live(compiled, Plan(RATE), EngineConfig(engine), UNCHANGED, host=hosts[0]) as first_live,
         Live(compiled, Plan(RATE), EngineConfig(engine), UNCHANGED, host=hosts[1]) as other,
     ):
-        assert first_live.wait(60) and other.wait(60)
+        assert first_live.wait(60)
+        assert other.wait(60)
     first, second = (soundfile.read(tmp_path / f"{number}.wav", dtype="float32")[0] for number in range(2))
     assert len(first) == len(sound[1]) + first_live.delay.frames
     np.testing.assert_array_equal(first, second)
@@ -228,7 +244,7 @@ def test_a_host_has_one_run() -> None:
         second = Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host)
         with pytest.raises(InputError, match="this virtual host has a run already"), second:
             pass
-        assert len(host.run(noise(BLOCK, 1))), "the first goes on"
+        assert len(host.run(normal_noise(BLOCK, 1))), "the first goes on"
     assert host.streams == ()
 
 
@@ -249,7 +265,9 @@ def test_a_run_is_entered_once() -> None:
         ({}, {"input": "usb"}, "usb"),
     ],
 )
-def test_a_refused_device_leaves_the_host_free(device, plan, message) -> None:
+def test_a_refused_device_leaves_the_host_free(
+    device: dict[str, Any], plan: dict[str, Any], message: str
+) -> None:
     host = VirtualHost(VirtualDevice(**{"rate_hz": RATE} | device))
     with (
         nothing_left(),
@@ -264,22 +282,26 @@ def test_a_refused_device_leaves_the_host_free(device, plan, message) -> None:
 
 
 @engines
-def test_an_error_while_a_device_starts_closes_it(engine, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [DeviceError("it does not start"), KeyboardInterrupt()],
+    ids=["a device that does not start", "Ctrl-C"],
+)
+def test_an_error_while_a_device_starts_closes_it(engine, monkeypatch, error) -> None:
     """A device that does not start, and Ctrl-C meanwhile."""
-    for error in (DeviceError("it does not start"), KeyboardInterrupt()):
-        host = ManualHost()
+    host = ManualHost()
 
-        def start(_, error=error):
-            raise error
+    def start(_):
+        raise error
 
-        monkeypatch.setattr("tests.streaming.live.manual_device.ManualStream.start", start)
-        live = Live(cached_program(), Plan(RATE), EngineConfig(engine), UNCHANGED, host=host)
-        with nothing_left(), pytest.raises(type(error)), live:
-            pass
-        assert host.stream.stopped == 1
+    monkeypatch.setattr("tests.streaming.live.manual_device.ManualStream.start", start)
+    live = Live(cached_program(), Plan(RATE), EngineConfig(engine), UNCHANGED, host=host)
+    with nothing_left(), pytest.raises(type(error)), live:
+        pass
+    assert host.stream.stopped == 1
 
 
-def test_many_runs_leave_no_thread_and_no_descriptor(sound) -> None:
+def test_many_runs_leave_no_thread_and_no_descriptor(sound: tuple[Path, Array]) -> None:
     with nothing_left():
         for _ in range(8):
             with Live(

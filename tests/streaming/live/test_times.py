@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
+from pulse.facts import Array
 from pulse.jit.codegen.registration import register_with_numba
 from pulse.jit.language.address import words_at
 from streaming.live.virtual import VirtualDevice
@@ -17,7 +18,8 @@ from streaming.native.callback_signature import (
 )
 from streaming.native.histogram import Histogram, histogram_at, latency_of, record
 from streaming.stats.latency import Latency
-from tests.streaming.live.runs import RATE, cached_program, noise, runs
+from tests.noise import normal_noise
+from tests.streaming.live.runs import RATE, cached_program, runs
 
 register_with_numba()  # of what the functions below call
 
@@ -33,7 +35,7 @@ def record_all(histogram_address, times_address, count):
         record(histogram, times[i])
 
 
-def histogram_of(times_ns, deadline_s=None):
+def histogram_of(times_ns: Array | list[int], deadline_s: float | None = None) -> Latency:
     """The histogram of ``streaming.stats.latency``."""
     latency = Latency(deadline_s)
     for ns in times_ns:
@@ -41,7 +43,7 @@ def histogram_of(times_ns, deadline_s=None):
     return latency
 
 
-def assert_equal_times(times, expected):
+def assert_equal_times(times: Latency, expected: Latency) -> None:
     assert times.bucket_counts() == expected.bucket_counts()
     assert (times.count, times.missed) == (expected.count, expected.missed)
     assert (times.total_ns, times.max_ns) == (expected.total_ns, expected.max_ns)
@@ -52,7 +54,7 @@ def assert_equal_times(times, expected):
 @given(
     st.lists(st.integers(0, 1 << 62) | st.integers(0, 200) | st.integers(0, 60).map(lambda bits: 1 << bits))
 )
-def test_native_histograms_are_those_of_latency(times_ns) -> None:
+def test_native_histograms_are_those_of_latency(times_ns: list[int]) -> None:
     times_ns = [min(ns, 1 << 57) for ns in times_ns][:60]
     histogram, times = Histogram.new(), np.array(times_ns, np.int64)
     record_all(histogram.address, times.ctypes.data, len(times))
@@ -61,11 +63,11 @@ def test_native_histograms_are_those_of_latency(times_ns) -> None:
 
 @pytest.mark.parametrize("compute_ms", [0.4, 5.0, 9.99, 14.0])
 @pytest.mark.parametrize("pulse_frames", [BLOCK, PULSE])
-def test_latencies_are_those_of_a_queue(compute_ms, pulse_frames) -> None:
+def test_latencies_are_those_of_a_queue(compute_ms: float, pulse_frames: int) -> None:
     """Blocks come late at random, a worker takes one pulse after the other."""
     rng, blocks = np.random.default_rng(1), 300
     late_ns = rng.integers(0, 9_000_000, blocks)
-    x = noise(BLOCK, 1)
+    x = normal_noise(BLOCK, 1)
     with runs(
         cached_program(pulse_frames=pulse_frames), block=BLOCK, compute_s=compute_ms * 1e-3, policy="wait"
     ) as (
@@ -91,16 +93,17 @@ def test_latencies_are_those_of_a_queue(compute_ms, pulse_frames) -> None:
     assert_equal_times(statistics.compute, histogram_of([compute_ns] * len(total)))
     assert_equal_times(statistics.interval, histogram_of(np.diff(came_ns)))
     assert statistics.counters.missed == sum(ns > statistics.deadline_s * 1e9 for ns in total)
-    assert statistics.callback.max_ns == 0 and statistics.callback.count == blocks
+    assert statistics.callback.max_ns == 0
+    assert statistics.callback.count == blocks
     assert statistics.deadline_s == 0.01
 
 
 def test_load_is_that_since_the_last_statistics() -> None:
     with runs(cached_program(), compute_s=0.004) as (host, live):
-        host.run(noise(100 * BLOCK, 1))
+        host.run(normal_noise(100 * BLOCK, 1))
         assert live.statistics().load == pytest.approx(0.4, rel=0.02)
         host.compute_s = 0.001
-        host.run(noise(100 * BLOCK, 1))
+        host.run(normal_noise(100 * BLOCK, 1))
         statistics = live.statistics()
         assert statistics.load == pytest.approx(0.1, rel=0.05)
         assert statistics.elapsed_s == pytest.approx(2.0, abs=1e-6)
@@ -108,9 +111,9 @@ def test_load_is_that_since_the_last_statistics() -> None:
 
 def test_dropped_pulses_have_no_latency() -> None:
     with runs(cached_program(), policy="drop_oldest") as (host, live):
-        host.run(noise(20 * BLOCK, 1))
+        host.run(normal_noise(20 * BLOCK, 1))
         host.stall(0.1)
-        host.run(noise(20 * BLOCK, 1))
+        host.run(normal_noise(20 * BLOCK, 1))
         host.advance(0.001)
         statistics = live.statistics()
     counters = statistics.counters
@@ -122,7 +125,7 @@ def test_dropped_pulses_have_no_latency() -> None:
 
 
 def test_flags_of_the_device_are_counted() -> None:
-    x = noise(BLOCK, 1)
+    x = normal_noise(BLOCK, 1)
     with runs(cached_program()) as (host, live):
         for flags in (
             INPUT_UNDERFLOW,
@@ -140,7 +143,7 @@ def test_flags_of_the_device_are_counted() -> None:
 
 
 @pytest.mark.parametrize("is_separate", [False, True])
-def test_the_latency_of_devices_is_part_of_the_delay(is_separate) -> None:
+def test_the_latency_of_devices_is_part_of_the_delay(is_separate: bool) -> None:
     latencies = {"input_latency_s": 0.012, "output_latency_s": 0.02}
     devices = [VirtualDevice("one", 1, 1 - is_separate, RATE, **latencies)]
     if is_separate:
@@ -150,12 +153,14 @@ def test_the_latency_of_devices_is_part_of_the_delay(is_separate) -> None:
             delay, schedule = live.delay, live.pipeline.schedule
             assert (delay.device_in_s, delay.device_out_s) == pytest.approx((0.012, 0.02))
             assert delay.total_s == pytest.approx(0.032 + schedule.frames / RATE)
-            host.run(noise(5 * BLOCK, 1))
+            host.run(normal_noise(5 * BLOCK, 1))
 
 
 def test_statistics_change_no_counter() -> None:
     with runs(cached_program(), compute_s=0.003) as (host, live):
-        host.run(noise(10 * BLOCK, 1))
+        host.run(normal_noise(10 * BLOCK, 1))
         first, second = live.statistics(), live.statistics()
-    assert first.counters == second.counters and first.total.bucket_counts() == second.total.bucket_counts()
-    assert second.load == 0.0 and second.elapsed_s == first.elapsed_s
+    assert first.counters == second.counters
+    assert first.total.bucket_counts() == second.total.bucket_counts()
+    assert second.load == 0.0
+    assert second.elapsed_s == first.elapsed_s

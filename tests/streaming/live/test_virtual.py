@@ -1,5 +1,7 @@
 """The virtual device: its clock, its blocks, and its failures."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -7,11 +9,12 @@ from pulse.errors import InputError
 from streaming.errors import DeviceError
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live.virtual import VirtualDevice, VirtualHost
-from tests.streaming.live.runs import BLOCK, RATE, cached_program, fields, noise, runs, virtual_run
+from tests.noise import normal_noise
+from tests.streaming.live.runs import BLOCK, RATE, cached_program, fields, runs, virtual_run
 
 
 def test_time_passes_by_blocks_and_by_command() -> None:
-    x = noise(10 * BLOCK, 1)
+    x = normal_noise(10 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         begun_ns = host.now_ns()
         host.run(x)
@@ -32,7 +35,7 @@ def test_jitter_is_the_same_every_time() -> None:
         times_ns = []
         with runs(cached_program(), device=VirtualDevice(rate_hz=RATE, jitter_s=0.005)) as (host, _):
             for _ in range(20):
-                host.tick(noise(BLOCK, 1))
+                host.tick(normal_noise(BLOCK, 1))
                 times_ns.append(host.now_ns())
         return np.diff(times_ns)
 
@@ -56,7 +59,7 @@ def test_blocks_may_have_any_size_that_fits_the_sound() -> None:
 
 def test_a_host_without_an_open_device_cannot_run() -> None:
     with pytest.raises(InputError, match="no virtual device is open: begin a live run on this host"):
-        VirtualHost().run(noise(100))
+        VirtualHost().run(normal_noise(100))
 
 
 def test_a_device_is_chosen_by_number_or_name() -> None:
@@ -80,7 +83,9 @@ def test_a_device_is_chosen_by_number_or_name() -> None:
         ({"present": False}, "cannot be opened, it is not there any more"),
     ],
 )
-def test_a_device_that_cannot_be_opened_is_refused_with_the_reason(change, message) -> None:
+def test_a_device_that_cannot_be_opened_is_refused_with_the_reason(
+    change: dict[str, Any], message: str
+) -> None:
     host, live = virtual_run(cached_program())
     for name, value in change.items():
         setattr(host.devices[0], name, value)
@@ -112,8 +117,9 @@ def test_a_stopped_pipeline_ends_the_stream() -> None:
         assert isinstance(stream.request, StreamRequest)
         object.__setattr__(stream.request, "finished", lambda error=None: ended.append(error))
         live.pipeline.control_block.stop = 1
-        assert len(host.run(noise(2 * BLOCK, 1))) == BLOCK
-        assert ended == [None] and not stream.calls
+        assert len(host.run(normal_noise(2 * BLOCK, 1))) == BLOCK
+        assert ended == [None]
+        assert not stream.calls
 
 
 def test_the_clock_continues_and_the_counters_restart_in_the_next_run() -> None:
@@ -123,7 +129,7 @@ def test_the_clock_continues_and_the_counters_restart_in_the_next_run() -> None:
 
     for _ in range(3):
         with Live(cached_program(), Plan(RATE), EngineConfig(), UNCHANGED, host=host) as live:
-            host.run(noise(5 * BLOCK, 1))
+            host.run(normal_noise(5 * BLOCK, 1))
             assert live.statistics().elapsed_s == pytest.approx(0.05)
         assert host.streams == ()
     assert host.now_ns() == 1_150_000_000
@@ -132,7 +138,7 @@ def test_the_clock_continues_and_the_counters_restart_in_the_next_run() -> None:
 def test_a_stall_delays_the_pulse_that_is_computed() -> None:
     """A pulse that is under way when nothing may be computed is ready so much later."""
     with runs(cached_program(), compute_s=0.004, policy="wait") as (host, live):
-        host.run(noise(BLOCK, 1))
+        host.run(normal_noise(BLOCK, 1))
         host.advance(0.001)
         host.stall(0.01)
         host.advance(0.0129)

@@ -1,5 +1,8 @@
 """A device that goes away is noticed, reported, and opened again; the sound goes on where it was."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,6 +14,7 @@ from streaming.live.plan import TEARDOWN_TIMEOUT_S
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.live.watchdog import FREQUENT_RETRIES_S, MAX_EVENTS, RARE_RETRY_S, RETRY_S
 from streaming.realtime.options import UNCHANGED
+from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
@@ -18,7 +22,6 @@ from tests.streaming.live.runs import (
     delayed_model,
     engines,
     late_by,
-    noise,
     played_by,
     require_frames_add_up,
     runs,
@@ -34,7 +37,7 @@ TROUBLES = {
 }
 
 
-def disturb(host, kind):
+def disturb(host: VirtualHost, kind: str) -> None:
     """Let the device do this; undone by ``recover``."""
     device = host.devices[0]
     for name, value in TROUBLES[kind].items():
@@ -44,12 +47,12 @@ def disturb(host, kind):
         host.finish()
 
 
-def recover(host):
+def recover(host: VirtualHost) -> None:
     device = host.devices[0]
     device.stalled, device.present, device.hangs, device.refuses = False, True, False, None
 
 
-def wait_until_open(host):
+def wait_until_open(host: VirtualHost) -> None:
     """Time passes until the device is open again."""
     while not host.streams:
         host.advance(0.1)
@@ -57,14 +60,14 @@ def wait_until_open(host):
 
 @pytest.mark.parametrize("kind", TROUBLES)
 @pytest.mark.parametrize("block", [160, 8000])
-def test_a_device_that_goes_away_ends_the_run(kind, block) -> None:
+def test_a_device_that_goes_away_ends_the_run(kind: str, block: int) -> None:
     """Within two seconds, with its name, what happened, and what to do."""
     device = VirtualDevice("usb mixer", rate_hz=RATE)
     with (
         pytest.raises(DeviceError, match="usb mixer: the device ") as refusal,
         runs(cached_program(), block=block, device=device) as (host, live),
     ):
-        host.run(noise(10 * block))
+        host.run(normal_noise(10 * block))
         assert not live.wait(0)
         disturb(host, kind)
         since_ns = host.now_ns()
@@ -91,7 +94,7 @@ def test_the_end_is_reported_before_the_device_is_stopped() -> None:
 
 
 @pytest.mark.parametrize("reconnect", ["keep", "reset"])
-def test_no_device_is_opened_while_another_is_in_a_block(reconnect) -> None:
+def test_no_device_is_opened_while_another_is_in_a_block(reconnect: str) -> None:
     with (
         pytest.raises(DeviceError, match="has not returned from a block"),
         runs(cached_program(), reconnect=reconnect) as (host, live),
@@ -99,7 +102,9 @@ def test_no_device_is_opened_while_another_is_in_a_block(reconnect) -> None:
         disturb(host, "hangs")
         host.devices[0].in_callback = True
         host.advance(5)
-        assert live.watchdog.has_ended and not host.streams and live.statistics().counters.reopened == 0
+        assert live.watchdog.has_ended
+        assert not host.streams
+        assert live.statistics().counters.reopened == 0
     assert live_module.abandoned_pipelines.pop() is live.pipeline
     live.pipeline.close()
 
@@ -108,23 +113,23 @@ def test_late_and_long_blocks_are_no_stall() -> None:
     """Blocks that come 0.9 s late, and blocks of 0.6 s."""
     with runs(cached_program()) as (host, live):
         for _ in range(5):
-            host.tick(noise(BLOCK, 1), late_s=0.9)
+            host.tick(normal_noise(BLOCK, 1), late_s=0.9)
         assert live.statistics().counters.stalls == 0
     with runs(cached_program(), block=9600) as (host, live):
-        host.run(noise(10 * 9600))
+        host.run(normal_noise(10 * 9600))
         assert live.statistics().counters.stalls == 0
 
 
 @pytest.mark.parametrize("kind", TROUBLES)
 @pytest.mark.parametrize("make", [sum_model, filter_model, delayed_model])
 @pytest.mark.parametrize("block", [160, 100])
-def test_the_model_continues_after_a_reconnection(kind, make, block) -> None:
+def test_the_model_continues_after_a_reconnection(kind: str, make: Callable[..., Any], block: int) -> None:
     """The output is that of the whole input."""
-    compiled, x = cached_program(make), noise(60 * block, 1)
+    compiled, x = cached_program(make), normal_noise(60 * block, 1)
     with runs(compiled, block=block, reconnect="keep", records=True) as (host, live):
         played = [host.run(x[: 25 * block])]
         disturb(host, kind)
-        assert not len(host.run(noise(400 * block, 1))), "a device that is away plays nothing"
+        assert not len(host.run(normal_noise(400 * block, 1))), "a device that is away plays nothing"
         recover(host)
         wait_until_open(host)
         played.append(host.run(x[25 * block :]))
@@ -141,9 +146,11 @@ def test_the_model_continues_after_a_reconnection(kind, make, block) -> None:
 @engines
 @pytest.mark.parametrize("make", [sum_model, delayed_model])
 @pytest.mark.parametrize("block", [160, 100])
-def test_reset_restarts_the_model_after_a_reconnection(engine, make, block) -> None:
+def test_reset_restarts_the_model_after_a_reconnection(
+    engine: str, make: Callable[..., Any], block: int
+) -> None:
     """It restarts with the next pulse, which begins with the rest of the input from before."""
-    compiled, x = cached_program(make), noise(60 * block, 1)
+    compiled, x = cached_program(make), normal_noise(60 * block, 1)
     with runs(compiled, block=block, reconnect="reset", engine=engine) as (host, live):
         played = [host.run(x[: 25 * block])]
         disturb(host, "vanishes")
@@ -166,7 +173,7 @@ def test_a_device_that_returns_with_another_number_is_found_by_its_name() -> Non
     host = VirtualHost(first, other)
     plan = Plan(RATE, input="mixer", output="mixer", block_frames=BLOCK)
     with Live(cached_program(), plan, realtime=UNCHANGED, reconnect="keep", host=host) as live:
-        host.run(noise(BLOCK, 1))
+        host.run(normal_noise(BLOCK, 1))
         other.present = False
         host.advance(2.0)
         host.devices = (VirtualDevice("new", rate_hz=RATE), first, other)
@@ -176,7 +183,7 @@ def test_a_device_that_returns_with_another_number_is_found_by_its_name() -> Non
         assert host.streams[0].device is other
 
 
-def test_a_device_that_stays_away_is_tried_seldom(monkeypatch) -> None:
+def test_a_device_that_stays_away_is_tried_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     """Why it is not back is reported once; when it is, it is opened all the same."""
     with runs(cached_program(), reconnect="keep") as (host, live):
         tries = []
@@ -195,7 +202,7 @@ def test_a_device_that_stays_away_is_tried_seldom(monkeypatch) -> None:
         recover(host)
         wait_until_open(host)
         assert live.statistics().counters.reopened == 1
-        host.run(noise(BLOCK, 1))
+        host.run(normal_noise(BLOCK, 1))
         disturb(host, "vanishes")
         host.advance(2.0)
         recover(host)
@@ -216,7 +223,7 @@ def test_a_device_that_opens_but_does_not_call_is_tried_rarely() -> None:
 def test_the_number_of_kept_events_is_limited() -> None:
     with runs(cached_program(), reconnect="keep") as (host, live):
         for _ in range(MAX_EVENTS):
-            host.run(noise(BLOCK, 1))
+            host.run(normal_noise(BLOCK, 1))
             disturb(host, "ends")
             recover(host)
             host.advance(0.2)
@@ -227,7 +234,7 @@ def test_the_number_of_kept_events_is_limited() -> None:
 
 
 @engines
-def test_commands_while_the_device_is_away_are_applied_at_once(engine) -> None:
+def test_commands_while_the_device_is_away_are_applied_at_once(engine: str) -> None:
     """No thread computes then; they are done at once."""
     with runs(cached_program(sum_model), reconnect="keep", engine=engine) as (host, live):
         host.run(np.ones((10 * BLOCK, 1), np.float32))

@@ -4,6 +4,7 @@ import ctypes
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import c_int, c_ulong, c_void_p
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from pulse.errors import PulseError
+from pulse.program.program import Program
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live import device_call
 from streaming.live.config import EngineConfig, StreamConfig
@@ -20,22 +22,15 @@ from streaming.live.outputs import Outputs
 from streaming.live.pipeline import Pipeline
 from streaming.live.worker import Worker
 from streaming.realtime.options import UNCHANGED
+from tests.noise import normal_noise
 from tests.streaming.live.manual_device import LIMIT_S, nothing_left
-from tests.streaming.live.runs import (
-    BLOCK,
-    RATE,
-    cached_program,
-    delayed_model,
-    noise,
-    session_outputs,
-    sum_model,
-)
+from tests.streaming.live.runs import BLOCK, RATE, cached_program, delayed_model, session_outputs, sum_model
 from tests.streaming.models import filter_model
 
 FUNCTION_TYPES = c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p
 
 
-def call_of(pipeline):
+def call_of(pipeline: Pipeline) -> DeviceCall:
     """The callback of a device."""
     source = Endpoint("device", 0, 1, RATE)
     form = pipeline.stream_config
@@ -56,7 +51,9 @@ def call_of(pipeline):
 
 
 @contextmanager
-def pipeline_with_worker(program, **behaviour):
+def pipeline_with_worker(
+    program: Program, **behaviour: bool | int | str
+) -> Iterator[tuple[Pipeline, Worker]]:
     pipeline = Pipeline(
         program, StreamConfig(RATE, RATE, RATE, block_frames=BLOCK), EngineConfig(**behaviour)
     )
@@ -70,7 +67,7 @@ def pipeline_with_worker(program, **behaviour):
         pipeline.close()
 
 
-def wait_for_pulses(pipeline, pulses):
+def wait_for_pulses(pipeline: Pipeline, pulses: int) -> None:
     """Wait until so many pulses have been run."""
     until = time.monotonic() + 60
     while pipeline.control_block.pulses < pulses:
@@ -79,9 +76,9 @@ def wait_for_pulses(pipeline, pulses):
 
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
-def test_every_frame_is_played_in_order(backend) -> None:
+def test_every_frame_is_played_in_order(backend: str) -> None:
     """A device that calls every millisecond, ten times as fast as its sound: nothing is lost, whatever is late."""
-    compiled, x = cached_program(filter_model, backend=backend), noise(300 * BLOCK, 1)
+    compiled, x = cached_program(filter_model, backend=backend), normal_noise(300 * BLOCK, 1)
     with nothing_left(), pipeline_with_worker(compiled, policy="wait", records=True) as (pipeline, _):
         call, played = call_of(pipeline), []
         for block in np.split(x, 300):
@@ -102,7 +99,7 @@ def test_every_frame_is_played_in_order(backend) -> None:
 
 
 @pytest.fixture
-def interpreter_is_held(monkeypatch):
+def interpreter_is_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No thread is made to give the interpreter up, and what a device calls does not."""
     monkeypatch.setattr(device_call, "FUNCTION", ctypes.PYFUNCTYPE(c_int, *FUNCTION_TYPES))
     interval = sys.getswitchinterval()
@@ -116,7 +113,7 @@ def test_pulses_are_run_while_a_thread_holds_the_interpreter(backend, interprete
     """From the first block to the last pulse; those of a program in Python wait until it is given up."""
     compiled = cached_program(backend=backend)
     with pipeline_with_worker(compiled, policy="wait") as (pipeline, _):
-        call, x, block = call_of(pipeline), noise(BLOCK, 1), pipeline.control_block
+        call, x, block = call_of(pipeline), normal_noise(BLOCK, 1), pipeline.control_block
         for _ in range(10):
             call(x)
         until = time.monotonic() + (LIMIT_S if backend == "numba" else 0.1)
@@ -171,14 +168,14 @@ def test_a_program_in_python_that_fails_ends_the_worker() -> None:
             raise ValueError("out of order")
 
         pipeline.instances.run = fail
-        call_of(pipeline)(noise(BLOCK, 1))
+        call_of(pipeline)(normal_noise(BLOCK, 1))
         until = time.monotonic() + 60
         while worker.error is None and time.monotonic() < until:
             time.sleep(0.001)
         assert str(worker.error) == "out of order"
 
 
-def test_a_worker_that_cannot_begin_reports_the_reason(monkeypatch) -> None:
+def test_a_worker_that_cannot_begin_reports_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(options):
         raise PulseError("no such thing")
 
@@ -203,9 +200,10 @@ def test_a_stop_of_a_worker_has_a_timeout() -> None:
 
     pipeline.instances.run = hold
     worker.start()
-    call_of(pipeline)(noise(BLOCK, 1))
+    call_of(pipeline)(normal_noise(BLOCK, 1))
     assert holds.wait(60)
-    assert not worker.stop(0.02) and worker.alive
+    assert not worker.stop(0.02)
+    assert worker.alive
     goes_on.set()
     assert worker.stop(60)
     pipeline.close()

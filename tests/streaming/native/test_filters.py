@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from pulse.errors import InputError
-from streaming.native.filters import QUALITIES, design
+from pulse.facts import Array
+from streaming.native.filters import QUALITIES, Filter, design
 
 BANDS = {"low": (71, 0.71, 0.82), "medium": (90, 0.81, 0.89), "high": (120, 0.91, 0.945)}
 """Stop band in dB; where the pass band ends; up to where less than 3 dB are lost."""
 RATES = [(48000, 16000), (16000, 48000), (44100, 48000), (48000, 44100), (44100, 16000), (48000, 48000)]
 
 
-def response(resampling_filter, rate_in, rate_out):
+def response(resampling_filter: Filter, rate_in: int, rate_out: int) -> tuple[Array, Array]:
     """Parts of the lower Nyquist frequency, and the gain at each."""
     curve = resampling_filter.table[:-1][::-1].T.ravel().astype(np.float64)
     gains = np.abs(np.fft.rfft(curve, 8 * len(curve))) / resampling_filter.phases
@@ -21,7 +22,7 @@ def response(resampling_filter, rate_in, rate_out):
 
 @pytest.mark.parametrize("quality", QUALITIES)
 @pytest.mark.parametrize(("rate_in", "rate_out"), RATES)
-def test_the_bands_are_as_documented(rate_in, rate_out, quality) -> None:
+def test_the_bands_are_as_documented(rate_in: int, rate_out: int, quality: str) -> None:
     stop_db, passed, cutoff = BANDS[quality]
     designed = design(rate_in, rate_out, quality)
     parts, gains = response(designed, rate_in, rate_out)
@@ -32,16 +33,17 @@ def test_the_bands_are_as_documented(rate_in, rate_out, quality) -> None:
 
 @pytest.mark.parametrize(("quality", "delay_ms"), [("low", 1), ("medium", 2), ("high", 6)])
 @pytest.mark.parametrize("rate", [44100, 48000])
-def test_the_delay_is_as_documented(quality, delay_ms, rate) -> None:
+def test_the_delay_is_as_documented(quality: str, delay_ms: int, rate: int) -> None:
     assert design(rate, 16000, quality).half_frames / rate * 1e3 == pytest.approx(delay_ms, abs=0.03)
     assert design(16000, rate, quality).half_frames / 16 == delay_ms
 
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), [*RATES, (25600, 100), (100, 25600)])
-def test_rows_pass_a_constant_as_it_is_and_lie_on_cache_lines(rate_in, rate_out) -> None:
+def test_rows_pass_a_constant_as_it_is_and_lie_on_cache_lines(rate_in: int, rate_out: int) -> None:
     designed = design(rate_in, rate_out, "medium")
     np.testing.assert_allclose(designed.table.sum(axis=1, dtype=np.float64), 1, atol=1e-6)
-    assert designed.taps % 16 == 0 and designed.table.ctypes.data % 64 == 0
+    assert designed.taps % 16 == 0
+    assert designed.table.ctypes.data % 64 == 0
     with pytest.raises(ValueError, match="read-only"):
         designed.table[0, 0] = 1
 
@@ -63,6 +65,6 @@ def test_resamplers_of_the_same_rates_share_a_filter() -> None:
         ((48000, 16000, "best"), "'best': choose one of low, medium, high"),
     ],
 )
-def test_invalid_values_are_refused(arguments, message) -> None:
+def test_invalid_values_are_refused(arguments: tuple[int, int, str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         design(*arguments)

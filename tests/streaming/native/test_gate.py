@@ -31,15 +31,20 @@ def test_blocks_go_through_until_it_is_shut() -> None:
     device = FUNCTION(stream_callback.address)
     samples_in, played = np.ones(6, np.float32), np.ones(8, np.float32)
     block = (samples_in.ctypes.data, played.ctypes.data, 3, 99, 5, gate.address)
-    assert device(*block) == CONTINUE and not gate.has_ended
+    assert device(*block) == CONTINUE
+    assert not gate.has_ended
     assert calls == [(*block[:5], USER)]
-    assert device(*block) == COMPLETE and gate.has_ended and gate.callbacks == 2
-    assert gate.shut(1.0) and gate.shut(1.0)
+    assert device(*block) == COMPLETE
+    assert gate.has_ended
+    assert gate.callbacks == 2
+    assert gate.shut(1.0)
+    assert gate.shut(1.0)
     assert played.all()
     assert device(*block) == ABORT
     np.testing.assert_array_equal(played, [0] * 6 + [1] * 2)
     assert device(samples_in.ctypes.data, None, 3, 99, 5, gate.address) == ABORT
-    assert len(calls) == 2 and gate.callbacks == 4
+    assert len(calls) == 2
+    assert gate.callbacks == 4
 
 
 def test_who_is_inside_is_waited_for() -> None:

@@ -85,7 +85,8 @@ def test_a_worker_needs_no_more_stack_the_longer_it_lives() -> None:
         control.stop = 1
         event.set()
         thread.join(60)
-    assert not thread.is_alive() and control.pulses > WAKES
+    assert not thread.is_alive()
+    assert control.pulses > WAKES
     event.close()
 
 

@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from typing import Any
 
 import numba
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulse.errors import InputError
+from pulse.facts import Array
 from pulse.jit.codegen.registration import register_with_numba
 from pulse.jit.language.address import floats_at
 from pulse.jit.rows.pointer import Pointer
@@ -26,24 +28,24 @@ MIN_SIGNAL_TO_ERROR_DB = {"low": 70, "medium": 90, "high": 120}
 PASSED = {"low": 0.71, "medium": 0.81, "high": 0.91}
 
 
-def tone(part, rate_in, rate_out, times_s):
+def tone(part: float, rate_in: int, rate_out: int, times_s: Array) -> Array:
     """A sine at a part of the lower Nyquist frequency."""
     return np.sin(np.pi * part * min(rate_in, rate_out) * np.asarray(times_s) + 0.3)
 
 
-def sound_of(part, rate_in, rate_out, seconds=0.25):
+def sound_of(part: float, rate_in: int, rate_out: int, seconds: float = 0.25) -> Array:
     """The same tone sampled at the input rate, as f32."""
     return tone(part, rate_in, rate_out, np.arange(int(rate_in * seconds)) / rate_in).astype(np.float32)
 
 
-def signal_to_error_db(output, ideal):
+def signal_to_error_db(output: Array, ideal: Array) -> float:
     """Signal to error, without the ends."""
     edge = len(output) // 5
     error = output[edge:-edge] - ideal[edge : len(output) - edge]
     return 10 * np.log10(np.mean(ideal**2) / np.mean(error**2))
 
 
-def cut(resampler, x, at):
+def cut(resampler: NativeResampler, x: Array, at: list[int]) -> Array:
     return np.concatenate([resampler.process(piece) for piece in np.split(x, sorted(at))])
 
 
@@ -74,7 +76,7 @@ def line(address, source_address, frames, channels, target_address, pulses, puls
 
 @pytest.mark.parametrize("quality", MIN_SIGNAL_TO_ERROR_DB)
 @pytest.mark.parametrize(("rate_in", "rate_out"), RATES)
-def test_a_tone_is_the_ideal_one_and_stays_where_it_is(rate_in, rate_out, quality) -> None:
+def test_a_tone_is_the_ideal_one_and_stays_where_it_is(rate_in: int, rate_out: int, quality: str) -> None:
     resampler = NativeResampler(rate_in, rate_out, quality)
     for part in (0.01, 0.2, 0.5, PASSED[quality]):
         resampler.reset()
@@ -87,7 +89,7 @@ def test_a_tone_is_the_ideal_one_and_stays_where_it_is(rate_in, rate_out, qualit
 @pytest.mark.parametrize(
     ("rate_in", "rate_out"), [(48000, 16000), (48000, 44100), (44100, 16000), (48000, 8000)]
 )
-def test_nothing_above_the_cutoff_is_folded_back(rate_in, rate_out, quality) -> None:
+def test_nothing_above_the_cutoff_is_folded_back(rate_in: int, rate_out: int, quality: str) -> None:
     resampler = NativeResampler(rate_in, rate_out, quality)
     for part in np.linspace(1.001, 0.99 * rate_in / rate_out, 12):
         resampler.reset()
@@ -97,7 +99,7 @@ def test_nothing_above_the_cutoff_is_folded_back(rate_in, rate_out, quality) -> 
 
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), RATES)
-def test_samplerate_gives_the_same(rate_in, rate_out) -> None:
+def test_samplerate_gives_the_same(rate_in: int, rate_out: int) -> None:
     x = sum(sound_of(part, rate_in, rate_out) for part in (0.013, 0.11, 0.37, 0.61, 0.88)) / 5
     output = NativeResampler(rate_in, rate_out, "high").process(x)
     reference = samplerate.resample(x, rate_out / rate_in, "sinc_best")
@@ -113,7 +115,9 @@ def test_samplerate_gives_the_same(rate_in, rate_out) -> None:
     st.lists(st.integers(0, 3000), max_size=8),
     st.integers(-5000, 5000),
 )
-def test_any_split_gives_the_same_bits(rates, quality, largest, length, at, ppm) -> None:
+def test_any_split_gives_the_same_bits(
+    rates: tuple[int, int], quality: str, largest: int, length: int, at: list[int], ppm: int
+) -> None:
     x = np.random.default_rng(length).standard_normal(length).astype(np.float32)
     whole, pieces = (NativeResampler(*rates, quality, largest_block=size) for size in (4096, largest))
     whole.tuning_ppm = pieces.tuning_ppm = ppm
@@ -124,7 +128,7 @@ def test_any_split_gives_the_same_bits(rates, quality, largest, length, at, ppm)
 
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), [(48000, 16000), (16000, 48000), (44100, 48000)])
-def test_pulses_of_one_channel_give_the_same_bits(rate_in, rate_out) -> None:
+def test_pulses_of_one_channel_give_the_same_bits(rate_in: int, rate_out: int) -> None:
     """Strided, in pieces, and never a frame ahead."""
     frames = np.random.default_rng(0).standard_normal((9000, 3)).astype(np.float32)
     expected = NativeResampler(rate_in, rate_out).process(frames[:, 1].copy())
@@ -149,7 +153,7 @@ def test_pulses_of_one_channel_give_the_same_bits(rate_in, rate_out) -> None:
 
 @pytest.mark.parametrize("quality", MIN_SIGNAL_TO_ERROR_DB)
 @pytest.mark.parametrize(("rate_in", "rate_out"), [(48000, 16000), (44100, 48000), (48000, 48000)])
-def test_a_ratio_that_wanders_does_not_click(rate_in, rate_out, quality) -> None:
+def test_a_ratio_that_wanders_does_not_click(rate_in: int, rate_out: int, quality: str) -> None:
     """The ratio wanders by up to 200 ppm; every sample is where the sum of all steps puts it."""
     resampler = NativeResampler(rate_in, rate_out, quality, largest_block=100)
     pulse, pulses = rate_out // 100, 200
@@ -172,7 +176,9 @@ def test_a_ratio_that_wanders_does_not_click(rate_in, rate_out, quality) -> None
     st.integers(1, 20000),
     st.integers(0, 999_999),
 )
-def test_shortage_is_the_number_of_missing_frames(rates, ppm, frames_held, outputs, fraction) -> None:
+def test_shortage_is_the_number_of_missing_frames(
+    rates: tuple[int, int], ppm: int, frames_held: int, outputs: int, fraction: int
+) -> None:
     resampler = NativeResampler(*rates, "low")
     resampler.tuning_ppm = ppm
     state = resampler.state
@@ -188,7 +194,7 @@ def test_shortage_is_the_number_of_missing_frames(rates, ppm, frames_held, outpu
 
 @settings(max_examples=50, deadline=None)
 @given(st.sampled_from(RATES), st.integers(0, 4000), st.integers(-5000, 5000))
-def test_output_k_waits_for_the_delay_and_no_longer(rates, frames, ppm) -> None:
+def test_output_k_waits_for_the_delay_and_no_longer(rates: tuple[int, int], frames: int, ppm: int) -> None:
     """The expected number of outputs is counted with fractions."""
     resampler = NativeResampler(*rates, "low")
     resampler.tuning_ppm = ppm
@@ -216,7 +222,7 @@ def endless(address, source_address, blocks, block, target_address):
 
 @pytest.mark.parametrize("outputs", [1_000_000, pytest.param(1_000_000_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("ppm", [0, 137])
-def test_positions_do_not_drift(outputs, ppm) -> None:
+def test_positions_do_not_drift(outputs: int, ppm: int) -> None:
     """After so many outputs the next one is exactly where it belongs."""
     resampler, block = NativeResampler(44100, 48000, "low"), 4096
     resampler.tuning_ppm = ppm
@@ -264,7 +270,8 @@ def test_frames_without_space_are_not_taken() -> None:
     assert resample.append_samples(state, history, Pointer(x, 0), 1, 1000) == 51
 
 
-def test_tuning_has_a_limit_and_lasts() -> None:
+def test_tuning_lasts() -> None:
+    """A reset does not end it, and it changes the number of frames."""
     resampler = NativeResampler(48000, 16000)
     assert resampler.tuning_ppm == 0
     for part, ppm in ((0.001, 1000), (-0.5, -5000), (1.0, 5000)):
@@ -272,9 +279,13 @@ def test_tuning_has_a_limit_and_lasts() -> None:
         resampler.reset()
         assert resampler.tuning_ppm == pytest.approx(ppm, abs=1e-4)
     assert len(resampler.process(np.zeros(48000, np.float32))) == pytest.approx(16000 / 1.005, abs=40)
-    for ppm in (5001, -5001, float("nan")):
-        with pytest.raises(InputError, match=r"by 5000 ppm at most, got (-?5001|nan)"):
-            resampler.tuning_ppm = ppm
+
+
+@pytest.mark.parametrize("ppm", [5001, -5001, float("nan")])
+def test_tuning_has_a_limit(ppm: float) -> None:
+    resampler = NativeResampler(48000, 16000)
+    with pytest.raises(InputError, match=r"by 5000 ppm at most, got (-?5001|nan)"):
+        resampler.tuning_ppm = ppm
 
 
 @pytest.mark.parametrize(
@@ -286,13 +297,13 @@ def test_tuning_has_a_limit_and_lasts() -> None:
         ((48000, 16000, "low", 1 << 40), "blocks of 1099511627776 frames"),
     ],
 )
-def test_invalid_values_are_refused(arguments, message) -> None:
+def test_invalid_values_are_refused(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
         NativeResampler(*arguments)
 
 
 @pytest.mark.parametrize("block", [np.zeros((4, 2), np.float32), np.zeros(4, np.int16)])
-def test_only_one_row_of_floats(block) -> None:
+def test_only_one_row_of_floats(block: Array) -> None:
     with pytest.raises(InputError, match=r"takes one row of floats, got an array \(4,"):
         NativeResampler(48000, 16000).process(block)
 
@@ -306,7 +317,7 @@ def test_the_code_calls_nothing_and_computes_in_whole_registers() -> None:
 
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), RATES[:4])
-def test_a_sound_continues_from_a_snapshot_with_the_same_bits(rate_in, rate_out) -> None:
+def test_a_sound_continues_from_a_snapshot_with_the_same_bits(rate_in: int, rate_out: int) -> None:
     x = np.random.default_rng(2).standard_normal(rate_in // 4).astype(np.float32)
     whole = NativeResampler(rate_in, rate_out)
     whole.tuning_ppm = 300.0
@@ -322,12 +333,18 @@ def test_a_sound_continues_from_a_snapshot_with_the_same_bits(rate_in, rate_out)
     assert then.tuning_ppm == first.tuning_ppm
 
 
-def test_a_snapshot_of_another_resampler_is_refused() -> None:
-    ours = NativeResampler(48000, 16000)
-    before = ours.snapshot()
-    for other in (NativeResampler(44100, 16000), NativeResampler(48000, 16000, "high")):
-        with pytest.raises(InputError, match="other rates or another quality"):
-            ours.restore(other.snapshot())
-    with pytest.raises(InputError, match="not a snapshot"):
-        ours.restore(b"something else")
-    assert ours.snapshot() == before
+@pytest.mark.parametrize(
+    ("snapshot", "message"),
+    [
+        (NativeResampler(44100, 16000).snapshot(), "other rates or another quality"),
+        (NativeResampler(48000, 16000, "high").snapshot(), "other rates or another quality"),
+        (b"something else", "not a snapshot"),
+    ],
+    ids=["rate", "quality", "other bytes"],
+)
+def test_a_snapshot_that_does_not_fit_a_resampler_is_refused(snapshot: bytes, message: str) -> None:
+    resampler = NativeResampler(48000, 16000)
+    before = resampler.snapshot()
+    with pytest.raises(InputError, match=message):
+        resampler.restore(snapshot)
+    assert resampler.snapshot() == before

@@ -1,9 +1,11 @@
 """Every coroutine test runs on both event loops; one server serves most tests."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.streaming.executor.streams import MODELS, cached_program
-from tests.streaming.serve.servers import running_server
+from tests.streaming.serve.servers import RunningServer, running_server
 
 PULSE = 6
 RATE_HZ = 100
@@ -11,12 +13,12 @@ CONSTANTS = {"two_rates": {"gain": 1.5}}
 
 
 @pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
+def anyio_backend(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
 @pytest.fixture(scope="session")
-def server():
+def server() -> Iterator[RunningServer]:
     """All small models, 40 streams each."""
     from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 

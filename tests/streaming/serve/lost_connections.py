@@ -1,7 +1,9 @@
+from tests.streaming.serve.servers import RunningServer
+
 """Connections that are lost while a stream runs."""
 
 
-def cut_all(server):
+def cut_all(server: RunningServer) -> None:
     """End every connection of a server without a word, and take no more."""
     loop = server.server.servers[0].get_loop()
 

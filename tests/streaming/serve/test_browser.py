@@ -188,7 +188,8 @@ def test_the_layout_fits_and_every_control_has_a_name(
     for control in page.page.locator("button:visible, select:visible, input:visible").all():
         box = control.bounding_box()
         assert control.evaluate("e => (e.labels?.[0] ?? e).textContent.trim()")
-        assert box["height"] >= 24 and box["width"] >= 24, control
+        assert box["height"] >= 24, control
+        assert box["width"] >= 24, control
     reached: set[str] = set()
     for _ in range(20):
         page.page.keyboard.press("Tab")
@@ -294,6 +295,8 @@ def test_the_client_streams_from_the_start_after_a_reset(
     expected = stream_sound(model_path(), sound)
     numbers = np.cumsum([0, *(len(part["values"]) for part in answer["found"])])
     assert [part["first"] for part in answer["found"]] == numbers[:-1].tolist()
-    assert answer["sent"] == [len(expected)] and answer["round"] > 0 and answer["code"] == "model"
+    assert answer["sent"] == [len(expected)]
+    assert answer["round"] > 0
+    assert answer["code"] == "model"
     values = np.concatenate([part["values"] for part in answer["found"]])
     np.testing.assert_allclose(values, expected, rtol=1e-5, atol=tolerance)

@@ -5,6 +5,7 @@ import re
 import ssl
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +14,15 @@ import soundfile
 
 import pulse
 from pulse.client import ClientError, connect
+from pulse.facts import Array
+from pulse.program.program import Program
 from streaming import Session
 from streaming.builtin import model_path, noisy_path, voice_path
 from streaming.events import Segments
 from streaming.executor import Executor
 from streaming.serve.settings import ModelSettings, ServerSettings
 from tests.documents.pages import pages
-from tests.streaming.serve.servers import running_server
+from tests.streaming.serve.servers import RunningServer, running_server
 
 pytestmark = pytest.mark.anyio
 RATE_HZ, PULSE = 16_000, 160
@@ -27,14 +30,14 @@ DETECTOR = {"kind": "segments", "min_silence_s": 0.1}
 
 
 @pytest.fixture(scope="module")
-def programs():
+def programs() -> dict[str, Program]:
     return {
         name: pulse.stream(path, pulse=PULSE) for name, path in [("d", model_path()), ("v", voice_path())]
     }
 
 
 @pytest.fixture(scope="module")
-def server(programs):
+def server(programs: dict[str, Program]) -> Iterator[RunningServer]:
     models = (
         ModelSettings(name="d", streams=4),
         ModelSettings(name="v", streams=4, events={"voice": DETECTOR}),
@@ -44,17 +47,17 @@ def server(programs):
 
 
 @pytest.fixture(scope="module")
-def noisy():
+def noisy() -> Array:
     return soundfile.read(noisy_path(), dtype="float32")[0]
 
 
-def stream_sound(program, x):
+def stream_sound(program: Program, x: Array) -> Array:
     session = Session(program)
     (first,), (rest,) = session.push(x[None]).values(), session.flush().values()
     return np.concatenate([first, rest], 1)
 
 
-async def test_clients_connect_over_tls(programs, noisy, tmp_path) -> None:
+async def test_clients_connect_over_tls(programs: dict[str, Program], noisy: Array, tmp_path: Path) -> None:
     """A certificate that a client trusts; one that it does not know is refused, and nothing is sent to it."""
     trustme = pytest.importorskip("trustme", reason="needs the extra test")
     import httpx
@@ -81,7 +84,9 @@ async def test_clients_connect_over_tls(programs, noisy, tmp_path) -> None:
                 raise AssertionError
 
 
-async def test_a_stream_of_the_server_is_a_source_of_an_executor(server, programs, noisy) -> None:
+async def test_a_stream_of_the_server_is_a_source_of_an_executor(
+    server: RunningServer, programs: dict[str, Program], noisy: Array
+) -> None:
     """The server denoises, the executor here finds the voice in it."""
     x = noisy[:8000]
     async with connect(server.ws, "d") as stream, Executor(programs["v"]) as executor:
@@ -96,7 +101,9 @@ async def test_a_stream_of_the_server_is_a_source_of_an_executor(server, program
     np.testing.assert_allclose(joined, expected, rtol=1e-4, atol=1e-5)
 
 
-async def test_a_stream_of_the_server_is_a_sink_of_an_executor(server, programs, noisy) -> None:
+async def test_a_stream_of_the_server_is_a_sink_of_an_executor(
+    server: RunningServer, programs: dict[str, Program], noisy: Array
+) -> None:
     """The executor here denoises, the server finds the voice in it."""
     x = noisy[:8000]
     async with connect(server.ws, "v") as stream, Executor(programs["d"]) as executor:
@@ -107,7 +114,9 @@ async def test_a_stream_of_the_server_is_a_sink_of_an_executor(server, programs,
 
 
 @pytest.mark.parametrize("times", [1, 3])
-async def test_events_are_those_of_the_detector(server, programs, noisy, times) -> None:
+async def test_events_are_those_of_the_detector(
+    server: RunningServer, programs: dict[str, Program], noisy: Array, times: int
+) -> None:
     """Their frames are those of the client, whatever its rate; they come while the stream goes on."""
     x = noisy if times == 1 else np.repeat(noisy, times)
     async with connect(server.ws, "v", rate_hz=times * RATE_HZ) as stream:
@@ -124,14 +133,16 @@ async def test_events_are_those_of_the_detector(server, programs, noisy, times) 
     ]
 
 
-def by_hand(language):
+def by_hand(language: str) -> str:
     """The block of the section By hand in a language."""
     section = pages()["docs/protocol.md"].text.partition("## By hand")[2].partition("\n## ")[0]
     (block,) = re.findall(rf"```{language}\n(.*?)```", section, re.S)
     return block
 
 
-def test_the_client_by_hand_in_python_runs(server, programs, noisy) -> None:
+def test_the_client_by_hand_in_python_runs(
+    server: RunningServer, programs: dict[str, Program], noisy: Array
+) -> None:
     """The block of the page: nothing but websockets."""
     names = {}
     exec(by_hand("python"), names)
@@ -142,7 +153,7 @@ def test_the_client_by_hand_in_python_runs(server, programs, noisy) -> None:
     assert np.abs(output - np.rint(expected * 32768)).max() <= 1
 
 
-def test_the_client_by_hand_in_a_shell_runs(server) -> None:
+def test_the_client_by_hand_in_a_shell_runs(server: RunningServer) -> None:
     """The line of the page, with the command that the package websockets brings."""
     line = by_hand("sh").replace("ws://127.0.0.1:8080", server.ws)
     assert "| websockets " in line
@@ -154,4 +165,6 @@ def test_the_client_by_hand_in_a_shell_runs(server) -> None:
         timeout=30,
         env={**os.environ, "PATH": folder + os.pathsep + os.environ["PATH"]},
     ).stdout
-    assert '"type":"ready"' in answers and '"type":"pong"' in answers and '"type":"flushed"' in answers
+    assert '"type":"ready"' in answers
+    assert '"type":"pong"' in answers
+    assert '"type":"flushed"' in answers

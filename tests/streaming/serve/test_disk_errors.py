@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,13 +19,13 @@ from streaming.session import Session
 from tests.streaming.disks import limit_files
 from tests.streaming.executor.streams import cached_program, join_pieces
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
-from tests.streaming.serve.servers import running_server
+from tests.streaming.serve.servers import RunningServer, running_server
 
 CHECKPOINT = Checkpoint("filtered", 0, (6,), (6,), bytes(1 << 16))
 
 
 @contextmanager
-def server_with(store):
+def server_with(store: "FullStore") -> Iterator[RunningServer]:
     """A server whose checkpoints go to a store, one in three pulses."""
     model = ModelSettings(name="filtered", streams=4)
     settings = ServerSettings(
@@ -42,20 +43,20 @@ def server_with(store):
 class FullStore(CheckpointFolder):
     """A folder on a disk without space; ``removes`` says whether files can at least be removed."""
 
-    def __init__(self, folder, removes):
+    def __init__(self, folder: Path, removes: bool) -> None:
         super().__init__(folder, 60)
         self.folder, self.removes, self.names = folder, removes, set()
 
-    def save(self, name, generation, checkpoint):
+    def save(self, name: str, generation: int, checkpoint: Checkpoint) -> None:
         self.names.add(name)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), f"{name}.checkpoint")
 
-    def remove(self, name):
+    def remove(self, name: str) -> None:
         if not self.removes:
             raise OSError(errno.EIO, os.strerror(errno.EIO), f"{name}.checkpoint")
 
 
-async def wait_for_count(server, name, least):
+async def wait_for_count(server: RunningServer, name: str, least: int) -> None:
     """Wait until a count of the server has a value."""
     with anyio.fail_after(20):
         while server.service.counts.as_dict().get(name, 0) < least:
@@ -64,7 +65,9 @@ async def wait_for_count(server, name, least):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("removes", [True, False])
-async def test_a_full_disk_does_not_end_a_stream(tmp_path, caplog, removes) -> None:
+async def test_a_full_disk_does_not_end_a_stream(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, removes: bool
+) -> None:
     program, store = cached_program("filtered", PULSE), FullStore(tmp_path, removes)
     (port,) = program.inputs
     shape = [60 * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)]
@@ -75,7 +78,8 @@ async def test_a_full_disk_does_not_end_a_stream(tmp_path, caplog, removes) -> N
                 await stream.send(block)
                 await wait_for_count(server, "checkpoints_failed", number)
             outputs = await stream.flush()
-            assert stream.connections == 1 and stream.is_whole, "no frame is in a checkpoint"
+            assert stream.connections == 1
+            assert stream.is_whole, "no frame is in a checkpoint"
         await wait_for_count(server, "ended_left", 1)
         assert not server.service.counts.checkpoints
     session = Session(program)
@@ -87,7 +91,7 @@ async def test_a_full_disk_does_not_end_a_stream(tmp_path, caplog, removes) -> N
     assert name not in str(vars(record)), "the name of a stream is a secret"
 
 
-def test_a_checkpoint_that_does_not_fit_leaves_no_file(tmp_path) -> None:
+def test_a_checkpoint_that_does_not_fit_leaves_no_file(tmp_path: Path) -> None:
     folder = CheckpointFolder(tmp_path, 60)
     name = folder.new_name()
     folder.save(name, 0, CHECKPOINT)
@@ -99,7 +103,9 @@ def test_a_checkpoint_that_does_not_fit_leaves_no_file(tmp_path) -> None:
     assert folder.load(name) == (CHECKPOINT, 0)
 
 
-def test_a_checkpoint_that_cannot_be_read_is_logged(tmp_path, caplog, monkeypatch) -> None:
+def test_a_checkpoint_that_cannot_be_read_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = CheckpointFolder(tmp_path, 60)
     name = folder.new_name()
     folder.save(name, 0, CHECKPOINT)
@@ -120,7 +126,9 @@ def test_a_checkpoint_that_cannot_be_read_is_logged(tmp_path, caplog, monkeypatc
     ]
 
 
-def test_a_sweep_continues_after_a_file_that_cannot_be_removed(tmp_path, monkeypatch) -> None:
+def test_a_sweep_continues_after_a_file_that_cannot_be_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder, unlink = CheckpointFolder(tmp_path, 60), Path.unlink
     for _ in range(3):
         folder.save(folder.new_name(), 0, CHECKPOINT)

@@ -4,15 +4,18 @@ import anyio
 import numpy as np
 import pytest
 
+from pulse.facts import Array
+from pulse.program.program import Program
 from streaming.client import connect
 from tests.streaming.executor.streams import MODELS, assert_close, cached_program, join_pieces
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.offline_outputs import expected_outputs
+from tests.streaming.serve.servers import RunningServer
 
 pytestmark = pytest.mark.anyio
 
 
-def inputs_of(program, frames, seed):
+def inputs_of(program: Program, frames: int, seed: int) -> dict[str, Array]:
     """Noise for every input, as long as its rate says."""
     rng = np.random.default_rng(seed)
     inputs = {}
@@ -26,7 +29,9 @@ def inputs_of(program, frames, seed):
     return inputs
 
 
-def random_pieces(inputs, program, count, seed):
+def random_pieces(
+    inputs: dict[str, Array], program: Program, count: int, seed: int
+) -> list[dict[str, Array]]:
     """All inputs in as many blocks, cut at random."""
     rng = np.random.default_rng(seed)
     parts = {}
@@ -40,7 +45,7 @@ def random_pieces(inputs, program, count, seed):
 
 
 @pytest.mark.parametrize("name", MODELS)
-async def test_streams_equal_sessions(server, name) -> None:
+async def test_streams_equal_sessions(server: RunningServer, name: str) -> None:
     program = cached_program(name, PULSE)
     inputs = inputs_of(program, program.limit or 16 * PULSE + 1, 1)
     async with connect(server.ws, name, rate_hz=RATE_HZ) as stream:
@@ -50,7 +55,7 @@ async def test_streams_equal_sessions(server, name) -> None:
     assert_close(outputs, expected_outputs(program, inputs))
 
 
-async def test_many_streams_at_once_with_resets_equal_sessions(server) -> None:
+async def test_many_streams_at_once_with_resets_equal_sessions(server: RunningServer) -> None:
     program = cached_program("filtered", PULSE)
 
     async def stream_three_times(seed):
@@ -71,7 +76,7 @@ async def test_many_streams_at_once_with_resets_equal_sessions(server) -> None:
             tasks.start_soon(stream_three_times, seed)
 
 
-async def test_outputs_are_received_while_a_stream_is_sent(server) -> None:
+async def test_outputs_are_received_while_a_stream_is_sent(server: RunningServer) -> None:
     program = cached_program("filtered", PULSE)
     inputs = inputs_of(program, 10 * PULSE, 3)
     async with connect(server.ws, "filtered") as stream:

@@ -1,18 +1,21 @@
 """The blocks of docs/serve.md, and the paths of a server."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
+from pulse.program.program import Program
 from streaming.builtin import model_path
 from streaming.session import Session
 from tests.documents.pages import pages
-from tests.streaming.serve.servers import running_server
+from tests.streaming.serve.servers import RunningServer, running_server
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
-def denoiser():
+def denoiser() -> Iterator[tuple[RunningServer, Program]]:
     import pulse
     from streaming.serve.settings import ModelSettings
 
@@ -21,7 +24,7 @@ def denoiser():
         yield server, program
 
 
-async def test_the_blocks_of_the_page_run(denoiser) -> None:
+async def test_the_blocks_of_the_page_run(denoiser: tuple[RunningServer, Program]) -> None:
     server, program = denoiser
     names = {}
     for block in pages()["docs/serve.md"].blocks("python"):
@@ -37,7 +40,7 @@ async def test_the_blocks_of_the_page_run(denoiser) -> None:
     np.testing.assert_allclose(outputs["denoised"], np.concatenate([first, rest], 1), rtol=1e-5, atol=1e-6)
 
 
-def test_the_documented_paths_answer(denoiser) -> None:
+def test_the_documented_paths_answer(denoiser: tuple[RunningServer, Program]) -> None:
     import httpx
 
     server, _ = denoiser

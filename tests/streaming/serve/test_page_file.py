@@ -26,9 +26,11 @@ def test_the_page_has_the_elements_of_the_script() -> None:
     ids = [values["id"] for _, values in ELEMENTS if "id" in values]
     assert len(ids) == len(set(ids)) > 40
     wanted_ids = set(re.findall(r'\$\("([\w-]+)"\)', TEXT))
-    assert len(wanted_ids) > 30 and wanted_ids <= set(ids)
+    assert len(wanted_ids) > 30
+    assert wanted_ids <= set(ids)
     styles = set(re.findall(r'named\("([\w-]+)"\)', TEXT))
-    assert styles and all(f"--{name}:" in TEXT for name in styles)
+    assert styles
+    assert all(f"--{name}:" in TEXT for name in styles)
 
 
 def test_controls_and_pictures_have_names() -> None:
@@ -45,4 +47,5 @@ def test_controls_and_pictures_have_names() -> None:
 def test_both_schemes_have_all_colours() -> None:
     light, dark = re.findall(r":root \{([^}]*)\}", TEXT)
     names = [set(re.findall(r"--([\w-]+):", block)) for block in (light, dark)]
-    assert names[0] - names[1] == {"radius"} and names[1] <= names[0]
+    assert names[0] - names[1] == {"radius"}
+    assert names[1] <= names[0]

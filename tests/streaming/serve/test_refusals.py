@@ -3,9 +3,10 @@
 import json
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from tests.streaming.executor.streams import cached_program
 from tests.streaming.live.manual_device import wait_for
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.raw import raw, samples_of
-from tests.streaming.serve.servers import running_server
+from tests.streaming.serve.servers import RunningServer, running_server
 
 
 class HeldClock:
@@ -33,10 +34,10 @@ class HeldClock:
     readings  how often it was read
     """
 
-    def __init__(self, now_s=0.0):
+    def __init__(self, now_s: float = 0.0) -> None:
         self.now_s, self.readings = now_s, 0
 
-    def __call__(self):
+    def __call__(self) -> float:
         self.readings += 1
         return self.now_s
 
@@ -60,12 +61,13 @@ HELLOS = {
 
 
 @pytest.mark.parametrize("case", HELLOS)
-def test_a_wrong_hello_is_refused_with_its_code(server, case) -> None:
+def test_a_wrong_hello_is_refused_with_its_code(server: RunningServer, case: str) -> None:
     message, code = HELLOS[case]
     with raw(server) as client:
         client.send(message)
         error = client.receive()
-        assert error["type"] == "error" and error["code"] == code, error
+        assert error["type"] == "error", error
+        assert error["code"] == code, error
         assert error["message"]
         assert client.closing_status() == STATUSES[code]
 
@@ -90,7 +92,7 @@ MESSAGES = {
 
 
 @pytest.mark.parametrize("case", MESSAGES)
-def test_bad_messages_end_the_stream_with_a_code(server, case) -> None:
+def test_bad_messages_end_the_stream_with_a_code(server: RunningServer, case: str) -> None:
     send, code = MESSAGES[case]
     with raw(server) as client:
         assert client.hello(model="filtered")["type"] == "ready"
@@ -101,7 +103,7 @@ def test_bad_messages_end_the_stream_with_a_code(server, case) -> None:
         assert client.closing_status() == STATUSES[code]
 
 
-def test_after_the_flush_only_a_reset_is_accepted(server) -> None:
+def test_after_the_flush_only_a_reset_is_accepted(server: RunningServer) -> None:
     with raw(server) as client:
         client.hello(model="ending")
         client.send_frames(np.ones(5), 0)
@@ -118,7 +120,7 @@ def test_after_the_flush_only_a_reset_is_accepted(server) -> None:
         assert client.receive_until("error")[-1]["code"] == "ended"
 
 
-def test_a_stream_that_may_not_end_there_is_refused(server) -> None:
+def test_a_stream_that_may_not_end_there_is_refused(server: RunningServer) -> None:
     with raw(server) as client:
         client.hello(model="ending")  # needs three frames
         client.send_frames(np.ones(1), 0)
@@ -126,7 +128,7 @@ def test_a_stream_that_may_not_end_there_is_refused(server) -> None:
         assert client.receive_until("error")[-1]["code"] == "input"
 
 
-def test_repeated_frames_count_once(server) -> None:
+def test_repeated_frames_count_once(server: RunningServer) -> None:
     x = np.arange(20, dtype=np.float32)
     with raw(server) as client:
         client.hello(model="ending")
@@ -140,27 +142,29 @@ def test_repeated_frames_count_once(server) -> None:
         np.testing.assert_array_equal(outputs, x + 1)
 
 
-def test_one_input_far_ahead_of_the_other_is_refused(server) -> None:
+def test_one_input_far_ahead_of_the_other_is_refused(server: RunningServer) -> None:
     with raw(server) as client:
         window = client.hello(model="two_rates")["limits"]["window"]
         client.send_frames(np.zeros(4 * window + 4 * 2 * PULSE), 0)
         error = client.receive_until("error")[-1]
-        assert error["code"] == "input" and "in turn" in error["hint"]
+        assert error["code"] == "input"
+        assert "in turn" in error["hint"]
 
 
-def test_pings_and_statistics_are_answered(server) -> None:
+def test_pings_and_statistics_are_answered(server: RunningServer) -> None:
     with raw(server) as client:
         client.hello(model="filtered")
         client.send({"type": "ping", "mine": 7})
         pong = client.receive_until("pong")[-1]
-        assert pong["mine"] == 7 and pong["server_ns"] > 0
+        assert pong["mine"] == 7
+        assert pong["server_ns"] > 0
         client.send_frames(np.zeros(4 * PULSE), 0)
         assert isinstance(client.receive(), bytes)
         client.send({"type": "stats"})
         assert client.receive_until("stats")[-1]["step_us"]["count"] >= 1
 
 
-def limited_server(pulse=PULSE, drain_s=0.0, **limits):
+def limited_server(pulse: int = PULSE, drain_s: float = 0.0, **limits: float) -> AbstractContextManager[Any]:
     """A server with one model of two streams."""
     model = ModelSettings(name="filtered", streams=2)
     settings = ServerSettings((model,), limits=replace(LimitSettings(speed=1e6), **limits), drain_s=drain_s)
@@ -252,7 +256,7 @@ def test_a_flood_of_messages_ends_the_stream() -> None:
         assert server.service.counts.ended["pace"] == 1
 
 
-def test_frames_that_are_too_fast_are_held_back(monkeypatch) -> None:
+def test_frames_that_are_too_fast_are_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the clock of the server has advanced by the time that they last, the window aside."""
     clock = HeldClock(10.0)
     monkeypatch.setattr("streaming.serve.connection.Pace", partial(Pace, monotonic=clock))
@@ -289,7 +293,7 @@ def test_a_token_is_required() -> None:
         assert httpx.get(f"{server.url}/health").status_code == 200
 
 
-def test_origins_are_checked(server) -> None:
+def test_origins_are_checked(server: RunningServer) -> None:
     with pytest.raises(InvalidStatus, match="403"), raw(server, origin="https://elsewhere.example"):
         pass
     with raw(server, origin=server.url) as client:
@@ -339,7 +343,7 @@ def junk(rng: np.random.Generator) -> bytes | str:
     )
 
 
-def send_junk(server, messages: int, seed: int) -> int:
+def send_junk(server: RunningServer, messages: int, seed: int) -> int:
     """Send junk over as many connections as it takes, during a stream that must stay exact; return their number."""
     rng, connections, sent = np.random.default_rng(seed), 0, 0
     program = cached_program("filtered", PULSE)
@@ -367,7 +371,8 @@ def send_junk(server, messages: int, seed: int) -> int:
                 if end > fed:
                     good.send_frames(x[fed:end], fed)
                 fed = end
-        assert fed == x.size and any(isinstance(message, bytes) for message in came)
+        assert fed == x.size
+        assert any(isinstance(message, bytes) for message in came)
         good.send({"type": "flush"})
         came += good.receive_until("flushed", 30)
         arrays = [samples_of(m) for m in came if isinstance(m, bytes) and m[0] == 2]
@@ -378,7 +383,7 @@ def send_junk(server, messages: int, seed: int) -> int:
     return connections
 
 
-def test_junk_never_changes_another_stream(server) -> None:
+def test_junk_never_changes_another_stream(server: RunningServer) -> None:
     assert send_junk(server, 400, 0) > 20
     assert "failed" not in server.service.counts.ended
 
@@ -391,13 +396,14 @@ def test_ten_thousand_junk_messages_never_change_another_stream(server) -> None:
 
 @given(st.binary(max_size=64))
 @settings(max_examples=200, deadline=None)
-def test_any_bytes_are_a_frame_or_a_protocol_error(data) -> None:
+def test_any_bytes_are_a_frame_or_a_protocol_error(data: bytes) -> None:
     from streaming.protocol.frames import unpack_header
 
     try:
         header = unpack_header(data)
     except ProtocolError as error:
-        assert len(data) < HEADER.size and error.code == "message"
+        assert len(data) < HEADER.size
+        assert error.code == "message"
     else:
         assert HEADER.pack(*header) == data[: HEADER.size]
 
@@ -412,7 +418,8 @@ def test_only_the_first_stream_may_exceed_the_budget() -> None:
         assert first.hello()["type"] == "ready"
         with raw(server) as second:
             refused = second.hello()
-            assert refused["code"] == "busy" and "more" in refused["message"]
+            assert refused["code"] == "busy"
+            assert "more" in refused["message"]
             assert second.closing_status() == 1013
 
 

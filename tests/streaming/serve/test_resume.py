@@ -8,7 +8,10 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import anyio
 import numpy as np
@@ -16,6 +19,8 @@ import pytest
 
 import pulse
 from pulse.client import ClientError, connect
+from pulse.facts import Array
+from pulse.program.program import Program
 from streaming.builtin import model_path
 from streaming.protocol.errors import ProtocolError
 from streaming.protocol.frames import HEADER, OUTPUT, Header, pack_frames, unpack_header
@@ -26,20 +31,20 @@ from tests.streaming.executor.streams import cached_program, join_pieces
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.lost_connections import cut_all
 from tests.streaming.serve.raw import raw
-from tests.streaming.serve.servers import running_server
+from tests.streaming.serve.servers import RunningServer, running_server
 
 pytestmark = pytest.mark.anyio
 SOUND_HZ, SOUND_PULSE = 16_000, 160
 
 
-async def wait_for_checkpoint(server):
+async def wait_for_checkpoint(server: RunningServer) -> None:
     """Wait until a checkpoint of a stream of the server is on the disk."""
     with anyio.fail_after(20):
         while not server.service.counts.checkpoints:
             await anyio.sleep(0.01)
 
 
-async def wait_for_frames(server, frames):
+async def wait_for_frames(server: RunningServer, frames: int) -> None:
     """Wait until the server has read so many frames from its sockets."""
     with anyio.fail_after(20):
         while server.service.counts.frames_in < frames:
@@ -47,7 +52,7 @@ async def wait_for_frames(server, frames):
 
 
 @contextlib.contextmanager
-def servers(folder, count, **settings_of_all):
+def servers(folder: Path, count: int, **settings_of_all: Any) -> Iterator[list[RunningServer]]:
     from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 
     model = ModelSettings(name="filtered", streams=4)
@@ -65,13 +70,13 @@ def servers(folder, count, **settings_of_all):
 
 
 @cache
-def denoiser():
+def denoiser() -> Program:
     """The built-in model."""
     return pulse.stream(model_path(), pulse=SOUND_PULSE)
 
 
 @contextlib.contextmanager
-def denoisers(folder, count):
+def denoisers(folder: Path, count: int) -> Iterator[list[RunningServer]]:
     """Servers of the built-in denoiser, which takes sound, with the same checkpoints."""
     from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 
@@ -83,13 +88,13 @@ def denoisers(folder, count):
         yield [stack.enter_context(running_server(programs, settings, threads=1)) for _ in range(count)]
 
 
-def session_outputs(program, inputs):
+def session_outputs(program: Program, inputs: dict[str, Array]) -> dict[str, Array]:
     session = Session(program)
     return join_pieces([session.push(inputs), session.flush()], program)
 
 
 @pytest.mark.parametrize("reset", [False, True])
-async def test_a_stream_has_the_same_bits_after_a_server_is_lost(tmp_path, reset) -> None:
+async def test_a_stream_has_the_same_bits_after_a_server_is_lost(tmp_path: Path, reset: bool) -> None:
     program = cached_program("filtered", PULSE)
     (port,) = program.inputs
     rng = np.random.default_rng(5)
@@ -114,7 +119,7 @@ async def test_a_stream_has_the_same_bits_after_a_server_is_lost(tmp_path, reset
 
 
 @pytest.mark.parametrize("rate_hz", [44_100, 8_000, pytest.param(48_000, marks=pytest.mark.slow)])
-async def test_a_stream_at_another_rate_has_the_same_bits_after_losses(tmp_path, rate_hz) -> None:
+async def test_a_stream_at_another_rate_has_the_same_bits_after_losses(tmp_path: Path, rate_hz: int) -> None:
     x = np.random.default_rng(7).uniform(-0.3, 0.3, rate_hz).astype(np.float32)
     blocks = np.split(x, np.sort(np.random.default_rng(8).integers(0, x.size, 60)))
     with denoisers(tmp_path, 3) as started:
@@ -136,7 +141,7 @@ async def test_a_stream_at_another_rate_has_the_same_bits_after_losses(tmp_path,
         assert np.array_equal(outputs[name], expected[name])
 
 
-async def test_a_stream_is_resumed_only_at_its_rate(tmp_path) -> None:
+async def test_a_stream_is_resumed_only_at_its_rate(tmp_path: Path) -> None:
     with denoisers(tmp_path, 2) as (first, second):
         async with connect([first.ws, second.ws], rate_hz=48_000, patience_s=1) as stream:
             await stream.send(np.zeros(48_000, np.float32))
@@ -147,12 +152,12 @@ async def test_a_stream_is_resumed_only_at_its_rate(tmp_path) -> None:
         assert (error["code"], "rate" in error["message"]) == ("resume", True)
 
 
-async def test_opus_makes_no_checkpoints(tmp_path) -> None:
+async def test_opus_makes_no_checkpoints(tmp_path: Path) -> None:
     with denoisers(tmp_path, 1) as (server,), raw(server) as client:
         assert client.hello(format="opus")["code"] == "rate"
 
 
-async def test_a_stream_lost_before_its_first_checkpoint_begins_again(tmp_path) -> None:
+async def test_a_stream_lost_before_its_first_checkpoint_begins_again(tmp_path: Path) -> None:
     program = cached_program("filtered", PULSE)
     (port,) = program.inputs
     x = np.ones(
@@ -171,7 +176,9 @@ async def test_a_stream_lost_before_its_first_checkpoint_begins_again(tmp_path) 
             assert np.array_equal(outputs[name], array)
 
 
-async def test_a_server_that_does_not_answer_is_skipped(tmp_path, monkeypatch) -> None:
+async def test_a_server_that_does_not_answer_is_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("streaming.client.connecting.RESUME_TIMEOUT_S", 0.2)
     program = cached_program("filtered", PULSE)
     (port,) = program.inputs
@@ -190,7 +197,9 @@ async def test_a_server_that_does_not_answer_is_skipped(tmp_path, monkeypatch) -
             assert np.array_equal(outputs[name], array)
 
 
-async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(tmp_path, monkeypatch) -> None:
+async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The server has resumed the stream by then; the client does not know it, and tries again."""
     from streaming.client import connecting
 
@@ -216,12 +225,13 @@ async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(tmp_path, mon
             monkeypatch.setattr("streaming.client.connecting.RESUME_TIMEOUT_S", 1.0)
             cut_all(first)
             outputs = await stream.flush()
-            assert stream.connections == 2 and len(attempts) >= 3
+            assert stream.connections == 2
+            assert len(attempts) >= 3
         for name, array in session_outputs(program, {port.name: x}).items():
             assert np.array_equal(outputs[name], array)
 
 
-async def test_a_stream_that_no_server_resumes_is_an_error(tmp_path) -> None:
+async def test_a_stream_that_no_server_resumes_is_an_error(tmp_path: Path) -> None:
     with servers(tmp_path, 1) as (server,):
         async with connect(server.ws, patience_s=0.3) as stream:
             cut_all(server)
@@ -229,7 +239,7 @@ async def test_a_stream_that_no_server_resumes_is_an_error(tmp_path) -> None:
                 await stream.flush()
 
 
-async def test_a_stream_that_ends_well_leaves_no_checkpoint(tmp_path) -> None:
+async def test_a_stream_that_ends_well_leaves_no_checkpoint(tmp_path: Path) -> None:
     with servers(tmp_path, 1) as (server,):
         async with connect(server.ws, patience_s=1) as stream:
             (port,) = stream.inputs
@@ -241,7 +251,7 @@ async def test_a_stream_that_ends_well_leaves_no_checkpoint(tmp_path) -> None:
         assert not list(tmp_path.iterdir())
 
 
-def outputs_by_number(messages):
+def outputs_by_number(messages: list[bytes]) -> tuple[dict[int, dict[Any, Any]], dict[int, int]]:
     """Each output's frames of binary messages, at their numbers: port -> values, and the first number that came."""
     values, begins = {}, {}
     for message in messages:
@@ -253,7 +263,7 @@ def outputs_by_number(messages):
 
 
 @pytest.mark.parametrize("confirms", [False, True])
-async def test_outputs_that_were_not_received_are_sent_again(tmp_path, confirms) -> None:
+async def test_outputs_that_were_not_received_are_sent_again(tmp_path: Path, confirms: bool) -> None:
     """A client that reads nothing before its server is lost; one that confirms nothing has all outputs to come."""
     x = np.random.default_rng(3).standard_normal(60 * PULSE).astype(np.float32)
     with servers(tmp_path, 2) as (first_server, second_server):
@@ -269,7 +279,8 @@ async def test_outputs_that_were_not_received_are_sent_again(tmp_path, confirms)
         with raw(second_server) as client:
             again = client.hello(confirms=confirms, resume=ready_message["resume"])
             (received,) = again["received"]
-            assert received >= 6 * PULSE and received % (3 * PULSE) == 0
+            assert received >= 6 * PULSE
+            assert received % (3 * PULSE) == 0
             client.send_frames(x[received:], received)
             client.send({"type": "flush"})
             values, begins = outputs_by_number(client.receive_until("flushed"))
@@ -360,14 +371,14 @@ async def test_a_gap_in_an_output_ends_the_stream() -> None:
 
 
 @pytest.mark.parametrize("safe", [None, 3, [-1], [1.0], ["6"]])
-def test_a_wrong_confirmation_is_refused(tmp_path, safe) -> None:
+def test_a_wrong_confirmation_is_refused(tmp_path: Path, safe: int | list[Any] | None) -> None:
     with servers(tmp_path, 1) as (server,), raw(server) as client:
         client.hello(confirms=True)
         client.send({"type": "confirm", "epoch": 0, "safe": safe})
         assert client.receive_until("error")[-1]["code"] == "message"
 
 
-def test_late_damaged_and_unknown_checkpoints_are_not_loaded(tmp_path) -> None:
+def test_late_damaged_and_unknown_checkpoints_are_not_loaded(tmp_path: Path) -> None:
     folder = CheckpointFolder(tmp_path, 60)
     name = folder.new_name()
     output = pack_frames(Header(OUTPUT, 0, 2, 1, 2), bytes(4))

@@ -1,28 +1,32 @@
 """Another rate than the model's, and packets of Opus: what comes back is the model's output, at the client's rate."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
 import pulse
 from pulse.client import ClientError, connect
+from pulse.facts import Array
+from pulse.program.program import Program
 from streaming.builtin import model_path
 from streaming.native.resample import NativeResampler
 from streaming.serve.settings import ModelSettings
 from streaming.session import Session
-from tests.streaming.serve.servers import running_server
+from tests.streaming.serve.servers import RunningServer, running_server
 
 pytestmark = pytest.mark.anyio
 RATE_HZ = 16_000
 
 
 @pytest.fixture(scope="module")
-def denoiser():
+def denoiser() -> Iterator[tuple[RunningServer, Program]]:
     program = pulse.stream(model_path(), pulse=160)
     with running_server([(ModelSettings(streams=4), program, RATE_HZ)], threads=1) as server:
         yield server, program
 
 
-def sound(samples, seed=0):
+def sound(samples: int, seed: int = 0) -> Array:
     """Noise without what a resampler cuts off: a sum of tones up to 3 kHz at 48 kHz."""
     rng = np.random.default_rng(seed)
     t = np.arange(samples) / 48_000
@@ -32,25 +36,28 @@ def sound(samples, seed=0):
     return np.sum(tones, 0).astype(np.float32)
 
 
-def resample(x, rate_in_hz, rate_out_hz):
+def resample(x: Array, rate_in_hz: int, rate_out_hz: int) -> Array:
     """The whole of a sound at another rate, by the resampler of the live path."""
     resampler = NativeResampler(rate_in_hz, rate_out_hz, "medium")
     silence = np.zeros(resampler.delay_frames, np.float32)
     return np.concatenate([resampler.process(x), resampler.process(silence)])
 
 
-def denoise(program, x):
+def denoise(program: Program, x: Array) -> Array:
     session = Session(program)
     return np.concatenate([session.push(x[None])["denoised"], session.flush()["denoised"]], 1)[0]
 
 
 @pytest.mark.parametrize("rate_hz", [48_000, 44_100, 8_000])
-async def test_the_server_resamples_input_and_output(denoiser, rate_hz) -> None:
+async def test_the_server_resamples_input_and_output(
+    denoiser: tuple[RunningServer, Program], rate_hz: int
+) -> None:
     server, program = denoiser
     x = sound(12_345)
     expected = resample(denoise(program, resample(x, rate_hz, RATE_HZ)), RATE_HZ, rate_hz)
     async with connect(server.ws, rate_hz=rate_hz) as stream:
-        assert stream.rate_hz == rate_hz and stream.outputs[0].rate == rate_hz
+        assert stream.rate_hz == rate_hz
+        assert stream.outputs[0].rate == rate_hz
         for _ in range(2):
             for part in np.array_split(x, 17):
                 await stream.send(part)
@@ -60,7 +67,9 @@ async def test_the_server_resamples_input_and_output(denoiser, rate_hz) -> None:
             await stream.reset()
 
 
-async def test_an_output_arrives_within_the_delay_of_the_hello(denoiser) -> None:
+async def test_an_output_arrives_within_the_delay_of_the_hello(
+    denoiser: tuple[RunningServer, Program],
+) -> None:
     server, program = denoiser
     x = sound(48_000)
     async with connect(server.ws, rate_hz=48_000) as stream:
@@ -79,7 +88,7 @@ async def test_an_output_arrives_within_the_delay_of_the_hello(denoiser) -> None
         assert refused.value.code == "rate"
 
 
-async def test_opus_is_decoded_and_encoded(denoiser) -> None:
+async def test_opus_is_decoded_and_encoded(denoiser: tuple[RunningServer, Program]) -> None:
     pytest.importorskip("av", reason="needs the extra opus")
     server, program = denoiser
     x = sound(48_000)
@@ -98,18 +107,24 @@ async def test_opus_is_decoded_and_encoded(denoiser) -> None:
             await stream.reset()
 
 
-async def test_an_invalid_packet_of_opus_ends_only_its_stream(denoiser) -> None:
+@pytest.mark.parametrize(
+    ("packet", "frames"),
+    [(b"\xff" * 40, 480), (b"", 480), (b"\xfc" + bytes(60), 480), (b"\0" * 9, 9000)],
+    ids=["no frames", "empty", "of code 0", "other length"],
+)
+async def test_an_invalid_packet_of_opus_ends_only_its_stream(
+    denoiser: tuple[RunningServer, Program], packet: bytes, frames: int
+) -> None:
     pytest.importorskip("av", reason="needs the extra opus")
     from streaming.protocol.frames import INPUT, Header, pack_frames
     from tests.streaming.serve.raw import raw
 
     server, _ = denoiser
-    for packet, frames in [(b"\xff" * 40, 480), (b"", 480), (b"\xfc" + bytes(60), 480), (b"\0" * 9, 9000)]:
-        with raw(server) as client:
-            assert client.hello(format="opus", skip=312)["skip"] == 120
-            client.send(pack_frames(Header(INPUT, 0, 0, frames, 0), packet))
-            assert client.receive_until("error")[-1]["code"] == "message"
-            assert client.closing_status() == 1008
+    with raw(server) as client:
+        assert client.hello(format="opus", skip=312)["skip"] == 120
+        client.send(pack_frames(Header(INPUT, 0, 0, frames, 0), packet))
+        assert client.receive_until("error")[-1]["code"] == "message"
+        assert client.closing_status() == 1008
 
 
 async def test_features_are_not_resampled() -> None:

@@ -3,7 +3,9 @@
 import importlib
 import socket
 import sys
+from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +14,13 @@ from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri
 
 from pulse.errors import InputError
+from pulse.facts import Array
 from streaming.protocol.frames import HEADER, INPUT, OUTPUT, Header, pack_frames
 from streaming.protocol.messages import read_message, write_message
 from tests.streaming.executor.streams import cached_program
 from tests.streaming.serve.conftest import PULSE
 from tests.streaming.serve.offline_outputs import expected_outputs
+from tests.streaming.serve.servers import RunningServer
 
 MODEL = "filtered"
 
@@ -24,7 +28,7 @@ MODEL = "filtered"
 class RawClient:
     """A client that says when which bytes are sent."""
 
-    def __init__(self, server):
+    def __init__(self, server: RunningServer) -> None:
         uri = parse_uri(f"{server.ws}/v1/stream")
         self.socket = socket.create_connection((uri.host, uri.port), timeout=10)
         self.protocol = ClientProtocol(uri)
@@ -37,16 +41,16 @@ class RawClient:
         self.send(self.protocol.data_to_send())
         assert self.receive_until("ready")["type"] == "ready"
 
-    def send(self, parts):
+    def send(self, parts: list[bytes]) -> None:
         """Bytes, each part by itself."""
         for part in parts:
             self.socket.sendall(part)
 
-    def frame(self, opcode, data, fin=True):
+    def frame(self, opcode: Opcode, data: bytes, fin: bool = True) -> bytes:
         """The bytes of one masked frame."""
         return Frame(opcode, data, fin).serialize(mask=True)
 
-    def receive_until(self, kind):
+    def receive_until(self, kind: str) -> dict[str, Any]:
         """Receive up to a message of text of a type; binary ones are kept."""
         while True:
             data = self.socket.recv(1 << 16)
@@ -60,7 +64,7 @@ class RawClient:
                 elif isinstance(event, Frame) and event.opcode is Opcode.BINARY:
                     self.messages.append(bytes(event.data))
 
-    def status(self):
+    def status(self) -> int:
         """The status with which the server closes."""
         while self.protocol.close_rcvd is None and (data := self.socket.recv(1 << 16)):
             self.protocol.receive_data(data)
@@ -68,19 +72,19 @@ class RawClient:
 
 
 @pytest.fixture
-def client(server):
+def client(server: RunningServer) -> Iterator[RawClient]:
     connection = RawClient(server)
     yield connection
     connection.socket.close()
 
 
-def blocks(x):
+def blocks(x: Array) -> list[bytes]:
     """Messages of random sizes: heads of 6, 8 and 14 bytes."""
     cuts = [0, 1, 3, 30, 70, 16_600, x.size]
     return [pack_frames(Header(INPUT, 0, 0, to - at, at), x[at:to].tobytes()) for at, to in pairwise(cuts)]
 
 
-def bytes_cut_as(client, cut, messages):
+def bytes_cut_as(client: RawClient, cut: str, messages: list[bytes]) -> list[bytes]:
     """The bytes of messages, cut in some way."""
     whole = [client.frame(Opcode.BINARY, message) for message in messages]
     if cut == "one by one":
@@ -100,7 +104,7 @@ def bytes_cut_as(client, cut, messages):
 
 
 @pytest.mark.parametrize("cut", ["one by one", "all at once", "after each byte of a head", "in fragments"])
-def test_outputs_do_not_depend_on_how_bytes_are_cut(client, cut) -> None:
+def test_outputs_do_not_depend_on_how_bytes_are_cut(client: RawClient, cut: str) -> None:
     program = cached_program(MODEL, PULSE)
     (port,) = [port for port in program.inputs if port.streams]
     x = np.random.default_rng(0).standard_normal(17_003).astype(np.float32)
@@ -128,19 +132,19 @@ def test_outputs_do_not_depend_on_how_bytes_are_cut(client, cut) -> None:
         (1007, bytes([0x81, 0x81, 0, 0, 0, 0, 0xFF])),  # not UTF-8
     ],
 )
-def test_invalid_frames_close_with_their_status(client, status, data) -> None:
+def test_invalid_frames_close_with_their_status(client: RawClient, status: int, data: bytes) -> None:
     client.send([data])
     assert client.status() == status
 
 
-def test_a_message_between_fragments_closes_the_connection(client) -> None:
+def test_a_message_between_fragments_closes_the_connection(client: RawClient) -> None:
     (message, *_) = blocks(np.zeros(30_000, np.float32))
     client.send([client.frame(Opcode.BINARY, message[:5], False), client.frame(Opcode.BINARY, message)])
     assert client.status() == 1002
 
 
 @pytest.mark.parametrize("version", ["0.53.9", "0.55.0", "0.540.0", "1.0.0"])
-def test_another_version_of_uvicorn_is_refused(monkeypatch, version) -> None:
+def test_another_version_of_uvicorn_is_refused(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     import uvicorn
 
     name = "streaming.serve.stream_protocol"

@@ -6,6 +6,11 @@ import time
 import numpy as np
 import pytest
 
+from pulse.facts import Array
+from pulse.program.program import Program
+from streaming.serve.lanes.stream import Answer
+from tests.noise import normal_noise
+
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
 from streaming.protocol.frames import HEADER, unpack_header
@@ -18,7 +23,7 @@ from streaming.serve.settings import ModelSettings
 from streaming.session import Session
 from tests.streaming.executor.faulty_models import PULSE as FAULTY_PULSE
 from tests.streaming.executor.faulty_models import ROWS, lookup
-from tests.streaming.executor.streams import cached_program, noise
+from tests.streaming.executor.streams import cached_program
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 
 LANES = 4
@@ -27,7 +32,7 @@ LANES = 4
 class Group:
     """The streams of one group, without a thread: turns are taken by hand."""
 
-    def __init__(self, program, rate_hz=RATE_HZ):
+    def __init__(self, program: Program, rate_hz: int = RATE_HZ) -> None:
         worker = LaneWorker(0, LoopPacing())
         self.model = HostedModel(ModelSettings(name="model", streams=LANES), program, rate_hz, [worker])
         self.group = self.model.groups[0][1]
@@ -37,7 +42,7 @@ class Group:
             for _ in range(LANES)
         ]
 
-    def feed(self, number, name, frames):
+    def feed(self, number: int, name: str, frames: Array) -> None:
         """Give a stream a block."""
         stream = self.streams[number]
         block = Block(0, name, frames, frames.size, time.monotonic_ns())
@@ -46,7 +51,7 @@ class Group:
         if stream.waiting_pulses:
             self.group.ready[stream] = None
 
-    def turn(self):
+    def turn(self) -> dict[int, list[Answer]]:
         """The answers of a turn, for each stream that has any."""
         answers = {}
         for stream, answer in self.group.step():
@@ -55,16 +60,16 @@ class Group:
 
 
 @functools.cache
-def filter_program():
+def filter_program() -> Program:
     return cached_program("filtered", PULSE)
 
 
-def shape_of_port(x):
+def shape_of_port(x: Array) -> Array:
     (port,) = (port for port in filter_program().inputs if port.streams)
     return x.reshape([-1 if axis == port.axis else size for axis, size in enumerate(port.shape)])
 
 
-def values(answers, port=0):
+def values(answers: list[Answer], port: int = 0) -> Array:
     """The values of all messages of one output."""
     messages = [
         message for answer in answers for message in answer.messages if unpack_header(message).port == port
@@ -75,7 +80,7 @@ def values(answers, port=0):
 def test_streams_with_more_and_fewer_pulses_share_a_turn() -> None:
     group = Group(filter_program())
     (name,) = (port.name for port in filter_program().inputs if port.streams)
-    x = noise(LANES, 9 * PULSE)
+    x = normal_noise(LANES, 9 * PULSE)
     expected = [Session(filter_program()).push(shape_of_port(row)) for row in x]
     answers = {number: [] for number in range(LANES)}
     first = {number: (number % 3 + 1) * PULSE for number in range(LANES)}
@@ -99,7 +104,7 @@ def test_streams_with_more_and_fewer_pulses_share_a_turn() -> None:
 
 
 @pytest.mark.parametrize("wrong", [0, 1, 2])
-def test_a_fault_in_a_turn_leaves_the_pulses_before_and_the_other_streams(wrong) -> None:
+def test_a_fault_in_a_turn_leaves_the_pulses_before_and_the_other_streams(wrong: int) -> None:
     group = Group(lookup("numba"), 100 * FAULTY_PULSE)
     well = np.arange(3 * FAULTY_PULSE) % ROWS
     bad = well.copy()
@@ -119,6 +124,6 @@ def test_a_fault_in_a_turn_leaves_the_pulses_before_and_the_other_streams(wrong)
     assert not group.streams[1].waiting_pulses
 
 
-def _rows(answers):
+def _rows(answers: list[Answer]) -> Array:
     data = [message[HEADER.size :] for answer in answers for message in answer.messages]
     return np.frombuffer(b"".join(data), np.float32)

@@ -1,6 +1,7 @@
 """Sound files: read in blocks, written whole or not at all, errors in one line."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,19 +10,16 @@ import soundfile
 from pulse.errors import InputError, PulseWarning
 from streaming.sound.channels import Channels
 from streaming.sound.files import AudioReader, AudioWriter
+from tests.noise import uniform_noise
 from tests.streaming.disks import limit_files
 from tests.streaming.disks import small_disk as small_disk
-
-
-def noise(samples, channels=1):
-    return np.random.default_rng(samples).uniform(-0.9, 0.9, (samples, channels)).astype(np.float32)
 
 
 @pytest.mark.parametrize(
     ("name", "step"), [("a.wav", 1 / 32768), ("a.flac", 1 / 32768), ("A.WAV", 1 / 32768)]
 )
-def test_written_content_is_read_back(tmp_path, name, step) -> None:
-    x = noise(30_000, 2)
+def test_written_content_is_read_back(tmp_path: Path, name: str, step: float) -> None:
+    x = uniform_noise(30_000, 2)
     with AudioWriter(tmp_path / name, 44100, 2) as writer:
         for block in np.split(x, [1, 500, 500, 20_000]):
             writer.write(block)
@@ -51,29 +49,37 @@ def test_written_content_is_read_back(tmp_path, name, step) -> None:
         ("a.ogg", "PCM_16", "VORBIS"),
     ],
 )
-def test_the_encoding_is_kept_where_the_format_has_it(tmp_path, name, subtype, encoding) -> None:
+def test_the_encoding_is_kept_where_the_format_has_it(
+    tmp_path: Path, name: str, subtype: str | None, encoding: str
+) -> None:
     with AudioWriter(tmp_path / name, 16000, 1, subtype) as writer:
-        writer.write(noise(2000))
+        writer.write(uniform_noise(2000))
     assert soundfile.info(tmp_path / name).subtype == encoding
 
 
-def test_clipped_samples_are_counted_and_a_float_file_keeps_them(tmp_path) -> None:
-    x = np.array([[0.5], [1.5], [-2.0]], np.float32)
-    for name, encoding, clipped, expected in [
+@pytest.mark.parametrize(
+    ("name", "encoding", "clipped", "expected"),
+    [
         ("i.wav", None, 2, [0.5, 1, -1]),
         ("f.wav", "FLOAT", 0, [0.5, 1.5, -2]),
-    ]:
-        with AudioWriter(tmp_path / name, 16000, 1, encoding) as writer:
-            writer.write(x)
-        assert writer.clipping.total == clipped
-        np.testing.assert_allclose(soundfile.read(tmp_path / name)[0], expected, atol=1e-4)
+    ],
+    ids=["integers", "floats"],
+)
+def test_clipped_samples_are_counted_and_a_float_file_keeps_them(
+    tmp_path: Path, name: str, encoding: str | None, clipped: int, expected: list[float]
+) -> None:
+    x = np.array([[0.5], [1.5], [-2.0]], np.float32)
+    with AudioWriter(tmp_path / name, 16000, 1, encoding) as writer:
+        writer.write(x)
+    assert writer.clipping.total == clipped
+    np.testing.assert_allclose(soundfile.read(tmp_path / name)[0], expected, atol=1e-4)
 
 
-def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path) -> None:
+def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     path.write_bytes(b"old")
     with pytest.raises(KeyboardInterrupt), AudioWriter(path, 16000, 1) as writer:
-        writer.write(noise(100))
+        writer.write(uniform_noise(100))
         raise KeyboardInterrupt
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
@@ -82,9 +88,9 @@ def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("name", "encoding"), [("a.wav", "FLOAT"), ("a.wav", "PCM_16"), ("a.flac", None), ("a.ogg", None)]
 )
-def test_a_full_disk_is_reported(small_disk, name, encoding) -> None:
+def test_a_full_disk_is_reported(small_disk: Path, name: str, encoding: str | None) -> None:
     """It is reported once, with the system's own reason; what was written before is kept."""
-    x = noise(200_000)
+    x = uniform_noise(200_000)
     (small_disk / "other").write_bytes(bytes(16 << 10))
     writer = AudioWriter(small_disk / name, 16000, 1, encoding)
     full = rf"{name}: cannot be written \(No space left on device\); free some space"
@@ -103,7 +109,7 @@ def test_a_full_disk_is_reported(small_disk, name, encoding) -> None:
     np.testing.assert_allclose(written, x[: len(written)], atol=0 if encoding == "FLOAT" else 1 / 32768)
 
 
-def test_a_disk_that_is_full_at_once_leaves_no_file(small_disk) -> None:
+def test_a_disk_that_is_full_at_once_leaves_no_file(small_disk: Path) -> None:
     """The refused file is removed."""
     (small_disk / "large").write_bytes(bytes(64 << 10))
     with pytest.raises(InputError, match=r"a\.wav: cannot be written \(No space left on device\)"):
@@ -111,10 +117,10 @@ def test_a_disk_that_is_full_at_once_leaves_no_file(small_disk) -> None:
     assert [path.name for path in small_disk.iterdir()] == ["large"]
 
 
-def test_a_disk_that_is_full_at_the_end(tmp_path) -> None:
+def test_a_disk_that_is_full_at_the_end(tmp_path: Path) -> None:
     """What libsndfile keeps back until then is missing."""
     writer = AudioWriter(tmp_path / "a.ogg", 16000, 1)
-    writer.write(noise(8000))
+    writer.write(uniform_noise(8000))
     size = next(tmp_path.iterdir()).stat().st_size
     with (
         limit_files(size + 10),
@@ -124,7 +130,7 @@ def test_a_disk_that_is_full_at_the_end(tmp_path) -> None:
     assert (tmp_path / "a.ogg").stat().st_size == size + 10
 
 
-def damaged_file(tmp_path, name):
+def damaged_file(tmp_path: Path, name: str) -> Path:
     path = tmp_path / f"{name}.wav"
     if name == "empty":
         path.write_bytes(b"")
@@ -150,31 +156,31 @@ def damaged_file(tmp_path, name):
         ("folder", "is a folder"),
     ],
 )
-def test_files_that_are_no_sound(tmp_path, name, message) -> None:
+def test_files_that_are_no_sound(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(InputError, match=f"{name}.wav: {message}") as caught:
         AudioReader(damaged_file(tmp_path, name))
     assert "\n" not in str(caught.value)
 
 
-def test_a_pipe_is_no_file(tmp_path) -> None:
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     """It would be read twice."""
     os.mkfifo(tmp_path / "pipe.wav")
     with pytest.raises(InputError, match=r"pipe\.wav: is a pipe or a device"):
         AudioReader(tmp_path / "pipe.wav")
 
 
-def test_a_file_cut_short_is_refused_where_it_ends(tmp_path) -> None:
+def test_a_file_cut_short_is_refused_where_it_ends(tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole.flac", tmp_path / "cut.flac"
-    soundfile.write(whole, noise(50_000), 16000)
+    soundfile.write(whole, uniform_noise(50_000), 16000)
     cut.write_bytes(whole.read_bytes()[:40_000])
     with AudioReader(cut) as reader, pytest.raises(InputError, match=r"damaged at sample .* of 50000"):
         list(reader)
 
 
 @pytest.mark.parametrize("name", ["a.wav", "a.aiff", "a.au", "a.w64"])
-def test_a_header_that_announces_more_than_the_file_has_is_reported(tmp_path, name) -> None:
+def test_a_header_that_announces_more_than_the_file_has_is_reported(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    soundfile.write(path, noise(8000), 16000)
+    soundfile.write(path, uniform_noise(8000), 16000)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 4])
     with pytest.warns(PulseWarning, match=r"cut short, 75% .* are missing; 1,9\d\d samples \(0\.12\d s\)"):
@@ -184,9 +190,9 @@ def test_a_header_that_announces_more_than_the_file_has_is_reported(tmp_path, na
 
 
 @pytest.mark.parametrize("announced", [0xFFFFFFFF, 0x7FFFFFFF])
-def test_a_header_of_unknown_length_is_no_cut(tmp_path, announced) -> None:
+def test_a_header_of_unknown_length_is_no_cut(tmp_path: Path, announced: int) -> None:
     path = tmp_path / "a.wav"
-    soundfile.write(path, noise(800), 16000)
+    soundfile.write(path, uniform_noise(800), 16000)
     content = bytearray(path.read_bytes())
     at = content.index(b"data") + 4
     content[at : at + 4] = announced.to_bytes(4, "little")
@@ -195,8 +201,8 @@ def test_a_header_of_unknown_length_is_no_cut(tmp_path, announced) -> None:
         assert reader.frames == 800
 
 
-def test_nan_names_the_sample(tmp_path) -> None:
-    x = noise(40_000)
+def test_nan_names_the_sample(tmp_path: Path) -> None:
+    x = uniform_noise(40_000)
     x[30_001] = np.nan
     soundfile.write(tmp_path / "nan.wav", x, 16000, subtype="FLOAT")
     with (
@@ -210,7 +216,7 @@ def test_nan_names_the_sample(tmp_path) -> None:
     ("name", "message"),
     [("a.mp4", "no sound format is called '.mp4'; use .wav, .flac, .ogg"), ("no/a.wav", "check the folder")],
 )
-def test_files_that_cannot_be_written(tmp_path, name, message) -> None:
+def test_files_that_cannot_be_written_are_refused(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         AudioWriter(tmp_path / name, 16000, 1)
 

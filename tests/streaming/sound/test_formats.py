@@ -38,7 +38,7 @@ from streaming.sound.sound import Clipping
         ("a.mp3", "PCM_16", "MPEG_LAYER_III"),
     ],
 )
-def test_the_encoding_that_keeps_the_most(name, source, encoding) -> None:
+def test_the_encoding_that_keeps_the_most(name: str, source: str | None, encoding: str) -> None:
     assert sound_format(Path(name)).suitable_encoding(source) == encoding
 
 
@@ -46,8 +46,11 @@ def test_every_format_of_the_library_is_one_of_ours() -> None:
     """But those that are no single file; case does not matter."""
     known_names = {name for name in soundfile.available_formats() if find_format(name.lower()) is not None}
     assert set(soundfile.available_formats()) - known_names == {"SD2"}
-    assert is_sound(Path("a.AIFF")) and is_sound(Path("a.Aif")) and not is_sound(Path("a.onnx"))
-    assert not is_sound(Path("wav")) and not is_sound(Path("a."))
+    assert is_sound(Path("a.AIFF"))
+    assert is_sound(Path("a.Aif"))
+    assert not is_sound(Path("a.onnx"))
+    assert not is_sound(Path("wav"))
+    assert not is_sound(Path("a."))
     assert common_suffixes().startswith(".wav, .flac, .ogg")
 
 
@@ -67,7 +70,7 @@ def test_an_encoding_that_is_asked_for() -> None:
 @pytest.mark.parametrize(
     "suffix", ["wav", "aiff", "au", "caf", "w64", "rf64", "flac", "voc", "mp3", "ogg", "opus"]
 )
-def test_sound_is_recognised_by_content(tmp_path, suffix) -> None:
+def test_sound_is_recognised_by_content(tmp_path: Path, suffix: str) -> None:
     """The file has no suffix."""
     with AudioWriter(tmp_path / f"a.{suffix}", 48000, 1) as writer:
         writer.write(np.zeros((4800, 1), np.float32))
@@ -77,16 +80,18 @@ def test_sound_is_recognised_by_content(tmp_path, suffix) -> None:
         assert reader.frames == 4800
 
 
-def test_a_model_is_no_sound(tmp_path) -> None:
+def test_a_model_is_no_sound(tmp_path: Path) -> None:
     from streaming.builtin import model_path
 
     (tmp_path / "text").write_text("words")
-    assert not holds_sound(model_path()) and not holds_sound(tmp_path / "text")
-    assert not holds_sound(tmp_path) and not holds_sound(tmp_path / "none")
+    assert not holds_sound(model_path())
+    assert not holds_sound(tmp_path / "text")
+    assert not holds_sound(tmp_path)
+    assert not holds_sound(tmp_path / "none")
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
-def test_bytes_are_those_of_the_library(tmp_path, encoding) -> None:
+def test_bytes_are_those_of_the_library(tmp_path: Path, encoding: Encoding) -> None:
     """Every sample is read as libsndfile reads it, and written to the nearest, half a step away at most."""
     x = np.random.default_rng(0).uniform(-0.9, 0.9, 3000).astype(np.float32)
     data = encoding.encode(x)
@@ -110,7 +115,7 @@ def test_bytes_are_those_of_the_library(tmp_path, encoding) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["u8", "s16", "s24"])
-def test_integers_come_back_as_they_were(tmp_path, encoding) -> None:
+def test_integers_come_back_as_they_were(tmp_path: Path, encoding: str) -> None:
     """Reading and writing changes no bit, in a file or a stream."""
     kind = Encoding.of_name(encoding)
     data = np.random.default_rng(1).integers(0, 256, 6000 * kind.nbytes, np.uint8).tobytes()

@@ -2,6 +2,8 @@
 
 import csv
 import tracemalloc
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from pulse.errors import InputError
+from pulse.facts import Array
 from streaming.sound import frame_formats
 from streaming.sound.frames import FramesFile
 from tests.streaming.disks import small_disk as small_disk
@@ -17,14 +20,14 @@ from tests.streaming.disks import small_disk as small_disk
 FULL = r"cannot be written \(No space left on device\); free some space, or write to another disk"
 
 
-def write_pieces(path, pieces, axis, rate_hz=None):
+def write_pieces(path: Path, pieces: list[Array], axis: int | None, rate_hz: float | None = None) -> Path:
     with FramesFile(path, axis, rate_hz) as file:
         for piece in pieces:
             file.write(piece)
     return path
 
 
-def table(path, array, axis, rate_hz=None):
+def table(path: Path, array: Array, axis: int | None, rate_hz: float | None = None) -> bytes:
     """The bytes of a table that is written at once."""
     rows = array.reshape(1, -1) if axis is None else np.moveaxis(array, axis, 0)
     rows = rows.reshape(len(rows), -1)
@@ -64,7 +67,7 @@ def test_frames_of_any_axis_are_written_in_any_pieces(tmp_path_factory, data) ->
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
-def test_of_a_tensor_without_time_the_last_is_written(tmp_path, shape) -> None:
+def test_of_a_tensor_without_time_the_last_is_written(tmp_path: Path, shape: tuple[Any, ...]) -> None:
     """Of two tensors the second one is in the file."""
     first, last = np.zeros(shape, np.float32), np.random.default_rng(1).random(shape, np.float32)
     np.testing.assert_array_equal(np.load(write_pieces(tmp_path / "x.npy", [first, last], None)), last)
@@ -72,7 +75,7 @@ def test_of_a_tensor_without_time_the_last_is_written(tmp_path, shape) -> None:
     assert path.read_bytes() == table(tmp_path / "y.csv", last, None)
 
 
-def test_a_table_of_no_frames_has_its_names(tmp_path) -> None:
+def test_a_table_of_no_frames_has_its_names(tmp_path: Path) -> None:
     """A table of none has its names; of what was never written there is no file."""
     path = write_pieces(tmp_path / "x.csv", [np.zeros((1, 0, 2), np.float32)], 1)
     assert path.read_bytes() == b"frame,value_0,value_1\r\n"
@@ -80,7 +83,7 @@ def test_a_table_of_no_frames_has_its_names(tmp_path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path) -> None:
+def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     path.write_bytes(b"old")
     with pytest.raises(KeyboardInterrupt), FramesFile(path, 0, None) as file:
@@ -90,22 +93,27 @@ def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_invalid_values_are_refused(tmp_path) -> None:
-    for name, words in [
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
         ("x.txt", "as .npy or .csv, not .txt"),
         ("no/x.npy", "no such folder; make it first"),
-    ]:
-        with pytest.raises(InputError, match=words):
-            FramesFile(tmp_path / name, 0, None)
+        ("folder.npy", "is not a file that can be replaced"),
+    ],
+)
+def test_files_that_cannot_take_frames_are_refused(tmp_path: Path, name: str, words: str) -> None:
     (tmp_path / "folder.npy").mkdir()
-    with pytest.raises(InputError, match="is not a file that can be replaced"):
-        FramesFile(tmp_path / "folder.npy", 0, None)
+    with pytest.raises(InputError, match=words):
+        FramesFile(tmp_path / name, 0, None)
+
+
+def test_pieces_of_several_types_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"float64 \[3\] does not fit .* a file of their own"):
         write_pieces(tmp_path / "x.npy", [np.zeros(3, np.float32), np.zeros(3)], 0)
 
 
 @pytest.mark.parametrize(("name", "axis"), [("x.npy", 0), ("x.npy", 1), ("x.csv", 1)])
-def test_a_full_disk_is_reported(small_disk, name, axis) -> None:
+def test_a_full_disk_is_reported(small_disk: Path, name: str, axis: int) -> None:
     """It is reported at the write; what was written before may be kept, whole."""
     piece = np.random.default_rng(2).random((5, 100) if axis else (100, 5)).astype(np.float32)
     count = 0
@@ -125,7 +133,7 @@ def test_a_full_disk_is_reported(small_disk, name, axis) -> None:
     assert [path.name for path in small_disk.iterdir()] == [name]
 
 
-def test_no_room_to_put_frames_in_order(small_disk) -> None:
+def test_no_room_to_put_frames_in_order(small_disk: Path) -> None:
     """The axis is in the middle: they stay in their order, under a new name that the error has."""
     whole = np.random.default_rng(4).integers(0, 99, (2, 9000, 3), np.int8)
     pieces = np.split(whole, 90, 1)
@@ -139,7 +147,7 @@ def test_no_room_to_put_frames_in_order(small_disk) -> None:
     assert (small_disk / names[0]).read_bytes() == b"old"
 
 
-def test_a_disk_that_was_full_before_frames_are_put_in_order(small_disk) -> None:
+def test_a_disk_that_was_full_before_frames_are_put_in_order(small_disk: Path) -> None:
     """All that were written are in the file."""
     whole = np.random.default_rng(5).random((3, 4000, 2)).astype(np.float32)
     count = 0
@@ -156,7 +164,7 @@ def test_a_disk_that_was_full_before_frames_are_put_in_order(small_disk) -> None
 
 
 @pytest.mark.parametrize("name", ["x.npy", "x.csv"])
-def test_no_room_for_another_tensor(small_disk, name) -> None:
+def test_no_room_for_another_tensor(small_disk: Path, name: str) -> None:
     """The one before stays until it is replaced."""
     old = np.random.default_rng(6).random((10, 100))
     with FramesFile(small_disk / name, None, None) as file:
@@ -171,7 +179,7 @@ def test_no_room_for_another_tensor(small_disk, name) -> None:
 
 
 @pytest.mark.parametrize(("name", "axis"), [("x.npy", 0), ("x.npy", 2), ("x.npy", 1), ("x.csv", 1)])
-def test_memory_does_not_grow(tmp_path, name, axis) -> None:
+def test_memory_does_not_grow(tmp_path: Path, name: str, axis: int) -> None:
     """The frames are 20 MB."""
     shape = [4, 4, 4]
     shape[axis] = 1000

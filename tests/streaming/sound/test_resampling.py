@@ -1,17 +1,20 @@
 """Resampled sound has the exact length, stays where it is in time, and does not depend on the blocks."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulse.errors import InputError
+from pulse.facts import Array
 from streaming.sound.resampling import QUALITIES, Resampler, resampled_length
 
 RATES = st.sampled_from([8000, 11025, 16000, 22050, 44100, 48000])
 
 
-def resample(x, rate_in, rate_out, cuts=(), quality="sinc_fastest"):
+def resample(x: Array, rate_in: int, rate_out: int, cuts: Any = (), quality: str = "sinc_fastest") -> Array:
     resampler = Resampler(rate_in, rate_out, x.shape[1], quality)
     pieces = [resampler.process(block) for block in np.split(x, sorted(cuts))]
     return np.concatenate([*pieces, resampler.flush()])
@@ -20,7 +23,7 @@ def resample(x, rate_in, rate_out, cuts=(), quality="sinc_fastest"):
 @settings(max_examples=40, deadline=None)
 @given(RATES, RATES, st.integers(0, 5000), st.integers(1, 2), st.lists(st.integers(0, 5000), max_size=8))
 def test_any_blocks_give_the_same_samples_of_the_exact_length(
-    rate_in, rate_out, length, channels, cuts
+    rate_in: int, rate_out: int, length: int, channels: int, cuts: list[int]
 ) -> None:
     x = np.random.default_rng(length).standard_normal((length, channels)).astype(np.float32)
     whole = resample(x, rate_in, rate_out)
@@ -33,7 +36,7 @@ def test_any_blocks_give_the_same_samples_of_the_exact_length(
 @pytest.mark.parametrize(
     ("rate_in", "rate_out"), [(44100, 16000), (16000, 44100), (48000, 16000), (16000, 48000)]
 )
-def test_a_tone_stays_where_it_is(rate_in, rate_out, quality) -> None:
+def test_a_tone_stays_where_it_is(rate_in: int, rate_out: int, quality: str) -> None:
     def tone(rate):
         return np.sin(2 * np.pi * 440 * np.arange(rate // 2) / rate + 0.3)[:, None].astype(np.float32)
 
@@ -73,6 +76,6 @@ def test_flush_to_a_given_length_then_a_new_sound() -> None:
         ((48000, 16000, 1, "best"), "'best': choose one of sinc_best"),
     ],
 )
-def test_bad_rates_and_qualities_are_refused(arguments, message) -> None:
+def test_bad_rates_and_qualities_are_refused(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Resampler(*arguments)

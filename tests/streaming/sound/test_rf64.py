@@ -2,24 +2,23 @@
 
 import os
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 
 from pulse.errors import InputError
+from pulse.facts import Array
 from streaming.sound import rf64
 from streaming.sound.files import AudioReader, AudioWriter
+from tests.noise import uniform_noise
 from tests.streaming.disks import limit_files
 
 FORMS = [("FLOAT", 1), ("FLOAT", 2), ("FLOAT", 7), ("PCM_16", 1), ("PCM_16", 2), ("PCM_24", 1), ("PCM_24", 3)]
 
 
-def noise(frames, channels):
-    return np.random.default_rng(frames).uniform(-0.9, 0.9, (frames, channels)).astype(np.float32)
-
-
-def write_sound(path, x, encoding):
+def write_sound(path: Path, x: Array, encoding: str) -> Path:
     with AudioWriter(path, 16000, x.shape[1], encoding) as writer:
         for piece in np.array_split(x, 7):
             writer.write(piece)
@@ -29,10 +28,10 @@ def write_sound(path, x, encoding):
 @pytest.mark.parametrize(("encoding", "channels"), FORMS)
 @pytest.mark.parametrize("piece", [64, rf64.MAX_PIECE_BYTES])
 def test_a_file_that_outgrows_its_sizes_becomes_rf64_of_the_same_sound(
-    tmp_path, monkeypatch, encoding, channels, piece
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str, channels: int, piece: int
 ) -> None:
     """It says the same as one that does not."""
-    x = noise(3001, channels)
+    x = uniform_noise(3001, channels)
     small = write_sound(tmp_path / "small.wav", x, encoding)
     monkeypatch.setattr(rf64, "MAX_SIZE", small.stat().st_size - rf64.CHUNK_HEAD - 1)
     monkeypatch.setattr(rf64, "MAX_PIECE_BYTES", piece)
@@ -49,9 +48,11 @@ def test_a_file_that_outgrows_its_sizes_becomes_rf64_of_the_same_sound(
 @pytest.mark.parametrize(
     ("encoding", "dtype"), [("FLOAT", "float32"), ("PCM_16", "int16"), ("PCM_24", "int32")]
 )
-def test_another_program_reads_it(tmp_path, monkeypatch, encoding, dtype) -> None:
+def test_another_program_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str, dtype: str
+) -> None:
     wavfile = pytest.importorskip("scipy.io.wavfile")
-    x = noise(3001, 2)
+    x = uniform_noise(3001, 2)
     expected = soundfile.read(write_sound(tmp_path / "small.wav", x, encoding), dtype=dtype)[0]
     monkeypatch.setattr(rf64, "MAX_SIZE", 1000)
     rate, samples = wavfile.read(write_sound(tmp_path / "large.wav", x, encoding))
@@ -60,9 +61,11 @@ def test_another_program_reads_it(tmp_path, monkeypatch, encoding, dtype) -> Non
 
 
 @pytest.mark.parametrize(("encoding", "channels"), FORMS)
-def test_a_file_as_large_as_it_may_be(tmp_path, monkeypatch, encoding, channels) -> None:
+def test_a_file_as_large_as_it_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str, channels: int
+) -> None:
     """It is as libsndfile writes it, but for the time that it notes next to peaks."""
-    x = np.rint(noise(3001, channels) * (1 << 15)) / (1 << 15)  # what each encoding holds as it is
+    x = np.rint(uniform_noise(3001, channels) * (1 << 15)) / (1 << 15)  # what each encoding holds as it is
     soundfile.write(tmp_path / "usual.wav", x, 16000, encoding)
     usual = (tmp_path / "usual.wav").read_bytes()
     monkeypatch.setattr(rf64, "MAX_SIZE", len(usual) - rf64.CHUNK_HEAD)
@@ -71,9 +74,9 @@ def test_a_file_as_large_as_it_may_be(tmp_path, monkeypatch, encoding, channels)
     assert content[:at] + content[at + 4 :] == usual[:at] + usual[at + 4 :]
 
 
-def test_a_file_beyond_4_gib_is_read(tmp_path) -> None:
+def test_a_file_beyond_4_gib_is_read(tmp_path: Path) -> None:
     """The file has a hole, so it needs no room."""
-    x = noise(1000, 2)
+    x = uniform_noise(1000, 2)
     path = write_sound(tmp_path / "large.wav", x, "FLOAT")
     frames = (5 << 30) // 8
     start = path.stat().st_size - x.nbytes
@@ -93,9 +96,11 @@ def test_a_file_beyond_4_gib_is_read(tmp_path) -> None:
 
 @pytest.mark.parametrize("free_bytes", [0, 1])
 @pytest.mark.parametrize("encoding", ["PCM_16", "PCM_24"])
-def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch, encoding, free_bytes) -> None:
+def test_a_full_disk_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str, free_bytes: int
+) -> None:
     """The file is as it was, whether some bytes fit or none; it is reported."""
-    x = noise(3001, 1)
+    x = uniform_noise(3001, 1)
     usual = write_sound(tmp_path / "usual.wav", x, encoding).read_bytes()
     monkeypatch.setattr(rf64, "MAX_SIZE", 1000)
     monkeypatch.setattr(rf64, "MAX_PIECE_BYTES", 64)

@@ -9,12 +9,14 @@ import soundfile
 from onnx import helper
 
 from pulse.errors import InputError
+from pulse.facts import Array
 from streaming import Session
 from streaming.sound.resampling import Resampler
 from tests.agreement import Expected
+from tests.noise import quiet_noise
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report, save, write_sound
-from tests.streaming.echo_canceller import cancelled_sound, canceller, cancelling_program, noise, offline
+from tests.streaming.echo_canceller import cancelled_sound, canceller, cancelling_program, offline
 from tests.streaming.models import BACKENDS
 
 
@@ -24,32 +26,32 @@ def model(tmp_path: Path) -> Path:
     return Path("aec.onnx")
 
 
-def write_floats(name, sound, rate=16000):
+def write_floats(name: str, sound: Array, rate: int = 16000) -> str:
     return write_sound(name, sound, rate, subtype="FLOAT")
 
 
-def read(name):
+def read(name: str) -> Array:
     return soundfile.read(name, dtype="float32")[0]
 
 
-def pad_behind(sound, frames):
+def pad_behind(sound: Array, frames: int) -> Array:
     """Zeros after a sound."""
     return np.concatenate([sound, np.zeros(frames - len(sound), np.float32)])
 
 
-def at_rate(sound, rate, rate_out=16000):
+def at_rate(sound: Array, rate: int, rate_out: int = 16000) -> Array:
     resampler = Resampler(rate, rate_out)
     return np.concatenate([resampler.process(sound[:, None]), resampler.flush()])[:, 0]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("seed", range(6))
-def test_blocks_of_unequal_length_give_the_same_frames(backend, seed) -> None:
+def test_blocks_of_unequal_length_give_the_same_frames(backend: str, seed: int) -> None:
     """Each input is buffered, pulses run as the shortest allows, and the result is that of the whole."""
     compiled = cancelling_program(32, backend)
     random = np.random.default_rng(seed)
     length = int(random.integers(1, 300))
-    sounds = {"mic": noise(length, 1)[None], "far": noise(length, 2)[None]}
+    sounds = {"mic": quiet_noise(length, 1)[None], "far": quiet_noise(length, 2)[None]}
     session, fed, parts = Session(compiled), dict.fromkeys(sounds, 0), []
     while min(fed.values()) < length:
         blocks = {}
@@ -71,16 +73,16 @@ def test_blocks_of_unequal_length_give_the_same_frames(backend, seed) -> None:
 
 def test_unequal_ends_are_refused_and_the_stream_continues() -> None:
     session = Session(cancelling_program())
-    session.push({"mic": noise(100)[None], "far": noise(60)[None]})
+    session.push({"mic": quiet_noise(100)[None], "far": quiet_noise(60)[None]})
     with pytest.raises(InputError, match="far"):
         session.flush()
-    session.push({"far": noise(40)[None]})
+    session.push({"far": quiet_noise(40)[None]})
     assert session.flush()["out"].shape == (1, 100)
 
 
-def test_the_shorter_of_two_files_is_padded(model) -> None:
+def test_the_shorter_of_two_files_is_padded(model: Path) -> None:
     """Of one rate; the shorter one is followed by zeros, which the report tells."""
-    near, far = noise(20_000, 1), noise(12_345, 2)
+    near, far = quiet_noise(20_000, 1), quiet_noise(12_345, 2)
     write_floats("near.wav", near), write_floats("far.wav", far)
     details = report("run", model, "--in", "mic=near.wav", "--in", "far=far.wav", "out.wav")
     expected = cancelled_sound(cancelling_program(), near, pad_behind(far, 20_000))
@@ -100,9 +102,9 @@ def test_the_shorter_of_two_files_is_padded(model) -> None:
     )
 
 
-def test_channels_of_one_file_are_inputs_in_order_or_as_chosen(model) -> None:
+def test_channels_of_one_file_are_inputs_in_order_or_as_chosen(model: Path) -> None:
     """In order; or as they are chosen; or one input of it and the rest of another file."""
-    near, far, other = noise(5000, 1), noise(5000, 2), noise(5000, 3)
+    near, far, other = quiet_noise(5000, 1), quiet_noise(5000, 2), quiet_noise(5000, 3)
     write_floats("in.wav", np.stack([near, far], axis=1))
     write_floats("three.wav", np.stack([other, far, near], axis=1))
     expected = cancelled_sound(cancelling_program(), near, far)["out"]
@@ -120,26 +122,27 @@ def test_channels_of_one_file_are_inputs_in_order_or_as_chosen(model) -> None:
     np.testing.assert_array_equal(read("out.wav"), expected)
 
 
-def test_a_file_whose_name_ends_as_a_channel_does(model) -> None:
-    near, far = noise(3000, 1), noise(3000, 2)
+def test_a_file_whose_name_ends_as_a_channel_does(model: Path) -> None:
+    near, far = quiet_noise(3000, 1), quiet_noise(3000, 2)
     write_floats("near.wav", near)
     soundfile.write("far:1", far, 16000, format="WAV", subtype="FLOAT")
     pulse("run", model, "--in", "mic=near.wav", "--in", "far=far:1", "out.wav")
     np.testing.assert_array_equal(read("out.wav"), cancelled_sound(cancelling_program(), near, far)["out"])
 
 
-def test_files_of_other_rates_are_resampled(model) -> None:
+def test_files_of_other_rates_are_resampled(model: Path) -> None:
     """Each is resampled to the model's; frame k of one meets frame k of the other; the result is as the first."""
-    near, far = noise(44_100, 1), noise(24_000, 2)
+    near, far = quiet_noise(44_100, 1), quiet_noise(24_000, 2)
     write_floats("near.wav", near, 44_100), write_floats("far.wav", far, 48_000)
     pulse("run", model, "--in", "mic=near.wav", "--in", "far=far.wav", "out.wav", "--rate", 16000)
     first, second = at_rate(near, 44_100), at_rate(far, 48_000)
     expected = cancelled_sound(cancelling_program(), first, pad_behind(second, len(first)))["out"]
     np.testing.assert_allclose(read("out.wav"), at_rate(expected, 16_000, 44_100), atol=1e-6)
-    assert soundfile.info("out.wav").samplerate == 44_100 and len(read("out.wav")) == 44_100
+    assert soundfile.info("out.wav").samplerate == 44_100
+    assert len(read("out.wav")) == 44_100
 
 
-def test_the_same_moment_at_two_rates_is_one_moment_to_the_model(model) -> None:
+def test_the_same_moment_at_two_rates_is_one_moment_to_the_model(model: Path) -> None:
     """A click at half a second in both files is one click to the model, wherever the resamplers delay it."""
     clicks = {}
     for rate in (16_000, 48_000):
@@ -153,13 +156,14 @@ def test_the_same_moment_at_two_rates_is_one_moment_to_the_model(model) -> None:
     assert 8000 <= int(np.argmax(np.abs(echo))) < 8009, "the filter over the far end begins with the click"
 
 
-def test_outputs_are_written_by_name(model) -> None:
+def test_outputs_are_written_by_name(model: Path) -> None:
     """Into files of their own, or as channels of one, or frames."""
-    near, far = noise(4000, 1), noise(4000, 2)
+    near, far = quiet_noise(4000, 1), quiet_noise(4000, 2)
     write_floats("in.wav", np.stack([near, far], axis=1))
     expected = cancelled_sound(cancelling_program(), near, far)
     details = report("run", model, "in.wav", "--out", "out=a.wav", "--out", "residue=b.wav")
-    assert details["output"] == "a.wav, b.wav" and len(details["delays"]) == 2
+    assert details["output"] == "a.wav, b.wav"
+    assert len(details["delays"]) == 2
     np.testing.assert_array_equal(read("a.wav"), expected["out"])
     np.testing.assert_array_equal(read("b.wav"), expected["residue"])
     pulse("run", model, "in.wav", "--out", "residue=c.wav", "--out", "out=c.wav", "--out", "out=d.npy")
@@ -167,7 +171,7 @@ def test_outputs_are_written_by_name(model) -> None:
     np.testing.assert_array_equal(np.load("d.npy"), expected["out"][None])
 
 
-def test_inputs_that_are_no_sound(tmp_path) -> None:
+def test_inputs_that_are_no_sound(tmp_path: Path) -> None:
     """Frames with sound, and a tensor without time."""
     nodes = [
         helper.make_node("Mul", ["x", "gain"], ["louder"]),
@@ -175,7 +179,7 @@ def test_inputs_that_are_no_sound(tmp_path) -> None:
     ]
     inputs = {"x": [1, "T"], "offset": [1, "T"], "gain": [1, 1]}
     save("mixed.onnx", nodes, inputs, {"y": [1, "T"]}, metadata={"sample_rate": "8000"})
-    sound, offset = noise(900, 1), noise(700, 2)
+    sound, offset = quiet_noise(900, 1), quiet_noise(700, 2)
     write_floats("in.wav", sound, 8000)
     np.save("offset.npy", offset[None]), np.save("gain.npy", np.float32([[2]]))
     details = report(
@@ -183,13 +187,13 @@ def test_inputs_that_are_no_sound(tmp_path) -> None:
     )
     np.testing.assert_array_equal(read("out.wav"), 2 * sound + pad_behind(offset, 900))
     assert details["padded_s"] == {"offset": 0.025}
-    np.save("offset.npy", noise(1000, 2)[None])
+    np.save("offset.npy", quiet_noise(1000, 2)[None])
     pulse("run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy", "--in", "gain=gain.npy")
-    np.testing.assert_array_equal(read("out.wav"), 2 * pad_behind(sound, 1000) + noise(1000, 2))
+    np.testing.assert_array_equal(read("out.wav"), 2 * pad_behind(sound, 1000) + quiet_noise(1000, 2))
     assert "gain" in refusal("run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy")
 
 
-def test_a_recipe_of_two_sounds(tmp_path) -> None:
+def test_a_recipe_of_two_sounds(tmp_path: Path) -> None:
     save(
         "difference.onnx",
         [helper.make_node("Sub", ["a", "b"], ["y"])],
@@ -215,7 +219,7 @@ def test_a_recipe_of_two_sounds(tmp_path) -> None:
         istft = { n_fft = 32, hop = 16, length = "T" }
         """
     )
-    near, far = noise(4000, 1), noise(4000, 2)
+    near, far = quiet_noise(4000, 1), quiet_noise(4000, 2)
     write_floats("near.wav", near), write_floats("far.wav", far)
     pulse("run", "aec.toml", "--in", "mic=near.wav", "--in", "far=far.wav", "out.wav")
     np.testing.assert_allclose(read("out.wav"), near - far, atol=1e-6)
@@ -247,17 +251,18 @@ def test_a_recipe_of_two_sounds(tmp_path) -> None:
         (["two.wav", "--out", "out=a.csv", "--out", "residue=a.csv"], "holds the frames of one output"),
     ],
 )
-def test_misfits_are_refused_with_the_reason(model, arguments, message) -> None:
+def test_misfits_are_refused_with_the_reason(model: Path, arguments: list[str], message: str) -> None:
     for name, channels in (("mono", 1), ("two", 2), ("three", 3)):
         write_floats(f"{name}.wav", np.zeros((1600, channels), np.float32))
     before = Path("mono.wav").read_bytes()
     assert message in refusal("run", model, *arguments)
-    assert Path("mono.wav").read_bytes() == before and not Path("out.wav").exists()
+    assert Path("mono.wav").read_bytes() == before
+    assert not Path("out.wav").exists()
 
 
-def test_channels_of_a_file_replace_those_of_a_device(model) -> None:
+def test_channels_of_a_file_replace_those_of_a_device(model: Path) -> None:
     """The channels of a file in place of a device's, in order or by choice; --far and --in say which."""
-    near, far = noise(4000, 1), noise(4000, 2)
+    near, far = quiet_noise(4000, 1), quiet_noise(4000, 2)
     write_floats("in.wav", np.stack([near, far], axis=1))
     for arguments, sounds in (
         ([], (near, far)),
@@ -286,7 +291,7 @@ def test_channels_of_a_file_replace_those_of_a_device(model) -> None:
         (["two.wav", "--channel", "1"], "has the inputs mic, far, each of one channel"),
     ],
 )
-def test_misfits_of_live_inputs_are_refused(model, arguments, message) -> None:
+def test_misfits_of_live_inputs_are_refused(model: Path, arguments: list[str], message: str) -> None:
     for name, channels in (("mono", 1), ("two", 2), ("three", 3)):
         write_floats(f"{name}.wav", np.zeros((1600, channels), np.float32))
     assert message in refusal("run", model, *arguments, "--live", "--quiet")

@@ -3,25 +3,25 @@
 import os
 import struct
 import threading
+from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
 import soundfile
 
 from pulse.errors import InputError
+from pulse.facts import Array
 from streaming.sound.encodings import ENCODINGS, Encoding
 from streaming.sound.streams import StreamReader, StreamWriter, TableStream
 from streaming.sound.wav_stream import StreamFormat, wav_header
+from tests.noise import uniform_noise
 
 SMALL = 30_000
 """Bytes that every pipe takes without a reader."""
 
 
-def noise(samples, channels=1):
-    return np.random.default_rng(samples).uniform(-0.9, 0.9, (samples, channels)).astype(np.float32)
-
-
-def pipe_of(data):
+def pipe_of(data: bytes) -> int:
     """The end of a pipe that has these bytes and no more."""
     out, into = os.pipe()
     assert len(data) <= SMALL
@@ -30,12 +30,12 @@ def pipe_of(data):
     return out
 
 
-def read(data, form=None):
+def read(data: bytes, form: StreamFormat | None = None) -> tuple[StreamReader, Array]:
     with StreamReader("in", pipe_of(data), form) as reader:
         return reader, np.concatenate(list(reader))
 
 
-def refusal(data, form=None):
+def refusal(data: bytes, form: StreamFormat | None = None) -> str:
     with pytest.raises(InputError) as caught:
         read(data, form)
     return str(caught.value)
@@ -43,23 +43,23 @@ def refusal(data, form=None):
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
 @pytest.mark.parametrize("channels", [1, 3])
-def test_wav_files_of_the_library_are_read(tmp_path, encoding, channels) -> None:
+@pytest.mark.parametrize("form", ["WAV", "WAVEX", "RF64"])
+def test_wav_files_of_the_library_are_read(
+    tmp_path: Path, encoding: Encoding, channels: int, form: str
+) -> None:
     """In each encoding, with whatever chunks it puts in front; extensible ones too."""
-    x = noise(1000, channels)
-    for form in ("WAV", "WAVEX", "RF64"):
-        soundfile.write(tmp_path / "a", x, 44100, encoding.subtype, format=form)
-        reader, samples = read((tmp_path / "a").read_bytes())
-        assert (reader.rate_hz, reader.channels, reader.frames) == (44100, channels, 1000)
-        assert reader.encoding == encoding.subtype
-        np.testing.assert_array_equal(
-            samples, soundfile.read(tmp_path / "a", dtype="float32", always_2d=True)[0]
-        )
+    x = uniform_noise(1000, channels)
+    soundfile.write(tmp_path / "a", x, 44100, encoding.subtype, format=form)
+    reader, samples = read((tmp_path / "a").read_bytes())
+    assert (reader.rate_hz, reader.channels, reader.frames) == (44100, channels, 1000)
+    assert reader.encoding == encoding.subtype
+    np.testing.assert_array_equal(samples, soundfile.read(tmp_path / "a", dtype="float32", always_2d=True)[0])
 
 
 @pytest.mark.parametrize("size", [0, 0x7FFFF000, 0x7FFFFFFF, 0xFFFFFFFF])
-def test_a_sound_of_unknown_size_ends_with_its_bytes(size) -> None:
+def test_a_sound_of_unknown_size_ends_with_its_bytes(size: int) -> None:
     """As programs write it that write to a pipe; the end of the bytes is the end of the sound."""
-    x = noise(700)
+    x = uniform_noise(700)
     form = StreamFormat(Encoding.of_name("f32"), 8000, 1)
     head = wav_header(form)[:-4] + struct.pack("<I", size)
     reader, samples = read(head + x.tobytes())
@@ -68,29 +68,38 @@ def test_a_sound_of_unknown_size_ends_with_its_bytes(size) -> None:
 
 
 def test_chunks_after_the_samples_are_ignored() -> None:
-    x = noise(700)
+    x = uniform_noise(700)
     form = StreamFormat(Encoding.of_name("f32"), 8000, 1, x.nbytes)
     np.testing.assert_array_equal(read(wav_header(form) + x.tobytes() + b"LIST\x04\0\0\0abcd")[1], x)
 
 
 def test_chunks_in_front_are_skipped() -> None:
-    x = noise(10)
+    x = uniform_noise(10)
     head = wav_header(StreamFormat(Encoding.of_name("f32"), 8000, 1))
     odd = b"note" + struct.pack("<I", 9_001) + bytes(9_002)
     np.testing.assert_array_equal(read(head[:12] + odd + head[12:] + x.tobytes())[1], x)
 
 
 def test_raw_samples_are_read() -> None:
-    x = noise(900, 2)
+    x = uniform_noise(900, 2)
     form = StreamFormat.parse("s24,48000,2", None)
     reader, samples = read(form.encoding.encode(x), form)
     assert (reader.rate_hz, reader.channels, reader.frames, reader.encoding) == (48000, 2, None, "PCM_24")
     np.testing.assert_allclose(samples, x, atol=2**-24)
+
+
+def test_a_format_of_raw_samples_has_defaults() -> None:
     assert StreamFormat.parse("s16le", 16000) == StreamFormat(Encoding.of_name("s16"), 16000, 1)
     assert StreamFormat.parse("f32,8000", 16000).rate_hz == 8000
-    for wrong in ("", "s17", "s16,0", "s16,8000,1,1", "s16,-1", "s16,x"):
-        with pytest.raises(InputError, match="give encoding,rate,channels such as s16,48000,2"):
-            StreamFormat.parse(wrong, 16000)
+
+
+@pytest.mark.parametrize("text", ["", "s17", "s16,0", "s16,8000,1,1", "s16,-1", "s16,x"])
+def test_invalid_formats_of_raw_samples_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="give encoding,rate,channels such as s16,48000,2"):
+        StreamFormat.parse(text, 16000)
+
+
+def test_a_format_of_raw_samples_needs_a_rate() -> None:
     with pytest.raises(InputError, match="give the rate too"):
         StreamFormat.parse("s16", None)
 
@@ -98,7 +107,7 @@ def test_raw_samples_are_read() -> None:
 def test_blocks_are_the_available_samples() -> None:
     """A block is not waited for until it is full, and a sample may come in two pieces."""
     out, into = os.pipe()
-    x = noise(64, 2)
+    x = uniform_noise(64, 2)
     data = x.tobytes()
     with StreamReader("in", out, StreamFormat(Encoding.of_name("f32"), 16000, 2)) as reader:
         blocks = iter(reader)
@@ -117,7 +126,7 @@ def test_a_pipe_that_does_not_wait() -> None:
     out, into = os.pipe()
     os.set_blocking(out, False)
     os.set_blocking(into, False)
-    x = noise(100_000)
+    x = uniform_noise(100_000)
     form = StreamFormat(Encoding.of_name("f32"), 16000, 1)
 
     def write():
@@ -131,7 +140,7 @@ def test_a_pipe_that_does_not_wait() -> None:
     thread.join()
 
 
-def _later(out, thread):
+def _later(out: int, thread: Thread) -> int:
     thread.start()
     return out
 
@@ -166,7 +175,7 @@ def test_memory_does_not_grow_with_waiting_input() -> None:
         (b"RIFF\0\0\0\0WAVEfmt \x02\0\0\0ab" + b"data\0\0\0\0", "both must be positive"),
     ],
 )
-def test_files_that_are_no_wav(data, words) -> None:
+def test_files_that_are_no_wav_are_refused(data: bytes, words: str) -> None:
     assert words in refusal(data)
 
 
@@ -181,9 +190,9 @@ def test_streams_that_end_too_soon() -> None:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
-def test_written_content_is_read_back(tmp_path, encoding) -> None:
+def test_written_content_is_read_back(tmp_path: Path, encoding: Encoding) -> None:
     """By libsndfile, from a file that does not know its size, and from one whose header was completed."""
-    x = noise(333, 1)
+    x = uniform_noise(333, 1)
     form = StreamFormat(encoding, 22050, 1)
     out, into = os.pipe()
     with StreamWriter("out", into, form, wav=True) as writer:
@@ -204,15 +213,17 @@ def test_written_content_is_read_back(tmp_path, encoding) -> None:
     assert (reader.frames, len(samples)) == (333, 333)
 
 
-def test_a_file_that_is_only_appended_to(tmp_path) -> None:
+def test_a_file_that_is_only_appended_to(tmp_path: Path) -> None:
     """Its header stays as it is, and what was there too."""
     (tmp_path / "log").write_bytes(b"before")
     handle = os.open(tmp_path / "log", os.O_WRONLY | os.O_APPEND)
     form = StreamFormat(Encoding.of_name("s16"), 8000, 1)
     with StreamWriter("out", handle, form, wav=True) as writer:
-        writer.write(noise(4))
+        writer.write(uniform_noise(4))
     content = (tmp_path / "log").read_bytes()
-    assert content[:6] == b"before" and content[6:-8] == wav_header(form) and len(content) == 6 + 44 + 8
+    assert content[:6] == b"before"
+    assert content[6:-8] == wav_header(form)
+    assert len(content) == 6 + 44 + 8
 
 
 def test_raw_samples_have_no_head() -> None:

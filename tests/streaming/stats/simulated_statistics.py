@@ -5,12 +5,13 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import log, sin
+from pathlib import Path
 
 from pulse.errors import PulseWarning
 from streaming.realtime.options import RealtimeSetting
 from streaming.stats.latency import Latency
 from streaming.stats.lines import TIMES
-from streaming.stats.reader import read_stats
+from streaming.stats.reader import Stats, read_stats
 from streaming.stats.setup import Setup
 from streaming.stats.statistics import Counters, DelayBreakdown, LiveStatistics
 from streaming.stats.writer import StatsWriter
@@ -105,7 +106,7 @@ class Simulation:
         }
 
 
-def write(path, series, setup=SETUP, end=True):
+def write(path: Path, series: list[LiveStatistics], setup: Setup = SETUP, end: bool = True) -> Path:
     """A file of these statistics."""
     stats = StatsWriter(path, setup)
     statistics = None
@@ -116,12 +117,12 @@ def write(path, series, setup=SETUP, end=True):
     return path
 
 
-def lines_of(path):
+def lines_of(path: Path) -> list[dict[str, float | str]]:
     """What each line of a file holds."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def read_quietly(path):
+def read_quietly(path: Path) -> Stats:
     """The statistics of a run that may have been killed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PulseWarning)

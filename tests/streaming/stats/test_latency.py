@@ -10,7 +10,7 @@ from streaming.stats.latency import BUCKETS, Latency
 TIMES_NS = st.lists(st.integers(0, 10**13), min_size=1, max_size=60)
 
 
-def latency_of(times, deadline_s=None):
+def latency_of(times: list[int], deadline_s: float | None = None) -> Latency:
     latency = Latency(deadline_s)
     for ns in times:
         latency.record_ns(ns)
@@ -18,7 +18,7 @@ def latency_of(times, deadline_s=None):
 
 
 @given(TIMES_NS, st.sampled_from([50, 90, 99, 99.9, 100]))
-def test_percentiles_are_those_of_the_sorted_times(times, percent) -> None:
+def test_percentiles_are_those_of_the_sorted_times(times: list[int], percent: float) -> None:
     exact = np.percentile(times, percent, method="inverted_cdf")
     percentile_ns = latency_of(times).percentile_s(percent) * 1e9
     assert exact <= percentile_ns + 1e-3
@@ -26,7 +26,7 @@ def test_percentiles_are_those_of_the_sorted_times(times, percent) -> None:
 
 
 @given(TIMES_NS)
-def test_max_mean_and_count_are_exact(times) -> None:
+def test_max_mean_and_count_are_exact(times: list[int]) -> None:
     summary = latency_of(times).summary()
     assert summary.count == len(times)
     assert summary.max_us == pytest.approx(max(times) / 1e3)
@@ -35,7 +35,7 @@ def test_max_mean_and_count_are_exact(times) -> None:
 
 
 @given(TIMES_NS)
-def test_the_histogram_counts_each_time_once(times) -> None:
+def test_the_histogram_counts_each_time_once(times: list[int]) -> None:
     rows = latency_of(times).histogram(7)
     assert len(rows) == 7
     assert sum(row.count for row in rows) == len(times)
@@ -43,7 +43,7 @@ def test_the_histogram_counts_each_time_once(times) -> None:
 
 
 @given(TIMES_NS, TIMES_NS)
-def test_merged_is_recorded_together(first, second) -> None:
+def test_merged_is_recorded_together(first: list[int], second: list[int]) -> None:
     merged = latency_of(first, 1e-3)
     merged.merge(latency_of(second, 1e-3))
     assert merged.as_dict() == latency_of(first + second, 1e-3).as_dict()
@@ -70,7 +70,7 @@ def test_a_time_beyond_the_range_is_counted() -> None:
 
 
 @given(TIMES_NS)
-def test_counts_from_elsewhere_give_the_same_statistics(times) -> None:
+def test_counts_from_elsewhere_give_the_same_statistics(times: list[int]) -> None:
     latency = latency_of(times, 1e-3)
     counts = np.zeros(BUCKETS, np.int64)
     for ns in times:
@@ -86,7 +86,7 @@ def test_counts_of_other_buckets_are_refused() -> None:
 
 
 @given(TIMES_NS)
-def test_bucket_counts_hold_all_times(times) -> None:
+def test_bucket_counts_hold_all_times(times: list[int]) -> None:
     latency = latency_of(times, 1e-3)
     bucket_counts = latency.bucket_counts()
     assert sum(count for _, count in bucket_counts) == len(times)
@@ -97,7 +97,7 @@ def test_bucket_counts_hold_all_times(times) -> None:
 
 
 @given(TIMES_NS, TIMES_NS)
-def test_since_has_later_times_only(first, later) -> None:
+def test_since_has_later_times_only(first: list[int], later: list[int]) -> None:
     whole, earlier, alone = latency_of(first + later, 1e-3), latency_of(first, 1e-3), latency_of(later, 1e-3)
     difference = whole.difference_from(earlier)
     assert difference.bucket_counts() == alone.bucket_counts()

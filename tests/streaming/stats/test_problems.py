@@ -9,8 +9,10 @@ import pytest
 from pulse.support.wording import use_spelling
 from streaming.cli.spelling import as_options
 from streaming.realtime.options import RealtimeSetting
-from streaming.stats.problems import GROUPS, count_of, describe_counters, find_problems, group_count
-from streaming.stats.statistics import Counters, DelayBreakdown
+from streaming.stats.latency import LatencySummary
+from streaming.stats.problems import GROUPS, Problem, count_of, describe_counters, find_problems, group_count
+from streaming.stats.setup import Setup
+from streaming.stats.statistics import Counters, DelayBreakdown, StatisticsSummary
 from tests.streaming.stats.simulated_statistics import DELAY, SETUP, Simulation
 
 EACH = Counters(*range(1, len(fields(Counters)) + 1))
@@ -18,12 +20,12 @@ PLAIN = {"callbacks", "pulses", "frames_in", "frames_out"}
 
 
 @pytest.fixture(scope="module")
-def good():
+def good() -> StatisticsSummary:
     *_, statistics = Simulation().series(2)
     return statistics.summary()
 
 
-def problems_of(statistics, setup=SETUP, **counters):
+def problems_of(statistics: StatisticsSummary, setup: Setup = SETUP, **counters: int) -> list[Problem]:
     """The problems where these counters are not 0."""
     return find_problems(setup, replace(statistics, counters=replace(statistics.counters, **counters)))
 
@@ -64,7 +66,7 @@ def test_every_counter_of_problem_has_a_group_and_words() -> None:
     assert count_of(0, "pulse") == "0 pulses"
 
 
-def test_a_good_run_has_no_problem(good) -> None:
+def test_a_good_run_has_no_problem(good: StatisticsSummary) -> None:
     assert problems_of(good) == []
 
 
@@ -84,18 +86,20 @@ def test_a_good_run_has_no_problem(good) -> None:
         ),
     ],
 )
-def test_each_problem_has_a_description_and_a_remedy(good, counters, name, message) -> None:
+def test_each_problem_has_a_description_and_a_remedy(
+    good: StatisticsSummary, counters: dict[str, int], name: str, message: str
+) -> None:
     (problem,) = problems_of(good, **counters)
     assert problem.name == name
     assert message.lower() in str(problem).lower()
     assert problem.help
 
 
-def slow(latency, ms):
+def slow(latency: LatencySummary, ms: int) -> LatencySummary:
     return replace(latency, mean_us=ms * 1e3, p99_us=ms * 1e3, max_us=ms * 1e3)
 
 
-def test_why_pulses_are_late(good) -> None:
+def test_why_pulses_are_late(good: StatisticsSummary) -> None:
     def why(statistics):
         (problem,) = problems_of(statistics, missed=3)
         return str(problem)
@@ -112,7 +116,7 @@ def test_why_pulses_are_late(good) -> None:
     assert "raise `ulimit -r`" in waiting
 
 
-def test_help_depends_on_granted_settings(good) -> None:
+def test_help_depends_on_granted_settings(good: StatisticsSummary) -> None:
     late = replace(good, waiting=replace(good.waiting, max_us=12e3))
     (without_priority,) = problems_of(late, replace(SETUP, realtime_settings=()), missed=1)
     assert "priority=70" in without_priority.help
@@ -125,7 +129,7 @@ def test_help_depends_on_granted_settings(good) -> None:
     assert "--priority 70" in option.help
 
 
-def test_whose_fault_an_xrun_is(good) -> None:
+def test_whose_fault_an_xrun_is(good: StatisticsSummary) -> None:
     def why(statistics):
         (problem,) = problems_of(statistics, input_overflows=1)
         return str(problem)

@@ -1,6 +1,8 @@
 """Files of statistics that are broken, foreign, cut or huge: read up to the damage, or refused with a reason."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,22 +13,23 @@ from streaming.stats import reader as stats_reader
 from streaming.stats.columns import Columns
 from streaming.stats.reader import read_stats
 from streaming.stats.report import StatsReport
+from streaming.stats.statistics import LiveStatistics
 from tests.streaming.stats.simulated_statistics import Simulation, lines_of, read_quietly, write
 
 HARMLESS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
 @pytest.fixture(scope="module")
-def series():
+def series() -> list[LiveStatistics]:
     return list(Simulation().series(5))
 
 
 @pytest.fixture
-def path(tmp_path, series):
+def path(tmp_path: Path, series: list[LiveStatistics]) -> Path:
     return write(tmp_path / "out.jsonl", series)
 
 
-def refusal_of(path):
+def refusal_of(path: Path) -> str:
     with pytest.raises(InputError) as caught:
         read_stats(path)
     text = str(caught.value)
@@ -48,18 +51,18 @@ def refusal_of(path):
         (b" " * (3 << 20), ": is not a file of statistics;"),
     ],
 )
-def test_foreign_files_are_refused(tmp_path, content, message) -> None:
+def test_foreign_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "f.jsonl"
     path.write_bytes(content)
     assert refusal_of(path).startswith(message)
 
 
-def test_no_file_and_a_folder_are_refused(tmp_path) -> None:
+def test_no_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     assert refusal_of(tmp_path / "none") == ": no such file; check the path"
     assert refusal_of(tmp_path) == ": cannot be read (Is a directory)"
 
 
-def test_a_header_alone_and_half_of_one_are_refused(tmp_path, path) -> None:
+def test_a_header_alone_and_half_of_one_are_refused(tmp_path: Path, path: Path) -> None:
     header = path.read_bytes().splitlines(keepends=True)[0]
     other = tmp_path / "h.jsonl"
     other.write_bytes(header)
@@ -68,7 +71,7 @@ def test_a_header_alone_and_half_of_one_are_refused(tmp_path, path) -> None:
     assert refusal_of(other).startswith(": is not a file of statistics;")
 
 
-def change_line(line, place, value):
+def change_line(line: dict[str, float | str], place: list[Any], value: Any) -> dict[str, float | str]:
     """A line with another value where ``place`` leads to; ``...`` takes it away."""
     line = json.loads(json.dumps(line))
     inside = line
@@ -135,14 +138,14 @@ def test_a_broken_value_is_refused(tmp_path, path, number, place, value, message
     assert refusal_of(other).startswith(message)
 
 
-def test_fields_of_later_versions_are_ignored(tmp_path, path) -> None:
+def test_fields_of_later_versions_are_ignored(tmp_path: Path, path: Path) -> None:
     lines = [line | {"more": [1, {"x": None}]} for line in lines_of(path)]
     other = tmp_path / "m.jsonl"
     other.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert read_stats(other).statistics == read_stats(path).statistics
 
 
-def test_a_broken_line_in_the_middle_and_two_runs_in_a_file(tmp_path, path) -> None:
+def test_a_broken_line_in_the_middle_and_two_runs_in_a_file(tmp_path: Path, path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     other = tmp_path / "t.jsonl"
     other.write_bytes(b"".join([*lines[:2], b'{"line": "inter\n', *lines[2:]]))
@@ -153,12 +156,12 @@ def test_a_broken_line_in_the_middle_and_two_runs_in_a_file(tmp_path, path) -> N
     assert refusal_of(other) == f", line {len(lines) + 1}: follows the summary; give each run its own file"
 
 
-def test_a_file_that_is_too_large(path, monkeypatch) -> None:
+def test_a_file_that_is_too_large(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stats_reader, "MAX_FILE_BYTES", 2 << 10)
     assert ": is larger than 0 MiB; take the first line and the last ones: (head -n 1 " in refusal_of(path)
 
 
-def test_the_last_lines_of_a_file_give_the_statistics_of_the_whole(tmp_path, path) -> None:
+def test_the_last_lines_of_a_file_give_the_statistics_of_the_whole(tmp_path: Path, path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     part = tmp_path / "part.jsonl"
     part.write_bytes(b"".join([lines[0], *lines[-3:]]))
@@ -198,12 +201,13 @@ def test_any_wrong_byte_is_read_or_refused_in_words(path, data) -> None:
         assert str(error).startswith(str(other))
     else:
         report = StatsReport(stats)
-        assert str(report) and report.to_markdown()
+        assert str(report)
+        assert report.to_markdown()
         assert json.dumps(report.as_dict(), allow_nan=False)
         assert Columns.of(stats, 2).edges_s.size == Columns.of(stats, 2).p99_us.size + 1
 
 
-def test_reading_reports_its_progress(path, monkeypatch) -> None:
+def test_reading_reports_its_progress(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stats_reader, "REPORTED", 2)
     steps = []
     read_stats(path, lambda read, whole: steps.append((read, whole)))

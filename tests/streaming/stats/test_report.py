@@ -4,6 +4,7 @@ import json
 import sys
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from streaming.stats.columns import Columns
 from streaming.stats.reader import read_stats
 from streaming.stats.report import worst
+from streaming.stats.statistics import LiveStatistics
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal
 from tests.streaming.stats.simulated_statistics import SETUP, Simulation, write
@@ -23,18 +25,18 @@ EVENTS = {
 
 
 @pytest.fixture(scope="module")
-def bad():
+def bad() -> list[LiveStatistics]:
     return list(
         Simulation(slow={4: 25, 7: 4}, notes={12: "opened again after 1.3 s"}).series(20, events=EVENTS)
     )
 
 
 @pytest.fixture(scope="module")
-def good():
+def good() -> list[LiveStatistics]:
     return list(Simulation().series(3))
 
 
-def test_the_text_report_names_every_part(bad, tmp_path) -> None:
+def test_the_text_report_names_every_part(bad: list[LiveStatistics], tmp_path: Path) -> None:
     text = pulse("report", write(tmp_path / "out.jsonl", bad)).stdout
     lines = [line.split() for line in text.splitlines()]
     assert ["model", "denoise,", "numba", "f32"] in lines
@@ -56,7 +58,7 @@ def test_the_text_report_names_every_part(bad, tmp_path) -> None:
     )
 
 
-def test_a_setting_is_reported_once(good, tmp_path) -> None:
+def test_a_setting_is_reported_once(good: list[LiveStatistics], tmp_path: Path) -> None:
     noted = [
         replace(interval, notes=(str(SETUP.realtime_settings[0]), "something else")) for interval in good
     ]
@@ -68,12 +70,12 @@ def test_a_setting_is_reported_once(good, tmp_path) -> None:
     assert "blocks as the device likes" in text
 
 
-def test_a_good_run_is_reported_as_such(good, tmp_path) -> None:
+def test_a_good_run_is_reported_as_such(good: list[LiveStatistics], tmp_path: Path) -> None:
     text = pulse("report", write(tmp_path / "out.jsonl", good)).stdout
     assert "nothing was late, lost or silent, and the audio system reports no xrun" in text
 
 
-def test_the_report_as_json(bad, tmp_path) -> None:
+def test_the_report_as_json(bad: list[LiveStatistics], tmp_path: Path) -> None:
     details = json.loads(pulse("report", write(tmp_path / "out.jsonl", bad), "--json").stdout)
     assert details["complete"] is True
     assert details["statistics"]["counters"]["frames_silent"] == 480
@@ -91,7 +93,9 @@ def test_the_report_as_json(bad, tmp_path) -> None:
     }
 
 
-def test_the_worst_moments_are_those_with_problems_and_then_the_slowest(bad, tmp_path) -> None:
+def test_the_worst_moments_are_those_with_problems_and_then_the_slowest(
+    bad: list[LiveStatistics], tmp_path: Path
+) -> None:
     stats = read_stats(write(tmp_path / "out.jsonl", bad))
     assert [moment.at_s for moment in worst(stats, 4)] == [4, 7, 9, 12]
     assert [moment.at_s for moment in worst(stats, 3)] == [4, 9, 12]
@@ -101,7 +105,7 @@ def test_the_worst_moments_are_those_with_problems_and_then_the_slowest(bad, tmp
     assert (first.clock - stats.start_time).total_seconds() == 4
 
 
-def test_a_killed_run_is_reported(bad, tmp_path) -> None:
+def test_a_killed_run_is_reported(bad: list[LiveStatistics], tmp_path: Path) -> None:
     path = write(tmp_path / "out.jsonl", bad, end=False)
     path.write_bytes(path.read_bytes()[:-100])
     warnings.simplefilter("default")
@@ -113,14 +117,16 @@ def test_a_killed_run_is_reported(bad, tmp_path) -> None:
     )
 
 
-def test_files_that_are_not_reports_are_refused(good, tmp_path) -> None:
+def test_files_that_are_not_reports_are_refused(good: list[LiveStatistics], tmp_path: Path) -> None:
     path = write(tmp_path / "out.jsonl", good)
     assert "no such file; check the path" in refusal("report", tmp_path / "none.jsonl")
     assert "is the input; write to another file" in refusal("report", path, "-o", path)
     assert "pictures are .png, .svg, .pdf, not .txt" in refusal("report", path, "-o", tmp_path / "a.txt")
 
 
-def test_without_matplotlib_the_extra_is_named(good, tmp_path, monkeypatch) -> None:
+def test_without_matplotlib_the_extra_is_named(
+    good: list[LiveStatistics], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write(tmp_path / "out.jsonl", good)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     message = refusal("report", path, "-o", tmp_path / "latency.png")
@@ -128,7 +134,7 @@ def test_without_matplotlib_the_extra_is_named(good, tmp_path, monkeypatch) -> N
     assert [file.name for file in tmp_path.iterdir()] == ["out.jsonl"]
 
 
-def test_columns_merge_many_intervals(bad, tmp_path) -> None:
+def test_columns_merge_many_intervals(bad: list[LiveStatistics], tmp_path: Path) -> None:
     stats = read_stats(write(tmp_path / "out.jsonl", bad))
     unmerged, few = Columns.of(stats), Columns.of(stats, 6)
     assert (unmerged.merged, few.merged) == (1, 4)
@@ -145,20 +151,24 @@ def test_columns_merge_many_intervals(bad, tmp_path) -> None:
     assert unmerged.unit == ("seconds", 1.0)
 
 
-def test_an_interval_without_pulses_is_a_gap(good, tmp_path) -> None:
+def test_an_interval_without_pulses_is_a_gap(good: list[LiveStatistics], tmp_path: Path) -> None:
     still = replace(good[-1], elapsed_s=4.0)
     columns = Columns.of(read_stats(write(tmp_path / "out.jsonl", [*good, still])))
     assert np.isnan(columns.max_us).tolist() == [False, False, False, True]
 
 
 @pytest.mark.parametrize("unit", [("minutes", 60.0), ("hours", 3600.0)])
-def test_long_runs_have_larger_units(good, tmp_path, unit) -> None:
+def test_long_runs_have_larger_units(
+    good: list[LiveStatistics], tmp_path: Path, unit: tuple[str, float]
+) -> None:
     late = [replace(interval, elapsed_s=interval.elapsed_s * unit[1] * 3) for interval in good]
     columns = Columns.of(read_stats(write(tmp_path / "out.jsonl", late)))
     assert columns.unit == unit
 
 
-def test_a_picture_is_drawn_of_any_run(bad, good, tmp_path) -> None:
+def test_a_picture_is_drawn_of_any_run(
+    bad: list[LiveStatistics], good: list[LiveStatistics], tmp_path: Path
+) -> None:
     image = pytest.importorskip("matplotlib.image", reason="an extra: pip install 'pulse-stream[report]'")
     still = [replace(interval, total=interval.total.difference_from(interval.total)) for interval in good[:1]]
     silent = replace(SETUP, input=None, output=None)
@@ -172,7 +182,7 @@ def test_a_picture_is_drawn_of_any_run(bad, good, tmp_path) -> None:
     assert (tmp_path / "bad.png").stat().st_mode & 0o444
 
 
-def test_a_picture_is_written_as_svg(bad, tmp_path) -> None:
+def test_a_picture_is_written_as_svg(bad: list[LiveStatistics], tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="an extra: pip install 'pulse-stream[report]'")
     path = write(tmp_path / "out.jsonl", bad)
     pulse("report", path, "-o", tmp_path / "latency.svg")
@@ -192,7 +202,9 @@ NAMES = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_picture_holds_its_text(bad, good, tmp_path, name) -> None:
+def test_a_picture_holds_its_text(
+    bad: list[LiveStatistics], good: list[LiveStatistics], tmp_path: Path, name: str
+) -> None:
     """All of it is inside the picture, and no label is on another one."""
     pytest.importorskip("matplotlib", reason="an extra: pip install 'pulse-stream[report]'")
     from matplotlib.text import Text
@@ -214,8 +226,8 @@ def test_a_picture_holds_its_text(bad, good, tmp_path, name) -> None:
         whole = figure.bbox
         for text in texts:
             box = text.get_window_extent()
-            assert box.x0 >= whole.x0 and box.x1 <= whole.x1, text.get_text()
-            assert box.y0 >= whole.y0 and box.y1 <= whole.y1, text.get_text()
+            assert whole.x0 <= box.x0 <= box.x1 <= whole.x1, text.get_text()
+            assert whole.y0 <= box.y0 <= box.y1 <= whole.y1, text.get_text()
         marks = [text.get_window_extent() for text in texts if text.get_fontsize() == 8]
         assert not any(mark.overlaps(other) for at, mark in enumerate(marks) for other in marks[:at])
         assert len(figure.get_suptitle().splitlines()) <= 6
@@ -233,11 +245,13 @@ def test_a_title_is_broken_into_lines_that_fit() -> None:
     )
     assert lines.splitlines() == ["a few words;", "and some more"]
     lines = fit_title(["word " * 100, "x" * 300], 100, 11, "bold").splitlines()
-    assert len(lines) == 6 and lines[2].endswith("…") and lines[5].endswith("…")
+    assert len(lines) == 6
+    assert lines[2].endswith("…")
+    assert lines[5].endswith("…")
     assert fit_title(["in\udce9\n.wav"], 500, 11, "bold") == "in\\udce9 .wav"
 
 
-def test_empty_stages_are_left_out(good, tmp_path) -> None:
+def test_empty_stages_are_left_out(good: list[LiveStatistics], tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="an extra: pip install 'pulse-stream[report]'")
     from streaming.stats.plot import picture
 

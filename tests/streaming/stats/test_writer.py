@@ -7,13 +7,14 @@ import sys
 from dataclasses import asdict, replace
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pulse.errors import InputError, PulseWarning
 from streaming.stats.lines import TIMES, HistogramLine
 from streaming.stats.reader import read_stats
-from streaming.stats.statistics import Counters
+from streaming.stats.statistics import Counters, LiveStatistics
 from streaming.stats.writer import StatsWriter
 from tests.streaming.stats.simulated_statistics import DELAY, SETUP, Simulation, lines_of, read_quietly, write
 
@@ -22,21 +23,21 @@ SECONDS = 5
 
 
 @pytest.fixture(scope="module")
-def series():
+def series() -> list[LiveStatistics]:
     return list(Simulation(slow={1: 20}, notes={3: "opened again"}).series(SECONDS, events=EVENTS))
 
 
 @pytest.fixture
-def path(tmp_path, series):
+def path(tmp_path: Path, series: list[LiveStatistics]) -> Path:
     return write(tmp_path / "out.jsonl", series)
 
 
-def plain(values):
+def plain(values: dict[str, dict[str, Any] | float]) -> dict[str, dict[str, Any] | float]:
     """As JSON has it, to the digits that are written."""
     return json.loads(json.dumps(values), parse_float=lambda text: round(float(text), 9))
 
 
-def test_written_statistics_are_read_back(path, series) -> None:
+def test_written_statistics_are_read_back(path: Path, series: list[LiveStatistics]) -> None:
     stats = read_stats(path)
     assert stats.complete
     assert stats.header.setup == SETUP
@@ -49,7 +50,7 @@ def test_written_statistics_are_read_back(path, series) -> None:
         assert stats.times[name].bucket_counts() == expected.bucket_counts()
 
 
-def test_intervals_add_up_to_the_whole(path, series) -> None:
+def test_intervals_add_up_to_the_whole(path: Path, series: list[LiveStatistics]) -> None:
     stats = read_stats(path)
     assert [interval.at_s for interval in stats.intervals] == [1, 2, 3, 4, 5]
     whole = Counters()
@@ -67,7 +68,7 @@ def test_intervals_add_up_to_the_whole(path, series) -> None:
     assert stats.intervals[1].total.max_us > 20_000 > 5_000 > stats.intervals[2].total.max_us
 
 
-def test_lines_are_for_other_tools_too(path) -> None:
+def test_lines_are_for_other_tools_too(path: Path) -> None:
     header, *intervals, summary = lines_of(path)
     assert (header["line"], header["format"], header["version"]) == ("header", "pulse live statistics", 1)
     assert header["setup"]["delay"]["model_s"] == pytest.approx(0.0099375)
@@ -80,7 +81,7 @@ def test_lines_are_for_other_tools_too(path) -> None:
     assert max(len(line) for line in path.read_text().splitlines()[1:-1]) < 5000
 
 
-def test_accounts_that_come_often_make_one_line_an_interval(tmp_path) -> None:
+def test_accounts_that_come_often_make_one_line_an_interval(tmp_path: Path) -> None:
     often = list(Simulation(channels=1).series(3, each_s=0.1))
     loud = [
         replace(
@@ -98,18 +99,18 @@ def test_accounts_that_come_often_make_one_line_an_interval(tmp_path) -> None:
     assert stats.intervals[1].load == pytest.approx(0.1)
 
 
-def test_levels_that_are_no_numbers(tmp_path, series) -> None:
+def test_levels_that_are_no_numbers(tmp_path: Path, series: list[LiveStatistics]) -> None:
     stats = read_stats(write(tmp_path / "o.jsonl", [replace(series[0], levels_out=(inf, 0.5))]))
     assert stats.intervals[0].levels_out == (None, 0.5)
 
 
-def test_a_short_run_has_its_only_interval(tmp_path, series) -> None:
+def test_a_short_run_has_its_only_interval(tmp_path: Path, series: list[LiveStatistics]) -> None:
     stats = read_stats(write(tmp_path / "o.jsonl", [replace(series[0], elapsed_s=0.3)]))
     assert [(interval.at_s, interval.span_s) for interval in stats.intervals] == [(0.3, 0.3)]
     assert stats.complete
 
 
-def test_every_line_is_there_at_once(tmp_path, series) -> None:
+def test_every_line_is_there_at_once(tmp_path: Path, series: list[LiveStatistics]) -> None:
     path = tmp_path / "o.jsonl"
     writer = StatsWriter(path, SETUP)
     for number, statistics in enumerate(series, 1):
@@ -128,7 +129,7 @@ def test_every_line_is_there_at_once(tmp_path, series) -> None:
     assert read_quietly(path).statistics.counters == series[-1].counters
 
 
-def test_a_killed_run_has_all_but_its_last_interval(tmp_path) -> None:
+def test_a_killed_run_has_all_but_its_last_interval(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys; from pathlib import Path\n"
         "from tests.streaming.stats.simulated_statistics import *\n"
@@ -145,18 +146,20 @@ def test_a_killed_run_has_all_but_its_last_interval(tmp_path) -> None:
 class Limited:
     """Files of this process may not become larger."""
 
-    def __init__(self, size):
+    def __init__(self, size: int) -> None:
         self.size = size
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.before = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (self.size, self.before[1]))
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, self.before)
 
 
-def test_a_full_disk_is_reported_and_missing_lines_follow(tmp_path, series) -> None:
+def test_a_full_disk_is_reported_and_missing_lines_follow(
+    tmp_path: Path, series: list[LiveStatistics]
+) -> None:
     path = tmp_path / "o.jsonl"
     writer = StatsWriter(path, SETUP)
     writer.update(series[0])
@@ -176,7 +179,7 @@ def test_a_full_disk_is_reported_and_missing_lines_follow(tmp_path, series) -> N
     assert stats.intervals[1].levels_in[0] == pytest.approx(loudest)
 
 
-def test_a_disk_that_stays_full(tmp_path, series) -> None:
+def test_a_disk_that_stays_full(tmp_path: Path, series: list[LiveStatistics]) -> None:
     path = tmp_path / "o.jsonl"
     writer = StatsWriter(path, SETUP)
     writer.update(series[0])
@@ -186,7 +189,7 @@ def test_a_disk_that_stays_full(tmp_path, series) -> None:
     assert read_quietly(path).statistics.elapsed_s == 1
 
 
-def test_a_file_that_cannot_be_written(tmp_path) -> None:
+def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none/o\.jsonl: cannot be written \(No such file or directory\)"):
         StatsWriter(tmp_path / "none" / "o.jsonl", SETUP)
     with pytest.raises(InputError, match="is not a file that can be replaced"):
@@ -199,7 +202,7 @@ def test_a_file_that_cannot_be_written(tmp_path) -> None:
         StatsWriter(tmp_path / "o.jsonl", SETUP)
 
 
-def test_times_come_back_to_the_nanosecond(series) -> None:
+def test_times_come_back_to_the_nanosecond(series: list[LiveStatistics]) -> None:
     latency = series[-1].total
     again = HistogramLine.of(latency).latency(latency.deadline_s)
     assert again.as_dict() == latency.as_dict()

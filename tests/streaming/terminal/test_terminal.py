@@ -53,17 +53,20 @@ def assert_harmless(text: str) -> None:
 
 
 def test_control_characters_are_made_printable() -> None:
-    assert printable(EVIL) == SAFE and printable(SAFE) == SAFE
+    assert printable(EVIL) == SAFE
+    assert printable(SAFE) == SAFE
     plain = "Zeitraum ü é 日本語 🙂\u00a0عربي"
     assert printable(plain) == plain
-    assert printable("\ud800") == "\\ud800" and printable_lines("a\nb\x1b") == "a\nb\\x1b"
+    assert printable("\ud800") == "\\ud800"
+    assert printable_lines("a\nb\x1b") == "a\nb\\x1b"
 
 
 def test_errors_and_their_tracebacks_are_printable() -> None:
     with pytest.raises(LoadError) as refusal:
         pulse.load(evil_model("Nothing")).analyse()
     assert_harmless("".join(traceback.format_exception(refusal.value)))
-    assert "\n" not in str(refusal.value) and SAFE in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+    assert SAFE in str(refusal.value)
 
 
 def test_refusals_are_one_line_each_and_keep_the_names() -> None:
@@ -121,13 +124,15 @@ def test_json_has_everything() -> None:
     value = {"name": EVIL, "list": ["é", "\ud800"], EVIL: 1.5}
     text = json_text(value)
     assert_harmless(text)
-    assert json.loads(text) == value and "é" in text
+    assert json.loads(text) == value
+    assert "é" in text
 
 
 def test_a_terminal_escapes_its_text(capsys: pytest.CaptureFixture[str]) -> None:
     file = io.StringIO()
     Terminal(file=file, force_terminal=True, width=200).print(f"{EVIL}!", style="bold red")
-    assert file.getvalue().startswith("\x1b[1;31m") and "\x1b]0" not in file.getvalue()
+    assert file.getvalue().startswith("\x1b[1;31m")
+    assert "\x1b]0" not in file.getvalue()
     stderr().print(EVIL)
     print_report(EvilReport())
     print_report(EvilReport(), json=True)

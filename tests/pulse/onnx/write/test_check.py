@@ -28,7 +28,9 @@ def test_a_wrong_file_is_found() -> None:
     values[3] += 0.01
     kernel.raw_data = values.tobytes()
     divergence = check(wrong, pulsed).divergence
-    assert divergence is not None and divergence.wire == "y" and divergence.backend.startswith("onnxruntime")
+    assert divergence is not None
+    assert divergence.wire == "y"
+    assert divergence.backend.startswith("onnxruntime")
     assert abs(divergence.offline - divergence.streamed) > divergence.allowed
 
 
@@ -41,7 +43,8 @@ def test_a_type_that_differs_is_found() -> None:
         return {key: value.astype(np.float64) for key, value in run(feeds).items()}  # type: ignore[arg-type]
 
     divergence = check(pulsed.to_onnx(), pulsed, run=cut).divergence
-    assert divergence is not None and "float64, offline" in divergence.reason
+    assert divergence is not None
+    assert "float64, offline" in divergence.reason
 
 
 def test_no_length_that_suits() -> None:
@@ -58,7 +61,8 @@ def test_without_onnxruntime_the_evaluator_of_onnx_runs(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     pulsed = causal()
     report = check(pulsed.to_onnx(), pulsed, lengths=[1, 3])
-    assert report.backends == ("onnx.reference",) and report.equal
+    assert report.backends == ("onnx.reference",)
+    assert report.equal
 
 
 def test_a_runtime_that_is_less_exact_than_the_file() -> None:
@@ -67,5 +71,6 @@ def test_a_runtime_that_is_less_exact_than_the_file() -> None:
     pulsed = shift.pulsify(pulse=2)
     report = check(pulsed.to_onnx(), pulsed).require()
     assert report.backends == ("onnx.reference",)
-    assert report.rejected is not None and report.rejected.backend.startswith("onnxruntime")
+    assert report.rejected is not None
+    assert report.rejected.backend.startswith("onnxruntime")
     assert any(name.startswith("onnxruntime") for name, _ in report.pairs())

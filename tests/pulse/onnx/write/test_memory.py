@@ -164,7 +164,8 @@ def test_types_stay(dtype: type) -> None:
     proto = prove(lean, lean.pulsify(pulse=3), backends=("numpy",))
     (state,) = notes_of(proto).states
     value = state.value()
-    assert value is not None and value.dtype == dtype
+    assert value is not None
+    assert value.dtype == dtype
 
 
 def test_an_input_that_does_not_stream_stays_an_input() -> None:

@@ -4,6 +4,7 @@ import json
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +41,14 @@ def test_a_file_gives_the_same_bits(name: str, form: str, tmp_path: Path) -> Non
     original, path = make_program(name, form), tmp_path / "one.pulse"
     original.save(path)
     other = pulse.Program.load(path)
-    assert isinstance(other, StoredProgram) and not other.weights.flags.writeable
+    assert isinstance(other, StoredProgram)
+    assert not other.weights.flags.writeable
     assert (other.limit, other.form) == (original.limit, form)
     for ports, expected in ((other.inputs, original.inputs), (other.outputs, original.outputs)):
         assert [port.as_dict() for port in ports] == [port.as_dict() for port in expected]
     assert are_bit_identical(stream_whole(original, feeds(name)), stream_whole(other, feeds(name)))
-    assert other.listing() == original.listing() and other.notes == original.notes
+    assert other.listing() == original.listing()
+    assert other.notes == original.notes
     assert [port.rate * original.pulse for port in original.outputs if port.streams] == [
         port.frames for port in original.outputs if port.streams
     ]
@@ -69,7 +72,9 @@ def test_load_stream_and_save_take_a_program_file(tmp_path: Path) -> None:
     path = tmp_path / "windows.pulse"
     make_program("windows").save(path, sample_rate="8000")
     loaded = pulse.load(path)
-    assert loaded.metadata["sample_rate"] == "8000" and loaded.defines_pulse and loaded.chunks is None
+    assert loaded.metadata["sample_rate"] == "8000"
+    assert loaded.defines_pulse
+    assert loaded.chunks is None
     assert (
         pulse.stream(path).pulse
         == pulse.stream(loaded).pulse
@@ -81,22 +86,34 @@ def test_load_stream_and_save_take_a_program_file(tmp_path: Path) -> None:
     assert again.read_bytes() == path.read_bytes()
 
 
-def test_commands_that_need_the_model_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "call",
+    [pulse.verify, pulse.cost_report, lambda source: pulse.load(source).analyse()],
+    ids=["verify", "cost_report", "analyse"],
+)
+def test_commands_that_need_the_model_are_refused(call: Callable[[Path], object], tmp_path: Path) -> None:
     path = tmp_path / "windows.pulse"
     make_program("windows").save(path)
-    for call in (pulse.verify, pulse.cost_report, lambda source: pulse.load(source).analyse()):
-        with pytest.raises(
-            LoadError, match="is a program, whose file does not contain the model; give the model"
-        ):
-            call(path)
+    with pytest.raises(
+        LoadError, match="is a program, whose file does not contain the model; give the model"
+    ):
+        call(path)
+
+
+def test_options_that_a_program_has_fixed_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "windows.pulse"
+    make_program("windows").save(path)
     with pytest.raises(LoadError, match="the options for reading its model are fixed"):
         pulse.load(path, symbol="T")
     with pytest.raises(
         CompileError, match=r"pulses of 4 frames and weights of f32; leave out pulse=8, weights=\"int8\""
     ):
         pulse.stream(path, pulse=8, weights="int8")
+
+
+def test_a_program_of_numpy_is_not_saved(tmp_path: Path) -> None:
     with pytest.raises(WriteError, match="only programs of the numba backend"):
-        program("windows", "numpy").save(path)
+        program("windows", "numpy").save(tmp_path / "windows.pulse")
 
 
 def change_file(data: bytes, sections: dict[str, Any] | None = None, **header: Any) -> bytes:
@@ -108,34 +125,53 @@ def change_file(data: bytes, sections: dict[str, Any] | None = None, **header: A
     )
 
 
-def test_damaged_files_are_refused(tmp_path: Path) -> None:
-    data = make_program("windows").to_bytes()
-    flipped = bytearray(data)
-    flipped[-1] ^= 1
-    cases = [
-        (bytes(flipped), "its checksum is wrong, so it is damaged; copy it again"),
-        (data[:-64], "its checksum is wrong"),
-        (data[:10], "is not a program file"),
-        *(
-            (
-                data.replace(MAGIC, MAGIC[:-2] + number + b"\n", 1),
-                "of a format that .* compile the model again",
-            )
-            for number in (b"1", b"9")
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (
+            lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+            "its checksum is wrong, so it is damaged; copy it again",
+        ),
+        (lambda data: data[:-64], "its checksum is wrong"),
+        (lambda data: data[:10], "is not a program file"),
+        (
+            lambda data: data.replace(MAGIC, MAGIC[:-2] + b"1\n", 1),
+            "of a format that .* compile the model again",
         ),
         (
-            change_file(data, version="0.0.1"),
+            lambda data: data.replace(MAGIC, MAGIC[:-2] + b"9\n", 1),
+            "of a format that .* compile the model again",
+        ),
+        (
+            lambda data: change_file(data, version="0.0.1"),
             "was compiled by pulse 0.0.1, and this is pulse .*: compile the model again",
         ),
-        (change_file(data, pulse="4"), "no valid 'pulse'"),
-        (change_file(data, arena_bytes=1 << 46), "bytes of scratch memory"),
-        (change_file(data, rows=3), "but its header has 3"),
-        (change_file(data, {"table": np.zeros(64, np.uint8)}), "row 0 is not valid"),
-        (change_file(data, assumptions=["T >= 0"] * 99), "too many assumptions"),
-    ]
-    for content, message in cases:
-        with pytest.raises(LoadError, match=message):
-            read_program(content)
+        (lambda data: change_file(data, pulse="4"), "no valid 'pulse'"),
+        (lambda data: change_file(data, arena_bytes=1 << 46), "bytes of scratch memory"),
+        (lambda data: change_file(data, rows=3), "but its header has 3"),
+        (lambda data: change_file(data, {"table": np.zeros(64, np.uint8)}), "row 0 is not valid"),
+        (lambda data: change_file(data, assumptions=["T >= 0"] * 99), "too many assumptions"),
+    ],
+    ids=[
+        "a flipped bit",
+        "cut at the end",
+        "cut in the header",
+        "an older format",
+        "a newer format",
+        "another version",
+        "a pulse of text",
+        "a huge arena",
+        "another number of rows",
+        "a row of zeros",
+        "many assumptions",
+    ],
+)
+def test_damaged_files_are_refused(damage: Callable[[bytes], bytes], message: str) -> None:
+    with pytest.raises(LoadError, match=message):
+        read_program(damage(make_program("windows").to_bytes()))
+
+
+def test_missing_and_empty_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(LoadError, match=r"cannot be read .*; check the path"):
         pulse.Program.load(tmp_path / "none.pulse")
     (tmp_path / "empty.pulse").touch()
@@ -187,32 +223,39 @@ def test_moved_kernels_and_missing_ones_have_different_errors(module: str) -> No
         pulse.load(change_file(data, kernels=named))
 
 
-def test_a_file_cannot_choose_imports(tmp_path: Path) -> None:
-    data = make_program("windows").to_bytes()
-    kernels = open_container(data).header["kernels"]
-    (tmp_path / "harm.py").write_text("raise SystemExit('imported')")
-    for module in (
+@pytest.mark.parametrize(
+    "module",
+    [
         "harm",
         "pulse.program.kernels.harm",
         "pulse.program.kernels..harm",
         "pulse.program.kernels.matmul..harm",
         "pulse.program.kernels.copy.harm",
         "pulse.program.kernels.a b",
-    ):
-        named = [{**kernels[0], "name": "unknown", "module": module}, *kernels[1:]]
-        with pytest.raises(LoadError, match=r"is not installed here|this version has no kernel unknown"):
-            pulse.load(change_file(data, kernels=named))
-
-
-def test_notes_are_read_when_they_are_asked_for() -> None:
+    ],
+)
+def test_a_file_cannot_choose_imports(tmp_path: Path, module: str) -> None:
     data = make_program("windows").to_bytes()
-    for notes in (b"{", b"[]", json.dumps({"rows": [[1]], "listing": [1]}).encode()):
-        silent = read_program(change_file(data, {"notes": np.frombuffer(notes, np.uint8)}))
-        silent.spawn()
-        with pytest.raises(LoadError, match="tells nothing valid of its instructions"):
-            silent.listing()
-        with pytest.raises(LoadError, match="tells nothing valid of its instructions"):
-            len(silent.notes)
+    kernels = open_container(data).header["kernels"]
+    (tmp_path / "harm.py").write_text("raise SystemExit('imported')")
+    named = [{**kernels[0], "name": "unknown", "module": module}, *kernels[1:]]
+    with pytest.raises(LoadError, match=r"is not installed here|this version has no kernel unknown"):
+        pulse.load(change_file(data, kernels=named))
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [b"{", b"[]", json.dumps({"rows": [[1]], "listing": [1]}).encode()],
+    ids=["cut short", "a list", "a row without fields"],
+)
+def test_notes_are_read_when_they_are_asked_for(notes: bytes) -> None:
+    data = make_program("windows").to_bytes()
+    silent = read_program(change_file(data, {"notes": np.frombuffer(notes, np.uint8)}))
+    silent.spawn()
+    with pytest.raises(LoadError, match="tells nothing valid of its instructions"):
+        silent.listing()
+    with pytest.raises(LoadError, match="tells nothing valid of its instructions"):
+        len(silent.notes)
 
 
 def test_loading_imports_no_reader_and_no_pass(tmp_path: Path) -> None:

@@ -287,11 +287,11 @@ def test_a_chain_without_functions_is_a_copy(source, target, count) -> None:
         np.testing.assert_array_equal(output, x.astype(target))
 
 
-def test_every_byte_but_zero_is_true() -> None:
+@pytest.mark.parametrize("kind", [ChainRow, Chain64Row])
+def test_every_byte_but_zero_is_true(kind: type[ChainRow | Chain64Row]) -> None:
     x, y = np.array([0, 1, 2, 255], np.uint8).view(np.bool_), np.zeros(4, np.float32)
-    for kind in (ChainRow, Chain64Row):
-        for output in run_chain(kind, [x], [x], y, y, []):
-            np.testing.assert_array_equal(output, [0, 1, 1, 1])
+    for output in run_chain(kind, [x], [x], y, y, []):
+        np.testing.assert_array_equal(output, [0, 1, 1, 1])
 
 
 @pytest.mark.parametrize("source", CODES)
@@ -308,13 +308,13 @@ def test_chains_of_f64_convert_types_as_numpy_does(source, target) -> None:
         np.testing.assert_array_equal(output, x.astype(target))
 
 
-def test_chains_of_f64_are_exact_for_large_integers() -> None:
+@pytest.mark.parametrize("name", ["div", "add", "sub", "mod", "fmod", "min", "max", "equal"])
+def test_chains_of_f64_are_exact_for_large_integers(name: str) -> None:
     x = np.array([2**53 - 3, -(2**53) + 4, 7, -7, 0], np.int64)
     z = np.array([2, 2, 2, 2, 5], np.int64)
     y = np.zeros(5, np.int64)
-    for name in ("div", "add", "sub", "mod", "fmod", "min", "max", "equal"):
-        for output in run_chain(Chain64Row, [x, z], [x, z], y, y, [(name, 8, 0, 1, 0, 0.0, 0.0)]):
-            np.testing.assert_array_equal(output, ELEMENTWISE[name].run(x, z))
+    for output in run_chain(Chain64Row, [x, z], [x, z], y, y, [(name, 8, 0, 1, 0, 0.0, 0.0)]):
+        np.testing.assert_array_equal(output, ELEMENTWISE[name].run(x, z))
 
 
 @pytest.mark.parametrize("shape", SHAPES)

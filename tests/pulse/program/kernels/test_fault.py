@@ -65,30 +65,30 @@ def test_only_frames_of_the_stream_are_counted(dtype: str, clock: int) -> None:
             assert [int(arrays[name][0]) for name in ("own", "total")] == [40 + want, 2 + want]
 
 
-def test_faults_count_from_the_pulse_of_the_gate_on() -> None:
+@pytest.mark.parametrize(("clock", "want"), [(4, 0), (5, 2)])
+def test_faults_count_from_the_pulse_of_the_gate_on(clock: int, want: int) -> None:
     """And with strides, bytes below 0, every second."""
     x = np.array([-1, 5, -2, 5, 3, 5], np.int8)
-    for clock, want in ((4, 0), (5, 2)):
-        row = CountFaultsRow(
-            x=x,
-            own=np.array([0]),
-            total=np.array([0]),
-            clock=np.array([clock]),
-            gate=np.array([5]),
-            begin=np.array([0]),
-            end=np.array([1]),
-            P=0,
-            shift=0,
-            F=1,
-            step=0,
-            **number_fields("s", [1, 1, 3]),
-            **number_fields("t", [0, 0, 2]),
-            dtype=CODES["int8"],
-            mode=WITHIN,
-            above=0.0,
-            below=0.0,
-            low=0,
-            high=4,
-        )
-        for arrays in run_both(row):
-            assert arrays["own"][0] == want == arrays["total"][0]
+    row = CountFaultsRow(
+        x=x,
+        own=np.array([0]),
+        total=np.array([0]),
+        clock=np.array([clock]),
+        gate=np.array([5]),
+        begin=np.array([0]),
+        end=np.array([1]),
+        P=0,
+        shift=0,
+        F=1,
+        step=0,
+        **number_fields("s", [1, 1, 3]),
+        **number_fields("t", [0, 0, 2]),
+        dtype=CODES["int8"],
+        mode=WITHIN,
+        above=0.0,
+        below=0.0,
+        low=0,
+        high=4,
+    )
+    for arrays in run_both(row):
+        assert arrays["own"][0] == want == arrays["total"][0]

@@ -135,7 +135,8 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
 ) -> None:
     bins = length // 2 + 1 if one_sided else length
     dft = find_dft_basis(arrange_parts(dft_matrix(length, parts, length, bins, False), "turns", "turns"))
-    assert dft is not None and dft.bins.im is not None
+    assert dft is not None
+    assert dft.bins.im is not None
     first, second, w1, twiddles, w2 = dft_tables(dft)
     points, kept_bins, M = dft.points, dft.bins, 2
     reach, width = parts * length, 2 * bins

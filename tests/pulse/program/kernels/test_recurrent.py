@@ -132,12 +132,14 @@ def cell_of(kind: CellKind, before: bool = False, clip: float | None = None, cou
 @pytest.mark.parametrize(
     ("T", "B", "H"), [(1, 1, 1), (3, 2, 5), (2, 1, 16), (4, 3, 17), (1, 5, 35), (2, 8, 33), (0, 2, 4)]
 )
-def test_whole_sequences_agree_with_the_cell(kind: CellKind, before: bool, T: int, B: int, H: int) -> None:
-    for reverse in (False, True):
-        for batch_outermost in (False, True):
-            require_agreement_with_the_cell(
-                cell_of(kind, before), T, B, H, reverse=reverse, batch_outermost=batch_outermost
-            )
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("batch_outermost", [False, True])
+def test_whole_sequences_agree_with_the_cell(
+    kind: CellKind, before: bool, T: int, B: int, H: int, reverse: bool, batch_outermost: bool
+) -> None:
+    require_agreement_with_the_cell(
+        cell_of(kind, before), T, B, H, reverse=reverse, batch_outermost=batch_outermost
+    )
 
 
 @pytest.mark.parametrize(("kind", "before"), CELLS)
@@ -165,11 +167,11 @@ def test_rounded_weights_agree_with_the_cell(kind: CellKind, before: bool, form:
         (0, 0, 0),
     ],
 )
+@pytest.mark.parametrize("reload", [False, True])
 def test_frames_outside_of_the_stream_leave_the_state_alone(
-    kind: CellKind, before: bool, clock: int, end: int, offset: int
+    kind: CellKind, before: bool, clock: int, end: int, offset: int, reload: bool
 ) -> None:
-    for reload in (False, True):
-        require_agreement_with_the_cell(cell_of(kind, before), 4, 2, 6, clock, end, offset, reload=reload)
+    require_agreement_with_the_cell(cell_of(kind, before), 4, 2, 6, clock, end, offset, reload=reload)
 
 
 @pytest.mark.parametrize(("kind", "before"), CELLS)

@@ -175,7 +175,9 @@ def test_a_family_closes_over_different_helpers() -> None:
         assert result.view(np.float32)[0] == 37.0  # (3 + 3 + 0)**2 + 1
 
 
-@pytest.mark.parametrize("y_offset, x_offset, n", [(4, 0, 32), (0, 4, 17), (128, 0, 1), (0, 1 << 20, 1)])
+@pytest.mark.parametrize(
+    ("y_offset", "x_offset", "n"), [(4, 0, 32), (0, 4, 17), (128, 0, 1), (0, 1 << 20, 1)]
+)
 def test_python_refuses_to_leave_a_region(y_offset, x_offset, n) -> None:
     row = [0, 6, operand(1, y_offset), operand(0, x_offset), n, real_bits(1.0)]
     with pytest.raises(IndexError):
@@ -240,7 +242,8 @@ def test_several_threads_run_one_table_at_once() -> None:
 
 def test_kernels_are_registered_by_name_and_number() -> None:
     assert compile_kernels(["infra_axpy", "infra_scale", "infra_axpy"]) == [infra_axpy, infra_scale]
-    assert KERNELS["infra_axpy"] is infra_axpy and kernel_of(infra_axpy.number) is infra_axpy
+    assert KERNELS["infra_axpy"] is infra_axpy
+    assert kernel_of(infra_axpy.number) is infra_axpy
 
     def other(row: Axpy):
         pass
@@ -258,12 +261,14 @@ def test_a_linked_table_has_addresses_in_place_of_numbers() -> None:
     table = builder.finish()
     assert kernels_of(table) == [infra_scale, infra_types]
     linked = link(table)
-    assert linked[0] == infra_scale.address and linked[5] == infra_types.address
+    assert linked[0] == infra_scale.address
+    assert linked[5] == infra_types.address
     assert table[0] == infra_scale.number
 
 
 def test_fast_mathematics_keeps_nan_and_infinities() -> None:
-    assert "nnan" not in FASTMATH and "ninf" not in FASTMATH
+    assert "nnan" not in FASTMATH
+    assert "ninf" not in FASTMATH
 
 
 def test_lanes_are_one_register_on_avx512() -> None:

@@ -283,8 +283,10 @@ def test_one_thread_is_the_default_and_has_no_helper() -> None:
     before = helpers()
     program = pulse.stream(tcn(), 8)
     state = program.with_threads(2).with_threads(1).spawn()
-    assert isinstance(state, NativeState) and isinstance(program, NativeProgram)
-    assert program.threads == 1 and state.call[0] == program.table.ctypes.data
+    assert isinstance(state, NativeState)
+    assert isinstance(program, NativeProgram)
+    assert program.threads == 1
+    assert state.call[0] == program.table.ctypes.data
     assert helpers() == before
 
 
@@ -294,7 +296,8 @@ def test_a_program_of_short_rows_has_no_helper(monkeypatch: pytest.MonkeyPatch) 
     before = helpers()
     program = pulse.stream(tcn(), 1, threads=2)
     state = program.spawn()
-    assert program.threads == 2 and helpers() == before
+    assert program.threads == 2
+    assert helpers() == before
     assert bits(state.step(feeds(program, 1)[0])) == bits(
         pulse.stream(tcn(), 1).spawn().step(feeds(program, 1)[0])
     )

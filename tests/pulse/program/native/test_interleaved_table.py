@@ -194,7 +194,8 @@ def recurrent() -> onnx.ModelProto:
 @pytest.mark.parametrize("frames", [1, 3])
 def test_lanes_of_scans_equal_streams(frames: int) -> None:
     compiled = program(frames, recurrent)
-    assert "keep_frame" in {row.kernel for row in compiled.instructions} and not is_refused(compiled)
+    assert "keep_frame" in {row.kernel for row in compiled.instructions}
+    assert not is_refused(compiled)
     pair = LanesAndStates(compiled, 16)
     for _ in range(5):
         pair.step()
@@ -287,7 +288,8 @@ def test_all_lanes_of_a_program_share_the_weights(monkeypatch: pytest.MonkeyPatc
     native.with_threads(1).spawn_many(LANES)
     assert packed == [native]
     pickle.loads(pickle.dumps(native)).spawn_many(LANES)
-    assert len(packed) == 2 and packed[1] is not native
+    assert len(packed) == 2
+    assert packed[1] is not native
 
 
 def test_the_rows_as_plain_python_stay_inside_their_memory() -> None:
@@ -355,7 +357,8 @@ def is_refused(compiled: NativeProgram) -> bool:
 def test_programs_without_such_a_form_step_in_groups() -> None:
     proto = model([node("ArgMax", "x", "y", axis=1)], {"x": floats("x", 1, 5, 9)}, {}, stream={"x": 2})
     compiled = pulse.stream(proto, pulse=2)
-    assert isinstance(compiled, NativeProgram) and is_refused(compiled)
+    assert isinstance(compiled, NativeProgram)
+    assert is_refused(compiled)
     pair = LanesAndStates(compiled, 18)
     for _ in range(3):
         pair.step()
@@ -415,7 +418,8 @@ def test_loops_are_merged_and_split() -> None:
     turned = Loops((7, 3, 4, 5), ((1, 2, 3, 4), (5, 6, 7, 8))).move_longest_inside()
     assert turned == Loops((3, 4, 7, 5), ((2, 3, 1, 4), (6, 7, 5, 8)))
     ((offsets, inner),) = apart.inner_loops(5)
-    assert offsets == (0, 0) and inner.sizes == (1, 1, 2, 3, 4)
+    assert offsets == (0, 0)
+    assert inner.sizes == (1, 1, 2, 3, 4)
 
 
 def test_the_gaps_of_a_fill_are_what_the_next_copy_leaves() -> None:

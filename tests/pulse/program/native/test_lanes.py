@@ -119,7 +119,8 @@ def test_a_lane_that_leaves_is_free_until_one_joins() -> None:
     with pytest.raises(InputError, match="lane 1 is free"):
         lanes.step(first[None], [1])
     lanes.step(np.stack([first] * 2))
-    assert lanes.join() == 1 and lanes[1].clock.pulse == 0
+    assert lanes.join() == 1
+    assert lanes[1].clock.pulse == 0
     require_close(lane(lanes.step(np.stack([first] * 3)), 1), compiled.spawn().step(first))
 
 

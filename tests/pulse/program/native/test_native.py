@@ -16,7 +16,7 @@ from pulse.program.native.executable import NativeState
 from pulse.program.table.copies import copies
 from pulse.program.table.memory import ALIGNMENT
 from pulse.pulsify.driver import pulsify
-from tests.pulse.chunks.models import noise
+from tests.noise import normal_noise
 from tests.pulse.models import ModelBuilder
 
 F = np.float32
@@ -57,8 +57,8 @@ def test_weights_are_read_only() -> None:
     before = program.weights.tobytes()
     state = program.spawn()
     for seed in range(3):
-        state.step(noise(1, 8, 4, seed=seed))
-    state.flush(noise(1, 8, 2))
+        state.step(normal_noise(1, 8, 4, seed=seed))
+    state.flush(normal_noise(1, 8, 2))
     assert program.weights.tobytes() == before
 
 
@@ -69,7 +69,7 @@ def test_the_state_is_one_buffer_that_snapshots_copy() -> None:
     assert program.state_bytes == program.initial.size == state.memory.size
     histories = sum(-(-frames * 8 * 4 // ALIGNMENT) * ALIGNMENT for frames in (2 + 4, 2 + 4))
     assert histories <= program.state_bytes <= histories + 4 * ALIGNMENT
-    state.step(noise(1, 8, 4))
+    state.step(normal_noise(1, 8, 4))
     saved = state.snapshot()
     assert len(saved) - program.state_bytes < 64
     assert state.memory.tobytes() in saved
@@ -83,7 +83,7 @@ def test_the_register_and_the_clock_count_pulses_alike() -> None:
     (place,) = next(row for row in program.instructions if row.kernel == "tick").operands
     register = state.memory[place.buffer.offset :][:8].view(np.int64)
     for count in range(1, 4):
-        state.step(noise(1, 8, 4))
+        state.step(normal_noise(1, 8, 4))
         assert register[0] == state.clock.pulse == count
     state.reset()
     assert register[0] == state.clock.pulse == 0
@@ -104,7 +104,8 @@ def test_the_listing_has_a_line_for_each_instruction() -> None:
     assert len(lines) == len(program.instructions)
     for number, (line, row) in enumerate(zip(lines, program.instructions)):
         assert line.split()[:2] == [str(number), row.kernel]
-        assert row.node in line and f"({row.op})" in line
+        assert row.node in line
+        assert f"({row.op})" in line
     assert lines[-1].split()[1] == "tick"
     assert any("(Conv)" in line and " a " in line for line in lines)
 
@@ -114,7 +115,7 @@ def test_the_profile_has_a_row_for_each_instruction_and_keeps_the_stream() -> No
     program = two_convs(False)
     state, other = program.spawn(), program.spawn()
     for stepped in (state, other):
-        stepped.step(noise(1, 8, 4))
+        stepped.step(normal_noise(1, 8, 4))
     rows = state.profile(steps=20)
     assert [(row.node, row.op, row.kernel) for row in rows] == [
         (row.node, row.op, row.kernel) for row in program.instructions
@@ -122,7 +123,8 @@ def test_the_profile_has_a_row_for_each_instruction_and_keeps_the_stream() -> No
     assert sum(row.share for row in rows) == pytest.approx(1.0)
     assert any(row.seconds_per_step > 0 for row in rows)
     assert (
-        state.step(noise(1, 8, 4, seed=1))["b"].tobytes() == other.step(noise(1, 8, 4, seed=1))["b"].tobytes()
+        state.step(normal_noise(1, 8, 4, seed=1))["b"].tobytes()
+        == other.step(normal_noise(1, 8, 4, seed=1))["b"].tobytes()
     )
 
 
@@ -139,7 +141,7 @@ def test_a_step_of_the_machine_allocates_no_python_object() -> None:
 
 def test_steps_release_their_memory() -> None:
     """Outputs without references are freed: 2,000 steps, a reset and a snapshot each."""
-    state, x = two_convs(False).spawn(), noise(1, 8, 4)
+    state, x = two_convs(False).spawn(), normal_noise(1, 8, 4)
     for _ in range(50):
         state.step(x)
     before = sys.getallocatedblocks()
@@ -155,7 +157,7 @@ def large() -> NativeState:
     x = builder.add("turn", Transpose((0, 2, 1)), builder["x"])
     for number in range(4):
         x = builder.add(
-            f"product{number}", MatMul(), x, builder.constant(noise(400, 400, seed=number) / F(20))
+            f"product{number}", MatMul(), x, builder.constant(normal_noise(400, 400, seed=number) / F(20))
         )
     return native(builder, x, pulse=2000).spawn()
 
@@ -195,7 +197,7 @@ def test_other_threads_run_while_the_machine_does() -> None:
 def test_streams_run_in_threads_at_once() -> None:
     """States of one program, each in a thread of its own, give what they give alone."""
     program = two_convs(False)
-    inputs = [[noise(1, 8, 4, seed=10 * n + k) for k in range(200)] for n in range(3)]
+    inputs = [[normal_noise(1, 8, 4, seed=10 * n + k) for k in range(200)] for n in range(3)]
 
     def play(parts: list[Array]) -> bytes:
         state = program.spawn()

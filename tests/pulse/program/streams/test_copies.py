@@ -50,7 +50,8 @@ def assert_equal_streams(left: State, right: State) -> None:
         x = block(compiled, compiled.pulse, 10 + number)
         assert are_bit_identical(left.step(x), right.step(x))
     ends = left.flush(block(compiled, 2, 20)), right.flush(block(compiled, 2, 20))
-    assert len(ends[0]) == len(ends[1]) and all(map(are_bit_identical, *ends))
+    assert len(ends[0]) == len(ends[1])
+    assert all(map(are_bit_identical, *ends))
 
 
 @kinds
@@ -58,7 +59,8 @@ def assert_equal_streams(left: State, right: State) -> None:
 def test_an_unpickled_program_gives_the_same_bits(name: str, backend: str, form: str) -> None:
     compiled = program(name, backend, form)
     other = pickle.loads(pickle.dumps(compiled))
-    assert other is not compiled and other.model is not compiled.model
+    assert other is not compiled
+    assert other.model is not compiled.model
     assert (other.fingerprint, other.limit, other.form) == (
         compiled.fingerprint,
         compiled.limit,
@@ -70,8 +72,10 @@ def test_an_unpickled_program_gives_the_same_bits(name: str, backend: str, form:
 def test_weights_and_table_of_an_unpickled_program_are_its_own() -> None:
     compiled = program("matrix")
     other = pickle.loads(pickle.dumps(compiled))
-    assert isinstance(compiled, NativeProgram) and isinstance(other, NativeProgram)
-    assert other.weights.ctypes.data % 64 == 0 and not other.weights.flags.writeable
+    assert isinstance(compiled, NativeProgram)
+    assert isinstance(other, NativeProgram)
+    assert other.weights.ctypes.data % 64 == 0
+    assert not other.weights.flags.writeable
     assert not np.shares_memory(other.weights, compiled.weights)
     assert np.array_equal(other.table, compiled.table)  # in one process, kernels have one address
     assert other.listing() == compiled.listing()
@@ -116,7 +120,8 @@ def test_a_copied_stream_continues_independently(
 def test_copied_streams_of_one_program_share_it(way: str) -> None:
     compiled = program("windows")
     first, second = WAYS[way]([spawn_and_step(compiled), spawn_and_step(compiled, 1)])
-    assert first.program is second.program and first is not second
+    assert first.program is second.program
+    assert first is not second
     assert (first.program is compiled) == (way == "deepcopy")
 
 
@@ -145,7 +150,8 @@ def test_lanes_are_copied_with_their_places(backend: str, form: str, way: Callab
     lanes.step(x)
     lanes.leave(2)
     other = way(lanes)
-    assert other.active_lanes == lanes.active_lanes == [0, 1, 3, 4] and type(other) is type(lanes)
+    assert other.active_lanes == lanes.active_lanes == [0, 1, 3, 4]
+    assert type(other) is type(lanes)
     other.step(x[:2], [0, 3])
     other = way(lanes)
     for _ in range(3):
@@ -196,14 +202,19 @@ def test_a_kernel_that_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPat
         registry.require_kernels({"tests_doubled": "nowhere_to_be_found"})
 
 
-def test_objects_with_addresses_refuse_copies() -> None:
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, pickle.dumps])
+@pytest.mark.parametrize("kind", ["pack", "kernel"])
+def test_objects_with_addresses_refuse_copies(kind: str, way: Callable[[object], object]) -> None:
     state = spawn_and_step(program("windows"))
     assert isinstance(state, NativeState)
-    for item in (state.pack(), KERNELS["copy"]):
-        for way in (copy.copy, copy.deepcopy, pickle.dumps):
-            with pytest.raises(CopyError, match="cannot be copied or pickled: it"):
-                way(item)
-    assert issubclass(CopyError, TypeError) and "CopyError" in (errors.__doc__ or "")
+    item = state.pack() if kind == "pack" else KERNELS["copy"]
+    with pytest.raises(CopyError, match="cannot be copied or pickled: it"):
+        way(item)
+
+
+def test_the_error_of_a_copy_is_a_type_error_and_documented() -> None:
+    assert issubclass(CopyError, TypeError)
+    assert "CopyError" in (errors.__doc__ or "")
 
 
 CODE = """

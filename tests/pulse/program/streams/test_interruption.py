@@ -71,7 +71,8 @@ def outcomes(
             again = call(state)
             counts["as before"] += 1
         except InputError as error:
-            assert "reset()" in str(error) and "restore()" in str(error)
+            assert "reset()" in str(error)
+            assert "restore()" in str(error)
             counts["refused"] += 1
             with pytest.raises(InputError, match=REFUSAL):
                 state.snapshot()
@@ -89,7 +90,8 @@ def test_an_interrupted_step_is_undone_or_refused(name: str, backend: str, unit:
     compiled = program(name, backend)
     x, more = block(compiled, compiled.pulse, 5), block(compiled, 3, 6)
     counts = outcomes(compiled, lambda state: state.step(x), unit, step, lambda state: state.flush(more))
-    assert counts["as before"] and (counts["refused"] or step > 1)
+    assert counts["as before"]
+    assert counts["refused"] or step > 1
 
 
 @units
@@ -103,7 +105,8 @@ def test_an_interrupted_step_into_is_undone_or_refused(backend: str, unit: Unit,
         return outputs
 
     counts = outcomes(compiled, call, unit, step, lambda state: state.flush(more))
-    assert counts["as before"] and (counts["refused"] or step > 1)
+    assert counts["as before"]
+    assert counts["refused"] or step > 1
 
 
 @units
@@ -111,7 +114,8 @@ def test_an_interrupted_flush_is_undone(backend: str, unit: Unit, step: int) -> 
     compiled = program("windows", backend)
     rest = block(compiled, 3, 5)
     counts = outcomes(compiled, lambda state: state.flush(rest), unit, step, lambda state: [])
-    assert counts["as before"] and not counts["refused"]
+    assert counts["as before"]
+    assert not counts["refused"]
 
 
 @pytest.mark.parametrize("call", ["reset", "restore"])
@@ -154,9 +158,8 @@ def test_a_callback_that_raises_in_flush_changes_nothing() -> None:
     with pytest.raises(TooLoudError):
         state.flush(after=fail)
     x = block(compiled, compiled.pulse, 9)
-    assert are_bit_identical(state.step(x), straight.step(x)) and are_equal_outputs(
-        state.flush(), straight.flush()
-    )
+    assert are_bit_identical(state.step(x), straight.step(x))
+    assert are_equal_outputs(state.flush(), straight.flush())
 
 
 def test_an_operation_that_raises_changes_nothing() -> None:
@@ -200,7 +203,8 @@ def test_a_push_that_raises_in_a_runtime_is_undone() -> None:
     assert session.snapshot() == before
     other = copy.deepcopy(session)
     expected = straight.push(x)
-    assert are_bit_identical(session.push(x), expected) and are_bit_identical(other.push(x), expected)
+    assert are_bit_identical(session.push(x), expected)
+    assert are_bit_identical(other.push(x), expected)
     with pytest.raises(CopyError, match="open in a runtime of this process"):
         pickle.dumps(session)
 
@@ -234,15 +238,18 @@ def test_interrupted_lanes_are_undone_or_refused(
             again = lanes.step(x[: len(stepped)], chosen)
             counts["as before"] += 1
         except InputError as error:
-            assert str(error).startswith("lane ") and "reset()" in str(error)
+            assert str(error).startswith("lane ")
+            assert "reset()" in str(error)
             counts["refused"] += 1
             for number in stepped:
                 with pytest.raises(InputError, match=REFUSAL):
                     lanes[number].snapshot()
                 lanes[number].restore(saved[number])
             again = lanes.step(x[: len(stepped)], chosen)
-        assert are_bit_identical(again, expected[0]) and are_bit_identical(lanes.step(x), expected[1])
-    assert counts["as before"] and (counts["refused"] or backend == "numpy")
+        assert are_bit_identical(again, expected[0])
+        assert are_bit_identical(lanes.step(x), expected[1])
+    assert counts["as before"]
+    assert counts["refused"] or backend == "numpy"
     assert fresh != saved
 
 

@@ -14,6 +14,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.time_length import StreamEnd
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.support.bounds import FAR_END
+from tests.noise import normal_noise
 from tests.pulse.chunks import models
 
 F = np.float32
@@ -67,7 +68,7 @@ def test_each_lane_has_its_own_registers() -> None:
     lanes = program.spawn_many(3)
     alone = [program.spawn() for _ in range(3)]
     for number in range(4):
-        x = models.noise(3, 1, 8, seed=number)
+        x = normal_noise(3, 1, 8, seed=number)
         together = lanes.step(x)["y"]
         for lane, state in enumerate(alone):
             np.testing.assert_allclose(together[lane], state.step(x[lane])["y"], 1e-6, 1e-6)

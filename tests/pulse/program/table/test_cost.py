@@ -84,7 +84,8 @@ def test_times_shares_and_costs_of_rows_add_up() -> None:
     assert conv.giga_multiply_adds_per_s == pytest.approx(128 / 1.5e-6 / 1e9)
     assert (custom.gigabytes_per_s, custom.giga_multiply_adds_per_s) == (None, None)
     assert [row.cost for row in profile.group_by("node")] == [cost, cost]
-    assert list(profile) == list(rows) and len(profile) == 3
+    assert list(profile) == list(rows)
+    assert len(profile) == 3
 
 
 def test_the_time_for_reading_the_clock_is_in_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +108,8 @@ def test_the_time_for_reading_the_clock_is_in_no_row(monkeypatch: pytest.MonkeyP
     notes = [RowNote(row.node, row.op, row.kernel, cost_of(row)) for row in rows]
     profile = measure(notes, 0, 0, 100)
     times = [60e-9 + 100e-9 * number for number in range(len(rows))]
-    assert len(rows) > 1 and [row.seconds_per_step for row in profile] == pytest.approx(times)
+    assert len(rows) > 1
+    assert [row.seconds_per_step for row in profile] == pytest.approx(times)
     assert [row.share for row in profile] == pytest.approx([time / sum(times) for time in times])
     assert (profile.steps, profile.step_s) == (100, pytest.approx(5e-6))
     assert profile.overhead_s == pytest.approx(40e-9 * len(rows))

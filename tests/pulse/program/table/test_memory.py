@@ -39,7 +39,8 @@ def test_buffers_that_live_at_once_never_overlap(lifetimes: list[tuple[int, int,
     total = place_buffers(buffers)
     assert total <= sum(align(buffer.size) for buffer in buffers)
     for number, first in enumerate(buffers):
-        assert first.offset >= 0 and first.offset % ALIGNMENT == 0
+        assert first.offset >= 0
+        assert first.offset % ALIGNMENT == 0
         assert first.offset + first.size <= total
         for other in buffers[:number]:
             if first.first <= other.last and other.first <= first.last:
@@ -74,19 +75,23 @@ def test_equal_weights_are_kept_once_and_equal_states_are_not() -> None:
     apart = image.add(array_of_ones, shared=False)
     empty = image.add(np.zeros((0, 3), np.float32), shared=False)
     other = image.add(np.arange(20.0), shared=True)
-    assert first is again and apart is not first
+    assert first is again
+    assert apart is not first
     data = image.assemble()
     for buffer, array in ((first, array_of_ones), (apart, array_of_ones), (other, np.arange(20.0))):
         assert buffer.offset % ALIGNMENT == 0
         assert data[buffer.offset : buffer.offset + buffer.size].tobytes() == array.tobytes()
-    assert empty.size == 0 and data.size == image.size
+    assert empty.size == 0
+    assert data.size == image.size
 
 
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 4096])
 def test_memory_is_aligned_and_zero(size: int) -> None:
     """The address itself is a multiple of the alignment."""
     memory = aligned_bytes(size)
-    assert memory.size == size and memory.ctypes.data % ALIGNMENT == 0 and not memory.any()
+    assert memory.size == size
+    assert memory.ctypes.data % ALIGNMENT == 0
+    assert not memory.any()
 
 
 SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
@@ -108,7 +113,8 @@ def test_values_are_views_as_in_numpy(shape: list[int], data: st.DataObject) -> 
 
     base = memory.reshape([shape[axis] for axis in order]).transpose(np.argsort(order))
     np.testing.assert_array_equal(array(value), base)
-    assert value.is_dense(order) and value.size == size
+    assert value.is_dense(order)
+    assert value.size == size
     perm = data.draw(st.permutations(range(len(shape))))
     np.testing.assert_array_equal(array(value.transpose(perm)), base.transpose(perm))
     axis = data.draw(st.integers(0, len(shape) - 1))

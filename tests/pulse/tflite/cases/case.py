@@ -39,11 +39,6 @@ def _values(rng: np.random.Generator, spec: Any) -> Array:
     return rng.standard_normal(shape).astype(np.float32)
 
 
-def noise(shape: tuple[int, ...], seed: int = 0) -> Array:
-    """Floats that are equal in every run."""
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
 def codes(shape: tuple[int, ...], seed: int = 0, kind: str = "int8") -> Array:
     """Codes of weights that are the same in every run."""
     return np.random.default_rng(seed).integers(-127, 128, shape).astype(kind)

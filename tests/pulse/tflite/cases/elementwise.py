@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from tests.noise import normal_noise
 from tests.pulse.tflite.builder import SubgraphBuilder
-from tests.pulse.tflite.cases.case import X_SCALE, TfliteCase, case_of, codes, noise
+from tests.pulse.tflite.cases.case import X_SCALE, TfliteCase, case_of, codes
 
 FLOATS = (
     ("ADD", "AddOptions"),
@@ -158,7 +159,9 @@ def singles() -> Iterator[TfliteCase]:
     yield case_of(
         "PRELU",
         graph,
-        graph.result("PRELU", [graph.input((1, 3, 2, 4)), graph.constant(noise((1, 1, 4)))], (1, 3, 2, 4)),
+        graph.result(
+            "PRELU", [graph.input((1, 3, 2, 4)), graph.constant(normal_noise(1, 1, 4))], (1, 3, 2, 4)
+        ),
     )
     for source, dtype_out in (
         ("float32", "int8"),

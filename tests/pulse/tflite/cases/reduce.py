@@ -1,15 +1,15 @@
-"""Reductions, running sums, pools, spectra."""
+"""Reductions, and places of an extreme."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from tests.pulse.tflite.builder import SubgraphBuilder
-from tests.pulse.tflite.cases.case import SAME, VALID, X_SCALE, TfliteCase, case_of
+from tests.pulse.tflite.cases.case import X_SCALE, TfliteCase, case_of
 
 
 def reductions() -> Iterator[TfliteCase]:
-    """Reductions and pools."""
+    """Means, sums, extremes and products, over halves too."""
     for kind in ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"):
         for keep in (True, False):
             graph = SubgraphBuilder()
@@ -44,53 +44,21 @@ def reductions() -> Iterator[TfliteCase]:
                     kind, [x, axes], (512,), "ReducerOptions", 2, dtype, (scale, zero and zero + 1)
                 )
                 yield case_of(f"{dtype} {kind} of {count} on halves", graph, y)
-    for kind in ("MAX_POOL_2D", "AVERAGE_POOL_2D"):
-        for padding, shape_out in ((SAME, (1, 5, 3, 2)), (VALID, (1, 4, 2, 2))):
-            fields = {"Padding": padding, "StrideH": 2, "StrideW": 1, "FilterHeight": 3, "FilterWidth": 2}
-            graph = SubgraphBuilder()
-            yield case_of(
-                f"{kind} {padding}",
-                graph,
-                graph.result(kind, [graph.input((1, 9, 3, 2))], shape_out, "Pool2DOptions", **fields),
-            )
-            graph = SubgraphBuilder()
-            x = graph.input((1, 9, 3, 2), "int8", scale=[X_SCALE], zero=[-7])
-            yield case_of(
-                f"int8 {kind} {padding}",
-                graph,
-                graph.result(kind, [x], shape_out, "Pool2DOptions", 2, "int8", (X_SCALE, -7), **fields),
-            )
+
+
+def extremes() -> Iterator[TfliteCase]:
+    """Places of an extreme."""
     for kind, options in (("ARG_MAX", "ArgMaxOptions"), ("ARG_MIN", "ArgMinOptions")):
         graph = SubgraphBuilder()
         axis = graph.constant(np.array(1, np.int32))
-        number = {"ArgMaxOptions": "OutputType"}.get(options, "OutputType")
         yield case_of(
             kind,
             graph,
-            graph.result(kind, [graph.input((3, 5)), axis], (3,), options, dtype="int32", **{number: 2}),
+            graph.result(kind, [graph.input((3, 5)), axis], (3,), options, dtype="int32", OutputType=2),
         )
-    graph = SubgraphBuilder()
-    yield case_of(
-        "CUMSUM",
-        graph,
-        graph.result(
-            "CUMSUM", [graph.input((3, 5)), graph.constant(np.array(1, np.int32))], (3, 5), "CumsumOptions"
-        ),
-    )
-
-
-def spectra() -> Iterator[TfliteCase]:
-    """RFFT2D and what reads it."""
-    for kind, options in (("COMPLEX_ABS", ""), ("REAL", ""), ("IMAG", "")):
-        graph = SubgraphBuilder()
-        x, lengths = graph.input((3, 1, 16)), graph.constant(np.array([1, 16], np.int32))
-        y = graph.result("RFFT2D", [x, lengths], (3, 1, 9), "Rfft2dOptions", dtype="complex64")
-        shape = graph.constant(np.array([3, 9], np.int32))
-        y = graph.result("RESHAPE", [y, shape], (3, 9), "ReshapeOptions", dtype="complex64")
-        yield case_of(f"RFFT2D {kind}", graph, graph.result(kind, [y], (3, 9), options))
 
 
 ALL = (
     reductions,
-    spectra,
+    extremes,
 )

@@ -1,9 +1,10 @@
-"""Convolutions, transposed too, pools and dense layers, in floats, codes and hybrids."""
+"""Convolutions, transposed too, in floats, codes and hybrids."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
+from tests.noise import normal_noise
 from tests.pulse.tflite.builder import SubgraphBuilder
 from tests.pulse.tflite.cases.case import (
     RELU,
@@ -15,7 +16,6 @@ from tests.pulse.tflite.cases.case import (
     TfliteCase,
     bias,
     case_of,
-    noise,
     weights,
 )
 
@@ -36,7 +36,7 @@ def convolutions() -> Iterator[TfliteCase]:
             x = graph.input((1, 9, 4, 3))
             y = graph.result(
                 "CONV_2D",
-                [x, graph.constant(noise((5, 3, 2, 3))), graph.constant(noise((5,)))],
+                [x, graph.constant(normal_noise(5, 3, 2, 3)), graph.constant(normal_noise(5))],
                 (1, 1, 1, 5),
                 "Conv2DOptions",
                 **fields,
@@ -76,7 +76,7 @@ def convolutions() -> Iterator[TfliteCase]:
             x = graph.input((1, 9, 4, 3))
             y = graph.result(
                 "DEPTHWISE_CONV_2D",
-                [x, graph.constant(noise((1, 3, 2, 6))), graph.constant(noise((6,)))],
+                [x, graph.constant(normal_noise(1, 3, 2, 6)), graph.constant(normal_noise(6))],
                 (1, 1, 1, 6),
                 "DepthwiseConv2DOptions",
                 DepthMultiplier=2,
@@ -127,14 +127,18 @@ def hybrid_convolutions() -> Iterator[TfliteCase]:
     for channels in (None, 5):
         graph = SubgraphBuilder()
         w = weights(graph, (5, 3, 2, 16), channels, 0)
-        inputs = [graph.input((1, 9, 4, 16)), w, graph.constant(noise((5,)))]
+        inputs = [graph.input((1, 9, 4, 16)), w, graph.constant(normal_noise(5))]
         yield case_of(
             f"hybrid conv {channels}",
             graph,
             graph.result("CONV_2D", inputs, (1, 7, 3, 5), "Conv2DOptions", 5, **fields),
         )
     graph = SubgraphBuilder()
-    inputs = [graph.input((1, 9, 4, 16)), weights(graph, (1, 3, 2, 16), 16, 3), graph.constant(noise((16,)))]
+    inputs = [
+        graph.input((1, 9, 4, 16)),
+        weights(graph, (1, 3, 2, 16), 16, 3),
+        graph.constant(normal_noise(16)),
+    ]
     y = graph.result(
         "DEPTHWISE_CONV_2D", inputs, (1, 7, 3, 16), "DepthwiseConv2DOptions", 6, DepthMultiplier=1, **fields
     )
@@ -156,7 +160,7 @@ def transposed_convolutions() -> Iterator[TfliteCase]:
         shape = graph.constant(np.array([1, size, 1, 2], np.int32))
         y = graph.result(
             "TRANSPOSE_CONV",
-            [shape, graph.constant(noise((2, 4, 1, 3))), x],
+            [shape, graph.constant(normal_noise(2, 4, 1, 3)), x],
             (1, size, 1, 2),
             "TransposeConvOptions",
             Padding=padding,
@@ -182,91 +186,8 @@ def transposed_convolutions() -> Iterator[TfliteCase]:
         yield case_of(f"int8 transposed {padding} {stride}", graph, y)
 
 
-def dense() -> Iterator[TfliteCase]:
-    """FULLY_CONNECTED and BATCH_MATMUL."""
-    for keep in (False, True):
-        graph = SubgraphBuilder()
-        x = graph.input((2, 3, 8))
-        shape = (2, 3, 5) if keep else (6, 5)
-        y = graph.result(
-            "FULLY_CONNECTED",
-            [x, graph.constant(noise((5, 8))), graph.constant(noise((5,)))],
-            shape,
-            "FullyConnectedOptions",
-            KeepNumDims=keep,
-            FusedActivationFunction=RELU,
-        )
-        yield case_of(f"dense {keep}", graph, y)
-    for channels in (None, 5):
-        graph = SubgraphBuilder()
-        x = graph.input((3, 64), "int8", scale=[X_SCALE], zero=[-7])
-        y = graph.result(
-            "FULLY_CONNECTED",
-            [x, w := weights(graph, (5, 64), channels, 0), bias(graph, x, w, 5)],
-            (3, 5),
-            "FullyConnectedOptions",
-            4,
-            "int8",
-            (Y_SCALE, 11),
-        )
-        yield case_of(f"int8 dense {channels}", graph, y)
-        graph = SubgraphBuilder()
-        x = graph.input((3, 64))
-        y = graph.result(
-            "FULLY_CONNECTED",
-            [x, weights(graph, (5, 64), channels, 0), graph.constant(noise((5,)))],
-            (3, 5),
-            "FullyConnectedOptions",
-            9,
-        )
-        yield case_of(f"hybrid dense {channels}", graph, y)
-    for channels in (None, 5):
-        graph = SubgraphBuilder()
-        x = graph.input((3, 64), "int16", scale=[X_SCALE / 200], zero=[0])
-        y = graph.result(
-            "FULLY_CONNECTED",
-            [x, w := weights(graph, (5, 64), channels, 0), bias(graph, x, w, 5, "int64")],
-            (3, 5),
-            "FullyConnectedOptions",
-            4,
-            "int16",
-            (Y_SCALE / 200, 0),
-        )
-        yield case_of(f"int16 dense {channels}", graph, y)
-    graph = SubgraphBuilder()
-    x = graph.input((2, 3, 8))
-    y = graph.result(
-        "BATCH_MATMUL", [x, graph.constant(noise((2, 5, 8)))], (2, 3, 5), "BatchMatMulOptions", AdjY=True
-    )
-    yield case_of("batch matmul", graph, y)
-    graph = SubgraphBuilder()
-    x, other = graph.input((3, 8), name="a"), graph.input((8, 5), name="b")
-    y = graph.result("BATCH_MATMUL", [x, other], (3, 5), "BatchMatMulOptions")
-    yield case_of("batch matmul of two", graph, y)
-    for zero in (0, 12):
-        graph = SubgraphBuilder()
-        x = graph.input((2, 30, 8), "int8", name="a", scale=[X_SCALE], zero=[3])
-        other = graph.input((2, 8, 20), "int8", name="b", scale=[0.04], zero=[zero])
-        y = graph.result("BATCH_MATMUL", [x, other], (2, 30, 20), "BatchMatMulOptions", 2, "int8", (0.7, -4))
-        yield case_of(f"int8 batch matmul {zero}", graph, y)
-    graph = SubgraphBuilder()
-    x = graph.input((3, 8))
-    half = graph.constant(noise((5, 8)).astype(np.float16))
-    w = graph.result("DEQUANTIZE", [half], (5, 8))
-    y = graph.result("FULLY_CONNECTED", [x, w, -1], (3, 5), "FullyConnectedOptions")
-    yield case_of("f16 dense", graph, y)
-    graph = SubgraphBuilder()
-    x = graph.input((1, 9, 4, 3))
-    halves = [graph.constant(noise(shape).astype(np.float16)) for shape in ((5, 3, 2, 3), (5,))]
-    kernel, offset = (graph.result("DEQUANTIZE", [half], graph.tensors[half].shape) for half in halves)
-    unit_steps = {"Padding": SAME, "StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
-    y = graph.result("CONV_2D", [x, kernel, offset], (1, 9, 4, 5), "Conv2DOptions", **unit_steps)
-    yield case_of("f16 conv", graph, y)
-
-
 ALL = (
     convolutions,
     hybrid_convolutions,
     transposed_convolutions,
-    dense,
 )

@@ -1,0 +1,114 @@
+"""Snapshots of one stream: where they continue, and which are refused."""
+
+from collections.abc import Callable
+
+import pytest
+
+from pulse.errors import InputError
+from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.program import Program
+from pulse.program.streams.state import State
+from pulse.pulsify.driver import pulsify
+from tests.pulse.models import ModelBuilder
+from tests.pulse.program.programs import are_bit_identical
+from tests.pulse.program.streams.model_of_everything import (
+    PROGRAMS,
+    TYPED,
+    play_whole,
+    pulses_of,
+    stereo_noise,
+)
+from tests.pulse.program.streams.model_of_everything import program as program
+
+
+def test_a_snapshot_continues_in_any_state_of_its_program(program: Program) -> None:
+    """In the same state, and in another of the same program."""
+    x = stereo_noise(31)
+    state = program.spawn()
+    for part in pulses_of(x)[:3]:
+        state.step(part)
+    saved = state.snapshot()
+    assert isinstance(saved, bytes)
+    assert state.snapshot() == saved
+    rest = x[..., 12:]
+    expected = play_whole(state, rest)
+    other = program.spawn()
+    other.step(stereo_noise(4, 5))
+    for target in (state, other):
+        target.restore(saved)
+        assert target.snapshot() == saved
+        assert all(map(are_bit_identical, expected, play_whole(target, rest)))
+
+
+def test_a_snapshot_keeps_whether_the_stream_has_ended(program: Program) -> None:
+    """It stays ended; and one from before the end opens it again."""
+    state = program.spawn()
+    state.step(stereo_noise(4))
+    before = state.snapshot()
+    ended = state.flush(stereo_noise(2, 1))
+    after = state.snapshot()
+    other = program.spawn()
+    other.restore(after)
+    with pytest.raises(InputError, match="has ended"):
+        other.step(stereo_noise(4))
+    other.restore(before)
+    assert all(map(are_bit_identical, ended, other.flush(stereo_noise(2, 1))))
+
+
+@pytest.mark.parametrize("difference", ["pulse", "backend"])
+def test_snapshots_of_another_program_are_refused(program: Program, difference: str) -> None:
+    """They change nothing."""
+    state = program.spawn()
+    state.step(stereo_noise(4))
+    good = state.snapshot()
+    (other,) = set(BACKENDS) - {program.backend}
+    pulse_of_eight = compile_model(pulsify(TYPED, pulse=8), program.backend)
+    foreign = pulse_of_eight if difference == "pulse" else PROGRAMS[other]
+    with pytest.raises(
+        InputError, match="belongs to another model or pulse, or other constants or weights; take it"
+    ):
+        state.restore(foreign.spawn().snapshot())
+    assert state.snapshot() == good
+
+
+def test_snapshots_of_other_weights_are_refused(program: Program) -> None:
+    first, second = (
+        compile_model(pulsify(builder.model(builder.conv(builder["x"], 3)), pulse=4), program.backend).spawn()
+        for builder in (ModelBuilder(1, x="1,2,T"), ModelBuilder(2, x="1,2,T"))
+    )
+    with pytest.raises(InputError, match="another model or pulse"):
+        first.restore(second.snapshot())
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda good: b"", "not a snapshot"),
+        (lambda good: good[:20], "not a snapshot"),
+        (lambda good: b"x" * len(good), "not a snapshot"),
+        (lambda good: good[:-1], "bytes of memory, but"),
+        (lambda good: good + b"\0", "bytes of memory, but"),
+    ],
+    ids=["empty", "cut in the header", "other bytes", "cut at the end", "longer"],
+)
+def test_damaged_snapshots_are_refused(
+    program: Program, damage: Callable[[bytes], bytes], message: str
+) -> None:
+    """They change nothing."""
+    state = program.spawn()
+    state.step(stereo_noise(4))
+    good = state.snapshot()
+    with pytest.raises(InputError, match=message):
+        state.restore(damage(good))
+    assert state.snapshot() == good
+
+
+def test_snapshots_differ_by_the_initial_state(program: Program) -> None:
+    """Two models that differ only in the number that they are padded with in front."""
+    states: list[State] = []
+    for fill in (1.0, 2.0):
+        builder = ModelBuilder(x="1,2,T")
+        model = pulsify(builder.model(builder.pad(builder["x"], (3, 0), fill=fill)), pulse=4)
+        states.append(compile_model(model, program.backend).spawn())
+    with pytest.raises(InputError, match="another model"):
+        states[0].restore(states[1].snapshot())
