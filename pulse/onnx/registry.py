@@ -65,7 +65,7 @@ def _is_taken(name: str, translator: Translator) -> bool:
     domain, _, kind = name.rpartition("::")
     if domain in DOMAIN_SUPPORTS:
         return DOMAIN_SUPPORTS[domain](kind)
-    import_module("pulse.onnx.operators")
+    import_module("pulse.onnx.operators.families")
     return name in TRANSLATORS
 
 

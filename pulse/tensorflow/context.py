@@ -9,6 +9,7 @@ from pulse.dim import SymbolScope, TDim
 from pulse.facts import DType, TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
+from pulse.onnx.operators import families as families
 from pulse.onnx.registry import TRANSLATORS
 from pulse.ops.elementwise import Cast
 from pulse.ops.shape import RemoveAxis, Transpose

@@ -1,6 +1,7 @@
 """Operators from outside of the package: those of docs/extend.md, of plugins, and unknown ones."""
 
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -151,6 +152,19 @@ def test_an_unknown_operator_of_unknown_shape_is_refused(stated: Any) -> None:
 
 def identity(node: NodeContext) -> OutletId:
     return node.input(0)
+
+
+def test_the_first_call_of_a_process_knows_the_supported_operators() -> None:
+    code = """
+import pulse
+try:
+    pulse.operator("Relu")(lambda node: node.input(0))
+except pulse.LoadError as error:
+    assert "Relu exists already" in str(error)
+else:
+    raise SystemExit("Relu was replaced")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_a_supported_operator_is_replaced_only_on_demand() -> None:

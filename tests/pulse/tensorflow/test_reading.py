@@ -27,6 +27,15 @@ def graph() -> GraphDefBuilder:
     return builder
 
 
+def test_a_graph_is_read_in_a_process_that_has_read_nothing_else() -> None:
+    """Its operators are wired by those of ONNX, which nothing else has loaded there."""
+    builder = GraphDefBuilder()
+    builder.place("x", 1, -1, 4, 1)
+    builder.node("y", "MaxPool", "x", T=F32, ksize=[1, 2, 1, 1], strides=[1, 1, 1, 1], padding="VALID")
+    code = "import pulse, sys; pulse.load(sys.stdin.buffer.read()).analyse()"
+    subprocess.run([sys.executable, "-c", code], input=builder.data, check=True, timeout=60)
+
+
 def test_a_graph_is_recognised_by_its_content() -> None:
     typed = pulse.load(graph().data).model.analyse()
     x = normal_noise(1, 5, 4, seed=1)
