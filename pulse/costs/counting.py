@@ -12,7 +12,7 @@ from pulse.ops.bodies import bodies
 from pulse.ops.source import Const, Source
 from pulse.ops.time import Delay
 from pulse.ops.work import Work, graph_work
-from pulse.program.backends.compiled import CompiledProgram
+from pulse.program.backends.compiled_program import CompiledProgram
 from pulse.pulsify.network import PulsedNetwork
 from pulse.typed import TypedGraph, TypedNetwork
 

@@ -14,7 +14,7 @@ from pulse.ops.op import Op
 from pulse.ops.stateful import Stateful
 from pulse.pulsify.lengths import lag
 from pulse.pulsify.network import PulsedGraph, PulsedNetwork, PulsedNode
-from pulse.pulsify.wiring import StreamWire, Wiring
+from pulse.pulsify.stream_wires import StreamWire, Wiring
 
 
 def find_known_at_end(graph: PulsedGraph, order: Iterable[int]) -> set[int]:

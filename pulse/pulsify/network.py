@@ -14,7 +14,7 @@ from pulse.ops.op import Op
 from pulse.ops.scan import ScanStream
 from pulse.ops.stateful import Stateful
 from pulse.ops.time import Delay
-from pulse.pulsify.receptive import Receptive
+from pulse.pulsify.receptive_fields import Receptive
 from pulse.pulsify.registers import Register, check_registers
 from pulse.support.record import record
 from pulse.typed import TypedNetwork

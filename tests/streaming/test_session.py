@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulse.errors import InputError, PulseError
-from pulse.program.whole import run_whole
+from pulse.program.whole_stream import run_whole
 from streaming import Session
 from tests.streaming.executor.streams import assert_close, noise
 from tests.streaming.models import (

@@ -14,7 +14,7 @@ from pulse.ops.check import Site, Tally, count_faults, replace_all_failing
 from pulse.ops.fault import CountFaults
 from pulse.ops.source import Source
 from pulse.ops.stateful import Stateful
-from pulse.program.backends.compiled import CompiledProgram
+from pulse.program.backends.compiled_program import CompiledProgram
 from pulse.program.backends.implementations import OpFunction
 from pulse.program.backends.rounding import rounded_operands, with_rounded_bodies
 from pulse.program.streams.feeds import Feed

@@ -7,7 +7,7 @@ from pulse.facts import Array, PulsedFact
 from pulse.graph import InletId
 from pulse.ops.bodies import with_bodies
 from pulse.ops.op import Op
-from pulse.program.activations import check_activations, round_rows_of
+from pulse.program.activation_rounding import check_activations, round_rows_of
 from pulse.program.weights import stored_operand
 from pulse.typed import TypedGraph, TypedNetwork, constant
 

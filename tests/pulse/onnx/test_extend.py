@@ -18,7 +18,7 @@ from pulse.extend import NodeContext, OutletId
 from pulse.jit.registry import KERNELS
 from pulse.onnx import registry
 from pulse.program import lowering
-from pulse.program.whole import run_whole
+from pulse.program.whole_stream import run_whole
 from pulse.support import plugins
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "extend.md"

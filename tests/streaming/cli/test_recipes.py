@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from pulse.recipes.whole import recipe_model
+from pulse.recipes.recipe_model import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
 from tests.pulse.recipes.recipe_files import gain, save_model, spectral, write_masked

@@ -12,7 +12,7 @@ from pulse.errors import InputError
 from streaming.errors import DeviceError, ExecutorError
 from streaming.executor import Executor, Microphone
 from streaming.live.memory import RING_S
-from streaming.live.virtual import VirtualDevice, VirtualHost
+from streaming.live.virtual_host import VirtualDevice, VirtualHost
 from tests.streaming.executor.manual_engine import run_held
 from tests.streaming.executor.streams import (
     assert_balanced,

@@ -6,7 +6,7 @@ import pytest
 from streaming.errors import DeviceError
 from streaming.live.config import EngineConfig, StreamConfig
 from streaming.live.pipeline import Pipeline
-from streaming.live.virtual import VirtualDevice
+from streaming.live.virtual_host import VirtualDevice
 from tests.streaming.live.runs import RATE, cached_program, fields, noise, runs, virtual_run
 from tests.streaming.live.two_clocks import BEND, DELAY, LEVEL, SILENT, TONE_HZ, WINDOW, drive
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import pulse
 from streaming.builtin import model_path, noisy_path
-from streaming.live.virtual import VirtualDevice
+from streaming.live.virtual_host import VirtualDevice
 from streaming.sound.channels import Channels
 from streaming.sound.files import AudioReader
 from tests.streaming.live.runs import (

@@ -6,7 +6,7 @@ import pytest
 from pulse.errors import InputError
 from streaming.errors import DeviceError
 from streaming.hosts.host import Endpoint, StreamRequest
-from streaming.live.virtual import VirtualDevice, VirtualHost
+from streaming.live.virtual_host import VirtualDevice, VirtualHost
 from tests.streaming.live.runs import BLOCK, RATE, cached_program, fields, noise, runs, virtual_run
 
 
