@@ -53,7 +53,9 @@ FOLDERS: Mapping[str, frozenset[str]] = {
     "pulse/tensorflow/operators": frozenset({"families"}),
     "pulse/tflite/operators": frozenset({"families"}),
     "pulse/nnef/operators": frozenset({"families"}),
-    "pulse/program/lower": frozenset({"copy_interleaved", "families", "stream_state"}),
+    "pulse/program/lower": frozenset(
+        {"copy_interleaved", "families", "families_interleaved", "stream_state"}
+    ),
     "pulse/program/kernels": frozenset(
         {"copy", "dtypes", "families", "vmath", "vmath_hyperbolic", "vmath_trigonometry"}
     ),
@@ -67,7 +69,7 @@ REGISTRARS: Mapping[str, frozenset[str]] = {
     "pulse/tflite/operators": frozenset({"pulse.tflite.operators.families"}),
     "pulse/nnef/operators": frozenset({"pulse.nnef.operators.families"}),
     "pulse/program/lower": frozenset(
-        {"pulse.program.lower.families", "pulse.program.native.interleaved_table"}
+        {"pulse.program.lower.families", "pulse.program.lower.families_interleaved"}
     ),
     "pulse/program/kernels": frozenset({"pulse.program.kernels.families"}),
 }
@@ -187,6 +189,18 @@ def test_every_file_that_registers_is_imported(folder: str) -> None:
     assert not missing, (
         f"import {sorted(missing)} in {sorted(REGISTRARS[folder])}: else nothing is registered"
     )
+
+
+def test_one_list_imports_the_files_for_interleaved_lanes() -> None:
+    folder, registrar = "pulse.program.lower", "pulse.program.lower.families_interleaved"
+    graph = import_graph(modules(packages=("pulse",)))
+    files = {name for name in graph if name.startswith(folder) and name.endswith("_interleaved")} - {
+        registrar
+    }
+    assert len(files) >= 12
+    assert files == graph[registrar] - {folder}
+    importers = {name for name, imported in graph.items() if imported & files}
+    assert importers == {registrar}, "most programs need none of them, and would import them at each start"
 
 
 def test_every_file_of_cases_is_a_family_of_cases() -> None:
