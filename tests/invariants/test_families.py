@@ -78,7 +78,7 @@ REGISTRARS: Mapping[str, frozenset[str]] = {
 REGISTERS = frozenset(
     {
         *("onnx_op", "rule", "writes", "reads", "expands", "tensorflow_op", "tflite_op"),
-        *("lowers", "interleaves", "kernel", "named_kernel"),
+        *("lowers", "finds_groups", "interleaves", "kernel", "named_kernel"),
     }
 )
 """The calls by which a file registers a function."""
