@@ -30,11 +30,11 @@ def unary() -> Iterator[Case]:
         numbers = x
         if op in BETWEEN:
             numbers = rng("bounded").uniform(*BETWEEN[op], x.shape).astype(np.float32)
-        for name, given in ((op, {}), (f"{op}_alpha", {"alpha": 0.37})):
-            if given.keys() <= attributes.keys():
+        for name, parameters in ((op, {}), (f"{op}_alpha", {"alpha": 0.37})):
+            if parameters.keys() <= attributes.keys():
                 opsets = (SINCE.get(op, 17),)
                 yield from cases(
-                    name, [node(op, "x", **given)], {"x": numbers}, opsets=opsets, stream={"x": 2}
+                    name, [node(op, "x", **parameters)], {"x": numbers}, opsets=opsets, stream={"x": 2}
                 )
     for form in ("none", "tanh"):
         yield from cases(
