@@ -15,13 +15,14 @@ Whole        every output frame may need every input frame: cannot be streamed
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from pulse.dim import Symbol, TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, PulsedFact, Shape, TypedFact, is_symbolic
+from pulse.graph import Graph
 from pulse.ops.check import Check
 from pulse.ops.weight_units import RowForm, UnitLayout
 from pulse.ops.work import NO_WORK, Work, numpy_seconds
@@ -55,6 +56,15 @@ class Op:
     def name(self) -> str:
         """The operation's name in dumps and errors."""
         return type(self).__name__
+
+    @property
+    def bodies(self) -> "Sequence[Graph[TypedFact, Op]]":
+        """The graphs that it runs inside itself."""
+        return ()
+
+    def with_bodies(self, change: Callable[[Any], Any]) -> "Op":
+        """Return the op with its bodies changed, each a ``TypedNetwork``; the op itself if it has none."""
+        return self
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         """Return the facts of the outputs. Raises FactError if the inputs do not fit."""

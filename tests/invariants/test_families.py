@@ -47,7 +47,7 @@ FAMILIES: Mapping[str, str] = {
 
 FOLDERS: Mapping[str, frozenset[str]] = {
     "pulse/ops": frozenset(
-        {"arithmetic", "bodies", "check", "clock", "generic", "op", "stateful", "weight_units", "work"}
+        {"arithmetic", "check", "clock", "generic", "op", "stateful", "weight_units", "work"}
     ),
     "pulse/onnx/operators": frozenset({"families"}),
     "pulse/tensorflow/operators": frozenset({"families"}),
@@ -236,6 +236,6 @@ def test_other_places_that_decide_by_the_class_of_an_op_are_listed() -> None:
         next((folder for folder in listed if path == folder or path.startswith(f"{folder}/")), path)
         for path in deciding
     }
-    assert sorted(listed) == sorted({*places, "pulse/ops/bodies.py"}), (
+    assert sorted(listed) == sorted(places), (
         "CONTRIBUTING.md, other places of an op: files, or a folder whose files all ask for the same reason"
     )
