@@ -52,6 +52,9 @@ class Op:
     keeps_order: ClassVar[bool] = False
     """Whether the elements of its output are those of its input, all of them in row-major order."""
 
+    truncates: ClassVar[bool] = False
+    """Whether it makes integers of numbers, towards 0, as a file does at last with sizes that it computes in floats."""
+
     @property
     def name(self) -> str:
         """The operation's name in dumps and errors."""
@@ -73,6 +76,13 @@ class Op:
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         """Return the outputs in plain numpy, with ``env`` giving each symbol's value: the oracle."""
         raise NotImplementedError
+
+    def on_ratios(self, inputs: Sequence[Array]) -> Array | None:
+        """Return the output for tensors of ``Ratio``, sizes that a file computes in floats; None if it has none.
+
+        Raises DimError: floats may round it
+        """
+        return self.eval(inputs, {})[0] if self.symbolic and len(inputs) == 1 else None
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> "Relation":
         """Return how the outputs depend on time; ``axes[i]`` is the stream axis of input i, None if it has none."""
