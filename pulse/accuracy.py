@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.program.compiler import Prepare, compile_model
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.proof.signals import feeds_of
 from pulse.proof.trials import short_lengths
 from pulse.pulsify.network import PulsedNetwork

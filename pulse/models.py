@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from pulse.chunks.chunk_scan import pulsify_chunks, scan_over_chunks
 from pulse.chunks.chunking import DETECT_ALL, Chunking
-from pulse.chunks.exported import pulsify_or_reopen
-from pulse.chunks.scanned import pulsify_chunks, scan_over_chunks
+from pulse.chunks.exported_streams import pulsify_or_reopen
 from pulse.dim import Symbol
 from pulse.infer.network import FileNetwork
 from pulse.program.compiler import Prepare, compile_model
@@ -124,7 +124,7 @@ class TypedModel(TypedNetwork):
     ) -> "PulsedModel":
         """Return the model in pulses of constant size; see ``pulse.pulsify.driver.pulsify``.
 
-        A file that was written in pulses comes back as the stream that it was; see ``pulse.chunks.exported``.
+        A file that was written in pulses comes back as the stream that it was; see ``pulse.chunks.exported_streams``.
         """
         return PulsedModel.of(pulsify_or_reopen(self, symbol, pulse, align, max_context))
 

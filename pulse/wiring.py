@@ -11,8 +11,6 @@ from pulse.errors import DimError, FactError
 from pulse.facts import MAX_AXES, Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.ops.control_iterations import counting_iterations
-from pulse.ops.elementwise import Cast, Elementwise
-from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.op import Op, known_inputs, numbers_if_constant, symbolic_eval
 from pulse.ops.source import Const
 from pulse.ops.work import CALL_S
@@ -41,9 +39,9 @@ def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> li
     except FactError as error:
         operands = "; ".join(f"{graph.label(outlet)}: {fact}" for outlet, fact in zip(inputs, facts))
         raise FactError(f"{name} ({op.name}): {error} [reads {operands}]") from error
-    if values is None and isinstance(op, Cast) and op.dtype.kind in "iu":
+    if values is None and op.truncates:
         sizes = integer_sizes(graph, inputs[0])
-        values = None if sizes is None else [sizes if is_symbolic(sizes) else sizes.astype(op.dtype)]
+        values = None if sizes is None else [sizes if is_symbolic(sizes) else sizes.astype(outputs[0].dtype)]
     if values is None:
         return graph.add(name, op, inputs, outputs)
     return [
@@ -173,24 +171,12 @@ def _ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
         if ratios is None:
             return None
         inputs.append(ratios)
-    return _compute(node.op, inputs)
-
-
-def _compute(op: Op, inputs: Sequence[Array]) -> Array | None:
-    """Return the value of an op with float outputs. Raises DimError."""
-    if isinstance(op, Elementwise):
-        on_ratios = ELEMENTWISE[op.kind].ratio
-        return None if on_ratios is None else _each(on_ratios, *inputs)
-    if len(inputs) != 1 or not (isinstance(op, Cast) or op.symbolic):
-        return None
-    return inputs[0] if isinstance(op, Cast) else op.eval(inputs, {})[0]
+    return node.op.on_ratios(inputs)
 
 
 def _is_small(fact: TypedFact) -> bool:
     return all(dim.is_const for dim in fact.shape) and prod(int(dim) for dim in fact.shape) <= MAX_SIZES
 
 
-def _each(function: Callable[..., Any], *operands: Array) -> Array:
-    return np.asarray(
-        np.frompyfunc(function, len(operands), 1)(*(operand.astype(object) for operand in operands))
-    )
+def _each(function: Callable[[Any], Any], operand: Array) -> Array:
+    return np.asarray(np.frompyfunc(function, 1, 1)(operand.astype(object)))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onnx import helper
 
 from pulse.chunks.chunking import Chunking
-from pulse.chunks.initial import initial_value
+from pulse.chunks.initial_values import initial_value
 from pulse.interface import Interface
 from pulse.loading.load import load
 from pulse.models import PulsedModel

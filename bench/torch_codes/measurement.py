@@ -25,7 +25,7 @@ from pulse.facts import Array
 from pulse.loading.loaded import Loaded
 from pulse.models import PulsedModel, TypedModel
 from pulse.program.program import Program
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 
 Output = TypeVar("Output")
 STEPS_S = 0.5

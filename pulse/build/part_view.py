@@ -10,7 +10,7 @@ from pulse.build.drawing import Part
 from pulse.errors import InputError
 from pulse.facts import Array, dtype_name
 from pulse.models import Model, Sketch
-from pulse.pulsify.receptive import Receptive
+from pulse.pulsify.receptive_fields import Receptive
 
 
 class PartView(Sketch):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from pulse.chunks.exported import scan_over_pulses
+from pulse.chunks.exported_streams import scan_over_pulses
 from pulse.facts import TypedFact
 from pulse.loading.load import load
 from pulse.models import Sketch, TypedModel

@@ -8,11 +8,10 @@ from pulse.costs.report import CostReport, NodeCost, ProgramCost, PulseCost
 from pulse.errors import InputError
 from pulse.facts import Array, is_symbolic
 from pulse.loading.load import load
-from pulse.ops.bodies import bodies
 from pulse.ops.source import Const, Source
 from pulse.ops.time import Delay
 from pulse.ops.work import Work, graph_work
-from pulse.program.backends.compiled import CompiledProgram
+from pulse.program.backends.compiled_program import CompiledProgram
 from pulse.pulsify.network import PulsedNetwork
 from pulse.typed import TypedGraph, TypedNetwork
 
@@ -84,7 +83,7 @@ def _constants_read(graph: TypedGraph, number: int) -> Iterator[Array]:
         op = graph.node(outlet).op
         if isinstance(op, Const) and not is_symbolic(op.value):
             yield op.value
-    for body in bodies(node.op):
+    for body in node.op.bodies:
         yield from _stored_constants(body)
 
 
@@ -94,7 +93,7 @@ def _stored_constants(graph: TypedGraph) -> Iterator[Array]:
         op = graph.nodes[number].op
         if isinstance(op, Const) and not is_symbolic(op.value):
             yield op.value
-        for body in bodies(op):
+        for body in op.bodies:
             yield from _stored_constants(body)
 
 

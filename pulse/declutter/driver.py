@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -16,9 +15,7 @@ from pulse.declutter.noops import CONSTANTS, NOOPS
 from pulse.declutter.pads import PADS
 from pulse.declutter.rewrite import Rewrite, TypedNode
 from pulse.errors import PulseError
-from pulse.ops.control import Loop
 from pulse.ops.op import Op
-from pulse.ops.scan import Scan
 from pulse.ops.source import Const, Source
 from pulse.patch import Patch
 from pulse.support.budget import count_spending
@@ -67,13 +64,18 @@ def _declutter_bodies(
     graph: TypedGraph, rules: Sequence[Rewrite], applied: Counter[str], stop_after: int | None
 ) -> None:
     """Declutter the bodies of scans and loops; the graph around them does not change."""
+
+    def declutter_body(body: TypedNetwork) -> TypedNetwork:
+        rewrites_left = None if stop_after is None else stop_after - applied.total()
+        lean, inner = declutter_and_count(body, rules, rewrites_left)
+        applied.update(inner)
+        return lean if inner else body
+
     for node in graph.nodes:
-        if isinstance(node.op, Scan | Loop):
-            rewrites_left = None if stop_after is None else stop_after - applied.total()
-            body, inner = declutter_and_count(node.op.body, rules, rewrites_left)
-            if inner:
-                node.op = replace(node.op, body=body)
-                applied.update(inner)
+        before = applied.total()
+        op = node.op.with_bodies(declutter_body)
+        if applied.total() > before:
+            node.op = op
 
 
 def _sweep(

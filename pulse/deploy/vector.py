@@ -15,7 +15,7 @@ from pulse.facts import Array
 from pulse.interface import Interface, Port
 from pulse.ops.clock import frames_at
 from pulse.program.program import Program
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.proof.signals import feeds_of, integer_ranges
 from pulse.proof.tolerance import Oracle, Reference
 from pulse.pulsify.lengths import least_value_for

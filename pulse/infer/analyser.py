@@ -7,8 +7,8 @@ from pulse.dim import SymbolScope
 from pulse.errors import FactError, LoadError
 from pulse.graph import Graph, Node, OutletId
 from pulse.infer.fact import InferenceFact, meet
-from pulse.infer.forward import Outcome, conclude, translate_node
 from pulse.infer.holes import prepare_holes
+from pulse.infer.node_translation import Outcome, conclude, translate_node
 from pulse.infer.op import ModelOp
 from pulse.infer.wire_facts import WireFacts
 from pulse.support.wording import spell

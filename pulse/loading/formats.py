@@ -22,7 +22,7 @@ def _program(content: Content, reading: Reading) -> StoredProgram:
 
 
 def _recipe(content: Content, reading: Reading) -> TypedModel:
-    from pulse.recipes.whole import read_recipe_content
+    from pulse.recipes.recipe_model import read_recipe_content
 
     return read_recipe_content(content, reading)
 

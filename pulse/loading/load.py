@@ -10,7 +10,7 @@ from pulse.loading.format import Content, Reading, format_of
 from pulse.loading.loaded import Loaded
 from pulse.loading.stored import load_program
 from pulse.models import Model, Network, PulsedModel, Sketch, TypedModel, model_of
-from pulse.program.backends.compiled import CompiledProgram
+from pulse.program.backends.compiled_program import CompiledProgram
 from pulse.program.file.stored_program import StoredProgram
 from pulse.program.program import Program
 from pulse.support.torch_modules import is_module

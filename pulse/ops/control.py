@@ -1,6 +1,7 @@
 """A body that is repeated until its condition is false."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from pulse.ops.control_iterations import iteration_counter
 from pulse.ops.op import Env, Op, Relation, Whole
 from pulse.ops.work import Work, graph_work, iteration_seconds
 from pulse.support.record import record
-from pulse.typed import TypedNetwork
+from pulse.typed import TypedGraph, TypedNetwork
 
 MAX_ITERATIONS = 1 << 20
 """The most iterations of a loop without a trip count; more are an error."""
@@ -40,6 +41,13 @@ class Loop(Op):
     names: tuple[str, ...]
     captured: tuple[str, ...]
     iterations: TDim | None
+
+    @property
+    def bodies(self) -> Sequence[TypedGraph]:
+        return (self.body.graph,)
+
+    def with_bodies(self, change: Callable[[TypedNetwork], TypedNetwork]) -> "Loop":
+        return replace(self, body=change(self.body))
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         count = len(self.names) - 2

@@ -68,6 +68,14 @@ class Elementwise(Op):
         dtype = inputs[row.typed_by[0]].dtype
         return [result.astype(np.bool_ if row.result == "bool" else dtype, copy=False)]
 
+    def on_ratios(self, inputs: Sequence[Array]) -> Array | None:
+        function = ELEMENTWISE[self.kind].ratio
+        if function is None:
+            return None
+        return np.asarray(
+            np.frompyfunc(function, len(inputs), 1)(*(array.astype(object) for array in inputs))
+        )
+
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
         if not np.issubdtype(dtypes[0], np.integer):
             return []
@@ -123,6 +131,13 @@ class Cast(Op):
     @property
     def symbolic(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.dtype == np.int64
+
+    @property
+    def truncates(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.dtype.kind in "iu"
+
+    def on_ratios(self, inputs: Sequence[Array]) -> Array | None:
+        return inputs[0]
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         return [TypedFact(self.dtype, inputs[0].shape)]

@@ -15,13 +15,14 @@ Whole        every output frame may need every input frame: cannot be streamed
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from pulse.dim import Symbol, TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, PulsedFact, Shape, TypedFact, is_symbolic
+from pulse.graph import Graph
 from pulse.ops.check import Check
 from pulse.ops.weight_units import RowForm, UnitLayout
 from pulse.ops.work import NO_WORK, Work, numpy_seconds
@@ -51,10 +52,22 @@ class Op:
     keeps_order: ClassVar[bool] = False
     """Whether the elements of its output are those of its input, all of them in row-major order."""
 
+    truncates: ClassVar[bool] = False
+    """Whether it makes integers of numbers, towards 0, as a file does at last with sizes that it computes in floats."""
+
     @property
     def name(self) -> str:
         """The operation's name in dumps and errors."""
         return type(self).__name__
+
+    @property
+    def bodies(self) -> "Sequence[Graph[TypedFact, Op]]":
+        """The graphs that it runs inside itself."""
+        return ()
+
+    def with_bodies(self, change: Callable[[Any], Any]) -> "Op":
+        """Return the op with its bodies changed, each a ``TypedNetwork``; the op itself if it has none."""
+        return self
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         """Return the facts of the outputs. Raises FactError if the inputs do not fit."""
@@ -63,6 +76,13 @@ class Op:
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         """Return the outputs in plain numpy, with ``env`` giving each symbol's value: the oracle."""
         raise NotImplementedError
+
+    def on_ratios(self, inputs: Sequence[Array]) -> Array | None:
+        """Return the output for tensors of ``Ratio``, sizes that a file computes in floats; None if it has none.
+
+        Raises DimError: floats may round it
+        """
+        return self.eval(inputs, {})[0] if self.symbolic and len(inputs) == 1 else None
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> "Relation":
         """Return how the outputs depend on time; ``axes[i]`` is the stream axis of input i, None if it has none."""

@@ -1,6 +1,7 @@
 """A body that runs once for each frame and carries states."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from pulse.ops.op import Cumulative, Env, Op, Relation, Whole, unify
 from pulse.ops.stateful import StatefulOnFrames
 from pulse.ops.work import Work, graph_work, iteration_seconds
 from pulse.support.record import record
-from pulse.typed import TypedNetwork
+from pulse.typed import TypedGraph, TypedNetwork
 
 
 @record
@@ -48,6 +49,13 @@ class Scan(Op):
     captured: tuple[str, ...]
     scanned: tuple[ScanAxis, ...]
     gathered: tuple[ScanAxis, ...]
+
+    @property
+    def bodies(self) -> Sequence[TypedGraph]:
+        return (self.body.graph,)
+
+    def with_bodies(self, change: Callable[[TypedNetwork], TypedNetwork]) -> "Scan":
+        return replace(self, body=change(self.body))
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         frames, states = self._parts(inputs)
@@ -154,6 +162,16 @@ class ScanStream(StatefulOnFrames):
     op: Scan
     initial: tuple[Array, ...]
     reload: bool
+
+    @property
+    def bodies(self) -> Sequence[TypedGraph]:
+        return self.op.bodies
+
+    def with_bodies(self, change: Callable[[TypedNetwork], TypedNetwork]) -> "ScanStream":
+        return replace(self, op=self.op.with_bodies(change))
+
+    def buffers(self, name: str) -> list[tuple[str, int]]:
+        return [(state, initial.nbytes) for state, initial in zip(self.op.states, self.initial)]
 
     def initial_state(self) -> list[Array]:
         return [array.copy() for array in self.initial]

@@ -24,6 +24,11 @@ class Stateful(Op):
         """Return the state before the first pulse, new arrays."""
         return []
 
+    def buffers(self, name: str) -> list[tuple[str, int]]:
+        """Return the names and bytes of states that are not empty; ``name`` is that of the node."""
+        size = sum(array.nbytes for array in self.initial_state())
+        return [(name, size)] if size else []
+
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
         """Return the outputs for one pulse; ``state`` is replaced in place."""
         raise NotImplementedError

@@ -6,7 +6,7 @@ from pulse.errors import CompileError
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.ops.op import Op
-from pulse.program.activations import check_activations, with_rounded_rows
+from pulse.program.activation_rounding import check_activations, with_rounded_rows
 from pulse.program.backends import conv_kernels as conv_kernels
 from pulse.program.backends.groups import choices
 from pulse.program.backends.implementations import Implementation, OpFunction, has_preferred, register
@@ -42,7 +42,7 @@ def compile_model(
               one; compiling happens once on a machine. ``streaming.warming`` has functions that compile several at once
               and show a progress bar
     activations  the form of the weights, ``bf16`` or ``int8``: their operands are rounded too; see
-                 ``pulse.program.activations``
+                 ``pulse.program.activation_rounding``
     Raises    CompileError: an op has no kernel; the backend, the form of weights or of activations is unknown;
               or no product takes rows of it
     """
@@ -65,7 +65,7 @@ def compile_model(
                 return OTHER_BACKENDS[name](part, weights)
             return _compile(name, part, (), weights, prepare, computes, None)
 
-        from pulse.program.backends.mixed import MixedProgram
+        from pulse.program.backends.mixed_program import MixedProgram
 
         return MixedProgram(model, backend, choice_of, compile_part, fetches or (), weights, unrounded)
     computes = {node: c for node, choice in choice_of.items() if (c := choice.implementation.compute)}

@@ -26,11 +26,19 @@ from pulse.support.wording import spell
 Lower: TypeAlias = Callable[["Lowering", PulsedNode, Any], list[Value]]
 FaultChecker: TypeAlias = Callable[["Lowering", PulsedNode], None]
 L = TypeVar("L", bound=Callable[..., list[Value]])
+LowerGroup: TypeAlias = Callable[["Lowering", Sequence[PulsedNode]], list[list[Value]]]
+"""Lowers nodes together; returns the results of each."""
+GroupFinder: TypeAlias = Callable[
+    [PulsedGraph, Sequence[int]], tuple[list[int], Mapping[tuple[int, ...], LowerGroup]]
+]
+"""(graph, order) -> an order in which all inputs of a group are before its first node; the groups."""
 
 LOWER: dict[type[Op], Lower] = {}
 """Class of ops -> its lowering; the files of ``pulse.program.lower`` fill it."""
 ENTRY_POINT_GROUP = "pulse.kernels"
 """The entry points of plugins whose import fills ``LOWER`` too."""
+GROUP_FINDERS: list[GroupFinder] = []
+"""Functions that claim groups of nodes before a step is lowered; the files of ``pulse.program.lower`` fill it."""
 
 
 def lowers(*kinds: type[Op]) -> Callable[[L], L]:
@@ -44,6 +52,23 @@ def lowers(*kinds: type[Op]) -> Callable[[L], L]:
     return register
 
 
+def finds_groups(function: GroupFinder) -> GroupFinder:
+    """Register a function that claims groups of nodes of a whole graph, to be lowered together."""
+    GROUP_FINDERS.append(function)
+    return function
+
+
+def find_groups(
+    graph: PulsedGraph, order: Sequence[int]
+) -> tuple[list[int], dict[tuple[int, ...], LowerGroup]]:
+    """Return an order of nodes that the groups permit, and the groups: their nodes in this order -> their lowering."""
+    arranged, groups = list(order), dict[tuple[int, ...], LowerGroup]()
+    for find in GROUP_FINDERS:
+        arranged, found_groups = find(graph, arranged)
+        groups |= found_groups
+    return arranged, groups
+
+
 class Lowering:
     """The lowering of one graph, of a model or of a body, to the instructions of a step.
 
@@ -51,7 +76,7 @@ class Lowering:
     builder       the step, which the graph shares with the bodies in it
     kept          wires that are read after the step, besides the outputs
     form          the form of stored weights; see ``pulse.program.weights``
-    siblings      nodes that are lowered with the first of them: first node -> all
+    groups        nodes that are lowered with the first of them, and how
     unchecked     nodes whose bodies are not checked for faults
     check_faults  in a body, called before each node is lowered, to emit its fault checks
     node, op      names of the current node and its op
@@ -69,18 +94,19 @@ class Lowering:
         *,
         kept: Collection[OutletId] = (),
         form: str = "f32",
-        siblings: Mapping[int, tuple[int, ...]] | None = None,
+        groups: Mapping[tuple[int, ...], LowerGroup] | None = None,
         unchecked: Collection[int] = (),
         check_faults: FaultChecker | None = None,
     ) -> None:
         self.graph, self.builder, self.form = graph, builder, form
-        self.kept, self.siblings, self.unchecked = kept, siblings or {}, unchecked
+        self.kept, self.unchecked = kept, unchecked
         self.node, self.op = "", ""
         self.values: dict[OutletId, Value] = {}
         self.pending: dict[OutletId, Callable[[], Value]] = {}
         self.chained: dict[OutletId, int] = {}
         self.allocated: dict[OutletId, Value] = {}
         self.done: set[int] = set()
+        self._groups = {members[0]: (members, lower) for members, lower in (groups or {}).items()}
         self._check_faults = check_faults
         self._wires: dict[Buffer, set[OutletId]] = {}
         self._memories: dict[int, tuple[Value, int]] = {}
@@ -95,15 +121,22 @@ class Lowering:
                 continue
             if self._check_faults is not None:
                 self._check_faults(self, node)
-            if isinstance(node.op, Source):
-                results = [self.allocate_wire(OutletId(node.id))]
-            else:
-                results = LOWER[type(node.op)](self, node, node.op)
-            for slot, value in enumerate(results):
-                self.set_value(OutletId(node.id, slot), value)
+            for member, results in self._lower_node(node):
+                for slot, value in enumerate(results):
+                    self.set_value(OutletId(member, slot), value)
             for fact in self.graph.input_facts(node):
                 if fact.value is not None:
                     release_pages(fact.value)
+
+    def _lower_node(self, node: PulsedNode) -> Iterable[tuple[int, list[Value]]]:
+        """Emit a node, or the group that it is the first of; return each node and its results."""
+        if isinstance(node.op, Source):
+            return [(node.id, [self.allocate_wire(OutletId(node.id))])]
+        if node.id not in self._groups:
+            return [(node.id, LOWER[type(node.op)](self, node, node.op))]
+        members, lower = self._groups[node.id]
+        self.done.update(members)
+        return zip(members, lower(self, [self.graph.nodes[member] for member in members]))
 
     def lower_body(
         self, body: PulsedGraph, inputs: Mapping[OutletId, Value], check_faults: FaultChecker | None

@@ -4,8 +4,7 @@ import sys
 from collections.abc import Collection, Sequence
 
 from pulse.graph import OutletId
-from pulse.program.lower.recurrent_siblings import arrange_siblings
-from pulse.program.lowering import Lowering
+from pulse.program.lowering import Lowering, find_groups
 from pulse.program.step_builder import StepBuilder
 from pulse.program.table.memory import Region, Value
 from pulse.pulsify.network import PulsedGraph
@@ -40,9 +39,9 @@ def lower_step(
     Raises     CompileError listing every op without a kernel
     """
     kept_wires = dict.fromkeys((*fetches, *(register.write for register in registers)))
-    order, siblings = arrange_siblings(graph, graph.order([*graph.outputs, *kept_wires, *checks]))
+    order, groups = find_groups(graph, graph.order([*graph.outputs, *kept_wires, *checks]))
     lowering = Lowering(
-        graph, StepBuilder(), kept=kept_wires.keys(), form=form, siblings=siblings, unchecked=unchecked
+        graph, StepBuilder(), kept=kept_wires.keys(), form=form, groups=groups, unchecked=unchecked
     )
     for register in registers:
         lowering.set_value(

@@ -10,10 +10,10 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.interface import Interface
 from pulse.ops.clock import frames_at
-from pulse.program.backends.compiled import CompiledProgram
+from pulse.program.backends.compiled_program import CompiledProgram
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
-from pulse.program.whole import run_whole, spawn_with_inputs, stream_whole
+from pulse.program.whole_stream import run_whole, spawn_with_inputs, stream_whole
 from pulse.proof.report import Divergence
 from pulse.proof.tolerance import Feeds, Reference, offline
 from pulse.proof.trials import Trial

@@ -3,7 +3,7 @@
 from pulse.facts import Array
 from pulse.ops.arithmetic import Arithmetic
 from pulse.program.backends.reference import ReferenceProgram
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.proof.tolerance import Feeds, Oracle
 from pulse.pulsify.network import PulsedNetwork
 from pulse.typed import TypedNetwork

@@ -10,7 +10,7 @@ from pulse.facts import Array
 from pulse.interface import Interface
 from pulse.ops.arithmetic import is_floating
 from pulse.program.program import Program
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.proof.report import Divergence, OriginalRecord
 from pulse.proof.tolerance import Feeds, Oracle, Reference
 

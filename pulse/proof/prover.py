@@ -10,7 +10,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.program.compiler import Prepare, compile_model
 from pulse.program.program import Program
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.proof.effort import Effort
 from pulse.proof.locating import first_divergence, wrong_wires
 from pulse.proof.original import Original, compare_with_original

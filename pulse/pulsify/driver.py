@@ -10,11 +10,11 @@ from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.pulsify.faults import add_fault_counters, fault_waits
 from pulse.pulsify.network import PulsedNetwork, ScheduledWire
-from pulse.pulsify.prepare import prepare_model
-from pulse.pulsify.receptive import receptive_fields
-from pulse.pulsify.relate import relate
+from pulse.pulsify.preparation import prepare_model
+from pulse.pulsify.receptive_fields import receptive_fields
 from pulse.pulsify.schedule import AnyWire, Scheduler
-from pulse.pulsify.wiring import FreeWire, MirroredWire, StreamWire, Wiring
+from pulse.pulsify.stream_relations import relate
+from pulse.pulsify.stream_wires import FreeWire, MirroredWire, StreamWire, Wiring
 from pulse.support.wording import spell
 from pulse.typed import TypedNetwork
 

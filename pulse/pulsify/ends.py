@@ -11,7 +11,7 @@ from pulse.ops.clock import frames_at
 from pulse.ops.op import Ends
 from pulse.ops.time_ends import FillEnds, padding_frame
 from pulse.pulsify.lengths import lag
-from pulse.pulsify.wiring import MirroredWire, StreamWire, Wiring, require_size
+from pulse.pulsify.stream_wires import MirroredWire, StreamWire, Wiring, require_size
 
 
 def extend_ends(

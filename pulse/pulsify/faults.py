@@ -7,14 +7,13 @@ from typing import Any
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.interface import AwaitedWire
-from pulse.ops.bodies import bodies
 from pulse.ops.check import Check, Site
 from pulse.ops.fault import CountFaults, When
 from pulse.ops.op import Op
 from pulse.ops.stateful import Stateful
 from pulse.pulsify.lengths import lag
 from pulse.pulsify.network import PulsedGraph, PulsedNetwork, PulsedNode
-from pulse.pulsify.wiring import StreamWire, Wiring
+from pulse.pulsify.stream_wires import StreamWire, Wiring
 
 
 def find_known_at_end(graph: PulsedGraph, order: Iterable[int]) -> set[int]:
@@ -94,7 +93,7 @@ def find_unchecked_bodies(model: PulsedNetwork) -> set[int]:
 
 def body_sites(name: str, op: Op) -> Iterator[Site]:
     """Yield the checked operands in the bodies of a node."""
-    for graph in bodies(op):
+    for graph in op.bodies:
         for node in map(graph.nodes.__getitem__, graph.order()):
             facts = [graph.fact(outlet) for outlet in node.inputs]
             label = f"{name}/{node.name}"

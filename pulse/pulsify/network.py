@@ -11,10 +11,9 @@ from pulse.graph import Graph, Node, OutletId
 from pulse.interface import AwaitedWire, Port, find_port
 from pulse.onnx.metadata import is_exported
 from pulse.ops.op import Op
-from pulse.ops.scan import ScanStream
 from pulse.ops.stateful import Stateful
 from pulse.ops.time import Delay
-from pulse.pulsify.receptive import Receptive
+from pulse.pulsify.receptive_fields import Receptive
 from pulse.pulsify.registers import Register, check_registers
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
@@ -89,13 +88,8 @@ class PulsedNetwork:
         ]
         for node_id in self.graph.order(self.targets):
             node = self.graph.nodes[node_id]
-            if isinstance(node.op, ScanStream):
-                states = zip(node.op.op.states, node.op.initial_state())
-                buffers += [(name, node.op, initial.nbytes) for name, initial in states]
-            elif isinstance(node.op, Stateful):
-                size = sum(array.nbytes for array in node.op.initial_state())
-                if size:
-                    buffers.append((node.name, node.op, size))
+            if isinstance(node.op, Stateful):
+                buffers += [(name, node.op, size) for name, size in node.op.buffers(node.name)]
         return buffers
 
     def waits(self) -> list[AwaitedWire]:

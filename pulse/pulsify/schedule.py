@@ -40,9 +40,8 @@ from pulse.ops.stateful import Stateful
 from pulse.ops.time import LastFrames
 from pulse.pulsify.ends import delay_by_lag, extend_ends, require_lag, write_mirrored_ends
 from pulse.pulsify.faults import body_sites
-from pulse.pulsify.relate import StreamRelations, WireFlow
-from pulse.pulsify.windows import fix_offset, schedule_window, takes_mirrored
-from pulse.pulsify.wiring import (
+from pulse.pulsify.stream_relations import StreamRelations, WireFlow
+from pulse.pulsify.stream_wires import (
     AnyWire,
     FreeWire,
     MirroredWire,
@@ -51,6 +50,7 @@ from pulse.pulsify.wiring import (
     evaluate_prefix,
     static_outlet,
 )
+from pulse.pulsify.windows import fix_offset, schedule_window, takes_mirrored
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
 

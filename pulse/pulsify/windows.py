@@ -21,7 +21,7 @@ from pulse.pulsify.ends import (
     require_lag,
     write_mirrored_ends,
 )
-from pulse.pulsify.wiring import (
+from pulse.pulsify.stream_wires import (
     AnyWire,
     FreeWire,
     MirroredWire,

@@ -13,9 +13,9 @@ from pulse.onnx.read.file import read_source
 from pulse.recipes.embedded import embedded_text
 from pulse.recipes.reading import parse_recipe
 from pulse.recipes.recipe import ITSELF, Recipe, RecipeContext
+from pulse.recipes.recipe_model import join_stages
 from pulse.recipes.recognition import is_recipe_file
 from pulse.recipes.spelling import toml_text
-from pulse.recipes.whole import join_stages
 
 
 def embed_recipe(text: str, context: RecipeContext) -> ModelProto:

@@ -23,8 +23,8 @@ from pulse.recipes.pairing import PairedModel, Stages, pair_stages
 from pulse.recipes.rates import KEY, growth
 from pulse.recipes.reading import parse_recipe
 from pulse.recipes.recipe import RecipeContext
+from pulse.recipes.recipe_model import join_stages
 from pulse.recipes.spelling import recipe_spelling, toml_text
-from pulse.recipes.whole import join_stages
 from pulse.support.record import record
 from pulse.support.wording import current_spelling, use_spelling
 

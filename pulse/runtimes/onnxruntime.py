@@ -11,7 +11,7 @@ from pulse.errors import InputError, WriteError
 from pulse.facts import Array
 from pulse.onnx.metadata import Notes
 from pulse.onnx.write.graph import form
-from pulse.program.backends.compiled import CompiledProgram
+from pulse.program.backends.compiled_program import CompiledProgram
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from pulse.pulsify.network import PulsedNetwork

@@ -14,7 +14,7 @@ import numpy as np
 from pulse.errors import InputError, WriteError
 from pulse.facts import Array
 from pulse.nnef.archive import Archive
-from pulse.program.backends.compiled import CompiledProgram
+from pulse.program.backends.compiled_program import CompiledProgram
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from pulse.pulsify.network import PulsedNetwork

@@ -1,6 +1,6 @@
 """A speech denoiser, a voice detector and a sound to try them on, so that everything runs without downloads.
 
-They are written by scripts in this folder: ``python -m streaming.builtin.denoiser``, ``….voice`` and ``….sound``.
+They are written by scripts: ``python -m streaming.builtin.assets.denoiser``, ``….voice`` and ``….sound``.
 """
 
 from pathlib import Path

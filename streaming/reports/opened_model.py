@@ -12,7 +12,7 @@ from pulse.support.record import record
 if TYPE_CHECKING:
     from pulse.models import PulsedModel, TypedModel
     from pulse.program.compiler import Prepare
-    from pulse.pulsify.receptive import Receptive
+    from pulse.pulsify.receptive_fields import Receptive
 
 PULSE_S = 0.01
 """The sound in a pulse if none is given; the nearest that suits the model."""

@@ -13,7 +13,7 @@ import pulse
 from pulse.errors import PulseError
 from pulse.models import TypedModel
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from tests.agreement import Expected
 from tests.sessions import open_session
 from tests.shared import ROOT, shared_path

@@ -13,7 +13,7 @@ from bench.models import FEATURES, tcn
 from pulse.facts import Array
 from pulse.models import TypedModel
 from pulse.program.program import Program
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from streaming.builtin import model_path, noisy_path
 from tests.pulse.onnx.write.streams import notes_of, reopen

@@ -5,7 +5,7 @@ import pytest
 
 import pulse
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from tests.agreement import Expected
 from tests.shared import shared_path
 

@@ -9,7 +9,7 @@ import pytest
 import pulse
 from pulse.models import PulsedModel
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.whole import run_whole
+from pulse.program.whole_stream import run_whole
 from tests.agreement import Expected
 from tests.sessions import open_session
 from tests.shared import shared_path

@@ -9,7 +9,7 @@ import pulse
 from pulse.errors import PulsifyError
 from pulse.facts import Array
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from tests.agreement import Expected
 from tests.noise import quiet_noise
 from tests.sessions import open_session

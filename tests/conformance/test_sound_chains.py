@@ -8,7 +8,7 @@ import pytest
 
 import pulse
 from pulse import Stage, TypedModel, chain, front
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from streaming import Session
 from tests.shared import shared_path
 

@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 from pulse.facts import Array
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.proof.oracle import oracle_of
 from pulse.proof.tolerance import Reference
 from streaming.session import Session

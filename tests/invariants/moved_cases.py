@@ -12,7 +12,7 @@ from pulse.errors import FactError, LoadError, PulseError, PulsifyError
 from pulse.facts import Array, dtype_name
 from pulse.models import TypedModel
 from pulse.pulsify.driver import pulsify
-from pulse.pulsify.relate import relate
+from pulse.pulsify.stream_relations import relate
 from tests.invariants.fronts import Front, join_fronts, opset_of, raw
 from tests.invariants.operator_cases import Runners, compare_programs
 from tests.pulse.cases.build import Case

@@ -36,7 +36,7 @@ from pulse.program.backends.reference import ReferenceProgram
 from pulse.program.machine.machine import run_python
 from pulse.program.table.memory import aligned_bytes
 from pulse.program.table.table import link, row_starts
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.proof.tolerance import Feeds
 from pulse.pulsify.driver import pulsify
 from tests.pulse.models import ModelBuilder

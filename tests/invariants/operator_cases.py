@@ -11,7 +11,7 @@ from pulse.facts import Array, dtype_name
 from pulse.models import PulsedModel, TypedModel
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.program.program import Program
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.pulsify.driver import pulsify
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.agreement import Expected

@@ -47,13 +47,15 @@ FAMILIES: Mapping[str, str] = {
 
 FOLDERS: Mapping[str, frozenset[str]] = {
     "pulse/ops": frozenset(
-        {"arithmetic", "bodies", "check", "clock", "generic", "op", "stateful", "weight_units", "work"}
+        {"arithmetic", "check", "clock", "generic", "op", "stateful", "weight_units", "work"}
     ),
     "pulse/onnx/operators": frozenset({"families"}),
     "pulse/tensorflow/operators": frozenset({"families"}),
     "pulse/tflite/operators": frozenset({"families"}),
     "pulse/nnef/operators": frozenset({"families"}),
-    "pulse/program/lower": frozenset({"copy_interleaved", "families", "stream_state"}),
+    "pulse/program/lower": frozenset(
+        {"copy_interleaved", "families", "families_interleaved", "stream_state"}
+    ),
     "pulse/program/kernels": frozenset(
         {"copy", "dtypes", "families", "vmath", "vmath_hyperbolic", "vmath_trigonometry"}
     ),
@@ -67,7 +69,7 @@ REGISTRARS: Mapping[str, frozenset[str]] = {
     "pulse/tflite/operators": frozenset({"pulse.tflite.operators.families"}),
     "pulse/nnef/operators": frozenset({"pulse.nnef.operators.families"}),
     "pulse/program/lower": frozenset(
-        {"pulse.program.lower.families", "pulse.program.native.interleaved_table"}
+        {"pulse.program.lower.families", "pulse.program.lower.families_interleaved"}
     ),
     "pulse/program/kernels": frozenset({"pulse.program.kernels.families"}),
 }
@@ -76,7 +78,7 @@ REGISTRARS: Mapping[str, frozenset[str]] = {
 REGISTERS = frozenset(
     {
         *("onnx_op", "rule", "writes", "reads", "expands", "tensorflow_op", "tflite_op"),
-        *("lowers", "interleaves", "kernel", "named_kernel"),
+        *("lowers", "finds_groups", "interleaves", "kernel", "named_kernel"),
     }
 )
 """The calls by which a file registers a function."""
@@ -189,6 +191,18 @@ def test_every_file_that_registers_is_imported(folder: str) -> None:
     )
 
 
+def test_one_list_imports_the_files_for_interleaved_lanes() -> None:
+    folder, registrar = "pulse.program.lower", "pulse.program.lower.families_interleaved"
+    graph = import_graph(modules(packages=("pulse",)))
+    files = {name for name in graph if name.startswith(folder) and name.endswith("_interleaved")} - {
+        registrar
+    }
+    assert len(files) >= 12
+    assert files == graph[registrar] - {folder}
+    importers = {name for name, imported in graph.items() if imported & files}
+    assert importers == {registrar}, "most programs need none of them, and would import them at each start"
+
+
 def test_every_file_of_cases_is_a_family_of_cases() -> None:
     names = {path.stem for path in (ROOT / "tests/pulse/cases").glob("*.py")} - {"__init__"}
     assert set(cases.FAMILIES) == names - FOLDERS["tests/pulse/cases"]
@@ -222,6 +236,6 @@ def test_other_places_that_decide_by_the_class_of_an_op_are_listed() -> None:
         next((folder for folder in listed if path == folder or path.startswith(f"{folder}/")), path)
         for path in deciding
     }
-    assert sorted(listed) == sorted({*places, "pulse/ops/bodies.py"}), (
+    assert sorted(listed) == sorted(places), (
         "CONTRIBUTING.md, other places of an op: files, or a folder whose files all ask for the same reason"
     )

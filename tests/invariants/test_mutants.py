@@ -12,7 +12,7 @@ from pulse.facts import Array
 from pulse.models import PulsedModel
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.backends.reference import ReferenceProgram
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.proof import prove_programs
 from pulse.proof.oracle import oracle_of
 from pulse.proof.signals import feeds_of

@@ -7,7 +7,7 @@ import pytest
 
 from pulse.graph import View
 from pulse.ops.source import Const, Source
-from pulse.program.backends.mixed import MixedProgram
+from pulse.program.backends.mixed_program import MixedProgram
 from pulse.program.compiler import compile_model
 from pulse.pulsify.driver import pulsify
 from tests.invariants.graphs import feeds, random_model, shortest

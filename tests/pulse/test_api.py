@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 import pulse
 from pulse.errors import CompileError, PulseError, PulsifyError
 from pulse.program.program import Program, require_program
-from pulse.program.whole import run_whole
+from pulse.program.whole_stream import run_whole
 
 F = np.float32
 

@@ -13,16 +13,8 @@ from hypothesis import strategies as st
 from onnx import numpy_helper
 
 from pulse.facts import Array
-from streaming.builtin import (
-    SAMPLE_RATE_HZ,
-    clean_path,
-    denoiser,
-    model_path,
-    noisy_path,
-    sound,
-    voice,
-    voice_path,
-)
+from streaming.builtin import SAMPLE_RATE_HZ, clean_path, model_path, noisy_path, voice_path
+from streaming.builtin.assets import denoiser, sound, voice
 from tests.streaming.command import snr_db
 
 SESSION = onnxruntime.InferenceSession(model_path(), providers=["CPUExecutionProvider"])

@@ -12,7 +12,7 @@ from pulse.errors import InputError, PulseError
 from pulse.facts import Array
 from pulse.interface import Port
 from pulse.program.program import Program
-from pulse.program.whole import run_whole
+from pulse.program.whole_stream import run_whole
 from streaming import Session
 from tests.noise import normal_noise
 from tests.streaming.executor.streams import assert_close

@@ -21,7 +21,7 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.table.table import link
 from streaming import specialisation
 from streaming.executor.executor import Executor
-from streaming.live.virtual import VirtualHost
+from streaming.live.virtual_host import VirtualHost
 from streaming.specialisation import BackgroundSpecialisation
 from tests.noise import normal_noise
 from tests.pulse.models import ModelBuilder

@@ -32,7 +32,7 @@ program = pulse.Program.load(sys.argv[1])
 print(program.spawn().step(np.ones((1, 4), np.float32))["y"].sum())
 print("", *[name for name in {heavy!r} if name in sys.modules])
 """
-HEAVY = ("onnx", "pulse.proof", "pulse.torch", "pulse.front", "pulse.recipes.whole")
+HEAVY = ("onnx", "pulse.proof", "pulse.torch", "pulse.front", "pulse.recipes.recipe_model")
 CARRIED = ("numba", "llvmlite", "importlib.metadata")
 """What compiling imports."""
 KEPT = ("pulse.jit.storage.cache", "pulse.jit.storage.kernel_file", "pulse.jit.storage.fingerprint")

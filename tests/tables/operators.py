@@ -21,7 +21,7 @@ from pulse.onnx.registry import TRANSLATORS, operator_name
 from pulse.ops.op import Pointwise, relation_name
 from pulse.program.compiler import compile_model
 from pulse.pulsify.driver import pulsify
-from pulse.pulsify.relate import relate
+from pulse.pulsify.stream_relations import relate
 from tests.conformance.node_outcomes import outcomes
 from tests.conformance.node_skips import nodes
 from tests.pulse.cases.families import all_cases

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from pulse.facts import is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.relations import FactRelation, HasType, SameShape, SameType
 from pulse.infer.shapes import Broadcasting
-from pulse.onnx.clues import Clues, same_type_and_shape
+from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
@@ -59,31 +60,62 @@ def power(node: NodeContext) -> OutletId:
     return node.apply("pow", x, y)
 
 
+def floor_quotient(node: NodeContext, x: OutletId, y: OutletId) -> OutletId:
+    """Wire a quotient rounded down, which ONNX has no operator for but other formats have."""
+    facts = [node.graph.fact(x), node.graph.fact(y)]
+    if np.issubdtype(facts[0].dtype, np.floating):
+        return node.apply("floor", node.apply("div", x, y, suffix="quotient"))
+    if any(fact.value is not None and is_symbolic(fact.value) for fact in facts):
+        return node.apply("div", x, y)  # of sizes, it rounds down
+    rest = node.apply("mod", x, y, suffix="rest")
+    return node.apply("div", node.apply("sub", x, rest, suffix="whole"), y)
+
+
 BOOL = np.dtype(np.bool_)
 
 
-@rule("Not", "IsNaN", "IsInf")
-def infer_tests(clues: Clues) -> Iterator[FactRelation]:
-    """A bool for each entry."""
-    if clues.op_type == "Not":
-        yield HasType([clues.input(0)], BOOL)
-    yield HasType([clues.output], BOOL)
-    yield SameShape([clues.input(0), clues.output])
+KINDS = {**OPERATORS, "Mod": "mod", "BitShift": "shift_left", "IsInf": "isnan"}
+"""ONNX operator -> the function of the table that it is, or one with the same types."""
+
+LOGIC = ("And", "Or", "Xor", "Not")
+"""Operators whose inputs are bool."""
+
+OWN_RULES = ("PRelu", "Where", *LOGIC)
+"""Operators of the table that have a rule of their own: they relate more than types and a common shape."""
+
+PARTIAL = ("Add", "Sub", "Mul")
+"""Operators that sizes pass entry by entry, so that some may be unknown."""
 
 
-@rule("Add", "Sub", "Mul", parts=(0, 1))
-@rule("Div", "Mod", "Min", "Max", "Sum", "Mean", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift")
-def infer_arithmetic(clues: Clues) -> Iterator[FactRelation]:
-    """One type; shapes are broadcast."""
-    yield SameType([*clues.given_inputs(), clues.output])
-    yield Broadcasting(clues.output, clues.given_inputs())
+def infer_function(clues: Clues) -> Iterator[FactRelation]:
+    """The type of a result is that of the inputs, or bool; shapes are broadcast."""
+    row = ELEMENTWISE[KINDS[clues.op_type]]
+    inputs = clues.given_inputs()
+    first, end = row.typed_by
+    if row.result == "same":
+        yield SameType([*inputs[first:end], clues.output])
+    else:
+        yield SameType(inputs[first:end])
+        yield HasType([clues.output], BOOL)
+    yield _shapes(clues)
 
 
-@rule("Pow")
-def infer_power(clues: Clues) -> Iterator[FactRelation]:
-    """The type of the base; shapes are broadcast."""
-    yield SameType([clues.input(0), clues.output])
-    yield Broadcasting(clues.output, clues.given_inputs())
+def _shapes(clues: Clues) -> FactRelation:
+    """Return the relation between the shapes of an operator of the table."""
+    if ELEMENTWISE[KINDS[clues.op_type]].arity == 1:
+        return SameShape([clues.input(0), clues.output])
+    return Broadcasting(clues.output, clues.given_inputs())
+
+
+rule(*PARTIAL, parts=(0, 1))(infer_function)
+rule(*(op_type for op_type in KINDS if op_type not in (*PARTIAL, *OWN_RULES)))(infer_function)
+
+
+@rule(*LOGIC)
+def infer_logic(clues: Clues) -> Iterator[FactRelation]:
+    """All bool; shapes are broadcast."""
+    yield HasType([*clues.given_inputs(), clues.output], BOOL)
+    yield _shapes(clues)
 
 
 @rule("PRelu")
@@ -92,29 +124,6 @@ def infer_prelu(clues: Clues) -> Iterator[FactRelation]:
     yield SameType([*clues.given_inputs(), clues.output])
     yield SameShape([clues.input(0), clues.output])
     yield Broadcasting(clues.output, clues.given_inputs())
-
-
-@rule("And", "Or", "Xor")
-def infer_logic(clues: Clues) -> Iterator[FactRelation]:
-    """All bool; shapes are broadcast."""
-    yield HasType([*clues.given_inputs(), clues.output], BOOL)
-    yield Broadcasting(clues.output, clues.given_inputs())
-
-
-@rule("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
-def infer_comparison(clues: Clues) -> Iterator[FactRelation]:
-    """Inputs of one type, a bool for each entry; shapes are broadcast."""
-    yield SameType(clues.given_inputs())
-    yield HasType([clues.output], BOOL)
-    yield Broadcasting(clues.output, clues.given_inputs())
-
-
-UNARY = [
-    op_type
-    for op_type, kind in OPERATORS.items()
-    if ELEMENTWISE[kind].arity == 1 and ELEMENTWISE[kind].result == "same"
-]
-rule(*UNARY)(same_type_and_shape)
 
 
 @writes(Elementwise)

@@ -10,7 +10,6 @@ from pulse.onnx.write.clock import ClockWriter
 from pulse.onnx.write.graph import GraphWriter
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import WRITERS
-from pulse.ops.bodies import bodies
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.support.wording import spell
@@ -35,7 +34,7 @@ def _unwritten(graph: Graph[F, Op], order: Iterable[int]) -> list[tuple[str, str
         op = node.op
         if not isinstance(op, Source | Const) and type(op) not in WRITERS:
             pairs.append((node.name, op.name))
-        for body in bodies(op):
+        for body in op.bodies:
             pairs += [(f"{node.name}.{name}", inner) for name, inner in _unwritten(body, body.order())]
     return pairs
 

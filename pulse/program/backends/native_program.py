@@ -13,7 +13,7 @@ from pulse.jit.registry import (
     require_kernels,
 )
 from pulse.ops.op import Op
-from pulse.program.backends.compiled import CompiledProgram
+from pulse.program.backends.compiled_program import CompiledProgram
 from pulse.program.file.program_file import encode_program, write_file
 from pulse.program.file.proof_note import ProofNote
 from pulse.program.kernels.time import TickRow

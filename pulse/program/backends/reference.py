@@ -9,12 +9,11 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.arithmetic import NATIVE, Arithmetic
-from pulse.ops.bodies import bodies
 from pulse.ops.check import Site, Tally, count_faults, replace_all_failing
 from pulse.ops.fault import CountFaults
 from pulse.ops.source import Source
 from pulse.ops.stateful import Stateful
-from pulse.program.backends.compiled import CompiledProgram
+from pulse.program.backends.compiled_program import CompiledProgram
 from pulse.program.backends.implementations import OpFunction
 from pulse.program.backends.rounding import rounded_operands, with_rounded_bodies
 from pulse.program.streams.feeds import Feed
@@ -50,7 +49,7 @@ class ReferenceProgram(CompiledProgram):
         self.order = graph.order([*model.targets, *self.fetches, *model.checks])
         self.unchecked = find_unchecked_bodies(model)
         nodes = [graph.nodes[node_id] for node_id in self.order]
-        self.bodied = {node.id for node in nodes if bodies(node.op)}
+        self.bodied = {node.id for node in nodes if node.op.bodies}
         self.read_back = model.is_reopened
         """Whether it is unknown which values belong to the stream; if so, the ops raise FaultError themselves."""
         looked_at = (node for node in nodes if node.id not in self.unchecked)

@@ -5,9 +5,8 @@ from functools import partial
 
 from pulse.facts import Array, PulsedFact
 from pulse.graph import InletId
-from pulse.ops.bodies import with_bodies
 from pulse.ops.op import Op
-from pulse.program.activations import check_activations, round_rows_of
+from pulse.program.activation_rounding import check_activations, round_rows_of
 from pulse.program.weights import stored_operand
 from pulse.typed import TypedGraph, TypedNetwork, constant
 
@@ -43,7 +42,7 @@ def with_rounded_bodies(name: str, op: Op, form: str) -> Op:
 
     A body whose shapes are not constant keeps its weights, since no kernels run it.
     """
-    return op if form == "f32" else with_bodies(op, partial(_with_rounded_weights, name, form))
+    return op if form == "f32" else op.with_bodies(partial(_with_rounded_weights, name, form))
 
 
 def _with_rounded_weights(prefix: str, form: str, body: TypedNetwork) -> TypedNetwork:

@@ -4,35 +4,28 @@ from collections.abc import Iterator
 
 from pulse.jit.language.simd import LANES, Vector, vfma, vgt, vload, vselect, vsplat, vsqrt, vstore, vzero
 from pulse.jit.registry import device, kernel
-from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
-from pulse.program.kernels.norm import SoftmaxRow, exp_below
+from pulse.program.kernels.norm import LayerNormRow, NormFields, SoftmaxRow, exp_below
 from pulse.program.kernels.vmath import vlog
 
 WAYS = 4
 """The number of independent sums."""
 
 
-class InterleavedLayerNormRow(Instruction):
-    """``y[r] = (x[r] - mean) / sqrt(variance + eps) * scale[r] + bias[r]``, r < R, for M rows of sixteen streams.
-
-    Rows are contiguous; x may be y.
-    """
-
-    x: Operand = reads("f32")
-    scale: Operand = reads("f32", "R")
-    bias: Operand = reads("f32", "R")
-    y: Operand = writes("f32")
-    M: int
-    rows_x: Operand = reads("i64", "M")
-    rows_y: Operand = reads("i64", "M")
-    R: int
-    eps: float
+class InterleavedNormFields(NormFields):
+    """M rows of sixteen streams, each of R contiguous elements, from x to y; x may be y."""
 
     def reaches(self) -> Iterator[Reach]:
         yield self.x, (table(self.rows_x, self.M) + run(self.R)) * LANES
         yield self.y, (table(self.rows_y, self.M) + run(self.R)) * LANES
+
+
+class InterleavedLayerNormRow(InterleavedNormFields, LayerNormRow):
+    """``y[r] = (x[r] - mean) / sqrt(variance + eps) * scale[r] + bias[r]``, r < R, for M rows of sixteen streams.
+
+    Rows are contiguous; x may be y.
+    """
 
 
 @device
@@ -83,15 +76,11 @@ def interleaved_layer_norm(row: InterleavedLayerNormRow) -> None:
             vstore(target, i * LANES, vfma(v, vsplat(scale[i]), vsplat(bias[i])))
 
 
-class InterleavedSoftmaxRow(SoftmaxRow):
+class InterleavedSoftmaxRow(InterleavedNormFields, SoftmaxRow):
     """``y = exp(x - max) / sum(exp(x - max))`` of each row, or its logarithm, for sixteen streams.
 
     A row whose largest element is infinite gives NaN.
     """
-
-    def reaches(self) -> Iterator[Reach]:
-        yield self.x, (table(self.rows_x, self.M) + run(self.R)) * LANES
-        yield self.y, (table(self.rows_y, self.M) + run(self.R)) * LANES
 
 
 @kernel

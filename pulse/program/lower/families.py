@@ -15,6 +15,7 @@ from pulse.program.lower import pool as pool
 from pulse.program.lower import quantize as quantize
 from pulse.program.lower import quantize_rows as quantize_rows
 from pulse.program.lower import recurrent as recurrent
+from pulse.program.lower import recurrent_small as recurrent_small
 from pulse.program.lower import reduce as reduce
 from pulse.program.lower import resize as resize
 from pulse.program.lower import scan as scan

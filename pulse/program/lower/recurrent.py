@@ -26,7 +26,6 @@ from pulse.program.kernels.recurrent.rnn import RnnRow
 from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
 from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.quantize_rows import unrounded_rows
-from pulse.program.lower.recurrent_small import lower_siblings
 from pulse.program.lower.recurrent_start import frame_fields, initial_states, split_bias
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse
 from pulse.program.lowering import Lowering, PulsedNode, lowers
@@ -48,8 +47,6 @@ INSTRUCTIONS: Mapping[
 @lowers(Recurrent)
 def lower_recurrent(lowering: Lowering, node: PulsedNode, op: Recurrent) -> list[Value]:
     """Emit a layer that runs over a whole sequence in every pulse: its state restarts each time, as at clock 0."""
-    if node.id in lowering.siblings:
-        return lower_siblings(lowering, lowering.siblings[node.id])
     h = [lowering.allocate_wire(OutletId(node.id, slot), (0, 1)) for slot in range(1, 1 + op.cell.states)]
     return _emit_layer(lowering, node, op, h, restart_each_pulse(lowering))
 
@@ -57,8 +54,6 @@ def lower_recurrent(lowering: Lowering, node: PulsedNode, op: Recurrent) -> list
 @lowers(RecurrentStream)
 def lower_recurrent_stream(lowering: Lowering, node: PulsedNode, op: RecurrentStream) -> list[Value]:
     """Emit a streaming layer. Its state is memory and also an output."""
-    if node.id in lowering.siblings:
-        return lower_siblings(lowering, lowering.siblings[node.id])
     initial, reload = initial_states(lowering, node, op)
     state = [lowering.allocate_state(first, (0, 1)) for first in initial]
     times = StateTiming(lowering.clock, lowering.length_register(op.length), op.offset, reload)

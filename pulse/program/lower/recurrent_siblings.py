@@ -18,20 +18,18 @@ def width_of(hidden: int) -> int:
     return 4 if hidden <= 4 else 8
 
 
-def arrange_siblings(
-    graph: PulsedGraph, order: Sequence[int]
-) -> tuple[list[int], dict[int, tuple[int, ...]]]:
-    """Return an order in which layers of a group are adjacent, and the groups: first node -> all nodes."""
+def arrange_siblings(graph: PulsedGraph, order: Sequence[int]) -> tuple[list[int], list[tuple[int, ...]]]:
+    """Return an order in which layers of a group are adjacent, and the groups."""
     arranged = list(order)
     groups = [group for group in _groups(graph, order) if len(group) > 1]
     for group in groups:
         arranged = _make_adjacent(graph, arranged, set(group))
     indices = {node_id: index for index, node_id in enumerate(arranged)}
-    siblings: dict[int, tuple[int, ...]] = {}
+    siblings: list[tuple[int, ...]] = []
     for group in groups:
         ordered = sorted(group, key=lambda node_id: indices[node_id])
         if indices[ordered[-1]] - indices[ordered[0]] == len(ordered) - 1:
-            siblings[ordered[0]] = tuple(ordered)
+            siblings.append(tuple(ordered))
     return arranged, siblings
 
 

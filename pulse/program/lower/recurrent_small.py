@@ -1,6 +1,6 @@
 """Small GRUs side by side, as one instruction."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -11,16 +11,25 @@ from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.program.kernels.recurrent.gru_small import GATES, GruEightsRow, GruFoursRow, pack_small
 from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
 from pulse.program.lower.matmul_windows import WindowProduct
-from pulse.program.lower.recurrent_siblings import width_of
+from pulse.program.lower.recurrent_siblings import arrange_siblings, width_of
 from pulse.program.lower.recurrent_start import frame_fields, initial_states, split_bias
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse
-from pulse.program.lowering import Lowering, PulsedNode
+from pulse.program.lowering import LowerGroup, Lowering, PulsedNode, finds_groups
 from pulse.program.table.memory import Value
+from pulse.pulsify.network import PulsedGraph
 
 
-def lower_siblings(lowering: Lowering, members: Sequence[int]) -> list[Value]:
-    """Emit one instruction for all nodes; return the results of the first and set the tensors of the others."""
-    nodes = [lowering.graph.nodes[member] for member in members]
+@finds_groups
+def find_siblings(
+    graph: PulsedGraph, order: Sequence[int]
+) -> tuple[list[int], Mapping[tuple[int, ...], LowerGroup]]:
+    """Return an order in which layers of a group are adjacent, and the groups."""
+    arranged, groups = arrange_siblings(graph, order)
+    return arranged, dict.fromkeys(groups, lower_siblings)
+
+
+def lower_siblings(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list[Value]]:
+    """Emit one instruction for all nodes; return the results of each."""
     frames, batch, hidden = lowering.fact(OutletId(nodes[0].id)).sizes
     width, op = width_of(hidden), _layer(nodes[0])
     x = lowering.allocate_temporary((len(nodes), frames, batch, GATES * width), np.dtype(np.float32))
@@ -49,12 +58,7 @@ def lower_siblings(lowering: Lowering, members: Sequence[int]) -> list[Value]:
         )
     )
     starts = range(0, len(nodes) * width, width)
-    results = [[y.part(2, start, start + hidden), h.part(1, start, start + hidden)] for start in starts]
-    for node, values in zip(nodes[1:], results[1:]):
-        for slot, value in enumerate(values):
-            lowering.set_value(OutletId(node.id, slot), value)
-        lowering.done.add(node.id)
-    return results[0]
+    return [[y.part(2, start, start + hidden), h.part(1, start, start + hidden)] for start in starts]
 
 
 def _layer(node: PulsedNode) -> Recurrent:

@@ -9,7 +9,7 @@ from pulse.program.kernels.scan import KeepFrameRow
 from pulse.program.lower.fault import CheckedFrames, frames_of_every_pulse, make_fault_checker
 from pulse.program.lowering import FaultChecker, Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
-from pulse.pulsify.constant import transfer_constants
+from pulse.pulsify.constants import transfer_constants
 from pulse.pulsify.network import PulsedGraph
 from pulse.support.wording import spell
 

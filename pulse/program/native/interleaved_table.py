@@ -25,18 +25,7 @@ from pulse.program.interleaved_lowering import (
 )
 from pulse.program.kernels.copy import CopyRow, FillRow
 from pulse.program.kernels.time import TickRow
-from pulse.program.lower import attention_interleaved as attention_interleaved
-from pulse.program.lower import conv_interleaved as conv_interleaved
-from pulse.program.lower import copy_interleaved as copy_interleaved
-from pulse.program.lower import elementwise_interleaved as elementwise_interleaved
-from pulse.program.lower import matmul_interleaved as matmul_interleaved
-from pulse.program.lower import norm_interleaved as norm_interleaved
-from pulse.program.lower import pool_interleaved as pool_interleaved
-from pulse.program.lower import recurrent_interleaved as recurrent_interleaved
-from pulse.program.lower import reduce_interleaved as reduce_interleaved
-from pulse.program.lower import scan_interleaved as scan_interleaved
-from pulse.program.lower import spectral_interleaved as spectral_interleaved
-from pulse.program.lower import time_interleaved as time_interleaved
+from pulse.program.lower import families_interleaved as families_interleaved
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.native.sliding_windows import SlidingWindows, find_sliding_windows
 from pulse.program.table.emitted import EmittedRow

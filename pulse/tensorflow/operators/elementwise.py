@@ -7,6 +7,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import is_symbolic
 from pulse.graph import OutletId
+from pulse.onnx.operators.elementwise import floor_quotient
 from pulse.ops.elementwise import Cast
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.shape import Expand, Reshape
@@ -140,14 +141,7 @@ def clip_by_value(node: TensorflowNode) -> OutletId:
 @tensorflow_op("FloorDiv")
 def floor_div(node: TensorflowNode) -> OutletId:
     """The quotient rounded down."""
-    x, y = node.alike(node.given_inputs())
-    facts = [node.graph.fact(x), node.graph.fact(y)]
-    if np.issubdtype(facts[0].dtype, np.floating):
-        return node.apply("floor", node.apply("div", x, y, suffix="quotient"))
-    if any(fact.value is not None and is_symbolic(fact.value) for fact in facts):
-        return node.apply("div", x, y)
-    rest = node.apply("mod", x, y, suffix="rest")
-    return node.apply("div", node.apply("sub", x, rest, suffix="whole"), y)
+    return floor_quotient(node, *node.alike(node.given_inputs()))
 
 
 @tensorflow_op(*GUARDED)

@@ -6,6 +6,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
+from pulse.onnx.operators.elementwise import floor_quotient
 from pulse.ops.elementwise import Cast
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.shape import Reshape
@@ -136,16 +137,16 @@ def _squared_difference_of_codes(node: TfliteNode) -> OutletId:
     return clamp_wide(node, times(node, square, factor, "rescaled"))
 
 
-@tflite_op("FLOOR_DIV", "FLOOR_MOD")
+@tflite_op("FLOOR_DIV")
 def floor_div(node: TfliteNode) -> OutletId:
-    """The quotient rounded down, or the remainder."""
-    x, y = node.values(0), node.values(1)
-    if np.issubdtype(node.graph.fact(x).dtype, np.floating) and node.op_type == "FLOOR_DIV":
-        return node.apply("floor", node.apply("div", x, y, suffix="quotient"))
-    rest = node.apply("mod", x, y, suffix="rest" if node.op_type == "FLOOR_DIV" else "")
-    if node.op_type == "FLOOR_MOD":
-        return rest
-    return node.apply("div", node.apply("sub", x, rest, suffix="whole"), y)
+    """The quotient rounded down."""
+    return floor_quotient(node, node.values(0), node.values(1))
+
+
+@tflite_op("FLOOR_MOD")
+def floor_mod(node: TfliteNode) -> OutletId:
+    """The remainder of that."""
+    return node.apply("mod", node.values(0), node.values(1))
 
 
 @tflite_op("ADD_N")

@@ -26,7 +26,7 @@ from pulse.build import (
 from pulse.errors import CompileError, InputError, PulsifyError
 from pulse.extend import Conv, Pointwise, implements
 from pulse.program.backends import implementations
-from pulse.program.backends.mixed import MixedProgram
+from pulse.program.backends.mixed_program import MixedProgram
 from streaming import Session
 from tests.noise import normal_noise
 

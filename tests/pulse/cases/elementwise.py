@@ -5,59 +5,37 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import TensorProto
 
+from pulse.ops.elementwise_functions import ELEMENTWISE
 from tests.pulse.cases.build import Case, cases, floats, node, rng
 
-UNARY = (
-    "Abs",
-    "Neg",
-    "Exp",
-    "Sigmoid",
-    "Tanh",
-    "Relu",
-    "Softplus",
-    "Softsign",
-    "Mish",
-    "Erf",
-    "HardSwish",
-    "Floor",
-    "Ceil",
-    "Round",
-    "Sign",
-    "Sin",
-    "Cos",
-    "Tan",
-    "Atan",
-    "Sinh",
-    "Cosh",
-    "Asinh",
-    "Reciprocal",
-    "LeakyRelu",
-    "Elu",
-    "Selu",
-    "Celu",
-    "ThresholdedRelu",
-    "HardSigmoid",
-    "Identity",
-    "IsNaN",
-)
-
-ALPHA = ("LeakyRelu", "Elu", "Selu", "Celu", "ThresholdedRelu", "HardSigmoid")
+OF_OTHERS = ("Not", "BitwiseNot")
+"""Functions of one tensor that is not of floats; they have cases of their own."""
+UNARY = {
+    row.names.onnx: row.names.params
+    for row in ELEMENTWISE.values()
+    if row.arity == 1 and row.names.onnx and row.names.onnx not in OF_OTHERS
+}
+"""Functions of one tensor of floats, and their attributes."""
+SINCE = {"Mish": 18, "Swish": 24}
+"""Operators newer than opset 17, and the first opset that has them."""
+BETWEEN = dict.fromkeys(("Log", "Sqrt", "Asin", "Acos", "Atanh"), (0.1, 0.9)) | {"Acosh": (1.1, 1.9)}
+"""Functions that are not defined for all numbers, and bounds between which they are."""
 
 
 def unary() -> Iterator[Case]:
     """One input, default and given attributes."""
     x = floats("unary", 2, 3, 7)
-    for op in UNARY:
-        opset = 18 if op == "Mish" else 17
-        yield from cases(op, [node(op, "x")], {"x": x}, opsets=(opset,), stream={"x": 2})
-    for op in ALPHA:
-        yield from cases(f"{op}_alpha", [node(op, "x", alpha=0.37)], {"x": x}, stream={"x": 2})
-    for name, attributes in (("Swish", {}), ("Swish_alpha", {"alpha": 0.5})):
-        yield from cases(name, [node("Swish", "x", **attributes)], {"x": x}, opsets=(24,), stream={"x": 2})
-    bounded = rng("bounded").uniform(0.1, 0.9, (2, 5)).astype(np.float32)
-    for op in ("Log", "Sqrt", "Asin", "Acos", "Atanh"):
-        yield from cases(op, [node(op, "x")], {"x": bounded}, stream={"x": 1})
-    yield from cases("Acosh", [node("Acosh", "x")], {"x": bounded + 1}, stream={"x": 1})
+    yield from cases("Identity", [node("Identity", "x")], {"x": x}, stream={"x": 2})
+    for op, attributes in UNARY.items():
+        numbers = x
+        if op in BETWEEN:
+            numbers = rng("bounded").uniform(*BETWEEN[op], x.shape).astype(np.float32)
+        for name, parameters in ((op, {}), (f"{op}_alpha", {"alpha": 0.37})):
+            if parameters.keys() <= attributes.keys():
+                opsets = (SINCE.get(op, 17),)
+                yield from cases(
+                    name, [node(op, "x", **parameters)], {"x": numbers}, opsets=opsets, stream={"x": 2}
+                )
     for form in ("none", "tanh"):
         yield from cases(
             f"Gelu_{form}", [node("Gelu", "x", approximate=form)], {"x": x}, opsets=(20,), stream={"x": 2}

@@ -3,19 +3,80 @@
 import re
 from collections.abc import Iterable
 from functools import cache
-from importlib import import_module
 from types import ModuleType
 
+from tests.pulse.cases import (
+    attention,
+    attention_linear,
+    attention_rotary,
+    concat,
+    control,
+    conv,
+    conv_causal,
+    conv_columns,
+    cumulative,
+    elementwise,
+    elementwise_activation,
+    elementwise_bits,
+    gather,
+    matmul,
+    matmul_einsum,
+    norm,
+    pad,
+    pool,
+    quantize,
+    recurrent,
+    reduce,
+    resize,
+    scan,
+    scatter,
+    scatter_cache,
+    search,
+    shape,
+    shape_arithmetic,
+    shape_shuffle,
+    slice,
+    source,
+    spectral,
+)
 from tests.pulse.cases.build import Case
 
-NAMES = (
-    "elementwise elementwise_bits conv pool shape slice concat gather pad source shape_arithmetic matmul "
-    "reduce norm recurrent cumulative scan spectral resize shape_shuffle search attention scatter "
-    "matmul_einsum quantize control conv_causal attention_rotary attention_linear scatter_cache "
-    "conv_columns elementwise_activation"
+MODULES = (
+    elementwise,
+    elementwise_bits,
+    conv,
+    pool,
+    shape,
+    slice,
+    concat,
+    gather,
+    pad,
+    source,
+    shape_arithmetic,
+    matmul,
+    reduce,
+    norm,
+    recurrent,
+    cumulative,
+    scan,
+    spectral,
+    resize,
+    shape_shuffle,
+    search,
+    attention,
+    scatter,
+    matmul_einsum,
+    quantize,
+    control,
+    conv_causal,
+    attention_rotary,
+    attention_linear,
+    scatter_cache,
+    conv_columns,
+    elementwise_activation,
 )
-FAMILIES: dict[str, ModuleType] = {name: import_module(f"{__package__}.{name}") for name in NAMES.split()}
 """Plain models first: the table of operators is made of the first ones that have an operator."""
+FAMILIES: dict[str, ModuleType] = {module.__name__.rpartition(".")[2]: module for module in MODULES}
 
 
 @cache

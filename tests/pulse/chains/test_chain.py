@@ -8,7 +8,7 @@ from onnx import ModelProto
 
 import pulse
 from pulse import Chunking, Stage, chain, front
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from tests.noise import normal_noise
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import Array, F, loop, node, pieces

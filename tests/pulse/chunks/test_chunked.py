@@ -11,7 +11,7 @@ import pulse
 from pulse.errors import InputError, LoadError, PulseError, PulsifyError
 from pulse.program.compiler import BACKENDS
 from pulse.program.program import Program
-from pulse.program.whole import run_whole
+from pulse.program.whole_stream import run_whole
 from pulse.proof import prove
 from pulse.proof.oracle import oracle_of
 from streaming.session import Session

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pulse
-from pulse.chunks.exported import reopen_stream
+from pulse.chunks.exported_streams import reopen_stream
 from pulse.errors import InputError, LoadError, PulseError, PulsifyError
 from pulse.facts import Array
 from pulse.models import PulsedModel

@@ -14,7 +14,7 @@ import pulse
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import micro_frontend
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from streaming import Session
 from tests.pulse.front.stream_checks import assert_streams_equal, offline
 from tests.shared import shared_path

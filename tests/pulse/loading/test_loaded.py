@@ -16,7 +16,7 @@ from onnx import ModelProto
 import pulse
 from pulse.loading import format as formats
 from pulse.loading.format import Content, Format
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.recipes.models import OPTIONS
 from pulse.support.wording import OF_CHUNKING
 from tests.noise import normal_noise

@@ -19,7 +19,7 @@ from pulse.extend import NodeContext, OutletId
 from pulse.jit.registry import KERNELS
 from pulse.onnx import registry
 from pulse.program import lowering
-from pulse.program.whole import run_whole
+from pulse.program.whole_stream import run_whole
 from pulse.support import plugins
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "extend.md"
@@ -29,7 +29,7 @@ X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(1, 24)
 @pytest.fixture(autouse=True)
 def apart(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each test has operators, lowerings, kernels and modules of its own."""
-    for ours in ("pulse.program.lower", "pulse.program.kernels.families"):
+    for ours in ("pulse.program.lower.families", "pulse.program.kernels.families"):
         import_module(ours)
     monkeypatch.setattr(registry, "GIVEN", {})
     monkeypatch.setattr(lowering, "LOWER", dict(lowering.LOWER))

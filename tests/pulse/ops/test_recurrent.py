@@ -9,7 +9,7 @@ from onnx import ModelProto, NodeProto
 import pulse
 from pulse.errors import CompileError, FactError, PulsifyError
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from tests.agreement import Expected
 from tests.pulse.cases import cumulative, recurrent
 from tests.pulse.cases.build import Feeds, floats, model, node

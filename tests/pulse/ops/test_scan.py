@@ -9,7 +9,7 @@ from pulse.ops.scan import ScanStream
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.lower.scan import MAX_INSTRUCTIONS
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from tests.agreement import Expected
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.scan import scan, smoothing_body

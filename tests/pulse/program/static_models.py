@@ -13,7 +13,7 @@ from pulse.facts import Array
 from pulse.interface import Port
 from pulse.models import PulsedModel, TypedModel
 from pulse.program.backends.native_program import NativeProgram
-from pulse.pulsify.constant import transfer_constants
+from pulse.pulsify.constants import transfer_constants
 from pulse.pulsify.network import PulsedGraph
 from tests.pulse.cases.families import cases, newest_cases
 

@@ -17,7 +17,7 @@ from pulse.ops.quantize_rows import RoundRows, round_rows
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.backends.rounding import round_offline
 from pulse.program.program import Program
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.proof.signals import feeds_of
 from pulse.proof.tolerance import Reference
 from tests.pulse.cases.build import floats, model, node

@@ -6,7 +6,7 @@ import pytest
 from pulse.errors import FaultError, InputError
 from pulse.ops.gather import Gather
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.proof.prover import prove
 from pulse.pulsify.driver import pulsify
 from tests.pulse.models import ModelBuilder

@@ -8,7 +8,7 @@ import pulse
 from pulse import Chunking
 from pulse.errors import FaultError
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.pulsify.driver import pulsify
 from tests.pulse.cases.build import model, node
 from tests.pulse.cases.scan import body

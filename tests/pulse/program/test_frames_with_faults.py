@@ -12,7 +12,7 @@ from pulse.ops.conv import Conv
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.slice import Slice
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.pulsify.driver import pulsify
 from tests.pulse.models import ModelBuilder, pads_of
 from tests.pulse.program.faulty_models import (

@@ -10,7 +10,7 @@ import pulse
 from pulse.errors import FaultError
 from pulse.ops.gather_elements import GatherBatches
 from pulse.ops.scatter import ScatterND
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from tests.pulse.cases.build import model, node
 from tests.pulse.models import ModelBuilder
 from tests.pulse.program.faulty_models import F32, I64, U8, Feeds, programs, table

@@ -15,7 +15,7 @@ from pulse.ops.weight_units import UnitLayout
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.program.weights import MIN_BYTES, as_halves, store
-from pulse.program.whole import run_whole
+from pulse.program.whole_stream import run_whole
 from pulse.proof.signals import feeds_of
 from pulse.support.bf16 import from_bf16, to_bf16
 from tests.agreement import Expected

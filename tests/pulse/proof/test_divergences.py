@@ -26,7 +26,7 @@ from pulse.proof.signals import feeds_of
 from pulse.proof.tolerance import Reference
 from pulse.proof.trials import Trial, short_lengths
 from pulse.pulsify.driver import pulsify
-from pulse.pulsify.wiring import StreamWire, Wiring
+from pulse.pulsify.stream_wires import StreamWire, Wiring
 from tests.pulse.models import ModelBuilder
 
 

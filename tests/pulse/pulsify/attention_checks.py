@@ -9,7 +9,7 @@ import pulse
 from pulse.models import PulsedModel, TypedModel
 from pulse.ops.attention import BandedAttention
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.whole import run_whole
+from pulse.program.whole_stream import run_whole
 from pulse.pulsify.bands.attention import band_attention
 from tests.pulse.cases.attention import (
     WIDTH,

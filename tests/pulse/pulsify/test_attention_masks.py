@@ -9,7 +9,7 @@ from onnx import ModelProto
 import pulse
 from pulse.errors import InputError, PulsifyError
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.whole import run_whole
+from pulse.program.whole_stream import run_whole
 from tests.pulse.cases.attention import (
     HEADS,
     WIDTH,

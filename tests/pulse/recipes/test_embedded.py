@@ -13,7 +13,7 @@ from pulse.onnx.read.entries import stored_values
 from pulse.recipes.embedding import embed_recipe, require_opens
 from pulse.recipes.reading import MAX_FILE_BYTES
 from pulse.recipes.recipe import RecipeContext
-from pulse.recipes.whole import recipe_model
+from pulse.recipes.recipe_model import recipe_model
 from streaming import Session
 from tests.noise import normal_noise
 from tests.pulse.chunks.models import Array

@@ -11,7 +11,7 @@ from bench.recipe_pages import recipes
 from pulse.recipes.proposal import Proposal, propose_recipe
 from pulse.recipes.reading import parse_recipe
 from pulse.recipes.recipe import RecipeContext
-from pulse.recipes.whole import join_stages, recipe_model
+from pulse.recipes.recipe_model import join_stages, recipe_model
 from tests.noise import normal_noise
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node

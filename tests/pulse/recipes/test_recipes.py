@@ -8,8 +8,8 @@ import pytest
 
 import pulse
 from pulse import Stage, front
-from pulse.program.whole import stream_whole
-from pulse.recipes.whole import recipe_model
+from pulse.program.whole_stream import stream_whole
+from pulse.recipes.recipe_model import recipe_model
 from tests.noise import normal_noise
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node

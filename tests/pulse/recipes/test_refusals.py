@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pulse
-from pulse.recipes.whole import recipe_model
+from pulse.recipes.recipe_model import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node
 from tests.pulse.recipes.recipe_files import SPECTRAL, gain, mask_model, save_model, spectral, write_recipe

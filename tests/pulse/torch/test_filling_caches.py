@@ -8,7 +8,7 @@ import pytest
 import pulse
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from tests.pulse.torch.exporter import torch
 
 emformer: Any = pytest.importorskip("torchaudio.models.emformer", reason="pip install torchaudio")

@@ -9,7 +9,7 @@ import pytest
 import pulse
 from pulse.models import TypedModel
 from pulse.program.compiler import compile_model
-from pulse.program.whole import run_whole
+from pulse.program.whole_stream import run_whole
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
 nn, F = torch.nn, torch.nn.functional

@@ -9,7 +9,7 @@ import pytest
 import pulse
 from pulse.errors import DivergenceError, InputError, LoadError, PulseWarning
 from pulse.facts import Array
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from tests.pulse.torch.exporter import nn, torch
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(time \\(T\\)|one chunk in each call)")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pulse
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.proof.trials import plan_trials
 from tests.pulse.torch.exporter import F, nn, torch
 

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from pulse.facts import Array
-from pulse.recipes.whole import recipe_model
+from pulse.recipes.recipe_model import recipe_model
 from tests.noise import normal_noise
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node

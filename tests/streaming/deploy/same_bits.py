@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.c_library import CLibrary
 from pulse.errors import InputError
 from pulse.program.program import Program
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.proof.signals import feeds_of
 from streaming.cli.model import open_model
 from streaming.cli.options import ModelOptions

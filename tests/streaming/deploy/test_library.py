@@ -26,7 +26,7 @@ from pulse.deploy.deployed import prepare_deployment
 from pulse.errors import WriteError
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.proof.signals import feeds_of
 from pulse.pulsify.driver import pulsify
 from tests.streaming.deploy.building import HERE, PULSE, build

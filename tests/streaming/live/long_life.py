@@ -14,7 +14,7 @@ from streaming.live import EngineConfig, Live, Plan
 from streaming.live import live as live_module
 from streaming.live.config import ENGINES
 from streaming.live.file_host import FileHost
-from streaming.live.virtual import VirtualDevice
+from streaming.live.virtual_host import VirtualDevice
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
 from streaming.stats.statistics import Counters

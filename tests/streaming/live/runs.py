@@ -18,7 +18,7 @@ from pulse.ops.shape import AddAxis, RemoveAxis
 from streaming import Session
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.config import ENGINES
-from streaming.live.virtual import VirtualDevice, VirtualHost
+from streaming.live.virtual_host import VirtualDevice, VirtualHost
 from streaming.native.control_block import ControlBlock
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.channels import Channels

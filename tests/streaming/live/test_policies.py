@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pulse.errors import PulseError
 from pulse.facts import Array
 from streaming.live.config import ENGINES
-from streaming.live.virtual import VirtualDevice
+from streaming.live.virtual_host import VirtualDevice
 from streaming.policies import DEVICE_POLICIES
 from streaming.stats.statistics import Counters
 from tests.streaming.live.runs import (

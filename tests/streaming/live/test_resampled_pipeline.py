@@ -6,7 +6,7 @@ import pytest
 import pulse
 from pulse.facts import Array
 from streaming.builtin import model_path, noisy_path
-from streaming.live.virtual import VirtualDevice
+from streaming.live.virtual_host import VirtualDevice
 from streaming.sound.files import AudioReader
 from streaming.sound.resampling import Resampler
 from tests.streaming.live.runs import RATE, cached_program, engines, runs

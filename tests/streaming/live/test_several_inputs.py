@@ -10,7 +10,7 @@ import soundfile
 from pulse.errors import InputError
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.file_host import FileHost
-from streaming.live.virtual import VirtualDevice, VirtualHost
+from streaming.live.virtual_host import VirtualDevice, VirtualHost
 from streaming.realtime.options import UNCHANGED
 from streaming.routing import Route
 from streaming.sound.channels import Channels, Samples

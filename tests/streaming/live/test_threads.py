@@ -17,7 +17,7 @@ from streaming.live import EngineConfig, Live, Plan, watchdog
 from streaming.live import control as control_module
 from streaming.live import live as live_module
 from streaming.live.file_host import FileHost
-from streaming.live.virtual import VirtualDevice, VirtualHost
+from streaming.live.virtual_host import VirtualDevice, VirtualHost
 from streaming.live.worker import Worker
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter

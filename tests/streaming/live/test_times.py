@@ -9,7 +9,7 @@ from numba import njit
 from pulse.facts import Array
 from pulse.jit.codegen.registration import register_with_numba
 from pulse.jit.language.address import words_at
-from streaming.live.virtual import VirtualDevice
+from streaming.live.virtual_host import VirtualDevice
 from streaming.native.callback_signature import (
     INPUT_OVERFLOW,
     INPUT_UNDERFLOW,

@@ -8,7 +8,7 @@ import pytest
 from pulse.errors import InputError
 from streaming.errors import DeviceError
 from streaming.hosts.host import Endpoint, StreamRequest
-from streaming.live.virtual import VirtualDevice, VirtualHost
+from streaming.live.virtual_host import VirtualDevice, VirtualHost
 from tests.noise import normal_noise
 from tests.streaming.live.runs import BLOCK, RATE, cached_program, fields, runs, virtual_run
 

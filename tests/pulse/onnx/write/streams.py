@@ -11,7 +11,7 @@ from pulse.models import PulsedModel, TypedModel
 from pulse.onnx.metadata import Notes
 from pulse.onnx.write.model import to_onnx
 from pulse.program.compiler import BACKENDS
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from pulse.proof.signals import feeds_of
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.agreement import Expected

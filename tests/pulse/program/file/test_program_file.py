@@ -16,7 +16,7 @@ from pulse.errors import CompileError, LoadError, WriteError
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.container import MAGIC, encode, open_container
 from pulse.program.file.stored_program import StoredProgram, read_program
-from pulse.program.whole import stream_whole
+from pulse.program.whole_stream import stream_whole
 from tests.pulse.program.programs import FORMS, MODELS, are_bit_identical, block, constants, program
 
 NATIVE = [form for backend, form in FORMS if backend == "numba"]

@@ -13,7 +13,7 @@ from pulse.ops.shape import Reshape
 from pulse.ops.slice import Slice
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
-from pulse.program.whole import run_whole
+from pulse.program.whole_stream import run_whole
 from pulse.pulsify.driver import pulsify
 from tests.invariants.graphs import feeds, random_model, shortest
 from tests.pulse.models import ModelBuilder

@@ -1,4 +1,4 @@
-"""Writes the built-in denoiser as an ordinary offline ONNX model: ``python -m streaming.builtin.denoiser``.
+"""Writes the built-in denoiser as an ordinary offline ONNX model: ``python -m streaming.builtin.assets.denoiser``.
 
 A spectral gate: windowed Fourier transform, power in bands, noise floor by minimum statistics, Wiener gain,
 inverse transform. It looks at past frames only, so its one delay is the overlap of its windows, HOP samples.

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from pulse.chunks.chunk_scan import ChunkTiming, scan_over_calls
 from pulse.chunks.chunking import Chunks, PortAxis
-from pulse.chunks.scanned import ChunkTiming, scan_over_calls
 from pulse.chunks.states import CallState
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError, PulsifyError
@@ -17,10 +17,10 @@ from pulse.onnx.metadata import Notes, PortNote, StateNote, is_exported
 from pulse.ops.op import Op
 from pulse.ops.source import Source
 from pulse.ops.time_length import StreamEnd
-from pulse.pulsify.constant import transfer_constants
+from pulse.pulsify.constants import transfer_constants
 from pulse.pulsify.network import PulsedNetwork
 from pulse.pulsify.registers import Register
-from pulse.pulsify.wiring import Wiring
+from pulse.pulsify.stream_wires import Wiring
 from pulse.support.budget import count_spending
 from pulse.typed import TypedNetwork
 

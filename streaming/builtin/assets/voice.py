@@ -1,4 +1,4 @@
-"""Writes the built-in voice detector as an ordinary offline ONNX model: ``python -m streaming.builtin.voice``.
+"""Writes the built-in voice detector as an ordinary offline ONNX model: ``python -m streaming.builtin.assets.voice``.
 
 Power in bands, set against a noise floor by minimum statistics, as in the denoiser: where some bands of speech stand
 well above it, there is voice. It looks at past samples only and has no trained weights. It is there to be shown, and
@@ -10,7 +10,7 @@ import onnx
 from onnx import helper
 
 from streaming.builtin import voice_path
-from streaming.builtin.denoiser import (
+from streaming.builtin.assets.denoiser import (
     HOP,
     WINDOW,
     Matrix,

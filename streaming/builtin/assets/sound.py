@@ -1,4 +1,4 @@
-"""A few seconds of speech-like sound, clean and in noise: ``python -m streaming.builtin.sound``.
+"""A few seconds of speech-like sound, clean and in noise: ``python -m streaming.builtin.assets.sound``.
 
 A glottal pulse train and frication noise pass time-varying resonators, one phone after another, with pauses;
 then stationary coloured noise is added. Everything is seeded, so each run writes the same samples.

@@ -1,11 +1,11 @@
 """A program compiled in this process, with its model."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
 from pulse.errors import PulseError
-from pulse.ops.bodies import nodes_within
+from pulse.graph import Node
 from pulse.ops.op import Op
 from pulse.ops.source import Const
 from pulse.ops.stateful import Stateful
@@ -75,7 +75,7 @@ class CompiledProgram(Program):
 
     def _digest(self) -> bytes:
         digest = blake2b(f"{self.backend} {self.pulse} {self.form}".encode(), digest_size=16)
-        for node in nodes_within(self.network.graph.nodes):
+        for node in _nodes_within(self.network.graph.nodes):
             value = node.op.value.tobytes() if isinstance(node.op, Const) else node.op.detail().encode()
             digest.update(f"{node.name} {node.op.name} {node.inputs}".encode() + value)
             if isinstance(node.op, Stateful):
@@ -83,3 +83,11 @@ class CompiledProgram(Program):
         for register in self.network.registers:
             digest.update(f"{register.read} {register.write}".encode() + register.initial.tobytes())
         return digest.digest()
+
+
+def _nodes_within(nodes: Iterable[Node[Any, Op]]) -> Iterator[Node[Any, Op]]:
+    """Yield the nodes, each followed by those of its bodies."""
+    for node in nodes:
+        yield node
+        for body in node.op.bodies:
+            yield from _nodes_within(body.nodes)

@@ -11,7 +11,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.check import Site
 from pulse.ops.source import Const
-from pulse.program.backends.compiled import CompiledProgram
+from pulse.program.backends.compiled_program import CompiledProgram
 from pulse.program.backends.groups import BackendGroup, split, transfers
 from pulse.program.backends.implementations import ImplementationChoice, OpFunction
 from pulse.program.program import Program

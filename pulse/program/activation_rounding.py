@@ -19,7 +19,6 @@ import numpy as np
 from pulse.errors import CompileError
 from pulse.facts import PulsedFact, TypedFact
 from pulse.graph import Graph, InletId, Node, OutletId
-from pulse.ops.bodies import with_bodies
 from pulse.ops.op import Op
 from pulse.ops.quantize_rows import MAX_ROW, RoundRows
 from pulse.ops.weight_units import RowForm, RowLayout, UnitLayout
@@ -75,7 +74,7 @@ def round_rows_of(graph: Graph[F, Op], form: RowForm, prefix: str = "") -> bool:
     for node in list(graph.nodes):
         name = f"{prefix}{node.name}"
         bodies: list[bool] = []
-        node.op = with_bodies(node.op, partial(_round_body, form, f"{name}/", bodies))
+        node.op = node.op.with_bodies(partial(_round_body, form, f"{name}/", bodies))
         is_rounded |= any(bodies)
         for rows in list(_rounded_operands(name, graph, node, form)):
             is_rounded = True

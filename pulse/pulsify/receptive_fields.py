@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from pulse.graph import OutletId
 from pulse.ops.op import Banded, Cumulative, Ends, Relation, Window
-from pulse.pulsify.relate import StreamRelations
+from pulse.pulsify.stream_relations import StreamRelations
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
