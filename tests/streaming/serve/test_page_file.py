@@ -27,7 +27,7 @@ def test_the_page_has_the_elements_of_the_script() -> None:
     assert len(ids) == len(set(ids)) > 40
     wanted_ids = set(re.findall(r'\$\("([\w-]+)"\)', TEXT))
     assert len(wanted_ids) > 30 and wanted_ids <= set(ids)
-    styles = set(re.findall(r'named\("([\w-]+)"\)', TEXT))
+    styles = set(re.findall(r'colourOf\("([\w-]+)"\)', TEXT))
     assert styles and all(f"--{name}:" in TEXT for name in styles)
 
 
