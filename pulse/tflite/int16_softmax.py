@@ -60,9 +60,9 @@ def _look_up(
         "min",
         node.apply("max", x, float(MIN_CODE), suffix=f"{name}.low"),
         float(MAX_CODE),
-        suffix=f"{name}.kept",
+        suffix=f"{name}.clamped",
     )
     table = node.constant(
         lines(function, np.float64(low), np.float64(high), np.float64(2.0**15)), f"{name}.table"
     )
-    return node.wire(CodeTable(MIN_CODE), [node.cast(clamped, F32, f"{name}.place"), table], name)
+    return node.wire(CodeTable(MIN_CODE), [node.cast(clamped, F32, f"{name}.code"), table], name)
