@@ -32,8 +32,8 @@ def rotary_embedding(node: NodeContext) -> OutletId:
     imaginary = _mix(node, "add", (sin, first), (cos, second), "imaginary")
     y = _join(node, real, imaginary, rotary_dim)
     if rotary_dim < int(size):
-        rest = node.wire(Slice(3, TDim.of(rotary_dim), size), [x], "rest")
-        y = node.wire(Concat(3), [y, rest], "whole")
+        unrotated = node.wire(Slice(3, TDim.of(rotary_dim), size), [x], "unrotated")
+        y = node.wire(Concat(3), [y, unrotated], "heads")
     return node.name_result(node.wire(Reshape(shape), [y], "flat") if flat else y)
 
 
@@ -71,11 +71,11 @@ def _mix(
 
 def _join(node: NodeContext, real: OutletId, imaginary: OutletId, rotary_dim: int) -> OutletId:
     if not node.flag("interleaved"):
-        return node.wire(Concat(3), [real, imaginary], "turned")
+        return node.wire(Concat(3), [real, imaginary], "rotated")
     shape = node.graph.fact(real).shape
     columns = [
         node.wire(AddAxis(4), [part], f"column{number}") for number, part in enumerate((real, imaginary))
     ]
     return node.wire(
-        Reshape((*shape[:3], TDim.of(rotary_dim))), [node.wire(Concat(4), columns, "pairs")], "turned"
+        Reshape((*shape[:3], TDim.of(rotary_dim))), [node.wire(Concat(4), columns, "pairs")], "rotated"
     )

@@ -168,7 +168,7 @@ def _mod(w: NodeWriter, op: Elementwise) -> str:
     if not np.issubdtype(w.dtype(), np.floating):
         return w.emit("Mod", w.inputs)
     x, y = w.inputs
-    whole = w.emit("Floor", [w.emit("Div", [x, y], "quotient")], "whole")
+    whole = w.emit("Floor", [w.emit("Div", [x, y], "quotient")], "floor")
     return w.emit("Sub", [x, w.emit("Mul", [whole, y], "multiple")])
 
 

@@ -126,7 +126,7 @@ def _diagonal(node: NodeContext, term: Term, name: str) -> Term:
                     f"the label {label!r} is the diagonal of {size} by {shape[second]}; only of constant squares"
                 )
             others = [axis for axis in range(len(shape)) if axis not in (first, second)]
-            transposed = node.wire(Transpose((first, second, *others)), [term.outlet], f"{name}_turned")
+            transposed = node.wire(Transpose((first, second, *others)), [term.outlet], f"{name}_transposed")
             rest = tuple(shape[axis] for axis in others)
             flat = node.wire(Reshape((size * int(size), *rest)), [transposed], f"{name}_flat")
             op = Slice(0, TDim.of(0), size * int(size), int(size) + 1)
@@ -182,7 +182,7 @@ def _contract(node: NodeContext, a: Term, b: Term, keep: set[str], name: str) ->
     if not batch and not columns.outer:
         right = right[len(rows.outer) :]
     operands = [
-        _reshape(node, _order(node, term, labels, f"{name}_{side}_turned"), shape, f"{name}_{side}")
+        _reshape(node, _order(node, term, labels, f"{name}_{side}_transposed"), shape, f"{name}_{side}")
         for term, labels, shape, side in (
             (a, (*batch, *rows.outer, *rows.inner, *sum_labels), left, "left"),
             (b, (*batch, *columns.outer, *sum_labels, *columns.inner), right, "right"),
@@ -190,7 +190,7 @@ def _contract(node: NodeContext, a: Term, b: Term, keep: set[str], name: str) ->
     ]
     labels = (*batch, *rows.outer, *columns.outer, *rows.inner, *columns.inner)
     y = node.wire(MatMul(), operands, name)
-    return Term(_reshape(node, y, tuple(sizes[label] for label in labels), f"{name}_apart"), labels)
+    return Term(_reshape(node, y, tuple(sizes[label] for label in labels), f"{name}_split"), labels)
 
 
 @record
@@ -231,7 +231,7 @@ def _multiply(node: NodeContext, a: Term, b: Term, name: str) -> Term:
     operands: list[OutletId] = []
     for term, side in ((a, "left"), (b, "right")):
         sizes = _shape(node, term)
-        x = _order(node, term, [label for label in labels if label in sizes], f"{name}_{side}_turned")
+        x = _order(node, term, [label for label in labels if label in sizes], f"{name}_{side}_transposed")
         first = min((labels.index(label) for label in sizes), default=len(labels))
         shape = tuple(sizes.get(label, TDim.of(1)) for label in labels[first:])
         operands.append(_reshape(node, x, shape, f"{name}_{side}"))

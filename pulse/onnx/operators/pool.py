@@ -78,7 +78,7 @@ def pool(node: NodeContext) -> list[OutletId]:
     if op.kind != "max" or not any(node.outputs[1:]):
         return [y]
     op_of_places = MaxPlace(op, node.flag("storage_order"))
-    return [y, node.wire(op_of_places, [node.input(0)], "places")]
+    return [y, node.wire(op_of_places, [node.input(0)], "indices")]
 
 
 @onnx_op("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")

@@ -261,7 +261,9 @@ def _weigh_frames(w: NodeWriter, axis: int, frames: Array, weights: Array | None
     ones = (1,) * (len(w.sizes()) - 1 - axis)
     parts: list[str] = []
     for number, (indices, shares) in enumerate(zip(frames.T, weights.T)):
-        part = w.emit("Gather", [source, w.integers(indices.tolist(), "places")], f"near{number}", axis=axis)
+        part = w.emit(
+            "Gather", [source, w.integers(indices.tolist(), "indices")], f"neighbour{number}", axis=axis
+        )
         share = w.constant(shares.reshape(-1, *ones).astype(wide), f"share{number}")
         parts.append(w.emit("Mul", [part, share], f"part{number}"))
     if floating:

@@ -181,7 +181,7 @@ def _inline_body(
         valid = w.clock.positions_inside(w.clock.position(1, -offset), offset > 0, length)
     if valid is not None:
         updates = zip(op.states, after, begin)
-        after = [w.emit("Where", [valid, new, old], f"{name}.kept") for name, new, old in updates]
+        after = [w.emit("Where", [valid, new, old], f"{name}.updated") for name, new, old in updates]
     gathered = zip(frames, op.gathered)
     return [
         *after,

@@ -52,7 +52,7 @@ def _choose(node: NodeContext, axis: int, circular: bool) -> OutletId:
     if not circular:
         start = node.wire(Within(0, int(size) - int(count)), [start], "inside")
     columns: Array = np.arange(int(size)).reshape(-1, *(1,) * (cache.rank - axis - 1))
-    column = node.constant(columns, "places")
+    column = node.constant(columns, "indices")
     y = node.input(0)
     for number in range(int(count)):
         index = node.apply("add", start, number, suffix=f"at{number}")

@@ -198,4 +198,4 @@ def prelu(node: TfliteNode) -> OutletId:
         node, product, np.asarray(float(ours.scale[0] * slopes.scale[0] / theirs.scale[0])), "negative"
     )
     below = node.apply("less", x, 0.0, suffix="below")
-    return clamp_wide(node, node.apply("where", below, negative, positive, suffix="chosen"))
+    return clamp_wide(node, node.apply("where", below, negative, positive, suffix="selected"))
