@@ -137,7 +137,7 @@ def _compare(kind: str, inputs: Sequence[Pattern], extent: PatternExtent) -> Pat
             return function(most if (extremum, comparison) in ANY_OF else least, patterns)
     bounds, swapped = COMPARISONS[kind]
     signs = (-1, 1) if swapped else (1, -1)
-    return _settle(function(bounds, [combination(inputs, signs, extent.distance)]))
+    return _fold_constant(function(bounds, [combination(inputs, signs, extent.distance)]))
 
 
 def _where(inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
@@ -157,7 +157,7 @@ def _where(inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
     return pattern
 
 
-def _settle(pattern: Pattern) -> Pattern:
+def _fold_constant(pattern: Pattern) -> Pattern:
     """Mark a truth value that is the same everywhere as repeating, whatever its operands are."""
     return pattern if pattern.number is None else Pattern.constant(pattern.near[0])
 
