@@ -170,7 +170,7 @@ def write_max_place(w: NodeWriter, op: MaxPlace) -> str:
     _, indices = w.emit_all(
         "MaxPool",
         w.inputs,
-        ("largest", "places"),
+        ("largest", "indices"),
         kernel_shape=list(pool.kernel),
         strides=list(pool.strides),
         dilations=list(pool.dilations),
