@@ -155,7 +155,7 @@ class Roofline:
     arithmetic_us: float
 
     @property
-    def least_us(self) -> float:
+    def min_us(self) -> float:
         """The larger of the two times."""
         return max(self.memory_us, self.arithmetic_us)
 

@@ -240,7 +240,10 @@ class Mask:
         """Accept a band that is not proved, if it holds up to the longest stream. Raises NoBandError."""
         context = None if self.context is None else self.rows.eval({self.symbol: self.context})
         end = max(1, min((bound for bound in (max_rows, context) if bound is not None), default=largest + 1))
-        cause = f"its mask keeps one pattern up to frame {largest}, but not surely beyond it ({candidate.reason_to_doubt})"
+        cause = (
+            f"its mask keeps one pattern up to frame {largest}, but not surely beyond it "
+            f"({candidate.reason_to_doubt})"
+        )
         if end > largest:
             raise NoBandError(
                 cause,

@@ -170,9 +170,9 @@ export function drawDelay(mine) {
   const canvas = $("delay"), context = fitCanvas(canvas), { width, height } = canvas, scale = devicePixelRatio || 1;
   context.clearRect(0, 0, width, height);
   const now = performance.now(), { history } = mine;
-  const most = Math.max(20, ...history.map((each) => PARTS.reduce((sum, part) => sum + each[part], 0))) * 1.1;
-  const unit = [5, 10, 20, 50, 100, 200, 500, 1000, 2000].find((step) => most / step <= 4.5) ?? 5000;
-  const left = 34 * scale, y = (ms) => height - 1 - (ms / most) * (height - 8 * scale), x = (at) => width - ((now - at) / (HISTORY_S * 1000)) * (width - left);
+  const topMs = Math.max(20, ...history.map((each) => PARTS.reduce((sum, part) => sum + each[part], 0))) * 1.1;
+  const unit = [5, 10, 20, 50, 100, 200, 500, 1000, 2000].find((step) => topMs / step <= 4.5) ?? 5000;
+  const left = 34 * scale, y = (ms) => height - 1 - (ms / topMs) * (height - 8 * scale), x = (at) => width - ((now - at) / (HISTORY_S * 1000)) * (width - left);
   if (history.length > 1) {
     const base = new Float64Array(history.length);
     for (const part of PARTS) {
@@ -187,7 +187,7 @@ export function drawDelay(mine) {
   context.font = `${11 * scale}px system-ui, sans-serif`;
   context.textBaseline = "middle";
   context.textAlign = "right";
-  for (let ms = 0; ms < most; ms += unit) {
+  for (let ms = 0; ms < topMs; ms += unit) {
     context.fillStyle = colours.line;
     context.globalAlpha = 0.6;
     context.fillRect(left, y(ms), width - left, scale);
