@@ -34,8 +34,8 @@ MAX_POSITIONS = 1 << 16
 """The most positions of a table that is run."""
 SAMPLE_LENGTHS = (64, 512)
 """The stream lengths, in frames, at which a mask is run first."""
-WITNESS_ROWS = 16
-"""How many rows that refuted other shifts are compared before all the others."""
+MAX_COUNTEREXAMPLES = 16
+"""The most rows that refuted other shifts and are compared before all the others."""
 
 LIMIT_REACH = "limit its reach (a window, or chunks)"
 
@@ -120,9 +120,9 @@ class Sample:
     def period(self) -> int | None:
         """Return the smallest shift of rows and columns together that keeps the bias; None if there is none."""
         x = self.bias
-        witnesses = [self.frames - 1]  # rows that refuted one shift refute most of the next ones too
+        counterexamples = [self.frames - 1]  # rows that refuted one shift refute most of the next ones too
         for c in range(1, self.frames // 3 + 1):
-            rows = [row for row in witnesses[-WITNESS_ROWS:] if row >= c]
+            rows = [row for row in counterexamples[-MAX_COUNTEREXAMPLES:] if row >= c]
             if not all(replace(self, bias=x[..., row, c:]).agrees(x[..., row - c, :-c]) for row in rows):
                 continue
             shifted_sample = replace(self, bias=x[..., c:, c:])
@@ -131,7 +131,7 @@ class Sample:
             unlike = ~shifted_sample._close(x[..., :-c, :-c]).all(axis=-1).reshape(-1, self.frames - c).all(
                 axis=0
             )
-            witnesses.append(c + int(unlike.argmax()))
+            counterexamples.append(c + int(unlike.argmax()))
         return None
 
     def relative(self) -> "Sample":
