@@ -104,7 +104,7 @@ def center_crop_pad(node: NodeContext) -> OutletId:
             x = node.wire(Slice(axis, first, first + dim_min(goal, size)), [x], f"cut{axis}")
         missing = dim_max(0, goal - size)
         pads[axis] = missing // 2, missing - missing // 2
-    if all(pad == (0, 0) for pad in pads):
+    if all(pair == (0, 0) for pair in pads):
         return node.name_result(x)
     return node.wire(Pad(tuple(pads)), [x])
 

@@ -166,15 +166,15 @@ def _sums(w: NodeWriter, op: Pool, x: str, suffix: str = "") -> str:
 @writes(MaxPlace)
 def write_max_place(w: NodeWriter, op: MaxPlace) -> str:
     """The second output of the operator."""
-    pool = op.pool
+    max_pool = op.pool
     _, indices = w.emit_all(
         "MaxPool",
         w.inputs,
         ("largest", "indices"),
-        kernel_shape=list(pool.kernel),
-        strides=list(pool.strides),
-        dilations=list(pool.dilations),
-        pads=pads_of(pool.pads),
+        kernel_shape=list(max_pool.kernel),
+        strides=list(max_pool.strides),
+        dilations=list(max_pool.dilations),
+        pads=pads_of(max_pool.pads),
         storage_order=int(op.column_major),
     )
     return indices

@@ -145,23 +145,25 @@ def _emit_scan(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, lengt
     """Return the states after the pulse, then the gathered frames; one frame needs no Scan around it."""
     if w.sizes()[op.scanned[0].axis] == 1:
         return _inline_body(w, op, begin, offset, length)
-    scan = ScanWriter.begin(w)
+    writer = ScanWriter.begin(w)
     inside = dict(zip(op.captured, w.inputs[len(op.scanned) + len(op.states) :]))
     results, sizes = _results(op)
     for name, value, fact, shape in zip(op.states, begin, results, sizes):
-        inside[name] = scan.state(value, name, fact.dtype, shape)
+        inside[name] = writer.state(value, name, fact.dtype, shape)
     for slot, (name, scan_axis) in enumerate(zip(op.frames, op.scanned)):
         whole = w.sizes(slot)
         shape = (*whole[: scan_axis.axis], *whole[scan_axis.axis + 1 :])
-        inside[name] = scan.frame(w.inputs[slot], name, w.dtype(slot), shape, scan_axis)
-    valid = scan.valid(w.sizes()[op.scanned[0].axis], offset, length)
-    values = write_body(scan.inner, op.body.graph, inside)
+        inside[name] = writer.frame(w.inputs[slot], name, w.dtype(slot), shape, scan_axis)
+    valid = writer.valid(w.sizes()[op.scanned[0].axis], offset, length)
+    values = write_body(writer.inner, op.body.graph, inside)
     count = len(op.states)
     for name, value, fact, shape in zip(op.states, values, results, sizes):
-        scan.keep(valid, value, inside[name], name, fact.dtype, shape)
+        writer.keep(valid, value, inside[name], name, fact.dtype, shape)
     for number, (value, scan_axis) in enumerate(zip(values[count:], op.gathered)):
-        scan.gather(value, f"frame{number}", results[count + number].dtype, sizes[count + number], scan_axis)
-    return scan.finish(
+        writer.gather(
+            value, f"frame{number}", results[count + number].dtype, sizes[count + number], scan_axis
+        )
+    return writer.finish(
         [*(f"{name}.last" for name in op.states), *(f"frames{n}" for n in range(len(op.gathered)))]
     )
 

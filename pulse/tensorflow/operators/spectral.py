@@ -13,14 +13,14 @@ from pulse.tensorflow.registry import tensorflow_op
 
 def pair(node: TensorflowNode, real: OutletId, imaginary: OutletId, suffix: str = "") -> OutletId:
     """Join two real tensors to a complex one."""
-    shapes = [node.graph.fact(part).shape for part in (real, imaginary)]
+    shapes = [node.graph.fact(component).shape for component in (real, imaginary)]
     whole = broadcast_shapes(shapes, f"{node.wire_name}, its parts")
     rank = len(whole)
     parts: list[OutletId] = []
-    for name, part in (("real", real), ("imaginary", imaginary)):
-        if node.graph.fact(part).shape != whole:
-            part = node.wire(Expand(whole), [part], f"{suffix}{name}_wide")
-        parts.append(node.wire(AddAxis(rank), [part], f"{suffix}{name}_column"))
+    for name, component in (("real", real), ("imaginary", imaginary)):
+        if node.graph.fact(component).shape != whole:
+            component = node.wire(Expand(whole), [component], f"{suffix}{name}_wide")
+        parts.append(node.wire(AddAxis(rank), [component], f"{suffix}{name}_column"))
     return node.wire(Concat(rank), parts, suffix)
 
 

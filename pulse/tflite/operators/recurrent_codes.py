@@ -101,13 +101,8 @@ def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
         sigmoids = _look_up(
             number, _share(number, gates, 0, 3 * hidden, "sigmoid_gates"), fixed_point.sigmoid, 3, "sigmoids"
         )
-        candidate = _look_up(
-            number,
-            _share(number, gates, 3 * hidden, 4 * hidden, "cell_gate"),
-            fixed_point.tanh,
-            3,
-            "candidate",
-        )
+        cell_gate = _share(number, gates, 3 * hidden, 4 * hidden, "cell_gate")
+        candidate = _look_up(number, cell_gate, fixed_point.tanh, 3, "candidate")
         names = ("input_gate", "output_gate", "forget_gate")
         i, o, f = (
             number.cast(_share(number, sigmoids, k * hidden, (k + 1) * hidden, name), F64, f"{name}64")
