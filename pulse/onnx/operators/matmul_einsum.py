@@ -76,12 +76,12 @@ def _labels(node: NodeContext, text: str, rank: int) -> tuple[str, ...]:
     open_axes = rank - len(before) - len(after)
     if open_axes < 0 or (open_axes and DOTS not in text):
         raise node.error(f"the term {text!r} does not fit an operand of {rank} axes")
-    return (*before, *(f".{number}" for number in reversed(range(open_axes))), *after)
+    return (*before, *(f".{index}" for index in reversed(range(open_axes))), *after)
 
 
 def _most_dots(operands: Sequence[Term]) -> tuple[str, ...]:
     count = max(sum(label.startswith(".") for label in term.labels) for term in operands)
-    return tuple(f".{number}" for number in reversed(range(count)))
+    return tuple(f".{index}" for index in reversed(range(count)))
 
 
 def _product(node: NodeContext, operands: Sequence[Term], output_labels: Sequence[str]) -> OutletId:
@@ -89,11 +89,11 @@ def _product(node: NodeContext, operands: Sequence[Term], output_labels: Sequenc
     sizes = _sizes(node, terms)
     terms = [_squeeze(node, term, sizes, f"operand{slot}") for slot, term in enumerate(terms)]
     result = _sum(node, terms[0], {*output_labels, *_labels_of(terms[1:])}, "operand0")
-    for number, term in enumerate(terms[1:], start=1):
-        keep = {*output_labels, *_labels_of(terms[number + 1 :])}
-        name = f"product{number}"
-        other = _sum(node, term, keep | set(result.labels), f"operand{number}")
-        result = _sum(node, result, keep | set(other.labels), f"left{number}")
+    for index, term in enumerate(terms[1:], start=1):
+        keep = {*output_labels, *_labels_of(terms[index + 1 :])}
+        name = f"product{index}"
+        other = _sum(node, term, keep | set(result.labels), f"operand{index}")
+        result = _sum(node, result, keep | set(other.labels), f"left{index}")
         result = _contract(node, result, other, keep, name)
     for axis, label in enumerate(output_labels):
         if label not in result.labels:

@@ -44,11 +44,11 @@ def _scan_batches(node: NodeContext, body: BodyGraph) -> list[OutletId]:
     if not batch.is_const or int(batch) < 1:
         raise node.error(f"a batch of {batch} examples; give the number with {spell('inputs')}")
     results: list[Sequence[OutletId]] = []
-    for number in range(int(batch)):
-        example = node.with_name(f"{node.wire_name}.example{number}")
+    for row in range(int(batch)):
+        example = node.with_name(f"{node.wire_name}.example{row}")
         parts: list[OutletId] = []
         for index, outlet in enumerate(inputs):
-            op = Slice(0, TDim.of(number), TDim.of(number + 1))
+            op = Slice(0, TDim.of(row), TDim.of(row + 1))
             part = example.wire(op, [outlet], f"part{index}")
             parts.append(example.wire(RemoveAxis(0), [part], f"input{index}"))
         outlets = _run(example, body, parts, _input_scan_axes(node, body, parts, "", "directions"))
@@ -159,10 +159,8 @@ def _emit_scan(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, lengt
     count = len(op.states)
     for name, value, fact, shape in zip(op.states, values, results, sizes):
         writer.keep(valid, value, inside[name], name, fact.dtype, shape)
-    for number, (value, scan_axis) in enumerate(zip(values[count:], op.gathered)):
-        writer.gather(
-            value, f"frame{number}", results[count + number].dtype, sizes[count + number], scan_axis
-        )
+    for index, (value, scan_axis) in enumerate(zip(values[count:], op.gathered)):
+        writer.gather(value, f"frame{index}", results[count + index].dtype, sizes[count + index], scan_axis)
     return writer.finish(
         [*(f"{name}.last" for name in op.states), *(f"frames{n}" for n in range(len(op.gathered)))]
     )

@@ -256,21 +256,19 @@ def _combine(
     """Combine updates in rounds: each takes one update of every row that has any left."""
     turn = np.zeros(len(rows), np.int64)
     counts: dict[int, int] = {}
-    for number, row in enumerate(rows.tolist()):
-        turn[number] = counts.get(row, 0)
-        counts[row] = int(turn[number]) + 1
+    for index, row in enumerate(rows.tolist()):
+        turn[index] = counts.get(row, 0)
+        counts[row] = int(turn[index]) + 1
     rounds = int(turn.max()) + 1
     if rounds > MAX_ROUNDS:
         return None
-    for number in range(rounds):
-        mine = np.flatnonzero(turn == number)
+    for index in range(rounds):
+        mine = np.flatnonzero(turn == index)
         group_rows = node.wire(
-            Gather(0), [flat, node.constant(rows[mine], f"rows{number}")], f"current{number}"
+            Gather(0), [flat, node.constant(rows[mine], f"rows{index}")], f"current{index}"
         )
-        new = node.wire(
-            Gather(0), [parts, node.constant(mine, f"update_indices{number}")], f"updates{number}"
-        )
-        combined = node.apply(reduction, group_rows, new, suffix=f"combined{number}")
+        new = node.wire(Gather(0), [parts, node.constant(mine, f"update_indices{index}")], f"updates{index}")
+        combined = node.apply(reduction, group_rows, new, suffix=f"combined{index}")
         flat = _replace(node, flat, combined, rows[mine])
     return flat
 
