@@ -122,11 +122,11 @@ def main() -> None:
             inside_us = min(sum(row.seconds_per_step for row in ours.profile().rows) for _ in range(5)) * 1e6
             reading = Reading(working_set(program))
             bytes_per_s = reading.bytes / reading.seconds()
-            least_us = roofline(program, bytes_per_s, machine.multiply_adds_per_s).least_us
+            min_us = roofline(program, bytes_per_s, machine.multiply_adds_per_s).min_us
             ratio = times_by_name.ratio("other", "pulse")
             print(
                 f"| {contest.name} | {times} | {times_by_name.median('pulse').p50_us / times:.2f} | "
-                f"{inside_us / times:.2f} | {least_us / times:.2f} | {inside_us / least_us:.1f} | "
+                f"{inside_us / times:.2f} | {min_us / times:.2f} | {inside_us / min_us:.1f} | "
                 f"{contest.other} | {times_by_name.median('other').p50_us:.2f} | "
                 f"{ratio.median * times:.1f} | {ratio.lowest * times:.1f}..{ratio.highest * times:.1f} |"
             )

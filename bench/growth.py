@@ -36,7 +36,7 @@ class Growth:
     at        the frames of the pulse, the number of lanes, the type of the weights
     us        p50 of a call: all lanes, all frames
     share_us  the same for one frame of one lane
-    least_us  the roofline of a call
+    min_us  the roofline of a call
     """
 
     title: str
@@ -44,7 +44,7 @@ class Growth:
     at: str
     us: float
     share_us: float
-    least_us: float
+    min_us: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ def growth(entry: Entry, machine: Machine) -> Iterator[Growth]:
         least = roofline(variant.program, bytes_per_s, machine.multiply_adds_per_s, variant.lanes)
         us = timed.median(f"step {number}").p50_us
         share_us = us / (variant.lanes * variant.program.model.pulse)
-        yield Growth(entry.title, variant.by, variant.at, us, share_us, least.least_us)
+        yield Growth(entry.title, variant.by, variant.at, us, share_us, least.min_us)
 
 
 def _program(entry: Entry, source: Source, weights: str = "f32") -> NativeProgram:

@@ -165,11 +165,11 @@ def steps_lines(row: Row) -> Iterator[list[str]]:
         yield [name if runtime == OURS else "", label, *figures, ratio, target]
     assert row.least is not None
     target, good = reached.get("roofline", ("", True))
-    least = f"{row.least.least_us:.1f}"
+    least = f"{row.least.min_us:.1f}"
     label = (
         f"least: {row.least.bound}, {kilo(row.least.bytes)}B, {kilo(row.least.multiply_adds)} multiply-adds"
     )
-    yield ["", label, least, *["", "", "", ""], bold(f"{row.over_least:.1f}", good), target]
+    yield ["", label, least, *["", "", "", ""], bold(f"{row.over_roofline:.1f}", good), target]
 
 
 def bold(text: str, good: bool) -> str:

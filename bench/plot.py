@@ -55,7 +55,7 @@ def draw_growth(results: Results, path: Path) -> None:
             rows = [row for row in results.growth if (row.title, row.by) == (title, by)]
             positions, colour = [int(row.at) if counted else row.at for row in rows], f"C{number}"
             axes.plot(positions, [row.us for row in rows], "o-", color=colour, label=title)
-            axes.plot(positions, [row.least_us for row in rows], "--", color=colour)
+            axes.plot(positions, [row.min_us for row in rows], "--", color=colour)
         if counted:
             axes.set_xscale("log", base=2)
         axes.set_yscale("log")

@@ -69,8 +69,8 @@ def _cells(row: Row) -> Iterator[str]:
         style = "" if target is None else "[green]" if timed.times.median >= target else "[red]"
         yield f"{style}{timed.times}"
     assert row.least is not None
-    yield f"{row.least.least_us:.1f} {row.least.bound[0]}"
-    yield f"{row.over_least:.1f}"
+    yield f"{row.least.min_us:.1f} {row.least.bound[0]}"
+    yield f"{row.over_roofline:.1f}"
 
 
 def missed_targets(results: Results) -> Iterator[str]:
@@ -115,7 +115,7 @@ def lanes_lines(rows: Iterable[LanesRow]) -> Iterator[list[str]]:
         lanes, us = (str(row.lanes), f"{row.pulse_ms:g}"), (f"{row.us_per_stream:.2f}", f"{row.alone_us:.2f}")
         streams = f"{row.streams_per_core:,.0f}", f"{row.alone_per_core:,.0f}"
         per_watt = "unknown" if row.streams_per_watt is None else f"{row.streams_per_watt:,.0f}"
-        yield [row.title, *lanes, *us, str(row.times), f"{row.least_us:.2f}", *streams, per_watt]
+        yield [row.title, *lanes, *us, str(row.times), f"{row.min_us:.2f}", *streams, per_watt]
 
 
 def lanes_table(rows: Sequence[LanesRow]) -> Table:
@@ -149,8 +149,8 @@ def growth_lines(results: Results) -> Iterator[list[str]]:
         figures = (
             f"{row.us:.1f}",
             f"{row.share_us:.2f}",
-            f"{row.least_us:.1f}",
-            f"{row.us / row.least_us:.1f}",
+            f"{row.min_us:.1f}",
+            f"{row.us / row.min_us:.1f}",
         )
         yield [row.title, row.by, row.at, *figures]
 

@@ -92,10 +92,10 @@ class Row:
         return self.runtimes.get(SPECIAL, self.ours).us.p50_us
 
     @property
-    def over_least(self) -> float:
+    def over_roofline(self) -> float:
         """Our p50 as a multiple of the roofline."""
         assert self.least is not None
-        return self.ours.us.p50_us / self.least.least_us
+        return self.ours.us.p50_us / self.least.min_us
 
     def target_results(self) -> Iterator[tuple[str, float, float, bool]]:
         """Yield each target: the rival, the target, the measured figure, and whether it is reached."""
@@ -105,7 +105,12 @@ class Row:
                 median = self.runtimes[peer].times.median
                 yield peer, target, median, median >= target
         if self.target.roofline is not None:
-            yield "roofline", self.target.roofline, self.over_least, self.over_least <= self.target.roofline
+            yield (
+                "roofline",
+                self.target.roofline,
+                self.over_roofline,
+                self.over_roofline <= self.target.roofline,
+            )
 
 
 @dataclass(frozen=True)
@@ -146,9 +151,9 @@ class Results:
                     f"least {least.runtimes[peer].times.median:.2f}, {least.title}"
                 )
         if self.timed_rows:
-            furthest = max(self.timed_rows, key=lambda row: row.over_least)
-            mean = _mean(row.over_least for row in self.timed_rows)
-            yield f"times the roofline: geometric mean {mean:.2f}; most {furthest.over_least:.2f}, {furthest.title}"
+            furthest = max(self.timed_rows, key=lambda row: row.over_roofline)
+            mean = _mean(row.over_roofline for row in self.timed_rows)
+            yield f"times the roofline: geometric mean {mean:.2f}; most {furthest.over_roofline:.2f}, {furthest.title}"
         if special := [row for row in self.timed_rows if SPECIAL in row.runtimes]:
             means = ", ".join(f"{self.special_mean(peer):.2f} against {peer}" for peer in PEERS)
             yield f"with special rows, which {len(special)} models use: geometric mean {means}"

@@ -119,8 +119,8 @@ class Call:
 class Reading(Call):
     """Reads a working set from its beginning to its end, several times if it is small; ``bytes`` in all."""
 
-    def __init__(self, working_set: int, least: int = MIN_BYTES) -> None:
-        size = -(-working_set // BLOCK_BYTES) * BLOCK_BYTES
+    def __init__(self, set_bytes: int, least: int = MIN_BYTES) -> None:
+        size = -(-set_bytes // BLOCK_BYTES) * BLOCK_BYTES
         passes = max(1, least // size)
         self.bytes = size * passes
         memory = aligned_bytes(size)
@@ -155,7 +155,7 @@ class Roofline:
     arithmetic_us: float
 
     @property
-    def least_us(self) -> float:
+    def min_us(self) -> float:
         """The larger of the two times."""
         return max(self.memory_us, self.arithmetic_us)
 

@@ -36,7 +36,7 @@ class LanesRow:
     alone_us          the same of separate states, stepped one after the other
     streams_per_core  how many streams keep up with real time on one core
     times             separate over lanes, round by round
-    least_us          the roofline of a call, divided by the number of lanes
+    min_us          the roofline of a call, divided by the number of lanes
     watts             of all packages of the processor while the lanes step; None if the machine does not tell
     """
 
@@ -48,7 +48,7 @@ class LanesRow:
     streams_per_core: float
     alone_per_core: float
     times: Ratio
-    least_us: float
+    min_us: float
     watts: float | None = None
 
     @property
@@ -83,7 +83,7 @@ def lanes_rows(
         timed = alternate(calls, rounds, steps, MIN_ROUNDS)
         us, alone = (timed.median(name).p50_us / count for name in ("lanes", "alone"))
         bytes_per_s = reading.bytes / timed.median("reading").p50_us * 1e6
-        least = roofline(program, bytes_per_s, machine.multiply_adds_per_s, count).least_us / count
+        least = roofline(program, bytes_per_s, machine.multiply_adds_per_s, count).min_us / count
         times, power = timed.ratio("alone", "lanes"), watts(calls["lanes"])
         speed = 1e3 * pulse_ms
         yield LanesRow(
@@ -95,7 +95,7 @@ def lanes_rows(
             streams_per_core=speed / us,
             alone_per_core=speed / alone,
             times=times,
-            least_us=least,
+            min_us=least,
             watts=power,
         )
 

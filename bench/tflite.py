@@ -92,8 +92,8 @@ def main() -> None:
         least = roofline(program, bytes_per_s, math.inf)
         print(
             f"{path.stem:16} {least.bytes / 1e6:.2f} MB of weights and state, read at {bytes_per_s / 1e9:.0f} GB/s: "
-            f"{least.least_us:.2f} us; nothing that reads them is more than "
-            f"{times.median('LiteRT').p50_us / least.least_us:.2f} times as fast as LiteRT"
+            f"{least.min_us:.2f} us; nothing that reads them is more than "
+            f"{times.median('LiteRT').p50_us / least.min_us:.2f} times as fast as LiteRT"
         )
 
 

@@ -149,8 +149,8 @@ def dual_path(w: Weights, where: str, x: Connector) -> Connector:
         name = f"{where}/{path}_ln/LayerNormalization_output_0"
         return LayerNorm([BANDS, 16], 1e-8, scale=w(name), shift=w(name, 1))(y)
 
-    bands = grouped_gru(w, f"{where}/intra_rnn", Reshape([-1, BANDS, 16])(x), both=True)
-    x = Add()(x, normalise("intra", finish("intra", bands, [1, -1, BANDS, 16])))
+    across_bands = grouped_gru(w, f"{where}/intra_rnn", Reshape([-1, BANDS, 16])(x), both=True)
+    x = Add()(x, normalise("intra", finish("intra", across_bands, [1, -1, BANDS, 16])))
     turn = [0, 2, 1, 3]
     frames = grouped_gru(w, f"{where}/inter_rnn", Reshape([BANDS, -1, 16])(Transpose(turn)(x)), both=False)
     return Add()(x, normalise("inter", Transpose(turn)(finish("inter", frames, [1, BANDS, -1, 16]))))

@@ -61,15 +61,15 @@ class Session:
         self._output_trim = OutputTrim(program)
         self._direct_pulses = 0
         """Pulses that bypassed both, and that they have not counted yet."""
-        self._settle()
+        self._end_change()
 
-    def _settle(self) -> None:
+    def _end_change(self) -> None:
         """Note that the stream is in a consistent state."""
         self._is_direct = self._output_trim.is_plain and self._input_blocks.is_empty
         """Whether a block of one pulse bypasses both: no frame waits, and results are delivered unchanged."""
         self._changing = False
 
-    def _unsettle(self) -> None:
+    def _begin_change(self) -> None:
         """Note that a call begins to change the stream, or that an exception ended such a call."""
         self._count_direct_pulses()
         self._is_direct, self._changing = False, True
@@ -148,7 +148,7 @@ class Session:
         blocks = input_blocks.check(x)
         input_mark, trim_mark, state_mark = input_blocks.mark(), output_trim.mark(), None
         try:
-            self._unsettle()
+            self._begin_change()
             if output_trim.is_plain and input_blocks.is_pulse(blocks):
                 ready = state.step(blocks)
                 input_blocks.count_pulses(1)
@@ -158,7 +158,7 @@ class Session:
                 state_mark, step = state.mark() if pulses >= state.pulses_worth_a_mark else None, state.step
                 ready = output_trim.take((step(input_blocks.take()) for _ in range(pulses)), pulses)
                 input_blocks.keep()
-            self._settle()
+            self._end_change()
             return ready
         except FaultError:
             raise
@@ -184,12 +184,12 @@ class Session:
         output_trim.check_end(self.frames_in)
         input_mark, trim_mark, state_mark = input_blocks.mark(), output_trim.mark(), state.mark()
         try:
-            self._unsettle()
+            self._begin_change()
             results = state.flush(input_blocks.rest(), fill)
             input_blocks.clear()
             output_trim.end = state.clock.end
             outputs = {**output_trim.take(results, len(results)), **output_trim.final_outputs()}
-            self._settle()
+            self._end_change()
             return outputs
         except FaultError:
             raise
@@ -199,7 +199,7 @@ class Session:
 
     def _rewind(self, input_mark: InputMark, trim_mark: TrimMark, state_mark: StateMark | None) -> None:
         """Restore the state before a call; if the state cannot go back, ``_changing`` stays set."""
-        self._unsettle()
+        self._begin_change()
         if state_mark is not None:
             self._state.rewind(state_mark)
         self._input_blocks.rewind(input_mark)
@@ -208,11 +208,11 @@ class Session:
 
     def reset(self) -> None:
         """Begin a new stream; the constants stay."""
-        self._unsettle()
+        self._begin_change()
         self._state.reset()
         self._input_blocks.reset()
         self._output_trim.reset()
-        self._settle()
+        self._end_change()
 
     def snapshot(self) -> bytes:
         """Return a snapshot, waiting frames included. Raises InputError: an exception has left it in a pulse."""
@@ -240,7 +240,7 @@ class Session:
         if not fits or [len(chunk) for chunk in chunks] not in sizes:
             raise InputError("the snapshot belongs to another model or pulse; take it from the same program")
         changing = self._changing
-        self._unsettle()
+        self._begin_change()
         try:
             self._state.restore(state)
         except InputError:
@@ -249,7 +249,7 @@ class Session:
         input_blocks.load(received, pending, chunks)
         output_trim.load(sent, trims, chunks[inputs:])
         output_trim.pulses, output_trim.end = self._state.clock.pulse, self._state.clock.end
-        self._settle()
+        self._end_change()
 
     def _require_whole(self) -> None:
         if self._state.has_failed:

@@ -31,7 +31,8 @@ def fleet_here(nodes: int, deployment: Deployment, opener: Opener) -> Iterator[t
         fleet = Fleet("pulse", cluster.address)
         fleet.deploy(deployment, opener)
         fleet.wait(
-            lambda status: len(status.table.live(deployment.version)) >= deployment.least, BEGIN_TIMEOUT_S
+            lambda status: len(status.table.live(deployment.version)) >= deployment.min_workers,
+            BEGIN_TIMEOUT_S,
         )
         yield fleet, cluster
         fleet.end()

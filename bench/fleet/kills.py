@@ -126,7 +126,7 @@ def measure_kills(
         checkpoint_s=checkpoint_s,
         budget=100.0,  # processors are shared with all else here, so a measured p99 says little
     )
-    deployment = Deployment(server=server, least=nodes, most=nodes)
+    deployment = Deployment(server=server, min_workers=nodes, max_workers=nodes)
     with fleet_here(nodes, deployment, open_programs) as (fleet, _):
         return anyio.run(measure_kills_of, fleet, kills, streams, checkpoint_s, seed)
 

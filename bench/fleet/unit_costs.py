@@ -129,7 +129,7 @@ def measure() -> UnitCosts:
 async def _opens() -> float:
     """Return the CPU time of a process that is server and client, for each stream that is opened and closed."""
     settings = ServerSettings((ModelSettings(streams=4),), port=0, budget=100.0)
-    deployment = Deployment(server=settings, least=1)
+    deployment = Deployment(server=settings, min_workers=1)
     worker = FleetWorker("w", "node", "127.0.0.1", deployment, open_programs, _OneHolder())
     worker.set_table(FleetTable(1, (WorkerEntry("w", "node", "1", worker.url, "live"),), _OneHolder.entries))
     began = time.process_time()
@@ -215,7 +215,7 @@ def _look() -> tuple[float, float]:
         for number in range(WORKERS)
     )
     holders = tuple(HolderEntry(f"holder-{number:08x}", node) for number, node in enumerate(nodes))
-    deployment = Deployment(least=WORKERS, most=WORKERS)
+    deployment = Deployment(min_workers=WORKERS, max_workers=WORKERS)
     table = FleetTable(1, workers, holders, {"1": deployment})
     control = FleetControl(_StillCluster(table), table)
     control.reconcile(0.0)

@@ -86,12 +86,12 @@ def moshi_transformer() -> Subject:
 @code("rotary-embedding-torch, a window", "rotary-embedding-torch")
 def rotary() -> Subject:
     torch = _torch()
-    rotary = import_module("rotary_embedding_torch").RotaryEmbedding(dim=8, cache_if_possible=False)
+    embedding = import_module("rotary_embedding_torch").RotaryEmbedding(dim=8, cache_if_possible=False)
 
     class Window(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.rotary, self.heads = rotary, torch.nn.Linear(16, 48)
+            self.rotary, self.heads = embedding, torch.nn.Linear(16, 48)
 
         def forward(self, x: Any) -> Any:
             frames = x.shape[1]

@@ -304,10 +304,10 @@ def difference(expected: list[Array], streams: Mapping[str, Array]) -> float:
     return worst
 
 
-def _step_us(program: Program, most_frames: int | None) -> float:
-    """Return the median time of a step in us; a stream begins again before it exceeds ``most_frames``."""
+def _step_us(program: Program, max_frames: int | None) -> float:
+    """Return the median time of a step in us; a stream begins again before it exceeds ``max_frames``."""
     state = program.spawn()
-    most_steps = MAX_STEPS if most_frames is None else max(most_frames // program.pulse, 1)
+    max_steps = MAX_STEPS if max_frames is None else max(max_frames // program.pulse, 1)
     rng = np.random.default_rng(0)
     feeds = {
         port.name: rng.standard_normal(port.shape).astype(port.dtype)
@@ -318,7 +318,7 @@ def _step_us(program: Program, most_frames: int | None) -> float:
     times: list[float] = []
     until = time.perf_counter() + STEPS_S
     while time.perf_counter() < until and len(times) < MAX_STEPS:
-        if times and len(times) % most_steps == 0:
+        if times and len(times) % max_steps == 0:
             state.reset()
         started_s = time.perf_counter()
         try:

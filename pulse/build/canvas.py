@@ -7,7 +7,7 @@ of readers.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from pulse.build.schemas import most_inputs
+from pulse.build.schemas import max_inputs
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import DimError, FactError, InputError
 from pulse.facts import Array, TypedFact
@@ -106,7 +106,7 @@ class Canvas:
 
     def _slot(self, node_id: int, index: int) -> int | None:
         op, count = self.graph.nodes[node_id].op, self.input_count(node_id)
-        max_count = max(count, most_inputs(op.domain, op.type)) if isinstance(op, OnnxOp) else count
+        max_count = max(count, max_inputs(op.domain, op.type)) if isinstance(op, OnnxOp) else count
         if not 0 <= index < max_count:
             inputs = f"its inputs are 0 to {max_count - 1}" if max_count else "it has none"
             raise InputError(f"{self.label(node_id)}: it has no input {index}; {inputs}")

@@ -25,7 +25,7 @@ def schema_of(domain: str, kind: str) -> "defs.OpSchema | None":
         return None
 
 
-def most_inputs(domain: str, kind: str) -> int:
+def max_inputs(domain: str, kind: str) -> int:
     """Return the most inputs of an operator, omitted ones included; 0: any number, or unknown."""
     schema = schema_of(domain, kind)
     variadic = defs.OpSchema.FormalParameterOption.Variadic

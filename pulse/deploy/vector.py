@@ -18,7 +18,7 @@ from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
 from pulse.proof.signals import feeds_of, integer_ranges
 from pulse.proof.tolerance import Oracle, Reference
-from pulse.pulsify.lengths import least_value_for
+from pulse.pulsify.lengths import min_value_for
 from pulse.pulsify.limit import nearest_length
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.record import record
@@ -93,7 +93,7 @@ def _length(program: Program) -> int:
     """
     model, pulse = program.model, program.pulse
     shortest = max(
-        (least_value_for(port.length, 1, model.symbol) for port in program.outputs if port.streams), default=1
+        (min_value_for(port.length, 1, model.symbol) for port in program.outputs if port.streams), default=1
     )
     length = nearest_length(
         shortest + PULSES * pulse + pulse // 2 + 1, model.symbol, model.assumptions, program.limit

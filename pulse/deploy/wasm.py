@@ -26,8 +26,8 @@ class _Reader:
                 return value
 
     def limits(self) -> None:
-        has_most = self.number() & 1
-        for _ in range(1 + has_most):
+        has_max = self.number() & 1
+        for _ in range(1 + has_max):
             self.number()
 
 

@@ -77,7 +77,7 @@ def _relevant_premises(dim: TDim, premises: tuple[TDim, ...]) -> tuple[TDim, ...
     while fresh := [p for p in premises if p not in relevant and p.symbols & symbols]:
         relevant += fresh
         symbols = symbols.union(*(p.symbols for p in fresh))
-    conditions = [_as_least_value(premise) for premise in relevant]
+    conditions = [_as_lower_bound(premise) for premise in relevant]
     for symbol in sorted(symbols, key=str):
         low, high = interval(TDim.of(symbol))
         conditions += [] if low is None else [symbol - low]
@@ -85,20 +85,20 @@ def _relevant_premises(dim: TDim, premises: tuple[TDim, ...]) -> tuple[TDim, ...
     return tuple(dict.fromkeys(conditions))
 
 
-def _as_least_value(premise: TDim) -> TDim:
-    """Return a premise with quotients of one symbol as the equivalent ``symbol - least``; unchanged if
+def _as_lower_bound(premise: TDim) -> TDim:
+    """Return a premise with quotients of one symbol as the equivalent ``symbol - bound``; unchanged if
     there is none.
     """
     if len(premise.symbols) != 1 or all(isinstance(atom, Symbol) for m, _ in premise.terms for atom in m):
         return premise
     (symbol,) = premise.symbols
     low, _ = interval(TDim.of(symbol))
-    least = None if low is None else _least_value(premise, symbol, low)
-    return premise if least is None else symbol - least
+    bound = None if low is None else _lower_bound(premise, symbol, low)
+    return premise if bound is None else symbol - bound
 
 
 @lru_cache
-def _least_value(dim: TDim, symbol: Symbol, low: int) -> int | None:
+def _lower_bound(dim: TDim, symbol: Symbol, low: int) -> int | None:
     """Return the value from which on, and only from which on, the dim is >= 0; None if it is not found."""
     line = _line_below(dim)
     if line is None or line[0] <= 0:

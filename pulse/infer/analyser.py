@@ -52,10 +52,10 @@ class _Analyser:
         for wire, fact in claims:
             if wire in self._facts:
                 statement.setdefault(wire, []).append((wire.node, fact))
-        self._take(statement)
+        self._merge(statement)
         changed = self._forward()
         while changed:
-            changed = self._readers(self._take(self._round(changed)))
+            changed = self._adjacent_nodes(self._merge(self._round(changed)))
         return self._facts
 
     def _forward(self) -> set[int]:
@@ -64,19 +64,19 @@ class _Analyser:
         Nodes come after the nodes that they read, so this alone analyses a model with known inputs.
         """
         changed: set[int] = set()
-        failed: list[str] = []
+        contradictions: list[str] = []
         for number in self._graph.order():
             try:
-                complete = self._settle(self._nodes[number])
+                complete = self._run_translator(self._nodes[number])
             except FactError as error:
-                failed.append(_contradiction(self._nodes[number], error))
+                contradictions.append(_contradiction(self._nodes[number], error))
                 continue
             if not complete:
                 changed.add(number)
-        _refuse(failed)
+        _raise_if_any(contradictions)
         return changed
 
-    def _settle(self, node: Node[InferenceFact, ModelOp]) -> bool:
+    def _run_translator(self, node: Node[InferenceFact, ModelOp]) -> bool:
         """Record the result of a node's translator, if its inputs are known; return whether the node is done."""
         outputs, wire_facts = _outlets(node), self._wire_facts(node)
         if any(wire_facts.fact(wire).to_typed() is None for wire in node.inputs):
@@ -95,18 +95,18 @@ class _Analyser:
     def _round(self, changed: set[int]) -> Statement:
         """Return the facts that each node adds to the known facts of its wires."""
         statement: Statement = {}
-        failed: list[str] = []
+        contradictions: list[str] = []
         for number in changed:
             node = self._nodes[number]
             try:
                 facts = self._refine(node)
             except FactError as error:
-                failed.append(_contradiction(node, error))
+                contradictions.append(_contradiction(node, error))
                 continue
             for wire, fact in facts.items():
                 if fact is not self._facts[wire]:
                     statement.setdefault(wire, []).append((number, fact))
-        _refuse(failed)
+        _raise_if_any(contradictions)
         return statement
 
     def _refine(self, node: Node[InferenceFact, ModelOp]) -> Facts:
@@ -134,31 +134,31 @@ class _Analyser:
             last = self._outcomes[node.id] = (facts, outcome)
         return last[1]
 
-    def _take(self, statement: Statement) -> list[OutletId]:
+    def _merge(self, statement: Statement) -> list[OutletId]:
         """Refine the facts with a statement; return the wires whose facts changed."""
         refined: list[OutletId] = []
-        failed: list[str] = []
+        contradictions: list[str] = []
         for wire, stated in statement.items():
             try:
                 better = meet(self._facts[wire], *sorted((fact for _, fact in stated), key=str))
             except FactError as error:
                 readers = [number for number, _ in stated if number != wire.node] or [wire.node]
                 reason = f"{self._graph.label(wire)}: {error}"
-                failed.append(min(_contradiction(self._nodes[number], reason) for number in readers))
+                contradictions.append(min(_contradiction(self._nodes[number], reason) for number in readers))
                 continue
             if better is not self._facts[wire]:
                 self._facts[wire] = better
                 refined.append(wire)
-        _refuse(failed)
+        _raise_if_any(contradictions)
         return refined
 
-    def _readers(self, wires: Iterable[OutletId]) -> set[int]:
+    def _adjacent_nodes(self, wires: Iterable[OutletId]) -> set[int]:
         """Return the nodes that write or read any of these wires."""
-        readers: set[int] = set()
+        nodes: set[int] = set()
         for wire in wires:
-            readers.add(wire.node)
-            readers.update(inlet.node for inlet in self._graph.outlet(wire).successors)
-        return readers & self._nodes.keys()
+            nodes.add(wire.node)
+            nodes.update(inlet.node for inlet in self._graph.outlet(wire).successors)
+        return nodes & self._nodes.keys()
 
 
 def _outlets(node: Node[InferenceFact, ModelOp]) -> list[OutletId]:
@@ -170,7 +170,7 @@ def _contradiction(node: Node[InferenceFact, ModelOp], reason: object) -> str:
     return f"{where}: {reason}; give other shapes with {spell('inputs')}, or export the model again"
 
 
-def _refuse(failed: Sequence[str]) -> None:
+def _raise_if_any(contradictions: Sequence[str]) -> None:
     """Raise LoadError with one contradiction of a round, the same for every order of the nodes."""
-    if failed:
-        raise LoadError(min(failed))
+    if contradictions:
+        raise LoadError(min(contradictions))

@@ -60,7 +60,7 @@ class Broadcasting:
         for index in range(-rank, -self.end):
             there = [Axis(wire, index) for wire, axes in ranks.items() if axes is not None and -index <= axes]
             if None in ranks.values():
-                self._settle_size(facts, Axis(self.out, index), there)
+                self._infer_output_size(facts, Axis(self.out, index), there)
             else:
                 self._axis(facts, Axis(self.out, index), there)
 
@@ -73,14 +73,14 @@ class Broadcasting:
         elif out is not None and ranks.count(None) == 1 and all(rank < out for rank in known_ranks):
             HasRank([self.inputs[ranks.index(None)]], out).apply(facts)
 
-    def _settle_size(self, facts: WireFacts, out: Axis, inputs: Sequence[Axis]) -> None:
+    def _infer_output_size(self, facts: WireFacts, out: Axis, inputs: Sequence[Axis]) -> None:
         """Take a size other than 1 as that of the output, for inputs of unknown rank."""
         large = [size for axis in inputs if (size := facts.size(axis)) is not None and size != 1]
         for size in large:
             facts.give(out, size)
 
     def _axis(self, facts: WireFacts, out: Axis, inputs: Sequence[Axis]) -> None:
-        self._settle_size(facts, out, inputs)
+        self._infer_output_size(facts, out, inputs)
         sizes = [facts.size(axis) for axis in inputs]
         if all(size is not None and size == 1 for size in sizes):
             facts.give(out, TDim.of(1))

@@ -80,8 +80,8 @@ def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
         kernels: dict[Form, Kernel] = {
             form: _declare(instruction.in_form(name, form), function, form) for form in instruction.forms()
         }
-        for kernel in kernels.values():
-            kernel.forms = kernels
+        for kernel_of_form in kernels.values():
+            kernel_of_form.forms = kernels
         return kernels[instruction.forms()[0]]
 
     return declare
@@ -111,8 +111,8 @@ def lanes_kernel(single: Kernel) -> Callable[[KernelFunction], Kernel]:
     """Declare the variant of a kernel that runs one row for several streams; see ``lanes``."""
 
     def declare(function: KernelFunction) -> Kernel:
-        for form, kernel in single.forms.items():
-            kernel.lanes = _declare(f"{kernel.name}_lanes", function, form)
+        for form, single_of_form in single.forms.items():
+            single_of_form.lanes = _declare(f"{single_of_form.name}_lanes", function, form)
         return cast(Kernel, single.lanes)
 
     return declare
@@ -141,8 +141,8 @@ def routine(function: FunctionT) -> FunctionT:
 def compile_kernels(names: Iterable[str] | None = None) -> Sequence[Kernel]:
     """Load or compile the named kernels (all if None)."""
     kernels = [KERNELS[name] for name in (KERNELS if names is None else dict.fromkeys(names))]
-    for kernel in kernels:
-        kernel.prepare()
+    for declared in kernels:
+        declared.prepare()
     return kernels
 
 

@@ -9,7 +9,7 @@ from pulse.support.bounds import FAR
 
 
 @cache_in_scope
-def most_frames(length: TDim) -> int:
+def max_frames(length: TDim) -> int:
     """Return the most frames that a wire of this length can have, FAR if there is no proven bound."""
     if _is_endless(length):
         return FAR
@@ -60,7 +60,7 @@ class Clock:
 
     def frames(self, length: TDim) -> int:
         """Return the length of a wire; until the stream ends, the largest that it can be."""
-        return most_frames(length) if self.end is None else max(0, length.eval({self.symbol: self.end}))
+        return max_frames(length) if self.end is None else max(0, length.eval({self.symbol: self.end}))
 
     def span(self, frames: int, offset: int, length: TDim) -> tuple[int, int]:
         """Return which of a pulse's frames belong to the stream, as start and stop."""

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array, DType
 from pulse.ops.check import Check
-from pulse.ops.clock import most_frames
+from pulse.ops.clock import max_frames
 from pulse.program.table.emitted import EmittedRow
 from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strides, place_buffers
 from pulse.support.bounds import FAR
@@ -59,7 +59,7 @@ class StepBuilder:
 
         before  the value before the end, instead of the largest length
         """
-        key = length, most_frames(length) if before is None else before
+        key = length, max_frames(length) if before is None else before
         if key not in self._length_registers:
             buffer = self.state.add(np.array([key[1]], np.int64), shared=False)
             self._length_registers[key] = Value(buffer, 0, (1,), (1,), np.dtype(np.int64))

@@ -7,7 +7,7 @@ from pulse.ops.time import Delay
 from pulse.proof.critical_lengths import critical_lengths
 from pulse.proof.effort import Effort
 from pulse.proof.signals import PURE, Signal
-from pulse.pulsify.lengths import least_value_for
+from pulse.pulsify.lengths import min_value_for
 from pulse.pulsify.limit import longest_stream, nearest_length
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.bounds import FAR_FRAMES
@@ -162,7 +162,7 @@ def _shortest(model: PulsedNetwork) -> int:
     """Return the first length at which every output has a frame."""
     ports = [port for port in model.outputs if port.streams]
     reached = [port for port in ports if port.length.eval({model.symbol: FAR_FRAMES}) > 0]
-    return max((least_value_for(port.length, 1, model.symbol) for port in reached), default=1)
+    return max((min_value_for(port.length, 1, model.symbol) for port in reached), default=1)
 
 
 def _allowed_length(model: PulsedNetwork, length: int) -> int:

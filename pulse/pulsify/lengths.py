@@ -3,11 +3,11 @@
 from fractions import Fraction
 
 from pulse.dim import Symbol, SymbolScope, TDim, cache_in_scope, dim_max, never_falls
-from pulse.ops.clock import most_frames
+from pulse.ops.clock import max_frames
 from pulse.support.bounds import FAR, FAR_FRAMES
 
 
-def least_value_for(length: TDim, frames: int, symbol: Symbol) -> int:
+def min_value_for(length: TDim, frames: int, symbol: Symbol) -> int:
     """Return the least value of the symbol at which a growing length has at least that many frames."""
     low, high = 0, 1
     while length.eval({symbol: high}) < frames:
@@ -43,12 +43,12 @@ def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
     of delay d has sent ``rate*x - d``. Frames beyond a proven bound of the length do not exist. None if no delay
     suffices, because the wire falls ever further behind its rate, or if none is proved to suffice.
     """
-    most = most_frames(length)
-    if most == FAR and length.slope(symbol) != rate:
+    longest = max_frames(length)
+    if longest == FAR and length.slope(symbol) != rate:
         return None
     pulses = _count("pulses")
-    if most != FAR and length.eval({symbol: FAR_FRAMES}) >= most:
-        unsure = -(-least_value_for(length, most, symbol) // pulse)
+    if longest != FAR and length.eval({symbol: FAR_FRAMES}) >= longest:
+        unsure = -(-min_value_for(length, longest, symbol) // pulse)
         if not unsure:
             return -FAR
         pulses = _count("pulses", unsure - 1)
@@ -57,10 +57,10 @@ def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
     return (frames_sent - dim_max(0, length.subs({symbol: frames}))).bounds()[1]
 
 
-def _count(name: str, most: int | None = None) -> TDim:
-    """Return a new symbol in its own scope, between 0 and ``most``."""
+def _count(name: str, largest: int | None = None) -> TDim:
+    """Return a new symbol in its own scope, between 0 and ``largest``."""
     scope = SymbolScope()
     scope.assume(f"{name} >= 0")
-    if most is not None:
-        scope.assume(f"{name} <= {most}")
+    if largest is not None:
+        scope.assume(f"{name} <= {largest}")
     return TDim.of(scope.symbol(name))

@@ -30,8 +30,8 @@ def row_codes(node: TfliteNode, x: OutletId, axes: Sequence[int]) -> tuple[Outle
     scale = node.apply("where", empty, 1.0, steps, suffix="row_scale")
     zero = _zero_point_of_rows(node, low, high, scale)
     codes = node.apply("mul_round", x, scale, suffix="rounded")
-    least = node.apply("sub", LOW, zero, suffix="least_code")
-    most = node.apply("sub", HIGH, zero, suffix="largest_code")
+    least = node.apply("sub", LOW, zero, suffix="min_code")
+    most = node.apply("sub", HIGH, zero, suffix="max_code")
     codes = node.apply("min", node.apply("max", codes, least, suffix="floor"), most, suffix="row_codes")
     return codes, node.apply("div", 1.0, scale, suffix="row_step")
 

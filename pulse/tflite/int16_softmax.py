@@ -46,7 +46,7 @@ def softmax_of_int16(node: TfliteNode, beta: float) -> OutletId:
 
 def _power_below(node: TfliteNode, total: OutletId, count: int) -> OutletId:
     """Return the largest power of two that is not above a sum of ``count`` entries."""
-    unit = node.scalar_constant(float(1 << 14), node.graph.fact(total), "least_power")
+    unit = node.scalar_constant(float(1 << 14), node.graph.fact(total), "min_power")
     for power in range(15, 15 + count.bit_length() + 1):
         is_above = node.apply("less", 2.0**power - 0.5, total, suffix=f"above{power}")
         unit = node.apply("where", is_above, 2.0**power, unit, suffix=f"unit{power}")
@@ -60,9 +60,9 @@ def _look_up(
         "min",
         node.apply("max", x, float(MIN_CODE), suffix=f"{name}.low"),
         float(MAX_CODE),
-        suffix=f"{name}.kept",
+        suffix=f"{name}.clamped",
     )
     table = node.constant(
         lines(function, np.float64(low), np.float64(high), np.float64(2.0**15)), f"{name}.table"
     )
-    return node.wire(CodeTable(MIN_CODE), [node.cast(clamped, F32, f"{name}.place"), table], name)
+    return node.wire(CodeTable(MIN_CODE), [node.cast(clamped, F32, f"{name}.code"), table], name)

@@ -70,8 +70,8 @@ def wide_parameters(torch: Any, dtype: Any) -> Any:
 
 def float_types(torch: Any, module: Any, call: ModuleCall) -> set[Any]:
     """Return the dtypes of the module's float parameters and inputs."""
-    tensors = [*module.parameters(), *filter(torch.is_tensor, call.leaves(torch).values())]
-    return {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
+    leaves = [*module.parameters(), *filter(torch.is_tensor, call.leaves(torch).values())]
+    return {tensor.dtype for tensor in leaves if tensor.is_floating_point()}
 
 
 @record(eq=False)

@@ -105,4 +105,4 @@ def deploy(handle: "Fleet", deployment: "Deployment", wait_s: float) -> None:
 
     handle.deploy(deployment, open_programs)
     version = deployment.version
-    handle.wait(lambda status: len(status.table.live(version)) >= deployment.least, wait_s)
+    handle.wait(lambda status: len(status.table.live(version)) >= deployment.min_workers, wait_s)

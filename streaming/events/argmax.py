@@ -50,7 +50,7 @@ class Argmax(ClassDetector[_State]):
     ) -> None:
         require_seconds(min_s=min_s)
         clock = FrameClock.of(clock)
-        self._least = clock.frames(min_s)
+        self._min_frames = clock.frames(min_s)
         super().__init__(clock, labels, background)
 
     def _begin(self) -> _State:
@@ -67,7 +67,7 @@ class Argmax(ClassDetector[_State]):
         if state.other is None:
             return
         state.others += row[state.other]
-        if frame + 1 - state.other_first >= self._least:
+        if frame + 1 - state.other_first >= self._min_frames:
             yield from self._event(state, state.other_first, state.total_before, self.clock.known_s(frame))
             state.current, state.first, state.total = state.other, state.other_first, state.others
             state.other = None

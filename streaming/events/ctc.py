@@ -75,7 +75,7 @@ class Ctc(Detector[_State]):
         self._blank = blank_of(self._tokens) if blank is None else blank
         require_class("blank", self._blank, len(self._tokens))
         pause_s = PAUSE_S if pause_s is None and unit == "phrase" else pause_s
-        self._pause = None if pause_s is None else clock.frames(pause_s)
+        self._pause_frames = None if pause_s is None else clock.frames(pause_s)
         self._unit, self._logits = unit, values == "logits"
         super().__init__(clock)
 
@@ -113,7 +113,11 @@ class Ctc(Detector[_State]):
         elif best != self._blank and state.tokens:
             token = state.tokens[-1]
             state.tokens[-1] = replace(token, end=frame + 1, total=token.total + value)
-        if self._pause is not None and state.tokens and frame + 1 - state.tokens[-1].end >= self._pause:
+        if (
+            self._pause_frames is not None
+            and state.tokens
+            and frame + 1 - state.tokens[-1].end >= self._pause_frames
+        ):
             yield from self._event(state, self.clock.known_s(frame))
 
     def _end(self, state: _State, frames: int) -> Iterator[Event]:

@@ -95,33 +95,35 @@ class Segments(Detector[_State]):
         label: str = "speech",
         starts: bool = False,
     ) -> None:
-        off = threshold if off_threshold is None else off_threshold
+        off_threshold = threshold if off_threshold is None else off_threshold
         require_number("threshold", threshold)
-        require_number("off_threshold", off)
+        require_number("off_threshold", off_threshold)
         require_seconds(min_speech_s=min_speech_s, min_silence_s=min_silence_s, smooth_s=smooth_s)
         require_seconds(pad_before_s=pad_before_s, pad_after_s=pad_after_s)
         require_seconds(max_s=max_s, split_silence_s=split_silence_s)
         require_one_of("onset", onset, ONSETS)
-        if off > threshold:
-            raise InputError(f"off_threshold={off:g}: must not be above threshold={threshold:g}")
+        if off_threshold > threshold:
+            raise InputError(f"off_threshold={off_threshold:g}: must not be above threshold={threshold:g}")
         clock = FrameClock.of(clock)
-        self._threshold, self._off = threshold, off
-        self._least, self._silence = clock.frames(min_speech_s), clock.frames(min_silence_s)
-        self._most = None if max_s is None else clock.frames(max_s)
-        self._split = None if split_silence_s is None else clock.frames(split_silence_s)
-        self._before, self._after = (_in_frames(clock, seconds) for seconds in (pad_before_s, pad_after_s))
-        if self._after > self._silence:
+        self._threshold, self._off_threshold = threshold, off_threshold
+        self._min_speech_frames = clock.frames(min_speech_s)
+        self._min_silence_frames = clock.frames(min_silence_s)
+        self._max_frames = None if max_s is None else clock.frames(max_s)
+        self._split_silence_frames = None if split_silence_s is None else clock.frames(split_silence_s)
+        self._pad_before_frames = _in_frames(clock, pad_before_s)
+        self._pad_after_frames = _in_frames(clock, pad_after_s)
+        if self._pad_after_frames > self._min_silence_frames:
             raise InputError(
                 f"pad_after_s={pad_after_s:g}: longer than min_silence_s={min_silence_s:g}, so segments could overlap; "
                 "give a longer min_silence_s"
             )
-        if self._most is not None and self._most <= self._least:
+        if self._max_frames is not None and self._max_frames <= self._min_speech_frames:
             raise InputError(f"max_s={max_s:g}: must be longer than min_speech_s={min_speech_s:g}")
-        if self._split is not None and self._most is None:
+        if self._split_silence_frames is not None and self._max_frames is None:
             raise InputError(
                 f"split_silence_s={split_silence_s:g}: is of segments that are cut; give max_s too"
             )
-        self._run, self._smooth, self._column = onset == "run", clock.frames(smooth_s), column
+        self._onset_is_run, self._smooth_frames, self._column = onset == "run", clock.frames(smooth_s), column
         self._label, self._starts = label, starts
         super().__init__(clock)
 
@@ -144,12 +146,13 @@ class Segments(Detector[_State]):
         Its silence is counted from the start of one frame to the start of another, so it takes a frame more.
         """
         require_number("threshold", threshold)
-        off = max(threshold - 0.15, min(0.01, threshold)) if off_threshold is None else off_threshold
+        if off_threshold is None:
+            off_threshold = max(threshold - 0.15, min(0.01, threshold))
         silence_s = min_silence_s + FrameClock.of(clock).time_s(1)
         return cls(
             clock,
             threshold,
-            off_threshold=off,
+            off_threshold=off_threshold,
             min_speech_s=min_speech_s,
             min_silence_s=silence_s,
             pad_before_s=pad_s,
@@ -193,7 +196,7 @@ class Segments(Detector[_State]):
         )
 
     def _begin(self) -> _State:
-        return _State(TrailingMean(self._smooth))
+        return _State(TrailingMean(self._smooth_frames))
 
     def _check_classes(self, classes: int) -> None:
         only_column(self._column, classes)
@@ -209,14 +212,18 @@ class Segments(Detector[_State]):
             state.start, state.start_total = frame, total_before
         if speech:
             self._resume(state, frame, total_before)
-        elif self._run and not state.certain:
+        elif self._onset_is_run and not state.certain:
             self._forget(state)
             return
-        elif level < self._off and state.silence is None:
+        elif level < self._off_threshold and state.silence is None:
             state.silence, state.silence_total = frame, total_before
         yield from self._tell_start(state, frame)
-        if level < self._off and state.silence is not None and frame + 1 - state.silence >= self._silence:
-            end = state.silence + self._after
+        if (
+            level < self._off_threshold
+            and state.silence is not None
+            and frame + 1 - state.silence >= self._min_silence_frames
+        ):
+            end = state.silence + self._pad_after_frames
             yield from self._segment(
                 state, state.silence, state.silence_total, end, self.clock.known_s(frame)
             )
@@ -226,7 +233,9 @@ class Segments(Detector[_State]):
 
     def _end(self, state: _State, frames: int) -> Iterator[Event]:
         if state.start is not None:
-            state.certain = state.certain or (not self._run and frames - state.start >= self._least)
+            state.certain = state.certain or (
+                not self._onset_is_run and frames - state.start >= self._min_speech_frames
+            )
             end = Fraction(frames)
             yield from self._segment(state, frames, state.total, end, self._known_at_end(frames))
             self._forget(state)
@@ -235,7 +244,7 @@ class Segments(Detector[_State]):
         """End a silence at a frame of speech."""
         if state.silence is None:
             return
-        if self._split is not None and frame - state.silence >= self._split:
+        if self._split_silence_frames is not None and frame - state.silence >= self._split_silence_frames:
             state.gaps.append(_Gap(state.silence, frame, state.silence_total, total_before))
         state.silence = None
 
@@ -243,7 +252,7 @@ class Segments(Detector[_State]):
         """Report the start of a segment when no later frame can change it."""
         start = state.start or 0
         speech_frames = (frame + 1 if state.silence is None else state.silence) - start
-        state.certain = state.certain or speech_frames >= self._least
+        state.certain = state.certain or speech_frames >= self._min_speech_frames
         if state.certain and speech_frames > 0 and not state.reported:
             state.reported = True
             if self._starts:
@@ -254,7 +263,11 @@ class Segments(Detector[_State]):
     def _cut(self, state: _State, frame: int) -> Iterator[Event]:
         """Cut a segment that is too long, at a frame of speech."""
         known_s = self.clock.known_s(frame)
-        while self._most is not None and state.start is not None and frame + 1 - state.start >= self._most:
+        while (
+            self._max_frames is not None
+            and state.start is not None
+            and frame + 1 - state.start >= self._max_frames
+        ):
             no_gap = _Gap(frame + 1, frame + 1, state.total, state.total)
             gap = max(state.gaps, key=lambda gap: gap.end - gap.first, default=no_gap)
             yield from self._segment(state, gap.first, gap.sum_before, Fraction(gap.first), known_s)
@@ -276,7 +289,7 @@ class Segments(Detector[_State]):
 
     def _padded_start(self, state: _State) -> Fraction:
         start = Fraction(state.start or 0)
-        return start if state.cut else max(start - self._before, state.last_end)
+        return start if state.cut else max(start - self._pad_before_frames, state.last_end)
 
     @staticmethod
     def _forget(state: _State) -> None:

@@ -46,7 +46,7 @@ class Triggers(ClassDetector[_State]):
         require_seconds(smooth_s=smooth_s, refractory_s=refractory_s)
         clock = FrameClock.of(clock)
         self._threshold = threshold
-        self._smooth, self._rest = clock.frames(smooth_s), clock.frames(refractory_s)
+        self._smooth_frames, self._refractory_frames = clock.frames(smooth_s), clock.frames(refractory_s)
         super().__init__(clock, labels, background)
 
     def _begin(self) -> _State:
@@ -54,16 +54,16 @@ class Triggers(ClassDetector[_State]):
 
     def _frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
         if not state.means:
-            state.means = [TrailingMean(self._smooth) for _ in row]
+            state.means = [TrailingMean(self._smooth_frames) for _ in row]
         means = [mean.add(value) for mean, value in zip(state.means, row)]
         watched = [number for number in range(len(row)) if number != self._background]
         if not watched or frame < state.again:
             return
         best = max(watched, key=means.__getitem__)
         if means[best] >= self._threshold:
-            state.again = frame + self._rest
+            state.again = frame + self._refractory_frames
             label = class_names(self._labels, len(row))[best]
-            start_s = self.clock.time_s(max(frame + 1 - self._smooth, 0))
+            start_s = self.clock.time_s(max(frame + 1 - self._smooth_frames, 0))
             yield Event(start_s, self.clock.time_s(frame + 1), label, means[best], self.clock.known_s(frame))
 
     def _end(self, state: _State, frames: int) -> Iterator[Event]:

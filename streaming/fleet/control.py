@@ -222,7 +222,7 @@ class FleetControl(NotCopyable):
         """Direct all new streams to a version that has become live."""
         for version, weight in list(self._coming.items()):
             live = [entry for entry in self._entries if (entry.version, entry.phase) == (version, "live")]
-            if len(live) >= self._deployments[version].least:
+            if len(live) >= self._deployments[version].min_workers:
                 del self._coming[version]
                 for name, deployment in self._deployments.items():
                     self._deployments[name] = replace(deployment, weight=weight if name == version else 0.0)

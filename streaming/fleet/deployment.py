@@ -16,7 +16,8 @@ class Deployment:
     version     the name of the version
     server      the settings of each worker; port 0: any free one
     weight      its share of new streams, relative to other versions; 0: none, and it ends with its last stream
-    least, most  the number of workers
+    min_workers  the number of workers that run at least
+    max_workers  the number of workers that run at most
     load        the part of the budget of steps that streams should fill: workers are added above it
     down_after_s  seconds of lower load before a worker is removed
     cpus        the CPUs of Ray that a worker counts as
@@ -28,8 +29,8 @@ class Deployment:
     version: str = "1"
     server: ServerSettings = ServerSettings(port=0)
     weight: float = 1.0
-    least: int = 2
-    most: int = 8
+    min_workers: int = 2
+    max_workers: int = 8
     load: float = 0.6
     down_after_s: float = 60.0
     cpus: float = 1.0
@@ -40,8 +41,11 @@ class Deployment:
     def __post_init__(self) -> None:
         if not VERSION_NAME.fullmatch(self.version):
             raise InputError(f"version {self.version!r}: up to 32 letters, digits, - and _")
-        if not 1 <= self.least <= self.most:
-            raise InputError(f"least = {self.least}, most = {self.most}: there must be 1 <= least <= most")
+        if not 1 <= self.min_workers <= self.max_workers:
+            raise InputError(
+                f"min_workers = {self.min_workers}, max_workers = {self.max_workers}: there must be "
+                "1 <= min_workers <= max_workers"
+            )
         if not 0 < self.load <= 1:
             raise InputError(f"load = {self.load:g} must be above 0 and at most 1")
         for name in ("down_after_s", "weight"):

@@ -45,7 +45,7 @@ class FleetReport(Report):
             [
                 name,
                 f"{len(table.live(name))} of {self.status.wanted.get(name, 0)}",
-                f"{deployment.least} to {deployment.most}",
+                f"{deployment.min_workers} to {deployment.max_workers}",
                 f"{shares.get(name, 0):.0%}",
                 ", ".join(model.id for model in deployment.server.models),
             ]
@@ -80,8 +80,8 @@ class FleetReport(Report):
         deployments = {
             name: {
                 "weight": deployment.weight,
-                "least": deployment.least,
-                "most": deployment.most,
+                "min_workers": deployment.min_workers,
+                "max_workers": deployment.max_workers,
                 "models": [model.id for model in deployment.server.models],
                 "wanted": status.wanted.get(name, 0),
                 "short": status.shortage.get(name, 0),

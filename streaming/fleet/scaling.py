@@ -43,13 +43,15 @@ class Scaling:
         target = ceil(load.filled / deployment.load)
         if load.refused:
             target = max(target, count + 1)
-        return self._lower_slowly(_clamp(target, deployment.least, deployment.most), deployment, count, now_s)
+        return self._lower_slowly(
+            _clamp(target, deployment.min_workers, deployment.max_workers), deployment, count, now_s
+        )
 
     def _wanted_at_end(self, deployment: Deployment, load: Load, count: int, now_s: float) -> int:
         if load.streams:
             self._empty_since_s = None
-            least = min(WORKERS_WITH_STREAMS, deployment.most)
-            target = _clamp(ceil(load.filled / deployment.load), least, max(count, least))
+            lowest = min(WORKERS_WITH_STREAMS, deployment.max_workers)
+            target = _clamp(ceil(load.filled / deployment.load), lowest, max(count, lowest))
             return self._lower_slowly(target, deployment, count, now_s)
         if self._empty_since_s is None:
             self._empty_since_s = now_s
@@ -68,5 +70,5 @@ class Scaling:
         return count - 1
 
 
-def _clamp(number: int, least: int, most: int) -> int:
-    return min(max(number, least), most)
+def _clamp(number: int, low: int, high: int) -> int:
+    return min(max(number, low), high)

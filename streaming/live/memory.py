@@ -197,9 +197,9 @@ class PipelineMemory(NotCopyable):
         self.control_block.drift = drift.address
 
 
-def ring_frames(rate_hz: int, least_frames: int) -> int:
-    """Return the frames of a ring that holds ``RING_S`` seconds and at least ``least_frames``: a power of two."""
-    return power_of_two(max(int(RING_S * rate_hz), least_frames))
+def ring_frames(rate_hz: int, min_frames: int) -> int:
+    """Return the frames of a ring that holds ``RING_S`` seconds and at least ``min_frames``: a power of two."""
+    return power_of_two(max(int(RING_S * rate_hz), min_frames))
 
 
 def power_of_two(count: int) -> int:

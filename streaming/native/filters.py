@@ -95,14 +95,14 @@ def design(rate_in_hz: int, rate_out_hz: int, quality: str) -> Filter:
     require_rates(rate_in_hz, rate_out_hz)
     if quality not in QUALITIES:
         raise InputError(f"resampling quality {quality!r}: choose one of {', '.join(QUALITIES)}")
-    design = QUALITIES[quality]
+    settings = QUALITIES[quality]
     frames = max(rate_in_hz / rate_out_hz, 1.0)  # input frames for one of the lower rate
-    half = int(np.ceil(design.half_frames * frames))
+    half = int(np.ceil(settings.half_frames * frames))
     taps = -(-2 * half // LANES) * LANES
-    phases = int(np.ceil(design.phases / frames))
+    phases = int(np.ceil(settings.phases / frames))
     distances = np.arange(half - taps + 1, half + 1) - np.arange(phases + 1)[:, None] / phases
-    rows = _kaiser(distances / half, design.stop_db) * np.sinc(
-        (1 - (design.stop_db - 7.95) / (14.36 * (2 * half / frames))) / frames * distances
+    rows = _kaiser(distances / half, settings.stop_db) * np.sinc(
+        (1 - (settings.stop_db - 7.95) / (14.36 * (2 * half / frames))) / frames * distances
     )
     table = aligned_bytes(4 * rows.size).view(np.float32).reshape(rows.shape)
     table[:] = rows / rows.sum(axis=1, keepdims=True)

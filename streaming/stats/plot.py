@@ -217,9 +217,9 @@ def _draw_marks(axes: "Axes", marks: Sequence[tuple[str, float, str]], edges: ND
 
 def _label_width(text: str) -> float:
     """Estimate the width of a label as a part of the axes' width, before the layout, rather too large."""
-    from streaming.stats.titles import width_points
+    from streaming.stats.titles import text_width_points
 
-    return width_points(text, LABEL_SIZE) / (72 * WIDTH_INCHES * MIN_AXES_SHARE)
+    return text_width_points(text, LABEL_SIZE) / (72 * WIDTH_INCHES * MIN_AXES_SHARE)
 
 
 def _draw_delay(axes: "Axes", delay: DelayBreakdown) -> None:

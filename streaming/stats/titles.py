@@ -30,7 +30,7 @@ def fit_title(parts: Sequence[str], width_points: float, size: float, weight: st
     return "\n".join(line for part in plain for line in _cut(list(font.lines(part)), font))
 
 
-def width_points(text: str, size: float) -> float:
+def text_width_points(text: str, size: float) -> float:
     """Return the width of a line of text."""
     return _width(text, FontProperties(size=size))
 

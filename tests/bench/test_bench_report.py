@@ -146,7 +146,7 @@ def test_growth_is_measured_by_pulse_lanes_and_weights(monkeypatch: pytest.Monke
     three, two = rows[4], rows[6]
     assert three.share_us == pytest.approx(three.us / 3)
     assert two.share_us == pytest.approx(two.us / 2)
-    assert all(row.least_us > 0 for row in rows)
+    assert all(row.min_us > 0 for row in rows)
 
 
 def test_the_picture_of_growth_is_drawn(results_of_all, tmp_path) -> None:
@@ -163,7 +163,7 @@ def test_lanes_equal_separate_states_and_are_counted() -> None:
     assert [row.lanes for row in rows] == [1, 3]
     for row in rows:
         assert row.streams_per_core == pytest.approx(1e4 / row.us_per_stream)
-        assert 0 < row.least_us < row.us_per_stream
+        assert 0 < row.min_us < row.us_per_stream
         assert row.pulse_ms == 10
 
 

@@ -43,6 +43,6 @@ def test_a_step_takes_the_longer_of_its_bytes_and_its_products() -> None:
     assert bounds.multiply_adds == 3 * 16 * (16 + 16) + 16 * 32
     assert 4 * bounds.multiply_adds < bounds.bytes < 16 * bounds.multiply_adds
     assert bounds.working_set >= program.weights.size
-    assert bounds.least_us == max(bounds.memory_us, bounds.arithmetic_us)
+    assert bounds.min_us == max(bounds.memory_us, bounds.arithmetic_us)
     assert bounds.memory_us == pytest.approx(bounds.bytes / 50e9 * 1e6)
     assert bounds.bound == "memory"

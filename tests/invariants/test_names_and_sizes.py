@@ -237,6 +237,49 @@ def test_limits_are_called_min_and_max() -> None:
     assert not wrong
 
 
+SCRIPT_CONSTANT = re.compile(r"^(?:export )?(?:const|let) ([A-Z][A-Z0-9_]+)\b", re.M)
+SCRIPT_FUNCTION = re.compile(
+    r"^ *(?:export )?(?:static |async )*(?:function )?(\w+)\([^()]*(?:\([^()]*\)[^()]*)*\) \{$"
+    r"|^ *(?:export )?const (\w+) = (?:async )?(?:\([^()]*\)|\w+) =>",
+    re.M,
+)
+
+
+def misnamed_in_script(text: str) -> list[str]:
+    """The limits of a script that are not ``MAX_`` or ``MIN_``, and its functions that are bare participles."""
+    names = [name for name in SCRIPT_CONSTANT.findall(text) if OTHER_LIMITS.match(name)]
+    functions = [method or arrow for method, arrow in SCRIPT_FUNCTION.findall(text)]
+    return names + [name for name in functions if is_participle(name.strip("_"))]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("const MOST_LINES = 6;\nconst MAX_LINES = 6;", ["MOST_LINES"]),
+        ("function explained(error) {", ["explained"]),
+        ("export async function lost(code, reason) {", ["lost"]),
+        (
+            "class A {\n  told(message) {\n  static async open(url, options = {}) {\n  constructor({ a: { b } }) {",
+            ["told"],
+        ),
+        (
+            "const chosen = () => models[0];\nconst picked = (name) => name;\nconst part = (x) => x;",
+            ["chosen", "picked"],
+        ),
+    ],
+)
+def test_misnamed_parts_of_scripts_are_listed(text: str, names: list[str]) -> None:
+    assert misnamed_in_script(text) == names
+
+
+def test_scripts_follow_the_rules_of_names() -> None:
+    scripts = [path for folder in PACKAGES for path in sorted((ROOT / folder).rglob("*.js"))]
+    texts = {name_of(path): path.read_text("utf-8") for path in scripts}
+    assert len(texts) > 5
+    assert all(SCRIPT_FUNCTION.search(text) for text in texts.values())
+    assert not {name: names for name, text in texts.items() if (names := misnamed_in_script(text))}
+
+
 def test_files_are_short() -> None:
     files = [
         path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in ENDINGS

@@ -11,7 +11,7 @@ from pulse.nnef.syntax import Expression, Name
 from pulse.nnef.write.node import OperationWriter
 
 
-def window(w: OperationWriter, spatial: int) -> dict[str, Any]:
+def window_arguments(w: OperationWriter, spatial: int) -> dict[str, Any]:
     """Return padding, stride and dilation as NNEF's arguments."""
     pads = list(w.attribute("pads", [0] * 2 * spatial))
     if w.attribute("auto_pad", "NOTSET") != "NOTSET":
@@ -35,7 +35,9 @@ def _bias(w: OperationWriter) -> list[Expression]:
 def write_conv(w: OperationWriter) -> Name:
     groups = int(w.attribute("group", 1))
     spatial = w.rank() - 2
-    return w.emit("conv", w.x(), w.x(1), *_bias(w), **window(w, spatial), groups=groups, border="constant")
+    return w.emit(
+        "conv", w.x(), w.x(1), *_bias(w), **window_arguments(w, spatial), groups=groups, border="constant"
+    )
 
 
 @writes("ConvTranspose")
@@ -46,16 +48,17 @@ def write_transpose(w: OperationWriter) -> Name:
     if filter is None:
         raise w.error("take filters as constants only", "give the model a constant filter")
     in_channels, out_channels, *taps = filter.shape
-    turned = filter.reshape(groups, in_channels // groups, out_channels, *taps).swapaxes(1, 2)
+    transposed = filter.reshape(groups, in_channels // groups, out_channels, *taps).swapaxes(1, 2)
     weights = w.tensor(
-        np.ascontiguousarray(turned).reshape(groups * out_channels, in_channels // groups, *taps), "filter"
+        np.ascontiguousarray(transposed).reshape(groups * out_channels, in_channels // groups, *taps),
+        "filter",
     )
     return w.emit(
         "deconv",
         w.x(),
         weights,
         *_bias(w),
-        **window(w, spatial),
+        **window_arguments(w, spatial),
         output_shape=[*w.output_shape()[2:]] if any(w.attribute("output_padding", ())) else [],
         groups=groups,
         border="constant",
@@ -136,9 +139,11 @@ def read_deconv(node: NodeReader) -> NnefWire:
         if value is None or sizes[0] % groups:
             raise node.error("its filter must be a constant whose channels the groups divide")
         in_channels, out_channels, *taps = sizes
-        turned = value.reshape(groups, in_channels // groups, out_channels, *taps).swapaxes(1, 2)
+        transposed = value.reshape(groups, in_channels // groups, out_channels, *taps).swapaxes(1, 2)
         sizes = [groups * out_channels, in_channels // groups, *taps]
-        filter = node.graph.constant(np.ascontiguousarray(turned).reshape(sizes), f"{node.targets[0]}.filter")
+        filter = node.graph.constant(
+            np.ascontiguousarray(transposed).reshape(sizes), f"{node.targets[0]}.filter"
+        )
     window = read_window(node, x.rank - 2)
     shape = node.integers("output_shape") if node.arguments["output_shape"] != [] else []
     if shape:
@@ -167,8 +172,10 @@ def _surplus_frames(
         if size is None:
             raise node.error("output_shape of an input whose size is not known; leave it out")
         span = (taps[at] - 1) * window["dilations"][at] + 1
-        least = (size - 1) * window["strides"][at] + span - window["pads"][at] - window["pads"][spatial + at]
-        if not 0 <= target - least < max(window["strides"][at], window["dilations"][at]):
+        shortest = (
+            (size - 1) * window["strides"][at] + span - window["pads"][at] - window["pads"][spatial + at]
+        )
+        if not 0 <= target - shortest < max(window["strides"][at], window["dilations"][at]):
             raise node.error(f"output_shape {shape} does not follow from the input")
-        sizes.append(target - least)
+        sizes.append(target - shortest)
     return sizes

@@ -7,19 +7,19 @@ from pulse.nnef.write.node import OperationWriter
 
 
 @writes("CumSum")
-def write_sum(w: OperationWriter) -> Name:
+def write_cum_sum(w: OperationWriter) -> Name:
     (axis,) = w.integers(1, "axis")
     exclusive, reverse = (bool(w.attribute(name, 0)) for name in ("exclusive", "reverse"))
     return w.emit("tract_core_cumsum", w.x(), axis=axis % w.rank(), exclusive=exclusive, reverse=reverse)
 
 
 @reads("tract_core_cumsum", takes="input axis exclusive=False reverse=False")
-def read_sum(node: NodeReader) -> NnefWire:
+def read_cum_sum(node: NodeReader) -> NnefWire:
     x = node.wire("input")
-    return running_sum(node, x, node.axis("axis", x.rank), node.truth("exclusive"), node.truth("reverse"))
+    return add_cum_sum(node, x, node.axis("axis", x.rank), node.truth("exclusive"), node.truth("reverse"))
 
 
-def running_sum(
+def add_cum_sum(
     node: NodeReader, x: NnefWire, axis: int, exclusive: bool, reverse: bool, suffix: str = ""
 ) -> NnefWire:
     """Add up all frames so far."""

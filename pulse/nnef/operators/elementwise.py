@@ -99,7 +99,7 @@ def write_mod(w: OperationWriter) -> Name:
         return rest
     below, under = w.apply("lt", rest, 0, suffix="below"), w.apply("lt", y, 0, suffix="under")
     differs = w.emit("tract_core_xor", below, under, suffix="differs")
-    shifts = w.emit("and", w.apply("ne", rest, 0, suffix="some"), differs, suffix="shifts")
+    shifts = w.emit("and", w.apply("ne", rest, 0, suffix="has_remainder"), differs, suffix="shifts")
     return w.emit("select", shifts, w.emit("add", rest, y, suffix="shifted"), rest)
 
 

@@ -38,7 +38,7 @@ def read_matmul(node: NodeReader) -> NnefWire:
         if node.truth(f"transpose{name}"):
             axes = [*range(x.rank - 2), x.rank - 1, x.rank - 2]
             x = node.add(
-                "Transpose", [x], x.dtype, [x.sizes[axis] for axis in axes], f"{name}.turned", perm=axes
+                "Transpose", [x], x.dtype, [x.sizes[axis] for axis in axes], f"{name}.transposed", perm=axes
             )
         sides.append(x)
     a, b = sides

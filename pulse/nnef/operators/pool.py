@@ -3,7 +3,7 @@
 from math import prod
 from typing import Any
 
-from pulse.nnef.operators.conv import read_window, window
+from pulse.nnef.operators.conv import read_window, window_arguments
 from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.read.signatures import WINDOW
 from pulse.nnef.registry import reads, writes
@@ -18,7 +18,7 @@ def _arguments(w: OperationWriter) -> dict[str, Any]:
         raise w.error(
             "round the size of a pool down only", "give the node more padding at the end instead of ceil_mode"
         )
-    arguments = window(w, spatial)
+    arguments = window_arguments(w, spatial)
     padding, stride, dilation = (arguments[name] for name in ("padding", "stride", "dilation"))
     return {
         "size": [1, 1, *(int(size) for size in w.attributes["kernel_shape"])],

@@ -74,23 +74,25 @@ class CellWriter:
         gates = self.apply(0, self.op("Add", self.part(x, 0, 2), self.product(h, 0, 2)))
         update, reset = self.part(gates, 0, 1), self.part(gates, 1, 2)
         if self.attributes.get("linear_before_reset"):
-            candidate = self.op("Mul", reset, self.product(h, 2, 3))
+            recurrent = self.op("Mul", reset, self.product(h, 2, 3))
         else:
-            candidate = self.product(self.op("Mul", reset, h), 2, 3)
-        fresh = self.apply(1, self.op("Add", self.part(x, 2, 3), candidate))
-        rest = self.op("Sub", self.e.number(1), update)
-        return self.op("Add", self.op("Mul", rest, fresh), self.op("Mul", update, h))
+            recurrent = self.product(self.op("Mul", reset, h), 2, 3)
+        candidate = self.apply(1, self.op("Add", self.part(x, 2, 3), recurrent))
+        complement = self.op("Sub", self.e.number(1), update)
+        return self.op("Add", self.op("Mul", complement, candidate), self.op("Mul", update, h))
 
     def _lstm(self, x: str, h: str, c: str) -> list[str]:
         total = self.op("Add", x, self.product(h, 0, 4))
-        i, o, f, fresh = (self.part(total, gate, gate + 1) for gate in range(4))
-        entered = self.apply(0, self._peek(i, c, 0))
-        forgets = self.attributes.get("input_forget")
-        forget = self.op("Sub", self.e.number(1), entered) if forgets else self.apply(0, self._peek(f, c, 2))
-        update = self.op("Mul", entered, self.apply(1, fresh))
-        after = self.op("Add", self.op("Mul", forget, c), update)
-        out = self.apply(0, self._peek(o, after, 1))
-        return [self.op("Mul", out, self.activation(2, after)), after]
+        i, o, f, candidate = (self.part(total, gate, gate + 1) for gate in range(4))
+        input_gate = self.apply(0, self._peek(i, c, 0))
+        if self.attributes.get("input_forget"):
+            forget_gate = self.op("Sub", self.e.number(1), input_gate)
+        else:
+            forget_gate = self.apply(0, self._peek(f, c, 2))
+        update = self.op("Mul", input_gate, self.apply(1, candidate))
+        after = self.op("Add", self.op("Mul", forget_gate, c), update)
+        output_gate = self.apply(0, self._peek(o, after, 1))
+        return [self.op("Mul", output_gate, self.activation(2, after)), after]
 
     def _peek(self, gate: str, c: str, number: int) -> str:
         if self.peepholes is None:
@@ -127,7 +129,7 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
         bias=recurrent_bias,
         peepholes=e.squeeze(e.nodes, p) if p else None,
     )
-    product = e.node(e.nodes, "MatMul", (x, e.transpose(e.nodes, e.squeeze(e.nodes, w))), "seen")
+    product = e.node(e.nodes, "MatMul", (x, e.transpose(e.nodes, e.squeeze(e.nodes, w))), "product")
     frames = e.node(e.nodes, "Add", (product, input_bias), "frames")
     starts = [h, c][: 2 if kind == "LSTM" else 1]
     sequence, last = _scan(cell, frames, starts, e.sizes(x)[1], rows, direction == "reverse")
@@ -161,16 +163,16 @@ def _scan(
     states = [e.name(f"state{number}") for number in range(len(begin))]
     frame = e.name("frame")
     after = cell.states(frame, states)
-    shown = e.node(cell.body, "Identity", (after[0],), "shown")
+    output = e.node(cell.body, "Identity", (after[0],), "output")
     after = [e.node(cell.body, "Identity", (value,), "next") for value in after]
     body: GraphProto = helper.make_graph(
         cell.body,
         "cell",
         [e.value(name, (batch, hidden)) for name in states] + [e.value(frame, (batch, rows))],
-        [e.value(name, (batch, hidden)) for name in (*after, shown)],
+        [e.value(name, (batch, hidden)) for name in (*after, output)],
     )
     last = [e.name(f"last{number}") for number in range(len(begin))]
-    sequence = e.name("made")
+    sequence = e.name("outputs")
     e.add(
         "Scan",
         [*begin, frames],
@@ -213,25 +215,25 @@ def read_gru(node: NodeReader) -> NnefWire:
         )
         for at, name in enumerate(("update", "reset"))
     )
-    candidate = node.apply("Mul", reset, _gate(node, r, 2, hidden, "own.r"), suffix="own")
-    total = node.apply("Add", _gate(node, x, 2, hidden, "fresh.x"), candidate, suffix="fresh.sum")
-    fresh = node.apply("Tanh", total, suffix="fresh")
-    kept = node.apply("Mul", update, node.apply("Sub", h, fresh, suffix="difference"), suffix="kept")
-    return node.apply("Add", fresh, kept)
+    recurrent = node.apply("Mul", reset, _gate(node, r, 2, hidden, "candidate.r"), suffix="candidate.product")
+    total = node.apply("Add", _gate(node, x, 2, hidden, "candidate.x"), recurrent, suffix="candidate.sum")
+    candidate = node.apply("Tanh", total, suffix="candidate")
+    difference = node.apply("Sub", h, candidate, suffix="difference")
+    retained = node.apply("Mul", update, difference, suffix="retained")
+    return node.apply("Add", candidate, retained)
 
 
 @reads("tract_core_lstm_epilogue", takes="preact c_prev hidden")
 def read_lstm(node: NodeReader) -> tuple[NnefWire, NnefWire]:
     """The cell after its products [B, 4H], gates i o f c."""
     x, c, hidden = node.wire("preact"), node.wire("c_prev"), node.integer("hidden")
-    entered, out, forget = (
+    input_gate, output_gate, forget_gate = (
         node.apply("Sigmoid", _gate(node, x, at, hidden, f"{name}.x"), suffix=name)
-        for at, name in enumerate(("entered", "out", "kept"))
+        for at, name in enumerate(("input_gate", "output_gate", "forget_gate"))
     )
-    fresh = node.apply("Tanh", _gate(node, x, 3, hidden, "fresh.x"), suffix="fresh")
-    left, added = (
-        node.apply("Mul", forget, c, suffix="left"),
-        node.apply("Mul", entered, fresh, suffix="added"),
-    )
-    after = node.apply("Add", left, added, suffix="after")
-    return node.apply("Mul", out, node.apply("Tanh", after, suffix="shown"), suffix="hidden"), after
+    candidate = node.apply("Tanh", _gate(node, x, 3, hidden, "candidate.x"), suffix="candidate")
+    retained = node.apply("Mul", forget_gate, c, suffix="retained")
+    update = node.apply("Mul", input_gate, candidate, suffix="update")
+    cell = node.apply("Add", retained, update, suffix="cell")
+    squashed = node.apply("Tanh", cell, suffix="cell.tanh")
+    return node.apply("Mul", output_gate, squashed, suffix="hidden"), cell

@@ -29,7 +29,7 @@ def _finish(w: OperationWriter, operator: str, x: Name, axes: list[int]) -> Name
     """Emit a reduction; NNEF keeps the axes, so they are removed unless the node keeps them."""
     if w.attribute("keepdims", 1) or not axes:
         return w.emit(operator, x, axes=[*axes])
-    return w.remove_axes(w.emit(operator, x, suffix="kept", axes=[*axes]), axes)
+    return w.remove_axes(w.emit(operator, x, suffix="with_axes", axes=[*axes]), axes)
 
 
 @writes(*SAME)
@@ -56,7 +56,7 @@ def write_sum(w: OperationWriter) -> Name:
     total = w.emit(
         after,
         w.emit("sum_reduce", x, suffix="sum", axes=[*axes]),
-        suffix="" if w.attribute("keepdims", 1) else "kept",
+        suffix="" if w.attribute("keepdims", 1) else "with_axes",
     )
     return total if w.attribute("keepdims", 1) else w.remove_axes(total, axes)
 
@@ -69,7 +69,7 @@ def _log_sum_exp(w: OperationWriter, x: Name, axes: list[int]) -> Name:
     power = w.emit("exp", w.emit("sub", x, top, suffix="rest"), suffix="exp")
     total = w.emit("log", w.emit("sum_reduce", power, suffix="sum", axes=[*axes]), suffix="log")
     keeps = w.attribute("keepdims", 1)
-    result = w.emit("add", total, top, suffix="" if keeps else "kept")
+    result = w.emit("add", total, top, suffix="" if keeps else "with_axes")
     return result if keeps else w.remove_axes(result, axes)
 
 

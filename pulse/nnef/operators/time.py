@@ -5,7 +5,7 @@ The end is not cut: a wire that is late by some frames is longer by as many.
 
 import numpy as np
 
-from pulse.nnef.operators.cumulative import running_sum
+from pulse.nnef.operators.cumulative import add_cum_sum
 from pulse.nnef.operators.pad import BORDERS
 from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads
@@ -44,10 +44,10 @@ def read_border(node: NodeReader) -> NnefWire:
 
 
 @reads("tract_pulse_cumsum", takes="input axis exclusive=False skip=0")
-def read_later_sum(node: NodeReader) -> NnefWire:
+def read_cum_sum_stream(node: NodeReader) -> NnefWire:
     """A running sum that begins at frame ``skip``."""
     x, skip = node.wire("input"), node.integer("skip")
     axis = node.axis("axis", x.rank)
     inner = node.slice_axis(x, axis, skip, None, "stream") if skip else x
-    total = running_sum(node, inner, axis, node.truth("exclusive"), False, "sum" if skip else "")
+    total = add_cum_sum(node, inner, axis, node.truth("exclusive"), False, "sum" if skip else "")
     return node.pad_axis(total, axis, skip, 0) if skip else total

@@ -85,7 +85,7 @@ class Expansion:
         """Transpose a matrix."""
         if x in self.constants:
             return self.constant(self.constants[x].T)
-        return self.node(nodes, "Transpose", (x,), "turned", perm=[1, 0])
+        return self.node(nodes, "Transpose", (x,), "transposed", perm=[1, 0])
 
     def crop(self, nodes: list[NodeProto], x: str, start: int, stop: int) -> str:
         """Crop the last axis to some entries."""

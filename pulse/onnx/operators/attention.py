@@ -115,7 +115,7 @@ def _repeat(node: NodeContext, x: OutletId, heads: int, name: str) -> OutletId:
     if times == 1:
         return x
     one, many = TDim.of(1), TDim.of(times)
-    with_axis = node.wire(Reshape((batch, kv_heads, one, frames, width)), [x], f"{name}_apart")
+    with_axis = node.wire(Reshape((batch, kv_heads, one, frames, width)), [x], f"{name}_with_axis")
     repeated = node.wire(Expand((batch, kv_heads, many, frames, width)), [with_axis], f"{name}_repeated")
     return node.wire(Reshape((batch, TDim.of(heads), frames, width)), [repeated], f"{name}_shared")
 
@@ -123,15 +123,15 @@ def _repeat(node: NodeContext, x: OutletId, heads: int, name: str) -> OutletId:
 def _scores(node: NodeContext, q: OutletId, k: OutletId) -> Scores:
     fact = node.graph.fact(q)
     scale = node.real("scale", 1 / math.sqrt(int(fact.shape[3])))
-    k_transposed = node.wire(Transpose((0, 1, 3, 2)), [k], "k_turned")
+    k_transposed = node.wire(Transpose((0, 1, 3, 2)), [k], "k_transposed")
     product = node.wire(MatMul(), [q, k_transposed], "scores")
     product = node.apply("mul", product, scale, suffix="scaled")
     capped = _cap(node, product)
-    masked, empty = _mask_scores(node, capped)
+    masked, may_be_empty = _mask_scores(node, capped)
     weights = _softmax(node, masked)
-    if empty:
-        nothing = node.apply("isnan", weights, suffix="nothing")
-        weights = node.apply("where", nothing, 0, weights, suffix="cleaned")
+    if may_be_empty:
+        all_masked = node.apply("isnan", weights, suffix="all_masked")
+        weights = node.apply("where", all_masked, 0, weights, suffix="cleaned")
     return Scores(product, capped, masked, weights)
 
 
@@ -162,7 +162,7 @@ def _mask_scores(node: NodeContext, scores: OutletId) -> tuple[OutletId, bool]:
     if node.has(MASK):
         mask = _mask(node, fact)
         if node.fact(MASK).dtype == np.bool_:
-            scores = node.apply("where", mask, scores, -math.inf, suffix="chosen")
+            scores = node.apply("where", mask, scores, -math.inf, suffix="masked")
         else:
             scores = node.apply("add", scores, _to_f32(node, mask, "mask"), suffix="biased")
     left, right = (node.integer(f"{side}_window_size", -1) for side in ("left", "right"))
@@ -173,11 +173,11 @@ def _mask_scores(node: NodeContext, scores: OutletId) -> tuple[OutletId, bool]:
         rows, columns = _rows_and_columns(node, fact, name)
         if distance:
             rows = node.apply("add", rows, distance, suffix=f"{name}_at")
-        visible = node.apply(kind, columns, rows, suffix=f"{name}_seen")
+        visible = node.apply(kind, columns, rows, suffix=f"{name}_visible")
         scores = node.apply("where", visible, scores, -math.inf, suffix=name)
     if node.has(VALID):
-        columns = steps(node, fact.shape[-1], "places")
-        visible = node.apply("less", columns, _valid(node), suffix="valid_seen")
+        columns = steps(node, fact.shape[-1], "key_indices")
+        visible = node.apply("less", columns, _valid(node), suffix="valid_visible")
         scores = node.apply("where", visible, scores, -math.inf, suffix="valid")
     return scores, node.has(MASK) or node.has(VALID) or left >= 0
 
@@ -191,7 +191,7 @@ def _mask(node: NodeContext, scores: TypedFact) -> OutletId:
         return mask
     none = TDim.of(0)
     pads = (*((none, none),) * (fact.rank - 1), (none, columns - width))
-    return node.wire(Pad(pads, fill=0.0 if fact.dtype == np.bool_ else -math.inf), [mask], "whole_mask")
+    return node.wire(Pad(pads, fill=0.0 if fact.dtype == np.bool_ else -math.inf), [mask], "padded_mask")
 
 
 def _rows_and_columns(node: NodeContext, scores: TypedFact, name: str) -> tuple[OutletId, OutletId]:
@@ -210,7 +210,7 @@ def _rows_and_columns(node: NodeContext, scores: TypedFact, name: str) -> tuple[
         queries = scalar_dim(node, scores.shape[-2], f"{name}_queries")
         before = node.apply("sub", _valid(node, name), queries, suffix=f"{name}_before")
     if before is not None:
-        rows = node.apply("add", rows, before, suffix=f"{name}_places")
+        rows = node.apply("add", rows, before, suffix=f"{name}_positions")
     return rows, columns
 
 
@@ -240,7 +240,7 @@ def write_attention_stream(w: NodeWriter, op: BandedAttentionStream) -> str:
     v = w.inputs[2]
     if low < 0 or end is not None:
         inside = _stream_frames(w, pulse, low, span, 0, end)
-        scores = w.emit("Where", [inside, scores, w.number(-np.inf, dtype, "never")], "seen")
+        scores = w.emit("Where", [inside, scores, w.number(-np.inf, dtype, "minus_inf")], "masked")
         v = w.emit(
             "Where", [_stream_frames(w, pulse, low, span, 1, end), v, w.number(0, dtype, "zero")], "values"
         )
@@ -287,13 +287,13 @@ def _unroll(op: BandedAttention, pulse: int, first: int) -> Array:
     return np.where(inside, rows_of_bias, -np.inf)
 
 
-def _weigh(w: NodeWriter, op: BandedAttention, scores: str, v: str, lonely: bool) -> str:
-    """Return means of v; ``lonely``: a frame may have no keys."""
+def _weigh(w: NodeWriter, op: BandedAttention, scores: str, v: str, may_be_empty: bool) -> str:
+    """Return means of v; ``may_be_empty``: a frame may have no keys."""
     weights = w.emit("Softmax", [scores], "weights", axis=-1)
-    if not lonely or np.isnan(op.empty):
+    if not may_be_empty or np.isnan(op.empty):
         return w.emit("MatMul", [weights, v])
     dtype = w.dtype(2)
     best = w.reduce("ReduceMax", scores, (-1,), "best")
-    nothing = w.emit("Equal", [best, w.number(-np.inf, dtype, "never")], "nothing")
+    all_masked = w.emit("Equal", [best, w.number(-np.inf, dtype, "minus_inf")], "all_masked")
     mean = w.emit("MatMul", [weights, v], "mean")
-    return w.emit("Where", [nothing, w.number(op.empty, dtype, "empty"), mean])
+    return w.emit("Where", [all_masked, w.number(op.empty, dtype, "empty"), mean])

@@ -62,7 +62,7 @@ def linear_attention(node: NodeContext) -> list[OutletId]:
 def _initial(node: NodeContext, state: TypedFact) -> OutletId:
     if node.has(PAST):
         return node.cast(node.input(PAST), state.dtype, "past")
-    return node.wire(Expand(state.shape), [node.constant(np.zeros((), state.dtype), "nothing")], "past")
+    return node.wire(Expand(state.shape), [node.constant(np.zeros((), state.dtype), "zero")], "past")
 
 
 def _frames(node: NodeContext, rule: str, state_dtype: DType) -> dict[str, OutletId]:
@@ -106,7 +106,7 @@ def _body(node: NodeContext, rule: str, state: TypedFact, frames: dict[str, Type
     }
     graph.inputs = sources(graph)
     if "g" in x:
-        s = body.apply("mul", x["g"], s, suffix="kept")
+        s = body.apply("mul", x["g"], s, suffix="decayed")
     v = x["v"]
     if "b" in x:
         row = body.wire(Transpose((0, 1, 3, 2)), [x["k"]], "k_row")

@@ -32,8 +32,8 @@ def rotary_embedding(node: NodeContext) -> OutletId:
     imaginary = _mix(node, "add", (sin, first), (cos, second), "imaginary")
     y = _join(node, real, imaginary, rotary_dim)
     if rotary_dim < int(size):
-        rest = node.wire(Slice(3, TDim.of(rotary_dim), size), [x], "rest")
-        y = node.wire(Concat(3), [y, rest], "whole")
+        unrotated = node.wire(Slice(3, TDim.of(rotary_dim), size), [x], "unrotated")
+        y = node.wire(Concat(3), [y, unrotated], "heads")
     return node.name_result(node.wire(Reshape(shape), [y], "flat") if flat else y)
 
 
@@ -57,25 +57,23 @@ def _pairs(node: NodeContext, x: OutletId, rotary_dim: int) -> list[OutletId]:
         cuts = [Slice(3, TDim.of(start), TDim.of(rotary_dim), 2) for start in (0, 1)]
     else:
         cuts = [Slice(3, TDim.of(start), TDim.of(start + rotary_dim // 2)) for start in (0, rotary_dim // 2)]
-    return [node.wire(op, [x], f"part{number}") for number, op in enumerate(cuts)]
+    return [node.wire(op, [x], f"part{index}") for index, op in enumerate(cuts)]
 
 
 def _mix(
     node: NodeContext, kind: str, left: tuple[OutletId, OutletId], right: tuple[OutletId, OutletId], name: str
 ) -> OutletId:
-    products = [
-        node.apply("mul", *pair, suffix=f"{name}{number}") for number, pair in enumerate((left, right))
-    ]
+    products = [node.apply("mul", *pair, suffix=f"{name}{index}") for index, pair in enumerate((left, right))]
     return node.apply(kind, *products, suffix=name)
 
 
 def _join(node: NodeContext, real: OutletId, imaginary: OutletId, rotary_dim: int) -> OutletId:
     if not node.flag("interleaved"):
-        return node.wire(Concat(3), [real, imaginary], "turned")
+        return node.wire(Concat(3), [real, imaginary], "rotated")
     shape = node.graph.fact(real).shape
     columns = [
-        node.wire(AddAxis(4), [part], f"column{number}") for number, part in enumerate((real, imaginary))
+        node.wire(AddAxis(4), [part], f"column{index}") for index, part in enumerate((real, imaginary))
     ]
     return node.wire(
-        Reshape((*shape[:3], TDim.of(rotary_dim))), [node.wire(Concat(4), columns, "pairs")], "turned"
+        Reshape((*shape[:3], TDim.of(rotary_dim))), [node.wire(Concat(4), columns, "pairs")], "rotated"
     )

@@ -91,7 +91,7 @@ class _LoopTranslation:
 
     def _condition(self) -> OutletId:
         if not self.node.has(1):
-            return self.node.constant(np.array(True), "go_on")
+            return self.node.constant(np.array(True), "condition")
         return as_scalar(self.node, self.node.input(1), "condition")
 
     def _states(self) -> list[OutletId]:
@@ -103,21 +103,23 @@ class _LoopTranslation:
 
     def _enters(self, limit: OutletId, condition: OutletId) -> bool:
         """Return whether there is a first iteration. Raises NotUnrolledError."""
-        most, first = self._number(limit), self._number(condition)
-        if first == 0 or (most is not None and most <= 0):
+        trip_count, first = self._number(limit), self._number(condition)
+        if first == 0 or (trip_count is not None and trip_count <= 0):
             return False
-        if most is None or first is None or (most > MAX_ITERATIONS and self._never_stops(self._model)):
+        if trip_count is None or first is None:
+            raise NotUnrolledError
+        if trip_count > MAX_ITERATIONS and self._never_stops(self._model):
             raise NotUnrolledError
         return True
 
     def _unroll(self, limit: OutletId) -> list[OutletId]:
         """Wire every iteration after the one before it. Raises NotUnrolledError."""
-        most = self._number(limit)
-        assert most is not None
+        trip_count = self._number(limit)
+        assert trip_count is not None
         states, gathered = self._states(), list[list[OutletId]]()
         account = current_spending()
         before = account.nodes
-        for iteration in range(most):
+        for iteration in range(trip_count):
             if iteration == MAX_ITERATIONS or account.nodes - before > MAX_NODES:
                 raise NotUnrolledError
             results = self._iteration(iteration, states)
@@ -135,7 +137,7 @@ class _LoopTranslation:
         node = self.node
         first = [
             node.constant(np.array(iteration), f"iteration{iteration}"),
-            node.constant(np.array(True), f"going{iteration}"),
+            node.constant(np.array(True), f"condition{iteration}"),
         ]
         feeds = dict(zip(self.graph.inputs, [*first, *states])) | dict(node.captures)
         facts = {name: node.graph.fact(outlet) for name, outlet in feeds.items()}

@@ -101,7 +101,7 @@ def overlap_add(
         first = TDim.of(part * stride)
         piece = node.wire(Slice(2, first, first + stride), [x], f"part{part}")
         pads_later = _pads(4, 3, TDim.of(part), TDim.of(parts - 1 - part))
-        piece = node.wire(Pad(pads_later), [piece], f"later{part}")
+        piece = node.wire(Pad(pads_later), [piece], f"delayed{part}")
         total = piece if total is None else node.apply("add", total, piece, suffix=f"sum{part}")
     assert total is not None
     rows = node.wire(Transpose((0, 1, 3, 2)), [total], "rows")

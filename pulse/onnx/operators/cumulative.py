@@ -73,7 +73,7 @@ def _body(node: NodeContext, frame: TypedFact, exclusive: bool) -> TypedNetwork:
 
 
 @onnx_op("CumSum")
-def cumsum(node: NodeContext) -> OutletId:
+def cum_sum(node: NodeContext) -> OutletId:
     """Along a constant axis."""
     axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
     if dtype_name(node.fact(0).dtype) == "bool":
@@ -85,7 +85,7 @@ rule("CumSum")(same_type_and_shape)
 
 
 @writes(CumSum)
-def write_cumsum(w: NodeWriter, op: CumSum) -> list[str]:
+def write_cum_sum(w: NodeWriter, op: CumSum) -> list[str]:
     """Sums of one pulse; the total if it is read."""
     (x,) = w.inputs
     wide = sum_dtype(w.dtype())
@@ -99,7 +99,7 @@ def write_cumsum(w: NodeWriter, op: CumSum) -> list[str]:
 
 
 @writes(CumSumStream)
-def write_cumsum_stream(w: NodeWriter, op: CumSumStream) -> list[str]:
+def write_cum_sum_stream(w: NodeWriter, op: CumSumStream) -> list[str]:
     """The sum so far is the state; frames outside the stream add nothing to it."""
     axis, pulse, wide = op.op.axis, w.sizes()[op.op.axis], sum_dtype(w.dtype())
     (initial,) = op.initial_state()

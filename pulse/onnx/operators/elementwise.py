@@ -177,7 +177,7 @@ def _mod(w: NodeWriter, op: Elementwise) -> str:
     if not np.issubdtype(w.dtype(), np.floating):
         return w.emit("Mod", w.inputs)
     x, y = w.inputs
-    whole = w.emit("Floor", [w.emit("Div", [x, y], "quotient")], "whole")
+    whole = w.emit("Floor", [w.emit("Div", [x, y], "quotient")], "floor")
     return w.emit("Sub", [x, w.emit("Mul", [whole, y], "multiple")])
 
 
@@ -187,9 +187,9 @@ def _sum(w: NodeWriter, op: Elementwise) -> str:
         return w.emit(ELEMENTWISE[op.kind].names.onnx, w.inputs)
     total = w.inputs[0]
     count = len(w.inputs)
-    for number, name in enumerate(w.inputs[1:], 2):
-        last = number == count and op.kind == "sum"
-        total = w.emit("Add", [total, name], "" if last else f"sum{number}")
+    for index, name in enumerate(w.inputs[1:], 2):
+        last = index == count and op.kind == "sum"
+        total = w.emit("Add", [total, name], "" if last else f"sum{index}")
     if op.kind == "mean":
         wide = w.cast(total, np.dtype(np.float64), "wide")
         mean = w.emit("Div", [wide, w.number(count, np.dtype(np.float64), "count")], "quotient")

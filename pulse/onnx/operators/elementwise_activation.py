@@ -81,8 +81,8 @@ def clip(node: NodeContext) -> OutletId:
         elif node.has(slot):
             limits.append((kind, as_scalar(node, node.input(slot), attribute)))
     x = node.input(0)
-    for number, (kind, bound) in enumerate(limits):
-        last = number == len(limits) - 1
+    for index, (kind, bound) in enumerate(limits):
+        last = index == len(limits) - 1
         x = node.apply(kind, x, bound, suffix="" if last else "lower")
     return x
 

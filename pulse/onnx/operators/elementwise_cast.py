@@ -60,7 +60,7 @@ def dropout(node: NodeContext) -> list[OutletId]:
             )
     if node.opset < 12 or not any(node.outputs[1:]):
         return [node.input(0)]
-    keeps_all = node.constant(np.array(True), "kept")
+    keeps_all = node.constant(np.array(True), "keep_mask")
     return [node.input(0), node.wire(Expand(node.fact(0).shape), [keeps_all], "mask")]
 
 

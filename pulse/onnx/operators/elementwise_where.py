@@ -88,10 +88,10 @@ class _Branch:
     def _hide(self, outlet: OutletId) -> OutletId:
         """Return the wire with 0 in place of elements that are not chosen."""
         pair = (outlet, 0) if self._slot == 1 else (0, outlet)
-        return self._node.apply("where", self._node.input(0), *pair, suffix=self._name("chosen"))
+        return self._node.apply("where", self._node.input(0), *pair, suffix=self._name("selected"))
 
     def _wire(self, op: Elementwise | Cast, inputs: list[OutletId]) -> OutletId:
-        return self._node.wire(op, inputs, self._name("chosen"))
+        return self._node.wire(op, inputs, self._name("selected"))
 
     def _name(self, what: str) -> str:
         self._count += 1

@@ -53,7 +53,7 @@ def gather_elements(node: NodeContext) -> OutletId:
     grid[axis] = indices
     flat: Array = np.asarray(np.ravel_multi_index(tuple(grid), tuple(int(dim) for dim in x.shape)))
     data = node.wire(Reshape((volume(x.shape),)), [node.input(0)], "flat")
-    return node.wire(Gather(0), [data, node.constant(flat, "places")])
+    return node.wire(Gather(0), [data, node.constant(flat, "indices")])
 
 
 def _from_front(node: NodeContext, index: Array, size: int) -> Array:
@@ -79,7 +79,7 @@ def gather_nd(node: NodeContext) -> OutletId:
         return node.wire(op, [node.input(0), node.input(1)])
     grid = np.indices(value.shape[:-1])[:batch]
     locations = np.concatenate([np.moveaxis(grid, 0, -1), value], -1)
-    return node.name_result(_look_up(node, node.constant(locations, "places")))
+    return node.name_result(_look_up(node, node.constant(locations, "indices")))
 
 
 def _look_up(node: NodeContext, indices: OutletId) -> OutletId:

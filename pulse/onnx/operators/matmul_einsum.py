@@ -76,12 +76,12 @@ def _labels(node: NodeContext, text: str, rank: int) -> tuple[str, ...]:
     open_axes = rank - len(before) - len(after)
     if open_axes < 0 or (open_axes and DOTS not in text):
         raise node.error(f"the term {text!r} does not fit an operand of {rank} axes")
-    return (*before, *(f".{number}" for number in reversed(range(open_axes))), *after)
+    return (*before, *(f".{index}" for index in reversed(range(open_axes))), *after)
 
 
 def _most_dots(operands: Sequence[Term]) -> tuple[str, ...]:
     count = max(sum(label.startswith(".") for label in term.labels) for term in operands)
-    return tuple(f".{number}" for number in reversed(range(count)))
+    return tuple(f".{index}" for index in reversed(range(count)))
 
 
 def _product(node: NodeContext, operands: Sequence[Term], output_labels: Sequence[str]) -> OutletId:
@@ -89,11 +89,11 @@ def _product(node: NodeContext, operands: Sequence[Term], output_labels: Sequenc
     sizes = _sizes(node, terms)
     terms = [_squeeze(node, term, sizes, f"operand{slot}") for slot, term in enumerate(terms)]
     result = _sum(node, terms[0], {*output_labels, *_labels_of(terms[1:])}, "operand0")
-    for number, term in enumerate(terms[1:], start=1):
-        keep = {*output_labels, *_labels_of(terms[number + 1 :])}
-        name = f"product{number}"
-        other = _sum(node, term, keep | set(result.labels), f"operand{number}")
-        result = _sum(node, result, keep | set(other.labels), f"left{number}")
+    for index, term in enumerate(terms[1:], start=1):
+        keep = {*output_labels, *_labels_of(terms[index + 1 :])}
+        name = f"product{index}"
+        other = _sum(node, term, keep | set(result.labels), f"operand{index}")
+        result = _sum(node, result, keep | set(other.labels), f"left{index}")
         result = _contract(node, result, other, keep, name)
     for axis, label in enumerate(output_labels):
         if label not in result.labels:
@@ -126,7 +126,7 @@ def _diagonal(node: NodeContext, term: Term, name: str) -> Term:
                     f"the label {label!r} is the diagonal of {size} by {shape[second]}; only of constant squares"
                 )
             others = [axis for axis in range(len(shape)) if axis not in (first, second)]
-            transposed = node.wire(Transpose((first, second, *others)), [term.outlet], f"{name}_turned")
+            transposed = node.wire(Transpose((first, second, *others)), [term.outlet], f"{name}_transposed")
             rest = tuple(shape[axis] for axis in others)
             flat = node.wire(Reshape((size * int(size), *rest)), [transposed], f"{name}_flat")
             op = Slice(0, TDim.of(0), size * int(size), int(size) + 1)
@@ -182,7 +182,7 @@ def _contract(node: NodeContext, a: Term, b: Term, keep: set[str], name: str) ->
     if not batch and not columns.outer:
         right = right[len(rows.outer) :]
     operands = [
-        _reshape(node, _order(node, term, labels, f"{name}_{side}_turned"), shape, f"{name}_{side}")
+        _reshape(node, _order(node, term, labels, f"{name}_{side}_transposed"), shape, f"{name}_{side}")
         for term, labels, shape, side in (
             (a, (*batch, *rows.outer, *rows.inner, *sum_labels), left, "left"),
             (b, (*batch, *columns.outer, *sum_labels, *columns.inner), right, "right"),
@@ -190,7 +190,7 @@ def _contract(node: NodeContext, a: Term, b: Term, keep: set[str], name: str) ->
     ]
     labels = (*batch, *rows.outer, *columns.outer, *rows.inner, *columns.inner)
     y = node.wire(MatMul(), operands, name)
-    return Term(_reshape(node, y, tuple(sizes[label] for label in labels), f"{name}_apart"), labels)
+    return Term(_reshape(node, y, tuple(sizes[label] for label in labels), f"{name}_split"), labels)
 
 
 @record
@@ -231,7 +231,7 @@ def _multiply(node: NodeContext, a: Term, b: Term, name: str) -> Term:
     operands: list[OutletId] = []
     for term, side in ((a, "left"), (b, "right")):
         sizes = _shape(node, term)
-        x = _order(node, term, [label for label in labels if label in sizes], f"{name}_{side}_turned")
+        x = _order(node, term, [label for label in labels if label in sizes], f"{name}_{side}_transposed")
         first = min((labels.index(label) for label in sizes), default=len(labels))
         shape = tuple(sizes.get(label, TDim.of(1)) for label in labels[first:])
         operands.append(_reshape(node, x, shape, f"{name}_{side}"))

@@ -55,7 +55,7 @@ def _wrap(node: NodeContext, x: OutletId, pads: Pads) -> OutletId:
         suffix = "" if axis == axes[-1] else f"wrap{axis}"
         if all(dim.is_const for dim in (before, after, size)):
             indices = np.arange(-int(before), int(size) + int(after)) % max(1, int(size))
-            x = node.wire(Gather(axis), [x, node.constant(indices, f"places{axis}")], suffix)
+            x = node.wire(Gather(axis), [x, node.constant(indices, f"indices{axis}")], suffix)
             continue
         require_at_least(size, dim_max(before, after), f"wrap padding {before}:{after} of axis {axis}")
         last = node.wire(Slice(axis, size - before, size), [x], f"last{axis}")
@@ -104,7 +104,7 @@ def center_crop_pad(node: NodeContext) -> OutletId:
             x = node.wire(Slice(axis, first, first + dim_min(goal, size)), [x], f"cut{axis}")
         missing = dim_max(0, goal - size)
         pads[axis] = missing // 2, missing - missing // 2
-    if all(pad == (0, 0) for pad in pads):
+    if all(pair == (0, 0) for pair in pads):
         return node.name_result(x)
     return node.wire(Pad(tuple(pads)), [x])
 
@@ -132,5 +132,5 @@ def _mirror(w: NodeWriter, op: Pad) -> str:
     for axis in axes:
         indices = np.pad(np.arange(w.sizes()[axis], dtype=np.int64), pairs[axis], mode="symmetric")
         last = axis == axes[-1]
-        x = w.emit("Gather", [x, w.constant(indices, "places")], "" if last else f"axis_{axis}", axis=axis)
+        x = w.emit("Gather", [x, w.constant(indices, "indices")], "" if last else f"axis_{axis}", axis=axis)
     return x if axes else w.emit("Identity", [x])

@@ -78,7 +78,7 @@ def pool(node: NodeContext) -> list[OutletId]:
     if op.kind != "max" or not any(node.outputs[1:]):
         return [y]
     op_of_places = MaxPlace(op, node.flag("storage_order"))
-    return [y, node.wire(op_of_places, [node.input(0)], "places")]
+    return [y, node.wire(op_of_places, [node.input(0)], "indices")]
 
 
 @onnx_op("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
@@ -166,15 +166,15 @@ def _sums(w: NodeWriter, op: Pool, x: str, suffix: str = "") -> str:
 @writes(MaxPlace)
 def write_max_place(w: NodeWriter, op: MaxPlace) -> str:
     """The second output of the operator."""
-    pool = op.pool
+    max_pool = op.pool
     _, indices = w.emit_all(
         "MaxPool",
         w.inputs,
-        ("largest", "places"),
-        kernel_shape=list(pool.kernel),
-        strides=list(pool.strides),
-        dilations=list(pool.dilations),
-        pads=pads_of(pool.pads),
+        ("largest", "indices"),
+        kernel_shape=list(max_pool.kernel),
+        strides=list(max_pool.strides),
+        dilations=list(max_pool.dilations),
+        pads=pads_of(max_pool.pads),
         storage_order=int(op.column_major),
     )
     return indices

@@ -89,9 +89,9 @@ def _spread(node: NodeContext, slot: int, name: str) -> OutletId:
             f"attribute block_size is {block}, but its {name} has {count} blocks for the {x.shape[axis]} entries of "
             f"axis {axis}"
         )
-    apart = node.wire(AddAxis(axis + 1), [node.input(slot)], f"{name}_apart")
+    with_axis = node.wire(AddAxis(axis + 1), [node.input(slot)], f"{name}_with_axis")
     wide = (*fact.shape[: axis + 1], TDim.of(block), *fact.shape[axis + 1 :])
-    blocks = node.wire(Expand(wide), [apart], f"{name}_repeated")
+    blocks = node.wire(Expand(wide), [with_axis], f"{name}_repeated")
     entries = node.wire(Reshape(with_dim(fact.shape, axis, count * block)), [blocks], f"{name}_merged")
     if count * block == x.shape[axis]:
         return entries
@@ -101,7 +101,9 @@ def _spread(node: NodeContext, slot: int, name: str) -> OutletId:
 def as_one(node: NodeContext, outlet: OutletId, name: str) -> OutletId:
     """Return a tensor of one element as a scalar."""
     shape: tuple[TDim, ...] = ()
-    return outlet if node.graph.fact(outlet).rank == 0 else node.wire(Reshape(shape), [outlet], f"{name}_one")
+    return (
+        outlet if node.graph.fact(outlet).rank == 0 else node.wire(Reshape(shape), [outlet], f"{name}_scalar")
+    )
 
 
 def spread_row(node: NodeContext, row: OutletId, x: TypedFact, axis: int, name: str) -> OutletId:
@@ -163,10 +165,10 @@ def write_code_table(w: NodeWriter, op: CodeTable) -> str:
     """An entry by its index in the table, counted from the first."""
     x, table = w.inputs
     dtype, last = w.dtype(), int(w.sizes(1)[0]) - 1
-    offset = w.emit("Sub", [x, w.number(op.first, dtype, "first")], "place")
+    offset = w.emit("Sub", [x, w.number(op.first, dtype, "first")], "offset")
     low, high = w.number(0, dtype, "low"), w.number(last, dtype, "high")
     position = w.emit(
-        "Min", [w.emit("Max", [w.emit("Round", [offset], "whole"), low], "floor"), high], "kept"
+        "Min", [w.emit("Max", [w.emit("Round", [offset], "rounded"), low], "floor"), high], "clamped"
     )
     return w.emit("Gather", [table, w.cast(position, np.dtype(np.int64), "index")])
 

@@ -55,8 +55,8 @@ def recurrent(node: NodeContext) -> Sequence[OutletId]:
     lengths = _lengths(node, node.graph.fact(x).shape[0])
     hidden = _hidden_size(node, kind)
     layers: list[list[OutletId]] = []
-    for number, (cell, reverse) in enumerate(zip(cells, backwards)):
-        operands, optional = _operands(node, x, cell, number, hidden, batch_first)
+    for direction, (cell, reverse) in enumerate(zip(cells, backwards)):
+        operands, optional = _operands(node, x, cell, direction, hidden, batch_first)
         op = Recurrent(cell, hidden, reverse, lengths, optional)
         name = f"{node.wire_name}.{'reverse' if reverse else 'forward'}"
         layers.append(wire(node.graph, name, op, operands))
@@ -87,47 +87,47 @@ def _stack(node: NodeContext, slot: int, parts: Sequence[OutletId], batch_first:
     axis = 1 if slot == 0 else 0
     joins = len(parts) > 1
     with_axis = [
-        output_node.wire(AddAxis(axis), [part], f"wide{number}" if joins or last else "")
-        for number, part in enumerate(parts)
+        output_node.wire(AddAxis(axis), [part], f"wide{index}" if joins or last else "")
+        for index, part in enumerate(parts)
     ]
     y = output_node.wire(Concat(axis), with_axis, "joined" if last else "") if joins else with_axis[0]
     return y if last is None else output_node.wire(last, [y])
 
 
 def _operands(
-    node: NodeContext, x: OutletId, cell: Cell, number: int, hidden: int, batch_first: bool
+    node: NodeContext, x: OutletId, cell: Cell, direction: int, hidden: int, batch_first: bool
 ) -> tuple[list[OutletId], tuple[str, ...]]:
     """Return the inputs of one direction's layer, and which optional ones are among them."""
     dtype, batch = node.graph.fact(x).dtype, node.graph.fact(x).shape[1]
     rows = 2 * GATE_COUNTS[cell.kind] * hidden
     bias = (
-        _direction(node, 3, number, 0)
+        _direction(node, 3, direction, 0)
         if node.has(3)
-        else node.constant(np.zeros(rows, dtype), f"bias{number}")
+        else node.constant(np.zeros(rows, dtype), f"bias{direction}")
     )
-    operands = [x, _direction(node, 1, number, 0), _direction(node, 2, number, 0), bias]
+    operands = [x, _direction(node, 1, direction, 0), _direction(node, 2, direction, 0), bias]
     optional: list[str] = []
     axis = 1 if batch_first else 0
     for name, slot in (("h", INITIAL_H), ("c", INITIAL_C), ("p", PEEPHOLES)):
         if node.has(slot):
             optional.append(name)
-            operands.append(_direction(node, slot, number, 0 if name == "p" else axis))
+            operands.append(_direction(node, slot, direction, 0 if name == "p" else axis))
     if any(name in optional for name in ("h", "c")) and cell.states == 2:
         for index, name in enumerate(("h", "c")):
             if name not in optional:
-                zero = node.constant(np.zeros((), dtype), f"zero{number}")
-                zeros = node.wire(Expand((batch, TDim.of(hidden))), [zero], f"{name}{number}")
+                zero = node.constant(np.zeros((), dtype), f"zero{direction}")
+                zeros = node.wire(Expand((batch, TDim.of(hidden))), [zero], f"{name}{direction}")
                 optional.insert(index, name)
                 operands.insert(4 + index, zeros)
     return operands, tuple(optional)
 
 
-def _direction(node: NodeContext, slot: int, number: int, axis: int) -> OutletId:
+def _direction(node: NodeContext, slot: int, direction: int, axis: int) -> OutletId:
     """Return the part of an input that belongs to one direction, without the axis of directions."""
     outlet, count = node.input(slot), node.fact(slot).shape[axis]
-    name = f"in{slot}_{number}"
+    name = f"in{slot}_{direction}"
     if count != 1:
-        part = Slice(axis, TDim.of(number), TDim.of(number + 1))
+        part = Slice(axis, TDim.of(direction), TDim.of(direction + 1))
         outlet = node.wire(part, [outlet], f"{name}_direction")
     return node.wire(RemoveAxis(axis), [outlet], name)
 
@@ -156,8 +156,8 @@ def _cells(node: NodeContext, kind: CellKind, directions: int) -> list[Cell]:
     clip = node.real("clip") if "clip" in node.attributes else None
     before, couples = node.flag("linear_before_reset"), node.flag("input_forget")
     return [
-        Cell(kind, tuple(functions[per * number :][:per]), clip, before and kind == "gru", couples)
-        for number in range(directions)
+        Cell(kind, tuple(functions[per * direction :][:per]), clip, before and kind == "gru", couples)
+        for direction in range(directions)
     ]
 
 

@@ -134,7 +134,7 @@ def write_recurrent_stream(w: NodeWriter, op: RecurrentStream) -> list[str]:
         if wait:
             has_begun = w.clock.has_reached(wait)
             following = [
-                w.emit("Where", [has_begun, new, old], f"{letter}{start}_kept")
+                w.emit("Where", [has_begun, new, old], f"{letter}{start}_updated")
                 for letter, new, old in zip(letters, following, current)
             ]
         current = following

@@ -260,10 +260,12 @@ def _weigh_frames(w: NodeWriter, axis: int, frames: Array, weights: Array | None
     source = x if floating else w.cast(x, wide, "wide")
     ones = (1,) * (len(w.sizes()) - 1 - axis)
     parts: list[str] = []
-    for number, (indices, shares) in enumerate(zip(frames.T, weights.T)):
-        part = w.emit("Gather", [source, w.integers(indices.tolist(), "places")], f"near{number}", axis=axis)
-        share = w.constant(shares.reshape(-1, *ones).astype(wide), f"share{number}")
-        parts.append(w.emit("Mul", [part, share], f"part{number}"))
+    for index, (indices, shares) in enumerate(zip(frames.T, weights.T)):
+        part = w.emit(
+            "Gather", [source, w.integers(indices.tolist(), "indices")], f"neighbour{index}", axis=axis
+        )
+        share = w.constant(shares.reshape(-1, *ones).astype(wide), f"share{index}")
+        parts.append(w.emit("Mul", [part, share], f"part{index}"))
     if floating:
         return w.emit("Sum", parts)
     return w.cast(w.emit("Sum", parts, "mixed"), w.dtype())

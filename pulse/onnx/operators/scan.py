@@ -44,11 +44,11 @@ def _scan_batches(node: NodeContext, body: BodyGraph) -> list[OutletId]:
     if not batch.is_const or int(batch) < 1:
         raise node.error(f"a batch of {batch} examples; give the number with {spell('inputs')}")
     results: list[Sequence[OutletId]] = []
-    for number in range(int(batch)):
-        example = node.with_name(f"{node.wire_name}.example{number}")
+    for row in range(int(batch)):
+        example = node.with_name(f"{node.wire_name}.example{row}")
         parts: list[OutletId] = []
         for index, outlet in enumerate(inputs):
-            op = Slice(0, TDim.of(number), TDim.of(number + 1))
+            op = Slice(0, TDim.of(row), TDim.of(row + 1))
             part = example.wire(op, [outlet], f"part{index}")
             parts.append(example.wire(RemoveAxis(0), [part], f"input{index}"))
         outlets = _run(example, body, parts, _input_scan_axes(node, body, parts, "", "directions"))
@@ -145,23 +145,23 @@ def _emit_scan(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, lengt
     """Return the states after the pulse, then the gathered frames; one frame needs no Scan around it."""
     if w.sizes()[op.scanned[0].axis] == 1:
         return _inline_body(w, op, begin, offset, length)
-    scan = ScanWriter.begin(w)
+    writer = ScanWriter.begin(w)
     inside = dict(zip(op.captured, w.inputs[len(op.scanned) + len(op.states) :]))
     results, sizes = _results(op)
     for name, value, fact, shape in zip(op.states, begin, results, sizes):
-        inside[name] = scan.state(value, name, fact.dtype, shape)
+        inside[name] = writer.state(value, name, fact.dtype, shape)
     for slot, (name, scan_axis) in enumerate(zip(op.frames, op.scanned)):
         whole = w.sizes(slot)
         shape = (*whole[: scan_axis.axis], *whole[scan_axis.axis + 1 :])
-        inside[name] = scan.frame(w.inputs[slot], name, w.dtype(slot), shape, scan_axis)
-    valid = scan.valid(w.sizes()[op.scanned[0].axis], offset, length)
-    values = write_body(scan.inner, op.body.graph, inside)
+        inside[name] = writer.frame(w.inputs[slot], name, w.dtype(slot), shape, scan_axis)
+    valid = writer.valid(w.sizes()[op.scanned[0].axis], offset, length)
+    values = write_body(writer.inner, op.body.graph, inside)
     count = len(op.states)
     for name, value, fact, shape in zip(op.states, values, results, sizes):
-        scan.keep(valid, value, inside[name], name, fact.dtype, shape)
-    for number, (value, scan_axis) in enumerate(zip(values[count:], op.gathered)):
-        scan.gather(value, f"frame{number}", results[count + number].dtype, sizes[count + number], scan_axis)
-    return scan.finish(
+        writer.keep(valid, value, inside[name], name, fact.dtype, shape)
+    for index, (value, scan_axis) in enumerate(zip(values[count:], op.gathered)):
+        writer.gather(value, f"frame{index}", results[count + index].dtype, sizes[count + index], scan_axis)
+    return writer.finish(
         [*(f"{name}.last" for name in op.states), *(f"frames{n}" for n in range(len(op.gathered)))]
     )
 
@@ -181,7 +181,7 @@ def _inline_body(
         valid = w.clock.positions_inside(w.clock.position(1, -offset), offset > 0, length)
     if valid is not None:
         updates = zip(op.states, after, begin)
-        after = [w.emit("Where", [valid, new, old], f"{name}.kept") for name, new, old in updates]
+        after = [w.emit("Where", [valid, new, old], f"{name}.updated") for name, new, old in updates]
     gathered = zip(frames, op.gathered)
     return [
         *after,

@@ -51,14 +51,14 @@ def scatter_nd(node: NodeContext) -> OutletId:
     op.facts([x, indices, node.fact(2)])
     value = node.value(1)
     if value is None or is_symbolic(value):
-        outlet = _frames_laid(node) if reduction == "add" else None
+        outlet = _overlap_add_frames(node) if reduction == "add" else None
     else:
         locations = value.reshape(-1, index_depth(x, indices)).astype(np.int64)
         outlet = _place(node, node.input(0), node.input(2), locations, reduction)
     return outlet if outlet is not None else node.wire(op, [node.input(0), node.input(1), node.input(2)])
 
 
-def _frames_laid(node: NodeContext) -> OutletId | None:
+def _overlap_add_frames(node: NodeContext) -> OutletId | None:
     """Add frames at positions that are evenly spaced, as an inverse short-time transform does. Returns
     None for other places.
     """
@@ -89,10 +89,10 @@ def _frames_laid(node: NodeContext) -> OutletId | None:
         silent=silent,
     )
     line = node.wire(Reshape((TDim.of(width), x.shape[0] - first)), [signal], "lines")
-    line = node.wire(Transpose((1, 0)), [line], "back")
+    line = node.wire(Transpose((1, 0)), [line], "transposed_back")
     if first:
-        line = node.wire(Pad(((TDim.of(first), TDim.of(0)), (TDim.of(0), TDim.of(0)))), [line], "later")
-    line = node.wire(Reshape(x.shape), [line], "laid")
+        line = node.wire(Pad(((TDim.of(first), TDim.of(0)), (TDim.of(0), TDim.of(0)))), [line], "shifted")
+    line = node.wire(Reshape(x.shape), [line], "overlap_added")
     zeros = unchanging_values(node.graph, node.input(0))
     if zeros is not None and not zeros.any():
         return node.name_result(line)
@@ -247,7 +247,7 @@ def _replace(node: NodeContext, flat: OutletId, parts: OutletId, rows: Array) ->
     source = np.arange(count)
     source[rows] = count + np.arange(len(rows))
     both = node.wire(Concat(0), [flat, parts], "both")
-    return node.wire(Gather(0), [both, node.constant(source, "map")], "chosen")
+    return node.wire(Gather(0), [both, node.constant(source, "map")], "selected")
 
 
 def _combine(
@@ -256,17 +256,19 @@ def _combine(
     """Combine updates in rounds: each takes one update of every row that has any left."""
     turn = np.zeros(len(rows), np.int64)
     counts: dict[int, int] = {}
-    for number, row in enumerate(rows.tolist()):
-        turn[number] = counts.get(row, 0)
-        counts[row] = int(turn[number]) + 1
+    for index, row in enumerate(rows.tolist()):
+        turn[index] = counts.get(row, 0)
+        counts[row] = int(turn[index]) + 1
     rounds = int(turn.max()) + 1
     if rounds > MAX_ROUNDS:
         return None
-    for number in range(rounds):
-        mine = np.flatnonzero(turn == number)
-        group_rows = node.wire(Gather(0), [flat, node.constant(rows[mine], f"rows{number}")], f"own{number}")
-        new = node.wire(Gather(0), [parts, node.constant(mine, f"turn{number}")], f"new{number}")
-        combined = node.apply(reduction, group_rows, new, suffix=f"met{number}")
+    for index in range(rounds):
+        mine = np.flatnonzero(turn == index)
+        group_rows = node.wire(
+            Gather(0), [flat, node.constant(rows[mine], f"rows{index}")], f"current{index}"
+        )
+        new = node.wire(Gather(0), [parts, node.constant(mine, f"update_indices{index}")], f"updates{index}")
+        combined = node.apply(reduction, group_rows, new, suffix=f"combined{index}")
         flat = _replace(node, flat, combined, rows[mine])
     return flat
 

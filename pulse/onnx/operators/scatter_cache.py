@@ -52,17 +52,17 @@ def _choose(node: NodeContext, axis: int, circular: bool) -> OutletId:
     if not circular:
         start = node.wire(Within(0, int(size) - int(count)), [start], "inside")
     columns: Array = np.arange(int(size)).reshape(-1, *(1,) * (cache.rank - axis - 1))
-    column = node.constant(columns, "places")
+    column = node.constant(columns, "indices")
     y = node.input(0)
-    for number in range(int(count)):
-        index = node.apply("add", start, number, suffix=f"at{number}")
+    for offset in range(int(count)):
+        index = node.apply("add", start, offset, suffix=f"at{offset}")
         if circular:
-            index = node.apply("mod", index, int(size), suffix=f"round{number}")
-        hit = node.apply("equal", column, index, suffix=f"hit{number}")
+            index = node.apply("mod", index, int(size), suffix=f"round{offset}")
+        hit = node.apply("equal", column, index, suffix=f"hit{offset}")
         frame = node.wire(
-            Slice(axis, TDim.of(number), TDim.of(number + 1)), [node.input(1)], f"frame{number}"
+            Slice(axis, TDim.of(offset), TDim.of(offset + 1)), [node.input(1)], f"frame{offset}"
         )
-        y = node.apply("where", hit, frame, y, suffix=f"written{number}")
+        y = node.apply("where", hit, frame, y, suffix=f"written{offset}")
     return node.name_result(y)
 
 

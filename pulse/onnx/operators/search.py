@@ -42,7 +42,7 @@ def one_hot(node: NodeContext) -> OutletId:
     positions = node.cast(node.input(0), np.dtype(np.int64), "indices")
     below = node.apply("less", positions, 0, suffix="below")
     from_end = node.apply("add", positions, depth, suffix="wrapped")
-    positions = node.apply("where", below, from_end, positions, suffix="places")
+    positions = node.apply("where", below, from_end, positions, suffix="positions")
     column = node.wire(AddAxis(axis), [positions], "column")
     steps = np.arange(node.count(depth, "depth")).reshape(-1, *(1,) * (indices.rank - axis))
     hit = node.apply("equal", column, node.constant(steps, "steps"), suffix="hit")
@@ -61,7 +61,7 @@ def trilu(node: NodeContext) -> OutletId:
     diagonal = node.apply("add", rows, k, suffix="diagonal")
     column = node.wire(AddAxis(1), [diagonal], "column")
     kind = "greater_equal" if node.flag("upper", True) else "less_equal"
-    mask = node.apply(kind, columns, column, suffix="kept")
+    mask = node.apply(kind, columns, column, suffix="mask")
     return node.apply("where", mask, node.input(0), 0)
 
 
@@ -81,7 +81,7 @@ def compress(node: NodeContext) -> OutletId:
         axis = node.axis(node.integer("axis"), fact.rank)
     else:
         axis, x = 0, node.wire(Reshape((volume(fact.shape),)), [x], "flat")
-    return node.name_result(look_up(node, x, axis, node.constant(entries, "chosen")))
+    return node.name_result(look_up(node, x, axis, node.constant(entries, "selected")))
 
 
 @onnx_op("Unique")
@@ -120,11 +120,11 @@ def hardmax(node: NodeContext) -> OutletId:
     if flat:
         x = node.wire(Reshape((*shape[:axis], volume(shape[axis:]))), [x], "flat")
     fact = node.graph.fact(x)
-    index = node.wire(ArgReduce("max", axis, True, False), [x], "place")
+    index = node.wire(ArgReduce("max", axis, True, False), [x], "index")
     row = steps(node, fact.shape[axis], "steps")
     if fact.rank - axis > 1:
         row = node.wire(Reshape((fact.shape[axis], *(TDim.of(1),) * (fact.rank - axis - 1))), [row], "along")
-    hit = node.cast(node.apply("equal", row, index, suffix="hit"), fact.dtype, "one")
+    hit = node.cast(node.apply("equal", row, index, suffix="hit"), fact.dtype, "one_hot")
     return node.name_result(node.wire(Reshape(shape), [hit]) if flat else hit)
 
 

@@ -35,15 +35,15 @@ from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpos
 @onnx_op("Reshape")
 def reshape(node: NodeContext) -> OutletId:
     """Reshape: 0 copies a dim (unless allowzero), -1 is inferred."""
-    shape = node.fact(0).shape
+    in_shape = node.fact(0).shape
     target = list(node.dims(1, "shape"))
     if not node.flag("allowzero"):
         for axis, dim in enumerate(target):
             if dim == 0:
-                if axis >= len(shape):
-                    raise node.error(f"shape copies axis {axis}, the input has {len(shape)} axes")
-                target[axis] = shape[axis]
-    return _reshape(node, resolve_shape(shape, tuple(target)))
+                if axis >= len(in_shape):
+                    raise node.error(f"shape copies axis {axis}, the input has {len(in_shape)} axes")
+                target[axis] = in_shape[axis]
+    return _reshape(node, resolve_shape(in_shape, tuple(target)))
 
 
 def _reshape(node: NodeContext, target: Shape) -> OutletId:
@@ -53,10 +53,10 @@ def _reshape(node: NodeContext, target: Shape) -> OutletId:
 @onnx_op("Flatten")
 def flatten(node: NodeContext) -> OutletId:
     """To two axes: those before ``axis``, and the rest."""
-    shape = node.fact(0).shape
+    in_shape = node.fact(0).shape
     axis = node.integer("axis", 1)
-    axis = axis if axis == len(shape) else node.axis(axis, len(shape))
-    return _reshape(node, (volume(shape[:axis]), volume(shape[axis:])))
+    axis = axis if axis == len(in_shape) else node.axis(axis, len(in_shape))
+    return _reshape(node, (volume(in_shape[:axis]), volume(in_shape[axis:])))
 
 
 @onnx_op("Transpose")
@@ -89,12 +89,12 @@ def unsqueeze(node: NodeContext) -> OutletId:
 @onnx_op("Squeeze")
 def squeeze(node: NodeContext) -> OutletId:
     """Axes of size 1 taken away; all of them if none is listed."""
-    shape = node.fact(0).shape
+    in_shape = node.fact(0).shape
     axis_numbers = _read_axes(node)
     if axis_numbers is None:
-        axis_numbers = [axis for axis, dim in enumerate(shape) if dim == 1]
+        axis_numbers = [axis for axis, dim in enumerate(in_shape) if dim == 1]
     x = node.input(0)
-    axes = node.axes(axis_numbers, len(shape))
+    axes = node.axes(axis_numbers, len(in_shape))
     for axis in reversed(axes):
         x = node.wire(RemoveAxis(axis), [x], "" if axis == axes[0] else f"axis{axis}")
     return x
@@ -103,9 +103,9 @@ def squeeze(node: NodeContext) -> OutletId:
 @onnx_op("Expand")
 def expand(node: NodeContext) -> OutletId:
     """Broadcast to a shape."""
-    shape = node.fact(0).shape
-    target = broadcast_shapes([shape, node.dims(1, "shape")], f"{node.wire_name} (Expand)")
-    return node.input(0) if target == shape else node.wire(Expand(target), [node.input(0)])
+    in_shape = node.fact(0).shape
+    target = broadcast_shapes([in_shape, node.dims(1, "shape")], f"{node.wire_name} (Expand)")
+    return node.input(0) if target == in_shape else node.wire(Expand(target), [node.input(0)])
 
 
 @onnx_op("Tile")
@@ -125,7 +125,7 @@ def shape(node: NodeContext) -> OutletId:
 
 
 @onnx_op("Size")
-def size(node: NodeContext) -> OutletId:
+def element_count(node: NodeContext) -> OutletId:
     """The number of elements."""
     return scalar_dim(node, volume(node.fact(0).shape))
 

@@ -167,13 +167,13 @@ def reverse_sequence(node: NodeContext) -> OutletId:
         lengths = node.wire(Within(0, int(fact.shape[time])), [lengths], "limited")
     column = node.wire(AddAxis(1), [lengths], "column")
     last = node.apply("sub", column, 1, suffix="last")
-    mirror = node.apply("sub", last, frame_number, suffix="turned")
+    mirror = node.apply("sub", last, frame_number, suffix="mirrored")
     inside = node.apply("less", frame_number, column, suffix="inside")
     index = node.apply("where", inside, mirror, frame_number, suffix="index")
     order = (batch, time, *range(2, fact.rank))
     x = node.wire(Transpose(order), [node.input(0)], "batches") if batch else node.input(0)
-    indices = node.wire(AddAxis(2), [index], "places")
-    y = node.wire(GatherBatches(1), [x, indices], "taken")
+    indices = node.wire(AddAxis(2), [index], "indices")
+    y = node.wire(GatherBatches(1), [x, indices], "gathered")
     return node.name_result(node.wire(Transpose(order), [y]) if batch else y)
 
 
@@ -214,7 +214,7 @@ def write_slice(w: NodeWriter, op: Slice) -> str:
     bounds = [
         w.integers([index], what)
         if index is not None
-        else w.emit("Unsqueeze", [w.clock.length(bound), w.integers([0], "place")], what)
+        else w.emit("Unsqueeze", [w.clock.length(bound), w.integers([0], "axis")], what)
         for index, bound, what in ((start, op.start, "start"), (stop, op.end, "stop"))
     ]
     last = [w.integers([op.axis], "axis"), w.integers([op.step], "step")]
@@ -239,4 +239,4 @@ def write_decimate(w: NodeWriter, op: Decimate) -> str:
 def write_frames(w: NodeWriter, op: Frames) -> str:
     """Write a lookup: row j of its indices has the positions of frame j."""
     indices = np.add.outer(np.arange(w.output_shape()[op.axis]) * op.hop, np.arange(op.size)).astype(np.int64)
-    return w.emit("Gather", [w.inputs[0], w.constant(indices, "places")], axis=op.axis)
+    return w.emit("Gather", [w.inputs[0], w.constant(indices, "indices")], axis=op.axis)

@@ -95,8 +95,8 @@ def _symbolic_range(node: NodeContext, ends: Sequence[Ratio], dtype: DType) -> O
         raise node.error(
             f"it begins at {start}, by steps of {delta}; begin at a constant, or count in integers"
         )
-    steps = node.wire(Range(0, _number(delta), length, np.dtype(np.int64)), [], "steps")
-    values = node.apply("add", steps, scalar_dim(node, start.num, "start"))
+    multiples = node.wire(Range(0, _number(delta), length, np.dtype(np.int64)), [], "multiples")
+    values = node.apply("add", multiples, scalar_dim(node, start.num, "start"))
     return node.cast(values, dtype, "cast")
 
 

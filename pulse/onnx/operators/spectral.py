@@ -129,7 +129,7 @@ WINDOWS = {
 
 
 @onnx_op(*WINDOWS)
-def window(node: NodeContext) -> OutletId:
+def cosine_window(node: NodeContext) -> OutletId:
     """A sum of cosines; a periodic window is a symmetric one of one more sample without the last."""
     size = node.count(node.whole(0, "size"), "size")
     steps = size if node.flag("periodic", True) else size - 1

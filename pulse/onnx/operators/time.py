@@ -31,7 +31,7 @@ def write_delay(w: NodeWriter, op: Delay) -> str:
         rest = [] if frames == pulse else [w.crop(state, axis, pulse, frames, "rest")]
         w.graph.keep(state, w.emit("Concat", [*rest, x], "newest", axis=axis) if rest else x)
         return w.crop(state, axis, 0, pulse) if rest else state
-    buffer = w.emit("Concat", [state, x], "seen", axis=axis)
+    buffer = w.emit("Concat", [state, x], "buffer", axis=axis)
     w.graph.keep(state, w.crop(buffer, axis, pulse, pulse + frames, "newest"))
     return w.crop(buffer, axis, 0, pulse + op.overlap)
 
@@ -45,9 +45,9 @@ def write_last_frames(w: NodeWriter, op: LastFrames) -> str:
     state = w.graph.state(f"{w.name}.state", initial)
     if op.offset > 0:
         x = only_valid(w, x, axis, pulse, op.offset, None)
-    buffer = w.emit("Concat", [state, x], "seen", axis=axis)
+    buffer = w.emit("Concat", [state, x], "buffer", axis=axis)
     stop = w.clock.stop(pulse, op.offset, op.length)
-    indices = w.clock.op("Add", [stop, w.integers(range(op.frames), "places")], f"{stop}+0..{op.frames}")
+    indices = w.clock.op("Add", [stop, w.integers(range(op.frames), "offsets")], f"{stop}+0..{op.frames}")
     y = w.emit("Gather", [buffer, indices], axis=axis)
     w.graph.keep(state, y)
     return y
@@ -87,9 +87,9 @@ def write_table_rows(w: NodeWriter, op: TableRows) -> str:
         rows = w.emit("Mul", [rows, w.number(op.step_size, np.dtype(np.int64), "step")], "scaled")
     if op.start != 0:
         rows = w.emit("Add", [rows, w.number(op.start, np.dtype(np.int64), "start")], "moved")
-    least = w.emit("Max", [rows, w.clock.number(0)], "least")
+    clamped = w.emit("Max", [rows, w.clock.number(0)], "clamped")
     last = w.clock.number(w.sizes()[op.axis] - 1)
-    return w.emit("Gather", [w.inputs[0], w.emit("Min", [least, last], "rows")], axis=op.axis)
+    return w.emit("Gather", [w.inputs[0], w.emit("Min", [clamped, last], "rows")], axis=op.axis)
 
 
 @writes(StreamEnd)
@@ -139,11 +139,11 @@ def _rows(w: NodeWriter, op: FillEnds, table: Array | None, frames: str, name: s
         return w.number(op.fill, w.dtype(), "fill")
     rows = table.shape[op.axis]
     if rows == 0:
-        return w.number(0, w.dtype(), "nothing")
+        return w.number(0, w.dtype(), "zero")
     if name == "head":
         frames = w.clock.op("Add", [frames, w.clock.number(rows)], f"{frames}+{rows}")
-    least = w.clock.op("Max", [frames, w.clock.number(0)], f"0..{frames}")
-    indices = w.clock.op("Min", [least, w.clock.number(rows - 1)], f"0..{frames}..{rows - 1}")
+    clamped = w.clock.op("Max", [frames, w.clock.number(0)], f"0..{frames}")
+    indices = w.clock.op("Min", [clamped, w.clock.number(rows - 1)], f"0..{frames}..{rows - 1}")
     return w.emit(
         "Gather", [w.constant(table.astype(w.dtype()), name), indices], f"{name}_rows", axis=op.axis
     )
@@ -173,7 +173,7 @@ def _look_up(w: NodeWriter, op: FillEnds, step: int, frames: str) -> str:
         sources = clock.op("Min", [inside, mirrored], f"mirrored {frames} of {op.length}")
     base = clock.position(step, -op.offset - op.overlap)
     at = clock.op("Sub", [sources, base], f"{sources}-({base})")
-    least = clock.op("Max", [at, clock.number(0)], f"0..{at}")
-    most = clock.number(w.sizes()[op.axis] - 1)
-    indices = clock.op("Min", [least, most], f"0..{at}..{w.sizes()[op.axis] - 1}")
+    clamped = clock.op("Max", [at, clock.number(0)], f"0..{at}")
+    last_row = clock.number(w.sizes()[op.axis] - 1)
+    indices = clock.op("Min", [clamped, last_row], f"0..{at}..{w.sizes()[op.axis] - 1}")
     return w.emit("Gather", [w.inputs[0], indices], axis=op.axis)

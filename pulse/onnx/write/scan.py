@@ -60,7 +60,7 @@ class ScanWriter:
     ) -> None:
         """Set a state after the frame; it is unchanged if the frame is outside the stream."""
         if valid is not None:
-            new = self.inner.emit("Where", [valid, new, old], f"{name}.kept")
+            new = self.inner.emit("Where", [valid, new, old], f"{name}.updated")
         self._output(new, f"{name}.after", dtype, sizes)
 
     def gather(self, value: str, name: str, dtype: DType, sizes: Sequence[int], scan_axis: ScanAxis) -> None:

@@ -187,9 +187,9 @@ def _set_box(box: Box, place: Array, innermost: AxisStride) -> None:
     box.count, box.step, box.packed_step = (1, 0, 0) if longest is None else axes.pop(longest)
     box.groups, box.axes = prod(size for size, _, _ in axes), len(axes)
     box.first_axis = innermost.address
-    for number, (size, step, packed_step) in enumerate(reversed(axes)):
+    for number, (size, step, packed_stride) in enumerate(reversed(axes)):
         axis = innermost[number]
-        axis.size, axis.step, axis.packed_step = size, step, packed_step
+        axis.size, axis.step, axis.packed_step = size, step, packed_stride
 
 
 @device
@@ -209,7 +209,7 @@ def _copy_runs(
 def copy_box(box: Box, packed: Pointer, inward: bool) -> None:
     """Copy between a tensor's place and packed bytes."""
     place, run, count, step = bytes_at(box.place), box.run, box.count, box.step
-    packed, packed_step, axes = packed + box.offset, box.packed_step, axes_at(box.first_axis)
+    packed, packed_stride, axes = packed + box.offset, box.packed_step, axes_at(box.first_axis)
     for group in range(box.groups):
         left, offset, packed_offset = group, 0, 0
         for number in range(box.axes):
@@ -219,9 +219,9 @@ def copy_box(box: Box, packed: Pointer, inward: bool) -> None:
             packed_offset += index * axis.packed_step
             left //= axis.size
         if inward:
-            _copy_runs(place + offset, step, packed + packed_offset, packed_step, run, count)
+            _copy_runs(place + offset, step, packed + packed_offset, packed_stride, run, count)
         else:
-            _copy_runs(packed + packed_offset, packed_step, place + offset, step, run, count)
+            _copy_runs(packed + packed_offset, packed_stride, place + offset, step, run, count)
 
 
 @device

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pulse.dim import Symbol
 from pulse.errors import InputError
 from pulse.interface import Port
-from pulse.pulsify.lengths import least_value_for
+from pulse.pulsify.lengths import min_value_for
 
 
 def stream_end(ports: Sequence[Port], totals: Mapping[str, int], symbol: Symbol) -> int:
@@ -13,8 +13,8 @@ def stream_end(ports: Sequence[Port], totals: Mapping[str, int], symbol: Symbol)
 
     Raises InputError if no length of the stream gives all of them.
     """
-    first = max(least_value_for(port.length, totals[port.name], symbol) for port in ports)
-    last = min(least_value_for(port.length, totals[port.name] + 1, symbol) - 1 for port in ports)
+    first = max(min_value_for(port.length, totals[port.name], symbol) for port in ports)
+    last = min(min_value_for(port.length, totals[port.name] + 1, symbol) - 1 for port in ports)
     if first > last:
         lengths = ", ".join(f"{port.name} with {totals[port.name]} of {port.length}" for port in ports)
         raise InputError(

@@ -40,4 +40,4 @@ def copies(rows: Sequence[EmittedRow]) -> list[Copies]:
             count, size = entries.get(row.op, (0, 0))
             entries[row.op] = (count + 1, size + cost_of(row).bytes)
     totals = [Copies(op, *numbers, REASONS.get(op, INNERMOST)) for op, numbers in entries.items()]
-    return sorted(totals, key=lambda copies: -copies.bytes)
+    return sorted(totals, key=lambda total: -total.bytes)

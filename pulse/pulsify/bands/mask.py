@@ -32,10 +32,10 @@ MAX_MASK_ELEMENTS = 1 << 22
 """The most elements of a mask without a repeating pattern, which is stored whole."""
 MAX_POSITIONS = 1 << 16
 """The most positions of a table that is run."""
-SIZES = (64, 512)
+SAMPLE_LENGTHS = (64, 512)
 """The stream lengths, in frames, at which a mask is run first."""
-TELLING = 16
-"""How many rows are compared before all the others."""
+MAX_COUNTEREXAMPLES = 16
+"""The most rows that refuted other shifts and are compared before all the others."""
 
 LIMIT_REACH = "limit its reach (a window, or chunks)"
 
@@ -120,9 +120,9 @@ class Sample:
     def period(self) -> int | None:
         """Return the smallest shift of rows and columns together that keeps the bias; None if there is none."""
         x = self.bias
-        telling = [self.frames - 1]  # rows that refuted one shift refute most of the next ones too
+        counterexamples = [self.frames - 1]  # rows that refuted one shift refute most of the next ones too
         for c in range(1, self.frames // 3 + 1):
-            rows = [row for row in telling[-TELLING:] if row >= c]
+            rows = [row for row in counterexamples[-MAX_COUNTEREXAMPLES:] if row >= c]
             if not all(replace(self, bias=x[..., row, c:]).agrees(x[..., row - c, :-c]) for row in rows):
                 continue
             shifted_sample = replace(self, bias=x[..., c:, c:])
@@ -131,7 +131,7 @@ class Sample:
             unlike = ~shifted_sample._close(x[..., :-c, :-c]).all(axis=-1).reshape(-1, self.frames - c).all(
                 axis=0
             )
-            telling.append(c + int(unlike.argmax()))
+            counterexamples.append(c + int(unlike.argmax()))
         return None
 
     def relative(self) -> "Sample":
@@ -164,8 +164,8 @@ class Sample:
 
 
 @record(eq=False)
-class ShownBand:
-    """A band seen at some lengths, and the reason to doubt it at others; None if it is proved.
+class SampledBand:
+    """A band found at some lengths, and the reason to doubt it at others; None if it is proved.
 
     relative  whether only the differences within each row repeat
     """
@@ -173,7 +173,7 @@ class ShownBand:
     band: Band
     op: BandedAttention
     relative: bool
-    doubt: str | None
+    reason_to_doubt: str | None
 
 
 @record(eq=False, frozen=False)
@@ -199,23 +199,23 @@ class Mask:
     def band(self) -> Band:
         """Find the band of all unmasked pairs. Raises NoBandError."""
         limit = longest_stream(self.symbol, self.assumptions)
-        most = None if limit is None else self.rows.eval({self.symbol: limit})
-        lead = math.prod(self.sample(min(SIZES[0], most or SIZES[0])).bias.shape[:-2])
+        max_rows = None if limit is None else self.rows.eval({self.symbol: limit})
+        lead = math.prod(self.sample(min(SAMPLE_LENGTHS[0], max_rows or SAMPLE_LENGTHS[0])).bias.shape[:-2])
         largest = math.isqrt(MAX_ELEMENTS // max(1, lead))
-        largest = largest if most is None else min(largest, most)
-        candidate: ShownBand | None = None
-        for frames in (*SIZES, largest):
+        largest = largest if max_rows is None else min(largest, max_rows)
+        candidate: SampledBand | None = None
+        for frames in (*SAMPLE_LENGTHS, largest):
             if frames <= largest:
-                candidate = self._limit(self.sample(frames), largest) or candidate
-                if candidate is not None and candidate.doubt is None:
+                candidate = self._find_candidate(self.sample(frames), largest) or candidate
+                if candidate is not None and candidate.reason_to_doubt is None:
                     return candidate.band
         return (
             self._causal(self.sample(largest), limit, largest)
             if candidate is None
-            else self._bound(candidate, most, largest)
+            else self._accept_with_limit(candidate, max_rows, largest)
         )
 
-    def _limit(self, sample: Sample, largest: int) -> "ShownBand | None":
+    def _find_candidate(self, sample: Sample, largest: int) -> "SampledBand | None":
         back, ahead = sample.reach()
         if back + ahead + 2 > sample.frames:
             return None
@@ -233,15 +233,16 @@ class Mask:
                         PatternExtent(period, sample.frames - period, MASKED),
                     )
                     steps = [(step.node, step.slot) for step in self.steps]
-                    return ShownBand(self._find(op), op, relative, proof.doubt(steps, relative))
+                    return SampledBand(self._find(op), op, relative, proof.reason_to_doubt(steps, relative))
         return None
 
-    def _bound(self, candidate: "ShownBand", most: int | None, largest: int) -> Band:
+    def _accept_with_limit(self, candidate: "SampledBand", max_rows: int | None, largest: int) -> Band:
         """Accept a band that is not proved, if it holds up to the longest stream. Raises NoBandError."""
         context = None if self.context is None else self.rows.eval({self.symbol: self.context})
-        end = max(1, min((bound for bound in (most, context) if bound is not None), default=largest + 1))
+        end = max(1, min((bound for bound in (max_rows, context) if bound is not None), default=largest + 1))
         cause = (
-            f"its mask keeps one pattern up to frame {largest}, but not surely beyond it ({candidate.doubt})"
+            f"its mask keeps one pattern up to frame {largest}, but not surely beyond it "
+            f"({candidate.reason_to_doubt})"
         )
         if end > largest:
             raise NoBandError(
@@ -253,7 +254,7 @@ class Mask:
             raise NoBandError(
                 f"its mask changes its pattern before frame {end}", "keep one pattern for the whole stream"
             )
-        return replace(candidate.band, limited=most is None or end < most)
+        return replace(candidate.band, limited=max_rows is None or end < max_rows)
 
     def _frames_of(self, rows: int) -> int:
         """Return the most frames of the symbol that make at most this many rows."""
@@ -306,7 +307,7 @@ class Mask:
         if frames > largest:
             raise NoBandError(f"a reach of {frames} frames is too long; {largest} are possible")
         limited = min(lengths) == self.context
-        sample = self.sample(min(largest, max(frames + ahead, SIZES[0])))
+        sample = self.sample(min(largest, max(frames + ahead, SAMPLE_LENGTHS[0])))
         for form in (sample, sample.relative()):
             period = form.period()
             if period is not None:

@@ -46,7 +46,7 @@ class MaskProof:
         self._patterns: dict[OutletId, Pattern] = {}
         self._causes: dict[int, str] = {}
 
-    def doubt(self, steps: Sequence[tuple[int, int]], relative: bool) -> str | None:
+    def reason_to_doubt(self, steps: Sequence[tuple[int, int]], relative: bool) -> str | None:
         """Return why the mask may change, or distant frames may see each other; None if both are disproved.
 
         steps     nodes from the product to the softmax, each with the input slot of the scores
@@ -77,7 +77,7 @@ class MaskProof:
         return Pattern(
             score.slopes,
             hide(score.rest) if not score.slopes else score.rest,
-            hide(score.near),
+            hide(score.bounds),
             hide(score.behind),
             hide(score.ahead),
             score.repeats,
@@ -243,7 +243,7 @@ class MaskProof:
             return Pattern(
                 pattern.slopes,
                 pattern.rest,
-                pattern.near,
+                pattern.bounds,
                 pattern.ahead if swapped else pattern.behind,
                 pattern.behind if swapped else pattern.ahead,
                 x.repeats,
@@ -253,14 +253,14 @@ class MaskProof:
             before.shape[a].prove_eq(after.shape[b]).yes for a, b in zip(streams, targets)
         )
         if not same or not _keeps_order(before, after, streams, targets):
-            return Pattern.unknown(x.near if np.ndim(x.near[0]) == 0 else ANYTHING)
+            return Pattern.unknown(x.bounds if np.ndim(x.bounds[0]) == 0 else ANYTHING)
         shape = [1 if axis - after.rank in targets else int(dim) for axis, dim in enumerate(after.shape)]
 
         def regroup(value: Exact) -> Exact:
             return value if np.ndim(value) == 0 else np.broadcast_to(value, sizes).reshape(shape)
 
         pattern = _map(x, regroup, dict(zip(streams, targets)))
-        return Pattern(pattern.slopes, pattern.rest, pattern.near, pattern.behind, pattern.ahead, x.repeats)
+        return Pattern(pattern.slopes, pattern.rest, pattern.bounds, pattern.behind, pattern.ahead, x.repeats)
 
     def _look_up(self, op: Gather, inputs: Sequence[Pattern], facts: Sequence[TypedFact]) -> Pattern:
         """Look up entries of a stored table by an index that repeats."""
@@ -284,7 +284,7 @@ def _map(x: Pattern, change: Callable[[Exact], Exact], new_axis_of: dict[int, in
         return change(interval[0]), change(interval[1])
 
     slopes = {new_axis_of.get(axis, axis): change(slope) for axis, slope in x.slopes.items()}
-    return Pattern(slopes, both(x.rest), both(x.near), both(x.behind), both(x.ahead), x.repeats)
+    return Pattern(slopes, both(x.rest), both(x.bounds), both(x.behind), both(x.ahead), x.repeats)
 
 
 def _keeps_order(before: TypedFact, after: TypedFact, old: Sequence[int], new: Sequence[int]) -> bool:

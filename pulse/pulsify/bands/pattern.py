@@ -67,7 +67,7 @@ class Pattern:
     slopes   axis, counted from the last one (-1) -> growth for each step along it; ``LENGTH`` -> growth for each row
              of the stream
     rest     the interval of the rest, at all positions
-    near     the interval of the value, at all positions
+    bounds   the interval of the value, at all positions
     behind   likewise, where the first axis of the stream is ahead of the second by more frames than a run has shown
     ahead    likewise, where the second is ahead of the first
     repeats  whether the rest repeats
@@ -76,7 +76,7 @@ class Pattern:
 
     slopes: Mapping[int, Exact]
     rest: Interval
-    near: Interval
+    bounds: Interval
     behind: Interval
     ahead: Interval
     repeats: bool = True
@@ -106,7 +106,7 @@ class Pattern:
     @property
     def number(self) -> Exact | None:
         """Its value, if it is the same at all positions (one number for each entry of the other axes)."""
-        low, high = self.near
+        low, high = self.bounds
         return low if np.shape(low) == np.shape(high) and bool(np.all(low == high)) else None
 
 
@@ -117,26 +117,28 @@ def affine(slopes: Mapping[int, Exact], rest: Interval, distance: int, repeats: 
     """
     nonzero = {axis: slope for axis, slope in slopes.items() if np.any(slope != 0)}
     axes = sorted(axis for axis in nonzero if axis != LENGTH)
-    near = _add(rest, _everywhere([nonzero[axis] for axis in axes], nonzero.get(LENGTH, ZERO)))
-    behind = ahead = near
+    bounds = _add(rest, _everywhere([nonzero[axis] for axis in axes], nonzero.get(LENGTH, ZERO)))
+    behind = ahead = bounds
     if len(axes) == 2 and LENGTH not in nonzero:
         a, b = (nonzero[axis] for axis in axes)
         together = _grow(a + b)
         behind = reduce(_add, (together, _grow(a, distance), rest))
         ahead = reduce(_add, (together, _grow(b, distance), rest))
-    return Pattern(nonzero, rest, near, behind, ahead, repeats)
+    return Pattern(nonzero, rest, bounds, behind, ahead, repeats)
 
 
 def _everywhere(slopes: Sequence[Exact], by_length: Exact) -> Interval:
     """Return the interval of ``sum_a slopes[a] * p_a + by_length * n``, for all ``0 <= p_a < n``."""
-    up, down = (sum((pick(slope, ZERO) for slope in slopes), ZERO) for pick in (_most, _least))
+    up, down = (
+        sum((pick(slope, ZERO) for slope in slopes), ZERO) for pick in (_elementwise_max, _elementwise_min)
+    )
     return np.where(down + by_length < 0, -inf, by_length), np.where(up + by_length > 0, inf, by_length)
 
 
 def _grow(slope: Exact, steps: int = 0) -> Interval:
     """Return the interval of ``slope * n`` for all n from ``steps`` on."""
-    least = slope * steps
-    return np.where(slope < 0, -inf, least), np.where(slope > 0, inf, least)
+    start = slope * steps
+    return np.where(slope < 0, -inf, start), np.where(slope > 0, inf, start)
 
 
 def _add(x: Interval, y: Interval) -> Interval:
@@ -161,37 +163,41 @@ def _multiply(x: Exact, y: Exact) -> Exact:
 def multiply(x: Interval, y: Interval) -> Interval:
     """Return the interval of a product."""
     corners = [_multiply(a, b) for a in x for b in y]
-    return reduce(_least, corners), reduce(_most, corners)
+    return reduce(_elementwise_min, corners), reduce(_elementwise_max, corners)
 
 
-def _least(x: Exact, y: Exact) -> Exact:
+def _elementwise_min(x: Exact, y: Exact) -> Exact:
     return np.where(x < y, x, y)
 
 
-def _most(x: Exact, y: Exact) -> Exact:
+def _elementwise_max(x: Exact, y: Exact) -> Exact:
     return np.where(x > y, x, y)
 
 
-def least(*values: Interval) -> Interval:
+def interval_min(*values: Interval) -> Interval:
     """Return the interval of a minimum; of truth values: whether all are true."""
-    return reduce(_least, [low for low, _ in values]), reduce(_least, [high for _, high in values])
+    return reduce(_elementwise_min, [low for low, _ in values]), reduce(
+        _elementwise_min, [high for _, high in values]
+    )
 
 
-def most(*values: Interval) -> Interval:
+def interval_max(*values: Interval) -> Interval:
     """Return the interval of a maximum; of truth values: whether any is true."""
-    return reduce(_most, [low for low, _ in values]), reduce(_most, [high for _, high in values])
+    return reduce(_elementwise_max, [low for low, _ in values]), reduce(
+        _elementwise_max, [high for _, high in values]
+    )
 
 
 def union(x: Interval, y: Interval) -> Interval:
     """Return the smallest interval that contains both."""
-    return _least(x[0], y[0]), _most(x[1], y[1])
+    return _elementwise_min(x[0], y[0]), _elementwise_max(x[1], y[1])
 
 
 def magnitude(x: Interval) -> Interval:
     """Return the interval of an absolute value."""
     low, high = x
-    outside = _most(low, -high)
-    return _most(outside, ZERO), _most(-low, high)
+    outside = _elementwise_max(low, -high)
+    return _elementwise_max(outside, ZERO), _elementwise_max(-low, high)
 
 
 def invert(x: Interval) -> Interval:
@@ -228,13 +234,13 @@ def is_true(x: Interval) -> Interval:
     return invert(is_zero(x))
 
 
-def function(bounds: IntervalFunction, operands: Sequence[Pattern]) -> Pattern:
+def function(interval_function: IntervalFunction, operands: Sequence[Pattern]) -> Pattern:
     """Return a function of each position's own values; it repeats if all operands do."""
-    near, behind, ahead = (
-        bounds(*(getattr(operand, bound_name) for operand in operands))
-        for bound_name in ("near", "behind", "ahead")
+    bounds, behind, ahead = (
+        interval_function(*(getattr(operand, bound_name) for operand in operands))
+        for bound_name in ("bounds", "behind", "ahead")
     )
-    return Pattern({}, near, near, behind, ahead, all(operand.is_steady for operand in operands))
+    return Pattern({}, bounds, bounds, behind, ahead, all(operand.is_steady for operand in operands))
 
 
 def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int) -> Pattern:
@@ -257,19 +263,19 @@ def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int
         )
 
     pattern = affine(slopes, total("rest"), distance, all(operand.repeats for operand in operands))
-    return _narrow(pattern, total("near"), total("behind"), total("ahead"))
+    return _narrow(pattern, total("bounds"), total("behind"), total("ahead"))
 
 
-def _narrow(pattern: Pattern, near: Interval, behind: Interval, ahead: Interval) -> Pattern:
+def _narrow(pattern: Pattern, bounds: Interval, behind: Interval, ahead: Interval) -> Pattern:
     """Return a pattern narrowed by bounds from another derivation."""
 
     def both(x: Interval, y: Interval) -> Interval:
-        return _most(x[0], y[0]), _least(x[1], y[1])
+        return _elementwise_max(x[0], y[0]), _elementwise_min(x[1], y[1])
 
     return Pattern(
         pattern.slopes,
         pattern.rest,
-        both(pattern.near, near),
+        both(pattern.bounds, bounds),
         both(pattern.behind, behind),
         both(pattern.ahead, ahead),
         pattern.repeats,
@@ -285,17 +291,16 @@ def scale(x: Pattern, factor: Exact, distance: int) -> Pattern:
     pattern = affine(
         {axis: slope * factor for axis, slope in x.slopes.items()}, multiply(x.rest, by), distance, x.repeats
     )
-    return _narrow(pattern, multiply(x.near, by), multiply(x.behind, by), multiply(x.ahead, by))
+    return _narrow(pattern, multiply(x.bounds, by), multiply(x.behind, by), multiply(x.ahead, by))
 
 
 def extreme(kind: str, operands: Sequence[Pattern]) -> Pattern:
     """Return the maximum ("max") or minimum ("min") of values."""
-    bounds = most if kind == "max" else least
-    pattern = function(bounds, operands)
+    pattern = function(interval_max if kind == "max" else interval_min, operands)
     if pattern.repeats or not all(operand.repeats for operand in operands):
         return pattern
     parts = kind, tuple(operands)
-    return Pattern({}, pattern.rest, pattern.near, pattern.behind, pattern.ahead, False, parts)
+    return Pattern({}, pattern.rest, pattern.bounds, pattern.behind, pattern.ahead, False, parts)
 
 
 def round_down(x: Pattern, period: int, distance: int) -> Pattern:
@@ -305,7 +310,7 @@ def round_down(x: Pattern, period: int, distance: int) -> Pattern:
     one = (_number(Fraction(-1)), ZERO)
     repeats = x.repeats and LENGTH not in slopes and bool(np.all(whole))
     pattern = affine(slopes, _add((low, high), one), distance, repeats)
-    return _narrow(pattern, _floor(x.near), _floor(x.behind), _floor(x.ahead))
+    return _narrow(pattern, _floor(x.bounds), _floor(x.behind), _floor(x.ahead))
 
 
 def _floor(x: Interval) -> Interval:

@@ -18,13 +18,13 @@ from pulse.pulsify.bands.pattern import (
     combination,
     extreme,
     function,
+    interval_max,
+    interval_min,
     invert,
     is_negative,
     is_not_positive,
     is_zero,
-    least,
     magnitude,
-    most,
     multiply,
     round_down,
     scale,
@@ -42,8 +42,8 @@ COMPARISONS: dict[str, tuple[IntervalFunction, bool]] = {
 BOUNDS: dict[str, IntervalFunction] = {
     "abs": magnitude,
     "mul": multiply,
-    "and": least,
-    "or": most,
+    "and": interval_min,
+    "or": interval_max,
     "not": invert,
     "where": choose,
 }
@@ -80,7 +80,7 @@ def elementwise(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: P
         pattern = _by_number(kind, inputs, fact, extent)
         if pattern is not None:
             return pattern
-    if kind == "abs" and np.all(np.asarray(inputs[0].near[0] >= 0)):
+    if kind == "abs" and np.all(np.asarray(inputs[0].bounds[0] >= 0)):
         return inputs[0]
     bounds = BOUNDS.get(kind)
     truth = ZERO, ONE
@@ -119,7 +119,7 @@ def _by_number(
 
 def whole_part(x: Pattern, extent: PatternExtent) -> Pattern:
     """Round toward zero."""
-    if np.all(np.asarray(x.near[0] >= 0)):
+    if np.all(np.asarray(x.bounds[0] >= 0)):
         return round_down(x, extent.period, extent.distance)
 
     def whole(interval: Interval) -> Interval:
@@ -134,32 +134,32 @@ def _compare(kind: str, inputs: Sequence[Pattern], extent: PatternExtent) -> Pat
             comparison = kind if index else MIRRORED[kind]
             extremum, parts = operand.parts
             patterns = [_compare(comparison, [inputs[1 - index], part], extent) for part in parts]
-            return function(most if (extremum, comparison) in ANY_OF else least, patterns)
+            return function(interval_max if (extremum, comparison) in ANY_OF else interval_min, patterns)
     bounds, swapped = COMPARISONS[kind]
     signs = (-1, 1) if swapped else (1, -1)
-    return _settle(function(bounds, [combination(inputs, signs, extent.distance)]))
+    return _fold_constant(function(bounds, [combination(inputs, signs, extent.distance)]))
 
 
 def _where(inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
     """Return the choice between two values that grow equally, or one of which is masked."""
     condition, x, y = inputs
-    for always, branch in ((condition.near[0] == 1, x), (condition.near[1] == 0, y)):
+    for always, branch in ((condition.bounds[0] == 1, x), (condition.bounds[1] == 0, y)):
         if np.all(always):
             return branch
     pattern = function(choose, inputs)
     if pattern.repeats or not condition.is_steady or not (x.repeats and y.repeats):
         return pattern
     for one, other in ((x, y), (y, x)):
-        hidden = other.number is not None and np.all(np.asarray(other.near[1] <= extent.masked))
+        hidden = other.number is not None and np.all(np.asarray(other.bounds[1] <= extent.masked))
         if hidden or _have_same_slopes(one, other):
             rest = union(one.rest, NEVER if hidden else other.rest)
-            return Pattern(one.slopes, rest, pattern.near, pattern.behind, pattern.ahead)
+            return Pattern(one.slopes, rest, pattern.bounds, pattern.behind, pattern.ahead)
     return pattern
 
 
-def _settle(pattern: Pattern) -> Pattern:
+def _fold_constant(pattern: Pattern) -> Pattern:
     """Mark a truth value that is the same everywhere as repeating, whatever its operands are."""
-    return pattern if pattern.number is None else Pattern.constant(pattern.near[0])
+    return pattern if pattern.number is None else Pattern.constant(pattern.bounds[0])
 
 
 def _have_same_slopes(x: Pattern, y: Pattern) -> bool:

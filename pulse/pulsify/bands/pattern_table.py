@@ -17,22 +17,22 @@ def stored_pattern(value: Array, axes: Sequence[int], period: int, distance: int
 
     period, distance  as in ``PatternExtent``
     """
-    bounds = _bounds(value)
+    everywhere = _pattern_within(value)
     if not axes:
-        return Pattern.constant(exact(value)) if value.size <= MAX_EXAMINED_ELEMENTS else bounds
+        return Pattern.constant(exact(value)) if value.size <= MAX_EXAMINED_ELEMENTS else everywhere
     if len(axes) > 2 or value.size == 0:
-        return Pattern.unknown(bounds.near)
+        return Pattern.unknown(everywhere.bounds)
     early, late = value, value
     for axis in axes:
         frames = value.shape[axis]
         early = early.take(range(max(0, frames - period)), axis)
         late = late.take(range(min(period, frames), frames), axis)
     if np.array_equal(early, late):
-        behind = ahead = bounds.near
+        behind = ahead = everywhere.bounds
         if len(axes) == 2:
             behind, ahead = _bounds_beyond(value, axes, distance), _bounds_beyond(value, axes[::-1], distance)
-        return Pattern({}, bounds.near, bounds.near, behind, ahead)
-    return _steps(value, axes[0], distance) if len(axes) == 1 else Pattern.unknown(bounds.near)
+        return Pattern({}, everywhere.bounds, everywhere.bounds, behind, ahead)
+    return _steps(value, axes[0], distance) if len(axes) == 1 else Pattern.unknown(everywhere.bounds)
 
 
 def _bounds_beyond(value: Array, axes: Sequence[int], distance: int) -> Interval:
@@ -40,7 +40,7 @@ def _bounds_beyond(value: Array, axes: Sequence[int], distance: int) -> Interval
     matrix = np.moveaxis(value, axes, (-2, -1))
     rows, columns = np.ogrid[: matrix.shape[-2], : matrix.shape[-1]]
     entries = matrix[..., rows - columns >= distance]
-    return _bounds(entries).near if entries.size else NEVER
+    return _pattern_within(entries).bounds if entries.size else NEVER
 
 
 def _steps(value: Array, axis: int, distance: int) -> Pattern:
@@ -48,12 +48,12 @@ def _steps(value: Array, axis: int, distance: int) -> Pattern:
     numbers = np.moveaxis(value, axis, 0).reshape(value.shape[axis], -1)
     steps = np.diff(numbers.astype(np.float64), axis=0)
     if not steps.size or (steps != steps[0, 0]).any() or (numbers[0] != numbers[0, 0]).any():
-        return Pattern.unknown(_bounds(value).near)
+        return Pattern.unknown(_pattern_within(value).bounds)
     first, slope = exact(numbers[0, 0]), exact(steps[0, 0])
     return affine({axis - value.ndim: slope}, (first, first), distance)
 
 
-def _bounds(value: Array) -> Pattern:
+def _pattern_within(value: Array) -> Pattern:
     if not value.size:
         return Pattern.unknown()
     return Pattern.constant(exact(np.asarray(value.min())), exact(np.asarray(value.max())))

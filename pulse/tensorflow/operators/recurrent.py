@@ -62,25 +62,25 @@ def gru_cell(node: TensorflowNode) -> list[OutletId]:
     size = node.fact(1).shape[1]
 
     def product(frame: OutletId, slot: int, name: str) -> OutletId:
-        both = node.wire(Concat(1), [x, frame], f"{name}_both")
-        y = node.wire(MatMul(), [both, node.input(slot)], f"{name}_product")
+        inputs = node.wire(Concat(1), [x, frame], f"{name}_inputs")
+        y = node.wire(MatMul(), [inputs, node.input(slot)], f"{name}_product")
         return node.apply("add", y, node.input(slot + 2), suffix=f"{name}_sum")
 
     gates = node.apply("sigmoid", product(before, 2, "gates"), suffix="gates")
     r, u = (node.wire(Slice(1, size * n, size * (n + 1)), [gates], name) for n, name in enumerate("ru"))
     reset = node.apply("mul", before, r, suffix="reset")
     c = node.apply("tanh", product(reset, 3, "c"), suffix="c")
-    change = node.apply("sub", before, c, suffix="left")
-    kept = node.apply("mul", u, change, suffix="kept")
-    return [r, u, c, node.apply("add", c, kept, suffix="h")]
+    difference = node.apply("sub", before, c, suffix="difference")
+    retained = node.apply("mul", u, difference, suffix="retained")
+    return [r, u, c, node.apply("add", c, retained, suffix="h")]
 
 
 def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int]]:
     """Return the body of one frame, and its captures: name -> input of the node; x is input ``first``."""
     graph, x, cs = TypedGraph(), node.fact(first), node.fact(first + 1)
     cell = replace(node, graph=graph, wire_name="frame")
-    peeps = node.flag("use_peephole")
-    slots = {"w": 3, "b": 7, **({"wci": 4, "wcf": 5, "wco": 6} if peeps else {})}
+    has_peepholes = node.flag("use_peephole")
+    slots = {"w": 3, "b": 7, **({"wci": 4, "wcf": 5, "wco": 6} if has_peepholes else {})}
     captures = {name: first + slot for name, slot in slots.items()}
     facts = {"x": TypedFact(x.dtype, x.shape[-2:]), "cs_before": cs, "h_before": node.fact(first + 2)}
     facts |= {name: node.fact(slot) for name, slot in captures.items()}
@@ -94,22 +94,22 @@ def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int
     bias = node.real("forget_bias", 1.0) if node.op_type != "BlockLSTMV2" else 0.0
     if bias:
         wires["f"] = cell.apply("add", wires["f"], bias, suffix="f_biased")
-    for name in ("i", "f") if peeps else ():
-        peephole = cell.apply("mul", wires["cs_before"], wires[f"wc{name}"], suffix=f"{name}_seen")
-        wires[name] = cell.apply("add", wires[name], peephole, suffix=f"{name}_peeping")
+    for name in ("i", "f") if has_peepholes else ():
+        peephole = cell.apply("mul", wires["cs_before"], wires[f"wc{name}"], suffix=f"{name}_peephole")
+        wires[name] = cell.apply("add", wires[name], peephole, suffix=f"{name}_with_peephole")
     for name, kind in (("i", "sigmoid"), ("f", "sigmoid"), ("ci", "tanh")):
         wires[name] = cell.apply(kind, wires[name], suffix=name)
-    fresh = cell.apply("mul", wires["ci"], wires["i"], suffix="fresh")
-    kept = cell.apply("mul", wires["cs_before"], wires["f"], suffix="kept")
-    state = cell.apply("add", fresh, kept, suffix="cs")
+    update = cell.apply("mul", wires["ci"], wires["i"], suffix="update")
+    retained = cell.apply("mul", wires["cs_before"], wires["f"], suffix="retained")
+    state = cell.apply("add", update, retained, suffix="cs")
     clip = node.real("cell_clip", 3.0 if node.op_type != "BlockLSTMV2" else 0.0)
     if clip > 0:
         state = cell.apply("min", state, clip, suffix="cs_below")
         state = cell.apply("max", state, -clip, suffix="cs_clipped")
     wires["cs"] = state
-    if peeps:
-        peephole = cell.apply("mul", state, wires["wco"], suffix="o_seen")
-        wires["o"] = cell.apply("add", wires["o"], peephole, suffix="o_peeping")
+    if has_peepholes:
+        peephole = cell.apply("mul", state, wires["wco"], suffix="o_peephole")
+        wires["o"] = cell.apply("add", wires["o"], peephole, suffix="o_with_peephole")
     wires["o"] = cell.apply("sigmoid", wires["o"], suffix="o")
     wires["co"] = cell.apply("tanh", state, suffix="co")
     wires["h"] = cell.apply("mul", wires["co"], wires["o"], suffix="h")

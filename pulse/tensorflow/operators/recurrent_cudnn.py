@@ -87,7 +87,9 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
     slots = (H, C) if kind == "lstm" else (H,)
     y, *begin = (node.input(slot) for slot in (0, *slots))
     if not major:
-        y, *begin = (_exchange(node, operand, f"turned{slot}") for slot, operand in enumerate((y, *begin)))
+        y, *begin = (
+            _exchange(node, operand, f"transposed{slot}") for slot, operand in enumerate((y, *begin))
+        )
     last: list[list[OutletId]] = []
     for layer in range(layers):
         y, ends = _layer(node, y, begin, layer, matrices[layer], biases[layer])
@@ -97,7 +99,9 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
         for index, states_of_layers in enumerate(zip(*last))
     ]
     if not major:
-        y, *states = (_exchange(node, result, f"back{index}") for index, result in enumerate((y, *states)))
+        y, *states = (
+            _exchange(node, result, f"transposed_back{index}") for index, result in enumerate((y, *states))
+        )
     return [node.name_result(y), *states, *([node.input(C)] if kind != "lstm" else [])]
 
 
@@ -153,6 +157,6 @@ def _layer(
         kind, [x, w, r, b, None, *first], f"layer{layer}", 1 + len(first), **attributes
     )
     frames = node.graph.fact(outlets[0]).shape
-    transposed = node.wire(Transpose((0, 2, 1, 3)), [outlets[0]], f"turned{layer}")
+    transposed = node.wire(Transpose((0, 2, 1, 3)), [outlets[0]], f"transposed{layer}")
     flat = (frames[0], frames[2], TDim.of(ways * size))
     return node.wire(Reshape(flat), [transposed], f"frames{layer}"), outlets[1:]

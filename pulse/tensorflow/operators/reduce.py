@@ -54,7 +54,7 @@ def logic(node: TensorflowNode) -> OutletId:
     if not axes:
         return node.input(0)
     numbers = node.wire(Cast(np.dtype(np.int32)), [node.input(0)], "numbers")
-    result = node.wire(Reduce(LOGIC[node.op_type], axes, node.flag("keep_dims")), [numbers], "found")
+    result = node.wire(Reduce(LOGIC[node.op_type], axes, node.flag("keep_dims")), [numbers], "reduced")
     return node.wire(Cast(np.dtype(np.bool_)), [result])
 
 
@@ -66,4 +66,4 @@ def arg_reduce(node: TensorflowNode) -> OutletId:
     op = ArgReduce(EXTREMES[node.op_type], axis, False, False)
     if dtype == np.int64:
         return node.wire(op, [node.input(0)])
-    return node.wire(Cast(dtype), [node.wire(op, [node.input(0)], "place")])
+    return node.wire(Cast(dtype), [node.wire(op, [node.input(0)], "index")])

@@ -27,7 +27,7 @@ def band_part(node: TensorflowNode) -> OutletId:
             inside.append(node.apply("less_equal", distance, limit, suffix=name))
     if not inside:
         return node.input(0)
-    in_band = inside[0] if len(inside) == 1 else node.apply("and", *inside, suffix="kept")
+    in_band = inside[0] if len(inside) == 1 else node.apply("and", *inside, suffix="in_band")
     return node.apply("where", in_band, node.input(0), 0)
 
 

@@ -76,17 +76,17 @@ def _added_axes(source: Shape, target: Shape) -> list[int]:
 @tensorflow_op("ExpandDims")
 def expand_dims(node: TensorflowNode) -> OutletId:
     """A new axis of size 1."""
-    rank = node.fact(0).rank - node.is_complex()
-    return node.wire(AddAxis(node.axis(node.whole(1, "axis"), rank + 1)), [node.input(0)])
+    in_rank = node.fact(0).rank - node.is_complex()
+    return node.wire(AddAxis(node.axis(node.whole(1, "axis"), in_rank + 1)), [node.input(0)])
 
 
 @tensorflow_op("Squeeze")
 def squeeze(node: TensorflowNode) -> OutletId:
     """Remove the axes of size 1 that the node lists, or all of them if it lists none."""
     dims = node.fact(0).shape
-    rank = len(dims) - node.is_complex()
+    in_rank = len(dims) - node.is_complex()
     listed = node.integer_list("squeeze_dims", ()) or node.integer_list("axis", ())
-    axes = node.axes(listed, rank) if listed else tuple(axis for axis in range(rank) if dims[axis] == 1)
+    axes = node.axes(listed, in_rank) if listed else tuple(axis for axis in range(in_rank) if dims[axis] == 1)
     x = node.input(0)
     for axis in reversed(axes):
         x = node.wire(RemoveAxis(axis), [x], "" if axis == axes[0] else f"axis{axis}")

@@ -45,8 +45,8 @@ def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | N
         if row:
             pads = [NO_PAD] * len(shape)
             pads[axis + 1] = (TDim.of(row), ZERO)
-            one_row = node.wire(Pad(tuple(pads)), [one_row], f"later{row}")
-        delayed_rows.append(node.wire(Slice(axis + 1, ZERO, frames - 1), [one_row], f"kept{row}"))
+            one_row = node.wire(Pad(tuple(pads)), [one_row], f"delayed{row}")
+        delayed_rows.append(node.wire(Slice(axis + 1, ZERO, frames - 1), [one_row], f"cropped{row}"))
     return node.wire(Concat(axis), delayed_rows)
 
 

@@ -173,7 +173,7 @@ def roll(node: TensorflowNode) -> OutletId:
             node.wire(Slice(axis, *pair), [x], f"part{index}_{i}")
             for i, pair in enumerate(((cut, size), (TDim.of(0), cut)))
         ]
-        x = node.wire(Concat(axis), ends, "" if index == len(axes) - 1 else f"turned{index}")
+        x = node.wire(Concat(axis), ends, "" if index == len(axes) - 1 else f"rolled{index}")
     return x
 
 

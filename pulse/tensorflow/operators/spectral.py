@@ -13,14 +13,14 @@ from pulse.tensorflow.registry import tensorflow_op
 
 def pair(node: TensorflowNode, real: OutletId, imaginary: OutletId, suffix: str = "") -> OutletId:
     """Join two real tensors to a complex one."""
-    shapes = [node.graph.fact(part).shape for part in (real, imaginary)]
+    shapes = [node.graph.fact(component).shape for component in (real, imaginary)]
     whole = broadcast_shapes(shapes, f"{node.wire_name}, its parts")
     rank = len(whole)
     parts: list[OutletId] = []
-    for name, part in (("real", real), ("imaginary", imaginary)):
-        if node.graph.fact(part).shape != whole:
-            part = node.wire(Expand(whole), [part], f"{suffix}{name}_wide")
-        parts.append(node.wire(AddAxis(rank), [part], f"{suffix}{name}_column"))
+    for name, component in (("real", real), ("imaginary", imaginary)):
+        if node.graph.fact(component).shape != whole:
+            component = node.wire(Expand(whole), [component], f"{suffix}{name}_wide")
+        parts.append(node.wire(AddAxis(rank), [component], f"{suffix}{name}_column"))
     return node.wire(Concat(rank), parts, suffix)
 
 
@@ -67,12 +67,12 @@ def arctangent(node: TensorflowNode, y: OutletId, x: OutletId) -> OutletId:
     steep = node.apply("greater", wide[1], wide[0], suffix="steep")
     low = node.apply("min", *wide, suffix="low")
     high = node.apply("max", *wide, suffix="high")
-    nothing = node.apply("equal", high, 0, suffix="nothing")
-    slope = node.apply("div", low, node.apply("where", nothing, 1, high, suffix="divisor"), suffix="slope")
+    is_zero = node.apply("equal", high, 0, suffix="is_zero")
+    slope = node.apply("div", low, node.apply("where", is_zero, 1, high, suffix="divisor"), suffix="slope")
     flat = node.apply("atan", slope, suffix="flat")
-    complement = node.apply("sub", np.pi / 2, flat, suffix="turned")
+    complement = node.apply("sub", np.pi / 2, flat, suffix="complement")
     first = node.apply("where", steep, complement, flat, suffix="first")
-    negative_x = node.apply("less", x, 0, suffix="left")
+    negative_x = node.apply("less", x, 0, suffix="negative_x")
     mirrored = node.apply("sub", np.pi, first, suffix="mirrored")
     upper = node.apply("where", negative_x, mirrored, first, suffix="upper")
     below = node.apply("less", y, 0, suffix="below")

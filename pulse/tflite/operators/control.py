@@ -88,7 +88,7 @@ def if_(node: TfliteNode) -> Sequence[OutletId]:
         if not node.graph.fact(yes).agrees(node.graph.fact(no)):
             raise node.error(f"its branches give {node.graph.fact(yes)} and {node.graph.fact(no)}")
     return [
-        node.apply("where", condition, yes, no, suffix=f"chosen{index}")
+        node.apply("where", condition, yes, no, suffix=f"selected{index}")
         for index, (yes, no) in enumerate(zip(then, otherwise))
     ]
 

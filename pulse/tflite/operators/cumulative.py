@@ -7,7 +7,7 @@ from pulse.tflite.registry import tflite_op
 
 
 @tflite_op("CUMSUM")
-def cumsum(node: TfliteNode) -> OutletId:
+def cum_sum(node: TfliteNode) -> OutletId:
     """Running sums of an axis."""
     axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
     op = CumSum(axis, node.flag("Exclusive"), node.flag("Reverse"))

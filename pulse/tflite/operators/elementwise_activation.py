@@ -157,8 +157,8 @@ def reciprocal_root(node: TfliteNode) -> OutletId:
     step = 1 / (np.sqrt(float(node.quantization(0).scale[0])) * float(target(node)[1].scale[0]))
 
     def scale(x: Array) -> Array:
-        root = np.rint(2.0**ROOT_BITS / np.sqrt(np.maximum(x, 1)))
-        return np.where(x > 0, multiply(root, step / 2.0**ROOT_BITS), np.inf)
+        reciprocal = np.rint(2.0**ROOT_BITS / np.sqrt(np.maximum(x, 1)))
+        return np.where(x > 0, multiply(reciprocal, step / 2.0**ROOT_BITS), np.inf)
 
     return pick(node, of_codes(node, scale))
 
@@ -198,4 +198,4 @@ def prelu(node: TfliteNode) -> OutletId:
         node, product, np.asarray(float(ours.scale[0] * slopes.scale[0] / theirs.scale[0])), "negative"
     )
     below = node.apply("less", x, 0.0, suffix="below")
-    return clamp_wide(node, node.apply("where", below, negative, positive, suffix="chosen"))
+    return clamp_wide(node, node.apply("where", below, negative, positive, suffix="selected"))

@@ -101,7 +101,7 @@ def _multiply_computed(node: TfliteNode) -> OutletId:
         raise node.error("codes times weights that are computed while running are not supported")
     w = node.values(1)
     size = node.graph.fact(w).shape[1]
-    transposed = node.wire(Transpose((1, 0)), [w], "turned")
+    transposed = node.wire(Transpose((1, 0)), [w], "transposed")
     y = node.wire(MatMul(), [_rows(node, node.values(0), int(size)), transposed], "product")
     return activate(node, node.apply("add", y, node.values(2), suffix="sum") if node.has(2) else y)
 
@@ -118,7 +118,7 @@ def batch_matmul(node: TfliteNode) -> OutletId:
         if not node.flag(name):
             return x
         rank = node.graph.fact(x).rank
-        return node.wire(Transpose((*range(rank - 2), rank - 1, rank - 2)), [x], f"turned{slot}")
+        return node.wire(Transpose((*range(rank - 2), rank - 1, rank - 2)), [x], f"transposed{slot}")
 
     a, b = operand(0, "AdjX"), operand(1, "AdjY")
     if not node.has_codes:

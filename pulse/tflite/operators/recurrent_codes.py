@@ -90,37 +90,37 @@ def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
     h_factor = float(node.quantization(18).scale[0]) * parts.r_scale * 2.0**GATE_BITS
     x = node.codes(0)
     total = _sum(node, x, parts.w, parts.bias, largest_code(node.input_tensor(0)), "frames")
-    x_gates = _clamp(node, times(node, total, x_factor, "frames.gates"), "frames.kept")
+    x_gates = _clamp(node, times(node, total, x_factor, "frames.gates"), "frames.clamped")
 
     def frame(number: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
-        total = _sum(number, states[0], parts.r, None, largest_code(node.input_tensor(18)), "past")
-        past = times(number, total, h_factor, "past.gates")
+        total = _sum(number, states[0], parts.r, None, largest_code(node.input_tensor(18)), "recurrent")
+        recurrent = times(number, total, h_factor, "recurrent.gates")
         gates = _clamp(
-            number, number.apply("add", past, number.cast(x, F64, "entered"), suffix="both"), "gates"
+            number, number.apply("add", recurrent, number.cast(x, F64, "frame"), suffix="gate_sums"), "gates"
         )
-        opened = _look_up(
-            number, _share(number, gates, 0, 3 * hidden, "three"), fixed_point.sigmoid, 3, "opened"
+        sigmoids = _look_up(
+            number, _share(number, gates, 0, 3 * hidden, "sigmoid_gates"), fixed_point.sigmoid, 3, "sigmoids"
         )
-        fresh = _look_up(
-            number, _share(number, gates, 3 * hidden, 4 * hidden, "last"), fixed_point.tanh, 3, "fresh"
-        )
-        names = ("entering", "leaving", "keeping")
+        cell_gate = _share(number, gates, 3 * hidden, 4 * hidden, "cell_gate")
+        candidate = _look_up(number, cell_gate, fixed_point.tanh, 3, "candidate")
+        names = ("input_gate", "output_gate", "forget_gate")
         i, o, f = (
-            number.cast(_share(number, opened, k * hidden, (k + 1) * hidden, name), F64, f"{name}64")
+            number.cast(_share(number, sigmoids, k * hidden, (k + 1) * hidden, name), F64, f"{name}64")
             for k, name in enumerate(names)
         )
         before = number.cast(states[1], F64, "before")
-        old = shift_right(number, number.apply("mul", f, before, suffix="old"), FUNCTION_BITS, "old")
-        new = number.apply("mul", i, number.cast(fresh, F64, "fresh64"), suffix="new")
-        new = shift_right(number, new, 2 * FUNCTION_BITS - int(cell_bits), "new")
+        retained = number.apply("mul", f, before, suffix="retained")
+        retained = shift_right(number, retained, FUNCTION_BITS, "retained")
+        update = number.apply("mul", i, number.cast(candidate, F64, "candidate64"), suffix="update")
+        update = shift_right(number, update, 2 * FUNCTION_BITS - int(cell_bits), "update")
         c = _clamp(
             number,
-            number.apply("add", old, new, suffix="cell64"),
+            number.apply("add", retained, update, suffix="cell64"),
             "cell",
             *_limit(parts.clip, float(cell.scale[0])),
         )
-        shape = number.cast(_look_up(number, c, fixed_point.tanh, whole, "shape"), F64, "shape64")
-        product = number.apply("mul", o, shape, suffix="product")
+        squashed = number.cast(_look_up(number, c, fixed_point.tanh, whole, "squashed"), F64, "squashed64")
+        product = number.apply("mul", o, squashed, suffix="product")
         h = times(
             number, product, np.asarray(2.0 ** (-2 * FUNCTION_BITS) / _hidden_scale(node)), "product.codes"
         )

@@ -57,21 +57,23 @@ def lstm_of_floats(
 ) -> list[OutletId]:
     """Return an LSTM, gates in the order input, output, forget, cell; ``function`` is the cell's activation."""
     size, clip = r.values.shape[1], node.attributes.get("CellClip", 0.0)
-    x = times(node, node.values(0), w, "entered")
+    x = times(node, node.values(0), w, "product")
     x = node.apply("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
 
     def frame(number: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
-        gates = number.apply("add", x, times(number, states[0], r, "past"), suffix="gates")
+        gates = number.apply("add", x, times(number, states[0], r, "recurrent"), suffix="gates")
         parts = [
             number.wire(Slice(1, TDim.of(start * size), TDim.of(end * size)), [gates], name)
             for start, end, name in ((0, 1, "i"), (1, 2, "o"), (2, 3, "f"), (3, 4, "g"))
         ]
-        i, o, f = (number.apply("sigmoid", part, suffix=f"open{k}") for k, part in enumerate(parts[:3]))
-        new = number.apply("mul", i, number.apply(function, parts[3], suffix="fresh"), suffix="new")
-        c = number.apply("add", number.apply("mul", f, states[1], suffix="old"), new, suffix="cell")
+        i, o, f = (number.apply("sigmoid", part, suffix=f"{name}_gate") for name, part in zip("iof", parts))
+        candidate = number.apply(function, parts[3], suffix="candidate")
+        update = number.apply("mul", i, candidate, suffix="update")
+        retained = number.apply("mul", f, states[1], suffix="retained")
+        c = number.apply("add", retained, update, suffix="cell")
         if clip > 0:
-            c = number.apply("min", number.apply("max", c, -clip, suffix="floor"), clip, suffix="limited")
-        return [number.apply("mul", o, number.apply(function, c, suffix="shape"), suffix="hidden"), c]
+            c = number.apply("min", number.apply("max", c, -clip, suffix="floor"), clip, suffix="clipped")
+        return [number.apply("mul", o, number.apply(function, c, suffix="squashed"), suffix="hidden"), c]
 
     return scan_frames(node, x, [node.input(18), node.input(19)], frame, node.flag("TimeMajor"))
 
@@ -80,11 +82,11 @@ def rnn_of_floats(
     node: TfliteNode, w: WeightRows, r: WeightRows, bias: Array, function: str
 ) -> list[OutletId]:
     """Return a plain layer."""
-    x = times(node, node.values(0), w, "entered")
+    x = times(node, node.values(0), w, "product")
     x = node.apply("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
 
     def frame(number: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
-        total = number.apply("add", x, times(number, states[0], r, "past"), suffix="total")
+        total = number.apply("add", x, times(number, states[0], r, "recurrent"), suffix="total")
         return [number.apply(function, total, suffix="hidden")]
 
     return scan_frames(node, x, [node.input(4)], frame, node.flag("TimeMajor"))

@@ -36,7 +36,7 @@ def svdf(node: TfliteNode) -> list[OutletId]:
     memory = node.wire(Reshape((batch, TDim.of(count), TDim.of(size))), [node.input(4)], "memory")
     new = node.wire(AddAxis(2), [_features(node, features)], "newest")
     older = node.wire(Slice(2, TDim.of(1), TDim.of(size)), [memory], "older")
-    window = node.wire(Concat(2), [older, new], "kept")
+    window = node.wire(Concat(2), [older, new], "window")
     after = node.wire(Reshape((batch, TDim.of(count * size))), [window], "after")
     y = _filter(node, window, time, batch, count // rank, rank)
     bias = bias_of(node, 3)

@@ -69,10 +69,10 @@ def expand_dims(node: TfliteNode) -> OutletId:
 @tflite_op("SQUEEZE")
 def squeeze(node: TfliteNode) -> OutletId:
     """Remove axes of size 1: the named ones, or all."""
-    rank, shape = own_rank(node), node.fact(0).shape
-    axes = [node.axis(axis, rank) for axis in node.integer_list("SqueezeDims", ())]
+    in_rank, in_shape = own_rank(node), node.fact(0).shape
+    axes = [node.axis(axis, in_rank) for axis in node.integer_list("SqueezeDims", ())]
     if not axes:
-        axes = [axis for axis in range(rank) if shape[axis] == 1]
+        axes = [axis for axis in range(in_rank) if in_shape[axis] == 1]
     x = requantize_input(node)
     for axis in sorted(set(axes), reverse=True):
         x = node.wire(RemoveAxis(axis), [x], f"axis{axis}")

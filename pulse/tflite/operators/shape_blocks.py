@@ -25,7 +25,7 @@ def _rearrange(
 ) -> OutletId:
     """Split axes, put them in another order, and join them."""
     parts = node.wire(Reshape(tuple(block_shape)), [x], f"{suffix}split")
-    transposed = node.wire(Transpose(tuple(perm)), [parts], f"{suffix}turned")
+    transposed = node.wire(Transpose(tuple(perm)), [parts], f"{suffix}transposed")
     return node.wire(Reshape(tuple(shape)), [transposed], suffix)
 
 

@@ -48,7 +48,7 @@ class LaneGroup(NotCopyable):
     ) -> None:
         self.program = program
         self.gather_ns = int(gather_s * 1e9)
-        self._most_pulses = pulses
+        self._max_pulses = pulses
         self._lanes = program.spawn_many(count, constants)
         self._lanes.alone = alone
         self.sessions = [LaneSession(program, state) for state in self._lanes]
@@ -68,9 +68,9 @@ class LaneGroup(NotCopyable):
         return min(stream.arrived_ns for stream in self.ready) + wait_ns
 
     def step(self) -> list[tuple[LaneStream, Answer]]:
-        """Run a turn: step the waiting pulses of each stream, up to the most of a turn."""
+        """Run a turn: step the waiting pulses of each stream, up to the limit of a turn."""
         streams, self.ready = sorted(self.ready, key=_waiting_pulses, reverse=True), {}
-        pulses = [min(stream.waiting_pulses, self._most_pulses) for stream in streams]
+        pulses = [min(stream.waiting_pulses, self._max_pulses) for stream in streams]
         for index, (stream, count) in enumerate(zip(streams, pulses)):
             inputs = stream.take_pulses(count)
             for lane_input in self._inputs:

@@ -62,7 +62,7 @@ export class PulseStream {
    * Open a stream. Resolves when a server is ready; rejects with a StreamError.
    *
    * url       of the server: ws://HOST:PORT, its path may be left out; of several, the first that takes the stream. In a fleet, the stream
-   *           goes to the server that is told
+   *           goes to the server that is named
    * options   fields of the hello: model, rate, format ("f32" or "pcm16"), block, outputs, token; and:
    *   patience          above 0: if the connection is lost, go on over another one, for which so many seconds are
    *                     looked, with bit-identical results. The server must keep checkpoints
@@ -80,9 +80,9 @@ export class PulseStream {
 
   constructor(url, options) {
     const { patience, onframes, onevent, onack, onresume, onclose, ...hello } = options;
-    const nothing = () => {};
+    const ignore = () => {};
     this._on = { frames: onframes, event: onevent, ack: onack, resume: onresume, close: onclose };
-    for (const name of Object.keys(this._on)) this._on[name] ??= nothing;
+    for (const name of Object.keys(this._on)) this._on[name] ??= ignore;
     this._urls = [url].flat().map((each) => withPath(String(each)));
     this._hello = { ...hello, confirms: patience > 0 };
     this._patience = patience ?? 0;
@@ -109,8 +109,8 @@ export class PulseStream {
     const frames = values.length / valuesInFrame(input);
     if (!Number.isInteger(frames)) throw new RangeError(`input ${input.name}: ${values.length} values are not whole frames`);
     const coded = this._isPcm(input) ? toPcm16(values) : values;
-    const wanted = this._isPcm(input) ? Int16Array : ARRAYS[input.dtype];
-    if (!(coded instanceof wanted)) throw new RangeError(`input ${input.name}: give a ${wanted.name}`);
+    const arrayType = this._isPcm(input) ? Int16Array : ARRAYS[input.dtype];
+    if (!(coded instanceof arrayType)) throw new RangeError(`input ${input.name}: give a ${arrayType.name}`);
     const block = { first: this._nextFirst[port], frames, values: this._resumeName === null ? coded : coded.slice() };
     this._nextFirst[port] += frames;
     if (this._resumeName !== null) this._resend[port].push(block);
@@ -212,16 +212,16 @@ export class PulseStream {
   /** The connection has ended: look for another one, or tell that it is the end. */
   async _end(code, reason) {
     if (this._closed) return this._finish(null);
-    const error = this._error ?? lost(code, reason);
+    const error = this._error ?? connectionError(code, reason);
     this._error = null;
     if (this._resumeName === null || !RETRYABLE_CODES.includes(error.code)) return this._finish(error);
     this._isLost = true;
-    const found = await this._find().catch((refused) => refused);
+    const connection = await this._find().catch((refused) => refused);
     if (this._closed) {
-      found.socket?.close(1000);
+      connection.socket?.close(1000);
       return undefined;
     }
-    return found.socket ? this._continueOver(found) : this._finish(found);
+    return connection.socket ? this._continueOver(connection) : this._finish(connection);
   }
 
   /** A server that continues it; its successors in a fleet come first. */
@@ -257,8 +257,8 @@ export class PulseStream {
     for (const [port, blocks] of this._resend.entries()) {
       const from = behind ? 0 : ready.received[port], size = valuesInFrame(this.ready.inputs[port]);
       for (const { first, frames, values } of blocks) {
-        const had = Math.max(0, from - first);
-        if (had < frames) this._sendBlock(port, { first: first + had, frames: frames - had, values: values.subarray(had * size) });
+        const skip = Math.max(0, from - first);
+        if (skip < frames) this._sendBlock(port, { first: first + skip, frames: frames - skip, values: values.subarray(skip * size) });
       }
     }
     if (this._flushing && !this._ended) this._say({ type: "flush" });
@@ -290,9 +290,9 @@ export class PulseStream {
   _sendBlock(port, { first, frames, values }) {
     if (this._socket.readyState !== WebSocket.OPEN) return; // the next connection sends it, if there is one
     const size = valuesInFrame(this.ready.inputs[port]), bytes = values.BYTES_PER_ELEMENT;
-    const most = Math.max(1, Math.floor((this.ready.limits.message_bytes - HEADER_BYTES) / (size * bytes)));
-    for (let at = 0; at < frames; at += most) {
-      const count = Math.min(most, frames - at), part = values.subarray(at * size, (at + count) * size);
+    const maxFrames = Math.max(1, Math.floor((this.ready.limits.message_bytes - HEADER_BYTES) / (size * bytes)));
+    for (let at = 0; at < frames; at += maxFrames) {
+      const count = Math.min(maxFrames, frames - at), part = values.subarray(at * size, (at + count) * size);
       const message = new Uint8Array(HEADER_BYTES + part.byteLength);
       const view = new DataView(message.buffer);
       view.setUint8(0, INPUT);
@@ -354,18 +354,18 @@ export class PulseStream {
     const kind = view.getUint8(0) === FINAL ? "final" : output.kind, place = this._streaming.indexOf(port);
     let coded = new array(message, HEADER_BYTES), first = Number(view.getBigUint64(8, true)), frames = view.getUint32(4, true);
     if (kind !== "final") {
-      const had = this._framesReceived[place] - first; // came over the connection before
-      if (had < 0) {
+      const skip = this._framesReceived[place] - first; // came over the connection before
+      if (skip < 0) {
         this._resumeName = null;
         this._error = new StreamError("gap", `output ${output.name}: frames ${this._framesReceived[place]} to ${first - 1} are lost`, "begin a new stream");
         this._socket.close(1000);
         return;
       }
-      if (had >= frames) return;
+      if (skip >= frames) return;
       this._framesReceived[place] = first + frames;
-      coded = had ? coded.slice(had * valuesInFrame(output)) : coded;
-      first += had;
-      frames -= had;
+      coded = skip ? coded.slice(skip * valuesInFrame(output)) : coded;
+      first += skip;
+      frames -= skip;
     }
     this._on.frames({
       name: output.name,
@@ -396,7 +396,7 @@ function connect(url, hello, limitS) {
     };
     socket.onclose = ({ code, reason }) => {
       clearTimeout(timer);
-      reject(refusal ?? lost(code, reason));
+      reject(refusal ?? connectionError(code, reason));
     };
   });
 }
@@ -407,7 +407,7 @@ function errorOf(message) {
   return error;
 }
 
-function lost(code, reason) {
+function connectionError(code, reason) {
   const message = `the connection ended with status ${code}${reason ? `: ${reason}` : ""}`;
   return new StreamError("connection", message, "is the server still there?");
 }

@@ -1,19 +1,19 @@
-// The page: the choice of a model, start and stop, what is told and shown, the controls.
+// The page: the choice of a model, start and stop, status and errors, the numbers, the controls.
 
 import { listModels, StreamError } from "./client.js";
 import { drawDelay, drawFrames, HISTORY_S, labelScopes, readColours, Scope, showWaveform, takeFrames } from "./pictures.js";
 import { showEvent, showLevel } from "./readings.js";
-import { interleaved, wav } from "./recording.js";
+import { interleave, wav } from "./recording.js";
 
 const $ = (id) => document.getElementById(id);
 const BLOCK_S = 0.01;
-const LEAST_RATE = 3000; // of sound that a browser plays
-const MOST_RECORDED_S = 600;
+const MIN_RATE_HZ = 3000; // of sound that a browser plays
+const MAX_RECORDED_S = 600;
 const calmer = matchMedia("(prefers-reduced-motion: reduce)");
 const base = new URL("./", location.href);
 
 let models = [];
-let run = null; // what a start made: context, nodes, worker, figures
+let run = null; // the present run: context, nodes, worker, figures
 
 // ---- The choice of a model
 
@@ -51,14 +51,14 @@ function reasonAgainst(model) {
 }
 
 /** Whether a model shall run here: `web` is the folder of its WebAssembly form, if the server has one. */
-const isInPage = (model) => Boolean(model.web) && picked("place") === "page";
+const isInPage = (model) => Boolean(model.web) && choiceOf("place") === "page";
 
-const chosen = () => models.find((model) => model.name === $("model").value);
+const selectedModel = () => models.find((model) => model.name === $("model").value);
 /** The output that is played: sound, and not one value in each of some longer frames. */
-const soundOutput = (model) => model.outputs.find(({ kind, rate }) => kind === "sound" && rate >= LEAST_RATE);
+const soundOutput = (model) => model.outputs.find(({ kind, rate }) => kind === "sound" && rate >= MIN_RATE_HZ);
 
 function describeModel() {
-  const model = chosen();
+  const model = selectedModel();
   if (!model) {
     if (models.length) $("model-note").textContent = `No model here takes one sound: ${models.map((m) => `${m.name}, ${reasonAgainst(m)}`).join("; ")}.`;
     return;
@@ -79,7 +79,7 @@ function describeModel() {
 
 async function start() {
   showError(null);
-  const model = chosen(), source = picked("source");
+  const model = selectedModel(), source = choiceOf("source");
   setStatus("waiting", "Starting …");
   $("start").disabled = true;
   run = { model, source, history: [], frames: new Map(), closing: false, network_ms: 0, queue_us: 0, step_us: 0 };
@@ -92,7 +92,7 @@ async function start() {
     if (run !== mine) return;
     navigator.wakeLock?.request("screen").then((lock) => { mine.lock = lock; }, () => {}); // a help, not a need
   } catch (error) {
-    stop(explained(error));
+    stop(toStreamError(error));
     return;
   }
   $("start").disabled = false;
@@ -156,15 +156,15 @@ async function connect(mine, input) {
   const gain = new GainNode(context, { gain: volume() });
   Object.assign(mine, {
     node, gain, input,
-    heard: new AnalyserNode(context, { fftSize: 512, smoothingTimeConstant: 0 }),
-    made: new AnalyserNode(context, { fftSize: 512, smoothingTimeConstant: 0 }),
+    inputAnalyser: new AnalyserNode(context, { fftSize: 512, smoothingTimeConstant: 0 }),
+    outputAnalyser: new AnalyserNode(context, { fftSize: 512, smoothingTimeConstant: 0 }),
     block,
   });
   input.connect(node);
-  input.connect(mine.heard);
-  node.connect(mine.made);
+  input.connect(mine.inputAnalyser);
+  node.connect(mine.outputAnalyser);
   node.connect(gain).connect(context.destination);
-  mine.spectra = [new Scope($("scope-in"), mine.heard), new Scope($("scope-out"), mine.made)];
+  mine.spectra = [new Scope($("scope-in"), mine.inputAnalyser), new Scope($("scope-out"), mine.outputAnalyser)];
   node.port.onmessage = ({ data }) => run === mine && fromAudio(mine, data);
   node.port.postMessage({ bypass: isPressed("bypass"), record: isPressed("record") });
 
@@ -225,15 +225,15 @@ function stop(error = null) {
   $("start").firstChild.data = "Start";
   $("start").classList.remove("running");
   document.body.classList.remove("running");
-  $("start").disabled = !chosen();
+  $("start").disabled = !selectedModel();
   for (const each of document.querySelectorAll("#microphone, #file, input[name=source], input[name=place]")) each.disabled = false;
   $("model").disabled = !models.length;
-  for (const id of ["level-in", "level-out"]) { $(id).told = 0; showLevel(id, 0, 0); }
+  for (const id of ["level-in", "level-out"]) { $(id).shownAt = 0; showLevel(id, 0, 0); }
   showError(error);
   setStatus(error ? "failed" : "idle", error ? "Stopped by an error" : "Ready");
 }
 
-// ---- What the audio thread and the worker tell
+// ---- Messages of the audio thread and the worker
 
 function fromAudio(mine, { figures, recorded, delay, since, ended }) {
   if (recorded && mine.recorded) {
@@ -263,19 +263,19 @@ function takeFigures(mine, figures) {
   const ms = 1000 / mine.context.sampleRate;
   showLevel("level-in", figures.inPeak, figures.inPower / figures.frames);
   showLevel("level-out", figures.outPeak, figures.outPower / figures.frames);
-  const took = figures.took === null ? null : figures.took * ms;
-  const total = figures.delay === null ? took : figures.delay * ms;
-  if (took === null) return;
-  let left = took;
-  const part = (most) => { const taken = Math.min(left, most ?? 0); left -= taken; return taken; };
+  const latency = figures.latency === null ? null : figures.latency * ms;
+  const total = figures.delay === null ? latency : figures.delay * ms;
+  if (latency === null) return;
+  let left = latency;
+  const part = (longest) => { const share = Math.min(left, longest ?? 0); left -= share; return share; };
   const step = part(mine.step_us / 1000), queue = part(mine.queue_us / 1000), network = part(mine.network_ms), model = left;
-  const playout = Math.max(0, total - took);
+  const playout = Math.max(0, total - latency);
   mine.queue_us = mine.step_us = 0;
   Object.assign(mine, { delay: figures.delay, since: figures.since, now: figures.now });
   mine.history.push({ at: performance.now(), model, network, queue, step, playout });
   while (mine.history[0].at < performance.now() - HISTORY_S * 1000) mine.history.shift();
-  if (performance.now() - (mine.told ?? 0) < 500) return;
-  mine.told = performance.now();
+  if (performance.now() - (mine.delayShownAt ?? 0) < 500) return;
+  mine.delayShownAt = performance.now();
   showDelay(mine, total, figures.late);
 }
 
@@ -291,7 +291,7 @@ function showDelay(mine, total, late) {
   for (const part of ["playout", "step", "queue", "network", "model"]) $(`part-${part}`).textContent = milliseconds(median(part));
   $("late").textContent = mine.delay === null ? "–" : `${late.toLocaleString("en")} samples`;
   const device = (mine.context.outputLatency || mine.context.baseLatency || 0) * 1000;
-  $("device").textContent = mine.delay === null ? "–" : device ? `+ ${device.toFixed(0)} ms` : "not told";
+  $("device").textContent = mine.delay === null ? "–" : device ? `+ ${device.toFixed(0)} ms` : "not reported";
   $("out-note").textContent = mine.delay === null ? "" : `${isPressed("bypass") ? "bypass: the input" : "the model"}, ${total.toFixed(0)} ms after the input`;
 }
 
@@ -307,7 +307,7 @@ function showError(error) {
   $("error-hint").hidden = !error?.hint;
 }
 
-function explained(error) {
+function toStreamError(error) {
   if (error instanceof StreamError) return error;
   const known = {
     NotAllowedError: ["The browser was not allowed to use the microphone.", "Allow it in the browser's settings of this site."],
@@ -324,13 +324,13 @@ function showRecording(mine) {
   const seconds = mine.recordedFrames / mine.context.sampleRate;
   $("recording").hidden = false;
   $("recording").textContent = `Recording, ${seconds.toFixed(0)} s: input left, output right`;
-  if (seconds > MOST_RECORDED_S) press("record", false);
+  if (seconds > MAX_RECORDED_S) press("record", false);
 }
 
 function save(mine) {
   const parts = mine.recorded.flat();
   mine.recorded = null;
-  const sound = interleaved(parts), frames = sound.length / 2;
+  const sound = interleave(parts), frames = sound.length / 2;
   if (!frames) return;
   const link = document.createElement("a");
   link.href = URL.createObjectURL(wav(sound, 2, mine.context.sampleRate));
@@ -356,7 +356,7 @@ function draw(now) {
 
 // ---- Controls
 
-const picked = (name) => document.querySelector(`input[name=${name}]:checked`).value;
+const choiceOf = (name) => document.querySelector(`input[name=${name}]:checked`).value;
 const isPressed = (id) => $(id).getAttribute("aria-pressed") === "true";
 const volume = () => (isPressed("mute") ? 0 : 10 ** ($("volume").value / 20));
 
@@ -367,7 +367,7 @@ function press(id, on = !isPressed(id)) {
   if (id === "record") setRecording(on);
   if (id === "view") {
     showWaveform(on);
-    labelScopes(run?.context.sampleRate ?? chosen()?.rate ?? 16000);
+    labelScopes(run?.context.sampleRate ?? selectedModel()?.rate ?? 16000);
     run?.spectra?.forEach((scope) => scope.clear());
     for (const [name, canvas] of [["input", "scope-in"], ["output", "scope-out"]]) $(canvas).setAttribute("aria-label", `${on ? "Waveform" : "Spectrogram"} of the ${name} over the last seconds`);
   }
@@ -391,8 +391,8 @@ async function listMicrophones() {
 }
 
 function showSource() {
-  $("microphone-setting").hidden = picked("source") !== "microphone";
-  $("file-setting").hidden = picked("source") !== "file";
+  $("microphone-setting").hidden = choiceOf("source") !== "microphone";
+  $("file-setting").hidden = choiceOf("source") !== "file";
 }
 
 const toggle = () => (run ? finish() : start());
@@ -427,5 +427,5 @@ readColours();
 $("token").value = sessionStorage.getItem("token") ?? "";
 showSource();
 await showModels();
-labelScopes(chosen()?.rate ?? 16000);
+labelScopes(selectedModel()?.rate ?? 16000);
 requestAnimationFrame(draw);

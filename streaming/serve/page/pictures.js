@@ -17,18 +17,18 @@ export function showWaveform(on) {
 let colours = null;
 export function readColours() {
   const style = getComputedStyle(document.documentElement);
-  const named = (name) => style.getPropertyValue(`--${name}`).trim();
+  const colourOf = (name) => style.getPropertyValue(`--${name}`).trim();
   const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-  const stops = [0, 1, 2, 3].map((n) => rgb(named(`scope-${n}`)));
+  const stops = [0, 1, 2, 3].map((n) => rgb(colourOf(`scope-${n}`)));
   const ramp = Array.from({ length: 256 }, (_, i) => {
     const at = (i / 255) * 3, low = Math.min(2, Math.floor(at)), part = at - low;
     return stops[low].map((value, c) => Math.round(value + part * (stops[low + 1][c] - value)));
   });
-  colours = { named, ramp, ink: named("ink"), soft: named("soft"), line: named("line"), card: named("scope-0") };
+  colours = { colourOf, ramp, ink: colourOf("ink"), soft: colourOf("soft"), line: colourOf("line"), card: colourOf("scope-0") };
 }
 
-/** A canvas in the pixels of the screen. */
-function fitted(canvas) {
+/** Give a canvas the pixels of the screen; returns its context. */
+function fitCanvas(canvas) {
   const scale = devicePixelRatio || 1;
   const width = Math.round(canvas.clientWidth * scale), height = Math.round(canvas.clientHeight * scale);
   if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height; }
@@ -48,7 +48,7 @@ export class Scope {
   }
 
   clear() {
-    const context = fitted(this.canvas);
+    const context = fitCanvas(this.canvas);
     context.fillStyle = colours.card;
     context.fillRect(0, 0, this.canvas.width, this.canvas.height);
   }
@@ -88,7 +88,7 @@ export class Scope {
     const half = Math.max(0.5, Math.min(1, top) * height / 2);
     context.fillStyle = colours.card;
     context.fillRect(width - columns, 0, columns, height);
-    context.fillStyle = colours.named("accent");
+    context.fillStyle = colours.colourOf("accent");
     context.fillRect(width - columns, height / 2 - half, columns, 2 * half);
   }
 }
@@ -116,37 +116,37 @@ export function takeFrames(mine, { name, kind, first, frames, values }) {
     $("frames-legend").textContent = `${name}: ${Array.from(values.slice(0, 8), (value) => Number(value).toPrecision(3)).join(", ")}`;
     return;
   }
-  const width = valuesInFrame(port), kept = mine.frames.get(name) ?? { rows: [], width, rate: port.rate };
-  mine.frames.set(name, kept);
-  for (let n = 0; n < frames; n++) kept.rows.push([first + n, values.slice(n * width, (n + 1) * width)]);
-  kept.rows.splice(0, Math.max(0, kept.rows.length - Math.ceil(SHOWN_S * port.rate)));
+  const width = valuesInFrame(port), history = mine.frames.get(name) ?? { rows: [], width, rate: port.rate };
+  mine.frames.set(name, history);
+  for (let n = 0; n < frames; n++) history.rows.push([first + n, values.slice(n * width, (n + 1) * width)]);
+  history.rows.splice(0, Math.max(0, history.rows.length - Math.ceil(SHOWN_S * port.rate)));
 }
 
-const MOST_LINES = 6;
+const MAX_LINES = 6;
 
 export function drawFrames(mine) {
-  const canvas = $("scope-frames"), context = fitted(canvas), { width, height } = canvas;
+  const canvas = $("scope-frames"), context = fitCanvas(canvas), { width, height } = canvas;
   context.fillStyle = colours.card;
   context.fillRect(0, 0, width, height);
   const all = [...mine.frames.entries()];
   if (!all.length) return;
-  const wide = all.find(([, { width: values }]) => values > MOST_LINES);
+  const wide = all.find(([, { width: values }]) => values > MAX_LINES);
   if (wide) { drawHeat(context, wide[1]); return; }
-  const lines = all.flatMap(([name, kept]) => Array.from({ length: kept.width }, (_, n) => ({ kept, n, label: kept.width > 1 ? `${name} ${n}` : name }))).slice(0, MOST_LINES);
+  const lines = all.flatMap(([name, history]) => Array.from({ length: history.width }, (_, n) => ({ history, n, label: history.width > 1 ? `${name} ${n}` : name }))).slice(0, MAX_LINES);
   let low = 0, high = 1;
-  for (const { kept, n } of lines) for (const [, row] of kept.rows) { low = Math.min(low, Number(row[n])); high = Math.max(high, Number(row[n])); }
+  for (const { history, n } of lines) for (const [, row] of history.rows) { low = Math.min(low, Number(row[n])); high = Math.max(high, Number(row[n])); }
   context.strokeStyle = colours.line;
   context.lineWidth = 1;
   for (const part of [0.25, 0.5, 0.75]) { context.beginPath(); context.moveTo(0, height * part); context.lineTo(width, height * part); context.stroke(); }
   context.lineWidth = 2 * (devicePixelRatio || 1);
-  lines.forEach(({ kept, n }, place) => {
-    const last = kept.rows.at(-1)[0], count = SHOWN_S * kept.rate;
-    context.strokeStyle = colours.named(`trace-${place}`);
+  lines.forEach(({ history, n }, place) => {
+    const last = history.rows.at(-1)[0], count = SHOWN_S * history.rate;
+    context.strokeStyle = colours.colourOf(`trace-${place}`);
     context.beginPath();
-    for (const [frame, row] of kept.rows) context.lineTo(width * (1 - (last - frame) / count), height - 3 - ((Number(row[n]) - low) / (high - low)) * (height - 6));
+    for (const [frame, row] of history.rows) context.lineTo(width * (1 - (last - frame) / count), height - 3 - ((Number(row[n]) - low) / (high - low)) * (height - 6));
     context.stroke();
   });
-  $("frames-legend").textContent = lines.map(({ kept, n, label }) => `${label} ${Number(kept.rows.at(-1)[1][n]).toFixed(2)}`).join("  ");
+  $("frames-legend").textContent = lines.map(({ history, n, label }) => `${label} ${Number(history.rows.at(-1)[1][n]).toFixed(2)}`).join("  ");
 }
 
 function drawHeat(context, { rows, width: values, rate }) {
@@ -167,19 +167,19 @@ function drawHeat(context, { rows, width: values, rate }) {
 const PARTS = ["model", "network", "queue", "step", "playout"];
 
 export function drawDelay(mine) {
-  const canvas = $("delay"), context = fitted(canvas), { width, height } = canvas, scale = devicePixelRatio || 1;
+  const canvas = $("delay"), context = fitCanvas(canvas), { width, height } = canvas, scale = devicePixelRatio || 1;
   context.clearRect(0, 0, width, height);
   const now = performance.now(), { history } = mine;
-  const most = Math.max(20, ...history.map((each) => PARTS.reduce((sum, part) => sum + each[part], 0))) * 1.1;
-  const unit = [5, 10, 20, 50, 100, 200, 500, 1000, 2000].find((step) => most / step <= 4.5) ?? 5000;
-  const left = 34 * scale, y = (ms) => height - 1 - (ms / most) * (height - 8 * scale), x = (at) => width - ((now - at) / (HISTORY_S * 1000)) * (width - left);
+  const topMs = Math.max(20, ...history.map((each) => PARTS.reduce((sum, part) => sum + each[part], 0))) * 1.1;
+  const unit = [5, 10, 20, 50, 100, 200, 500, 1000, 2000].find((step) => topMs / step <= 4.5) ?? 5000;
+  const left = 34 * scale, y = (ms) => height - 1 - (ms / topMs) * (height - 8 * scale), x = (at) => width - ((now - at) / (HISTORY_S * 1000)) * (width - left);
   if (history.length > 1) {
     const base = new Float64Array(history.length);
     for (const part of PARTS) {
       context.beginPath();
       history.forEach((each, i) => context.lineTo(x(each.at), y(base[i] + each[part])));
       for (let i = history.length - 1; i >= 0; i--) context.lineTo(x(history[i].at), y(base[i]));
-      context.fillStyle = colours.named(`part-${part}`);
+      context.fillStyle = colours.colourOf(`part-${part}`);
       context.fill();
       history.forEach((each, i) => { base[i] += each[part]; });
     }
@@ -187,7 +187,7 @@ export function drawDelay(mine) {
   context.font = `${11 * scale}px system-ui, sans-serif`;
   context.textBaseline = "middle";
   context.textAlign = "right";
-  for (let ms = 0; ms < most; ms += unit) {
+  for (let ms = 0; ms < topMs; ms += unit) {
     context.fillStyle = colours.line;
     context.globalAlpha = 0.6;
     context.fillRect(left, y(ms), width - left, scale);

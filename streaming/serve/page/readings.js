@@ -1,7 +1,7 @@
 // What a run shows in numbers and words: levels and events.
 
 const $ = (id) => document.getElementById(id);
-const MOST_EVENTS = 200;
+const MAX_EVENTS = 200;
 const decibels = (value) => 20 * Math.log10(Math.max(value, 1e-6));
 
 export function showLevel(id, peak, power) {
@@ -11,8 +11,8 @@ export function showLevel(id, peak, power) {
   track.children[1].style.left = `calc(${part(top) * 100}% - 2px)`;
   level.classList.toggle("clipped", peak >= 1);
   const now = performance.now();
-  if (now - (level.told ?? 0) < 400) return;
-  level.told = now;
+  if (now - (level.shownAt ?? 0) < 400) return;
+  level.shownAt = now;
   number.textContent = rms < -90 ? "silent" : `${rms.toFixed(0)} dB`;
   track.setAttribute("aria-valuenow", Math.round(Math.max(-60, Math.min(0, rms))));
   track.setAttribute("aria-valuetext", number.textContent);
@@ -36,6 +36,6 @@ export function showEvent(mine, { start, end, label, score, output }) {
   item.dataset.key = key;
   if (end === null) item.dataset.open = "yes"; else delete item.dataset.open;
   if (!old) $("events").prepend(item);
-  while ($("events").children.length > MOST_EVENTS) $("events").lastChild.remove();
+  while ($("events").children.length > MAX_EVENTS) $("events").lastChild.remove();
   $("no-events").hidden = true;
 }

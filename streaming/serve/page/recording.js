@@ -1,7 +1,7 @@
 // The file of a recording: input left, output right.
 
 /** Parts of two sides, left and right in turn, as one sound of two channels. */
-export function interleaved(parts) {
+export function interleave(parts) {
   const sides = [0, 1].map((side) => parts.filter((_, i) => i % 2 === side));
   const joined = new Float32Array(2 * sides[0].reduce((sum, part) => sum + part.length, 0));
   sides.forEach((side, channel) => {

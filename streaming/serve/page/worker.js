@@ -1,6 +1,6 @@
 // In a worker, so that drawing never holds up the sound: between the audio thread and the server, or the model itself.
 let stream = null, wire = null, played, timer = 0;
-const MOST_SECONDS = 5; // of sound that may wait for the network
+const MAX_WAITING_S = 5; // of sound that may wait for the network
 const PATIENCE_S = 10; // for a server that goes on after a lost connection, if it keeps checkpoints
 
 const tell = (message) => self.postMessage(message);
@@ -97,14 +97,14 @@ async function open({ client, url, hello, folder, token, ports, output, port }) 
 }
 
 async function measure() {
-  const took = await stream.ping().catch(() => null); // the end of the connection is told by onclose
-  if (took !== null) tell({ network_ms: took });
+  const roundTrip = await stream.ping().catch(() => null); // the end of the connection is reported by onclose
+  if (roundTrip !== null) tell({ network_ms: roundTrip });
 }
 
 async function take({ samples, finish }) {
   try {
     if (samples?.length) stream.send(samples);
-    if (stream.bufferedBytes > MOST_SECONDS * 4 * stream.ready.inputs[0].rate) {
+    if (stream.bufferedBytes > MAX_WAITING_S * 4 * stream.ready.inputs[0].rate) {
       stream.close();
       fail({ code: "network", message: "The network is slower than the sound.", hint: "Try another network, or the model in the page." });
     }

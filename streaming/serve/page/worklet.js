@@ -64,7 +64,7 @@ class Ring {
 }
 
 const PERIOD_S = 10; // for which the slowest answer counts
-const LEAST_BLOCKS = 2; // between arrival and playing
+const MIN_BLOCKS = 2; // between arrival and playing
 const FIRST_BLOCKS = 4; // more than that at first, until it is known how steady the answers are
 const FADE = 128;
 
@@ -73,23 +73,23 @@ class Delay {
   constructor(block) {
     this.block = block;
     this.frames = null; // the delay; null until the first answer
-    this.seen = []; // [frame, how long after its sample's own time an answer came], of the last seconds
+    this.answers = []; // [frame, how long after its sample's own time an answer came], of the last seconds
     this.calm = 0; // the frame since which the delay could be smaller
   }
   /** The delay that the answers of the last seconds ask for. */
-  get wanted() {
-    let least = Infinity, most = 0;
-    for (const [, took] of this.seen) { least = Math.min(least, took); most = Math.max(most, took); }
-    return Math.ceil(Math.max(least + LEAST_BLOCKS * this.block, most + this.block / 2 + FADE) / FADE) * FADE;
+  get targetFrames() {
+    let shortest = Infinity, longest = 0;
+    for (const [, latency] of this.answers) { shortest = Math.min(shortest, latency); longest = Math.max(longest, latency); }
+    return Math.ceil(Math.max(shortest + MIN_BLOCKS * this.block, longest + this.block / 2 + FADE) / FADE) * FADE;
   }
-  arrived(now, first) {
-    this.seen.push([now, now - first]);
-    while (this.seen[0][0] < now - PERIOD_S * sampleRate) this.seen.shift();
-    if (this.frames === null) { this.frames = this.wanted + FIRST_BLOCKS * this.block; this.calm = now; }
+  addAnswer(now, first) {
+    this.answers.push([now, now - first]);
+    while (this.answers[0][0] < now - PERIOD_S * sampleRate) this.answers.shift();
+    if (this.frames === null) { this.frames = this.targetFrames + FIRST_BLOCKS * this.block; this.calm = now; }
   }
   /** Whether it is time to play earlier, by how things went lately. */
   mayFall(now) {
-    if (this.frames === null || this.wanted > this.frames - this.block) this.calm = now;
+    if (this.frames === null || this.targetFrames > this.frames - this.block) this.calm = now;
     return now - this.calm > (PERIOD_S / 2) * sampleRate;
   }
 }
@@ -101,20 +101,20 @@ class Stream extends AudioWorkletProcessor {
     this.outRate = outRate || sampleRate;
     this.into = modelRate === sampleRate ? null : new Resampler(sampleRate, modelRate);
     this.from = outRate && outRate !== sampleRate ? new Resampler(outRate, sampleRate) : null;
-    this.heard = new Ring(8 * sampleRate);
-    this.made = new Ring(16 * sampleRate);
+    this.inputRing = new Ring(8 * sampleRate);
+    this.outputRing = new Ring(16 * sampleRate);
     this.delay = new Delay(Math.round((block / modelRate) * sampleRate));
     this.waiting = new Float32Array(0);
     this.start = null; this.end = null; this.total = null; this.finished = false;
     this.late = 0; this.missed = false; this.since = 0; this.bypass = false; this.mix = 0;
     this.record = false; this.taken = []; this.figures = emptyFigures();
-    this.port.onmessage = ({ data }) => this.told(data);
+    this.port.onmessage = ({ data }) => this.takeMessage(data);
   }
 
-  told(message) {
+  takeMessage(message) {
     if (message.wire) {
       this.wire = message.wire;
-      this.wire.onmessage = ({ data }) => this.answered(data);
+      this.wire.onmessage = ({ data }) => this.takeAnswer(data);
     }
     if (message.start !== undefined) { this.start = message.start ?? currentFrame; this.end = message.end ?? null; }
     if (message.stop) { this.end = currentFrame; this.record = false; }
@@ -123,18 +123,18 @@ class Stream extends AudioWorkletProcessor {
   }
 
   /** Output frames of the model with their number, how many there are at the end, or when others have come. */
-  answered({ first, samples, total, arrived }) {
-    if (arrived !== undefined) { this.figures.took = currentFrame - this.start - arrived * sampleRate; return; }
+  takeAnswer({ first, samples, total, arrived }) {
+    if (arrived !== undefined) { this.figures.latency = currentFrame - this.start - arrived * sampleRate; return; }
     if (total !== undefined) {
-      if (this.from) this.made.write(this.from.flush());
-      this.total = Math.min(this.made.end, Math.ceil((total * sampleRate) / this.outRate));
+      if (this.from) this.outputRing.write(this.from.flush());
+      this.total = Math.min(this.outputRing.end, Math.ceil((total * sampleRate) / this.outRate));
       return;
     }
     if (this.from) samples = this.from.push(samples);
-    const at = this.made.end;
-    this.made.write(samples, this.from ? at : first);
-    this.delay.arrived(currentFrame - this.start, at);
-    this.figures.took = currentFrame - this.start - at;
+    const at = this.outputRing.end;
+    this.outputRing.write(samples, this.from ? at : first);
+    this.delay.addAnswer(currentFrame - this.start, at);
+    this.figures.latency = currentFrame - this.start - at;
   }
 
   capture(input, length) {
@@ -143,9 +143,9 @@ class Stream extends AudioWorkletProcessor {
     const now = currentFrame;
     const from = Math.max(0, this.start - now), to = this.end === null ? length : Math.min(length, this.end - now);
     if (to > from) {
-      const own = samples.subarray(from, to);
-      this.heard.write(own);
-      this.send(this.into ? this.into.push(own) : own);
+      const part = samples.subarray(from, to);
+      this.inputRing.write(part);
+      this.send(this.into ? this.into.push(part) : part);
     }
     if (this.end !== null && now + length >= this.end && !this.finished) {
       this.finished = true;
@@ -175,29 +175,29 @@ class Stream extends AudioWorkletProcessor {
     const first = currentFrame - this.start - delay.frames;
     const ended = this.total !== null && first >= this.total;
     const known = this.total ?? Infinity;
-    const here = Math.max(0, Math.min(length, this.made.end - first));
-    const wanted = Math.max(0, Math.min(length, known - first));
-    for (let i = 0; i < length; i++) output[i] = this.made.at(first + i);
-    if (first + length > 0 && here < wanted) {
-      this.late += wanted - Math.max(here, -first);
+    const here = Math.max(0, Math.min(length, this.outputRing.end - first));
+    const due = Math.max(0, Math.min(length, known - first));
+    for (let i = 0; i < length; i++) output[i] = this.outputRing.at(first + i);
+    if (first + length > 0 && here < due) {
+      this.late += due - Math.max(here, -first);
       for (let i = 0; i < length; i++) output[i] *= here ? Math.max(0, 1 - i / here) : 0;
       this.missed = true;
       this.since = currentFrame + length - this.start;
     } else if (this.missed) {
       // The answers came after their time: play all later, and fade in.
-      delay.frames = Math.max(delay.wanted, delay.frames);
+      delay.frames = Math.max(delay.targetFrames, delay.frames);
       this.missed = false;
       this.since = currentFrame + length - this.start;
       const again = currentFrame - this.start - delay.frames;
-      for (let i = 0; i < length; i++) output[i] = (this.made.at(again + i) * i) / length;
+      for (let i = 0; i < length; i++) output[i] = (this.outputRing.at(again + i) * i) / length;
     } else if (delay.mayFall(currentFrame - this.start)) {
       const before = delay.frames;
-      delay.frames = delay.wanted;
+      delay.frames = delay.targetFrames;
       this.since = before + first + length; // from here on this delay holds
       delay.calm = currentFrame - this.start;
       for (let i = 0; i < length; i++) {
         const a = i / length;
-        output[i] = (1 - a) * output[i] + a * this.made.at(first + before - delay.frames + i);
+        output[i] = (1 - a) * output[i] + a * this.outputRing.at(first + before - delay.frames + i);
       }
     }
     const goal = this.bypass ? 1 : 0;
@@ -205,7 +205,7 @@ class Stream extends AudioWorkletProcessor {
       const at = currentFrame - this.start - delay.frames;
       for (let i = 0; i < length; i++) {
         const a = this.mix + ((goal - this.mix) * (i + 1)) / length;
-        output[i] = (1 - a) * output[i] + a * this.heard.at(at + i);
+        output[i] = (1 - a) * output[i] + a * this.inputRing.at(at + i);
       }
       this.mix = goal;
     }
@@ -222,7 +222,7 @@ class Stream extends AudioWorkletProcessor {
     if (f.frames < sampleRate / 20) return;
     const { frames } = this.delay;
     this.port.postMessage({ figures: { ...f, delay: frames, late: this.late, since: this.since, now: currentFrame - this.start } });
-    this.figures = { ...emptyFigures(), took: f.took };
+    this.figures = { ...emptyFigures(), latency: f.latency };
   }
 
   process([input], [[output]]) {
@@ -242,6 +242,6 @@ class Stream extends AudioWorkletProcessor {
   }
 }
 
-const emptyFigures = () => ({ frames: 0, inPeak: 0, inPower: 0, outPeak: 0, outPower: 0, took: null });
+const emptyFigures = () => ({ frames: 0, inPeak: 0, inPower: 0, outPeak: 0, outPower: 0, latency: null });
 
 registerProcessor("pulse-stream", Stream);

@@ -4,7 +4,7 @@ import gc
 import weakref
 
 from pulse.dim import Symbol, SymbolScope, TDim, cache_in_scope
-from pulse.ops.clock import most_frames
+from pulse.ops.clock import max_frames
 from pulse.support.bounds import FAR
 
 
@@ -34,19 +34,19 @@ def test_once_for_equal_dims_and_arguments() -> None:
 def test_an_assumption_is_heeded() -> None:
     scope = SymbolScope()
     length = scope.parse("T+1")
-    assert most_frames(length) == FAR
+    assert max_frames(length) == FAR
     with scope.trial():
         scope.assume("T<=100")
-        assert most_frames(length) == 101
-    assert most_frames(length) == FAR
+        assert max_frames(length) == 101
+    assert max_frames(length) == FAR
     scope.assume("T<=9")
-    assert most_frames(length) == 10
+    assert max_frames(length) == 10
 
 
 def test_nothing_outlives_its_scope() -> None:
     scope = SymbolScope()
     symbol: weakref.ref[Symbol] = weakref.ref(scope.symbol("T"))
-    assert most_frames(scope.parse("T")) == FAR
+    assert max_frames(scope.parse("T")) == FAR
     del scope
     gc.collect()
     assert symbol() is None

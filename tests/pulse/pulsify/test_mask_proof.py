@@ -94,7 +94,7 @@ def require_that_pattern_holds(value: Array, pattern: Pattern) -> bool:
     """Require that the values are as the pattern says; returns whether it says that they repeat."""
     full = np.broadcast_to(value, (FRAMES, FRAMES)).astype(np.int64)
     rows, columns = np.indices(full.shape)
-    assert is_inside(full, pattern.near)
+    assert is_inside(full, pattern.bounds)
     if value.ndim == 2 and 1 not in value.shape:
         assert is_inside(full[rows - columns >= DISTANCE], pattern.behind)
         assert is_inside(full[columns - rows >= DISTANCE], pattern.ahead)

@@ -54,7 +54,7 @@ def scales(data: bytes) -> tuple[list[PortScale], list[PortScale]]:
     return pairs[0], pairs[1]
 
 
-def check_equal(output: Array, expected: Array, context: str, most_steps: int = 1) -> int:
+def check_equal(output: Array, expected: Array, context: str, max_steps: int = 1) -> int:
     """Floats to ``FLOATS``, codes within a step; how many codes differ."""
     assert output.shape == expected.shape, context
     assert output.dtype == expected.dtype, context
@@ -63,5 +63,5 @@ def check_equal(output: Array, expected: Array, context: str, most_steps: int = 
         assert np.abs(output - expected).max(initial=0) <= FLOATS * largest, context
         return 0
     apart = np.abs(output.astype(np.int64) - expected.astype(np.int64))
-    assert apart.max(initial=0) <= (most_steps if output.dtype.itemsize <= 2 else 0), context
+    assert apart.max(initial=0) <= (max_steps if output.dtype.itemsize <= 2 else 0), context
     return int((apart != 0).sum())

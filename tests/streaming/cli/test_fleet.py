@@ -16,8 +16,8 @@ def test_bad_uses_are_refused_with_a_way_out(tmp_path: Path) -> None:
     assert "nothing else takes it" in refusal("fleet", "status", "--weight", "2")
     assert "status takes no 'w'" in refusal("fleet", "status", "w")
     assert "none.toml: no such file" in refusal("fleet", "deploy", "none.toml").lower()
-    (tmp_path / "bad.toml").write_text("[fleet]\nmost = 0")
-    assert "bad.toml: least = 2, most = 0" in refusal("fleet", "deploy", "bad.toml")
+    (tmp_path / "bad.toml").write_text("[fleet]\nmax_workers = 0")
+    assert "bad.toml: min_workers = 2, max_workers = 0" in refusal("fleet", "deploy", "bad.toml")
 
 
 def test_a_fleet_without_ray_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

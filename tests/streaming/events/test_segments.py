@@ -19,41 +19,41 @@ HZ = 100
 def segments_by_definition(
     p: Array,
     threshold: float,
-    off: float,
-    least: int,
-    silence: int,
-    run: bool,
-    before: int,
-    after: int,
-    most: int | None,
-    split: int | None,
-    smooth: int,
+    off_threshold: float,
+    min_speech_frames: int,
+    min_silence_frames: int,
+    onset_is_run: bool,
+    pad_before_frames: int,
+    pad_after_frames: int,
+    max_frames: int | None,
+    split_silence_frames: int | None,
+    smooth_frames: int,
 ) -> list[tuple[int, int]]:
     """The definition as a pattern over letters: S speech, N silence, M between; frames of start and end."""
-    level = [np.mean(p[max(0, j + 1 - smooth) : j + 1]) for j in range(len(p))]
-    letters = "".join("S" if x >= threshold else "N" if x < off else "M" for x in level)
-    ending = "N" if silence == 1 else f"N[NM]{{{silence - 2},}}?N"
-    onset = f"S{{{least}}}" if run else "S"
+    level = [np.mean(p[max(0, j + 1 - smooth_frames) : j + 1]) for j in range(len(p))]
+    letters = "".join("S" if x >= threshold else "N" if x < off_threshold else "M" for x in level)
+    ending = "N" if min_silence_frames == 1 else f"N[NM]{{{min_silence_frames - 2},}}?N"
+    onset = f"S{{{min_speech_frames}}}" if onset_is_run else "S"
     segments, last = [], 0
     for match in re.finditer(f"({onset}.*?)(?:{ending}|$)", letters):
         start, behind = match.span(1)
-        if behind - start < least:
+        if behind - start < min_speech_frames:
             continue
         at_end = match.end() == len(letters) and match.end(1) == len(letters)
         first, gaps = start, []
         for frame in range(start, behind):
             gap = re.search("N[NM]*$", letters[start:frame])
-            if letters[frame] == "S" and gap and split and len(gap[0]) >= split:
+            if letters[frame] == "S" and gap and split_silence_frames and len(gap[0]) >= split_silence_frames:
                 gaps.append((frame - len(gap[0]), frame))
-            while most and letters[frame] == "S" and frame + 1 - first >= most:
+            while max_frames and letters[frame] == "S" and frame + 1 - first >= max_frames:
                 cut = max(gaps, key=lambda gap: gap[1] - gap[0], default=(frame + 1, frame + 1))
-                segments.append((first if first > start else max(first - before, last), cut[0]))
+                segments.append((first if first > start else max(first - pad_before_frames, last), cut[0]))
                 last, first = cut
                 gaps = [gap for gap in gaps if gap[0] > cut[0]]
                 last = segments[-1][1]
         if behind > first:
-            end = behind if at_end else behind + after
-            segments.append((first if first > start else max(first - before, last), end))
+            end = behind if at_end else behind + pad_after_frames
+            segments.append((first if first > start else max(first - pad_before_frames, last), end))
             last = end
     return segments
 
@@ -63,27 +63,43 @@ def test_events_are_as_defined_in_any_blocks(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = walk(rng, int(rng.integers(0, 300)))
     threshold = rng.uniform(0.3, 0.8)
-    off = threshold - rng.choice([0, 0.1, 0.3])
-    least, silence, smooth = (int(n) for n in rng.integers(1, [12, 12, 5]))
-    run, before, after = bool(rng.integers(2)), int(rng.integers(6)), int(rng.integers(0, silence + 1))
-    most = int(rng.integers(least + 1, 40)) if rng.integers(2) else None
-    split = int(rng.integers(1, silence + 1)) if most and rng.integers(2) else None
+    off_threshold = threshold - rng.choice([0, 0.1, 0.3])
+    min_speech_frames, min_silence_frames, smooth_frames = (int(n) for n in rng.integers(1, [12, 12, 5]))
+    onset_is_run, pad_before_frames, pad_after_frames = (
+        bool(rng.integers(2)),
+        int(rng.integers(6)),
+        int(rng.integers(0, min_silence_frames + 1)),
+    )
+    max_frames = int(rng.integers(min_speech_frames + 1, 40)) if rng.integers(2) else None
+    split_silence_frames = (
+        int(rng.integers(1, min_silence_frames + 1)) if max_frames and rng.integers(2) else None
+    )
     detector = Segments(
         HZ,
         threshold,
-        off_threshold=off,
-        min_speech_s=least / HZ,
-        min_silence_s=silence / HZ,
-        onset="run" if run else "length",
-        pad_before_s=before / HZ,
-        pad_after_s=after / HZ,
-        max_s=most and most / HZ,
-        split_silence_s=split and split / HZ,
-        smooth_s=smooth / HZ,
+        off_threshold=off_threshold,
+        min_speech_s=min_speech_frames / HZ,
+        min_silence_s=min_silence_frames / HZ,
+        onset="run" if onset_is_run else "length",
+        pad_before_s=pad_before_frames / HZ,
+        pad_after_s=pad_after_frames / HZ,
+        max_s=max_frames and max_frames / HZ,
+        split_silence_s=split_silence_frames and split_silence_frames / HZ,
+        smooth_s=smooth_frames / HZ,
     )
     events = whole(detector, p)
     expected = segments_by_definition(
-        p, threshold, off, least, silence, run, before, after, most, split, smooth
+        p=p,
+        threshold=threshold,
+        off_threshold=off_threshold,
+        min_speech_frames=min_speech_frames,
+        min_silence_frames=min_silence_frames,
+        onset_is_run=onset_is_run,
+        pad_before_frames=pad_before_frames,
+        pad_after_frames=pad_after_frames,
+        max_frames=max_frames,
+        split_silence_frames=split_silence_frames,
+        smooth_frames=smooth_frames,
     )
     assert [(event.start_s, event.end_s) for event in events] == [(a / HZ, b / HZ) for a, b in expected]
     assert blocks(detector, p, seed) == events

@@ -220,7 +220,7 @@ def test_a_node_is_drained_after_its_replacement_is_live(
 def test_a_new_version_gets_streams_when_it_is_live(cluster: ScriptedCluster, control: FleetControl) -> None:
     cluster.say(streams=3)
     old = live_workers(control)
-    control.deploy(Deployment("2", least=1))
+    control.deploy(Deployment("2", min_workers=1))
     control.reconcile(1.0)
     assert control.status().table.shares == {"1": 1.0}, "the old one has all until the new one is live"
     control.reconcile(2 * LINGER_S)
@@ -247,7 +247,7 @@ def test_a_new_version_gets_streams_when_it_is_live(cluster: ScriptedCluster, co
 def test_a_version_that_cannot_begin_leaves_the_old_one_alone(
     cluster: ScriptedCluster, control: FleetControl
 ) -> None:
-    control.deploy(Deployment("2", least=1))
+    control.deploy(Deployment("2", min_workers=1))
     control.reconcile(1.0)
     for name, status in cluster.workers.items():
         cluster.workers[name] = Lost("no such model") if status is None else status
@@ -268,7 +268,7 @@ def test_the_settings_of_a_version_cannot_change(control: FleetControl) -> None:
     other = Deployment(server=ServerSettings((ModelSettings(name="other"),), port=0))
     with pytest.raises(InputError, match="another version"):
         control.deploy(other)
-    control.deploy(Deployment(least=3))
+    control.deploy(Deployment(min_workers=3))
 
 
 def test_another_control_continues_with_the_table_of_the_first(
@@ -282,8 +282,8 @@ def test_another_control_continues_with_the_table_of_the_first(
 
 
 def test_workers_without_a_node_are_a_shortage(cluster: ScriptedCluster, control: FleetControl) -> None:
-    control.deploy(Deployment(least=2, cpus=3.0, most=8))
-    control.deploy(Deployment("2", least=4, cpus=3.0))
+    control.deploy(Deployment(min_workers=2, cpus=3.0, max_workers=8))
+    control.deploy(Deployment("2", min_workers=4, cpus=3.0))
     control.reconcile(1.0)
     assert control.status().shortage["2"] == 3
 

@@ -14,7 +14,7 @@ checkpoint_s = 0.5
 
 [fleet]
 version = "2026-11"
-least = 3
+min_workers = 3
 load = 1
 url = "wss://{host}.example:{port}"
 
@@ -31,7 +31,7 @@ def write_file(tmp_path: Path, text: str) -> Path:
 
 def test_a_file_is_read(tmp_path: Path) -> None:
     deployment = read_deployment(write_file(tmp_path, FILE))
-    assert (deployment.version, deployment.least, deployment.load) == ("2026-11", 3, 1.0)
+    assert (deployment.version, deployment.min_workers, deployment.load) == ("2026-11", 3, 1.0)
     assert deployment.server.models[0].path == tmp_path / "model.onnx"
     assert (deployment.server.host, deployment.server.port, deployment.server.checkpoint_s) == (
         "0.0.0.0",
@@ -52,13 +52,13 @@ def test_addresses_are_urls() -> None:
         ("fleet = 3", "give a table"),
         ("[fleet]\nworkers = 3", "no key 'workers'; the keys are copies, cpus"),
         ("[fleet]\nserver = 3", "no key 'server'"),
-        ("[fleet]\nleast = 2.5", "give a whole number"),
-        ("[fleet]\nleast = true", "give a whole number"),
+        ("[fleet]\nmin_workers = 2.5", "give a whole number"),
+        ("[fleet]\nmin_workers = true", "give a whole number"),
         ("[fleet]\nload = '1'", "give a number"),
         ("[fleet]\nversion = 1", "give a text"),
         ("[fleet]\nversion = 'a.b'", "letters, digits"),
-        ("[fleet]\nleast = 0", "1 <= least <= most"),
-        ("[fleet]\nleast = 9", "1 <= least <= most"),
+        ("[fleet]\nmin_workers = 0", "1 <= min_workers <= max_workers"),
+        ("[fleet]\nmin_workers = 9", "1 <= min_workers <= max_workers"),
         ("[fleet]\nload = 1.5", "at most 1"),
         ("[fleet]\ncopies = 0", "must be positive"),
         ("[fleet]\nweight = -1", "must not be negative"),

@@ -30,7 +30,7 @@ def plan_of(
         list(workers_there),
         streams or {},
         set(leaving),
-        {"1": Deployment(most=20, **changes)},
+        {"1": Deployment(max_workers=20, **changes)},
         {"1": count},
     )
     plan = make_plan(observed)
@@ -91,7 +91,7 @@ def test_without_room_a_leaving_worker_drains_unreplaced() -> None:
 
 
 def test_two_versions_share_the_nodes() -> None:
-    old, new = Deployment("1", most=3, weight=0), Deployment("2", most=3)
+    old, new = Deployment("1", max_workers=3, weight=0), Deployment("2", max_workers=3)
     workers_there = [WorkerEntry("x", "a", "1", "", "live"), WorkerEntry("y", "b", "1", "", "live")]
     observed = ObservedFleet(NODES, workers_there, {"x": 1}, set(), {"1": old, "2": new}, {"1": 2, "2": 2})
     (first, second) = make_plan(observed).actions

@@ -43,7 +43,7 @@ def deployment(version="1", **changes):
     server = ServerSettings(
         (ModelSettings(streams=16, pulse=160),), port=0, threads=1, checkpoint_s=0.25, budget=100.0
     )
-    return Deployment(version, server, **{"least": 3, "most": 5, **changes})
+    return Deployment(version, server, **{"min_workers": 3, "max_workers": 5, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ async def test_an_operator_drains_a_worker(fleet) -> None:
 
 async def test_a_new_version_next_to_the_old_one(fleet) -> None:
     def deploy(worker, process):
-        fleet.deploy(deployment("2", least=1), open_programs)
+        fleet.deploy(deployment("2", min_workers=1), open_programs)
         live(fleet, 1, "2")
         os.kill(process, signal.SIGKILL)
 
@@ -162,7 +162,7 @@ async def test_a_new_version_next_to_the_old_one(fleet) -> None:
 
 async def test_up_and_down_by_load(fleet) -> None:
     """A client that sends eight times as fast as real time makes the fleet grow; it shrinks when the load is gone."""
-    fleet.deploy(deployment(load=0.01, most=4, down_after_s=1.0), open_programs)
+    fleet.deploy(deployment(load=0.01, max_workers=4, down_after_s=1.0), open_programs)
     urls = [worker.url for worker in live(fleet)]
     async with connect(urls, patience_s=30) as stream, anyio.create_task_group() as tasks:
 
@@ -180,7 +180,7 @@ async def test_up_and_down_by_load(fleet) -> None:
 
 def test_a_version_that_cannot_begin_reports_the_reason(fleet, tmp_path) -> None:
     server = ServerSettings((ModelSettings(path=tmp_path / "missing.onnx"),), port=0)
-    fleet.deploy(Deployment("broken", server, least=1), open_programs)
+    fleet.deploy(Deployment("broken", server, min_workers=1), open_programs)
     status = fleet.wait(
         lambda status_now: any("missing.onnx" in problem for problem in status_now.problems), LONG_S
     )

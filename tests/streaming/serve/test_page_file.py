@@ -28,7 +28,7 @@ def test_the_page_has_the_elements_of_the_script() -> None:
     wanted_ids = set(re.findall(r'\$\("([\w-]+)"\)', TEXT))
     assert len(wanted_ids) > 30
     assert wanted_ids <= set(ids)
-    styles = set(re.findall(r'named\("([\w-]+)"\)', TEXT))
+    styles = set(re.findall(r'colourOf\("([\w-]+)"\)', TEXT))
     assert styles
     assert all(f"--{name}:" in TEXT for name in styles)
 

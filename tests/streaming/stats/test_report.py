@@ -237,11 +237,11 @@ def test_a_picture_holds_its_text(
 
 def test_a_title_is_broken_into_lines_that_fit() -> None:
     pytest.importorskip("matplotlib", reason="an extra: pip install 'pulse-stream[report]'")
-    from streaming.stats.titles import fit_title, width_points
+    from streaming.stats.titles import fit_title, text_width_points
 
     assert fit_title(["one;", "two"], 500, 11, "normal") == "one; two"
     lines = fit_title(
-        ["a few words;", "and some more"], 1.1 * width_points("and some more", 11), 11, "normal"
+        ["a few words;", "and some more"], 1.1 * text_width_points("and some more", 11), 11, "normal"
     )
     assert lines.splitlines() == ["a few words;", "and some more"]
     lines = fit_title(["word " * 100, "x" * 300], 100, 11, "bold").splitlines()

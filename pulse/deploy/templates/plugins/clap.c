@@ -33,9 +33,9 @@ static void plugin_destroy(const clap_plugin *plugin) {
   free(of(plugin));
 }
 
-static bool plugin_activate(const clap_plugin *plugin, double rate_hz, uint32_t least, uint32_t most) {
+static bool plugin_activate(const clap_plugin *plugin, double rate_hz, uint32_t min_frames, uint32_t max_frames) {
   struct instance *one = of(plugin);
-  (void)least, (void)most;
+  (void)min_frames, (void)max_frames;
   end_sound(&one->sound);
   if (!begin_sound(&one->sound, rate_hz)) return false;
   @NAME@_blocks_bypass(one->sound.blocks, one->bypass);
@@ -110,7 +110,7 @@ static bool parameter_describe(const clap_plugin *plugin, uint32_t index, clap_p
   parameter->id = BYPASS;
   parameter->flags = CLAP_STEPPED | CLAP_BYPASS | CLAP_AUTOMATABLE;
   strcpy(parameter->name, "Bypass");
-  parameter->most = 1;
+  parameter->max_value = 1;
   return true;
 }
 

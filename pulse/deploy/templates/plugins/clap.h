@@ -56,7 +56,7 @@ typedef struct clap_plugin {
   void *data;
   bool (*init)(const struct clap_plugin *);
   void (*destroy)(const struct clap_plugin *);
-  bool (*activate)(const struct clap_plugin *, double rate_hz, uint32_t least_frames, uint32_t most_frames);
+  bool (*activate)(const struct clap_plugin *, double rate_hz, uint32_t min_frames, uint32_t max_frames);
   void (*deactivate)(const struct clap_plugin *);
   bool (*start_processing)(const struct clap_plugin *);
   void (*stop_processing)(const struct clap_plugin *);
@@ -96,7 +96,7 @@ typedef struct {
   uint32_t id, flags;
   void *cookie;
   char name[256], module[1024];
-  double least, most, initial;
+  double min_value, max_value, initial;
 } clap_parameter;
 
 typedef struct {

@@ -25,7 +25,7 @@ for (const name of Object.keys(MATH)) MATH[`${name}f`] = MATH[name];
 MATH.fmod = MATH.fmodf = (a, b) => a % b;
 MATH.fabs = MATH.fabsf = Math.abs;
 
-const aligned = (bytes) => Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
+const alignUp = (bytes) => Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
 
 function importsOf(module) {
   const env = {};
@@ -41,7 +41,7 @@ class Instance {
     this.exports = new WebAssembly.Instance(module, importsOf(module)).exports;
     this.prefix = Object.keys(this.exports).find((name) => name.endsWith("_snapshot_size")).slice(0, -"_snapshot_size".length);
     this.memory = this.exports.memory;
-    this.end = aligned(this.exports.__heap_base.value);
+    this.end = alignUp(this.exports.__heap_base.value);
     const counted = this.allocate(POINTER), at = this.call("ports", counted);
     const count = new DataView(this.memory.buffer).getInt32(counted, true);
     this.ports = Array.from({ length: count }, (_, number) => this.portAt(at + number * PORT));
@@ -58,9 +58,9 @@ class Instance {
   }
 
   allocate(bytes) {
-    const at = this.end, missing = at + aligned(bytes) - this.memory.buffer.byteLength;
+    const at = this.end, missing = at + alignUp(bytes) - this.memory.buffer.byteLength;
     if (missing > 0) this.memory.grow(Math.ceil(missing / PAGE));
-    this.end += aligned(bytes);
+    this.end += alignUp(bytes);
     return at;
   }
 
@@ -312,10 +312,10 @@ if (globalThis.AudioWorkletProcessor && globalThis.registerProcessor) {
 export class PulseNode extends (globalThis.AudioWorkletNode ?? Object) {
   static async create(context, { module, weights } = {}) {
     const here = import.meta.url;
-    const source = module ?? (await fetched(new URL("module.wasm", here)));
+    const source = module ?? (await fetchBytes(new URL("module.wasm", here)));
     const compiled = source instanceof WebAssembly.Module ? source : await WebAssembly.compile(source);
     const instance = new Instance(compiled), inputs = instance.ports.filter((port) => !port.isOutput).length;
-    if (instance.hasExternalWeights) weights ??= await fetched(new URL("@NAME@.weights", here));
+    if (instance.hasExternalWeights) weights ??= await fetchBytes(new URL("@NAME@.weights", here));
     await context.audioWorklet.addModule(here);
     const node = new PulseNode(context, compiled, inputs, weights);
     await node.ready;
@@ -371,7 +371,7 @@ export class PulseNode extends (globalThis.AudioWorkletNode ?? Object) {
   }
 }
 
-async function fetched(url) {
+async function fetchBytes(url) {
   const answer = await fetch(url);
   if (!answer.ok) throw new Error(`${url}: ${answer.status} ${answer.statusText}`);
   return answer.arrayBuffer();
