@@ -287,7 +287,7 @@ def test_the_module_takes_no_other_length() -> None:
             nn.LazyConv1d(4, 3),
             torch.zeros(1, 3, 10),
             None,
-            "LazyConv1d has lazy layers whose parameters are not made",
+            "LazyConv1d has lazy layers whose parameters are not initialised yet",
         ),
         (
             nn.Conv1d(3, 4, 3),
