@@ -21,6 +21,7 @@ from streaming.serve.settings import LimitSettings, ModelSettings, ServerSetting
 from streaming.session import Session
 from tests.streaming.executor.streams import cached_program, join_pieces
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
+from tests.streaming.serve.offline_outputs import block_shape
 from tests.streaming.serve.servers import running_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -59,7 +60,7 @@ class Clients:
     async def stream(self, stream, rng):
         (port,) = self.program.inputs
         frames = rng.randrange(1, 60 * PULSE)
-        shape = [frames if axis == port.axis else size for axis, size in enumerate(port.shape)]
+        shape = block_shape(port, frames)
         x = np.random.default_rng(rng.randrange(1 << 30)).standard_normal(shape).astype(np.float32)
         kind = rng.choice(["whole", "whole", "whole", "leaves", "stalls", "lies"])
         for block in np.array_split(x, rng.randrange(1, 9), port.axis):
