@@ -15,7 +15,7 @@ from bench.live.server import JackServer
 from streaming.builtin import noisy_path
 from streaming.hosts.portaudio.portaudio import PortAudio
 from tests.live.cassette import Cassette
-from tests.live.own_process import wait_until
+from tests.waiting import becomes_true
 
 JACK = "JACK Audio Connection Kit: system"
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ def play_sound(server: JackServer, *command: str, times: int = 5) -> Generator["
         text=True,
     )
     try:
-        assert wait_until(lambda: program.poll() is not None or inputs(server), 300), (
+        assert becomes_true(lambda: program.poll() is not None or inputs(server), 300), (
             "it does not open the device"
         )
         for port in inputs(server):

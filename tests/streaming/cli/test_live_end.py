@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
@@ -39,6 +38,7 @@ from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, tone, voice
 from tests.streaming.disks import small_disk as small_disk
 from tests.streaming.live.manual_device import HaltedFile
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
@@ -162,11 +162,14 @@ def test_a_terminal_that_is_closed(tmp_path: Path, shows: bool) -> None:
     )
     os.close(inside)
     os.set_blocking(terminal, False)
-    while not any(part.stat().st_size > 16000 for part in tmp_path.glob(".r-*.wav")):
+
+    def has_recorded() -> bool:
         assert process.poll() is None
-        time.sleep(0.1)
         with suppress(BlockingIOError):
             os.read(terminal, 1 << 20)  # nothing waits for a reader
+        return any(part.stat().st_size > 16000 for part in tmp_path.glob(".r-*.wav"))
+
+    wait_until(has_recorded, "half a second of sound is recorded")
     os.close(terminal)
     process.wait(30)
     recorded = soundfile.info("r.wav").frames

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from tests.streaming.deploy.building import program as program
 from tests.streaming.deploy.hosts import Clap, Ladspa
 from tests.streaming.deploy.sound import RATE_HZ, Sound, delay_and_output
 from tests.streaming.models import decimating_model
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
 CLOSE = 1e-6
@@ -184,8 +184,8 @@ def test_pipewire_shows_a_virtual_microphone(folder: Path, tmp_path: Path) -> No
     with ExitStack() as stack:
         for command in (["pipewire"], ["pipewire", "-c", chain]):
             stack.enter_context(run_in_background(command, environment))
-            wait_for(lambda: (tmp_path / "pipewire-0").exists())
-        wait_for(lambda: ("small", "Audio/Source") in nodes(environment))
+            wait_until((tmp_path / "pipewire-0").exists, "the socket of PipeWire")
+        wait_until(lambda: ("small", "Audio/Source") in nodes(environment), "the source of sound")
         assert ("capture.small", "Stream/Input/Audio") in nodes(environment)
 
 
@@ -210,13 +210,6 @@ def nodes(environment: dict[str, str]) -> set[tuple[str, str]]:
         return set()
     properties = [entry.get("info", {}).get("props", {}) for entry in json.loads(process.stdout)]
     return {(str(props.get("node.name")), str(props.get("media.class"))) for props in properties if props}
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it does not happen"
-        time.sleep(0.1)
 
 
 def test_models_that_are_no_sound_are_refused(tmp_path: Path, program: NativeProgram) -> None:

@@ -3,12 +3,11 @@
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import anyio
 import numpy as np
 import pytest
 
@@ -27,13 +26,6 @@ from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs
 
 KEEP_S = 60.0
-
-
-async def wait_until(condition: Callable[..., Any], *arguments: str) -> None:
-    """Wait until a condition holds, which other threads bring about."""
-    with anyio.fail_after(20):
-        while not condition(*arguments):
-            await anyio.sleep(0.01)
 
 
 def small_deployment(version: str = "1", **changes: float) -> Deployment:

@@ -23,9 +23,10 @@ from streaming.live.pipeline import Pipeline
 from streaming.live.worker import Worker
 from streaming.realtime.options import UNCHANGED
 from tests.noise import normal_noise
-from tests.streaming.live.manual_device import LIMIT_S, nothing_left
+from tests.streaming.live.manual_device import nothing_left
 from tests.streaming.live.runs import BLOCK, RATE, cached_program, delayed_model, session_outputs, sum_model
 from tests.streaming.models import filter_model
+from tests.waiting import WAIT_TIMEOUT_S, wait_until
 
 FUNCTION_TYPES = c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p
 
@@ -68,11 +69,8 @@ def pipeline_with_worker(
 
 
 def wait_for_pulses(pipeline: Pipeline, pulses: int) -> None:
-    """Wait until so many pulses have been run."""
-    until = time.monotonic() + 60
-    while pipeline.control_block.pulses < pulses:
-        assert time.monotonic() < until, f"{pipeline.control_block.pulses} of {pulses} pulses in 60 s"
-        time.sleep(0.0005)
+    """Wait until this many pulses have been run."""
+    wait_until(lambda: pipeline.control_block.pulses >= pulses, f"{pulses} pulses")
 
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
@@ -103,7 +101,7 @@ def interpreter_is_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No thread is made to give the interpreter up, and what a device calls does not."""
     monkeypatch.setattr(device_call, "FUNCTION", ctypes.PYFUNCTYPE(c_int, *FUNCTION_TYPES))
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(100 * LIMIT_S)
+    sys.setswitchinterval(100 * WAIT_TIMEOUT_S)
     yield
     sys.setswitchinterval(interval)
 
@@ -116,7 +114,7 @@ def test_pulses_are_run_while_a_thread_holds_the_interpreter(backend, interprete
         call, x, block = call_of(pipeline), normal_noise(BLOCK, 1), pipeline.control_block
         for _ in range(10):
             call(x)
-        until = time.monotonic() + (LIMIT_S if backend == "numba" else 0.1)
+        until = time.monotonic() + (WAIT_TIMEOUT_S if backend == "numba" else 0.1)
         while block.pulses < 10 and time.monotonic() < until:
             pass
         assert block.pulses == (10 if backend == "numba" else 0)
@@ -169,9 +167,7 @@ def test_a_program_in_python_that_fails_ends_the_worker() -> None:
 
         pipeline.instances.run = fail
         call_of(pipeline)(normal_noise(BLOCK, 1))
-        until = time.monotonic() + 60
-        while worker.error is None and time.monotonic() < until:
-            time.sleep(0.001)
+        wait_until(lambda: worker.error, "the worker's error")
         assert str(worker.error) == "out of order"
 
 

@@ -1,6 +1,5 @@
 """The JavaScript client goes on after a cut, with the same bits, and follows a fleet to the server of its stream."""
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -21,6 +20,7 @@ from tests.streaming.fleet.local import blocks_of, fleet, small_deployment
 from tests.streaming.serve.browser import BrowserPage
 from tests.streaming.serve.lost_connections import cut_all
 from tests.streaming.serve.servers import RunningServer, servers_with_checkpoints
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 require_browser()
@@ -68,11 +68,8 @@ def chromium() -> Iterator[Any]:
         yield started
 
 
-def wait_for_checkpoint(server: RunningServer) -> None:
-    end = time.monotonic() + 20
-    while not server.service.counts.checkpoints:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+def wait_for_checkpoint(server: Any) -> None:
+    wait_until(lambda: server.service.counts.checkpoints, "a checkpoint")
 
 
 def join_frames(answer: dict[str, Any]) -> Any:
@@ -161,10 +158,7 @@ def test_a_fleet_directs_and_continues_a_stream(chromium: Any, tmp_path: Path) -
             page.page.evaluate(SEND, block.ravel().tolist())
             if number == 9:
                 worker = local_fleet.workers[owner]
-                end = time.monotonic() + 20
-                while not worker.service.counts.checkpoints:
-                    assert time.monotonic() < end
-                    time.sleep(0.01)
+                wait_for_checkpoint(worker)
                 local_fleet.tell(
                     workers=tuple(entry for entry in local_fleet.table.workers if entry.name != owner)
                 )

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import anyio
 import numpy as np
 import pytest
 
@@ -20,6 +19,7 @@ from tests.streaming.executor.streams import cached_program
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs, require_same_outputs
 from tests.streaming.serve.servers import RunningServer, running_server
+from tests.waiting import wait_in_task
 
 CHECKPOINT = Checkpoint("filtered", 0, (6,), (6,), bytes(1 << 16))
 
@@ -58,9 +58,8 @@ class FullStore(CheckpointFolder):
 
 async def wait_for_count(server: RunningServer, name: str, least: int) -> None:
     """Wait until a count of the server has a value."""
-    with anyio.fail_after(20):
-        while server.service.counts.as_dict().get(name, 0) < least:
-            await anyio.sleep(0.01)
+    counts = server.service.counts
+    await wait_in_task(lambda: counts.as_dict().get(name, 0) >= least, f"{name} is {least}")
 
 
 @pytest.mark.anyio

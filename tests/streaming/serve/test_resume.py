@@ -31,23 +31,20 @@ from tests.streaming.serve.lost_connections import cut_all
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs, require_same_outputs
 from tests.streaming.serve.raw import raw
 from tests.streaming.serve.servers import RunningServer, servers_with_checkpoints
+from tests.waiting import wait_in_task
 
 pytestmark = pytest.mark.anyio
 SOUND_HZ, SOUND_PULSE = 16_000, 160
 
 
-async def wait_for_checkpoint(server: RunningServer) -> None:
-    """Wait until a checkpoint of a stream of the server is on the disk."""
-    with anyio.fail_after(20):
-        while not server.service.counts.checkpoints:
-            await anyio.sleep(0.01)
+async def wait_for_checkpoint(server: RunningServer, number: int = 1) -> None:
+    """Wait until this many checkpoints of streams of the server are on the disk."""
+    await wait_in_task(lambda: server.service.counts.checkpoints >= number, f"checkpoint {number}")
 
 
 async def wait_for_frames(server: RunningServer, frames: int) -> None:
-    """Wait until the server has read so many frames from its sockets."""
-    with anyio.fail_after(20):
-        while server.service.counts.frames_in < frames:
-            await anyio.sleep(0.01)
+    """Wait until the server has read this many frames from its sockets."""
+    await wait_in_task(lambda: server.service.counts.frames_in >= frames, f"{frames} frames are read")
 
 
 def servers(folder: Path, count: int) -> AbstractContextManager[list[RunningServer]]:
@@ -207,9 +204,7 @@ async def test_a_stream_that_ends_well_leaves_no_checkpoint(tmp_path: Path) -> N
             (port,) = stream.inputs
             await stream.send(np.ones([99 if size is None else size for size in port.shape], np.float32))
             await stream.flush()
-        with anyio.fail_after(20):
-            while server.service.connections:
-                await anyio.sleep(0.05)
+        await wait_in_task(lambda: not server.service.connections, "the connection has ended")
         assert not list(tmp_path.iterdir())
 
 
@@ -234,9 +229,7 @@ async def test_outputs_that_were_not_received_are_sent_again(tmp_path: Path, con
             for number in range(1, 6):  # checkpoints, each of three pulses
                 begin, end = 3 * (number - 1) * PULSE, 3 * number * PULSE
                 client.send_frames(x[begin:end], begin)
-                with anyio.fail_after(20):
-                    while first_server.service.counts.checkpoints < number:
-                        await anyio.sleep(0.01)
+                await wait_for_checkpoint(first_server, number)
             cut_all(first_server)
         with raw(second_server) as client:
             again = client.hello(confirms=confirms, resume=ready_message["resume"])
