@@ -84,7 +84,9 @@ def test_a_callback_ends_its_stream(host: PortAudio, ends: tuple[Endpoint, Endpo
 
 
 @pytest.mark.parametrize("frames", [0, 64, 1000])
-def test_blocks_of_any_size(host: PortAudio, ends: tuple[Endpoint, Endpoint], frames: int) -> None:
+def test_a_call_has_the_frames_of_a_block(
+    host: PortAudio, ends: tuple[Endpoint, Endpoint], frames: int
+) -> None:
     words = counters()
     stream = host.open(request(words, *ends, block_frames=frames))
     stream.start()

@@ -103,7 +103,7 @@ def test_the_error_of_a_needed_value_names_the_budget() -> None:
         pulse.load(proto, budget={"elements": 1000}).analyse()
 
 
-def test_seconds_of_a_loop_of_known_turns() -> None:
+def test_a_loop_of_known_turns_beyond_the_budget_is_left_to_run() -> None:
     proto, x = loop_model(5000), feeds()
     assert np.array_equal(pulse.load(proto).analyse().run(x)["y"], x + 5000)
     with pytest.warns(
@@ -114,7 +114,7 @@ def test_seconds_of_a_loop_of_known_turns() -> None:
     assert np.array_equal(left.run(x)["y"], x + 5000)
 
 
-def test_seconds_of_a_loop_that_stops_by_itself() -> None:
+def test_a_loop_that_stops_by_itself_spends_at_most_the_budget() -> None:
     step = [node("Add", "v one", "w"), node("Less", "w far", "go")]
     proto = loop_model(10**6, step, "go")
     with pytest.warns(PulseWarning, match=r"r \(Loop\) is not computed"):

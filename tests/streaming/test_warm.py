@@ -300,7 +300,7 @@ def test_commands_compile_side_by_side(
     assert ("product_bf16" in names) == ("bf16" in arguments)
 
 
-def test_a_process_that_ends_by_itself(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiling_process_that_ends_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begin = warming.begin_process
 
     def begin_and_kill():

@@ -323,7 +323,7 @@ def test_a_full_disk_is_reported_and_kernels_run(small_disk) -> None:
         assert not list(folder.iterdir())
 
 
-def test_a_disk_that_cannot_be_written_any_more(small_disk) -> None:
+def test_kernels_on_a_disk_without_write_access_are_used(small_disk) -> None:
     """What is there is used, without a word."""
     with kernels_in(small_disk / "kernels"):
         damage.compile_and_call(damage.doubles)
@@ -334,7 +334,7 @@ def test_a_disk_that_cannot_be_written_any_more(small_disk) -> None:
             assert damage.compile_and_call(damage.halves)[1] == 1.5
 
 
-def test_not_even_a_temporary_folder(tmp_path, monkeypatch) -> None:
+def test_without_any_folder_kernels_are_compiled_but_not_kept(tmp_path, monkeypatch) -> None:
     def full(**_):
         raise FileNotFoundError(2, "No usable temporary directory found")
 

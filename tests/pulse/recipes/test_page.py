@@ -63,7 +63,7 @@ def test_the_command_line_gives_the_reference(tmp_path: Path, name: str) -> None
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_blocks_of_any_size(program_of: Callable[[str], Program], name: str) -> None:
+def test_recipes_take_blocks_of_any_size(program_of: Callable[[str], Program], name: str) -> None:
     x, expected = REFERENCES[name]()
     session = Session(program_of(name))
     rng, at = np.random.default_rng(len(name)), 0

@@ -170,7 +170,7 @@ def test_bad_recipes_are_refused_in_one_line(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_rate_that_differs(tmp_path: Path) -> None:
+def test_a_file_of_another_rate_is_resampled_and_an_option_is_refused(tmp_path: Path) -> None:
     """A file of another rate is resampled; an option of another rate is reported."""
     sound(4_000, 16_000)
     path = spectral(tmp_path)

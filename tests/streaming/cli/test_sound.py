@@ -102,7 +102,7 @@ def test_encodings_and_formats_that_do_not_suit_are_refused(arguments: list[str]
     assert words in refusal("run", identity_model(), *arguments)
 
 
-def test_a_rate_that_the_format_has_not() -> None:
+def test_a_rate_that_the_format_lacks_is_refused() -> None:
     write_sound("in.wav", uniform_noise(4410), 44100)
     message = refusal("run", identity_model(), "in.wav", "out.opus", "--rate", 44100, "--backend", "numpy")
     assert "cannot be written as OGG of 1 channel at 44100 Hz, OPUS" in message
@@ -266,7 +266,7 @@ def test_probabilities_leave_as_rows() -> None:
 
 
 @pytest.mark.parametrize("blocked", [False, True])
-def test_a_reader_that_has_enough(blocked: bool) -> None:
+def test_a_closed_pipe_ends_the_command_quietly(blocked: bool) -> None:
     """The command ends quietly, as others do, whatever it was started with."""
     how = signal.SIG_BLOCK if blocked else signal.SIG_UNBLOCK
     before = signal.pthread_sigmask(how, [signal.SIGPIPE])
@@ -313,7 +313,7 @@ def test_named_pipes_are_read_and_written() -> None:
     np.testing.assert_array_equal(soundfile.read("out.wav")[0], soundfile.read("in.wav")[0])
 
 
-def test_formats_that_a_pipe_refuses() -> None:
+def test_a_pipe_refuses_formats_that_need_a_file() -> None:
     write_sound("in.wav", uniform_noise(100))
     arguments = ("run", identity_model(), "in.wav", "-", "--backend", "numpy")
     assert "standard output: takes wav, raw, csv, not flac" in refusal(*arguments, "--format", "flac")

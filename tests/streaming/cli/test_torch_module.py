@@ -120,7 +120,7 @@ def test_lengths_that_the_module_refuses_are_named() -> None:
     assert "compared on streams of 32 frames" in pulse(*arguments, "--length", 32).stdout
 
 
-def test_options_of_the_conversion() -> None:
+def test_options_of_the_conversion_are_taken() -> None:
     named = "--example", "x=1,1,32", "--dynamic", "x=2:N", "--method", "encode"
     assert report("check", "code_18:net", *named, *TWO_LENGTHS)["model"] == "Net.encode"
     two = "--example", "1,4,32", "--example", "1,4,32"

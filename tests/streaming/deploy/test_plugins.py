@@ -108,7 +108,7 @@ def test_a_rate_too_far_from_the_model_s_is_refused(folder: Path, begin: Begin, 
     assert not begin(folder, rate_hz).accepts
 
 
-def test_the_description_of_a_clap_plugin(folder: Path) -> None:
+def test_a_clap_plugin_has_mono_ports_and_a_bypass(folder: Path) -> None:
     plugin = begin_clap(folder, RATE_HZ)
     for is_input in (True, False):
         port = plugin.port(is_input)
@@ -153,7 +153,9 @@ def read(path: Path) -> Sound:
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_in_hosts_of_debian(folder: Path, program: NativeProgram, tmp_path: Path, host: str) -> None:
+def test_hosts_of_debian_play_the_sound_of_python(
+    folder: Path, program: NativeProgram, tmp_path: Path, host: str
+) -> None:
     package, arguments = HOSTS[host]
     if which(host) is None:
         pytest.skip(f"{host} is missing: on Debian, install {package}")

@@ -50,7 +50,7 @@ def test_a_wrong_vector_is_reported(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100])
-def test_sound_in_blocks_of_a_worklet(
+def test_blocks_of_a_worklet_have_the_reported_delay(
     folder: Path, program: NativeProgram, tmp_path: Path, rate_hz: int
 ) -> None:
     """Blocks of 128 frames, as browsers have them; the delay is the reported one."""
@@ -144,7 +144,7 @@ def test_snapshots_and_ends_of_streams(folder: Path, program: NativeProgram, tmp
     assert sum(messages[2:-2]) == PULSE + 5 - (PULSE - program.outputs[0].delay)
 
 
-def test_a_model_that_takes_no_sound(tmp_path: Path) -> None:
+def test_a_model_that_takes_no_sound_has_no_page(tmp_path: Path) -> None:
     """It has no page; its streams run pulse by pulse, and ``Sound`` says why it does not."""
     require_tools()
     library = build(compile_program(decimating_model(), 6), tmp_path, "wasm32", rate_hz=RATE_HZ)
