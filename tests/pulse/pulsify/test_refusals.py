@@ -147,8 +147,8 @@ def test_symbols_that_cannot_be_time_are_refused() -> None:
     """None, two, on two axes, on one that shrinks, and a name that is not there."""
     with pytest.raises(PulseError, match=r"no input has a symbolic dim.*inputs="):
         pulsify((builder := ModelBuilder(x="1,1,4")).model(builder.apply("relu", builder["x"])))
-    sketch_of_two = ModelBuilder(x="1,T,U")
-    model = sketch_of_two.model(sketch_of_two.apply("relu", sketch_of_two["x"]))
+    builder_of_two = ModelBuilder(x="1,T,U")
+    model = builder_of_two.model(builder_of_two.apply("relu", builder_of_two["x"]))
     with pytest.raises(PulseError, match=r"2 symbols \(T, U\).*symbol="):
         pulsify(model)
     with pytest.raises(PulseError, match="no input has a symbol Z; the symbols are T, U"):
