@@ -23,7 +23,6 @@ from streaming import warming
 from streaming.cli.commands import app
 from tests.pulse.jit.folders import COMPILING, kernels_in
 from tests.pulse.jit.folders import folder as folder
-from tests.streaming.disks import small_disk as small_disk
 
 QUICK = ("tick", "move", "machine.run", "machine.read_ticks")
 """What is compiled in a moment."""

@@ -22,7 +22,6 @@ from pulse.jit.storage.cache import cache_location
 from tests.pulse.jit import damage
 from tests.pulse.jit.folders import folder as folder
 from tests.pulse.jit.folders import kernels_in
-from tests.streaming.disks import small_disk as small_disk
 
 posix = pytest.mark.skipif(os.name != "posix", reason="folders have no owner and mode as on POSIX here")
 root = pytest.mark.skipif(

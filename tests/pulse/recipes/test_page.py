@@ -21,8 +21,9 @@ from streaming.events import Segments
 from tests.pulse.chunks.models import Array
 from tests.pulse.recipes.references import REFERENCES, VALUES
 from tests.shared import shared_path
-from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse as command
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def beside_its_models(name: str, folder: Path) -> Path:

@@ -22,8 +22,9 @@ from tests.streaming.command import (
     whole_axis,
     write_sound,
 )
-from tests.streaming.command import folder as folder
 from tests.streaming.models import BACKENDS
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

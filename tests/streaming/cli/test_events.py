@@ -15,10 +15,9 @@ from onnx import helper
 from streaming.events import Segments
 from tests.streaming.cli.pipes import LIMIT_S, command, pipe
 from tests.streaming.command import features, pulse, refusal, report, save, voice, write_sound
-from tests.streaming.command import folder as folder
 from tests.streaming.events.blocks import walk, whole
 
-pytestmark = pytest.mark.usefixtures("usual_signals")
+pytestmark = pytest.mark.usefixtures("working_folder", "usual_signals")
 
 
 def ahead(path: str, frames: int) -> str:

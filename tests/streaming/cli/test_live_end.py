@@ -34,13 +34,11 @@ from streaming.live.worker import Worker
 from streaming.sound.frame_formats import NpyFormat
 from streaming.sound.target import Target
 from streaming.stats.writer import StatsWriter
-from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, tone, voice
-from tests.streaming.disks import small_disk as small_disk
 from tests.streaming.live.manual_device import HaltedFile
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.usefixtures("usual_signals")
+pytestmark = pytest.mark.usefixtures("working_folder", "usual_signals")
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import soundfile
 
 from streaming.builtin import voice_path
 from tests.streaming.command import features, refusal
-from tests.streaming.command import folder as folder
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 @pytest.fixture

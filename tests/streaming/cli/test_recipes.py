@@ -15,8 +15,9 @@ from tests.noise import normal_noise
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node
 from tests.pulse.recipes.recipe_files import gain, save_model, spectral, write_masked
-from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report, write_sound
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 SIZE = [1, 257, "T", 2]
 MAKES = pytest.mark.parametrize("make", [spectral, write_masked])

@@ -15,10 +15,9 @@ from onnx import helper
 from streaming.builtin import model_path
 from tests.noise import uniform_noise
 from tests.streaming.cli.pipes import LIMIT_S, command, pipe
-from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report, save, tone, voice, write_sound
 
-pytestmark = pytest.mark.usefixtures("usual_signals")
+pytestmark = pytest.mark.usefixtures("working_folder", "usual_signals")
 
 
 def identity_model(path: str = "same.onnx") -> str:

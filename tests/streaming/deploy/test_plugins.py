@@ -16,7 +16,6 @@ from pulse.errors import InputError, WriteError
 from pulse.program.backends.native_program import NativeProgram
 from tests.noise import quiet_noise
 from tests.streaming.deploy.building import HERE, build, compile_program
-from tests.streaming.deploy.building import program as program
 from tests.streaming.deploy.hosts import Clap, Ladspa
 from tests.streaming.deploy.sound import RATE_HZ, Sound, delay_and_output
 from tests.streaming.models import decimating_model

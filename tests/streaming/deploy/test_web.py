@@ -12,7 +12,6 @@ from pulse.errors import InputError
 from pulse.program.backends.native_program import NativeProgram
 from tests.noise import quiet_noise
 from tests.streaming.deploy.building import PULSE, build, compile_program
-from tests.streaming.deploy.building import program as program
 from tests.streaming.deploy.node import require_tools, run_node
 from tests.streaming.deploy.sound import RATE_HZ, delay_and_output
 from tests.streaming.models import decimating_model

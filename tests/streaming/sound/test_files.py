@@ -12,7 +12,6 @@ from streaming.sound.channels import Channels
 from streaming.sound.files import AudioReader, AudioWriter
 from tests.noise import uniform_noise
 from tests.streaming.disks import limit_files
-from tests.streaming.disks import small_disk as small_disk
 
 
 @pytest.mark.parametrize(

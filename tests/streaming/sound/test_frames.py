@@ -15,7 +15,6 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from streaming.sound import frame_formats
 from streaming.sound.frames import FramesFile
-from tests.streaming.disks import small_disk as small_disk
 
 FULL = r"cannot be written \(No space left on device\); free some space, or write to another disk"
 

@@ -14,10 +14,11 @@ from streaming import Session
 from streaming.sound.resampling import Resampler
 from tests.agreement import Expected
 from tests.noise import quiet_noise
-from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report, save, write_sound
 from tests.streaming.echo_canceller import cancelled_sound, canceller, cancelling_program, offline
 from tests.streaming.models import BACKENDS
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 @pytest.fixture

@@ -25,7 +25,6 @@ from tests.pulse.program.streams.model_of_everything import (
     pulses_of,
     stereo_noise,
 )
-from tests.pulse.program.streams.model_of_everything import program as program
 
 F = np.float32
 
