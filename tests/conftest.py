@@ -78,7 +78,7 @@ def pytest_runtest_setup() -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def short_proofs(request: pytest.FixtureRequest) -> Generator[None]:
-    """Proofs by default run shorter streams, slow ones those of users."""
+    """In the default suite proofs run shorter streams; in slow runs they are as long as for users."""
     from pulse.proof import trials
 
     whole = not is_default(request.config) or request.node.nodeid.startswith(WHOLE_PROOFS)
@@ -112,7 +112,7 @@ def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder with room for 64 KiB."""
+    """A folder with 64 KiB of space."""
     if sys.platform != "linux" or os.geteuid() != 0:
         pytest.skip("a small disk needs Linux and root")
     folder = tmp_path / "small"

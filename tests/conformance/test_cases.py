@@ -21,7 +21,7 @@ from tests.shared import ROOT, shared_path
 
 @cache
 def manifest() -> list[dict[str, Any]]:
-    """All cases, none where the shared material is missing."""
+    """All cases, none if the shared material is missing."""
     path = ROOT / "cases" / "manifest.json"
     return json.loads(path.read_text()) if path.exists() else []
 

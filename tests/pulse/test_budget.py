@@ -21,13 +21,13 @@ BASE = {"one": ONE, "first": FIRST, "yes": YES}
 def loop_model(
     iterations: int, step: Sequence[NodeProto] = (node("Add", "v one", "w"),), go_on: str = "c1"
 ) -> ModelProto:
-    """X + the state of a loop after so many iterations."""
+    """X + the state of a loop after this many iterations."""
     nodes = [node("Loop", "iterations yes first", "r", body=counting_loop(step, go_on)), node("Add", "x r")]
     return model(nodes, BASE | {"iterations": np.array(iterations), "far": np.full(1, 1e9, np.float32)})
 
 
 def with_constants(count: int, size: int) -> ModelProto:
-    """X + the sums of constants of so many elements, which no file has to store."""
+    """X + the sums of constants of this many elements, which no file has to store."""
     nodes = [node("Expand", "one size", "wide"), *(node("Add", "wide one", f"w{k}") for k in range(count))]
     nodes += [node("ReduceSum", f"w{k}", f"s{k}", keepdims=0) for k in range(count)]
     nodes.append(node("Sum", " ".join(["x", *(f"s{k}" for k in range(count))])))

@@ -66,7 +66,7 @@ def test_a_cpu_that_the_process_may_not_use(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class Scheduler:
-    """A kernel that gives so much and no more."""
+    """A kernel that grants this much and no more."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, fifo: int, nice: int, capable: bool = False) -> None:
         self.fifo, self.lowest = fifo, nice

@@ -196,7 +196,7 @@ def test_where_the_disk_is_full_this_process_compiles(
 
 
 def fill(disk: Path) -> None:
-    """Leave no room."""
+    """Leave no space."""
     free = os.statvfs(disk)
     (disk / "rest").write_bytes(bytes(free.f_bavail * free.f_frsize))
 

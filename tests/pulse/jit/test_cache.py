@@ -269,7 +269,7 @@ def test_a_whole_file_of_another_user_is_compiled_again(folder) -> None:
 
 
 def run_damaged(tmp_path, seed, count):
-    """What a process finds that damages a file so many times: kinds, all outcomes, its warnings, what is left."""
+    """What a process finds that damages a file this many times: kinds, all outcomes, its warnings, what is left."""
     environment = {**os.environ, "PULSE_CACHE": str(tmp_path / f"kernels{seed}")}
     command = [sys.executable, "-m", "tests.pulse.jit.damage", str(seed), str(count)]
     process = subprocess.run(

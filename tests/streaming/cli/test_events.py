@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("working_folder", "usual_signals")
 
 
 def ahead(path: str, frames: int) -> str:
-    """Of p [1, 1, T]: the same, but known only when so many more frames are there."""
+    """Of p [1, 1, T]: the same, but known only when this many more frames are there."""
     weights = np.zeros((1, 1, 2 * frames + 1), np.float32)
     weights[0, 0, -1] = 1e-30  # changes nothing, but is waited for
     weights[0, 0, frames] = 1

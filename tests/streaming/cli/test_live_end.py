@@ -194,7 +194,7 @@ def files_on(disk: Path) -> tuple[Path | str, ...]:
 
 
 def occupy(disk: Path) -> None:
-    """Leave a little room."""
+    """Leave a little space."""
     (disk / "large").write_bytes(bytes(48 << 10))
 
 

@@ -226,7 +226,7 @@ def test_raw_samples_are_read() -> None:
 
 
 def take(stream: Any, count: int) -> bytes:
-    """So many bytes, or fewer at the end."""
+    """Read this many bytes, or fewer at the end."""
     received = b""
     while len(received) < count and (piece := os.read(stream.fileno(), count - len(received))):
         received += piece
@@ -234,7 +234,7 @@ def take(stream: Any, count: int) -> bytes:
 
 
 def test_ready_frames_are_written_while_the_input_is_open() -> None:
-    """So much of it as the delay of the model allows, and no more is waited for."""
+    """All that the delay of the model allows is written before more is read."""
     x = uniform_noise(16000, 1, 0.1)
     process = command(model_path(), "-", "-", "--raw", "f32,16000", "--format", "raw", "--pulse", "160")
     assert process.stdin is not None

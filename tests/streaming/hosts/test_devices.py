@@ -209,7 +209,7 @@ def test_nothing_imports_sounddevice() -> None:
 
 
 def test_the_command_lists_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table, JSON, and a word where there is nothing."""
+    """A table, JSON, and a word if there is nothing."""
     devices = list(DEVICES)
     monkeypatch.setattr(default, "list_devices", lambda refresh=False: tuple(devices))
     lines = pulse("devices").stdout.splitlines()
