@@ -3,8 +3,10 @@
 import gc
 import os
 import signal
+import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -76,7 +78,7 @@ def pytest_runtest_setup() -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def short_proofs(request: pytest.FixtureRequest) -> Generator[None]:
-    """Proofs by default run shorter streams, slow ones those of users."""
+    """In the default suite proofs run shorter streams; in slow runs they are as long as for users."""
     from pulse.proof import trials
 
     whole = not is_default(request.config) or request.node.nodeid.startswith(WHOLE_PROOFS)
@@ -99,3 +101,26 @@ def usual_signals() -> Generator[None]:
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test runs in an empty folder, and what it prints is not wrapped."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder with 64 KiB of space."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        pytest.skip("a small disk needs Linux and root")
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], check=False, capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip(f"no tmpfs can be mounted here: {mounted.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)

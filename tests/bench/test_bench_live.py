@@ -132,7 +132,7 @@ def test_a_load_ends_with_its_context(load: str) -> None:
 
 
 def times(*milliseconds: int) -> Array:
-    """Blocks 100 ms from each other that took so long."""
+    """Blocks 100 ms from each other that took this long."""
     return np.array([(100 * n, 100 * n + took) for n, took in enumerate(milliseconds)], np.int64) * 1_000_000
 
 

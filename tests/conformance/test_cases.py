@@ -21,7 +21,7 @@ from tests.shared import ROOT, shared_path
 
 @cache
 def manifest() -> list[dict[str, Any]]:
-    """All cases, none where the shared material is missing."""
+    """All cases, none if the shared material is missing."""
     path = ROOT / "cases" / "manifest.json"
     return json.loads(path.read_text()) if path.exists() else []
 
@@ -86,7 +86,7 @@ def test_streamed_equals_offline(case: dict[str, Any] | None) -> None:
 
 
 @pytest.mark.parametrize("case", cases_that_expect("refuse"))
-def test_refused_by_name(case: dict[str, Any] | None) -> None:
+def test_a_refusal_names_the_node_or_the_symbolic_dim(case: dict[str, Any] | None) -> None:
     """The error names the node that cannot stream, or says what is missing."""
     _, typed = load_case(case)
     assert case is not None

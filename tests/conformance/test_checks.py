@@ -38,7 +38,7 @@ def check_command(name: str, frames: int, options: tuple[str, ...]) -> None:
     )
 
 
-def test_one_that_was_a_false_alarm() -> None:
+def test_large_caches_raise_no_false_alarm() -> None:
     """Values of its caches reach thousands, elements near zero are sums of these."""
     check_command("fireredvad_stream", 8, VAD)
 

@@ -22,7 +22,7 @@ def lines_of(listed: list[NodeOutcome]) -> str:
 
 
 @pytest.mark.parametrize("operator", MUST)
-def test_plain_cases_of_an_operator_that_must_run(operator: str) -> None:
+def test_plain_cases_of_an_operator_pass(operator: str) -> None:
     chosen = [outcome for outcome in outcomes() if outcome.must and outcome.case.operator == operator]
     assert not failures(chosen), lines_of(failures(chosen))
     assert any(outcome.status == "passed" for outcome in chosen)
@@ -41,7 +41,7 @@ def test_no_reason_hides_a_case_that_passes() -> None:
     assert not hidden
 
 
-def test_cases_that_are_off_by_rounding() -> None:
+def test_rounded_cases_are_within_two_units_in_the_last_place() -> None:
     """Within two units in the last place of the largest entry."""
     cases = [case for case in node_cases() if case.name in ROUNDED]
     for case in cases:

@@ -30,7 +30,7 @@ def speech() -> Array:
 
 
 def sound(frames: int) -> Callable[[], Array]:
-    """[1, samples] for chunks of so many frames."""
+    """[1, samples] for chunks of this many frames."""
     return lambda: np.resize(speech(), (1, frames * CHUNKS))
 
 

@@ -140,7 +140,7 @@ def test_dtln_streams_from_its_saved_model() -> None:
     assert np.abs(np.stack(blocks) - stored["conv1d_1"]).max() <= 1e-5
 
 
-def test_dtln_in_a_session() -> None:
+def test_a_session_of_dtln_gives_its_stored_outputs() -> None:
     folder, stored = dtln()
     session = pulse.tensorflow.load(folder).session()
     for block, expected in zip(stored["input_1"][:10], stored["conv1d_1"]):

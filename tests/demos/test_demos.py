@@ -26,13 +26,13 @@ def test_a_model_written_by_the_demo_streams_exactly(ahead: int, delay: int) -> 
     assert result.stdout.strip().endswith("True")
 
 
-def test_a_pulse_that_does_not_suit() -> None:
+def test_a_pulse_that_does_not_suit_is_refused() -> None:
     result = run_demo("write_a_model.py", "--pulse", "3")
     assert result.returncode == 1
     assert "use 2 or 4" in result.stderr
 
 
-def test_gtcrn_by_hand_with_random_weights() -> None:
+def test_gtcrn_by_hand_streams_with_random_weights() -> None:
     result = run_demo("gtcrn_by_hand.py", "--pulse", "8")
     assert result.returncode == 0, result.stderr
     assert "parameters" in result.stdout

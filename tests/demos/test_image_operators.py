@@ -79,7 +79,7 @@ def test_losses_stream(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 @pytest.mark.parametrize("wrong", [-1, 5, 100])
-def test_classes_of_a_loss(wrong: int, backend: str) -> None:
+def test_a_target_that_is_no_class_is_a_fault(wrong: int, backend: str) -> None:
     """A target must be a class, or the one that is ignored."""
     source, feeds = loss("none", ignore_index=-100)
     typed = pulse.load(source).analyse()
@@ -90,7 +90,7 @@ def test_classes_of_a_loss(wrong: int, backend: str) -> None:
         streamed_output(typed, feeds, backend)
 
 
-def test_a_grid_that_streams() -> None:
+def test_a_grid_streams_over_a_constant_image() -> None:
     """Points of a constant image, frame by frame; the op has no kernel, so numpy runs it."""
     feeds = {"grid": floats("grid", 1, 9, 4, 2)}
     operator = node("GridSample", "image grid", "y", mode="linear", padding_mode="border")

@@ -14,11 +14,10 @@ import pytest
 from streaming.live.file_host import FileHost
 from tests.documents.pages import ROOT, pages
 from tests.documents.scenes import ELSEWHERE, SCENES
-from tests.streaming.command import folder as folder
 
 
 @pytest.fixture(autouse=True)
-def file_as_device(monkeypatch: pytest.MonkeyPatch, folder: None) -> None:
+def file_as_device(monkeypatch: pytest.MonkeyPatch, working_folder: None) -> None:
     """A file in place of the devices."""
 
     def host() -> FileHost:

@@ -84,3 +84,8 @@ def test_docstrings_of_tests_have_no_history() -> None:
     texts = docstrings("tests")
     assert len(texts) > 500
     assert not {name: match.group() for name, text in texts.items() if (match := TALES.search(text))}
+
+
+def test_docstrings_of_tests_have_no_phrases_of_a_dialect() -> None:
+    texts = docstrings("tests")
+    assert not {name: match.group() for name, text in texts.items() if (match := PHRASES.search(text))}

@@ -14,7 +14,7 @@ from pulse.ops.op import Op
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
 
-Thing = TypeVar("Thing")
+Element = TypeVar("Element")
 
 MAX_CHANNELS = 6
 
@@ -31,7 +31,7 @@ class Builder:
     def chance(self, probability: float = 0.5) -> bool:
         return bool(self.rng.random() < probability)
 
-    def one_of(self, choices: Sequence[Thing]) -> Thing:
+    def one_of(self, choices: Sequence[Element]) -> Element:
         return choices[int(self.rng.integers(len(choices)))]
 
     def small(self, low: int, high: int) -> int:

@@ -72,7 +72,7 @@ class Front:
     """One way of moving frames.
 
     build   adds its nodes
-    frames  of its output, for so many of its input
+    frames  of its output, for a number of those of its input
     floats  whether it needs finite numbers of f32: a convolution, whose taps of weight 0 need not read what they see
     """
 
@@ -151,7 +151,7 @@ def double_frames(before: int = 0, start: int = 0, name: str = "") -> Front:
 
 
 def fewer(count: int) -> Callable[[int], int]:
-    """Of so many frames less, as many as there are."""
+    """The number of frames without this many."""
     return lambda frames: max(0, frames - count)
 
 

@@ -349,7 +349,7 @@ def random_model(
 ) -> TypedModel:
     """A model of ``depth`` random steps with the input x [1, C, T] f32.
 
-    outputs  at most so many: the last wire, and others
+    outputs  at most this many: the last wire, and others
     """
     scope = SymbolScope()
     symbol = TDim.of(scope.symbol("T"))

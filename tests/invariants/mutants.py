@@ -45,7 +45,7 @@ F = np.float32
 PLANTED_AT = 5
 """The pulse in which something goes wrong once."""
 PLANTED = 1e-4
-"""How wrong it is then: so much of the largest value of the wire."""
+"""How wrong it is then: this part of the largest value of the wire."""
 TIME_LIMIT_S = 60
 
 

@@ -15,7 +15,7 @@ from tests.pulse.nnef.folders import pack
 from tests.pulse.program.static_models import fixed_specs, static_model
 
 EACH = 45
-"""One of so many operator cases is a seed."""
+"""One of this many operator cases is a seed."""
 WORDS = (
     "0", "-1", "1", "2", "7", "1e9", "99999999999999999999", "1.5", "[]", "[1]", "()", "(1, 2)", "true", "x", "y", "T",
     "\"x\"", "-", "^", "if", "else", "for", "fragment", "variable", "external", "[1] * 1000000", "{", "}", ";",

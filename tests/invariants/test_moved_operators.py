@@ -24,7 +24,7 @@ UNFIT = "its lengths do not fit"
 LOOK_FURTHER = {"Window", "Cumulative", "Banded", "Ends"}
 """Relations to other frames than the one of the output."""
 FEW, POINTWISE = 3, 3
-"""Fronts of each kind in the default suite, which tries one of so many kinds that look at their own frame alone."""
+"""Fronts of each kind in the default suite, which tries one of this many kinds that look at their own frame alone."""
 
 
 def reference(model: PulsedModel, rng: np.random.Generator) -> list[Program]:

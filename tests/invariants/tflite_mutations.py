@@ -31,7 +31,7 @@ SIZES = (-(1 << 31), -1000, -2, -1, 0, 1, 2, 3, 5, 7, 100, 1 << 20, (1 << 31) - 
 SCALES = (0.0, -1.0, 1e-30, 1e-9, 1.0, 1e9, float("inf"), float("nan"))
 OPTION = (-1, 127)
 EACH = 4
-"""One of so many models of a single operator is a seed."""
+"""One of this many models of a single operator is a seed."""
 
 
 @cache

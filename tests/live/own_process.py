@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,13 +39,3 @@ def run_scenario(scenario: Callable[[], None]) -> None:
     except pytest.skip.Exception as reason:
         print(reason)
         raise SystemExit(SKIPPED) from None
-
-
-def wait_until(condition: Callable[[], object], limit_s: float = 30.0) -> bool:
-    """Whether something has come true within a limit."""
-    end = time.monotonic() + limit_s
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.005)
-    return True

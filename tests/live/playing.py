@@ -15,7 +15,7 @@ from bench.live.server import JackServer
 from streaming.builtin import noisy_path
 from streaming.hosts.portaudio.portaudio import PortAudio
 from tests.live.cassette import Cassette
-from tests.live.own_process import wait_until
+from tests.waiting import becomes_true
 
 JACK = "JACK Audio Connection Kit: system"
 ROOT = Path(__file__).parents[2]
@@ -44,7 +44,7 @@ def builtin_sound() -> NDArray[np.float32]:
 
 @contextmanager
 def play_sound(server: JackServer, *command: str, times: int = 5) -> Generator["subprocess.Popen[str]"]:
-    """A program that hears the built-in sound so many times."""
+    """A program that hears the built-in sound this many times."""
     cassette = Cassette(np.tile(np.repeat(builtin_sound(), server.rate_hz // RATE_HZ), times))
     host = PortAudio()
     player = host.open(cassette.request(host.choose("output", JACK), server.rate_hz, server.block_frames))
@@ -60,7 +60,7 @@ def play_sound(server: JackServer, *command: str, times: int = 5) -> Generator["
         text=True,
     )
     try:
-        assert wait_until(lambda: program.poll() is not None or inputs(server), 300), (
+        assert becomes_true(lambda: program.poll() is not None or inputs(server), 300), (
             "it does not open the device"
         )
         for port in inputs(server):

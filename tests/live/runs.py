@@ -22,10 +22,10 @@ from streaming.live import EngineConfig, Live, Plan
 from streaming.routing import Route
 from streaming.sound.channels import Channels
 from tests.live.cassette import Cassette
-from tests.live.own_process import wait_until
 from tests.live.servers import server_or_skip
 from tests.noise import quiet_noise
 from tests.streaming.echo_canceller import cancelling_program
+from tests.waiting import becomes_true
 
 JACK = "JACK Audio Connection Kit: system"
 RATE_HZ = 48_000
@@ -55,7 +55,7 @@ def record_run(
         for port in inputs:
             server.connect(source, port)
         cassette.begin()
-        assert wait_until(lambda: cassette.words[2] >= len(sound))
+        assert becomes_true(lambda: cassette.words[2] >= len(sound))
         time.sleep(0.3)
         player.stop(1)
     recorder.close()
@@ -141,7 +141,7 @@ def cancel_echo(engine: str, pulse_frames: int) -> None:
                 players.append((cassette, player))
             for cassette, _ in players:
                 cassette.begin()
-            assert wait_until(lambda: all(cassette.words[2] >= RATE_HZ for cassette, _ in players))
+            assert becomes_true(lambda: all(cassette.words[2] >= RATE_HZ for cassette, _ in players))
             time.sleep(0.3)
             for _, player in players:
                 player.stop(1)
@@ -195,7 +195,7 @@ def run_freewheeling() -> None:
         plan = Plan(RATE_HZ, JACK, JACK, channels=Channels(0), block_frames=480)
         with Live(program, plan, EngineConfig(engine="callback")) as live:
             server.freewheel(True)
-            assert wait_until(lambda: live.statistics().counters.pulses > 1500, 30)
+            assert becomes_true(lambda: live.statistics().counters.pulses > 1500, 30)
             server.freewheel(False)
             statistics = live.statistics()
     counters = statistics.counters

@@ -19,8 +19,8 @@ from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.live.watchdog import STALL_TIMEOUT_S
 from tests.live.counting import CALLS, END_AT, FLAGS, TIMED, counters, request
-from tests.live.own_process import wait_until
 from tests.live.servers import pulse_server, server_or_skip
+from tests.waiting import becomes_true
 
 JACK = "JACK Audio Connection Kit: system"
 BACK_S = 8.0
@@ -54,7 +54,7 @@ class Player:
     def runs(self, calls: int = 20, limit_s: float = 5.0) -> bool:
         """Whether it is called, so often, within a few seconds."""
         before = self.words[CALLS]
-        return wait_until(lambda: self.words[CALLS] >= before + calls, limit_s)
+        return becomes_true(lambda: self.words[CALLS] >= before + calls, limit_s)
 
     def comes_back(self) -> bool:
         """What a watch does: look again and open, until it calls."""
@@ -68,7 +68,7 @@ class Player:
                 return False
             return True
 
-        return wait_until(can_open, BACK_S)
+        return becomes_true(can_open, BACK_S)
 
     def is_away(self) -> bool:
         """Whether devices are looked for and these are not among them."""
@@ -109,7 +109,7 @@ def jack_killed() -> None:
         descriptors = []
         for _ in range(2):
             server.kill()
-            assert wait_until(lambda: player.stream.is_lost)
+            assert becomes_true(lambda: player.stream.is_lost)
             started = time.monotonic()
             check_time(not player.stream.stop(30.0), started, 20.0)
             assert player.stream.stop(30.0)
@@ -131,7 +131,7 @@ def jack_stopped_and_left() -> None:
     with _jack() as server:
         player = Player(JACK, JACK)
         server.stop()
-        assert wait_until(lambda: player.stream.is_lost)
+        assert becomes_true(lambda: player.stream.is_lost)
 
 
 def jack_gone_before_the_end() -> None:
@@ -168,7 +168,7 @@ def pulse_killed() -> None:
         player = Player("ALSA: pulse_mic", "ALSA: pulse_cable")
         for losses in (1, 2):
             server.kill()
-            assert wait_until(lambda: player.stream.is_lost and player.finished == losses)  # noqa: B023
+            assert becomes_true(lambda: player.stream.is_lost and player.finished == losses)  # noqa: B023
             started = time.monotonic()
             check_time(player.stream.stop(30.0), started, 20.0)
             assert player.is_away()
@@ -183,7 +183,7 @@ def pulse_unplugged() -> None:
     with _pulse() as server:
         player = Player("ALSA: pulse_mic", "ALSA: pulse_cable")
         run("pactl", "unload-module", "module-null-sink", environment=server.environment)
-        assert wait_until(lambda: player.finished)
+        assert becomes_true(lambda: player.finished)
         assert player.stream.is_lost
         assert player.stream.stop(30.0)
         assert player.host.refresh()
@@ -227,8 +227,8 @@ def through_python() -> None:
         assert stream.block_frames == 480
         assert player.words[TIMED] == player.words[CALLS]
         player.words[END_AT] = player.words[CALLS] + 5
-        assert wait_until(lambda: player.finished == 1)
-        assert wait_until(lambda: not stream.active)
+        assert becomes_true(lambda: player.finished == 1)
+        assert becomes_true(lambda: not stream.active)
         assert stream.stop(30.0)
         assert stream.stop(30.0)
         _only_one_side(player)
@@ -246,7 +246,7 @@ def _only_one_side(player: Player) -> None:
         ]
         stream = player.host.open(request(words, *chosen))
         stream.start()
-        assert wait_until(lambda words=words: words[CALLS] > 5)
+        assert becomes_true(lambda words=words: words[CALLS] > 5)
         assert words[FLAGS] & ~0x10 == 0
         assert stream.stop(30.0)
 

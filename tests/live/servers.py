@@ -28,7 +28,7 @@ def skip_or_fail(reason: str) -> NoReturn:
 
 @contextmanager
 def server_or_skip(server: AbstractContextManager[AnyServer]) -> Generator[AnyServer]:
-    """A server for a test, which ends here where there is none."""
+    """A server for a test, which ends here if there is none."""
     with ExitStack() as stack:
         try:
             started = stack.enter_context(server)

@@ -14,9 +14,9 @@ from streaming.hosts.host import Endpoint
 from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
 from tests.live.counting import CALLS, END_AT, FRAMES, TIMED, counters, request
-from tests.live.own_process import wait_until
 from tests.live.servers import found_here, server_or_skip
 from tests.streaming.command import pulse, report
+from tests.waiting import becomes_true
 
 NAME = "JACK Audio Connection Kit: system"
 RATE, BLOCK = 48000, 480
@@ -59,7 +59,7 @@ def test_a_stream_calls_and_stops(host: PortAudio, ends: tuple[Endpoint, Endpoin
     assert 0 <= stream.input_latency_s < 0.1
     assert 0 < stream.output_latency_s < 0.1
     stream.start()
-    assert wait_until(lambda: words[CALLS] >= 10)
+    assert becomes_true(lambda: words[CALLS] >= 10)
     assert stream.active
     assert not stream.is_lost
     assert stream.cpu_load >= 0
@@ -75,8 +75,8 @@ def test_a_callback_ends_its_stream(host: PortAudio, ends: tuple[Endpoint, Endpo
     words[END_AT] = 7
     stream = host.open(request(words, *ends, finished=lambda: ended.append(1)))
     stream.start()
-    assert wait_until(lambda: ended)
-    assert wait_until(lambda: not stream.active)
+    assert becomes_true(lambda: ended)
+    assert becomes_true(lambda: not stream.active)
     assert not stream.is_lost
     assert stream.stop(2.0)
     assert words[CALLS] == 7
@@ -84,11 +84,13 @@ def test_a_callback_ends_its_stream(host: PortAudio, ends: tuple[Endpoint, Endpo
 
 
 @pytest.mark.parametrize("frames", [0, 64, 1000])
-def test_blocks_of_any_size(host: PortAudio, ends: tuple[Endpoint, Endpoint], frames: int) -> None:
+def test_a_call_has_the_frames_of_a_block(
+    host: PortAudio, ends: tuple[Endpoint, Endpoint], frames: int
+) -> None:
     words = counters()
     stream = host.open(request(words, *ends, block_frames=frames))
     stream.start()
-    assert wait_until(lambda: words[CALLS] >= 5)
+    assert becomes_true(lambda: words[CALLS] >= 5)
     assert stream.stop(2.0)
     assert words[FRAMES] == (frames or BLOCK) * words[CALLS]
 
@@ -101,7 +103,7 @@ def test_a_stream_for_each_direction(host: PortAudio, ends: tuple[Endpoint, Endp
     ]
     for stream in streams:
         stream.start()
-    assert wait_until(lambda: min(recorded[CALLS], played[CALLS]) >= 5)
+    assert becomes_true(lambda: min(recorded[CALLS], played[CALLS]) >= 5)
     assert all(stream.stop(2.0) for stream in streams)
 
 
@@ -111,7 +113,7 @@ def test_time_runs_free(server: JackServer, host: PortAudio, ends: tuple[Endpoin
     stream.start()
     server.freewheel(True)
     try:
-        assert wait_until(lambda: words[CALLS] > 2000)
+        assert becomes_true(lambda: words[CALLS] > 2000)
     finally:
         server.freewheel(False)
     assert stream.stop(2.0)
@@ -135,7 +137,7 @@ def test_refreshing_leaves_open_streams_alone(host: PortAudio, ends: tuple[Endpo
     assert host.refresh()
     assert any(device.name == "PortAudio" for device in host.devices()), "the client of the open stream"
     calls = words[CALLS]
-    assert wait_until(lambda: words[CALLS] > calls + 5)
+    assert becomes_true(lambda: words[CALLS] > calls + 5)
     assert stream.stop(2.0)
     assert host.refresh()
     assert all(device.name != "PortAudio" for device in host.devices())
@@ -147,7 +149,7 @@ def test_to_release_closes_streams(
     words = counters()
     stream = host.open(request(words, *ends))
     stream.start()
-    assert wait_until(lambda: words[CALLS] > 0)
+    assert becomes_true(lambda: words[CALLS] > 0)
     portaudio.release()
     assert not any(port.startswith("PortAudio") for port in server.ports())
     assert stream.stop(1.0)

@@ -113,7 +113,7 @@ def test_a_pulsed_model_in_place_of_a_program_is_refused() -> None:
         require_program(pulse.load(proto()).analyse().pulsify())
 
 
-def test_ports_as_text_and_as_data() -> None:
+def test_ports_convert_to_text_and_to_data() -> None:
     """What a user reads, and what a tool does."""
     model = pulse.load(proto()).analyse().pulsify(pulse=4)
     assert str(model.port("z")) == "z: 1,2,4,f32, axis 2, delay 1, rate 1, length T"

@@ -21,13 +21,13 @@ BASE = {"one": ONE, "first": FIRST, "yes": YES}
 def loop_model(
     iterations: int, step: Sequence[NodeProto] = (node("Add", "v one", "w"),), go_on: str = "c1"
 ) -> ModelProto:
-    """X + the state of a loop after so many iterations."""
+    """X + the state of a loop after this many iterations."""
     nodes = [node("Loop", "iterations yes first", "r", body=counting_loop(step, go_on)), node("Add", "x r")]
     return model(nodes, BASE | {"iterations": np.array(iterations), "far": np.full(1, 1e9, np.float32)})
 
 
 def with_constants(count: int, size: int) -> ModelProto:
-    """X + the sums of constants of so many elements, which no file has to store."""
+    """X + the sums of constants of this many elements, which no file has to store."""
     nodes = [node("Expand", "one size", "wide"), *(node("Add", "wide one", f"w{k}") for k in range(count))]
     nodes += [node("ReduceSum", f"w{k}", f"s{k}", keepdims=0) for k in range(count)]
     nodes.append(node("Sum", " ".join(["x", *(f"s{k}" for k in range(count))])))
@@ -103,7 +103,7 @@ def test_the_error_of_a_needed_value_names_the_budget() -> None:
         pulse.load(proto, budget={"elements": 1000}).analyse()
 
 
-def test_seconds_of_a_loop_of_known_turns() -> None:
+def test_a_loop_of_known_turns_beyond_the_budget_is_left_to_run() -> None:
     proto, x = loop_model(5000), feeds()
     assert np.array_equal(pulse.load(proto).analyse().run(x)["y"], x + 5000)
     with pytest.warns(
@@ -114,7 +114,7 @@ def test_seconds_of_a_loop_of_known_turns() -> None:
     assert np.array_equal(left.run(x)["y"], x + 5000)
 
 
-def test_seconds_of_a_loop_that_stops_by_itself() -> None:
+def test_a_loop_that_stops_by_itself_spends_at_most_the_budget() -> None:
     step = [node("Add", "v one", "w"), node("Less", "w far", "go")]
     proto = loop_model(10**6, step, "go")
     with pytest.warns(PulseWarning, match=r"r \(Loop\) is not computed"):

@@ -193,7 +193,7 @@ def test_bodies_count_for_each_frame() -> None:
             assert (work.macs + work.elementwise).symbols, name
 
 
-def test_published_figures_of_gtcrn() -> None:
+def test_the_report_agrees_with_published_figures_of_gtcrn() -> None:
     """23.67 thousand parameters and about 33 million operations a second, normalisations and gates included.
 
     Here normalisations are folded into convolutions, which leaves 23,372; the file stores the two constant filter
@@ -207,7 +207,7 @@ def test_published_figures_of_gtcrn() -> None:
     assert 30e6 < macs + elementwise < 34e6
 
 
-def test_published_figures_of_firered_vad() -> None:
+def test_the_report_agrees_with_published_figures_of_firered_vad() -> None:
     """The model has 0.6 million parameters, and a multiply-add in each frame for each of them."""
     typed = pulse.load(shared_path("models/fireredvad_stream.onnx"), inputs={"feat": "1,T,80,f32"}).analyse()
     report = pulse.cost_report(typed.declutter(), rate_hz=100)

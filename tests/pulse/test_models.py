@@ -40,7 +40,7 @@ def test_each_step_gives_a_model() -> None:
     assert type(pulse.load(pulsed.to_onnx()).analyse().pulsify()) is PulsedModel
 
 
-def test_all_functions_that_make_models() -> None:
+def test_all_functions_give_a_typed_model() -> None:
     typed_models = [
         front.gain(2.0),
         pulse.chain(sketch_model(), sketch_model()),

@@ -125,7 +125,7 @@ def test_records_inherit_fields() -> None:
         Chord(1, third=-1)
 
 
-def test_by_identity_and_by_name() -> None:
+def test_records_may_be_compared_by_identity_and_take_names_only() -> None:
     named = NamedRecord(first=1)
     assert named != NamedRecord(first=1)
     assert hash(named) != hash(NamedRecord(first=1))
@@ -157,7 +157,7 @@ def test_records_of_one_shape_share_code_and_no_names() -> None:
         Right(1)  # pyright: ignore[reportCallIssue]
 
 
-def test_a_record_of_no_field_and_one_of_an_array() -> None:
+def test_records_of_no_field_and_of_an_array_are_compared() -> None:
     """Values are compared as those of a tuple: the same array equals itself."""
 
     @record
@@ -181,7 +181,7 @@ def test_records_hash_by_value() -> None:
     assert hash(Point(1, 2)) == hash((1, 2))
 
 
-def test_not_made_by_init() -> None:
+def test_records_filled_without_init_are_compared_and_copied() -> None:
     """A copy of a record whose class has not been called, as a worker process gets it from a pickle."""
 
     @record
@@ -223,7 +223,7 @@ def test_threads_may_call_a_class_at_once() -> None:
         )
 
 
-def test_a_record_that_changes() -> None:
+def test_a_record_that_changes_has_no_hash() -> None:
     """Its fields may be set; it is compared by them, and has no hash."""
 
     @record(frozen=False)

@@ -70,7 +70,7 @@ def test_arrays_that_do_not_fit_are_refused(feeds: dict[str, Array], message: st
         model_of_two_inputs().run(feeds)
 
 
-def test_one_array_for_one_input() -> None:
+def test_one_array_is_taken_for_one_input_only() -> None:
     """A model of two inputs refuses one array."""
     builder = ModelBuilder(x="1,2,T")
     assert builder.model(builder.apply("relu", builder["x"])).run(zeros(1, 2, 3))["relu"].shape == (1, 2, 3)

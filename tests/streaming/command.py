@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import pytest
 import soundfile
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 from typer.testing import CliRunner, Result
@@ -15,12 +14,6 @@ from pulse.facts import Array
 from streaming.cli.commands import app
 
 RUNNER = CliRunner()
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
 
 
 def pulse(*arguments: Path | int | str, code: int = 0) -> Result:

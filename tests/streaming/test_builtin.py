@@ -78,7 +78,9 @@ def test_the_files_are_small() -> None:
     assert sum(path.stat().st_size for path in (model_path(), noisy_path(), clean_path())) < 1_000_000
 
 
-def test_it_denoises(clean: Array, noisy: Array, denoised_sound: Array) -> None:
+def test_the_model_raises_the_ratio_of_signal_to_noise(
+    clean: Array, noisy: Array, denoised_sound: Array
+) -> None:
     assert snr_db(clean, denoised_sound) > snr_db(clean, noisy) + 5
 
 
@@ -123,7 +125,7 @@ def test_output_depends_on_one_hop_of_future_only(length: int, later: int) -> No
     np.testing.assert_allclose(denoise(x)[:settled], denoise(x[:length])[:settled], atol=1e-6)
 
 
-def test_no_operator_beyond_the_plain_ones() -> None:
+def test_the_model_has_plain_operators_only() -> None:
     operators = {node.op_type for node in onnx.load(model_path()).graph.node}
     shapes = {"Shape", "Gather", "Unsqueeze", "Squeeze", "Pad", "Slice", "Split", "Concat"}
     windows = {"Conv", "ConvTranspose", "MaxPool", "AveragePool"}

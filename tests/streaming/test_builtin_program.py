@@ -45,7 +45,7 @@ def test_it_is_the_model(built_program: Path) -> None:
     assert stream_bytes(carried) == stream_bytes(compiled)
 
 
-def test_sources_of_the_program(built_program: Path) -> None:
+def test_the_index_lists_sources_of_the_program(built_program: Path) -> None:
     sources = json.loads((built_program / INDEX).read_text())["sources"]
     assert {"streaming/builtin/denoise.onnx", "pulse/pulsify/schedule.py", "pulse/dim/tdim.py"} <= set(
         sources

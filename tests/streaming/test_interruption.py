@@ -163,7 +163,7 @@ def test_flush_is_undone(backend: str, unit: str, step: int) -> None:
 
 
 @pytest.mark.parametrize("ahead", [0, 9, 61])
-def test_inputs_that_wait_for_each_other(ahead: int) -> None:
+def test_inputs_that_wait_for_each_other_survive_an_interruption(ahead: int) -> None:
     """One input is ahead, so that its buffer grows, moves on and empties inside a push."""
     compiled = models.program(models.two_rate_model(), 2, "numba")
     rng = np.random.default_rng(0)
@@ -208,7 +208,7 @@ def test_an_operation_that_raises_in_a_later_pulse_changes_nothing() -> None:
     assert session.snapshot() == before
 
 
-def test_reset_after_an_interruption() -> None:
+def test_a_reset_undoes_an_interruption() -> None:
     compiled = program("windows")
     x = block(compiled, 10, 5)
     expected = Session(compiled).push(x)

@@ -66,7 +66,7 @@ def test_a_cpu_that_the_process_may_not_use(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class Scheduler:
-    """A kernel that gives so much and no more."""
+    """A kernel that grants this much and no more."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, fifo: int, nice: int, capable: bool = False) -> None:
         self.fifo, self.lowest = fifo, nice
@@ -121,7 +121,7 @@ def test_a_refused_priority_falls_back_to_nice_and_to_normal(
 
 
 @linux
-def test_a_refusal_that_is_not_the_users_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_names_the_setting_of_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     Scheduler(monkeypatch, 0, -20, capable=True)
     (setting,) = apply_to_thread(Realtime())
     assert setting.granted == "nice -11"

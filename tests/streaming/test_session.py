@@ -104,7 +104,7 @@ def test_inputs_of_two_rates_may_come_in_any_order(
     assert_close({"y": join_pieces(pieces, chosen.outputs[0])}, expected)
 
 
-def test_one_input_far_ahead_of_the_other_then_level_again() -> None:
+def test_an_input_far_ahead_waits_for_the_other() -> None:
     session = Session(cached_program(two_rate_model, 2, "numpy"), {"gain": np.ones((1, 1, 1), np.float32)})
     fast, slow = normal_noise(1, 1, 4000), normal_noise(1, 1, 1000, seed=1)
     pieces = [session.push({"fast": fast[..., :3600]})]
@@ -276,7 +276,7 @@ def test_inputs_that_end_at_different_moments_can_be_completed() -> None:
 )
 @settings(max_examples=20, deadline=None)
 @given(frames=st.integers(1, 30), cut=st.integers(0, 30))
-def test_inputs_whose_lengths_are_no_multiples_of_each_other(
+def test_lengths_of_inputs_need_not_be_multiples_of_each_other(
     length: str, half: Callable[..., Any], frames: int, cut: int
 ) -> None:
     chosen = program(two_input_model(length), 4)

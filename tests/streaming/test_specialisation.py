@@ -27,9 +27,9 @@ from tests.noise import normal_noise
 from tests.pulse.models import ModelBuilder
 from tests.pulse.program.programs import are_bit_identical, block
 from tests.streaming import command
-from tests.streaming.command import folder as folder
 from tests.streaming.live.runs import RATE, late_by, played_by, runs
 
+pytestmark = pytest.mark.usefixtures("working_folder")
 EVERY_GAIN = """
 import os, sys, time
 from pulse.program.native import special_rows

@@ -120,7 +120,7 @@ def test_the_command_line_imports_only_what_it_needs(tmp_path: Path) -> None:
     assert modules_of_command(tmp_path, heavy, "run", "--json") == "|"
 
 
-def test_the_command_line_with_a_program(relu: str, tmp_path: Path) -> None:
+def test_the_command_line_imports_no_compiler_for_a_program(relu: str, tmp_path: Path) -> None:
     pulse.stream(relu, 4).save(tmp_path / "relu.pulse")
     np.save(tmp_path / "x.npy", np.ones((1, 8), np.float32))
     heavy = ("onnx", "pydantic", "streaming.live", "pulse.proof", *MODELS, *unless_compiled(*CARRIED, *KEPT))
@@ -173,7 +173,7 @@ def test_the_messages_are_those_of_onnx() -> None:
     assert all(getattr(proto, name) is getattr(onnx, name) for name in proto.__all__)
 
 
-def test_messages_of_a_package_without_their_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_are_those_of_onnx_without_their_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then onnx gives them itself."""
     monkeypatch.setattr(proto, "MODULE", "onnx.nothing")
     assert proto.messages() is onnx

@@ -19,10 +19,11 @@ from streaming.executor import Executor
 from streaming.realtime import share_priority
 from streaming.realtime.rights import CAP_SYS_NICE, is_capable
 from tests.noise import normal_noise
-from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report
 from tests.streaming.executor.streams import blocks, collect, join_pieces
 from tests.streaming.live.runs import BLOCK, cached_program, delayed_model, runs
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,6 @@ from streaming import warming
 from streaming.cli.commands import app
 from tests.pulse.jit.folders import COMPILING, kernels_in
 from tests.pulse.jit.folders import folder as folder
-from tests.streaming.disks import small_disk as small_disk
 
 QUICK = ("tick", "move", "machine.run", "machine.read_ticks")
 """What is compiled in a moment."""
@@ -197,7 +196,7 @@ def test_where_the_disk_is_full_this_process_compiles(
 
 
 def fill(disk: Path) -> None:
-    """Leave no room."""
+    """Leave no space."""
     free = os.statvfs(disk)
     (disk / "rest").write_bytes(bytes(free.f_bavail * free.f_frsize))
 
@@ -300,7 +299,7 @@ def test_commands_compile_side_by_side(
     assert ("product_bf16" in names) == ("bf16" in arguments)
 
 
-def test_a_process_that_ends_by_itself(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiling_process_that_ends_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begin = warming.begin_process
 
     def begin_and_kill():

@@ -23,7 +23,7 @@ A case is *plain* where it is one operator, *expanded* where it spells out an op
 
 
 def share(results: Sequence[NodeOutcome]) -> str:
-    """Passed of all; empty where there are none."""
+    """Passed of all; empty if there are none."""
     return f"{sum(result.status == 'passed' for result in results)} / {len(results)}" if results else ""
 
 

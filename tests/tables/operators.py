@@ -46,7 +46,7 @@ constants, mostly.
 
 @dataclass
 class Found:
-    """What the cases of an operator show; ``compiled`` is None where none came to that."""
+    """What the cases of an operator show; ``compiled`` is None if none came to that."""
 
     relations: set[str] = field(default_factory=set)
     refused: bool = False

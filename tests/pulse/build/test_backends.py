@@ -198,7 +198,7 @@ def test_types_that_a_kernel_does_not_take() -> None:
     assert wide.reason_against(op, [integers]) == "does not take i32"
 
 
-def test_views_of_a_chain() -> None:
+def test_a_chain_keeps_the_views_of_its_parts() -> None:
     first, second = (Sequential([ReLU(), Tanh()], name="same") for _ in range(2))
     first.set_backend("numpy")
     joined = pulse.chain(first.graph("1,T"), second.graph("1,T"))

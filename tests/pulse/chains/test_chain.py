@@ -111,7 +111,7 @@ def test_a_delay_of_a_model_of_chunks_drops_leading_frames() -> None:
     prove(joined, 8)
 
 
-def test_a_file_written_in_pulses() -> None:
+def test_a_file_written_in_pulses_joins_a_chain() -> None:
     """Its pulses are a scan: behind another model, and in front of one; its delay is gone offline."""
     exported = pulse.stream(conv(5, 2, pads=(2, 2)), pulse=8).model.to_onnx()
     joined = chain(conv(3, 1, "S", (1, 1)), exported, conv(3, 1, "U"))

@@ -84,7 +84,7 @@ def test_a_cached_filter_equals_the_author_s_loop(backend: str, samples: int) ->
     np.testing.assert_allclose(output, expected[:, :samples], 1e-5, 1e-6)
 
 
-def test_registers_that_change_places(backend: str) -> None:
+def test_states_may_change_places(backend: str) -> None:
     """Swapped, passed through, replaced by the input, by a constant, by a view of itself; own first values."""
     model, x = models.swapped_states(), normal_noise(1, 6 * 9)
     first = {name: normal_noise(1, 6, seed=number) for number, name in enumerate("abcdef", 20)}
@@ -109,7 +109,7 @@ def test_an_integer_state_counts_exactly(backend: str) -> None:
         np.testing.assert_array_equal(state.step(np.full((1, 1, 2), 3, np.int64))["y"], [[[total, total]]])
 
 
-def test_context_rate_and_delay(backend: str) -> None:
+def test_context_comes_before_a_chunk_and_delay_drops_frames(backend: str) -> None:
     """4 samples of the past in front of 8 new ones, 4 out for 8 in; a delay drops frames and asks for more chunks."""
     model, x = models.half_context(), normal_noise(1, 45)
     states = zeros(state=("state_out", (1, 1)))
@@ -152,7 +152,7 @@ def test_streams_of_several_rates(backend: str) -> None:
     assert pulse.verify(program.model, lengths=PROVED[backend], backend=backend).require().equal
 
 
-def test_the_proof_of_a_file() -> None:
+def test_every_model_of_chunks_has_a_proof() -> None:
     """Every chunk model has one, from its file or in the open."""
     report = pulse.verify(models.cache_of_sound())
     assert report.equal

@@ -121,7 +121,7 @@ def test_relations_of_dims_are_proved(scope: SymbolScope) -> None:
     assert sorted([S + 2, S, S + 1]) == [S, S + 1, S + 2]
 
 
-def test_proof_with_residues_restricted(scope: SymbolScope) -> None:
+def test_a_proof_uses_assumed_residues(scope: SymbolScope) -> None:
     S = scope.symbol("S")
     assert (2 * ((S - 2) // 2) + 2).prove_eq(S).unknown
     scope.assume("2*(S/2) == S")
@@ -304,7 +304,7 @@ def test_functions_of_dims_are_simplified(scope: SymbolScope) -> None:
     assert isinstance(S, Symbol)
 
 
-def test_numpy_arrays_of_dims(scope: SymbolScope) -> None:
+def test_arrays_of_dims_compute_with_numbers_and_dims(scope: SymbolScope) -> None:
     S = scope.symbol("S")
     dims = np.array([TDim.of(S), S + 1, TDim.of(4)], dtype=object)
     ints = np.array([1, 2, 3])

@@ -30,7 +30,7 @@ def test_codes_are_those_of_litert() -> None:
     assert np.array_equal(codes, expected)
 
 
-def test_they_stand_for_the_numbers() -> None:
+def test_dequantized_codes_are_within_half_a_step() -> None:
     codes = front.quantize(SCALE, ZERO).run({"x": values()})["codes"]
     back = front.dequantize(SCALE, ZERO, "int8").run({"x": codes})["values"]
     expected = np.clip(values(), 0, 255 * SCALE)

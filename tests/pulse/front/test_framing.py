@@ -50,7 +50,7 @@ def test_padded_frames_equal_those_of_padded_sound(mode: str, start: int, end: i
         assert delays == {"frames": 0}, "zeros in front cost nothing"
 
 
-def test_windowed_frames_of_several_channels() -> None:
+def test_each_channel_is_cut_into_windowed_frames() -> None:
     x = sound(200, batch=2)
     model = frames(16, 8, window="hamming", shape="2,T")
     assert_near(offline(model, x), cut(x, 16, 8) * window_values("w", "hamming", 16))

@@ -204,7 +204,7 @@ def test_silence_gives_the_least_logarithm() -> None:
     assert_streams_equal(kaldi_fbank(use_energy=True), x, (2,))
 
 
-def test_the_filter_bank_of_a_published_model() -> None:
+def test_the_filter_bank_equals_that_of_a_published_model() -> None:
     case = np.load(shared_path("sound/fireredvad_en.npz"))
     assert_near(offline(kaldi_fbank(), case["in"][None].astype(np.float32)), case["fbank"][None])
 

@@ -40,7 +40,7 @@ def test_filters_equal_their_recursion(model: TypedModel, before: float, back: f
     assert assert_streams_equal(model, several, (1, 64)) == {"sound": 0}
 
 
-def test_preemphasis_from_the_first_sample_on() -> None:
+def test_preemphasis_repeats_the_first_sample() -> None:
     x = sound(500)
     expected = filter_sound(x, -0.97, 0.0)
     expected[0, 0] = x[0, 0] * 0.03

@@ -27,7 +27,7 @@ def test_log_equals_numpy(base: str, function: Any, floor: float, offset: float)
     assert_streams_equal(model, x)
 
 
-def test_log_of_any_shape() -> None:
+def test_log_takes_any_shape() -> None:
     x = positive().transpose(0, 2, 1).copy()
     for shape in ("1,8,T", "1,8,frames"):
         assert_near(offline(log(shape=shape), x), np.log(np.maximum(x, 1e-10)))

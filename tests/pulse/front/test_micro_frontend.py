@@ -223,7 +223,7 @@ def test_features_of_a_stream_equal_the_whole() -> None:
     pulse.verify(micro_frontend(), pulse=160, lengths=(480, 481, 639, 4_000)).require()
 
 
-def test_the_recipe_of_the_docs(tmp_path: Path) -> None:
+def test_the_recipe_of_the_docs_gives_every_third_triple_of_frames(tmp_path: Path) -> None:
     """Three frames side by side, every third."""
     page = Path(__file__).parents[3] / "docs" / "front_references.md"
     (text,) = re.findall(

@@ -93,7 +93,7 @@ def test_given_statistics_are_applied() -> None:
     assert_streams_equal(model, turned)
 
 
-def test_the_statistics_of_a_published_model() -> None:
+def test_cmvn_normalises_as_a_published_model() -> None:
     case = np.load(shared_path("sound/fireredvad_en.npz"))
     model = cmvn(str(shared_path("sound/cmvn.ark")))
     expected = (case["fbank"].astype(np.float64) - case["cmvn_mean"]) * case["cmvn_istd"]

@@ -34,7 +34,7 @@ def test_magnitude_and_power_equal_numpy(epsilon: float) -> None:
 
 
 @pytest.mark.parametrize(("axis", "shape"), [(1, "1,2,9,frames"), (-1, "1,9,frames,2"), (2, "1,frames,2,9")])
-def test_the_axis_of_the_parts(axis: int, shape: str) -> None:
+def test_the_parts_may_be_on_any_axis(axis: int, shape: str) -> None:
     dims = [int(dim) if dim.isdigit() else 21 for dim in shape.split(",")]
     at = axis % 4
     z = complexes(*dims[:at], *dims[at + 1 :])
@@ -57,7 +57,7 @@ def test_parts_side_by_side_are_multiplied() -> None:
     assert_near(output, np.concatenate([(z * m).real, (z * m).imag], 1))
 
 
-def test_phase_of_the_axes() -> None:
+def test_phases_on_the_axes_are_those_of_atan2() -> None:
     """The phases are those of atan2, and the sign of a zero does not count."""
     points = np.array([0, 1, -1, 1j, -1j, 1 + 1j, -1 + 1j, -1 - 1j, 1 - 1j], np.complex128)[None]
     x = split_parts(points)
@@ -93,7 +93,7 @@ def test_masks_equal_their_formulas(kind: str) -> None:
     assert_streams_equal(model, feeds)
 
 
-def test_a_mask_for_whole_frames_and_one_of_zeros() -> None:
+def test_a_mask_may_hold_for_whole_frames_or_be_zero() -> None:
     z = complexes(1, 9, 21)
     gains = np.random.default_rng(1).random((1, 1, 21)).astype(np.float32)
     model = mask(shape="1,9,frames,2", mask_shape="1,1,frames")

@@ -77,7 +77,7 @@ def test_equals_tensorflow(number: int) -> None:
     assert_streams_equal(model, x)
 
 
-def test_the_front_of_a_published_model() -> None:
+def test_the_front_equals_that_of_a_published_model() -> None:
     case = np.load(shared_path("tensorflow/kws_GRU_S.npz"))
     x = case["in/decoded_sample_data"].T.copy()
     spectrogram = tf_spectrogram(640, 640, magnitude_squared=True)

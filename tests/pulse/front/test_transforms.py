@@ -150,7 +150,7 @@ def test_spectra_of_every_layout_are_inverted(layout: str) -> None:
 
 
 @pytest.mark.parametrize("layout", ["F,T", "T,F"])
-def test_real_and_imaginary_parts_apart(layout: str) -> None:
+def test_real_and_imaginary_parts_may_be_two_outputs(layout: str) -> None:
     x = sound(400)
     model = stft(64, 32, parts="apart", layout=layout)
     y = spectrum(x, {"n_fft": 64, "hop": 32})
@@ -198,7 +198,7 @@ def test_rfft_equals_numpy(norm: Any, n: int, size: int) -> None:
     assert_streams_equal(back, real_and_imaginary(expected).astype(np.float32))
 
 
-def test_whole_transforms_of_frames() -> None:
+def test_a_two_sided_transform_inverts_to_the_frames() -> None:
     frames = sound(6 * 48).reshape(1, 6, 48)
     expected = np.fft.fft(frames.astype(np.float64))
     assert_near(offline(rfft(48, onesided=False, layout="T,F,2"), frames), real_and_imaginary(expected))
@@ -228,7 +228,7 @@ def test_the_delay_of_an_inverse_transform_leaves_out_half_a_frame() -> None:
     assert istft(512, 128).pulsify().outputs[0].delay == 256
 
 
-def test_lengths_of_transformed_sounds() -> None:
+def test_the_inverse_has_the_given_length() -> None:
     """Also in the symbol of the sound before the transform, whose frames say only how many hops it has."""
     model = istft(64, 16, length="T", shape="1,33,T//16+1,2")
     assert str(model.outputs["sound"].shape[1]) == "T"

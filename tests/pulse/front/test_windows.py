@@ -52,7 +52,7 @@ def test_torch_has_the_same(name: str, periodic: bool) -> None:
     np.testing.assert_allclose(window_values("w", name, 320, periodic), window.numpy(), atol=1e-9)
 
 
-def test_one_sample_none_and_numbers() -> None:
+def test_windows_may_be_one_sample_none_or_numbers() -> None:
     for name in NAMES:
         np.testing.assert_allclose(window_values("w", name, 1, False), 1.0)
     np.testing.assert_array_equal(window_values("w", None, 3), np.ones(3))

@@ -160,7 +160,7 @@ def test_a_name_without_a_size_leaves_it_open(nodes: list[onnx.NodeProto], named
 @pytest.mark.parametrize(
     ("stated", "example"), [("?,4,?,f32", "1,4,T"), ("1,4,?,f32", "1,4,T"), ("?,4,100,f32", "T,4,100")]
 )
-def test_the_example_for_sizes_that_are_missing(stated: str, example: str) -> None:
+def test_a_refusal_gives_an_example_for_missing_sizes(stated: str, example: str) -> None:
     """An unknown first axis counts streams, if another one can be time."""
     model = proto([node("Relu", "x", "y")], {"x": stated}, {"y": "...,f32"}, {})
     with pytest.raises(LoadError, match=re.escape(f'inputs={{"x": "{example}"}}')):

@@ -25,7 +25,7 @@ def fact(text: str) -> InferenceFact:
 
 
 @pytest.mark.parametrize("text", ["1,?,T,…,f32", "…,?", "1,T-2,i64", "f32", "?,?"])
-def test_partial_facts_as_text(text: str) -> None:
+def test_partial_facts_print_as_they_are_written(text: str) -> None:
     assert str(fact(text)) == text
 
 

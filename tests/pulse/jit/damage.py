@@ -94,7 +94,7 @@ def compile_and_call(function):
 
 
 def main(seed, count):
-    """Damage the file so many times, each kind in its turn."""
+    """Damage the file this many times, each kind in its turn."""
     chance = random.Random(seed)
     other = Path(compile_and_call(halves)[0].path()).read_bytes()
     path = Path(compile_and_call(doubles)[0].path())

@@ -1,4 +1,4 @@
-"""Sums of products of bytes: as plain Python, by the instruction, and by shifts where there is none."""
+"""Sums of products of bytes: as plain Python, by the instruction, and by shifts if the machine has none."""
 
 import numpy as np
 import pytest

@@ -22,7 +22,6 @@ from pulse.jit.storage.cache import cache_location
 from tests.pulse.jit import damage
 from tests.pulse.jit.folders import folder as folder
 from tests.pulse.jit.folders import kernels_in
-from tests.streaming.disks import small_disk as small_disk
 
 posix = pytest.mark.skipif(os.name != "posix", reason="folders have no owner and mode as on POSIX here")
 root = pytest.mark.skipif(
@@ -270,7 +269,7 @@ def test_a_whole_file_of_another_user_is_compiled_again(folder) -> None:
 
 
 def run_damaged(tmp_path, seed, count):
-    """What a process finds that damages a file so many times: kinds, all outcomes, its warnings, what is left."""
+    """What a process finds that damages a file this many times: kinds, all outcomes, its warnings, what is left."""
     environment = {**os.environ, "PULSE_CACHE": str(tmp_path / f"kernels{seed}")}
     command = [sys.executable, "-m", "tests.pulse.jit.damage", str(seed), str(count)]
     process = subprocess.run(
@@ -323,7 +322,7 @@ def test_a_full_disk_is_reported_and_kernels_run(small_disk) -> None:
         assert not list(folder.iterdir())
 
 
-def test_a_disk_that_cannot_be_written_any_more(small_disk) -> None:
+def test_kernels_on_a_disk_without_write_access_are_used(small_disk) -> None:
     """What is there is used, without a word."""
     with kernels_in(small_disk / "kernels"):
         damage.compile_and_call(damage.doubles)
@@ -334,7 +333,7 @@ def test_a_disk_that_cannot_be_written_any_more(small_disk) -> None:
             assert damage.compile_and_call(damage.halves)[1] == 1.5
 
 
-def test_not_even_a_temporary_folder(tmp_path, monkeypatch) -> None:
+def test_without_any_folder_kernels_are_compiled_but_not_kept(tmp_path, monkeypatch) -> None:
     def full(**_):
         raise FileNotFoundError(2, "No usable temporary directory found")
 

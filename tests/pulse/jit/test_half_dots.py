@@ -1,4 +1,4 @@
-"""Sums of products of bfloat16: as plain Python, by the instruction, and by two fused products where there is none."""
+"""Sums of products of bfloat16: as plain Python, by the instruction, and by two fused products without one."""
 
 import numpy as np
 import pytest

@@ -102,7 +102,7 @@ def make_sums(**other: object) -> Sums:
     return Sums(**{**defaults, **other})  # type: ignore[arg-type]
 
 
-def test_the_words_of_a_row() -> None:
+def test_words_of_a_row_have_the_order_of_the_declaration() -> None:
     """Words have the order of the declaration; groups lie inside, and missing operands are 0."""
     row = make_sums()
     first, half = real_bits(2.0), real_bits(0.5)
@@ -135,7 +135,7 @@ def test_values_that_differ_from_the_declaration_are_refused(
         make_sums(**other)
 
 
-def test_fields_after_parts_and_of_parts() -> None:
+def test_fields_of_parts_and_after_them_are_read() -> None:
     """They are read as plain Python and compiled."""
     row = make_sums(x=np.arange(4, dtype=np.float32), y=np.zeros(2, np.float32))
     for arrays in run_both(row, sums):

@@ -324,7 +324,7 @@ def test_chunks_and_turns_take_the_right_elements(n) -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4])
-def test_chunks_in_two_places(n) -> None:
+def test_chunks_are_stored_in_two_places(n) -> None:
     x = np.arange(16, dtype=F)
     for z in outputs(infra_store_chunks, x, 80, n):
         expected = np.full(80, 9, F)

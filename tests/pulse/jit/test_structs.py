@@ -140,7 +140,7 @@ def test_compiled_code_reads_and_writes_the_same() -> None:
     assert (structs[1].right.calls, structs[1].right.seconds, structs[1].left.calls) == (-1, -0.5, 0)
 
 
-def test_words_that_threads_share() -> None:
+def test_threads_share_words() -> None:
     def share(address: int, more: int) -> int:
         shared = shared_at(address)
         store(shared, "first", load(shared, "last") + more)

@@ -52,7 +52,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("old", "new", "reason"), WRONG)
-def test_properties_that_do_not_fit(old: str, new: str, reason: str) -> None:
+def test_properties_that_do_not_fit_are_refused(old: str, new: str, reason: str) -> None:
     written = typed_and_pulsed(conv(pads=[2, 0]), 4)[1].to_nnef()
     text = written.document.text()
     assert old in text, text

@@ -101,7 +101,7 @@ def with_table() -> ModelProto:
 
 
 @needs_tract
-def test_offline_models_with_bounds_of_a_symbol() -> None:
+def test_bounds_are_written_in_terms_of_a_symbol() -> None:
     """As many rows of a table as frames; a slice of what a convolution without padding gives, nothing of 1 frame."""
     typed = pulse.load(with_table()).analyse().declutter()
     archive = typed.to_nnef()
@@ -141,7 +141,7 @@ def kinds(archive: Archive) -> set[str]:
     }
 
 
-def test_plain_nnef_where_it_suffices() -> None:
+def test_extensions_are_named_only_where_plain_nnef_lacks_operators() -> None:
     """No registry of tract's without its operators; a pulsed model has its states in one scan."""
     typed, streamed = typed_and_pulsed(conv(pads=[2, 0]), 4)
     offline = typed.declutter().to_nnef()
@@ -195,7 +195,7 @@ def test_equal_models_give_equal_bytes() -> None:
 
 
 @pytest.mark.parametrize("name", BEYOND)
-def test_models_that_the_pulses_of_tract_refuse(name: str, tmp_path: Path) -> None:
+def test_models_that_tract_cannot_pulse_are_written_exactly(name: str, tmp_path: Path) -> None:
     tract = pytest.importorskip("tract", reason="pip install tract")
     path = tmp_path / "model.onnx"
     path.write_bytes(BEYOND[name].SerializeToString())

@@ -107,7 +107,7 @@ def with_data(**entries: str) -> bytes:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
 
 
-def test_data_in_a_file_next_to_the_model(tmp_path: Path) -> None:
+def test_data_is_read_from_a_file_next_to_the_model(tmp_path: Path) -> None:
     weights = np.arange(6, dtype=np.float32).reshape(2, 3)
     (tmp_path / "w.bin").write_bytes(b"1234" + weights.tobytes() + b"more")
     path = tmp_path / "model.onnx"

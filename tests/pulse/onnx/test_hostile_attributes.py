@@ -28,7 +28,7 @@ def test_wrong_hidden_sizes_are_refused(op: str, value: int) -> None:
     assert pulse.load(proto).analyse()
 
 
-def test_a_state_that_is_not_stored() -> None:
+def test_a_huge_state_that_is_not_stored_is_refused() -> None:
     """The size comes from a tensor that takes no memory, and whose bias would."""
     filled = [node("ConstantOfShape", "s", "r"), node("LSTM", "x w r")]
     proto = model(
@@ -70,7 +70,7 @@ def test_wrong_block_sizes_are_refused(value: int) -> None:
         pulse.load(proto).analyse()
 
 
-def test_neighbours_of_a_normalisation() -> None:
+def test_a_normalisation_over_too_many_neighbours_is_refused() -> None:
     with pytest.raises(LoadError, match=r"y \(LRN\), size 1099511627776: .* unfold to more than 65536 nodes"):
         pulse.load(model([node("LRN", "x", size=HUGE)])).analyse()
 

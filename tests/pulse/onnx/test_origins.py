@@ -43,7 +43,7 @@ def test_a_dim_that_must_be_a_number_names_the_node() -> None:
 
 
 @pytest.mark.parametrize("name", ["é", "テ", "min", "time axis", "time-axis", "T"])
-def test_symbols_of_any_name(name: str) -> None:
+def test_symbols_may_have_any_name(name: str) -> None:
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, name])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])

@@ -103,7 +103,7 @@ def facts_of(*texts: str) -> list[TypedFact]:
     return [TypedFact.parse(text, scope) for text in texts]
 
 
-def test_facts_of_banded_attention() -> None:
+def test_banded_attention_gives_a_value_for_each_query() -> None:
     op = BandedAttention(1.0, np.zeros((2, 1, 4), np.float32), 3)
     (fact,) = op.facts(facts_of("1,2,T,4", "2,T,4", "T,7"))
     assert str(fact) == "1,2,T,7,f32"
@@ -129,7 +129,7 @@ def test_facts_that_do_not_fit_are_refused(texts: tuple[str, ...], message: str)
         BandedAttention(1.0, np.zeros((2, 1, 4), np.float32), 3).facts(facts_of(*texts))
 
 
-def test_the_relation_of_banded_attention() -> None:
+def test_attention_is_banded_over_frames_and_pointwise_over_a_batch() -> None:
     """Banded over the frames, pointwise over a batch, and nothing else."""
     op = BandedAttention(1.0, np.zeros((1, 6), np.float32), 3)
     facts = facts_of("1,2,T,4", "2,T,4", "2,T,4")

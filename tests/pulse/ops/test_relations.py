@@ -159,7 +159,7 @@ def test_overlapping_frames_are_a_window_with_a_stride(
         np.testing.assert_array_equal(np.take(y, j, axis), cut(x, axis, j * hop, j * hop + size))
 
 
-def test_overlapping_frames_of_another_axis() -> None:
+def test_frames_of_another_axis_are_pointwise() -> None:
     facts = facts_of([["T", 9, 2]])
     relation = prove(Frames(1, 4, 3), facts, arrays_of(facts), [0])
     assert relation == Pointwise((0,))
@@ -201,7 +201,9 @@ def test_matmul_refuses_a_constant_batch_of_the_streams_length() -> None:
 
 @pytest.mark.parametrize("dims", [(4,), (), (2, 3)])
 @pytest.mark.parametrize(("axis", "place"), [(2, 1), (0, 1)])
-def test_gather_by_constant_indices(dims: tuple[int, ...], axis: int, place: int) -> None:
+def test_gather_by_constant_indices_is_pointwise_in_the_other_axes(
+    dims: tuple[int, ...], axis: int, place: int
+) -> None:
     indices = np.random.default_rng(1).integers(-5, 5, dims)
     sizes = ["T" if at == place else 5 for at in range(3)]
     data = facts_of([sizes])[0]
@@ -210,7 +212,7 @@ def test_gather_by_constant_indices(dims: tuple[int, ...], axis: int, place: int
     assert relation == Pointwise((place if place < axis else place + len(dims) - 1,))
 
 
-def test_gather_by_streaming_indices() -> None:
+def test_gather_by_streaming_indices_is_pointwise() -> None:
     table = TypedFact.of(np.arange(30.0).reshape(2, 5, 3))
     ids = np.random.default_rng(2).integers(0, 5, (2, FRAMES))
     facts = [table, TypedFact(ids.dtype, shape(2, "T"))]

@@ -112,7 +112,7 @@ def test_a_wrong_history_shows_at_its_reader(monkeypatch: pytest.MonkeyPatch) ->
         report.require()
 
 
-def test_a_delay_that_is_off_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_delay_that_is_off_by_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the frames after the buffer are wrong: the residual, not the convolutions."""
     plain = Delay.step
 
@@ -163,7 +163,7 @@ def test_a_lowering_that_is_wrong_is_the_backend_s_fault(monkeypatch: pytest.Mon
     assert (divergence.streamed - divergence.offline) == pytest.approx(-1.0)
 
 
-def test_a_kernel_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fill that is written as another number: the first frame after the end."""
     plain: Callable[..., list[Value]] = time_lowering.lower_fill_ends
 

@@ -244,7 +244,7 @@ def test_shapes_and_types_must_fit() -> None:
     assert judgement.share == float("inf")
 
 
-def test_perturbed_and_exact_arithmetic() -> None:
+def test_perturbed_runs_repeat_with_their_seed_and_wide_ones_are_exact() -> None:
     """f64 is exact where f32 is not; perturbed runs repeat with their seed, and differ without."""
     model, x = product(), normal_noise(1, 20, 256)
     native, recording = model.run({"x": x})["y"], Recording()

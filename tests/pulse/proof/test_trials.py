@@ -67,7 +67,7 @@ def test_states_are_given_time_to_drift() -> None:
 
 
 def echo(frames: int) -> PulsedModel:
-    """A running sum of a signal and the same signal, so many frames ago."""
+    """A running sum of a signal and the same signal, this many frames ago."""
     builder = ModelBuilder(x="1,2,T")
     late = builder.cut(builder.pad(builder["x"], (frames, 0)), 0, end=builder.length(builder["x"]))
     both = builder.apply("tanh", builder.apply("add", builder["x"], late))

@@ -144,11 +144,11 @@ def test_values_that_depend_on_the_length_of_the_stream_are_refused() -> None:
 
 
 def test_symbols_that_cannot_be_time_are_refused() -> None:
-    """None, two, on two axes, on one that shrinks, and a name that is not there."""
+    """The model has no symbol or two, a symbol is on two axes or on one that shrinks, or a name is unknown."""
     with pytest.raises(PulseError, match=r"no input has a symbolic dim.*inputs="):
         pulsify((builder := ModelBuilder(x="1,1,4")).model(builder.apply("relu", builder["x"])))
-    sketch_of_two = ModelBuilder(x="1,T,U")
-    model = sketch_of_two.model(sketch_of_two.apply("relu", sketch_of_two["x"]))
+    builder_of_two = ModelBuilder(x="1,T,U")
+    model = builder_of_two.model(builder_of_two.apply("relu", builder_of_two["x"]))
     with pytest.raises(PulseError, match=r"2 symbols \(T, U\).*symbol="):
         pulsify(model)
     with pytest.raises(PulseError, match="no input has a symbol Z; the symbols are T, U"):
@@ -202,7 +202,7 @@ def test_a_model_of_constants_is_refused() -> None:
 
 
 def test_a_pulse_without_whole_frames_is_refused_with_those_that_suit() -> None:
-    """The node that asks for it, the multiples on both sides; a first multiple where there is none below."""
+    """The node that asks for it, the multiples on both sides; the first multiple if none is below."""
     builder = ModelBuilder(x="1,2,T")
     third = builder.conv(builder["x"], 3, stride=3, name="third")
     typed = builder.model(builder.conv(third, 2, stride=2, name="sixth"))

@@ -21,8 +21,9 @@ from streaming.events import Segments
 from tests.pulse.chunks.models import Array
 from tests.pulse.recipes.references import REFERENCES, VALUES
 from tests.shared import shared_path
-from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse as command
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def beside_its_models(name: str, folder: Path) -> Path:
@@ -63,7 +64,7 @@ def test_the_command_line_gives_the_reference(tmp_path: Path, name: str) -> None
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_blocks_of_any_size(program_of: Callable[[str], Program], name: str) -> None:
+def test_recipes_take_blocks_of_any_size(program_of: Callable[[str], Program], name: str) -> None:
     x, expected = REFERENCES[name]()
     session = Session(program_of(name))
     rng, at = np.random.default_rng(len(name)), 0

@@ -87,7 +87,7 @@ def test_the_two_files_of_dtln_give_the_recipe_of_the_page(tmp_path: Path) -> No
     assert np.abs(output[0] - expected[: output.shape[1]]).max() <= 1e-4 * np.abs(expected).max()
 
 
-def test_every_published_model(tmp_path: Path) -> None:
+def test_a_proposal_for_every_published_model_streams(tmp_path: Path) -> None:
     """A proposal opens and streams."""
     for file in sorted(shared_path("models").glob("*.onnx")):
         (tmp_path / file.name).symlink_to(file)
@@ -107,7 +107,7 @@ def test_every_published_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_pair_of_published_models(tmp_path: Path) -> None:
+def test_every_pair_of_published_models_opens_or_is_refused_in_one_line(tmp_path: Path) -> None:
     """It opens, or one line says why not."""
     files = sorted(shared_path("models").glob("*.onnx"))
     for file in files:

@@ -74,7 +74,7 @@ def test_an_output_of_another_size_gets_no_inverse_transform(tmp_path: Path) -> 
     assert "its output is none that an inverse transform takes" in proposed.notes
 
 
-def test_lines_that_a_stage_needs(tmp_path: Path) -> None:
+def test_a_proposal_has_the_lines_that_a_stage_needs(tmp_path: Path) -> None:
     """One stream of several, outputs that go on, the rate of its metadata, a pulse."""
     nodes = [node("Neg", "x", "y"), node("ReduceSum", "w", "z", keepdims=0)]
     model = models.build(
@@ -169,7 +169,7 @@ def test_a_hop_that_is_known_is_not_guessed(tmp_path: Path) -> None:
     assert any(note.endswith("the root of a Hann window is a guess") for note in proposed.notes)
 
 
-def test_a_saved_model_of_an_author(tmp_path: Path) -> None:
+def test_the_proposal_for_dtln_is_the_recipe_of_the_page(tmp_path: Path) -> None:
     """Of DTLN's folder and its hop: the recipe of the page."""
     (tmp_path / "dtln_saved_model").symlink_to(shared_path("tensorflow") / "dtln_saved_model")
     proposed = propose_recipe([tmp_path / "dtln_saved_model"], tmp_path, hop=128)

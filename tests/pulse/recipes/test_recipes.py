@@ -37,7 +37,7 @@ def equal(path: Path, expected: pulse.TypedModel) -> None:
             np.testing.assert_allclose(streamed, offline, 1e-4, 1e-5)
 
 
-def test_a_recipe_with_stft_and_inverse(tmp_path: Path) -> None:
+def test_a_recipe_with_stft_and_inverse_keeps_the_length(tmp_path: Path) -> None:
     """STFT, an offline model, and back; the sound is as long as it was, as ``length`` says in terms of the input."""
     path = spectral(tmp_path)
     how = {"n_fft": 16, "hop": 8, "window": "sqrt_hann"}
@@ -69,7 +69,9 @@ def test_recipes_are_proved(tmp_path: Path, make: Callable[[Path], Path], frames
 
 
 @pytest.mark.parametrize("make", [spectral, write_masked])
-def test_one_file_with_its_state(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+def test_a_recipe_written_as_one_file_is_the_same_stream(
+    tmp_path: Path, make: Callable[[Path], Path]
+) -> None:
     """What is written of a recipe is the same stream."""
     path = make(tmp_path)
     pulsed = pulse.load(path).pulsify()
@@ -158,7 +160,7 @@ def test_stages_take_all_options_of_models(tmp_path: Path) -> None:
     np.testing.assert_array_equal(model.run(SOUND[0])["y"], 2 * SOUND[0])
 
 
-def test_several_inputs_and_outputs(tmp_path: Path) -> None:
+def test_a_recipe_may_have_several_inputs_and_outputs(tmp_path: Path) -> None:
     """A stage that reads nothing is another input; a wire that is an output too; one that is an input."""
     save_model(
         tmp_path,
@@ -206,7 +208,7 @@ def test_a_recipe_may_be_a_stage_of_another(tmp_path: Path) -> None:
     assert recipe_model(path).metadata["sample_rate"] == "8000"
 
 
-def test_the_rate_of_a_recipe(tmp_path: Path) -> None:
+def test_the_rate_of_a_recipe_is_that_of_its_functions(tmp_path: Path) -> None:
     """That of the recipe is that of its functions; without one, a stage says it; of features it is another."""
     assert recipe_model(spectral(tmp_path)).metadata == {"sample_rate": "8000"}
     bank = "{ sample_rate = 8000, num_mel_bins = 20 }"
@@ -228,7 +230,7 @@ def test_the_rate_of_a_recipe(tmp_path: Path) -> None:
     assert recipe_model(mels).metadata["sample_rate"] == "100"
 
 
-def test_a_stage_of_a_chain_as_a_function_of_its_inputs() -> None:
+def test_a_stage_may_be_a_function_of_the_facts_of_its_inputs() -> None:
     """It is given the facts of the wires in the order of ``reads``."""
     facts_of_calls: list[list[str]] = []
 

@@ -125,7 +125,7 @@ def test_sizes_that_differ_are_refused(tmp_path: Path) -> None:
     assert message.startswith("stage 3 (istft): istft: shape '1,9,T/8+1,2' has 9 frequencies")
 
 
-def test_types_and_axes_that_differ(tmp_path: Path) -> None:
+def test_types_and_axes_that_differ_are_refused(tmp_path: Path) -> None:
     save_model(tmp_path, "counter.onnx", models.counter())
     save_model(tmp_path, "gru.onnx", models.gru())
     assert "stage 1 (stft): stft: shape '1,T,4' must have 2 axes" in message_of(
@@ -154,7 +154,7 @@ def test_rates_that_differ_are_refused(tmp_path: Path) -> None:
     )
 
 
-def test_several_wires_to_choose_from(tmp_path: Path) -> None:
+def test_a_choice_of_wires_is_refused_with_the_line_to_write(tmp_path: Path) -> None:
     """The way out is spelled as the recipe is."""
     save_model(tmp_path, "gain.onnx", gain())
     nodes = [node("Add", "a b", "c")]
@@ -205,7 +205,7 @@ def test_a_recipe_is_no_model_of_onnx(tmp_path: Path) -> None:
         "kaldi_fbank = { frame_shift = 1e308 }",
     ],
 )
-def test_sizes_beyond_all_measure(tmp_path: Path, stage: str) -> None:
+def test_huge_sizes_are_refused_by_their_stage(tmp_path: Path, stage: str) -> None:
     """A file asks for no memory without limit."""
     assert message_of(tmp_path, f"[[stage]]\n{stage}").startswith("stage 1 (")
 
@@ -244,7 +244,7 @@ def test_paths_without_a_file_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "make", [lambda path: b"", lambda path: path.read_bytes()[:100], lambda path: b"PK\3\4"]
 )
-def test_models_that_are_damaged(tmp_path: Path, make: Callable[[Path], bytes]) -> None:
+def test_damaged_models_are_refused_by_their_stage(tmp_path: Path, make: Callable[[Path], bytes]) -> None:
     path = save_model(tmp_path, "gain.onnx", mask_model())
     path.write_bytes(make(path))
     assert "stage 1 (model): " in message_of(tmp_path, MODEL)

@@ -64,7 +64,7 @@ module, shape = Module(), (8, 1, 2, 6)
 
 @pytest.mark.skipif(find_spec("tensorflow") is None, reason="TensorFlow is not installed")
 @pytest.mark.parametrize("code", [VARIABLES, LAYERS], ids=["variables", "layers"])
-def test_a_saved_model_in_a_process_with_tensorflow(tmp_path: Path, code: str) -> None:
+def test_a_saved_model_loads_in_a_process_with_tensorflow(tmp_path: Path, code: str) -> None:
     """Variables of the module, and those that stateful layers of Keras keep inside of themselves."""
     root = Path(__file__).parents[3]
     command = [sys.executable, "-c", START + code + END, str(tmp_path / "model")]

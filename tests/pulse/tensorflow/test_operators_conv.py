@@ -68,7 +68,7 @@ def test_explicit_padding_equals_numpy() -> None:
     np.testing.assert_allclose(output, np.einsum("nhwijc,ijco->nhwo", parts, w), rtol=1e-5, atol=1e-5)
 
 
-def test_space_to_batch_and_back() -> None:
+def test_batch_to_space_undoes_space_to_batch() -> None:
     x = normal_noise(1, 6, 5)
     block, pads, crops = np.int32([2]), np.int32([[1, 1]]), np.int32([[0, 2]])
     (batches,) = results_of_operator("SpaceToBatchND", (x, block, pads))

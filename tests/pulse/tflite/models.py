@@ -80,7 +80,7 @@ def averages(kind: str = "int8") -> bytes:
 
 
 def biased_convolution(bits: int) -> bytes:
-    """A convolution of int16 codes over [1, T, 1, 16], T open, with a bias of so many bits."""
+    """A convolution of int16 codes over [1, T, 1, 16], T open, with a bias of this many bits."""
     graph = SubgraphBuilder()
     x = graph.input((1, -1, 1, 16), "int16", scale=[X_SCALE / 200], zero=[0])
     w = weights(graph, (5, 3, 1, 16), 5, 0)

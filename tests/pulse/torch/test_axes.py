@@ -18,13 +18,13 @@ def strided_channels(feeds: Feeds) -> Feeds:
     return {"y": x.reshape(1, 2, -1, 4).sum(-1)}
 
 
-def test_one_axis_of_several() -> None:
+def test_the_axis_of_time_is_found_among_several() -> None:
     axes = find_time("M", strided_channels, {"x": np.ones((1, 2, 40), np.float32)})
     assert axes == {"x": {2: "T"}}
     assert describe_time(axes).startswith("time (T) is axis 2 of x: ")
 
 
-def test_one_axis_of_each_input() -> None:
+def test_the_axis_of_time_is_found_in_each_input() -> None:
     def add_inputs(feeds: Feeds) -> Feeds:
         if feeds["a"].shape != feeds["b"].shape or feeds["a"].shape[1] != 3:
             raise InputError("RuntimeError: sizes differ")

@@ -163,7 +163,7 @@ def test_integers_stay_within_the_example() -> None:
 
 
 @needs_onnxscript
-def test_outputs_of_all_kinds() -> None:
+def test_outputs_may_be_nested_missing_or_complex() -> None:
     """A dict, a tuple, None, complex numbers, a state that has no time."""
 
     def forward(x: Any) -> Any:
@@ -206,7 +206,7 @@ def test_what_the_tracer_has_fixed() -> None:
 
 
 @needs_onnxscript
-def test_a_module_with_state() -> None:
+def test_a_module_is_compared_in_its_state_and_keeps_it() -> None:
     """It is compared in the state that it has, and keeps it."""
 
     class Running(nn.Module):

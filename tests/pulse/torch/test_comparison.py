@@ -215,7 +215,7 @@ def test_a_module_that_never_gives_the_same_is_refused() -> None:
         difference_of(Seen(lambda x: x + rng.standard_normal(x.shape)), double_of, sampled_inputs())
 
 
-def test_outputs_as_many_as_frames() -> None:
+def test_outputs_as_many_as_frames_are_refused() -> None:
     """A list over time has another number of outputs at each length."""
 
     def frames(x: Array) -> Outputs:

@@ -34,7 +34,7 @@ def test_another_order_of_summation_is_no_difference() -> None:
     assert difference.startswith("output y, frame 7, at [0, 7, 1]: the module gives ")
 
 
-def test_the_first_output_and_frame() -> None:
+def test_the_first_output_and_frame_that_differ_are_named() -> None:
     """Along the axis that was shorter or longer in the example; an output without one has no frames."""
     x, state = np.zeros((2, 3, 9), np.float32), np.zeros((2, 4), np.float32)
     example = {"y": x[..., :5], "state": state}
@@ -51,7 +51,7 @@ def test_the_first_output_and_frame() -> None:
     assert difference == "output flag, at [0]: the module gives 1, the model 0"
 
 
-def test_shapes_and_numbers_of_outputs() -> None:
+def test_differing_shapes_and_numbers_of_outputs_are_named() -> None:
     x = np.zeros((1, 9), np.float32)
     difference = first_difference({"y": x, "z": x}, reference_of({"y": x, "z": x[:, :5]}), {})
     assert difference == "output z: the module gives shape [1, 9], the model [1, 5]"

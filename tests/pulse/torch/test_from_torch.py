@@ -144,7 +144,7 @@ def test_convolutions_keep_names_and_modes() -> None:
 
 
 @needs_onnxscript
-def test_recurrent_layer_by_name() -> None:
+def test_a_recurrent_layer_streams_with_inputs_by_name() -> None:
     example = {"x": torch.randn(1, 10, 3)}
     assert_streams(seed_module(Recurrent), example, {"x": {1: "T"}}, [torch.randn(1, 37, 3)])
 
@@ -169,7 +169,7 @@ def test_a_length_that_is_baked_in_is_named() -> None:
 
 
 @needs_onnxscript
-def test_one_export_after_the_other() -> None:
+def test_a_second_export_gives_the_same_input() -> None:
     """Each export of a recurrent layer is as the first one."""
     for _ in range(2):
         model = pulse.from_torch(seed_module(Recurrent), torch.randn(1, 10, 3), {"x": {1: "T"}})

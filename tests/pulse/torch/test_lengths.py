@@ -9,7 +9,7 @@ from pulse.torch.lengths import read_lengths, variations
 
 
 @pytest.mark.parametrize("frames", [2, 3, 5, 20, 100, 4096, 16000, 160000])
-def test_few_lengths_on_both_sides(frames: int) -> None:
+def test_few_lengths_are_tried_on_both_sides(frames: int) -> None:
     """Shorter ones from 2 on, longer ones up to little more than twice, none of them twice, few in all."""
     shorter, longer = ([lengths["T"] for lengths in side] for side in variations({"T": frames}, ["T"]))
     assert bool(shorter) == (frames > 2)
@@ -45,7 +45,7 @@ def test_strides_are_met(frames: int, stride: int, rest: int) -> None:
     assert bool(shorter) == (frames - stride >= max(rest, 2))
 
 
-def test_one_symbol_alone_and_all_in_proportion() -> None:
+def test_symbols_change_alone_or_in_proportion() -> None:
     traced = {"T": 20, "S": 5, "B": 2}
     for side in variations(traced, ["T"]):
         assert side
@@ -58,7 +58,7 @@ def test_one_symbol_alone_and_all_in_proportion() -> None:
     assert longer[0] == {"T": 60, "S": 15, "B": 6}
 
 
-def test_lengths_that_are_given() -> None:
+def test_given_lengths_are_completed_by_those_of_the_example() -> None:
     traced = {"T": 20, "S": 5}
     assert read_lengths(None, traced) is None
     assert read_lengths([{"T": 7}, {"T": 9, "S": 1}, {}], traced) == [

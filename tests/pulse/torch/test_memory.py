@@ -73,7 +73,7 @@ def test_a_module_that_writes_to_its_weights_gets_them_back(monkeypatch: pytest.
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux, which tells the peak")
-def test_memory_of_a_large_module() -> None:
+def test_a_large_module_takes_at_most_twice_its_weights() -> None:
     """Beside the module itself: up to twice its weights, in the end 1.2 times."""
     script = Path(__file__).with_name("memory_of_a_module.py")
     root = Path(__file__).parents[3]

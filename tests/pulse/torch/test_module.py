@@ -112,7 +112,7 @@ def test_each_run_begins_again_and_nothing_stays() -> None:
     assert torch.equal(random, torch.get_rng_state())
 
 
-def test_a_dict_that_refuses_to_be_written() -> None:
+def test_a_dict_that_refuses_to_be_written_is_left_alone() -> None:
     """As libraries keep settings in; it is left alone."""
 
     class Frozen(dict[str, Any]):
@@ -215,7 +215,7 @@ def test_inputs_have_the_type_of_the_example(dtype: Any) -> None:
     assert torch.equal(inputs[0], example)
 
 
-def test_nested_inputs_and_numbers() -> None:
+def test_nested_inputs_have_the_names_of_the_exporter() -> None:
     """By the exporter's names; numbers stay as they are, and what the model does not read is the example's."""
     example = (torch.zeros(1, 5), {"state": [torch.ones(2), (torch.full((2,), 2.0), 3)], "gain": 0.5})
     module = ForwardModule(

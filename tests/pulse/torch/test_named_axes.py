@@ -41,7 +41,7 @@ def test_operands_are_moved(
     assert einx.subtract(pattern, *operands) == "original"
 
 
-def test_a_condition_chooses(einx: SimpleNamespace) -> None:
+def test_where_chooses_along_named_axes(einx: SimpleNamespace) -> None:
     from pulse.torch.replacements.named_axes import keep_named_axes
 
     with keep_named_axes(torch):

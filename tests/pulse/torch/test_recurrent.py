@@ -72,7 +72,7 @@ def layer(kind: str, **options: Any) -> Any:
         [("RNN", {"num_layers": 2, "nonlinearity": "relu"}), ("RNN", {}), ("LSTM", {"bias": False})],
     ],
 )
-def test_layers_in_a_row(layers: list[tuple[str, dict[str, Any]]]) -> None:
+def test_layers_in_a_row_stream_without_delay(layers: list[tuple[str, dict[str, Any]]]) -> None:
     torch.manual_seed(0)
     module = Layers(*(layer(kind, **options) for kind, options in layers))
     typed = pulse.from_torch(module, torch.randn(1, 20, 8), {"x": {1: "T"}}).analyse().declutter()
@@ -84,7 +84,7 @@ def test_layers_in_a_row(layers: list[tuple[str, dict[str, Any]]]) -> None:
     ("module", "example", "axis", "pulse_frames"),
     [(Encoder, (1, 1, 200), 2, 4), (Spectrum, (1, 400), 1, 16), (DualPath, (1, 12, 6, 4), 1, 1)],
 )
-def test_layers_behind_other_layers(
+def test_layers_behind_other_layers_stream(
     module: type[Any], example: tuple[int, ...], axis: int, pulse_frames: int
 ) -> None:
     torch.manual_seed(0)

@@ -30,7 +30,7 @@ class StreamedAttention(nn.Module):
 
 
 def chunked_by_loops(queries: Any, keys: Any) -> Any:
-    """WeNet's ``subsequent_chunk_mask``: from so many chunks before to the end of the own one."""
+    """WeNet's ``subsequent_chunk_mask``: from this many chunks before to the end of the own one."""
     chunk = torch.div(queries, 4, rounding_mode="trunc")
     begin = torch.clamp((chunk - 2) * 4, min=0)
     end = torch.clamp((chunk + 1) * 4, max=keys.shape[-1])

@@ -279,7 +279,7 @@ def test_exported_pipelines_have_the_least_delay(forward: Any, pulse_frames: int
     pulse.verify(typed, pulse=pulse_frames).require()
 
 
-def test_a_shorter_length_than_the_branch_of_the_example() -> None:
+def test_a_length_below_the_branch_of_the_example_is_refused() -> None:
     """The model keeps the side that the example takes, and refuses lengths of the other one."""
 
     def pad_by_length(x: Any) -> Any:

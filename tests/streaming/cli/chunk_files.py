@@ -3,8 +3,6 @@
 import onnx
 from onnx import ModelProto
 
-from tests.streaming.command import folder as folder
-
 
 def save_model(name: str, model: ModelProto) -> str:
     onnx.save(model, f"{name}.onnx")

@@ -6,8 +6,6 @@ from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
-from tests.streaming.command import folder as folder
-
 LIMIT_S = 120
 
 

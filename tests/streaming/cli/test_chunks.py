@@ -9,8 +9,9 @@ import soundfile
 from tests.noise import normal_noise
 from tests.pulse.chunks import models
 from tests.streaming.cli.chunk_files import save_model
-from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report, write_sound
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def test_sound_through_a_cached_filter_equals_its_authors_loop() -> None:

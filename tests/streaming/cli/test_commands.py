@@ -22,8 +22,9 @@ from tests.streaming.command import (
     whole_axis,
     write_sound,
 )
-from tests.streaming.command import folder as folder
 from tests.streaming.models import BACKENDS
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -197,7 +198,7 @@ def test_bench_measures_every_step(backend: str) -> None:
         ("pulsed", "spectrum.window"),
     ],
 )
-def test_dump_at_every_stage(stage: str, part: str) -> None:
+def test_dump_shows_every_stage(stage: str, part: str) -> None:
     assert part in pulse("dump", "--stage", stage).stdout
     assert pulse("dump", "--stage", stage, "--dot").stdout.startswith("digraph ")
 
@@ -205,7 +206,7 @@ def test_dump_at_every_stage(stage: str, part: str) -> None:
 @pytest.mark.parametrize(
     ("stage", "query", "part"), [("load", "Conv->$", "Conv) -> "), ("pulsed", "Delay->Conv", "Delay) -> ")]
 )
-def test_dump_of_the_parts_that_fit_a_query(stage: str, query: str, part: str) -> None:
+def test_dump_shows_the_parts_that_fit_a_query(stage: str, query: str, part: str) -> None:
     text = pulse("dump", "--stage", stage, "--match", query).stdout
     assert part in text
     assert text.rstrip().endswith(query)
@@ -214,7 +215,7 @@ def test_dump_of_the_parts_that_fit_a_query(stage: str, query: str, part: str) -
     assert "an operator, $ or a bracket is expected" in refusal("dump", "--match", "Conv->")
 
 
-def test_dump_of_a_program() -> None:
+def test_dump_shows_the_instructions_of_a_program() -> None:
     assert "numpy backend has no instructions" in refusal("dump", "--stage", "program", "--backend", "numpy")
     if "numba" not in BACKENDS:
         return

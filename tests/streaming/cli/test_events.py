@@ -15,14 +15,13 @@ from onnx import helper
 from streaming.events import Segments
 from tests.streaming.cli.pipes import LIMIT_S, command, pipe
 from tests.streaming.command import features, pulse, refusal, report, save, voice, write_sound
-from tests.streaming.command import folder as folder
 from tests.streaming.events.blocks import walk, whole
 
-pytestmark = pytest.mark.usefixtures("usual_signals")
+pytestmark = pytest.mark.usefixtures("working_folder", "usual_signals")
 
 
 def ahead(path: str, frames: int) -> str:
-    """Of p [1, 1, T]: the same, but known only when so many more frames are there."""
+    """Of p [1, 1, T]: the same, but known only when this many more frames are there."""
     weights = np.zeros((1, 1, 2 * frames + 1), np.float32)
     weights[0, 0, -1] = 1e-30  # changes nothing, but is waited for
     weights[0, 0, frames] = 1

@@ -15,8 +15,9 @@ from pulse.runtimes.onnxruntime import RuntimeProgram
 from pulse.runtimes.tract import has_tract
 from streaming.builtin import model_path, noisy_path
 from streaming.reports import exporting_offline
-from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def test_the_builtin_model_is_exported_and_proved(tmp_path: Path) -> None:

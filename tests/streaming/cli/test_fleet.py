@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.streaming.command import folder as folder
 from tests.streaming.command import refusal
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def test_bad_uses_are_refused_with_a_way_out(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
@@ -35,12 +34,11 @@ from streaming.live.worker import Worker
 from streaming.sound.frame_formats import NpyFormat
 from streaming.sound.target import Target
 from streaming.stats.writer import StatsWriter
-from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, tone, voice
-from tests.streaming.disks import small_disk as small_disk
 from tests.streaming.live.manual_device import HaltedFile
+from tests.waiting import wait_until
 
-pytestmark = pytest.mark.usefixtures("usual_signals")
+pytestmark = pytest.mark.usefixtures("working_folder", "usual_signals")
 
 
 @pytest.fixture
@@ -140,7 +138,7 @@ def test_a_signal_inside_of_a_write(tmp_path, monkeypatch, all_is_recorded, numb
 
 
 @pytest.mark.parametrize("shows", [True, False])
-def test_a_terminal_that_is_closed(tmp_path: Path, shows: bool) -> None:
+def test_files_are_complete_after_the_terminal_is_closed(tmp_path: Path, shows: bool) -> None:
     """All files are complete, though the report has no reader."""
     soundfile.write("in.wav", tone(16000, 30.0), 16000)
     files = ("--frames", "f.csv", "--record-in", "r.wav", "--stats", "s.jsonl")
@@ -162,11 +160,14 @@ def test_a_terminal_that_is_closed(tmp_path: Path, shows: bool) -> None:
     )
     os.close(inside)
     os.set_blocking(terminal, False)
-    while not any(part.stat().st_size > 16000 for part in tmp_path.glob(".r-*.wav")):
+
+    def has_recorded() -> bool:
         assert process.poll() is None
-        time.sleep(0.1)
         with suppress(BlockingIOError):
             os.read(terminal, 1 << 20)  # nothing waits for a reader
+        return any(part.stat().st_size > 16000 for part in tmp_path.glob(".r-*.wav"))
+
+    wait_until(has_recorded, "half a second of sound is recorded")
     os.close(terminal)
     process.wait(30)
     recorded = soundfile.info("r.wav").frames
@@ -193,7 +194,7 @@ def files_on(disk: Path) -> tuple[Path | str, ...]:
 
 
 def occupy(disk: Path) -> None:
-    """Leave a little room."""
+    """Leave a little space."""
     (disk / "large").write_bytes(bytes(48 << 10))
 
 
@@ -201,7 +202,7 @@ def live(*arguments: Path | str, code: int) -> Any:
     return pulse("run", *arguments, "--live", "--quiet", "--backend", "numpy", code=code)
 
 
-def test_a_disk_that_is_full(small_disk, frames_have_room) -> None:
+def test_a_run_goes_on_with_a_full_disk(small_disk, frames_have_room) -> None:
     """The run goes on to its end and tells all; what was written until then is kept."""
     soundfile.write("in.wav", tone(16000, 1.0), 16000)
     occupy(small_disk)
@@ -227,7 +228,9 @@ def test_each_file_on_a_full_disk_is_reported_once(small_disk: Path) -> None:
         assert sum(f"{small_disk / name}: " in line for line in lines) == 1
 
 
-def test_a_recording_that_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statistics_are_closed_after_a_recording_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The statistics that were begun are closed."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
     closed: list[object] = []
@@ -245,7 +248,7 @@ def test_a_recording_that_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("name", ["f.npy", "f.csv"])
-def test_frames_on_a_disk_that_is_full(small_disk: Path, name: str) -> None:
+def test_frames_end_where_the_disk_is_full(small_disk: Path, name: str) -> None:
     """They end where it was full."""
     soundfile.write("in.wav", tone(8000, 1.0), 8000)
     occupy(small_disk)
@@ -260,7 +263,7 @@ def test_frames_on_a_disk_that_is_full(small_disk: Path, name: str) -> None:
     assert (small_disk / name).stat().st_size > 0
 
 
-def test_frames_that_have_no_room_to_be_put_in_order(small_disk: Path) -> None:
+def test_the_report_has_where_frames_without_room_are(small_disk: Path) -> None:
     """The report has both that the frames ended and where they are."""
     piece = np.zeros((2, 100, 8), np.float32)
     port = SimpleNamespace(name="y", axis=1)
@@ -276,7 +279,7 @@ def test_frames_that_have_no_room_to_be_put_in_order(small_disk: Path) -> None:
     assert np.load(small_disk / "y-frames-first.npy").shape == (1000, 2, 8)
 
 
-def test_frames_that_were_not_taken_in_time(tmp_path: Path) -> None:
+def test_frames_end_where_some_were_not_taken_in_time(tmp_path: Path) -> None:
     """The file ends where they are missing: what follows would have wrong times."""
     piece = np.arange(4, dtype=np.float32)
     port = SimpleNamespace(name="y", axis=0)
@@ -292,7 +295,7 @@ def test_frames_that_were_not_taken_in_time(tmp_path: Path) -> None:
     assert np.load(tmp_path / "y.npy").tolist() == [0, 1, 2, 3]
 
 
-def test_playing_with_a_full_disk(small_disk: Path, tmp_path: Path) -> None:
+def test_frames_are_complete_though_the_disk_of_the_sound_is_full(small_disk: Path, tmp_path: Path) -> None:
     """The run goes on to its end, so the frames have theirs; what was written until then is kept."""
     x = tone(8000, 1.0).astype(np.float32)
     soundfile.write("in.wav", x, 8000, subtype="FLOAT")
@@ -309,7 +312,9 @@ def test_playing_with_a_full_disk(small_disk: Path, tmp_path: Path) -> None:
     assert {path.name for path in small_disk.iterdir()} == {"large", "out.wav"}
 
 
-def test_ctrl_c_after_the_disk_was_full(small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_does_not_hide_that_the_disk_is_full(
+    small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is the usual end, and does not hide what went wrong."""
     soundfile.write("in.wav", tone(16000, 1.0), 16000)
     occupy(small_disk)
@@ -325,7 +330,7 @@ def test_ctrl_c_after_the_disk_was_full(small_disk: Path, monkeypatch: pytest.Mo
     assert result.stderr.startswith(f"error: {small_disk / 'i.wav'}: cannot be written (")
 
 
-def test_a_folder_that_goes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_a_lost_folder_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two files are lost, one of which is reported first."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
     folder = tmp_path / "folder"
@@ -344,7 +349,7 @@ def test_a_folder_that_goes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert error.startswith(f"error: {folder / 'i.wav'}: cannot be written (No such file or directory)")
 
 
-def test_a_line_that_somebody_still_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_in_use_is_not_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not touched again: the frames end where they are, and that is reported."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
     stop, workers = Worker.stop, []
@@ -358,7 +363,9 @@ def test_a_line_that_somebody_still_uses(tmp_path: Path, monkeypatch: pytest.Mon
     live_module.abandoned_pipelines.pop().close()
 
 
-def test_a_model_that_needs_some_input_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_is_printed_though_the_last_output_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its output is not known: the report is there all the same."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
 

@@ -8,7 +8,8 @@ import soundfile
 
 from streaming.builtin import voice_path
 from tests.streaming.command import features, refusal
-from tests.streaming.command import folder as folder
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 @pytest.fixture
@@ -47,11 +48,11 @@ def test_devices_together_with_a_file_are_refused(sound: Path, option: str) -> N
     assert f"replaces the devices: omit {option} usb" in live(sound, option, "usb")
 
 
-def test_a_target_where_nothing_is_played(sound: Path) -> None:
+def test_a_target_without_a_speaker_is_refused(sound: Path) -> None:
     assert "--speaker none: out.wav is for the played sound" in live(sound, "out.wav", "--speaker", "none")
 
 
-def test_a_target_where_the_model_plays_nothing(sound: Path, tmp_path: Path) -> None:
+def test_a_target_of_a_model_that_plays_nothing_is_refused(sound: Path, tmp_path: Path) -> None:
     assert "plays nothing" in live(voice_path(), sound, tmp_path / "out.wav")
     assert not (tmp_path / "out.wav").exists()
 

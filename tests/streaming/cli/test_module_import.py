@@ -9,8 +9,9 @@ import pytest
 import pulse.torch
 from pulse.errors import InputError
 from streaming.cli.module_import import import_named, read_module_name
-from tests.streaming.command import folder as folder
 from tests.streaming.command import refusal
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 @pytest.mark.parametrize(

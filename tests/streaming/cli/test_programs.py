@@ -9,8 +9,9 @@ import soundfile
 
 from pulse.program.file.container import encode, open_container
 from streaming.builtin import noisy_path
-from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 PROGRAM = "denoise.pulse"
 
@@ -24,7 +25,7 @@ def program_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.fixture
-def program(program_bytes: bytes) -> str:
+def program(working_folder: None, program_bytes: bytes) -> str:
     Path(PROGRAM).write_bytes(program_bytes)
     return PROGRAM
 

@@ -15,8 +15,9 @@ from tests.noise import normal_noise
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node
 from tests.pulse.recipes.recipe_files import gain, save_model, spectral, write_masked
-from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report, write_sound
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 SIZE = [1, 257, "T", 2]
 MAKES = pytest.mark.parametrize("make", [spectral, write_masked])
@@ -170,7 +171,7 @@ def test_bad_recipes_are_refused_in_one_line(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_rate_that_differs(tmp_path: Path) -> None:
+def test_a_file_of_another_rate_is_resampled_and_an_option_is_refused(tmp_path: Path) -> None:
     """A file of another rate is resampled; an option of another rate is reported."""
     sound(4_000, 16_000)
     path = spectral(tmp_path)

@@ -19,7 +19,8 @@ from tests.streaming.command import (
     whole_axis,
     write_sound,
 )
-from tests.streaming.command import folder as folder
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_a_signal_inside_of_the_compiler_ends_the_command(number: Signals, code:
     assert end_by_signal(COMPILES, number) == (code, message)
 
 
-def test_a_terminal_that_is_closed(tmp_path: Path) -> None:
+def test_a_closed_terminal_ends_the_command(tmp_path: Path) -> None:
     code = (
         "import time; from streaming.cli import signals; signals.end_on_signals()\n"
         "try: print('ready', flush=True); time.sleep(30)\n"
@@ -108,7 +108,7 @@ def handlers() -> Iterator[dict[Signals, Callable[..., Any] | Handlers]]:
         signal.signal(number, handler)
 
 
-def test_signals_that_are_gathered(handlers: dict[Signals, Callable[..., Any] | Handlers]) -> None:
+def test_gathered_signals_do_not_interrupt(handlers: dict[Signals, Callable[..., Any] | Handlers]) -> None:
     """None raises or counts as an interrupt, however many there are; afterwards all is as before."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with signals.watch_interrupts() as interrupts:

@@ -15,10 +15,9 @@ from onnx import helper
 from streaming.builtin import model_path
 from tests.noise import uniform_noise
 from tests.streaming.cli.pipes import LIMIT_S, command, pipe
-from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report, save, tone, voice, write_sound
 
-pytestmark = pytest.mark.usefixtures("usual_signals")
+pytestmark = pytest.mark.usefixtures("working_folder", "usual_signals")
 
 
 def identity_model(path: str = "same.onnx") -> str:
@@ -102,7 +101,7 @@ def test_encodings_and_formats_that_do_not_suit_are_refused(arguments: list[str]
     assert words in refusal("run", identity_model(), *arguments)
 
 
-def test_a_rate_that_the_format_has_not() -> None:
+def test_a_rate_that_the_format_lacks_is_refused() -> None:
     write_sound("in.wav", uniform_noise(4410), 44100)
     message = refusal("run", identity_model(), "in.wav", "out.opus", "--rate", 44100, "--backend", "numpy")
     assert "cannot be written as OGG of 1 channel at 44100 Hz, OPUS" in message
@@ -227,7 +226,7 @@ def test_raw_samples_are_read() -> None:
 
 
 def take(stream: Any, count: int) -> bytes:
-    """So many bytes, or fewer at the end."""
+    """Read this many bytes, or fewer at the end."""
     received = b""
     while len(received) < count and (piece := os.read(stream.fileno(), count - len(received))):
         received += piece
@@ -235,7 +234,7 @@ def take(stream: Any, count: int) -> bytes:
 
 
 def test_ready_frames_are_written_while_the_input_is_open() -> None:
-    """So much of it as the delay of the model allows, and no more is waited for."""
+    """All that the delay of the model allows is written before more is read."""
     x = uniform_noise(16000, 1, 0.1)
     process = command(model_path(), "-", "-", "--raw", "f32,16000", "--format", "raw", "--pulse", "160")
     assert process.stdin is not None
@@ -266,7 +265,7 @@ def test_probabilities_leave_as_rows() -> None:
 
 
 @pytest.mark.parametrize("blocked", [False, True])
-def test_a_reader_that_has_enough(blocked: bool) -> None:
+def test_a_closed_pipe_ends_the_command_quietly(blocked: bool) -> None:
     """The command ends quietly, as others do, whatever it was started with."""
     how = signal.SIG_BLOCK if blocked else signal.SIG_UNBLOCK
     before = signal.pthread_sigmask(how, [signal.SIGPIPE])
@@ -313,7 +312,7 @@ def test_named_pipes_are_read_and_written() -> None:
     np.testing.assert_array_equal(soundfile.read("out.wav")[0], soundfile.read("in.wav")[0])
 
 
-def test_formats_that_a_pipe_refuses() -> None:
+def test_a_pipe_refuses_formats_that_need_a_file() -> None:
     write_sound("in.wav", uniform_noise(100))
     arguments = ("run", identity_model(), "in.wav", "-", "--backend", "numpy")
     assert "standard output: takes wav, raw, csv, not flac" in refusal(*arguments, "--format", "flac")

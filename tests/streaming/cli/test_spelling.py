@@ -14,7 +14,8 @@ from streaming.cli.spelling import OPTIONS, as_options
 from tests.pulse.chunks import models
 from tests.streaming.cli.chunk_files import save_model
 from tests.streaming.command import RUNNER, refusal, save
-from tests.streaming.command import folder as folder
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def test_names_are_spelled_for_python_and_as_options() -> None:

@@ -6,11 +6,11 @@ import warnings
 
 import pytest
 
-from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report
 
 pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
 pytestmark = [
+    pytest.mark.usefixtures("working_folder"),
     pytest.mark.skipif(
         importlib.util.find_spec("onnxscript") is None, reason="the exporter needs onnxscript"
     ),
@@ -73,7 +73,7 @@ triple = net, 1, 2, 3
 
 
 @pytest.fixture(autouse=True)
-def code(folder, tmp_path, monkeypatch):
+def code(working_folder, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "code_18.py").write_text(CODE)
     yield
@@ -120,7 +120,7 @@ def test_lengths_that_the_module_refuses_are_named() -> None:
     assert "compared on streams of 32 frames" in pulse(*arguments, "--length", 32).stdout
 
 
-def test_options_of_the_conversion() -> None:
+def test_options_of_the_conversion_are_taken() -> None:
     named = "--example", "x=1,1,32", "--dynamic", "x=2:N", "--method", "encode"
     assert report("check", "code_18:net", *named, *TWO_LENGTHS)["model"] == "Net.encode"
     two = "--example", "1,4,32", "--example", "1,4,32"

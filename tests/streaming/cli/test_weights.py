@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from tests.pulse.cases.build import floats, model, node
-from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from pulse.deploy.deployed import prepare_deployment
 from pulse.deploy.vector import make_vector
 from pulse.jit.levels import LEVELS, TARGETS
@@ -13,7 +11,6 @@ from pulse.program.compiler import compile_model
 from pulse.proof.oracle import oracle_of
 from pulse.pulsify.driver import pulsify
 from streaming.deploy.library import BuiltLibrary, build_library
-from tests.streaming.models import filter_model
 
 PULSE = 16
 HERE = next((level.name for level in LEVELS.values() if not level.missing_features), None)
@@ -24,12 +21,6 @@ def compile_program(model: TypedModel, pulse: int | None = None, weights: str = 
     program = compile_model(pulsify(model.declutter(), pulse=pulse), "numba", weights=weights)
     assert isinstance(program, NativeProgram)
     return program
-
-
-@pytest.fixture(scope="module")
-def program() -> NativeProgram:
-    """A small model with filters, in pulses of ``PULSE`` frames."""
-    return compile_program(filter_model(), PULSE)
 
 
 def build(

@@ -50,7 +50,7 @@ def open_page(folder: Path, microphone: Path | None = None, isolated: bool = Fal
     """A page of the folder; ``microphone`` is a WAV file that the browser hears over and over.
 
     isolated  from other sites, which gives it a finer clock
-    Skips the test where there is no browser.
+    Skips the test if there is no browser.
     """
     require_browser()
     with serve_folder(folder, isolated) as address, browser(microphone) as chromium:

@@ -144,7 +144,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     return make
 
 
-def test_weights_next_to_the_module(denoiser: tuple[Program, Path], build: Build) -> None:
+def test_weights_next_to_the_module_give_the_same_sound(denoiser: tuple[Program, Path], build: Build) -> None:
     """The page fetches them; the sound is that of a module that has them inside."""
     sound = quiet_noise(RATE_HZ // 4).tolist()
     _, external = build("denoise", True)
@@ -163,7 +163,7 @@ def denoiser(build: Build) -> tuple[Program, Path]:
 
 
 @pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100])
-def test_sound_through_an_offline_context(denoiser: tuple[Program, Path], rate_hz: int) -> None:
+def test_an_offline_context_renders_the_sound_of_python(denoiser: tuple[Program, Path], rate_hz: int) -> None:
     program, folder = denoiser
     sound = quiet_noise(rate_hz // 2)
     with open_page(folder) as page:
@@ -180,7 +180,9 @@ def place_of(pattern: Sound, inside: Sound) -> int:
     return int(np.argmax(np.fft.irfft(spectrum, len(inside))))
 
 
-def test_a_file_as_microphone(denoiser: tuple[Program, Path], tmp_path: Path) -> None:
+def test_sound_of_a_microphone_is_played_at_the_reported_delay(
+    denoiser: tuple[Program, Path], tmp_path: Path
+) -> None:
     """What the page hears is the file, and what it plays is what Python makes of it, at the reported delay."""
     program, folder = denoiser
     rate_hz = 44_100

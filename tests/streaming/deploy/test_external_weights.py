@@ -16,7 +16,6 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.proof.signals import feeds_of
 from tests.noise import quiet_noise
 from tests.streaming.deploy.building import HERE, PULSE, build
-from tests.streaming.deploy.building import program as program
 from tests.streaming.deploy.node import require_tools, run_node
 from tests.streaming.deploy.sound import RATE_HZ
 

@@ -30,7 +30,6 @@ from pulse.program.whole_stream import stream_whole
 from pulse.proof.signals import feeds_of
 from pulse.pulsify.driver import pulsify
 from tests.streaming.deploy.building import HERE, PULSE, build
-from tests.streaming.deploy.building import program as program
 from tests.streaming.models import filter_model
 
 pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")

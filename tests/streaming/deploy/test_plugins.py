@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -17,10 +16,10 @@ from pulse.errors import InputError, WriteError
 from pulse.program.backends.native_program import NativeProgram
 from tests.noise import quiet_noise
 from tests.streaming.deploy.building import HERE, build, compile_program
-from tests.streaming.deploy.building import program as program
 from tests.streaming.deploy.hosts import Clap, Ladspa
 from tests.streaming.deploy.sound import RATE_HZ, Sound, delay_and_output
 from tests.streaming.models import decimating_model
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
 CLOSE = 1e-6
@@ -108,7 +107,7 @@ def test_a_rate_too_far_from_the_model_s_is_refused(folder: Path, begin: Begin, 
     assert not begin(folder, rate_hz).accepts
 
 
-def test_the_description_of_a_clap_plugin(folder: Path) -> None:
+def test_a_clap_plugin_has_mono_ports_and_a_bypass(folder: Path) -> None:
     plugin = begin_clap(folder, RATE_HZ)
     for is_input in (True, False):
         port = plugin.port(is_input)
@@ -153,7 +152,9 @@ def read(path: Path) -> Sound:
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_in_hosts_of_debian(folder: Path, program: NativeProgram, tmp_path: Path, host: str) -> None:
+def test_hosts_of_debian_play_the_sound_of_python(
+    folder: Path, program: NativeProgram, tmp_path: Path, host: str
+) -> None:
     package, arguments = HOSTS[host]
     if which(host) is None:
         pytest.skip(f"{host} is missing: on Debian, install {package}")
@@ -184,8 +185,8 @@ def test_pipewire_shows_a_virtual_microphone(folder: Path, tmp_path: Path) -> No
     with ExitStack() as stack:
         for command in (["pipewire"], ["pipewire", "-c", chain]):
             stack.enter_context(run_in_background(command, environment))
-            wait_for(lambda: (tmp_path / "pipewire-0").exists())
-        wait_for(lambda: ("small", "Audio/Source") in nodes(environment))
+            wait_until((tmp_path / "pipewire-0").exists, "the socket of PipeWire")
+        wait_until(lambda: ("small", "Audio/Source") in nodes(environment), "the source of sound")
         assert ("capture.small", "Stream/Input/Audio") in nodes(environment)
 
 
@@ -210,13 +211,6 @@ def nodes(environment: dict[str, str]) -> set[tuple[str, str]]:
         return set()
     properties = [entry.get("info", {}).get("props", {}) for entry in json.loads(process.stdout)]
     return {(str(props.get("node.name")), str(props.get("media.class"))) for props in properties if props}
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it does not happen"
-        time.sleep(0.1)
 
 
 def test_models_that_are_no_sound_are_refused(tmp_path: Path, program: NativeProgram) -> None:

@@ -12,7 +12,6 @@ from pulse.errors import InputError
 from pulse.program.backends.native_program import NativeProgram
 from tests.noise import quiet_noise
 from tests.streaming.deploy.building import PULSE, build, compile_program
-from tests.streaming.deploy.building import program as program
 from tests.streaming.deploy.node import require_tools, run_node
 from tests.streaming.deploy.sound import RATE_HZ, delay_and_output
 from tests.streaming.models import decimating_model
@@ -50,7 +49,7 @@ def test_a_wrong_vector_is_reported(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100])
-def test_sound_in_blocks_of_a_worklet(
+def test_blocks_of_a_worklet_have_the_reported_delay(
     folder: Path, program: NativeProgram, tmp_path: Path, rate_hz: int
 ) -> None:
     """Blocks of 128 frames, as browsers have them; the delay is the reported one."""
@@ -144,7 +143,7 @@ def test_snapshots_and_ends_of_streams(folder: Path, program: NativeProgram, tmp
     assert sum(messages[2:-2]) == PULSE + 5 - (PULSE - program.outputs[0].delay)
 
 
-def test_a_model_that_takes_no_sound(tmp_path: Path) -> None:
+def test_a_model_that_takes_no_sound_has_no_page(tmp_path: Path) -> None:
     """It has no page; its streams run pulse by pulse, and ``Sound`` says why it does not."""
     require_tools()
     library = build(compile_program(decimating_model(), 6), tmp_path, "wasm32", rate_hz=RATE_HZ)

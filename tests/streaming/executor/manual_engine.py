@@ -43,7 +43,7 @@ class HeldEngine:
         return sum(slots.waiting_pulses for slots in self.everyone)
 
     def run(self, count: int) -> None:
-        """Run so many pulses of each stream."""
+        """Run this many pulses of each stream."""
         for _ in range(count):
             for slots in list(self.everyone):
                 slots.run_next()

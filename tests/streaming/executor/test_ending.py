@@ -27,6 +27,7 @@ from tests.streaming.executor.streams import (
     nothing_left,
 )
 from tests.streaming.models import BACKENDS
+from tests.waiting import wait_in_task
 
 pytestmark = pytest.mark.anyio
 both_backends = pytest.mark.parametrize("backend", BACKENDS)
@@ -214,9 +215,7 @@ async def test_closing_an_executor_ends_its_streams_with_an_error(backend: str) 
             for source in sources:
                 tasks.start_soon(take, executor.stream(source.blocks()))
             tasks.start_soon(take, executor.stream(receive))
-            with anyio.fail_after(10):
-                while executor.statistics().streams < 4:
-                    await anyio.lowlevel.checkpoint()
+            await wait_in_task(lambda: executor.statistics().streams == 4, "four streams")
             await anyio.sleep(0.02)
             assert executor.statistics().streams == 4
     assert refusals == ["the executor has been closed; pulses in flight are counted as discarded"] * 4

@@ -2,7 +2,6 @@
 
 import random
 import select
-import time
 
 import anyio
 import numpy as np
@@ -18,6 +17,7 @@ from streaming.realtime import Realtime
 from tests.noise import normal_noise
 from tests.streaming.executor.streams import cached_program, collect, nothing_left
 from tests.streaming.models import BACKENDS
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.anyio
 PULSE = 6
@@ -37,11 +37,8 @@ def collect_numbers(slots: NativeSlots | ThreadSlots, count: int) -> list[int]:
     return [int(result.outputs["loud"][0, 0]) // 2 for result in slots.collect(count)]
 
 
-def wait_for(slots: NativeSlots | ThreadSlots, count: int) -> None:
-    until = time.monotonic() + 60
-    while slots.count_ready() < count:
-        assert time.monotonic() < until, f"{slots.count_ready()} of {count} pulses in 60 s"
-        time.sleep(0.0002)
+def wait_for_pulses(slots: NativeSlots | ThreadSlots, count: int) -> None:
+    wait_until(lambda: slots.count_ready() >= count, f"{count} pulses are ready")
 
 
 def test_the_engine_suits_the_backend() -> None:
@@ -57,7 +54,7 @@ async def test_streams_take_turns(program: Program) -> None:
     calm.submit(pulse(0))
     calm.submit(pulse(1))
     engine.start()
-    wait_for(busy, 8)
+    wait_for_pulses(busy, 8)
     started = [result.started_ns for result in busy.collect(8)]
     assert [sum(at < result.started_ns for at in started) for result in calm.collect(2)] == [1, 2]
     busy.close()
@@ -91,7 +88,7 @@ async def test_a_pulse_is_dropped_or_runs_and_never_both(program: Program) -> No
         slots.submit(pulse(submitted))
         in_flight.append(submitted)
         submitted += 1
-    wait_for(slots, len(in_flight))
+    wait_for_pulses(slots, len(in_flight))
     ran += collect_numbers(slots, len(in_flight))
     assert sorted(ran + dropped) == list(range(submitted))
     assert ran == sorted(ran)
@@ -118,7 +115,7 @@ async def test_streams_come_and_go_while_others_run(program: Program) -> None:
                 others[-1].submit(pulse(0))
             elif others:
                 others.pop(rng.randrange(len(others))).close()
-        wait_for(steady, submitted - len(received))
+        wait_for_pulses(steady, submitted - len(received))
         received += collect_numbers(steady, submitted - len(received))
         for slots in (steady, *others):
             slots.close()
@@ -131,14 +128,14 @@ async def test_listening_sets_the_event_once(program: Program) -> None:
     slots = engine.open(program.spawn(), 4)
     engine.start()
     slots.submit(pulse(0))
-    wait_for(slots, 1)
+    wait_for_pulses(slots, 1)
     assert slots.listen() == 1
     slots.submit(pulse(1))
     with anyio.fail_after(5):
         await anyio.wait_readable(slots.event.to_read)
     slots.clear()
     slots.submit(pulse(2))
-    wait_for(slots, 3)  # so the engine has left pulse 1, with all that it does after one
+    wait_for_pulses(slots, 3)  # so the engine has left pulse 1, with all that it does after one
     readable, _, _ = select.select([slots.event.to_read], [], [], 0)
     assert not readable
     assert slots.listen() == 3

@@ -27,6 +27,7 @@ from tests.streaming.executor.streams import (
     threads,
 )
 from tests.streaming.live.manual_device import open_descriptors
+from tests.waiting import wait_in_task
 
 pytestmark = pytest.mark.anyio
 RATE_HZ = 16_000
@@ -41,8 +42,7 @@ def ending_host(**device: bool | int | str) -> VirtualHost:
 
 async def wait_until_open(host: VirtualHost) -> None:
     """When the microphone has opened its device."""
-    while not any(stream.calls for stream in host.streams):
-        await anyio.sleep(0.001)
+    await wait_in_task(lambda: any(stream.calls for stream in host.streams), "the device is open")
 
 
 async def play_and_end(host: VirtualHost, sound: Array, sizes: list[int]) -> None:

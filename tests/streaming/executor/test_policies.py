@@ -195,7 +195,7 @@ def test_drop_oldest_counts_every_frame_once(loop: str, actions: list[str], dept
 
 
 async def paced_pulses(x: Array, arrivals: list[float], period_s: float) -> AsyncIterator[Any]:
-    """A pulse every so many seconds; notes when."""
+    """Give a pulse every ``period_s`` seconds, and note when."""
     start_s = anyio.current_time()
     for number in range(x.shape[1] // PULSE):
         await anyio.sleep_until(start_s + (number + 1) * period_s)

@@ -144,7 +144,7 @@ async def test_random_streams_leave_no_thread_and_no_descriptor(policy: str) -> 
 
 @pytest.fixture
 def usual_collector():
-    """Tests collect garbage seldom, so much of it gathers, and the allocator keeps its memory."""
+    """Tests collect garbage seldom, so that it gathers, and the allocator keeps its memory."""
     seldom = gc.get_threshold()
     gc.set_threshold(700, 10, 10)
     yield

@@ -3,12 +3,11 @@
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import anyio
 import numpy as np
 import pytest
 
@@ -21,19 +20,12 @@ from streaming.fleet.deployment import Deployment
 from streaming.fleet.table import FleetTable, WorkerEntry
 from streaming.fleet.worker import FleetWorker
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
-from streaming.session import Session
-from tests.streaming.executor.streams import cached_program, join_pieces
+from tests.streaming.executor.streams import cached_program
 from tests.streaming.fleet.holders import LocalHolders
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
+from tests.streaming.serve.offline_outputs import block_shape, expected_outputs
 
 KEEP_S = 60.0
-
-
-async def wait_until(condition: Callable[..., Any], *arguments: str) -> None:
-    """Wait until a condition holds, which other threads bring about."""
-    with anyio.fail_after(20):
-        while not condition(*arguments):
-            await anyio.sleep(0.01)
 
 
 def small_deployment(version: str = "1", **changes: float) -> Deployment:
@@ -120,11 +112,8 @@ def blocks_of(count: int, parts: int, seed: int = 5) -> tuple[list[Array], dict[
     """Random input of the model, whole and in parts, and what a session gives for it."""
     program = cached_program("filtered", PULSE)
     (port,) = program.inputs
-    shape = [count * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)]
-    x = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-    session = Session(program)
-    expected = join_pieces([session.push({port.name: x}), session.flush()], program)
-    return np.array_split(x, parts, port.axis), expected
+    x = np.random.default_rng(seed).standard_normal(block_shape(port, count * PULSE)).astype(np.float32)
+    return np.array_split(x, parts, port.axis), expected_outputs(program, {port.name: x})
 
 
 class Wire:

@@ -144,7 +144,7 @@ async def test_an_operator_drains_a_worker(fleet) -> None:
     assert connections == 2
 
 
-async def test_a_new_version_next_to_the_old_one(fleet) -> None:
+async def test_a_stream_keeps_its_version_beside_a_new_one(fleet) -> None:
     def deploy(worker, process):
         fleet.deploy(deployment("2", min_workers=1), open_programs)
         live(fleet, 1, "2")

@@ -1,6 +1,7 @@
 """Workers of a fleet, without Ray: streams are where they belong, and go on elsewhere with the same bits."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import anyio
 import numpy as np
@@ -14,7 +15,8 @@ pytest.importorskip("uvicorn", reason="needs the extra serve")
 from pulse.client import connect
 from streaming.fleet.rendezvous import ranking
 from streaming.fleet.stream_name import StreamName
-from tests.streaming.fleet.local import blocks_of, fleet, small_deployment, wait_until, wires
+from tests.streaming.fleet.local import blocks_of, fleet, small_deployment, wires
+from tests.waiting import wait_in_task
 
 pytestmark = pytest.mark.anyio
 
@@ -79,9 +81,11 @@ async def test_a_server_that_drains_hands_its_streams_over() -> None:
                 if number == 20:
                     first = local_fleet.worker_of(stream)
                     (other,) = local_fleet.workers.keys() - {first}
-                    await wait_until(local_fleet.has_saved, first)
+                    await wait_in_task(partial(local_fleet.has_saved, first), f"a checkpoint of {first}")
                     local_fleet.workers[first].drain()
-                    await wait_until(local_fleet.has_resumed, other)
+                    await wait_in_task(
+                        partial(local_fleet.has_resumed, other), f"a stream resumed by {other}"
+                    )
             outputs = await stream.flush()
             assert local_fleet.workers[other].status().resumed == 1
             assert local_fleet.workers[first].status().streams == 0
@@ -107,14 +111,16 @@ async def test_a_holder_that_is_lost_is_passed_over() -> None:
             for number, block in enumerate(blocks):
                 await stream.send(block)
                 if number == 15:
-                    await wait_until(lambda: len(holders()) == 2)
+                    await wait_in_task(lambda: len(holders()) == 2, "two holders")
                     local_fleet.holders.lost.add(holders()[0])
                 if number == 25:
-                    await wait_until(lambda: len(holders()) == 2)  # a third one has the next checkpoint
+                    await wait_in_task(lambda: len(holders()) == 2, "a third holder has the next checkpoint")
                     first = local_fleet.worker_of(stream)
                     (other,) = local_fleet.workers.keys() - {first}
                     local_fleet.workers[first].drain()
-                    await wait_until(local_fleet.has_resumed, other)
+                    await wait_in_task(
+                        partial(local_fleet.has_resumed, other), f"a stream resumed by {other}"
+                    )
             assert_equal(await stream.flush(), expected)
 
 
@@ -128,10 +134,13 @@ async def test_without_any_holder_nothing_is_safe_and_nothing_is_lost() -> None:
                 await stream.send(block)
             first = local_fleet.worker_of(stream)
             (other,) = local_fleet.workers.keys() - {first}
-            await wait_until(lambda: local_fleet.workers[first].service.counts.checkpoints_refused)
+            await wait_in_task(
+                lambda: local_fleet.workers[first].service.counts.checkpoints_refused,
+                "a checkpoint is refused",
+            )
             assert stream.is_whole
             local_fleet.workers[first].drain()
-            await wait_until(local_fleet.has_streams, other)
+            await wait_in_task(partial(local_fleet.has_streams, other), f"a stream of {other}")
             assert_equal(await stream.flush(), expected)
 
 
@@ -142,10 +151,10 @@ async def test_a_fleet_that_has_no_holder_yet_serves_streams() -> None:
         async with connect(local_fleet.urls, patience_s=5) as stream:
             for block in blocks:
                 await stream.send(block)
-            await wait_until(lambda: counts.checkpoints_refused)
+            await wait_in_task(lambda: counts.checkpoints_refused, "a checkpoint is refused")
             assert_equal(await stream.flush(), expected)
             assert stream.connections == 1
-        await wait_until(lambda: counts.ended["left"])
+        await wait_in_task(lambda: counts.ended["left"], "the stream has ended")
 
 
 @pytest.mark.parametrize("resumes", [True, False], ids=["checkpoint", "whole"])
@@ -164,10 +173,12 @@ async def test_streams_keep_their_version(resumes: bool) -> None:
                     first = local_fleet.worker_of(stream)
                     (other,) = {"o1", "o2"} - {first}
                     if resumes:
-                        await wait_until(local_fleet.has_saved, first)
+                        await wait_in_task(partial(local_fleet.has_saved, first), f"a checkpoint of {first}")
                     local_fleet.workers[first].drain()
-                    await wait_until(local_fleet.has_streams, other)
-            await wait_until(lambda: local_fleet.workers[other].status().streams == 1)
+                    await wait_in_task(partial(local_fleet.has_streams, other), f"a stream of {other}")
+            await wait_in_task(
+                lambda: local_fleet.workers[other].status().streams == 1, "one stream of the other worker"
+            )
             async with connect(local_fleet.urls, patience_s=5) as another:
                 assert local_fleet.worker_of(another) == "n1"
             assert_equal(await stream.flush(), expected)
@@ -208,6 +219,6 @@ async def test_a_silent_server_is_left() -> None:
                     assert local_fleet.worker_of(stream) == first, "quiet, and yet alive"
                     wire_of[first].silent.set()
                     (other,) = local_fleet.workers.keys() - {first}
-                    await wait_until(local_fleet.has_streams, other)
+                    await wait_in_task(partial(local_fleet.has_streams, other), f"a stream of {other}")
             assert_equal(await stream.flush(), expected)
             assert local_fleet.workers[other].status().resumed == 1

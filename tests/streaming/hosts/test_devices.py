@@ -54,7 +54,9 @@ DEVICES = (
         ("output", "us", None),
     ],
 )
-def test_the_device_that_is_meant(kind: DeviceKind, expected: str | int | None, index: int | None) -> None:
+def test_a_device_is_chosen_by_name_or_number(
+    kind: DeviceKind, expected: str | int | None, index: int | None
+) -> None:
     if index is None:
         with pytest.raises(InputError, match=r"no device is called|may be any of|has no output"):
             choose_device(DEVICES, kind, expected)
@@ -136,7 +138,7 @@ def test_refusals_name_both_devices_and_the_reason(code: int, message: str) -> N
         raise error
 
 
-def test_refusals_that_depend_on_both_sides() -> None:
+def test_a_refusal_depends_on_both_sides() -> None:
     apart = (StreamSide("input", DEVICES[0], 1, 0.01), StreamSide("output", DEVICES[4], 1, 0.01))
     error = open_error(apart, 48000, library.UNFIT_DEVICES, "", lambda _: True)
     assert "belong to different audio systems; open a stream for each" in str(error)
@@ -161,7 +163,7 @@ def test_without_portaudio_one_line_names_what_to_install(monkeypatch: pytest.Mo
     assert result.stderr.count("\n") == 1
 
 
-def test_found_by_sounddevice_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_devices_that_only_sounddevice_finds_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then its devices are listed, and streams go through Python."""
 
     class Package:
@@ -207,7 +209,7 @@ def test_nothing_imports_sounddevice() -> None:
 
 
 def test_the_command_lists_devices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table, JSON, and a word where there is nothing."""
+    """A table, JSON, and a word if there is nothing."""
     devices = list(DEVICES)
     monkeypatch.setattr(default, "list_devices", lambda refresh=False: tuple(devices))
     lines = pulse("devices").stdout.splitlines()

@@ -2,9 +2,8 @@
 
 import os
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -16,8 +15,7 @@ from pulse.facts import Array
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live.device_call import DeviceCall
 from streaming.live.file_host import FileStream
-
-LIMIT_S = 60.0
+from tests.waiting import wait_until
 
 
 class ManualHost:
@@ -82,19 +80,11 @@ class HaltedFile:
         def waits(stream: FileStream, due_s: float | None) -> None:
             if next(numbers) == block:
                 self.reached.set()
-                wait_for(lambda: self.released.is_set() or stream.stops.is_set())
+                wait_until(lambda: self.released.is_set() or stream.stops.is_set(), "the file goes on")
             wait(stream, due_s)
             wait(stream, None)
 
         monkeypatch.setattr(FileStream, "wait_until", waits)
-
-
-def wait_for(condition: Callable[[], object], limit_s: float = LIMIT_S) -> None:
-    """Wait until something is true; fail where it does not become so."""
-    end = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.0005)
 
 
 @contextmanager

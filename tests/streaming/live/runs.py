@@ -80,7 +80,7 @@ def reciprocal_model() -> TypedModel:
 
 
 def limited_model(frames: int = 1000) -> TypedModel:
-    """Of x [1, T], T at most so many: y [1, T], the same."""
+    """Give x [1, T] as y; T is limited to this many frames."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
     builder.scope.assume(f"T <= {frames}")
@@ -175,7 +175,7 @@ def late_by(sound: np.ndarray, frames: int, total: int) -> np.ndarray:
 
 
 def frames_of(counts: Iterable[int], total: int) -> list[int]:
-    """Sizes of blocks, again and again, for so many frames."""
+    """Sizes of blocks, again and again, for this many frames."""
     sizes: list[int] = []
     while sum(sizes) < total:
         sizes += list(counts)

@@ -21,7 +21,7 @@ from streaming.sound.channels import Channels
 from streaming.sound.files import AudioWriter
 from tests.noise import normal_noise
 from tests.streaming.disks import limit_files
-from tests.streaming.live.manual_device import LIMIT_S, HaltedFile, nothing_left
+from tests.streaming.live.manual_device import HaltedFile, nothing_left
 from tests.streaming.live.runs import (
     RATE,
     cached_program,
@@ -35,6 +35,7 @@ from tests.streaming.live.runs import (
     sum_model,
 )
 from tests.streaming.models import filter_model
+from tests.waiting import WAIT_TIMEOUT_S
 
 PLAN, BEHAVIOUR = Plan(RATE), EngineConfig()
 
@@ -231,7 +232,7 @@ def test_a_run_that_is_stopped_early_keeps_what_was_played(
         HaltedFile(monkeypatch, 10),
     )
     with nothing_left(), Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
-        assert halt.reached.wait(LIMIT_S)
+        assert halt.reached.wait(WAIT_TIMEOUT_S)
         assert not live.wait(0)
     written, delay = read_sound(tmp_path / "out.wav"), live.delay.frames
     assert delay < len(written) == live.statistics().counters.frames_out < RATE
@@ -253,7 +254,7 @@ def test_a_full_disk_is_reported_at_the_end_and_keeps_what_was_written(
     full = r"out\.wav: cannot be written \(File too large\); free some space"
     live = Live(cached_program(), plan, realtime=UNCHANGED, host=host)
     with nothing_left(), limit_files(10_000), pytest.raises(InputError, match=full) as refusal, live:
-        assert halt.reached.wait(LIMIT_S) if early else live.wait(60)
+        assert halt.reached.wait(WAIT_TIMEOUT_S) if early else live.wait(60)
     assert refusal.value is host.problem
     written, delay, frames_in = (
         read_sound(tmp_path / "out.wav"),
@@ -280,7 +281,7 @@ def test_a_folder_that_is_removed_is_reported_at_the_end(
     message = r"out\.wav: cannot be written \(No such file"
     live = Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host)
     with nothing_left(), pytest.raises(InputError, match=message) as refusal, live:
-        assert halt.reached.wait(LIMIT_S)
+        assert halt.reached.wait(WAIT_TIMEOUT_S)
         assert not live.wait(0)
         shutil.rmtree(folder)
     assert refusal.value is host.problem

@@ -193,7 +193,7 @@ class Oracle:
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_resets_and_restores_change_outputs_as_those_of_sessions(engine, data) -> None:
-    """Resets, snapshots, restores, and takings of what is there, in any order."""
+    """Resets, snapshots and restores come in any order, and ready outputs are taken in between."""
     compiled = cached_program(
         data.draw(st.sampled_from([filter_model, meter_model, delayed_model, sum_model]), "model"), 16
     )

@@ -98,7 +98,7 @@ def test_abort_ends_the_run_with_the_reason() -> None:
 @pytest.mark.parametrize("policy", CONTINUING)
 @pytest.mark.parametrize("stall_s", [4.5, 10.0])
 def test_a_ring_that_overflows_loses_and_counts_frames(policy: str, stall_s: float) -> None:
-    """Blocks without room are lost and counted; those are silent too, and afterwards all is where it belongs."""
+    """Blocks without space are lost and counted; those are silent too, and afterwards all is where it belongs."""
     x, played, counters, delay, live = run_with_stall(
         policy, stall_s, after=int((2 * stall_s + 2) * RATE / BLOCK)
     )

@@ -18,9 +18,10 @@ from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
 from tests.noise import normal_noise
 from tests.streaming.disks import limit_files
-from tests.streaming.live.manual_device import HaltedFile, nothing_left, ramp, wait_for
+from tests.streaming.live.manual_device import HaltedFile, nothing_left, ramp
 from tests.streaming.live.runs import RATE, cached_program, fields, late_by, runs
 from tests.streaming.system import linux
+from tests.waiting import wait_until
 
 BLOCK = 160
 
@@ -229,7 +230,7 @@ def test_a_thread_writes_the_recording_of_a_run(
         nothing_left(),
         Live(cached_program(), Plan(RATE), EngineConfig(engine), UNCHANGED, host=host) as live,
     ):
-        wait_for(lambda: fields(live).frames_in)
+        wait_until(lambda: fields(live).frames_in, "the first frames")
         live.record(*paths)
         halt.released.set()
         assert "pulse recorder" in {thread.name for thread in threading.enumerate()}

@@ -23,12 +23,10 @@ from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
 from tests.noise import normal_noise
 from tests.streaming.live.manual_device import (
-    LIMIT_S,
     ManualHost,
     nothing_left,
     open_descriptors,
     ramp,
-    wait_for,
 )
 from tests.streaming.live.runs import (
     BLOCK,
@@ -43,13 +41,16 @@ from tests.streaming.live.runs import (
     virtual_run,
 )
 from tests.streaming.models import filter_model
+from tests.waiting import WAIT_TIMEOUT_S, wait_until
 
 
 def test_frames_without_room_are_lost_and_counted_while_a_worker_stands_still(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It stands still for ten seconds of sound; the device does not count as stalled."""
-    monkeypatch.setattr(watchdog, "STALL_TIMEOUT_S", LIMIT_S)  # this thread is the device: it may be late
+    monkeypatch.setattr(
+        watchdog, "STALL_TIMEOUT_S", WAIT_TIMEOUT_S
+    )  # this thread is the device: it may be late
     host = ManualHost()
     compiled = cached_program(backend="numpy")
     with Live(compiled, Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=host) as live:
@@ -63,13 +64,13 @@ def test_frames_without_room_are_lost_and_counted_while_a_worker_stands_still(
             for _ in range(count):
                 played = host.stream(next(blocks))
                 if waits:
-                    wait_for(has_caught_up)
+                    wait_until(has_caught_up, "all pulses are run")
             return played
 
         play_blocks(100, waits=True)
         with pipeline.turn:
             play_blocks(1000, waits=False)
-        wait_for(has_caught_up)
+        wait_until(has_caught_up, "all pulses are run")
         played = play_blocks(200, waits=True)
         counters = live.statistics().counters
         require_frames_add_up(live, len(x))
@@ -164,7 +165,7 @@ def test_the_memory_of_a_device_that_never_returns_is_kept(lost_before: bool) ->
             first.hangs = True
             if lost_before:
                 first.request.finished()
-                assert live.wait(LIMIT_S)
+                assert live.wait(WAIT_TIMEOUT_S)
     assert host.stream is first
     assert first.stopped == 1
     assert live_module.abandoned_pipelines == [*abandoned, live.pipeline]
@@ -184,7 +185,7 @@ def test_no_command_is_applied_during_a_callback_that_never_returns(
     with pytest.raises(DeviceError, match="has not returned"), live:
         host.stream.hangs = True
         host.stream.request.finished()
-        live.wait(LIMIT_S)
+        live.wait(WAIT_TIMEOUT_S)
     with pytest.raises(PulseError, match="no pulse has ended"):
         live.control.reset()
     assert fields(live).loads == 0

@@ -136,7 +136,7 @@ def test_the_clock_continues_and_the_counters_restart_in_the_next_run() -> None:
 
 
 def test_a_stall_delays_the_pulse_that_is_computed() -> None:
-    """A pulse that is under way when nothing may be computed is ready so much later."""
+    """A pulse that is under way when nothing may be computed is ready later by that time."""
     with runs(cached_program(), compute_s=0.004, policy="wait") as (host, live):
         host.run(normal_noise(BLOCK, 1))
         host.advance(0.001)

@@ -28,6 +28,7 @@ from tests.streaming.live.runs import (
     sum_model,
 )
 from tests.streaming.models import filter_model
+from tests.waiting import wait_until
 
 TROUBLES = {
     "stalls": {"stalled": True},
@@ -54,8 +55,13 @@ def recover(host: VirtualHost) -> None:
 
 def wait_until_open(host: VirtualHost) -> None:
     """Time passes until the device is open again."""
-    while not host.streams:
-        host.advance(0.1)
+
+    def is_open() -> bool:
+        if not host.streams:
+            host.advance(0.1)
+        return bool(host.streams)
+
+    wait_until(is_open, "the device is open again")
 
 
 @pytest.mark.parametrize("kind", TROUBLES)

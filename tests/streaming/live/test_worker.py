@@ -23,9 +23,10 @@ from streaming.live.pipeline import Pipeline
 from streaming.live.worker import Worker
 from streaming.realtime.options import UNCHANGED
 from tests.noise import normal_noise
-from tests.streaming.live.manual_device import LIMIT_S, nothing_left
+from tests.streaming.live.manual_device import nothing_left
 from tests.streaming.live.runs import BLOCK, RATE, cached_program, delayed_model, session_outputs, sum_model
 from tests.streaming.models import filter_model
+from tests.waiting import WAIT_TIMEOUT_S, wait_until
 
 FUNCTION_TYPES = c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p
 
@@ -68,22 +69,19 @@ def pipeline_with_worker(
 
 
 def wait_for_pulses(pipeline: Pipeline, pulses: int) -> None:
-    """Wait until so many pulses have been run."""
-    until = time.monotonic() + 60
-    while pipeline.control_block.pulses < pulses:
-        assert time.monotonic() < until, f"{pipeline.control_block.pulses} of {pulses} pulses in 60 s"
-        time.sleep(0.0005)
+    """Wait until this many pulses have been run."""
+    wait_until(lambda: pipeline.control_block.pulses >= pulses, f"{pulses} pulses")
 
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 def test_every_frame_is_played_in_order(backend: str) -> None:
-    """A device that calls every millisecond, ten times as fast as its sound: nothing is lost, whatever is late."""
+    """A device that is up to four pulses ahead of the worker: nothing is lost, whatever is late."""
     compiled, x = cached_program(filter_model, backend=backend), normal_noise(300 * BLOCK, 1)
     with nothing_left(), pipeline_with_worker(compiled, policy="wait", records=True) as (pipeline, _):
         call, played = call_of(pipeline), []
-        for block in np.split(x, 300):
+        for number, block in enumerate(np.split(x, 300)):
+            wait_for_pulses(pipeline, number - 3)
             played.append(call(block)[0])
-            time.sleep(0.001)
         wait_for_pulses(pipeline, 300)
         silent = int(pipeline.control_block.frames_silent)
         outputs = Outputs(pipeline)
@@ -103,24 +101,26 @@ def interpreter_is_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No thread is made to give the interpreter up, and what a device calls does not."""
     monkeypatch.setattr(device_call, "FUNCTION", ctypes.PYFUNCTYPE(c_int, *FUNCTION_TYPES))
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(100 * LIMIT_S)
+    sys.setswitchinterval(100 * WAIT_TIMEOUT_S)
     yield
     sys.setswitchinterval(interval)
 
 
-@pytest.mark.parametrize("backend", ["numba", "numpy"])
-def test_pulses_are_run_while_a_thread_holds_the_interpreter(backend, interpreter_is_held) -> None:
+def test_native_pulses_alone_are_run_while_a_thread_holds_the_interpreter(interpreter_is_held) -> None:
     """From the first block to the last pulse; those of a program in Python wait until it is given up."""
-    compiled = cached_program(backend=backend)
-    with pipeline_with_worker(compiled, policy="wait") as (pipeline, _):
-        call, x, block = call_of(pipeline), normal_noise(BLOCK, 1), pipeline.control_block
-        for _ in range(10):
-            call(x)
-        until = time.monotonic() + (LIMIT_S if backend == "numba" else 0.1)
-        while block.pulses < 10 and time.monotonic() < until:
+    x = normal_noise(BLOCK, 1)
+    with (
+        pipeline_with_worker(cached_program(backend="numpy"), policy="wait") as (python, _),
+        pipeline_with_worker(cached_program(backend="numba"), policy="wait") as (native, _),
+    ):
+        for call in (call_of(python), call_of(native)):
+            for _ in range(10):
+                call(x)
+        until = time.monotonic() + WAIT_TIMEOUT_S
+        while native.control_block.pulses < 10 and time.monotonic() < until:
             pass
-        assert block.pulses == (10 if backend == "numba" else 0)
-        wait_for_pulses(pipeline, 10)
+        assert (native.control_block.pulses, python.control_block.pulses) == (10, 0)
+        wait_for_pulses(python, 10)
 
 
 def test_commands_are_applied_while_the_worker_runs() -> None:
@@ -169,9 +169,7 @@ def test_a_program_in_python_that_fails_ends_the_worker() -> None:
 
         pipeline.instances.run = fail
         call_of(pipeline)(normal_noise(BLOCK, 1))
-        until = time.monotonic() + 60
-        while worker.error is None and time.monotonic() < until:
-            time.sleep(0.001)
+        wait_until(lambda: worker.error, "the worker's error")
         assert str(worker.error) == "out of order"
 
 

@@ -223,7 +223,7 @@ def endless(address, source_address, blocks, block, target_address):
 @pytest.mark.parametrize("outputs", [1_000_000, pytest.param(1_000_000_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("ppm", [0, 137])
 def test_positions_do_not_drift(outputs: int, ppm: int) -> None:
-    """After so many outputs the next one is exactly where it belongs."""
+    """After this many outputs the next one is exactly where it belongs."""
     resampler, block = NativeResampler(44100, 48000, "low"), 4096
     resampler.tuning_ppm = ppm
     source, target = np.zeros(block, np.float32), np.empty(2 * block, np.float32)
@@ -303,7 +303,7 @@ def test_invalid_values_are_refused(arguments: tuple[Any, ...], message: str) ->
 
 
 @pytest.mark.parametrize("block", [np.zeros((4, 2), np.float32), np.zeros(4, np.int16)])
-def test_only_one_row_of_floats(block: Array) -> None:
+def test_a_block_that_is_no_row_of_floats_is_refused(block: Array) -> None:
     with pytest.raises(InputError, match=r"takes one row of floats, got an array \(4,"):
         NativeResampler(48000, 16000).process(block)
 

@@ -92,7 +92,7 @@ class BrowserPage:
         return self.page.locator("#status").get_attribute("data-state") == "running"
 
     def wait_for_calm(self, seconds: float) -> None:
-        """Until the delay has been what it is for so long, without a late block."""
+        """Until the delay has not changed for this long, without a late block."""
         self.wait_for(
             """seconds => {
                 const { since, now, samples, rate } = document.querySelector("#delay-total").dataset;

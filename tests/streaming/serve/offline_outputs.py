@@ -9,6 +9,17 @@ from streaming.session import Session
 from tests.streaming.executor.streams import join_pieces
 
 
+def block_shape(port: Port, frames: int) -> tuple[int, ...]:
+    """The shape of a block of frames of a port; -1 where their number follows from the samples."""
+    return tuple(frames if axis == port.axis else size for axis, size in enumerate(port.shape))
+
+
+def require_same_outputs(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
+    """Every expected output is there, with the same bits."""
+    for name, array in expected.items():
+        np.testing.assert_array_equal(outputs[name], array, name)
+
+
 def fixed_inputs(program: Program) -> list[Port]:
     return [port for port in program.inputs if not port.streams]
 

@@ -2,7 +2,9 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -15,7 +17,7 @@ pytest.importorskip("prometheus_client", reason="needs the extra serve")
 
 from streaming.serve.server import Server, listen, url_of
 from streaming.serve.service import HostedProgram, Service
-from streaming.serve.settings import ServerSettings
+from streaming.serve.settings import LimitSettings, ServerSettings
 
 
 class RunningServer:
@@ -60,3 +62,22 @@ def running_server(
         yield server
     finally:
         server.stop()
+
+
+@contextmanager
+def servers_with_checkpoints(
+    program: HostedProgram, folder: Path, count: int, checkpoint_s: float, **settings: Any
+) -> Iterator[list[RunningServer]]:
+    """Servers of one model, whose checkpoints are in one folder."""
+    settings_of_all = ServerSettings(
+        program[:1],
+        limits=LimitSettings(speed=1e6),
+        checkpoints=folder,
+        checkpoint_s=checkpoint_s,
+        budget=1000.0,
+        **settings,
+    )
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(running_server([program], settings_of_all, threads=1)) for _ in range(count)
+        ]

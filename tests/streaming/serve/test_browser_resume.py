@@ -1,9 +1,8 @@
 """The JavaScript client goes on after a cut, with the same bits, and follows a fleet to the server of its stream."""
 
-import contextlib
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,13 @@ import pytest
 import pulse
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.client import connect
+from streaming.serve.settings import ModelSettings
 from tests.streaming.chromium import browser, require_browser
 from tests.streaming.fleet.local import blocks_of, fleet, small_deployment
 from tests.streaming.serve.browser import BrowserPage
 from tests.streaming.serve.lost_connections import cut_all
-from tests.streaming.serve.servers import RunningServer, running_server
+from tests.streaming.serve.servers import RunningServer, servers_with_checkpoints
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 require_browser()
@@ -55,19 +56,10 @@ async () => {
 RESET = "async () => { await window.test.stream.reset(); window.test.found.length = 0; }"
 
 
-@contextlib.contextmanager
-def denoisers(folder: Path, count: int) -> Iterator[list[RunningServer]]:
+def denoisers(folder: Path, count: int) -> AbstractContextManager[list[RunningServer]]:
     """Servers that share checkpoints, and that pages of any address may use."""
-    from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
-
-    model, limits = ModelSettings(streams=4), LimitSettings(speed=1e6)
-    settings = ServerSettings(
-        (model,), limits=limits, checkpoints=folder, checkpoint_s=0.2, budget=1000.0, origins=("*",)
-    )
-    program = pulse.stream(model_path(), pulse=PULSE)
-    with contextlib.ExitStack() as stack:
-        programs = [(model, program, SAMPLE_RATE_HZ)]
-        yield [stack.enter_context(running_server(programs, settings, threads=1)) for _ in range(count)]
+    program = ModelSettings(streams=4), pulse.stream(model_path(), pulse=PULSE), SAMPLE_RATE_HZ
+    return servers_with_checkpoints(program, folder, count, 0.2, origins=("*",))
 
 
 @pytest.fixture(scope="module")
@@ -76,11 +68,8 @@ def chromium() -> Iterator[Any]:
         yield started
 
 
-def wait_for_checkpoint(server: RunningServer) -> None:
-    end = time.monotonic() + 20
-    while not server.service.counts.checkpoints:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+def wait_for_checkpoint(server: Any) -> None:
+    wait_until(lambda: server.service.counts.checkpoints, "a checkpoint")
 
 
 def join_frames(answer: dict[str, Any]) -> Any:
@@ -169,10 +158,7 @@ def test_a_fleet_directs_and_continues_a_stream(chromium: Any, tmp_path: Path) -
             page.page.evaluate(SEND, block.ravel().tolist())
             if number == 9:
                 worker = local_fleet.workers[owner]
-                end = time.monotonic() + 20
-                while not worker.service.counts.checkpoints:
-                    assert time.monotonic() < end
-                    time.sleep(0.01)
+                wait_for_checkpoint(worker)
                 local_fleet.tell(
                     workers=tuple(entry for entry in local_fleet.table.workers if entry.name != owner)
                 )

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import anyio
 import numpy as np
 import pytest
 
@@ -15,11 +14,12 @@ from pulse.client import connect
 from streaming.protocol.errors import ProtocolError
 from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
-from streaming.session import Session
 from tests.streaming.disks import limit_files
-from tests.streaming.executor.streams import cached_program, join_pieces
+from tests.streaming.executor.streams import cached_program
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
+from tests.streaming.serve.offline_outputs import block_shape, expected_outputs, require_same_outputs
 from tests.streaming.serve.servers import RunningServer, running_server
+from tests.waiting import wait_in_task
 
 CHECKPOINT = Checkpoint("filtered", 0, (6,), (6,), bytes(1 << 16))
 
@@ -58,9 +58,8 @@ class FullStore(CheckpointFolder):
 
 async def wait_for_count(server: RunningServer, name: str, least: int) -> None:
     """Wait until a count of the server has a value."""
-    with anyio.fail_after(20):
-        while server.service.counts.as_dict().get(name, 0) < least:
-            await anyio.sleep(0.01)
+    counts = server.service.counts
+    await wait_in_task(lambda: counts.as_dict().get(name, 0) >= least, f"{name} is {least}")
 
 
 @pytest.mark.anyio
@@ -70,8 +69,7 @@ async def test_a_full_disk_does_not_end_a_stream(
 ) -> None:
     program, store = cached_program("filtered", PULSE), FullStore(tmp_path, removes)
     (port,) = program.inputs
-    shape = [60 * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)]
-    x = np.random.default_rng(5).standard_normal(shape).astype(np.float32)
+    x = np.random.default_rng(5).standard_normal(block_shape(port, 60 * PULSE)).astype(np.float32)
     with server_with(store) as server:
         async with connect(server.ws, patience_s=1) as stream:
             for number, block in enumerate(np.array_split(x, 3, port.axis), 1):
@@ -82,9 +80,7 @@ async def test_a_full_disk_does_not_end_a_stream(
             assert stream.is_whole, "no frame is in a checkpoint"
         await wait_for_count(server, "ended_left", 1)
         assert not server.service.counts.checkpoints
-    session = Session(program)
-    for name, array in join_pieces([session.push({port.name: x}), session.flush()], program).items():
-        assert np.array_equal(outputs[name], array), name
+    require_same_outputs(outputs, expected_outputs(program, {port.name: x}))
     (record,) = [line for line in caplog.records if line.name == "pulse.serve" and line.levelname == "ERROR"]
     assert record.getMessage() == "checkpoints of a stream fail: No space left on device"
     (name,) = store.names

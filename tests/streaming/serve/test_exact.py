@@ -9,7 +9,7 @@ from pulse.program.program import Program
 from streaming.client import connect
 from tests.streaming.executor.streams import MODELS, assert_close, cached_program, join_pieces
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
-from tests.streaming.serve.offline_outputs import expected_outputs
+from tests.streaming.serve.offline_outputs import block_shape, expected_outputs
 from tests.streaming.serve.servers import RunningServer
 
 pytestmark = pytest.mark.anyio
@@ -22,9 +22,7 @@ def inputs_of(program: Program, frames: int, seed: int) -> dict[str, Array]:
     for port in program.inputs:
         if not port.streams:
             continue
-        shape = [
-            int(frames * port.rate) if axis == port.axis else size for axis, size in enumerate(port.shape)
-        ]
+        shape = block_shape(port, int(frames * port.rate))
         inputs[port.name] = (0.3 * rng.standard_normal(shape)).astype(port.dtype)
     return inputs
 

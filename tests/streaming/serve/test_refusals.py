@@ -1,7 +1,6 @@
 """Invalid messages of clients end their stream with a code and a status, and change no other stream."""
 
 import json
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
@@ -21,10 +20,10 @@ from streaming.serve.pace import Pace
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
 from tests.streaming.executor.streams import cached_program
-from tests.streaming.live.manual_device import wait_for
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.raw import raw, samples_of
 from tests.streaming.serve.servers import RunningServer, running_server
+from tests.waiting import wait_until
 
 
 class HeldClock:
@@ -263,12 +262,12 @@ def test_frames_that_are_too_fast_are_held_back(monkeypatch: pytest.MonkeyPatch)
     with limited_server(speed=1.0, window_s=0.2) as server, raw(server) as client:
         client.hello()
         client.send_frames(np.zeros(22), 0)  # 0.22 s of sound
-        wait_for(lambda: server.service.counts.held_back)
+        wait_until(lambda: server.service.counts.held_back, "frames are held back")
         client.send_frames(np.zeros(1), 22)
         client.send({"type": "flush"})
         clock.now_s = 10.015
         readings = clock.readings
-        wait_for(lambda: clock.readings >= readings + 2)  # the server has found twice that it is too early
+        wait_until(lambda: clock.readings >= readings + 2, "the server has found twice that it is too early")
         (connection,) = server.service.connections
         assert connection.stream.received == [22]
         clock.now_s = 10.1
@@ -306,9 +305,7 @@ def test_a_server_that_drains_refuses_new_streams() -> None:
     with limited_server(drain_s=20) as server, raw(server) as client:
         client.hello()
         server.server.should_exit = True
-        limit_s = time.monotonic() + 60
-        while not server.service.admission.draining and time.monotonic() < limit_s:
-            time.sleep(0.01)
+        wait_until(lambda: server.service.admission.draining, "the server drains")
         assert httpx.get(f"{server.url}/health").status_code == 503
         with raw(server) as late:
             assert late.receive()["code"] == "drain"

@@ -1,6 +1,5 @@
 """If a server is lost, another one resumes its streams from checkpoints, with the same bits."""
 
-import contextlib
 import json
 import os
 import signal
@@ -8,7 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,54 +18,39 @@ import pytest
 
 import pulse
 from pulse.client import ClientError, connect
-from pulse.facts import Array
 from pulse.program.program import Program
 from streaming.builtin import model_path
 from streaming.protocol.errors import ProtocolError
 from streaming.protocol.frames import HEADER, OUTPUT, Header, pack_frames, unpack_header
 from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
+from streaming.serve.settings import ModelSettings
 from streaming.serve.unconfirmed import Unconfirmed
-from streaming.session import Session
-from tests.streaming.executor.streams import cached_program, join_pieces
+from tests.streaming.executor.streams import cached_program
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.lost_connections import cut_all
+from tests.streaming.serve.offline_outputs import block_shape, expected_outputs, require_same_outputs
 from tests.streaming.serve.raw import raw
-from tests.streaming.serve.servers import RunningServer, running_server
+from tests.streaming.serve.servers import RunningServer, servers_with_checkpoints
+from tests.waiting import wait_in_task
 
 pytestmark = pytest.mark.anyio
 SOUND_HZ, SOUND_PULSE = 16_000, 160
 
 
-async def wait_for_checkpoint(server: RunningServer) -> None:
-    """Wait until a checkpoint of a stream of the server is on the disk."""
-    with anyio.fail_after(20):
-        while not server.service.counts.checkpoints:
-            await anyio.sleep(0.01)
+async def wait_for_checkpoint(server: RunningServer, number: int = 1) -> None:
+    """Wait until this many checkpoints of streams of the server are on the disk."""
+    await wait_in_task(lambda: server.service.counts.checkpoints >= number, f"checkpoint {number}")
 
 
 async def wait_for_frames(server: RunningServer, frames: int) -> None:
-    """Wait until the server has read so many frames from its sockets."""
-    with anyio.fail_after(20):
-        while server.service.counts.frames_in < frames:
-            await anyio.sleep(0.01)
+    """Wait until the server has read this many frames from its sockets."""
+    await wait_in_task(lambda: server.service.counts.frames_in >= frames, f"{frames} frames are read")
 
 
-@contextlib.contextmanager
-def servers(folder: Path, count: int, **settings_of_all: Any) -> Iterator[list[RunningServer]]:
-    from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
-
-    model = ModelSettings(name="filtered", streams=4)
-    settings = ServerSettings(
-        (model,),
-        limits=LimitSettings(speed=1e6),
-        checkpoints=folder,
-        checkpoint_s=3 * PULSE / RATE_HZ,
-        budget=1000.0,
-        **settings_of_all,
-    )
-    with contextlib.ExitStack() as stack:
-        programs = [(model, cached_program("filtered", PULSE), RATE_HZ)]
-        yield [stack.enter_context(running_server(programs, settings, threads=1)) for _ in range(count)]
+def servers(folder: Path, count: int) -> AbstractContextManager[list[RunningServer]]:
+    """Servers of a small model; they make a checkpoint in three pulses."""
+    program = ModelSettings(name="filtered", streams=4), cached_program("filtered", PULSE), RATE_HZ
+    return servers_with_checkpoints(program, folder, count, 3 * PULSE / RATE_HZ)
 
 
 @cache
@@ -75,22 +59,9 @@ def denoiser() -> Program:
     return pulse.stream(model_path(), pulse=SOUND_PULSE)
 
 
-@contextlib.contextmanager
-def denoisers(folder: Path, count: int) -> Iterator[list[RunningServer]]:
-    """Servers of the built-in denoiser, which takes sound, with the same checkpoints."""
-    from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
-
-    model = ModelSettings(streams=4)
-    limits = LimitSettings(speed=1e6)
-    settings = ServerSettings((model,), limits=limits, checkpoints=folder, checkpoint_s=0.2, budget=1000.0)
-    with contextlib.ExitStack() as stack:
-        programs = [(model, denoiser(), SOUND_HZ)]
-        yield [stack.enter_context(running_server(programs, settings, threads=1)) for _ in range(count)]
-
-
-def session_outputs(program: Program, inputs: dict[str, Array]) -> dict[str, Array]:
-    session = Session(program)
-    return join_pieces([session.push(inputs), session.flush()], program)
+def denoisers(folder: Path, count: int) -> AbstractContextManager[list[RunningServer]]:
+    """Servers of the built-in denoiser, which takes sound."""
+    return servers_with_checkpoints((ModelSettings(streams=4), denoiser(), SOUND_HZ), folder, count, 0.2)
 
 
 @pytest.mark.parametrize("reset", [False, True])
@@ -98,8 +69,7 @@ async def test_a_stream_has_the_same_bits_after_a_server_is_lost(tmp_path: Path,
     program = cached_program("filtered", PULSE)
     (port,) = program.inputs
     rng = np.random.default_rng(5)
-    shape = [60 * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)]
-    x = rng.standard_normal(shape).astype(np.float32)
+    x = rng.standard_normal(block_shape(port, 60 * PULSE)).astype(np.float32)
     blocks = np.array_split(x, 37, port.axis)
     with servers(tmp_path, 3) as started:
         async with connect([server.ws for server in started], patience_s=10) as stream:
@@ -112,9 +82,7 @@ async def test_a_stream_has_the_same_bits_after_a_server_is_lost(tmp_path: Path,
                     await wait_for_checkpoint(started[number // 13])
                     cut_all(started[number // 13])
             outputs = await stream.flush()
-        expected = session_outputs(program, {port.name: x})
-        for name, array in expected.items():
-            assert np.array_equal(outputs[name], array), name
+        require_same_outputs(outputs, expected_outputs(program, {port.name: x}))
         assert started[1].service.counts.resumed + started[2].service.counts.resumed >= 2 - reset
 
 
@@ -138,7 +106,7 @@ async def test_a_stream_at_another_rate_has_the_same_bits_after_losses(tmp_path:
         assert started[2].service.counts.resumed == 1
         (name,) = expected
         assert outputs[name].shape == expected[name].shape == (1, x.size)
-        assert np.array_equal(outputs[name], expected[name])
+        require_same_outputs(outputs, expected)
 
 
 async def test_a_stream_is_resumed_only_at_its_rate(tmp_path: Path) -> None:
@@ -160,9 +128,7 @@ async def test_opus_makes_no_checkpoints(tmp_path: Path) -> None:
 async def test_a_stream_lost_before_its_first_checkpoint_begins_again(tmp_path: Path) -> None:
     program = cached_program("filtered", PULSE)
     (port,) = program.inputs
-    x = np.ones(
-        [PULSE + 1 if axis == port.axis else size for axis, size in enumerate(port.shape)], np.float32
-    )
+    x = np.ones(block_shape(port, PULSE + 1), np.float32)
     with servers(tmp_path, 2) as (first, second):
         async with connect([first.ws, second.ws], patience_s=10) as stream:
             await stream.send(x)
@@ -172,8 +138,7 @@ async def test_a_stream_lost_before_its_first_checkpoint_begins_again(tmp_path: 
             assert stream.connections == 2
         assert [server.service.counts.resumed for server in (first, second)] == [0, 0]
         assert not first.service.counts.checkpoints
-        for name, array in session_outputs(program, {port.name: x}).items():
-            assert np.array_equal(outputs[name], array)
+        require_same_outputs(outputs, expected_outputs(program, {port.name: x}))
 
 
 async def test_a_server_that_does_not_answer_is_skipped(
@@ -182,9 +147,7 @@ async def test_a_server_that_does_not_answer_is_skipped(
     monkeypatch.setattr("streaming.client.connecting.RESUME_TIMEOUT_S", 0.2)
     program = cached_program("filtered", PULSE)
     (port,) = program.inputs
-    x = np.ones(
-        [9 * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)], np.float32
-    )
+    x = np.ones(block_shape(port, 9 * PULSE), np.float32)
     with servers(tmp_path, 2) as (first, second), socket.create_server(("127.0.0.1", 0)) as mute:
         urls = [first.ws, f"ws://127.0.0.1:{mute.getsockname()[1]}", second.ws]
         async with connect(urls, patience_s=10) as stream:
@@ -193,8 +156,7 @@ async def test_a_server_that_does_not_answer_is_skipped(
             cut_all(first)
             outputs = await stream.flush()
             assert stream.connections == 2
-        for name, array in session_outputs(program, {port.name: x}).items():
-            assert np.array_equal(outputs[name], array)
+        require_same_outputs(outputs, expected_outputs(program, {port.name: x}))
 
 
 async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(
@@ -207,17 +169,15 @@ async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(
 
     async def receive_late(socket):
         attempts.append(socket)
-        cached_program = await receive(socket)
+        ready = await receive(socket)
         if len(attempts) == 2:
             await anyio.sleep(30)
-        return cached_program
+        return ready
 
     monkeypatch.setattr(connecting, "receive_ready", receive_late)
     program = cached_program("filtered", PULSE)
     (port,) = program.inputs
-    x = np.ones(
-        [9 * PULSE if axis == port.axis else size for axis, size in enumerate(port.shape)], np.float32
-    )
+    x = np.ones(block_shape(port, 9 * PULSE), np.float32)
     with servers(tmp_path, 2) as (first, second):
         async with connect([first.ws, second.ws], patience_s=20) as stream:
             await stream.send(x)
@@ -227,8 +187,7 @@ async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(
             outputs = await stream.flush()
             assert stream.connections == 2
             assert len(attempts) >= 3
-        for name, array in session_outputs(program, {port.name: x}).items():
-            assert np.array_equal(outputs[name], array)
+        require_same_outputs(outputs, expected_outputs(program, {port.name: x}))
 
 
 async def test_a_stream_that_no_server_resumes_is_an_error(tmp_path: Path) -> None:
@@ -245,9 +204,7 @@ async def test_a_stream_that_ends_well_leaves_no_checkpoint(tmp_path: Path) -> N
             (port,) = stream.inputs
             await stream.send(np.ones([99 if size is None else size for size in port.shape], np.float32))
             await stream.flush()
-        with anyio.fail_after(20):
-            while server.service.connections:
-                await anyio.sleep(0.05)
+        await wait_in_task(lambda: not server.service.connections, "the connection has ended")
         assert not list(tmp_path.iterdir())
 
 
@@ -272,9 +229,7 @@ async def test_outputs_that_were_not_received_are_sent_again(tmp_path: Path, con
             for number in range(1, 6):  # checkpoints, each of three pulses
                 begin, end = 3 * (number - 1) * PULSE, 3 * number * PULSE
                 client.send_frames(x[begin:end], begin)
-                with anyio.fail_after(20):
-                    while first_server.service.counts.checkpoints < number:
-                        await anyio.sleep(0.01)
+                await wait_for_checkpoint(first_server, number)
             cut_all(first_server)
         with raw(second_server) as client:
             again = client.hello(confirms=confirms, resume=ready_message["resume"])
@@ -284,7 +239,7 @@ async def test_outputs_that_were_not_received_are_sent_again(tmp_path: Path, con
             client.send_frames(x[received:], received)
             client.send({"type": "flush"})
             values, begins = outputs_by_number(client.receive_until("flushed"))
-        whole = session_outputs(cached_program("filtered", PULSE), {"x": x[None]})
+        whole = expected_outputs(cached_program("filtered", PULSE), {"x": x[None]})
     streaming = [port for port in again["outputs"] if port["kind"] != "final"]
     assert len(streaming) == 2
     for port in streaming:
@@ -438,9 +393,9 @@ async def test_a_stream_has_the_same_bits_after_its_server_is_killed(commands, r
         outputs = await stream.flush()
         assert stream.connections == 2
     if rate_hz == SOUND_HZ:
-        expected = session_outputs(pulse.stream(model_path(), pulse=SOUND_PULSE), {"audio": x})
+        expected = expected_outputs(pulse.stream(model_path(), pulse=SOUND_PULSE), {"audio": x})
     else:  # a stream of the server that is left, without a loss
         async with connect(alive[1][1], "denoiser", rate_hz=rate_hz) as stream:
             await stream.send(x)
             expected = await stream.flush()
-    assert np.array_equal(outputs["denoised"], expected["denoised"])
+    require_same_outputs(outputs, expected)

@@ -21,7 +21,9 @@ from streaming.serve.settings import LimitSettings, ModelSettings, ServerSetting
 from streaming.session import Session
 from tests.streaming.executor.streams import cached_program, join_pieces
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
+from tests.streaming.serve.offline_outputs import block_shape
 from tests.streaming.serve.servers import running_server
+from tests.waiting import wait_in_task
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 SECONDS = float(os.environ.get("PULSE_SOAK_SECONDS", "40"))
@@ -59,7 +61,7 @@ class Clients:
     async def stream(self, stream, rng):
         (port,) = self.program.inputs
         frames = rng.randrange(1, 60 * PULSE)
-        shape = [frames if axis == port.axis else size for axis, size in enumerate(port.shape)]
+        shape = block_shape(port, frames)
         x = np.random.default_rng(rng.randrange(1 << 30)).standard_normal(shape).astype(np.float32)
         kind = rng.choice(["whole", "whole", "whole", "leaves", "stalls", "lies"])
         for block in np.array_split(x, rng.randrange(1, 9), port.axis):
@@ -86,7 +88,7 @@ def run_clients(url, seconds, pipe):
         clients = Clients(url, time.monotonic() + seconds)
         async with anyio.create_task_group() as tasks:
             for seed in range(CLIENTS):
-                tasks.start_soon(clients.live, seed)
+                tasks.start_soon(clients.run_clients, seed)
         return clients.ends
 
     pipe.send(anyio.run(run_all))
@@ -107,9 +109,7 @@ async def test_clients_that_leave_stall_and_send_nan_take_no_lane_and_no_memory(
             await anyio.sleep(SECONDS / 20)
         ends = ours.recv()
         process.join()
-        with anyio.fail_after(20):
-            while server.service.connections:
-                await anyio.sleep(0.05)
+        await wait_in_task(lambda: not server.service.connections, "all connections have ended")
         groups = [group for _, group in server.service.models[0].groups]
         assert [sorted(group.free) for group in groups] == [
             list(range(len(group.sessions))) for group in groups

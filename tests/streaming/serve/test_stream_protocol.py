@@ -19,7 +19,7 @@ from streaming.protocol.frames import HEADER, INPUT, OUTPUT, Header, pack_frames
 from streaming.protocol.messages import read_message, write_message
 from tests.streaming.executor.streams import cached_program
 from tests.streaming.serve.conftest import PULSE
-from tests.streaming.serve.offline_outputs import expected_outputs
+from tests.streaming.serve.offline_outputs import block_shape, expected_outputs
 from tests.streaming.serve.servers import RunningServer
 
 MODEL = "filtered"
@@ -111,8 +111,7 @@ def test_outputs_do_not_depend_on_how_bytes_are_cut(client: RawClient, cut: str)
     client.send(bytes_cut_as(client, cut, blocks(x)))
     client.send([client.frame(Opcode.TEXT, write_message({"type": "flush"}).encode())])
     client.receive_until("flushed")
-    shape = [x.size if axis == port.axis else size for axis, size in enumerate(port.shape)]
-    expected = expected_outputs(program, {port.name: x.reshape(shape)})
+    expected = expected_outputs(program, {port.name: x.reshape(block_shape(port, -1))})
     for number, name in enumerate(port.name for port in program.outputs):
         values = [
             message[HEADER.size :] for message in client.messages if message[:2] == bytes((OUTPUT, number))

@@ -25,6 +25,7 @@ from tests.streaming.executor.faulty_models import PULSE as FAULTY_PULSE
 from tests.streaming.executor.faulty_models import ROWS, lookup
 from tests.streaming.executor.streams import cached_program
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
+from tests.streaming.serve.offline_outputs import block_shape
 
 LANES = 4
 
@@ -66,7 +67,7 @@ def filter_program() -> Program:
 
 def shape_of_port(x: Array) -> Array:
     (port,) = (port for port in filter_program().inputs if port.streams)
-    return x.reshape([-1 if axis == port.axis else size for axis, size in enumerate(port.shape)])
+    return x.reshape(block_shape(port, -1))
 
 
 def values(answers: list[Answer], port: int = 0) -> Array:

@@ -12,7 +12,6 @@ from streaming.sound.channels import Channels
 from streaming.sound.files import AudioReader, AudioWriter
 from tests.noise import uniform_noise
 from tests.streaming.disks import limit_files
-from tests.streaming.disks import small_disk as small_disk
 
 
 @pytest.mark.parametrize(
@@ -156,7 +155,7 @@ def damaged_file(tmp_path: Path, name: str) -> Path:
         ("folder", "is a folder"),
     ],
 )
-def test_files_that_are_no_sound(tmp_path: Path, name: str, message: str) -> None:
+def test_files_that_are_no_sound_are_refused(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(InputError, match=f"{name}.wav: {message}") as caught:
         AudioReader(damaged_file(tmp_path, name))
     assert "\n" not in str(caught.value)

@@ -38,7 +38,7 @@ from streaming.sound.sound import Clipping
         ("a.mp3", "PCM_16", "MPEG_LAYER_III"),
     ],
 )
-def test_the_encoding_that_keeps_the_most(name: str, source: str | None, encoding: str) -> None:
+def test_the_encoding_keeps_the_most_of_the_source(name: str, source: str | None, encoding: str) -> None:
     assert sound_format(Path(name)).suitable_encoding(source) == encoding
 
 
@@ -54,7 +54,7 @@ def test_every_format_of_the_library_is_one_of_ours() -> None:
     assert common_suffixes().startswith(".wav, .flac, .ogg")
 
 
-def test_an_encoding_that_is_asked_for() -> None:
+def test_an_encoding_is_found_by_its_names() -> None:
     wav = sound_format(Path("a.wav"))
     assert [wav.parse_encoding(name) for name in ("float", "FLOAT", "f32", "s24", "pcm_u8")] == [
         "FLOAT",

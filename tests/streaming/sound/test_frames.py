@@ -15,7 +15,6 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from streaming.sound import frame_formats
 from streaming.sound.frames import FramesFile
-from tests.streaming.disks import small_disk as small_disk
 
 FULL = r"cannot be written \(No space left on device\); free some space, or write to another disk"
 
@@ -133,7 +132,7 @@ def test_a_full_disk_is_reported(small_disk: Path, name: str, axis: int) -> None
     assert [path.name for path in small_disk.iterdir()] == [name]
 
 
-def test_no_room_to_put_frames_in_order(small_disk: Path) -> None:
+def test_frames_without_room_stay_in_their_order(small_disk: Path) -> None:
     """The axis is in the middle: they stay in their order, under a new name that the error has."""
     whole = np.random.default_rng(4).integers(0, 99, (2, 9000, 3), np.int8)
     pieces = np.split(whole, 90, 1)
@@ -147,7 +146,7 @@ def test_no_room_to_put_frames_in_order(small_disk: Path) -> None:
     assert (small_disk / names[0]).read_bytes() == b"old"
 
 
-def test_a_disk_that_was_full_before_frames_are_put_in_order(small_disk: Path) -> None:
+def test_frames_that_were_written_before_the_disk_was_full_are_kept(small_disk: Path) -> None:
     """All that were written are in the file."""
     whole = np.random.default_rng(5).random((3, 4000, 2)).astype(np.float32)
     count = 0
@@ -164,7 +163,7 @@ def test_a_disk_that_was_full_before_frames_are_put_in_order(small_disk: Path) -
 
 
 @pytest.mark.parametrize("name", ["x.npy", "x.csv"])
-def test_no_room_for_another_tensor(small_disk: Path, name: str) -> None:
+def test_a_tensor_stays_until_it_is_replaced(small_disk: Path, name: str) -> None:
     """The one before stays until it is replaced."""
     old = np.random.default_rng(6).random((10, 100))
     with FramesFile(small_disk / name, None, None) as file:

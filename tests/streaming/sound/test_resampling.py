@@ -59,7 +59,7 @@ def test_equal_rates_change_nothing() -> None:
     np.testing.assert_array_equal(resample(x, 16000, 16000, [3, 500]), x)
 
 
-def test_flush_to_a_given_length_then_a_new_sound() -> None:
+def test_flush_gives_the_given_length_and_begins_a_new_sound() -> None:
     resampler = Resampler(48000, 16000)
     x = np.random.default_rng(0).standard_normal((4800, 1)).astype(np.float32)
     first = np.concatenate([resampler.process(x), resampler.flush(1700)])

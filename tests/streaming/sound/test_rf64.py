@@ -75,7 +75,7 @@ def test_a_file_as_large_as_it_may_be(
 
 
 def test_a_file_beyond_4_gib_is_read(tmp_path: Path) -> None:
-    """The file has a hole, so it needs no room."""
+    """The file has a hole, so it needs no space."""
     x = uniform_noise(1000, 2)
     path = write_sound(tmp_path / "large.wav", x, "FLOAT")
     frames = (5 << 30) // 8

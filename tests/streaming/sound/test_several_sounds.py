@@ -14,10 +14,11 @@ from streaming import Session
 from streaming.sound.resampling import Resampler
 from tests.agreement import Expected
 from tests.noise import quiet_noise
-from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal, report, save, write_sound
 from tests.streaming.echo_canceller import cancelled_sound, canceller, cancelling_program, offline
 from tests.streaming.models import BACKENDS
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 @pytest.fixture
@@ -171,7 +172,7 @@ def test_outputs_are_written_by_name(model: Path) -> None:
     np.testing.assert_array_equal(np.load("d.npy"), expected["out"][None])
 
 
-def test_inputs_that_are_no_sound(tmp_path: Path) -> None:
+def test_inputs_that_are_no_sound_come_from_other_files(tmp_path: Path) -> None:
     """Frames with sound, and a tensor without time."""
     nodes = [
         helper.make_node("Mul", ["x", "gain"], ["louder"]),
@@ -193,7 +194,7 @@ def test_inputs_that_are_no_sound(tmp_path: Path) -> None:
     assert "gain" in refusal("run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy")
 
 
-def test_a_recipe_of_two_sounds(tmp_path: Path) -> None:
+def test_a_recipe_takes_two_sounds(tmp_path: Path) -> None:
     save(
         "difference.onnx",
         [helper.make_node("Sub", ["a", "b"], ["y"])],

@@ -213,7 +213,7 @@ def test_written_content_is_read_back(tmp_path: Path, encoding: Encoding) -> Non
     assert (reader.frames, len(samples)) == (333, 333)
 
 
-def test_a_file_that_is_only_appended_to(tmp_path: Path) -> None:
+def test_a_file_that_is_only_appended_to_keeps_its_header(tmp_path: Path) -> None:
     """Its header stays as it is, and what was there too."""
     (tmp_path / "log").write_bytes(b"before")
     handle = os.open(tmp_path / "log", os.O_WRONLY | os.O_APPEND)

@@ -97,7 +97,7 @@ def test_bucket_counts_hold_all_times(times: list[int]) -> None:
 
 
 @given(TIMES_NS, TIMES_NS)
-def test_since_has_later_times_only(first: list[int], later: list[int]) -> None:
+def test_a_difference_has_later_times_only(first: list[int], later: list[int]) -> None:
     whole, earlier, alone = latency_of(first + later, 1e-3), latency_of(first, 1e-3), latency_of(later, 1e-3)
     difference = whole.difference_from(earlier)
     assert difference.bucket_counts() == alone.bucket_counts()

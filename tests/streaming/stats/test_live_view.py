@@ -73,7 +73,7 @@ def test_nothing_is_shown_before_the_first_statistics() -> None:
     assert shown_text(Scene()).strip() == ""
 
 
-def test_plain_signs_where_the_terminal_has_no_others(series: list[LiveStatistics]) -> None:
+def test_a_terminal_without_other_signs_gets_plain_ones(series: list[LiveStatistics]) -> None:
     text = shown_text(scene_of(series), signs=ASCII, active=frozenset({"mute"}))
     assert text.isascii()
     assert "m mute (on)" in text
@@ -149,7 +149,7 @@ def test_problems_are_counted(series: list[LiveStatistics]) -> None:
     assert "200 pulses, none late, nothing lost or silent" in good
 
 
-def test_one_line_for_each_interval_where_no_terminal_is(series: list[LiveStatistics]) -> None:
+def test_each_interval_is_one_line_without_a_terminal(series: list[LiveStatistics]) -> None:
     console = Console(file=io.StringIO(), width=80)
     with LiveView(SETUP, CONTROLS, console=console) as view:
         for statistics in Simulation(slow={1: 20}).series(3, each_s=0.1, events={1: {"frames_silent": 480}}):
@@ -168,7 +168,7 @@ def test_a_note_is_shown_once(series: list[LiveStatistics]) -> None:
     assert ["opened again" in line for line in lines].count(True) == 1
 
 
-def test_an_interval_without_pulses(series: list[LiveStatistics]) -> None:
+def test_an_interval_without_pulses_says_so(series: list[LiveStatistics]) -> None:
     still = replace(series[0], elapsed_s=2.0)
     assert "0:00:02  no pulse  load" in plain_line(scene_of([series[0], still]))
 
@@ -214,7 +214,7 @@ def test_a_run_that_computed_nothing(series: list[LiveStatistics]) -> None:
     assert shown_text(scene_of([nothing]))
 
 
-def test_spans_of_time_as_text() -> None:
+def test_spans_of_time_become_text() -> None:
     assert [span(seconds) for seconds in (0, 59.96, 60, 3599.9, 3600, 90_061)] == [
         "0.0 s", "60.0 s", "1:00", "59:59", "1:00:00", "25:01:01",
     ]  # fmt: skip

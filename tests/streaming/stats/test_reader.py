@@ -156,7 +156,7 @@ def test_a_broken_line_in_the_middle_and_two_runs_in_a_file(tmp_path: Path, path
     assert refusal_of(other) == f", line {len(lines) + 1}: follows the summary; give each run its own file"
 
 
-def test_a_file_that_is_too_large(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_too_large_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stats_reader, "MAX_FILE_BYTES", 2 << 10)
     assert ": is larger than 0 MiB; take the first line and the last ones: (head -n 1 " in refusal_of(path)
 

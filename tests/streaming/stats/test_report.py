@@ -13,9 +13,10 @@ from streaming.stats.columns import Columns
 from streaming.stats.reader import read_stats
 from streaming.stats.report import worst
 from streaming.stats.statistics import LiveStatistics
-from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refusal
 from tests.streaming.stats.simulated_statistics import SETUP, Simulation, write
+
+pytestmark = pytest.mark.usefixtures("working_folder")
 
 EVENTS = {
     4: {"frames_silent": 480, "output_underflows": 2},

@@ -99,7 +99,7 @@ def test_accounts_that_come_often_make_one_line_an_interval(tmp_path: Path) -> N
     assert stats.intervals[1].load == pytest.approx(0.1)
 
 
-def test_levels_that_are_no_numbers(tmp_path: Path, series: list[LiveStatistics]) -> None:
+def test_levels_that_are_no_numbers_are_read_as_none(tmp_path: Path, series: list[LiveStatistics]) -> None:
     stats = read_stats(write(tmp_path / "o.jsonl", [replace(series[0], levels_out=(inf, 0.5))]))
     assert stats.intervals[0].levels_out == (None, 0.5)
 
@@ -179,7 +179,7 @@ def test_a_full_disk_is_reported_and_missing_lines_follow(
     assert stats.intervals[1].levels_in[0] == pytest.approx(loudest)
 
 
-def test_a_disk_that_stays_full(tmp_path: Path, series: list[LiveStatistics]) -> None:
+def test_a_file_on_a_full_disk_ends_without_a_summary(tmp_path: Path, series: list[LiveStatistics]) -> None:
     path = tmp_path / "o.jsonl"
     writer = StatsWriter(path, SETUP)
     writer.update(series[0])

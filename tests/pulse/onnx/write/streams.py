@@ -67,6 +67,6 @@ def prove(
 def prove_model(
     source: ModelProto, frames: int, lengths: Sequence[int] = (1, 2, 5, 9, 16), opset: int = 17
 ) -> ModelProto:
-    """The same for a model as it was read, in pulses of so many frames."""
+    """The same for a model as it was read, in pulses of this many frames."""
     typed = pulse.load(source).analyse()
     return prove(typed, typed.declutter().pulsify(pulse=frames), lengths, opset)

@@ -50,7 +50,7 @@ def test_masks_by_chunks_are_written(frames: int) -> None:
     assert ("Mod" in kinds(proto)) == (frames % 3 != 0)
 
 
-def test_frames_that_see_nothing() -> None:
+def test_frames_that_see_nothing_become_what_the_model_makes_of_them() -> None:
     """They become what the model makes of them."""
     bias = floats("lonely", 2, 3)
     bias[1] = -np.inf

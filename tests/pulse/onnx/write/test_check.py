@@ -47,7 +47,7 @@ def test_a_type_that_differs_is_found() -> None:
     assert "float64, offline" in divergence.reason
 
 
-def test_no_length_that_suits() -> None:
+def test_a_check_at_no_length_that_suits_is_refused() -> None:
     pulsed = causal()
     pulsed.typed.scope.assume("T >= 50")
     with pytest.raises(PulsifyError, match=r"none of the lengths \[2, 3\]"):
@@ -65,7 +65,7 @@ def test_without_onnxruntime_the_evaluator_of_onnx_runs(monkeypatch: pytest.Monk
     assert report.equal
 
 
-def test_a_runtime_that_is_less_exact_than_the_file() -> None:
+def test_a_runtime_that_is_less_exact_than_the_file_is_rejected() -> None:
     """The Sigmoid of onnxruntime is wrong by more than its value at -18: the file is right, and the report says so."""
     shift = chain((Elementwise("add"), [np.full((4, 2), -18, np.float32)]), (Elementwise("sigmoid"), []))
     pulsed = shift.pulsify(pulse=2)

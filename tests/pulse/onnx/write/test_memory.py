@@ -63,7 +63,7 @@ def test_windows_move_no_more_than_they_must(kernel: int, frames: int) -> None:
 
 
 @pytest.mark.parametrize("frames", [1, 2, 4])
-def test_two_ways_of_different_delay_meet(frames: int) -> None:
+def test_the_earlier_of_two_ways_waits_in_a_queue(frames: int) -> None:
     """The earlier one waits: its state is a queue."""
     conv = node("Conv", "x w", "later", pads=[0, 2])
     nodes = [conv, node("Add", "later x")]
@@ -133,7 +133,7 @@ def test_the_first_state_is_in_the_file() -> None:
 
 
 @pytest.mark.parametrize("frames", [1, 3])
-def test_a_table_by_position(frames: int) -> None:
+def test_a_table_by_position_is_added_to_a_late_stream(frames: int) -> None:
     """A constant cut to the stream's length, added to a stream that is late."""
     table = floats("table", 1, 2, 40)
     single, zero = np.array([1]), np.array([0])
@@ -176,7 +176,7 @@ def test_an_input_that_does_not_stream_stays_an_input() -> None:
     assert [value.name for value in proto.graph.input] == ["x", "gain"]
 
 
-def test_outputs_that_are_one_wire_or_an_input() -> None:
+def test_outputs_of_one_wire_keep_their_own_names() -> None:
     """Each has its own name in the file, and its old one in the stream that is read back."""
     scope = SymbolScope()
     fact = TypedFact(np.dtype(np.float32), (TDim.of(scope.symbol("T")),))

@@ -102,7 +102,7 @@ def test_an_operator_that_the_opset_lacks_is_refused() -> None:
 @pytest.mark.parametrize(
     "kind", sorted(kind for kind, row in ELEMENTWISE.items() if row.arity == 1 and "not" not in kind)
 )
-def test_functions_of_one_tensor(kind: str) -> None:
+def test_each_function_of_one_tensor_is_written(kind: str) -> None:
     """Each row of the table of functions has its operator or composition."""
     params = {
         "leaky_relu": (0.1,),
@@ -125,7 +125,7 @@ def test_a_transform_is_a_product(inverse: bool, onesided: bool) -> None:
     prove(source, source.pulsify(pulse=2), (3,), backends=("numpy",))
 
 
-def test_scales_that_broadcast_and_reductions_of_nothing() -> None:
+def test_scales_broadcast_and_reductions_may_have_no_axes() -> None:
     """A layer norm takes the whole shape; a reduction without axes is one over an axis of size 1."""
     scale, bias = np.ones((1, 2), np.float32), floats("bias", 4, 2)
     source = chain((LayerNorm(1), [scale, bias]), (Reduce("l2", (), True), []))

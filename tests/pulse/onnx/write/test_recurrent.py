@@ -61,7 +61,7 @@ def test_a_causal_layer_is_one_operator(op: str) -> None:
 
 
 @pytest.mark.parametrize("ahead", [0, AHEAD])
-def test_an_initial_state_that_is_an_input(ahead: int) -> None:
+def test_an_initial_state_is_taken_with_the_first_pulse(ahead: int) -> None:
     """It is taken with the first pulse only."""
     prove_model(layer("GRU", ahead, True, initial=True, linear_before_reset=1), 3)
 
@@ -122,7 +122,7 @@ def test_states_of_a_scan_carry_between_pulses(ahead: int, frames: int, finals: 
 
 
 @pytest.mark.parametrize("is_input", [False, True])
-def test_the_first_state_of_a_scan(is_input: bool) -> None:
+def test_the_first_state_of_a_scan_is_a_constant_or_an_input(is_input: bool) -> None:
     """A constant, or an input of the model that is taken with the first pulse."""
     frame, state, after = (
         helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("frame", "state", "after")

@@ -21,7 +21,7 @@ PI = float(np.nextafter(np.float32(math.pi), np.float32(0)))
 BITS_OF_INFINITY = 0x7F800000
 HOMES = (vmath, vmath_hyperbolic, vmath_trigonometry)
 STEP = 97
-"""Of the table: one float32 in so many."""
+"""Of the table: one float32 in this many."""
 
 Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]

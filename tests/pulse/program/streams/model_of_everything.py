@@ -1,14 +1,12 @@
 """A model of everything that a stream can have, compiled for each backend, and recordings for it."""
 
 import numpy as np
-import pytest
 
 from pulse.facts import Array
 from pulse.models import TypedModel
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.program import Program
 from pulse.program.streams.state import State
 from pulse.pulsify.driver import pulsify
 from tests.pulse.models import ModelBuilder
@@ -33,11 +31,6 @@ def model_of_everything() -> TypedModel:
 TYPED = model_of_everything()
 PULSE = 4
 PROGRAMS = {backend: compile_model(pulsify(TYPED, pulse=PULSE), backend) for backend in BACKENDS}
-
-
-@pytest.fixture(params=BACKENDS)
-def program(request: pytest.FixtureRequest) -> Program:
-    return PROGRAMS[request.param]
 
 
 def stereo_noise(frames: int, seed: int = 0) -> Array:

@@ -18,7 +18,6 @@ from tests.pulse.program.streams.model_of_everything import (
     pulses_of,
     stereo_noise,
 )
-from tests.pulse.program.streams.model_of_everything import program as program
 
 
 def test_a_snapshot_continues_in_any_state_of_its_program(program: Program) -> None:

@@ -25,7 +25,6 @@ from tests.pulse.program.streams.model_of_everything import (
     pulses_of,
     stereo_noise,
 )
-from tests.pulse.program.streams.model_of_everything import program as program
 
 F = np.float32
 
@@ -87,7 +86,7 @@ def test_outputs_belong_to_the_caller(program: Program) -> None:
 
 
 def test_a_step_into_arrays_gives_the_same_numbers(program: Program) -> None:
-    """The same numbers, in arrays of any memory order; one array where there is one output, over the input even."""
+    """The same numbers, in arrays of any memory order; one array if there is one output, over the input even."""
     state, other = program.spawn(), program.spawn()
     outputs = {port.name: np.full(port.shape, 99, port.dtype, order="F") for port in program.outputs}
     for seed in range(5):

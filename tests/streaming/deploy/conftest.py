@@ -1,0 +1,14 @@
+"""The model of most tests of built libraries."""
+
+import pytest
+
+from pulse.program.backends.native_program import NativeProgram
+
+
+@pytest.fixture(scope="module")
+def program() -> NativeProgram:
+    """A small model with filters, in pulses of ``PULSE`` frames."""
+    from tests.streaming.deploy.building import PULSE, compile_program
+    from tests.streaming.models import filter_model
+
+    return compile_program(filter_model(), PULSE)
