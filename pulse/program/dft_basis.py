@@ -29,13 +29,16 @@ MAX_CACHED_RESULTS = 64
 class ComplexLayout:
     """The positions of complex points among the rows (or columns) of a matrix, and their factors.
 
-    re, im    indices of rows [points]; im is None if the points are real
+    re, im    indices of rows [points]; im is None if the points are real. A point without an imaginary part, as the
+              first and the middle one of a real signal's spectrum, may have the index of another point's real part
     factors   [2, points], factors of the real and the imaginary parts
+    has_im    which points have an imaginary part, bool [points]
     """
 
     re: Array
     im: Array | None
     factors: Array
+    has_im: Array
 
     @property
     def count(self) -> int:
@@ -86,9 +89,10 @@ class DftBasis:
         if bins.im is not None:
             matrix[rows_re, im] = np.outer(points.factors[0], bins.factors[1])[nonzero] * sin[nonzero]
         if points.im is not None:
-            matrix[points.im, re] = -np.outer(points.factors[1], bins.factors[0]) * sin
+            rows_im, inside = points.im[points.has_im], points.has_im
+            matrix[rows_im, re] = (-np.outer(points.factors[1], bins.factors[0]) * sin)[inside]
             if bins.im is not None:
-                matrix[points.im, im] = np.outer(points.factors[1], bins.factors[1]) * cos
+                matrix[rows_im, im] = (np.outer(points.factors[1], bins.factors[1]) * cos)[inside]
         return matrix
 
 
@@ -179,21 +183,34 @@ def _is_close(basis: DftBasis | None, matrix: Array) -> TypeGuard[DftBasis]:
         return False
     points, bins = basis.points, basis.bins
     columns = bins.re if bins.im is None else np.concatenate([bins.re, bins.im])
+    inside = np.concatenate([np.ones(bins.count, bool), bins.has_im])[: len(columns)]
     rows = np.zeros(len(matrix))
     rows[points.re] = np.abs(points.factors[0])
     if points.im is not None:
-        rows[points.im] = rows[points.re]
+        rows[points.im[points.has_im]] = rows[points.re[points.has_im]]
     size = np.outer(rows, np.tile(np.abs(bins.factors[0]), 1 if bins.im is None else 2))
-    return bool((np.abs(basis.matrix() - matrix[:, columns]) <= MAX_ERROR * size).all())
+    error = np.abs(basis.matrix() - matrix[:, columns])
+    return bool((error <= MAX_ERROR * size)[:, inside].all())
 
 
 def _layouts(size: int) -> Iterator[tuple[Array, Array | None]]:
-    """Yield the layouts: real points; alternating real and imaginary parts; real parts, then imaginary ones."""
+    """Yield the layouts: real points; alternating real and imaginary parts; real parts, then imaginary ones; both of
+    these packed, with the real part of the middle bin of a real signal in place of the imaginary part of the first.
+    """
     indices = np.arange(size)
     yield indices, None
     if size % 2 == 0:
+        half = size // 2
         yield indices[::2], indices[1::2]
-        yield indices[: size // 2], indices[size // 2 :]
+        yield indices[:half], indices[half:]
+        yield np.append(indices[:half], half), np.append(indices[half:], half)
+        yield np.append(indices[::2], 1), np.append(indices[1::2], 1)
+
+
+def _find_imaginary(layout: tuple[Array, Array | None]) -> Array:
+    """Return which points have an imaginary part, at an index that no real part has."""
+    re, im = layout
+    return np.zeros(len(re), bool) if im is None else ~np.isin(im, re)
 
 
 def _lengths(points: int, bins: int) -> list[int]:
@@ -247,11 +264,13 @@ def _fit(
     if points[1] is not None:
         wave = -into[:, None] * np.sin(2 * np.pi * turns) * out
         sign_in = _sign(wave, matrix[np.ix_(points[1], re)])
-    out_im = sign_out * out * (1.0 if im is None else matrix[:, im].any(axis=0))
+    has_im_in, has_im_out = _find_imaginary(points), _find_imaginary(bins)[part]
+    into_im = sign_in * into * (1.0 if points[1] is None else has_im_in)
+    out_im = sign_out * out * (1.0 if im is None else has_im_out & matrix[:, im].any(axis=0))
     return DftBasis(
         length,
-        ComplexLayout(points[0], points[1], np.stack([into, sign_in * into])),
-        ComplexLayout(re, im, np.stack([out, out_im])),
+        ComplexLayout(points[0], points[1], np.stack([into, into_im]), has_im_in),
+        ComplexLayout(re, im, np.stack([out, out_im]), has_im_out),
         int(numbers[0]),
     )
 

@@ -403,9 +403,9 @@ def write_bins(row: FourierRow, target: Pointer, x_re: Pointer, x_im: Pointer, N
     if row.to_pairs:
         scatter_pairs(target + to_re[0], x_re, x_im, factors, K, N1, P)
     else:
-        scatter_bins(target, x_re, to_re, factors, K, N1, P, row.next_re)
-        if wants_im:
+        if wants_im:  # first, since a bin without an imaginary part may have the place of a real part
             scatter_bins(target, x_im, row.to_im, factors + K, K, N1, P, row.next_im)
+        scatter_bins(target, x_re, to_re, factors, K, N1, P, row.next_re)
 
 
 @kernel

@@ -214,7 +214,7 @@ def interleaved_fourier(row: InterleavedFourierRow) -> None:
         fold_pairs(a_re, N2, N1)
         fold_pairs(a_im, N2, N1)
         compute_bins_of_columns(a_re, a_im, 1, wants_im, N2, N1, w2, (K + N1 - 1) // N1, x_re, x_im, N1, 1)
-        scatter_vectors(y + rows_y[m] * LANES, x_re, to_re, factors, K)
-        if wants_im:
+        if wants_im:  # first, since a bin without an imaginary part may have the place of a real part
             scatter_vectors(y + rows_y[m] * LANES, x_im, to_im, factors + K, K)
+        scatter_vectors(y + rows_y[m] * LANES, x_re, to_re, factors, K)
     finish_rows(row.finish, y, rows_y, 0, M, row.columns, 0)

@@ -8,14 +8,13 @@ import numpy as np
 from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.ops.quantize_rows import MAX_ROW
-from pulse.program.dft_basis import find_dft_basis
 from pulse.program.kernels.matmul.finish import NO_FINISH
 from pulse.program.kernels.matmul.product import ProductRow
 from pulse.program.kernels.matmul.product_blocks import pack_product
 from pulse.program.kernels.matmul.product_codes import ProductOfCodesRow, pack_codes
 from pulse.program.kernels.matmul.product_few import ProductFewRow, few_columns, pack_few
 from pulse.program.lower.matmul_windows import WindowProduct
-from pulse.program.lower.spectral import emit_fourier
+from pulse.program.lower.spectral import emit_transforms, find_bases
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.weights import Stored, stored_operand
 from pulse.support.wording import spell
@@ -52,9 +51,9 @@ def bias_of(lowering: Lowering, node: PulsedNode, channels: int) -> Array:
 def emit_product(lowering: Lowering, product: WindowProduct) -> None:
     """Emit a window product by the algorithm with the least work: Fourier, few columns, or the general one."""
     has_scales = product.scales is not None
-    basis = None if product.bias.any() or has_scales else find_dft_basis(product.matrix)
-    if basis is not None:
-        emit_fourier(lowering, product, basis)
+    bases = None if product.bias.any() or has_scales else find_bases(product)
+    if bases is not None:
+        emit_transforms(lowering, product, bases)
         return
     product = _merge_taps(product)
     depth, columns = product.depth, product.columns

@@ -1,15 +1,60 @@
 """Products with constant DFT bases, emitted as Fourier transforms; ``dft_basis`` recognises these products."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from pulse.facts import Array
-from pulse.program.dft_basis import DftBasis, dft_tables
+from pulse.program.dft_basis import DftBasis, dft_tables, find_dft_basis
+from pulse.program.kernels.matmul.finish import ADD, FinishStep
 from pulse.program.kernels.spectral import FourierRow
 from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lowering import Lowering
 
 
-def emit_fourier(lowering: Lowering, product: WindowProduct, basis: DftBasis) -> None:
+def find_bases(product: WindowProduct) -> list[DftBasis] | None:
+    """Return the DFT basis of a product, or those of its taps, or None.
+
+    The frames of an inverse transform that overlap in an output are taps; with an overlap of one half, each is a
+    transform whose points have other signs.
+    """
+    basis = find_dft_basis(product.matrix)
+    if basis is not None:
+        return [basis]
+    if len(product.taps) < 2 or product.finish.gate_count:
+        return None
+    bases: list[DftBasis] = []
+    for matrix in np.split(product.matrix, len(product.taps)):
+        basis = find_dft_basis(np.ascontiguousarray(matrix))
+        if basis is None:
+            return None
+        bases.append(basis)
+    return bases
+
+
+def emit_transforms(lowering: Lowering, product: WindowProduct, bases: Sequence[DftBasis]) -> None:
+    """Emit a product as the sum of transforms, one for each of its taps if there are several."""
+    if len(bases) == 1:
+        _emit_transform(lowering, product, bases[0])
+        return
+    rows, columns = len(product.rows_x), product.columns
+    matrices = np.split(product.matrix, len(bases))
+    added: list[FinishStep] = []
+    for i, (basis, matrix) in enumerate(zip(bases, matrices)):
+        part = replace(product, taps=product.taps[i : i + 1], matrix=matrix)
+        steps = added
+        if i == len(bases) - 1:
+            steps = [*added, *product.finish.steps]
+        else:
+            y = lowering.allocate_temporary((rows, columns), product.x.dtype)
+            part = replace(part, y=y, rows_y=np.arange(rows, dtype=np.int64) * columns)
+            added = [FinishStep(code=ADD, parameter=0.0, operand=y, rows=lowering.add_table(part.rows_y))]
+        finish = replace(product.finish, step_count=len(steps), steps=steps)
+        _emit_transform(lowering, replace(part, finish=finish), basis)
+
+
+def _emit_transform(lowering: Lowering, product: WindowProduct, basis: DftBasis) -> None:
     """Emit a product with a DFT basis."""
     first, second, w1, twiddles, w2 = dft_tables(basis)
     points, bins = basis.points, basis.bins

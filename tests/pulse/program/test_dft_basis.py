@@ -10,7 +10,7 @@ from pulse.program.dft_basis import dft_tables, find_dft_basis
 from pulse.program.kernels.spectral import FourierRow
 from pulse.program.lower.spectral import are_pairs, find_contiguous_start
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.program.dft_matrices import arrange_parts
+from tests.pulse.program.dft_matrices import arrange_parts, pack_parts
 from tests.pulse.program.kernels.groups import finish_of
 from tests.pulse.program.kernels.rows import run_both
 
@@ -98,6 +98,57 @@ def test_real_bins_have_no_imaginary_part(length: int) -> None:
     assert dft.bins.factors[1, 0] == 0
     assert dft.bins.factors[1, -1] == 0
     assert dft.bins.factors[1, 1:-1].all()
+
+
+def packed_basis(length: int, order: str) -> Array:
+    """The bins of a real signal under a sine window, orthonormal, one column for each point."""
+    weight = np.where(np.arange(length // 2 + 1) % (length // 2) == 0, 1, 2**0.5)[:, None] / length**0.5
+    window = np.sin(np.pi * (np.arange(length) + 0.5) / length)[:, None, None]
+    transform = dft_matrix(length, 1, length, length // 2 + 1, False)[:, 0]
+    return pack_parts(transform * weight * window, order)
+
+
+@pytest.mark.parametrize("length", [64, 320, 512])
+@pytest.mark.parametrize("order", ["turns", "blocks"])
+def test_packed_spectra_are_recognised_in_both_directions(length: int, order: str) -> None:
+    basis = packed_basis(length, order)
+    forward, backward = find_dft_basis(basis), find_dft_basis(np.ascontiguousarray(basis.T))
+    assert forward is not None
+    assert backward is not None
+    for layout in (forward.bins, backward.points):
+        assert layout.count == length // 2 + 1
+        assert layout.has_im.tolist() == [False, *[True] * (length // 2 - 1), False]
+    assert forward.length == backward.length == length
+    assert backward.bins.im is None
+
+
+@pytest.mark.parametrize("column", [0, 1, 64, 127])
+@pytest.mark.parametrize("order", ["turns", "blocks"])
+def test_a_packed_spectrum_with_another_column_is_not_recognised(order: str, column: int) -> None:
+    basis = packed_basis(128, order)
+    basis[5, column] += 1e-3
+    assert find_dft_basis(basis) is None
+    assert find_dft_basis(np.ascontiguousarray(basis.T)) is None
+
+
+@pytest.mark.parametrize(("hop", "inverses"), [(128, 2), (64, 0)])
+@pytest.mark.parametrize("order", ["turns", "blocks"])
+def test_packed_spectra_stream_as_transforms(order: str, hop: int, inverses: int) -> None:
+    """With an overlap of one half, the inverse is one transform for each frame of an output, else a product."""
+    kernel = np.ascontiguousarray(packed_basis(256, order).T[:, None, :])
+    conv = node("Conv", "x k", "spectrum", strides=[hop], pads=[256 - hop, 0])
+    gate = node("Mul", "spectrum gain", "gated")
+    back = node("ConvTranspose", "gated k", strides=[hop], pads=[0, 256 - hop])
+    constants = {"k": kernel, "gain": np.abs(floats("gain", 1, 256, 1)) + 1}
+    proto = model([conv, gate, back], {"x": floats("x", 1, 1, 2048)}, constants, stream={"x": 2})
+    program = pulse.stream(proto, pulse=hop)
+    assert [row.kernel for row in program.instructions].count("fourier") == 1 + inverses
+    pulse.verify(proto, pulse=hop).require()
+    lanes, states = program.spawn_many(18), [program.spawn() for _ in range(18)]
+    for step in range(6):
+        x = floats(f"x{step}", 18, 1, 1, hop)
+        for together, frames, state in zip(lanes.step(x)["y"], x, states):
+            np.testing.assert_allclose(together, state.step(frames)["y"], atol=2e-6)
 
 
 def bent_transform() -> Array:
