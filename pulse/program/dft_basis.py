@@ -1,5 +1,6 @@
 """Recognise constant matrices that are Fourier transforms, so that products with them cost N log N."""
 
+import functools
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,8 +18,8 @@ MIN_ELEMENTS = 2048
 """The fewest elements of a matrix for which a transform is faster than a product."""
 MAX_ERROR = 5e-7
 """The largest error of an element, relative to the factors of its row and column: a few rounding errors of f32."""
-PROBED_BINS = 4
-"""The number of bins that are compared before all others."""
+PROBED_POINTS, PROBED_BINS = 8, 4
+"""The numbers of points and bins that are compared before all others."""
 MIN_GAIN = 1.5
 """The least ratio of the work of the product to that of a transform for which the transform is used."""
 MAX_CACHED_RESULTS = 64
@@ -44,6 +45,32 @@ class ComplexLayout:
     def count(self) -> int:
         """The number of points."""
         return len(self.re)
+
+
+@record(eq=False)
+class _PartIndices:
+    """Where the parts of complex points may be among the rows (or columns) of a matrix, before their factors are known.
+
+    re, im  as in ``ComplexLayout``
+    signs   [points], the sign of the factor of each imaginary part relative to that of the real part
+    """
+
+    re: Array
+    im: Array | None
+    signs: Array
+
+    @property
+    def has_im(self) -> Array:
+        """Which points have an imaginary part, at an index that no real part has."""
+        return np.zeros(len(self.re), bool) if self.im is None else ~np.isin(self.im, self.re)
+
+    def turn(self) -> "_PartIndices":
+        """Turn point n by n quarters: those of odd n have their parts exchanged."""
+        assert self.im is not None
+        odd = (np.arange(len(self.re)) % 2 == 1) & self.has_im
+        return _PartIndices(
+            np.where(odd, self.im, self.re), np.where(odd, self.re, self.im), np.where(odd, -1.0, 1.0)
+        )
 
 
 @record(eq=False)
@@ -131,14 +158,21 @@ def _find(matrix: Array) -> DftBasis | None:
 
 def _search(matrix: Array, bound: float) -> DftBasis | None:
     """Return the first layout and length whose transform fits; None if none does."""
-    rows, columns = matrix.shape
-    for points in _layouts(rows):
-        for bins in _layouts(columns):
-            if points[1] is None and bins[1] is None:
+    used: Array = (matrix != 0).any(axis=0)
+    plausible: dict[tuple[int, int, int, int], bool] = {}
+    layouts_of_bins = list(_layouts(matrix.shape[1]))
+    for points in _layouts(matrix.shape[0], turned=True):
+        for bins in layouts_of_bins:
+            if bins.im is None and points.im is None:
                 continue
-            for length in _lengths(len(points[0]), len(bins[0])):
-                begin = _find_reference_bin(matrix, length, bins[0])
+            for length in _lengths(len(points.re), len(bins.re)):
+                begin = _find_reference_bin(used, length, bins.re)
                 if begin is None:
+                    continue
+                key = int(points.re[1]), int(bins.re[1]), length, begin
+                if key not in plausible:
+                    plausible[key] = _may_fit(matrix, length, points.re, bins.re, begin, bound)
+                if not plausible[key]:
                     continue
                 probe = _fit(matrix, length, points, bins, begin, bound, slice(begin, begin + PROBED_BINS))
                 if not _is_close(probe, matrix):
@@ -149,14 +183,33 @@ def _search(matrix: Array, bound: float) -> DftBasis | None:
     return None
 
 
+def _may_fit(matrix: Array, length: int, rows: Array, columns: Array, begin: int, bound: float) -> bool:
+    """Return whether the real parts of a few points and bins fit, of layouts that begin with the same ones."""
+    part = matrix[rows[:PROBED_POINTS, None], columns[begin : begin + PROBED_BINS]]
+    cosines = _first_cosines(length, begin)[: part.shape[0], : part.shape[1]]
+    wave = part[:, :1] * cosines[:, :1] * cosines
+    power = (wave * wave).sum(axis=0)
+    if not power.all():
+        return True  # a window may begin with zeros
+    out = (part * wave).sum(axis=0) / power
+    return float(np.abs(part - wave * out).max()) <= 2 * bound
+
+
+@functools.lru_cache(maxsize=256)
+def _first_cosines(length: int, begin: int) -> Array:
+    """Return the cosines of the first points and of a few bins, f64 [points, bins]."""
+    turns = np.outer(np.arange(PROBED_POINTS), begin + np.arange(PROBED_BINS)) % length / length
+    return np.cos(2 * np.pi * turns)
+
+
 def _search_padded(matrix: Array, bound: float) -> DftBasis | None:
     """Return a transform of real points whose first ones are missing: padded with points of weight 0."""
     row = int((matrix**2).sum(axis=1).argmax())
     for bins in _layouts(matrix.shape[1]):
-        if bins[1] is None:
+        if bins.im is None:
             continue
-        for length in sorted({len(bins[0]), 2 * (len(bins[0]) - 1)}):
-            for missing in _missing_points(matrix[row], row, bins[0], bins[1], length):
+        for length in sorted({len(bins.re), 2 * (len(bins.re) - 1)}):
+            for missing in _missing_points(matrix[row], row, bins.re, bins.im, length):
                 if not 0 < missing <= length - len(matrix):
                     continue
                 basis = _search(np.pad(matrix, ((missing, 0), (0, 0))), bound)
@@ -193,24 +246,25 @@ def _is_close(basis: DftBasis | None, matrix: Array) -> TypeGuard[DftBasis]:
     return bool((error <= MAX_ERROR * size)[:, inside].all())
 
 
-def _layouts(size: int) -> Iterator[tuple[Array, Array | None]]:
+def _layouts(size: int, turned: bool = False) -> Iterator[_PartIndices]:
     """Yield the layouts: real points; alternating real and imaginary parts; real parts, then imaginary ones; both of
     these packed, with the real part of the middle bin of a real signal in place of the imaginary part of the first.
+
+    turned  yield the complex ones turned, too: as the points of an inverse transform that begins at a quarter of its
+            length
     """
     indices = np.arange(size)
-    yield indices, None
+    yield _PartIndices(indices, None, np.ones(size))
     if size % 2 == 0:
         half = size // 2
-        yield indices[::2], indices[1::2]
-        yield indices[:half], indices[half:]
-        yield np.append(indices[:half], half), np.append(indices[half:], half)
-        yield np.append(indices[::2], 1), np.append(indices[1::2], 1)
-
-
-def _find_imaginary(layout: tuple[Array, Array | None]) -> Array:
-    """Return which points have an imaginary part, at an index that no real part has."""
-    re, im = layout
-    return np.zeros(len(re), bool) if im is None else ~np.isin(im, re)
+        for re, im in ((indices[::2], indices[1::2]), (indices[:half], indices[half:])):
+            middle = im[0]
+            for packed in (False, True):
+                parts = (np.append(re, middle), np.append(im, middle)) if packed else (re, im)
+                layout = _PartIndices(*parts, np.ones(len(parts[0])))
+                yield layout
+                if turned:
+                    yield layout.turn()
 
 
 def _lengths(points: int, bins: int) -> list[int]:
@@ -220,19 +274,21 @@ def _lengths(points: int, bins: int) -> list[int]:
     return sorted(length for length in lengths if length >= max(points, bins))
 
 
-def _find_reference_bin(matrix: Array, length: int, columns: Array) -> int | None:
+def _find_reference_bin(used: Array, length: int, columns: Array) -> int | None:
     """Find a bin whose cosines are all 1 or -1, so that its column holds the factors of the rows: the first bin, or the
     middle one if a window cancels the first.
+
+    used  which columns of the matrix are not zero
     """
     middle = [length // 2] if length % 2 == 0 and length // 2 < len(columns) else []
-    return next((number for number in (0, *middle) if matrix[:, columns[number]].any()), None)
+    return next((number for number in (0, *middle) if used[columns[number]]), None)
 
 
 def _fit(
     matrix: Array,
     length: int,
-    points: tuple[Array, Array | None],
-    bins: tuple[Array, Array | None],
+    points: _PartIndices,
+    bins: _PartIndices,
     begin: int,
     bound: float,
     part: slice = slice(None),
@@ -242,10 +298,10 @@ def _fit(
     bound  how far the largest elements of a matrix may be from their transform
     Imaginary parts whose columns are zero get the factor 0, so that they stay zero despite rounding.
     """
-    numbers_in = np.arange(len(points[0]))
-    numbers = np.arange(len(bins[0]))[part]
-    re, im = bins[0][part], None if bins[1] is None else bins[1][part]
-    into = matrix[points[0], bins[0][begin]] * np.cos(2 * np.pi * (numbers_in * begin % length / length))
+    numbers_in = np.arange(len(points.re))
+    numbers = np.arange(len(bins.re))[part]
+    re, im = bins.re[part], None if bins.im is None else bins.im[part]
+    into = matrix[points.re, bins.re[begin]] * np.cos(2 * np.pi * (numbers_in * begin % length / length))
     strength = float(into @ into)
     if strength == 0:
         return None
@@ -254,23 +310,22 @@ def _fit(
     power = (wave**2).sum(axis=0)
     if not power.all():
         return None
-    real = matrix[np.ix_(points[0], re)]
+    real = matrix[np.ix_(points.re, re)]
     out = (real * wave).sum(axis=0) / power
     if float(np.abs(real - wave * out).max()) > 2 * bound:
         return None
     sign_in = sign_out = 1.0
     if im is not None:
-        sign_out = _sign(into[:, None] * np.sin(2 * np.pi * turns), matrix[np.ix_(points[0], im)])
-    if points[1] is not None:
-        wave = -into[:, None] * np.sin(2 * np.pi * turns) * out
-        sign_in = _sign(wave, matrix[np.ix_(points[1], re)])
-    has_im_in, has_im_out = _find_imaginary(points), _find_imaginary(bins)[part]
-    into_im = sign_in * into * (1.0 if points[1] is None else has_im_in)
-    out_im = sign_out * out * (1.0 if im is None else has_im_out & matrix[:, im].any(axis=0))
+        sign_out = _sign(into[:, None] * np.sin(2 * np.pi * turns), matrix[np.ix_(points.re, im)])
+    if points.im is not None:
+        wave = -(into * points.signs)[:, None] * np.sin(2 * np.pi * turns) * out
+        sign_in = _sign(wave, matrix[np.ix_(points.im, re)])
+    into_im = sign_in * into * points.signs * (1.0 if points.im is None else points.has_im)
+    out_im = sign_out * out * (1.0 if im is None else bins.has_im[part] & matrix[:, im].any(axis=0))
     return DftBasis(
         length,
-        ComplexLayout(points[0], points[1], np.stack([into, into_im]), has_im_in),
-        ComplexLayout(re, im, np.stack([out, out_im]), has_im_out),
+        ComplexLayout(points.re, points.im, np.stack([into, into_im]), points.has_im),
+        ComplexLayout(re, im, np.stack([out, out_im]), bins.has_im[part]),
         int(numbers[0]),
     )
 
