@@ -35,7 +35,7 @@ LANE_SCRATCH_WORDS = 3 * MAX_STACK_LANES
 
 @device
 def prepare_lane_frames(row: RecurrentFloatFields, count: int, lanes: Pointer) -> None:
-    """Run ``prepare_frames`` for each lane l; write the ends of its range to lanes[l] and lanes[MAX_STACK_LANES + l]."""
+    """Run ``prepare_frames`` for each lane l; write its range to ``lanes[l]`` and ``lanes[MAX_STACK_LANES + l]``."""
     for l in range(count):
         start, stop = prepare_frames(lane(row, l))
         lanes[l] = start
