@@ -85,15 +85,15 @@ def _of_one_spectrum(first: PairedModel, second: PairedModel) -> Stages | None:
             *framed.back,
         ]
         note = (
-            f"{spectral.samples} = 2 x {spectral.samples // 2}: the frames of {second.name} are taken for those whose "
-            f"spectrum {first.name} changes"
+            f"{spectral.samples} = 2 x {spectral.samples // 2}: the frames of {second.name} are assumed to be those "
+            f"whose spectrum {first.name} changes"
         )
         return Stages(stages, [*spectral.notes[:-1], note, *framed.notes])
     if framed.kind in SPECTRAL and framed.output_layout and spectral.output_layout == framed.input_layout:
         stages = [spectral.front[0].partition("\n")[0]]
         _add(stages, first, "")
         _add(stages, second, "_2")
-        note = f"{first.name} and {second.name} are taken to change the same spectrum"
+        note = f"{first.name} and {second.name} are assumed to change the same spectrum"
         return Stages([*stages, framed.back[-1]], [note, *spectral.notes, *framed.notes[:-1]])
     return None
 
@@ -119,7 +119,7 @@ def _connect_directly(first: PairedModel, second: PairedModel) -> Stages | None:
     ]
     if fixed[0] != fixed[1] or is_sound(second.input_fact.shape) or first.guess.kind == "magnitudes":
         return None
-    note = f"{second.name} is taken to read what {first.name} gives, which is of the same size"
+    note = f"{second.name} is assumed to read the output of {first.name}, which has the same size"
     stages = [*first.guess.front, first.stage(), second.stage(), *second.guess.back]
     return Stages(stages, [note, *first.guess.notes])
 
@@ -129,7 +129,7 @@ def _sound_between(first: PairedModel, second: PairedModel) -> Stages | None:
     sound = is_sound(first.output_fact.shape) and growth(first.output_fact) == growth(first.input_fact)
     if not first.guess.back and not (first.guess.kind == "sound" and sound):
         return None
-    note = f"{second.name} is taken to hear the sound that {first.name} gives"
+    note = f"{second.name} is assumed to read the sound that {first.name} outputs"
     later_stages = [_rename_wires(stage, "_2") for stage in second.all_stages]
     return Stages([*first.all_stages, *later_stages], [note, *first.guess.notes, *second.guess.notes])
 
