@@ -51,6 +51,8 @@ class Op:
     """Whether each element of its output is one of its first input."""
     keeps_order: ClassVar[bool] = False
     """Whether the elements of its output are those of its input, all of them in row-major order."""
+    normalises_scores: ClassVar[bool] = False
+    """Whether attention normalises its scores with it, so that a model that has it may have attention."""
     truncates: ClassVar[bool] = False
     """Whether it rounds numbers towards 0 to integers; files that compute sizes in floats do this as the last step."""
 
