@@ -273,7 +273,7 @@ def why_not_cached() -> str | None:
 
 def _reason_not_cached(name: str, reason: str) -> str:
     folder = cache_location().folder
-    return f"{folder}: {reason}, so {name} is not kept; free the disk or set PULSE_CACHE to another folder"
+    return f"{folder}: {reason}, so {name} is not cached; free the disk or set PULSE_CACHE to another folder"
 
 
 def function_of(name: str) -> CompiledFunction:

@@ -182,7 +182,7 @@ def test_where_the_disk_is_full_this_process_compiles(
         folder = cache_location().folder
         fill(small_disk)
         with pytest.warns(
-            PulseWarning, match="No space left on device, so compiled kernels are not kept"
+            PulseWarning, match="No space left on device, so compiled kernels are not cached"
         ) as warned:
             warming.compile_in_parallel()(["tick", "move", "fill"])
         assert len(warned) == 1
@@ -190,7 +190,7 @@ def test_where_the_disk_is_full_this_process_compiles(
         assert all(KERNELS[name].storage_error for name in ("tick", "move", "fill"))
         assert not list(folder.iterdir())
         with pytest.raises(
-            CompileError, match=r"No space left on device, so (tick|move) is not kept; free the disk"
+            CompileError, match=r"No space left on device, so (tick|move) is not cached; free the disk"
         ):
             warming.warm(["tick", "move"])
 
@@ -216,15 +216,13 @@ def test_commands_report_a_full_disk(
     fill(small_disk)
     (tmp_path / "denoised.wav").unlink()
     result = command("run", PULSE_CACHE=str(folder.parent))
-    words = (
-        "No space left on device, so compiled kernels are not kept and compiled again by the next process; "
-    )
+    words = "No space left on device, so compiled kernels are not cached and the next process compiles them again; "
     advice = "free the disk or set PULSE_CACHE to another folder"
     assert (result.returncode, result.stderr) == (0, f"warning: {folder}: {words}{advice}\n")
     assert (tmp_path / "denoised.wav").exists()
     result = command("warm", "--only", "tick", PULSE_CACHE=str(folder.parent))
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == f"error: {folder}: No space left on device, so tick is not kept; {advice}\n"
+    assert result.stderr == f"error: {folder}: No space left on device, so tick is not cached; {advice}\n"
 
 
 def test_kernels_that_another_process_cannot_compile(folder: Path, tmp_path: Path) -> None:

@@ -84,8 +84,8 @@ class CacheEntry:
             if self.read() is None:  # on Windows, a file that another process reads cannot be replaced
                 storage_error = error.strerror or str(error)
                 warn_once(
-                    f"{path.parent}: {storage_error}, so compiled kernels are not kept and compiled again by the next "
-                    "process; free the disk or set PULSE_CACHE to another folder",
+                    f"{path.parent}: {storage_error}, so compiled kernels are not cached and the next process compiles "
+                    "them again; free the disk or set PULSE_CACHE to another folder",
                     "storage_error",
                 )
                 return storage_error

@@ -312,7 +312,7 @@ def test_a_full_disk_is_reported_and_kernels_run(small_disk) -> None:
             bytes(os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize)
         )
         with pytest.warns(
-            PulseWarning, match="No space left on device, so compiled kernels are not kept"
+            PulseWarning, match="No space left on device, so compiled kernels are not cached"
         ) as warned:
             ran = [damage.compile_and_call(function) for function in (damage.doubles, damage.halves)]
         assert len(warned) == 1
@@ -329,7 +329,7 @@ def test_kernels_on_a_disk_without_write_access_are_used(small_disk) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     with kernels_in(small_disk / "kernels"):
         assert damage.compile_and_call(damage.doubles)[0].came_from_disk
-        with pytest.warns(PulseWarning, match="Read-only file system, so compiled kernels are not kept"):
+        with pytest.warns(PulseWarning, match="Read-only file system, so compiled kernels are not cached"):
             assert damage.compile_and_call(damage.halves)[1] == 1.5
 
 
