@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -153,14 +154,20 @@ def candidates(
         forms["its author's form"] = lambda: twin
     for how, explicit in forms.items():
         yield "onnxruntime", how, lambda explicit=explicit: OnnxRuntimePeer(explicit(), sample)
-        for anew in (False, True):
-            make = lambda explicit=explicit, anew=anew: TractExplicitPeer(explicit(), sample, anew)  # noqa: E731
-            yield "tract", f"{how}, new state each step" if anew else how, make
+        for new_state_each_step in (False, True):
+            make = partial(_tract_peer, explicit, sample, new_state_each_step)
+            yield "tract", f"{how}, new state each step" if new_state_each_step else how, make
     if entry.offline:
         symbol = program.model.symbol.name
         names = [port.name for port in streams_of(program)]
         inputs = entry.arguments.get("inputs") or {}
         yield "tract", "pulsed by tract", lambda: TractPeer(proto, program.pulse, symbol, names, inputs)
+
+
+def _tract_peer(
+    explicit: Callable[[], Explicit], sample: Feed, new_state_each_step: bool
+) -> TractExplicitPeer:
+    return TractExplicitPeer(explicit(), sample, new_state_each_step)
 
 
 def try_form(

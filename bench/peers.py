@@ -67,7 +67,7 @@ def chunks(explicit: Explicit, sample: Feed) -> list[Chunk]:
 class OnnxRuntimePeer:
     """onnxruntime on a model whose state is explicit.
 
-    Two sets of state buffers trade places at each step, through two bindings made in advance; measured, this
+    Two sets of state buffers are exchanged at each step, through two bindings made in advance; measured, this
     beats passing the states through ``run`` by a fifth.
     """
 
@@ -137,12 +137,12 @@ def _tensor(array: Array) -> tract.Tensor:
 class TractExplicitPeer:
     """tract on a model whose state is explicit; states stay its own tensors from step to step.
 
-    anew  run every step in a new state of tract's. It keeps what its recurrent layers remember in a state, whatever
-          the model feeds them with as their first value; that is wrong if the model runs them over another axis
-          than time, and a new state costs little.
+    new_state_each_step  run every step in a new state of tract's. It keeps what its recurrent layers remember in a
+                         state, whatever the model feeds them with as their first value; that is wrong if the model
+                         runs them over another axis than time, and a new state costs little.
     """
 
-    def __init__(self, explicit: Explicit, sample: Feed, anew: bool) -> None:
+    def __init__(self, explicit: Explicit, sample: Feed, new_state_each_step: bool) -> None:
         self._chunks = chunks(explicit, sample)
         first = {**{chunk.name: chunk.array for chunk in self._chunks}, **explicit.fixed, **explicit.initial}
         loaded = _load(explicit.model)
@@ -157,7 +157,7 @@ class TractExplicitPeer:
         self._states = [(names.index(read), output_names.index(write)) for read, write in explicit.states]
         self._outputs = [(ours, output_names.index(name)) for name, ours in explicit.outputs.items()]
         runnable = typed.into_runnable()
-        self._run = (runnable if anew else runnable.spawn_state()).run
+        self._run = (runnable if new_state_each_step else runnable.spawn_state()).run
 
     def step(self, feed: Feed) -> Outputs:
         """Run one pulse."""

@@ -1,4 +1,4 @@
-"""Power as the processor tells it: the energy counters of its packages (RAPL), through Linux's powercap."""
+"""Power by the energy counters of the processor's packages (RAPL), through Linux's powercap."""
 
 import time
 from collections.abc import Callable

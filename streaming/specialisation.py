@@ -15,7 +15,7 @@ from pulse.errors import InputError, PulseError
 from pulse.program.native.streams import NativeStreams
 from pulse.program.program import SPECIAL_MEGABYTES, SPECIAL_SECONDS, Program
 from pulse.support.not_copyable import NotCopyable
-from streaming.warming import is_python, python_process, why_not_kept
+from streaming.warming import is_python, python_process, why_not_cached
 
 if TYPE_CHECKING:
     from pulse.program.native.special_rows import Specialisation
@@ -75,7 +75,7 @@ class BackgroundSpecialisation(NotCopyable):
     def __enter__(self) -> Self:
         if not is_python():
             self.problem = "this Python is a part of another program, which cannot start a process to compile"
-        elif reason := why_not_kept():
+        elif reason := why_not_cached():
             self.problem = f"the folder of compiled kernels keeps nothing: {reason}"
         else:
             self._process = python_process(__name__, *self._bounds)

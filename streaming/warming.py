@@ -19,7 +19,7 @@ from pulse.errors import CompileError, PulseWarning
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.entries import ENTRIES
 from pulse.jit.registry import KERNELS
-from pulse.jit.storage.cache import cache_location, storage_problem, warn_if_nothing_is_kept
+from pulse.jit.storage.cache import cache_location, storage_problem, warn_if_nothing_is_cached
 from pulse.program.compiler import Prepare
 from pulse.program.kernels import families as families
 from pulse.program.lowering import ENTRY_POINT_GROUP
@@ -102,7 +102,7 @@ def warm(
     only      names; all by default
     jobs      the number of processes; by default one for each core that this process may use
     progress  called with the number done and the total to compile
-    Raises    CompileError: no such name, or the compiled functions cannot be kept
+    Raises    CompileError: no such name, or the compiled functions cannot be cached
     """
     start_s = time.perf_counter()
     kernels = kernel_names()
@@ -114,16 +114,16 @@ def warm(
     location = cache_location()
     if location.refused:
         raise CompileError(f"{location.refused}: no kernel would be there next time")
-    missing = [name for name in names if not is_kept(name)]
+    missing = [name for name in names if not is_cached(name)]
     count = min(jobs or core_count(), len(missing))
     seconds_of: dict[str, float] = {}
-    if missing and (reason := why_not_kept()):
-        raise CompileError(_reason_not_kept(missing[0], reason))
+    if missing and (reason := why_not_cached()):
+        raise CompileError(_reason_not_cached(missing[0], reason))
     with closing(_compile_all(missing, count)) as compilations:
         for compiled_count, compiled in enumerate(compilations, 1):
-            if compiled.unkept or not is_kept(compiled.name):
+            if compiled.storage_error or not is_cached(compiled.name):
                 raise CompileError(
-                    _reason_not_kept(compiled.name, compiled.unkept or "it is not there afterwards")
+                    _reason_not_cached(compiled.name, compiled.storage_error or "it is not there afterwards")
                 )
             seconds_of[compiled.name] = compiled.seconds
             if progress is not None:
@@ -137,17 +137,17 @@ def compile_in_parallel(*entries: str) -> Prepare:
     """Compile the kernels of a program in several processes; for ``prepare`` of ``pulse.stream`` and ``compile``.
 
     A bar on stderr shows it, if stderr is a terminal. Processes begin only where they save time, and never where
-    their work cannot be kept; if the disk becomes full meanwhile, this process compiles the rest.
+    their work cannot be cached; if the disk becomes full meanwhile, this process compiles the rest.
 
     entries  further entry points that are needed: ``LIVE``, ``EXECUTOR``, ``MICROPHONE``
     """
 
     def prepare(kernels: Sequence[str]) -> None:
         names = dict.fromkeys([*entries, *(entry.name for entry in STEPPING), *kernels])
-        missing = [name for name in names if not is_kept(name)]
+        missing = [name for name in names if not is_cached(name)]
         if not missing:
             return
-        warn_if_nothing_is_kept()
+        warn_if_nothing_is_cached()
         with (
             progress("compiling kernels, once on this machine") as advance,
             closing(_compile_each(missing)) as compilations,
@@ -161,10 +161,10 @@ def compile_in_parallel(*entries: str) -> Prepare:
 def _compile_each(missing: Sequence[str]) -> Generator[str]:
     """Yield each name when it is compiled and on the disk, or at least in this process."""
     ahead = dict.fromkeys(missing)
-    if len(missing) > MAX_COMPILED_HERE and core_count() > 1 and is_python() and not why_not_kept():
+    if len(missing) > MAX_COMPILED_HERE and core_count() > 1 and is_python() and not why_not_cached():
         with closing(_compile_all(missing, min(core_count(), len(missing)))) as compilations:
             for compiled in compilations:
-                if compiled.unkept:
+                if compiled.storage_error:
                     break
                 del ahead[compiled.name]
                 yield compiled.name
@@ -179,7 +179,7 @@ class _Compiled:
 
     name: str
     seconds: float
-    unkept: str | None
+    storage_error: str | None
 
 
 def _compile_all(missing: Sequence[str], jobs: int) -> Generator[_Compiled]:
@@ -265,15 +265,15 @@ def is_python() -> bool:
     return bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
-def why_not_kept() -> str | None:
-    """Return the reason why compiled functions would not be kept on the disk, or None."""
+def why_not_cached() -> str | None:
+    """Return the reason why compiled functions would not be cached, or None."""
     folder = cache_location().folder
     return storage_problem(folder) if folder else "no folder"
 
 
-def _reason_not_kept(name: str, reason: str) -> str:
+def _reason_not_cached(name: str, reason: str) -> str:
     folder = cache_location().folder
-    return f"{folder}: {reason}, so {name} is not kept; free the disk or set PULSE_CACHE to another folder"
+    return f"{folder}: {reason}, so {name} is not cached; free the disk or set PULSE_CACHE to another folder"
 
 
 def function_of(name: str) -> CompiledFunction:
@@ -286,12 +286,12 @@ def _module_of(name: str) -> str:
     return function_of(name).function.__module__
 
 
-def is_kept(name: str) -> bool:
-    return function_of(name).is_kept
+def is_cached(name: str) -> bool:
+    return function_of(name).is_cached
 
 
 def _compile(name: str) -> _Compiled:
     """Compile the function in this process, or load it."""
     function, start_s = function_of(name), time.perf_counter()
     function.prepare()
-    return _Compiled(name, time.perf_counter() - start_s, function.unkept)
+    return _Compiled(name, time.perf_counter() - start_s, function.storage_error)

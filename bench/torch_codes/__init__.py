@@ -1,1 +1,1 @@
-"""Published PyTorch codes, as their authors wrote them, through ``pulse.from_torch``."""
+"""Published PyTorch models, as their authors wrote them, through ``pulse.from_torch``."""

@@ -1,4 +1,4 @@
-"""``python -m bench.torch_codes``: published PyTorch codes through ``pulse.from_torch``, and the table of them."""
+"""``python -m bench.torch_codes``: published PyTorch models through ``pulse.from_torch``, and the table of them."""
 
 import argparse
 import json
@@ -14,22 +14,22 @@ from bench.torch_codes.measurement import Outcome
 from bench.torch_codes.processes import run_all
 
 JOBS = 2
-"""Codes that run at once, by default."""
+"""Models that run at once, by default."""
 
 
 def main() -> None:
-    """Export, stream and time each code in a process of its own."""
+    """Export, stream and time each model in a process of its own."""
     parser = argparse.ArgumentParser(prog="python -m bench.torch_codes", description=main.__doc__)
-    parser.add_argument("names", nargs="*", help="codes to run, such as 'EnCodec encoder'; all by default")
-    parser.add_argument("--list", action="store_true", help="list the codes and their packages")
-    parser.add_argument("--json", type=Path, help="add a line for each code to this file")
+    parser.add_argument("names", nargs="*", help="models to run, such as 'EnCodec encoder'; all by default")
+    parser.add_argument("--list", action="store_true", help="list the models and their packages")
+    parser.add_argument("--json", type=Path, help="add a line for each model to this file")
     parser.add_argument("--read", type=Path, help="run nothing: take what --json wrote")
     parser.add_argument("--docs", action="store_true", help=f"write {PAGE.name}")
-    parser.add_argument("--jobs", type=int, default=JOBS, help=f"codes that run at once; {JOBS} by default")
+    parser.add_argument("--jobs", type=int, default=JOBS, help=f"models that run at once; {JOBS} by default")
     options = parser.parse_args()
     console = Console(stderr=True)
     if unknown := [name for name in options.names if name not in CODES]:
-        parser.error(f"no code is called {', '.join(unknown)}; --list lists them")
+        parser.error(f"no model is called {', '.join(unknown)}; --list lists them")
     if options.list:
         for code in CODES.values():
             console.print(f"{code.name}: {', '.join(code.packages)}", highlight=False)
@@ -45,7 +45,7 @@ def main() -> None:
         if options.json:
             with options.json.open("a") as file:
                 file.write(json.dumps(outcome.json()) + "\n")
-    console.print(f"{len(outcomes)} codes in {time.perf_counter() - started_s:.0f} s", highlight=False)
+    console.print(f"{len(outcomes)} models in {time.perf_counter() - started_s:.0f} s", highlight=False)
     if options.docs:
         PAGE.write_text(page(in_order(outcomes)))
 
@@ -56,7 +56,7 @@ def read(path: Path) -> list[Outcome]:
 
 
 def in_order(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Return the last outcome of each code, in the order of the codes."""
+    """Return the last outcome of each model, in the order of the models."""
     last = {outcome.name: outcome for outcome in outcomes}
     return [last[name] for name in CODES if name in last]
 

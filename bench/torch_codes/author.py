@@ -1,4 +1,4 @@
-"""What a published code does by itself in PyTorch: its streaming mode, its speed, how far its frames look ahead."""
+"""What a published model does by itself in PyTorch: its streaming mode, its speed, how far its frames look ahead."""
 
 import copy
 import functools

@@ -1,4 +1,4 @@
-"""A published code: how its module is built, and the example it is exported with."""
+"""A published model: how its module is built, and the example it is exported with."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -15,13 +15,13 @@ MAX_REASON_LENGTH = 220
 NONE = "–"
 """The cell of a missing value."""
 
-HEAD = """# Published PyTorch codes
+HEAD = """# Published PyTorch models
 
-`python -m bench.torch_codes --docs` writes this page: published codes with random weights, most of them made smaller
+`python -m bench.torch_codes --docs` writes this page: published models with random weights, most of them made smaller
 where their constructors allow it, go through [`pulse.from_torch`](pytorch.md). {streamed} of {tried} stream, {plain} of
 these as their authors wrote them.
 
-{host} Two codes ran at a time, one thread each, so times vary with what the other one did.
+{host} Two models ran at a time, one thread each, so times vary with what the other one did.
 
 - *error*: the largest difference of the stream, flush included, from the module's own result for an input twice as
   long as the example, as a share of its largest value.
@@ -73,7 +73,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
         host=f"{Host.here()}.".replace(", load", ",\nload"),
     )
     columns = (
-        "code",
+        "model",
         "package",
         "exported",
         "error",
@@ -88,7 +88,7 @@ def page(outcomes: Sequence[Outcome]) -> str:
         "onnxruntime",
     )
     text += _table(columns, map(_streamed_row, streamed))
-    text += "\n## Not streamed\n\n" + _table(("code", "package", "reason"), map(_refused_row, others))
+    text += "\n## Not streamed\n\n" + _table(("model", "package", "reason"), map(_refused_row, others))
     pins = {
         name: version
         for outcome in outcomes
@@ -104,7 +104,7 @@ def _mean(outcomes: Iterable[Outcome]) -> str:
     times = [outcome.onnxruntime for outcome in outcomes if outcome.onnxruntime is not None]
     if not times:
         return ""
-    return f"Geometric mean of {len(times)} codes: {statistics.geometric_mean(times):.1f}; least {min(times):.1f}."
+    return f"Geometric mean of {len(times)} models: {statistics.geometric_mean(times):.1f}; least {min(times):.1f}."
 
 
 def _streamed_row(outcome: Outcome) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""One code: exported, streamed, compared with the module, timed."""
+"""One model: exported, streamed, compared with the module, timed."""
 
 import functools
 import itertools
@@ -29,7 +29,7 @@ from pulse.program.whole_stream import stream_whole
 
 Output = TypeVar("Output")
 STEPS_S = 0.5
-"""Seconds for which a code is timed."""
+"""Seconds for which a model is timed."""
 MAX_STEPS, MIN_STEPS = 2000, 3
 """The most and the fewest steps that are timed."""
 ROUNDS = 5
@@ -94,7 +94,7 @@ class Outcome:
 
 
 def measure(code: Code) -> Outcome:
-    """Return the row of a code; a refusal of its package or of pulse is a row too."""
+    """Return the row of a model; a refusal of its package or of pulse is a row too."""
     import torch  # pyright: ignore[reportMissingImports]
 
     torch.manual_seed(0)

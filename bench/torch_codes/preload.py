@@ -1,4 +1,4 @@
-"""What every code needs, imported once: the processes of the codes are forks of one that has imported this.
+"""What every model needs, imported once: the processes of the models are forks of one that has imported this.
 
 PyTorch's exporter imports most of its parts in its first export, so there is a small one.
 """

@@ -1,4 +1,4 @@
-"""Codes in processes of their own, some at once."""
+"""Models in processes of their own, some at once."""
 
 import multiprocessing
 from collections.abc import Iterator, Sequence
@@ -12,13 +12,13 @@ from bench.torch_codes.code import CODES, Code
 from bench.torch_codes.measurement import Outcome, measure
 
 GROUPS = (codecs, enhancers, recognisers, features, transforms, attention, recurrences)
-"""The modules that add the codes."""
+"""The modules that add the models."""
 CODE_TIMEOUT_S = 600
-"""A code that is not done after this many seconds is reported as such."""
+"""A model that is not done after this many seconds is reported as such."""
 
 
 def run_all(names: Sequence[str], jobs: int) -> Iterator[Outcome]:
-    """Yield the outcomes of codes, ``jobs`` at once, each in a separate process, as they end."""
+    """Yield the outcomes of models, ``jobs`` at once, each in a separate process, as they end."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["bench.torch_codes.preload"])
     with ThreadPoolExecutor(jobs) as pool:
@@ -27,7 +27,7 @@ def run_all(names: Sequence[str], jobs: int) -> Iterator[Outcome]:
 
 
 def run(context: ForkServerContext, code: Code) -> Outcome:
-    """Run a code in a process of ``context``; return its outcome, which says so if the process ends without one."""
+    """Run a model in a process of ``context``; return its outcome, which says so if the process ends without one."""
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_send_outcome, args=(code.name, sender))
     process.start()

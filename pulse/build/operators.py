@@ -81,7 +81,7 @@ def GenericOperator(
 
     type     such as ``Clip``; ``domain`` if it is not ONNX's own
     inputs   how many data inputs it has; by default as many as it needs at least
-    Raises   InputError: an attribute that the operator does not have, or ``inputs`` is missing or cannot be
+    Raises   InputError: the operator has no such attribute; or ``inputs`` is missing, or a number that it cannot have
     """
     where, schema = f"{name or type.lower()} ({operator_name(domain, type)})", schema_of(domain, type)
     if schema is None:

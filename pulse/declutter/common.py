@@ -20,7 +20,7 @@ class _ConstantIndex:
         self._first: dict[Hashable, list[int]] = {}
         self._keys: dict[int, Hashable] = {}
 
-    def find_twins(self, graph: TypedGraph, node: TypedNode) -> list[int]:
+    def find_duplicates(self, graph: TypedGraph, node: TypedNode) -> list[int]:
         """Return the constants with the content of ``node``, in the order of the nodes."""
         for other in graph.nodes[self._node_count :]:
             if isinstance(other.op, Const):
@@ -43,22 +43,22 @@ class _NodeIndex:
     def __init__(self) -> None:
         self._by_computation: dict[Hashable, list[int]] = {}
 
-    def find_twins(self, graph: TypedGraph, node: TypedNode) -> list[int]:
+    def find_duplicates(self, graph: TypedGraph, node: TypedNode) -> list[int]:
         """Return earlier nodes with the op and the inputs of ``node``, which is added to the index.
 
         The nodes before ``node`` no longer change in this sweep; the next sweep finds changes by later rewrites.
         """
         candidates = self._by_computation.setdefault(_computation(node), [])
-        twins = [
+        duplicates = [
             other
             for other in candidates
             if other != node.id
             and graph.nodes[other].inputs == node.inputs
             and graph.nodes[other].op == node.op
         ]
-        if not twins:
+        if not duplicates:
             candidates.append(node.id)
-        return twins
+        return duplicates
 
 
 def _computation(node: TypedNode) -> Hashable:
@@ -73,29 +73,31 @@ _CONSTANTS: WeakKeyDictionary[TypedGraph, _ConstantIndex] = WeakKeyDictionary()
 _NODES: WeakKeyDictionary[TypedGraph, _NodeIndex] = WeakKeyDictionary()
 
 
-def _find_twins(graph: TypedGraph, node: TypedNode) -> list[int]:
+def _find_duplicates(graph: TypedGraph, node: TypedNode) -> list[int]:
     """Return nodes, perhaps retired, with the op and the inputs of ``node``, or the content of a constant."""
     if isinstance(node.op, Const):
-        twins = _CONSTANTS.setdefault(graph, _ConstantIndex()).find_twins(graph, node)
-        return [twin for twin in twins if twin < node.id]
+        duplicates = _CONSTANTS.setdefault(graph, _ConstantIndex()).find_duplicates(graph, node)
+        return [duplicate for duplicate in duplicates if duplicate < node.id]
     if isinstance(node.op, Source) or not node.inputs:
         return []
-    return _NODES.setdefault(graph, _NodeIndex()).find_twins(graph, node)
+    return _NODES.setdefault(graph, _NodeIndex()).find_duplicates(graph, node)
 
 
-def _merge_twins(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    for twin in _find_twins(graph, node):
-        if not graph.nodes[twin].outputs:
+def _merge_duplicates(graph: TypedGraph, node: TypedNode) -> Patch | None:
+    for duplicate in _find_duplicates(graph, node):
+        if not graph.nodes[duplicate].outputs:
             continue
         patch = Patch(graph)
         for slot in range(len(node.outputs)):
-            patch.shunt(OutletId(node.id, slot), patch.tap(OutletId(twin, slot)))
+            patch.shunt(OutletId(node.id, slot), patch.tap(OutletId(duplicate, slot)))
         return patch
     return None
 
 
 COMMON = (
     Rewrite(
-        "common", "an op is a function of its inputs: equal ops of equal inputs give the same", _merge_twins
+        "common",
+        "an op is a function of its inputs: equal ops of equal inputs give the same",
+        _merge_duplicates,
     ),
 )

@@ -1,9 +1,9 @@
-"""Inference through translators: from the inputs of a node to its outputs, and, read backwards, to its inputs.
+"""Inference through translators: from the inputs of a node to its outputs, and from its outputs to its inputs.
 
-The translators know already how the facts of outputs follow from those of inputs, so nothing here says it again: a
-node is translated into a graph of its own. Where sizes are not known and the operator is uniform, they are symbols
-while it is translated, *holes*. Its outputs are then expressions of holes, and what the translator demands of them
-are assumptions; both are equations, and those with one unknown are solved.
+The translators already compute the facts of outputs from those of inputs. So a node is translated alone, into a
+separate graph. If the operator is uniform, each unknown size is a symbol there, a *hole*. The sizes of the outputs are
+then expressions of holes, and the conditions of the translator are assumptions about holes. Both give equations; those
+with one unknown are solved.
 """
 
 from collections.abc import Sequence

@@ -14,7 +14,7 @@ from pulse.support.not_copyable import NotCopyable
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pulse.jit.storage.kept_code import KeptCode
+    from pulse.jit.storage.cached_code import CacheEntry
     from pulse.jit.storage.kernel_file import NativeCode
 
 COMPILING = threading.RLock()
@@ -39,9 +39,9 @@ class CompiledFunction(NotCopyable, ABC):
     ) -> None:
         self.name = name
         self.function = function
-        self.cached = False
+        self.came_from_disk = False
         """Whether the compiled form came from the disk."""
-        self.unkept: str | None = None
+        self.storage_error: str | None = None
         """Why the compiled form could not be stored there; None if it was."""
         self.options = options
         self._python = python
@@ -61,9 +61,9 @@ class CompiledFunction(NotCopyable, ABC):
         return cast(int, self.loaded_address)
 
     @property
-    def is_kept(self) -> bool:
+    def is_cached(self) -> bool:
         """Whether the complete compiled form is on the disk."""
-        return self._find_packaged() is not None or self.kept_code().read() is not None
+        return self._find_packaged() is not None or self.cache_entry().read() is not None
 
     def prepare(self) -> None:
         """Load or compile the function. Raises CompileError."""
@@ -86,7 +86,7 @@ class CompiledFunction(NotCopyable, ABC):
         """
         from pulse.jit.language.declared import ONLY
 
-        disk = self.kept_code()
+        disk = self.cache_entry()
         if only is not None:
             disk = disk.with_rows(only)
         code = disk.read()
@@ -96,18 +96,18 @@ class CompiledFunction(NotCopyable, ABC):
                 code = self.compile(disk.symbol)
             finally:
                 ONLY.reset(token)
-            self.unkept = disk.keep(code)
+            self.storage_error = disk.write(code)
         return code
 
     def path(self) -> "Path | None":
         """Return the file of the function; None if nothing is stored."""
-        return self.kept_code().path
+        return self.cache_entry().path
 
-    def kept_code(self) -> "KeptCode":
-        """Return the stored form of the function."""
-        from pulse.jit.storage.kept_code import KeptCode
+    def cache_entry(self) -> "CacheEntry":
+        """Return its cached form."""
+        from pulse.jit.storage.cached_code import CacheEntry
 
-        return KeptCode.of(self.name, cast(FunctionType, self.function), self.signature, self._python)
+        return CacheEntry.of(self.name, cast(FunctionType, self.function), self.signature, self._python)
 
     def _find_packaged(self) -> int | None:
         """Return the address in the machine code that comes with the package; None if it is not there."""
@@ -116,16 +116,16 @@ class CompiledFunction(NotCopyable, ABC):
 
     def _prepare(self) -> int:
         if (packaged := self._find_packaged()) is not None:
-            self.cached = True
+            self.came_from_disk = True
             return packaged
         from pulse.jit.linking import link
 
-        disk = self.kept_code()
-        disk.warn_if_nothing_is_kept()
+        disk = self.cache_entry()
+        disk.warn_if_nothing_is_cached()
         if code := disk.read():
-            self.cached = True
+            self.came_from_disk = True
             return link(self.name, code)
         code = self.compile(disk.symbol)
         address = link(self.name, code)
-        self.unkept = disk.keep(code)
+        self.storage_error = disk.write(code)
         return address

@@ -18,7 +18,7 @@ class Entry(CompiledFunction):
     """A function of ints that Python calls; compiled, or loaded from disk, at its first use.
 
     arguments  the number of its ints
-    gives      the kind of its result; see ``PythonCall``
+    returns    the kind of its result; see ``PythonCall``
     keeps_gil  do not release the GIL: acquiring it again can take 5 ms if another thread computes
     objects    the positions of arguments that may be any object; the function gets the object's address
     bound      each function from ``bind`` has its own first argument
@@ -29,13 +29,13 @@ class Entry(CompiledFunction):
         name: str,
         function: Callable[..., Any],
         arguments: int,
-        gives: CallResult = None,
+        returns: CallResult = None,
         keeps_gil: bool = False,
         objects: tuple[int, ...] = (),
         bound: bool = False,
     ) -> None:
-        super().__init__(name, function, OPTIONS, PythonCall(arguments, gives, keeps_gil, objects, bound))
-        self._c_signature = CSignature("i64" if gives else None, ("i64",) * arguments)
+        super().__init__(name, function, OPTIONS, PythonCall(arguments, returns, keeps_gil, objects, bound))
+        self._c_signature = CSignature("i64" if returns else None, ("i64",) * arguments)
         self._call: Callable[..., Any] | None = None
 
     @property
@@ -75,7 +75,7 @@ def _numba_signature(signature: CSignature) -> Any:
 def entry(
     name: str,
     arguments: int,
-    gives: CallResult = None,
+    returns: CallResult = None,
     keeps_gil: bool = False,
     objects: tuple[int, ...] = (),
     bound: bool = False,
@@ -83,7 +83,7 @@ def entry(
     """Declare an entry of this many int arguments. See ``Entry``."""
 
     def declare(function: Callable[..., Any]) -> Entry:
-        declared = Entry(name, function, arguments, gives, keeps_gil, objects, bound)
+        declared = Entry(name, function, arguments, returns, keeps_gil, objects, bound)
         ENTRIES[name] = declared
         return declared
 

@@ -24,14 +24,15 @@ class LaneBases(Struct):
 
 lane_bases_at = struct_at(LaneBases)
 LANE_WORDS = words_of(LaneBases)
-COUNT = fields_of(LaneBases)["lanes"].word
-BLOCK = 4
+LANE_COUNT_WORD = fields_of(LaneBases)["lanes"].word
+"""The word of the bases that is the number of lanes."""
+MIN_BLOCK_LANES = 4
 """The lanes of the smallest block that shares one reading of the weights."""
-CHUNK = 64
+MAX_STACK_LANES = 64
 """The lanes whose addresses a kernel keeps on the stack."""
 
 
-def _fits_eight() -> bool:
+def _has_registers_for_eight() -> bool:
     """Return whether the processor has 32 registers of 16 lanes, enough for the sums of eight streams; else four."""
     if level := named_level():
         return "avx512f" in level.features
@@ -42,7 +43,7 @@ def _fits_eight() -> bool:
     return "+avx512f" in processor().features.split(",")
 
 
-EIGHT = _fits_eight()
+HAS_REGISTERS_FOR_EIGHT = _has_registers_for_eight()
 
 
 @device
@@ -54,4 +55,4 @@ def lane(row: P, number: int) -> P:
 @device
 def lane_count(row: RowFields) -> int:
     """Return the number of lanes."""
-    return word_of_bases(row, COUNT)
+    return word_of_bases(row, LANE_COUNT_WORD)

@@ -44,14 +44,14 @@ class PythonCall:
     """How Python calls a C function.
 
     arguments  the number of arguments
-    gives      the kind of the result
+    returns    the kind of the result
     keeps_gil  whether the GIL is kept during the call
     objects    the positions of arguments that may be any object, passed by address; the others are ints
     bound      whether each Python function has its own first argument, as in ``builtin``; it must give a result
     """
 
     arguments: int
-    gives: CallResult
+    returns: CallResult
     keeps_gil: bool
     objects: tuple[int, ...] = ()
     bound: bool = False

@@ -34,7 +34,7 @@ def special_functions(
     """
     from pulse.jit.linking import link
 
-    stored = kernel.kept_code().of_rows(rows)
+    stored = kernel.cache_entry().of_rows(rows)
     with COMPILING:
         if functions := _linked.get(stored.symbol):
             return functions
@@ -45,7 +45,7 @@ def special_functions(
             from pulse.jit.special_code import special_code
 
             code = special_code(kernel, stored.symbol, rows, applied)
-            stored.keep(code)
+            stored.write(code)
         table = ctypes.CFUNCTYPE(ctypes.c_void_p)(link(stored.name, code))()
         addresses = (ctypes.c_int64 * len(rows)).from_address(table or 0)
         _linked[stored.symbol] = functions = SpecialFunctions(tuple(addresses), len(code.object))

@@ -31,6 +31,7 @@ class Softmax(Op):
     axis: int
     log: bool = False
     steps = SOFTMAX_STEPS
+    normalises_scores = True
 
     @property
     def name(self) -> str:

@@ -44,16 +44,17 @@ class Op:
     iterates: ClassVar[bool] = False
     """Whether it runs a body or a cell in each of many iterations."""
     copies: ClassVar[bool] = False
-    """Whether it computes nothing: the elements of its outputs are those of its inputs, or known before."""
+    """Whether it computes nothing: each element of an output is one of an input, or a constant."""
     steps: ClassVar[int | None] = None
-    """Its elementwise operations for each element of its first input, if that is all its work; None if it is not."""
+    """The elementwise operations for each element of its first input; None if it has other work too."""
     keeps_values: ClassVar[bool] = False
     """Whether each element of its output is one of its first input."""
     keeps_order: ClassVar[bool] = False
     """Whether the elements of its output are those of its input, all of them in row-major order."""
-
+    normalises_scores: ClassVar[bool] = False
+    """Whether attention normalises its scores with it, so that a model that has it may have attention."""
     truncates: ClassVar[bool] = False
-    """Whether it makes integers of numbers, towards 0, as a file does at last with sizes that it computes in floats."""
+    """Whether it rounds numbers towards 0 to integers; files that compute sizes in floats do this as the last step."""
 
     @property
     def name(self) -> str:

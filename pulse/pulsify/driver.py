@@ -5,7 +5,6 @@ from pulse.errors import PulsifyError, Refusal
 from pulse.facts import PulsedFact
 from pulse.graph import Graph, OutletId
 from pulse.interface import Port
-from pulse.ops.norm import Softmax
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.pulsify.faults import add_fault_counters, fault_waits
@@ -42,7 +41,7 @@ def pulsify(
             f"{spell('max_context', max_context)} is not a positive number of frames; give 1 or more"
         )
     typed, refused = prepare_model(model, stream), dict[str, Refusal | None]()
-    if any(isinstance(node.op, Softmax) for node in typed.graph.nodes):
+    if any(node.op.normalises_scores for node in typed.graph.nodes):
         from pulse.pulsify.bands.attention import band_attention
 
         banded = band_attention(typed, stream, max_context)

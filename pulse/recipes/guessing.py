@@ -144,7 +144,7 @@ def _guess_magnitudes(input_axes: _Axes, output_axes: _Axes | None, hop: int | N
     transform = f'n_fft = {2 * (bins - 1)}, hop = {hop or bins - 1}, window = "sqrt_hann"'
     layout = f"{input_axes.layout(['F'])},2"
     front = [f'stft = {{ {transform}{_layout(layout)} }}\nas = "spectrum"', "magnitude = {}"]
-    notes = [f"{bins} values in each frame are taken for magnitudes"]
+    notes = [f"{bins} values in each frame are assumed to be magnitudes"]
     back, lines = list[str](), list[str]()
     if output_axes == input_axes:
         back = [
@@ -152,7 +152,7 @@ def _guess_magnitudes(input_axes: _Axes, output_axes: _Axes | None, hop: int | N
             f'istft = {{ {transform}, length = "T"{_layout(layout)} }}',
         ]
         lines = ['as = "mask"']
-        notes.append("its output of the same size is taken for a mask")
+        notes.append("its output of the same size is assumed to be a mask")
     notes += _transform_notes(bins, back, hop)
     output_layout = layout if back else ""
     return Guess(
@@ -174,20 +174,22 @@ def _guess_features(input_axes: _Axes, output_axes: _Axes | None, hop: int | Non
         return None
     (size,) = input_axes.sizes
     if input_axes.time == 0 and size == MICRO_BANDS and input_axes.coded:
-        note = f"codes of {size} bands are taken for those of TensorFlow Lite Micro's front end, as microWakeWord's"
+        note = f"codes of {size} bands are assumed to be those of TensorFlow Lite Micro's front end (microWakeWord)"
         return Guess(["micro_frontend = {}"], notes=[note], kind="features")
     if input_axes.time and size in FEATURES:
         bank = f'mel_spectrogram = {{ n_mels = {size}, log = "natural", output_layout = "F,T" }}'
         return Guess(
             [bank],
-            notes=[f"{size} bands in front of time are taken for a mel spectrogram, its logarithm natural"],
+            notes=[
+                f"{size} bands in front of time are assumed to be a mel spectrogram with a natural logarithm"
+            ],
             kind="features",
         )
     for frames in range(1, 12):
         bands = size // frames
         if input_axes.time == 0 and size % frames == 0 and bands in ((80,) if frames > 1 else FEATURES):
             notes = [
-                f"{bands} bands are taken for Kaldi's filter bank",
+                f"{bands} bands are assumed to be Kaldi's filter bank",
                 'features are often normalised: if so, add a stage such as cmvn = { path = "cmvn.ark" } after them',
             ]
             front = [f"kaldi_fbank = {{ num_mel_bins = {bands} }}"]
@@ -212,7 +214,7 @@ def guess_frames(size: int, gives_frames: bool, hop: int | None) -> Guess:
     start = size - step
     back = [f"overlap_add = {{ size = {size}, hop = {step}, trim_end = {start} }}"] if gives_frames else []
     every = f"one every {step}, " if hop is None else ""
-    notes = [f"{size} values are taken for the samples of a frame, {every}without a window"]
+    notes = [f"{size} values are assumed to be the samples of a frame, {every}without a window"]
     front = [f"frames = {{ size = {size}, hop = {step}, pad_start = {start} }}"]
     return Guess(front, back, notes=notes, kind="frames", samples=size)
 

@@ -16,30 +16,30 @@ SPECTRAL = ("spectra", "magnitudes")
 class PairedModel:
     """A model of a recipe.
 
-    name     of its file
-    lines    of its stage
-    guess    the stages around it if it is the only model
-    reads    its first input that streams
-    gives    its first output that streams
-    rate_hz  of its sound, if the file states it
-    asks     the name of that input, if there are others
+    name         of its file
+    lines        of its stage
+    guess        the stages around it if it is the only model
+    input_fact   of its first input that streams
+    output_fact  of its first output that streams
+    rate_hz      of its sound, if the file states it
+    input_name   the name of that input, if there are others
     """
 
     name: str
     lines: Sequence[str]
     guess: Guess
-    reads: TypedFact
-    gives: TypedFact
+    input_fact: TypedFact
+    output_fact: TypedFact
     rate_hz: int | None
-    asks: str | None
+    input_name: str | None
 
     @property
     def all_stages(self) -> list[str]:
         """All stages for this model alone, as TOML without the lines that begin them."""
         front = [*self.guess.front]
-        if front and self.asks is not None:
+        if front and self.input_name is not None:
             front[-1] += '\nas = "features"'
-            return [*front, self.stage(f'from = {{ {self.asks} = "features" }}'), *self.guess.back]
+            return [*front, self.stage(f'from = {{ {self.input_name} = "features" }}'), *self.guess.back]
         return [*front, self.stage(), *self.guess.back]
 
     def stage(self, *more: str) -> str:
@@ -63,8 +63,9 @@ def pair_stages(first: PairedModel, second: PairedModel) -> Stages:
         stages = attempt(first, second)
         if stages is not None:
             return stages
+    output_shape, input_shape = shape_text(first.output_fact.shape), shape_text(second.input_fact.shape)
     raise LoadError(
-        f"{first.name} gives {shape_text(first.gives.shape)} and {second.name} takes {shape_text(second.reads.shape)}: "
+        f"{first.name} gives {output_shape} and {second.name} takes {input_shape}: "
         "no usual transform leads from one to the other; give them in the order in which they are called, or write the "
         "recipe by hand, see docs/recipes.md"
     )
@@ -84,15 +85,15 @@ def _of_one_spectrum(first: PairedModel, second: PairedModel) -> Stages | None:
             *framed.back,
         ]
         note = (
-            f"{spectral.samples} = 2 x {spectral.samples // 2}: the frames of {second.name} are taken for those whose "
-            f"spectrum {first.name} changes"
+            f"{spectral.samples} = 2 x {spectral.samples // 2}: the frames of {second.name} are assumed to be those "
+            f"whose spectrum {first.name} changes"
         )
         return Stages(stages, [*spectral.notes[:-1], note, *framed.notes])
     if framed.kind in SPECTRAL and framed.output_layout and spectral.output_layout == framed.input_layout:
         stages = [spectral.front[0].partition("\n")[0]]
         _add(stages, first, "")
         _add(stages, second, "_2")
-        note = f"{first.name} and {second.name} are taken to change the same spectrum"
+        note = f"{first.name} and {second.name} are assumed to change the same spectrum"
         return Stages([*stages, framed.back[-1]], [note, *spectral.notes, *framed.notes[:-1]])
     return None
 
@@ -113,21 +114,22 @@ def _add(stages: list[str], part: PairedModel, suffix: str) -> None:
 def _connect_directly(first: PairedModel, second: PairedModel) -> Stages | None:
     """Return the stages if the outputs of the first have the sizes of the inputs of the second; else None."""
     fixed = [
-        [int(dim) if not dim.symbols else None for dim in fact.shape] for fact in (first.gives, second.reads)
+        [int(dim) if not dim.symbols else None for dim in fact.shape]
+        for fact in (first.output_fact, second.input_fact)
     ]
-    if fixed[0] != fixed[1] or is_sound(second.reads.shape) or first.guess.kind == "magnitudes":
+    if fixed[0] != fixed[1] or is_sound(second.input_fact.shape) or first.guess.kind == "magnitudes":
         return None
-    note = f"{second.name} is taken to read what {first.name} gives, which is of the same size"
+    note = f"{second.name} is assumed to read the output of {first.name}, which has the same size"
     stages = [*first.guess.front, first.stage(), second.stage(), *second.guess.back]
     return Stages(stages, [note, *first.guess.notes])
 
 
 def _sound_between(first: PairedModel, second: PairedModel) -> Stages | None:
     """Return the stages if the first outputs sound, directly or after its other stages; else None."""
-    sound = is_sound(first.gives.shape) and growth(first.gives) == growth(first.reads)
+    sound = is_sound(first.output_fact.shape) and growth(first.output_fact) == growth(first.input_fact)
     if not first.guess.back and not (first.guess.kind == "sound" and sound):
         return None
-    note = f"{second.name} is taken to hear the sound that {first.name} gives"
+    note = f"{second.name} is assumed to read the sound that {first.name} outputs"
     later_stages = [_rename_wires(stage, "_2") for stage in second.all_stages]
     return Stages([*first.all_stages, *later_stages], [note, *first.guess.notes, *second.guess.notes])
 

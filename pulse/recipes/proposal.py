@@ -20,7 +20,7 @@ from pulse.onnx.metadata import is_exported
 from pulse.recipes.framing import called_on_frames
 from pulse.recipes.guessing import USUAL_BLOCKS, Guess, guess_recipe, is_sound
 from pulse.recipes.pairing import PairedModel, Stages, pair_stages
-from pulse.recipes.rates import KEY, growth
+from pulse.recipes.rates import RATE_KEY, growth
 from pulse.recipes.reading import parse_recipe
 from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.recipe_model import join_stages
@@ -96,7 +96,7 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
             f"by hand, see docs/recipes.md{_of_channels(fact)}"
         )
     guess = _with_codes(guess, whole.metadata, (name, fact), (outputs[0], output_fact), notes)
-    stated_rate = whole.metadata.get(KEY, "")
+    stated_rate = whole.metadata.get(RATE_KEY, "")
     rate_hz = (
         int(stated_rate) if stated_rate.isascii() and stated_rate.isdigit() and is_sound(fact.shape) else None
     )
@@ -166,18 +166,18 @@ def _say_context(opened: Loaded, options: dict[str, Any], name: str, output: str
     if sizes[1] > 1 and more > 0:
         options["context"] = {name: more}
         notes.append(
-            f"a call takes {sizes[0]} samples of {name} and gives {sizes[1]} of {output}: the first {more} are taken "
-            f"for those of the call before; its author knows, and whether leading samples of {output} are to be "
+            f"a call takes {sizes[0]} samples of {name} and gives {sizes[1]} of {output}: the first {more} are assumed "
+            f"to be those of the call before; check this, and whether leading samples of {output} are to be "
             f"dropped, as in delay = {toml_text({output: sizes[1]})}"
         )
     elif sizes[0] == sizes[1] and sizes[0] in USUAL_BLOCKS:
         notes.append(
-            f"a call takes {sizes[0]} samples of {name} and gives as many: all of them are taken for new ones; if "
+            f"a call takes {sizes[0]} samples of {name} and gives as many: all of them are assumed to be new; if "
             f"calls take overlapping frames, say how far one is from the next, as in --hop {sizes[0] // 4}"
         )
     elif sizes[1] == 1 and sizes[0] > 1:
         notes.append(
-            f"a call takes {sizes[0]} samples of {name}: all of them are taken for new ones; if the first ones are "
+            f"a call takes {sizes[0]} samples of {name}: all of them are assumed to be new; if the first ones are "
             f"those of the call before, say how many, as in context = {toml_text({name: sizes[0] // 9})}"
         )
 
@@ -189,13 +189,13 @@ def _say_constants(
     rate_hz: int,
     notes: list[str],
 ) -> None:
-    """Add the inputs that do not stream: a whole number is taken for the rate, others have to be filled in."""
+    """Add the inputs that do not stream: a whole number is assumed to be the rate, others have to be filled in."""
     for name, fact in inputs.items():
         if name in streams:
             continue
         if all(dim == 1 for dim in fact.shape) and np.issubdtype(fact.dtype, np.integer):
             options.setdefault("constants", {})[name] = rate_hz
-            notes.append(f"{name} ({fact}) is taken for the rate")
+            notes.append(f"{name} ({fact}) is assumed to be the rate")
         else:
             notes.append(
                 f"{name} ({fact}) does not stream: add constants = {toml_text({name: 0})} with its value"
@@ -214,9 +214,9 @@ def _open_model(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
         notes.append(
             "it takes chunks of any length; pulse = 1 gives it a frame in each"
             if size == 1
-            else f"it takes chunks of any length: pulse = {size} new frames in each is a guess, and so is that no "
-            f"chunk begins with frames of the one before; its author knows, and context = "
-            f"{toml_text({next(iter(loaded.analyse().inputs)): size // 8})} would say so"
+            else f"it takes chunks of any length: pulse = {size} new frames in each is a guess; no chunk is assumed to "
+            f"begin with frames of the one before; if chunks do, state how many, as in context = "
+            f"{toml_text({next(iter(loaded.analyse().inputs)): size // 8})}"
         )
     else:
         notes += [f"{name} counts streams, here {size}" for name, size in loaded.sizes.items()]
@@ -236,7 +236,9 @@ def _in_chunks(loaded: Loaded, path: Path, reason: PulsifyError) -> tuple[Loaded
         except PulseError:
             continue
         return candidate, size
-    raise LoadError(f"{reason}; its author knows: write its recipe by hand, see docs/recipes.md") from reason
+    raise LoadError(
+        f"{reason}; write the recipe by hand, with the chunk size that the model's author states, see docs/recipes.md"
+    ) from reason
 
 
 def _path(model: Path, folder: Path) -> str:

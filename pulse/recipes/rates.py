@@ -8,7 +8,7 @@ from pulse.errors import LoadError
 from pulse.facts import TypedFact
 from pulse.models import TypedModel
 
-KEY = "sample_rate"
+RATE_KEY = "sample_rate"
 """The entry of a model's metadata: frames of its symbol a second."""
 
 
@@ -33,7 +33,7 @@ class Rates:
 
     def agree_model(self, model: TypedModel, facts: Sequence[TypedFact], who: str) -> None:
         """Check a model whose metadata states the rate of its own frames. Raises LoadError."""
-        text = model.metadata.get(KEY, "")
+        text = model.metadata.get(RATE_KEY, "")
         if text.isascii() and text.isdigit():
             inputs = [fact for fact in model.inputs.values() if growth(fact)]
             growth_in = next(map(growth, inputs), None)
@@ -43,7 +43,7 @@ class Rates:
 
     def metadata(self) -> dict[str, str]:
         """Return the entry of the whole model."""
-        return {} if self.hz is None else {KEY: str(self.hz)}
+        return {} if self.hz is None else {RATE_KEY: str(self.hz)}
 
 
 def growth(fact: TypedFact) -> Fraction | None:

@@ -15,7 +15,7 @@ from pulse.models import TypedModel
 from pulse.onnx.metadata import RECIPE, TITLE
 from pulse.recipes import functions, models
 from pulse.recipes.embedded import embedded_recipe
-from pulse.recipes.rates import KEY, Rates
+from pulse.recipes.rates import RATE_KEY, Rates
 from pulse.recipes.reading import read_recipe
 from pulse.recipes.recipe import Recipe, RecipeStage
 from pulse.recipes.recognition import is_recipe_file, path_of
@@ -70,7 +70,7 @@ def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> Type
             model = chain(*stages, outputs=recipe.outputs, title=recipe.title, inputs=recipe.inputs)
         except PulseError as error:
             raise LoadError(f"{recipe.place.where}: {error}") from error
-    for key in (KEY, RECIPE, TITLE):
+    for key in (RATE_KEY, RECIPE, TITLE):
         model.metadata.pop(key, None)
     if recipe.titled:
         model.metadata[TITLE] = recipe.title

@@ -89,6 +89,6 @@ def describe_time(axes: Mapping[str, Mapping[int, str]]) -> str:
 def describe_no_time() -> str:
     """Return the text for a module without frames."""
     return (
-        "no axis is taken for time: along none does the module run at other lengths and give outputs that become "
+        "no axis is assumed to be time: along none does the module run at other lengths and give outputs that become "
         f"longer; {spell('dynamic', {'x': {2: SYMBOL}})} names one, {spell('dynamic', {})} says that there is none"
     )

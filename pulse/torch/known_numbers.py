@@ -31,7 +31,7 @@ QUOTIENTS = {None: operator.truediv, "floor": operator.floordiv}
 class KnownNumbers:
     """The numbers of tensors that are computed from a length alone; they convert to a size.
 
-    An exporter does not know what a tensor holds, and so no length that an author reads from one.
+    An exporter does not know the values of tensors, so it does not know lengths that a module reads from them either.
     """
 
     def __init__(self, torch: Any) -> None:

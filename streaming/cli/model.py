@@ -168,7 +168,7 @@ def kernel_preparation(live: bool = False) -> "Prepare":
     """Return the preparation of kernels that commands use."""
 
     def prepare(kernels: Sequence[str]) -> None:
-        if not live and all(entry.is_kept for entry in (*STEPPING, *(KERNELS[name] for name in kernels))):
+        if not live and all(entry.is_cached for entry in (*STEPPING, *(KERNELS[name] for name in kernels))):
             return
         from streaming.warming import LIVE, compile_in_parallel
 

@@ -88,7 +88,7 @@ def give_command(address, command, memory, number):
         set_event(control.wake)
 
 
-@entry("pipeline.take_back", 2, gives="int")
+@entry("pipeline.take_back", 2, returns="int")
 def take_back(address, command):
     """Withdraw a command; return whether it had not been started."""
     return 1 if replace(control_at(address), "command", command, cb.NONE) else 0

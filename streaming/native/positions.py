@@ -7,7 +7,7 @@ from pulse.jit.language.structs import Struct
 from pulse.program.machine.packed import count_at
 
 
-@entry("pipeline.load_word", 1, gives="int", keeps_gil=True)
+@entry("pipeline.load_word", 1, returns="int", keeps_gil=True)
 def _load(address):
     return atomics.load(count_at(address), "count")
 

@@ -114,7 +114,7 @@ def pump(address):
     restore_denormals(mode)
 
 
-@entry("pipeline.next_pulse", 1, gives="int")
+@entry("pipeline.next_pulse", 1, returns="int")
 def next_pulse(address):
     """Return whether Python has a pulse to compute; dropped pulses are skipped."""
     control = control_at(address)

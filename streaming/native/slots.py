@@ -168,7 +168,7 @@ def submit(worker_address, queue_address, slot):
     _wake(worker)
 
 
-@entry("slots.drop", 1, gives="int", keeps_gil=True)
+@entry("slots.drop", 1, returns="int", keeps_gil=True)
 def drop(queue_address):
     """Drop the oldest pulse that has not begun; return its slot, or -1 without one."""
     queue = queue_at(queue_address)
@@ -181,13 +181,13 @@ def drop(queue_address):
     return -1
 
 
-@entry("slots.finished", 1, gives="int", keeps_gil=True)
+@entry("slots.finished", 1, returns="int", keeps_gil=True)
 def count_finished(queue_address):
     """Return how many pulses of a queue have run."""
     return load(queue_at(queue_address), "finished")
 
 
-@entry("slots.listen", 1, gives="int", keeps_gil=True)
+@entry("slots.listen", 1, returns="int", keeps_gil=True)
 def listen(queue_address):
     """Request the event for the next finished pulse; return how many have run."""
     queue = queue_at(queue_address)
@@ -202,7 +202,7 @@ def clear(descriptor):
     wait_event(descriptor)
 
 
-@entry("slots.leave", 3, gives="int", keeps_gil=True)
+@entry("slots.leave", 3, returns="int", keeps_gil=True)
 def leave(worker_address, index, queue_address):
     """Drop all waiting pulses and leave the table; return whether the worker still uses the queue's memory."""
     worker, queue = worker_at(worker_address), queue_at(queue_address)
@@ -214,7 +214,7 @@ def leave(worker_address, index, queue_address):
     return load(worker, "current") == address_of(queue)
 
 
-@entry("slots.is_at", 2, gives="int", keeps_gil=True)
+@entry("slots.is_at", 2, returns="int", keeps_gil=True)
 def is_at(worker_address, queue_address):
     """Return whether the worker is processing a queue."""
     return load(worker_at(worker_address), "current") == queue_address

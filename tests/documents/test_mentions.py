@@ -11,7 +11,7 @@ from itertools import groupby, product
 import pytest
 
 from pulse.errors import InputError
-from tests.documents.pages import ROOT, Page, pages
+from tests.documents.pages import ROOT, SPAN, Page, pages
 from tests.documents.vocabulary import commands, files, members, script_options, texts, words
 from tests.sources import modules_in, nodes_in, tree_of
 
@@ -176,6 +176,32 @@ def test_paths_and_names_exist(page: Page) -> None:
     names = [match[1] for span in spans if span not in paths and (match := DOTTED.fullmatch(span))]
     unknown = [name for name in names if not is_known(name) and not is_file_of_a_user(name)]
     assert not wrong + unknown
+
+
+def package_rows() -> Iterator[tuple[list[str], str]]:
+    """The paths and the contents in each row of the table of packages."""
+    table = pages()["ARCHITECTURE.md"].text.partition("## Packages")[2].partition("\n## ")[0]
+    for row in re.findall(r"^\| (`.*`) \| (.*) \|$", table, re.MULTILINE):
+        yield [path for span in SPAN.findall(row[0]) for path in expand_braces(span)], row[1]
+
+
+def test_names_in_the_table_of_packages_are_of_the_package() -> None:
+    """A bare name is a module of the package, or defined or used as a decorator there."""
+    rows = [*package_rows()]
+    assert len(rows) > 50
+    wrong = []
+    for paths, contents in rows:
+        modules = [
+            file
+            for path in paths
+            for file in ([ROOT / path] if path.endswith(".py") else (ROOT / path).rglob("*.py"))
+        ]
+        code = "\n".join(file.read_text("utf-8") for file in modules)
+        for name in re.findall(r"`@?(\w+)`", contents):
+            is_module = any(file.stem == name for file in modules)
+            if not is_module and not re.search(rf"(\b(def|class) |@){name}\b", code):
+                wrong.append((paths[0], name))
+    assert not wrong
 
 
 @pytest.mark.parametrize(

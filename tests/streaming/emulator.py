@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pulse.jit.lanes import COUNT, LANE_WORDS
+from pulse.jit.lanes import LANE_COUNT_WORD, LANE_WORDS
 from pulse.jit.registry import kernel_of
 from pulse.jit.storage.library import symbol_of
 from pulse.program.machine import machine
@@ -79,11 +79,11 @@ class Emulator:
         """Streams of the program that begin and step in here run on it; those that began before step natively."""
 
         def run(table: int, rows: int, bases: int) -> None:
-            words = np.array([*_words(bases, COUNT), 1])
+            words = np.array([*_words(bases, LANE_COUNT_WORD), 1])
             self._call(program, np.array([rows, 0]), words, single=True)
 
         def run_lanes(table: int, segments: int, count: int, bases: int) -> None:
-            lanes = int(_words(bases, LANE_WORDS)[COUNT])
+            lanes = int(_words(bases, LANE_WORDS)[LANE_COUNT_WORD])
             self._call(program, _words(segments, 2 * count), _words(bases, LANE_WORDS * lanes), single=False)
 
         with pytest.MonkeyPatch.context() as patch:

@@ -162,7 +162,7 @@ def test_programs_without_rows_are_refused() -> None:
 
 
 def test_where_no_process_can_help(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(specialisation, "why_not_kept", lambda: "read-only")
+    monkeypatch.setattr(specialisation, "why_not_cached", lambda: "read-only")
     with BackgroundSpecialisation(fresh()) as special:
         assert special.wait()
     assert str(special) == "special rows: the folder of compiled kernels keeps nothing: read-only"

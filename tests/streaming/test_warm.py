@@ -76,7 +76,7 @@ def test_another_process_finds_compiled_kernels(folder: Path) -> None:
     code = (
         "from pulse.program.kernels import families\n"
         "from pulse.jit.registry import KERNELS\n"
-        "kernel = KERNELS['tick']; kernel.prepare(); print(kernel.cached)"
+        "kernel = KERNELS['tick']; kernel.prepare(); print(kernel.came_from_disk)"
     )
     printed = [
         subprocess.run(
@@ -149,7 +149,7 @@ def begun_processes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(warming, "core_count", lambda: 2)
     for kernel in (*STEPPING, *(KERNELS[name] for name in ("tick", "move", "fill"))):
         monkeypatch.setattr(kernel, "loaded_address", None)
-        monkeypatch.setattr(kernel, "unkept", None)
+        monkeypatch.setattr(kernel, "storage_error", None)
     return processes
 
 
@@ -168,7 +168,7 @@ def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(
         assert len(begun_processes) == 2
         assert len(list(location.folder.iterdir())) == 5
         KERNELS["fill"].prepare()
-        assert KERNELS["fill"].cached
+        assert KERNELS["fill"].came_from_disk
 
 
 @pytest.mark.parametrize("foreseen", [True, False])
@@ -177,20 +177,20 @@ def test_where_the_disk_is_full_this_process_compiles(
 ) -> None:
     """No process begins, or they end with the first function that they cannot keep."""
     if not foreseen:
-        monkeypatch.setattr(warming, "why_not_kept", lambda: None)
+        monkeypatch.setattr(warming, "why_not_cached", lambda: None)
     with kernels_in(small_disk / "kernels"):
         folder = cache_location().folder
         fill(small_disk)
         with pytest.warns(
-            PulseWarning, match="No space left on device, so compiled kernels are not kept"
+            PulseWarning, match="No space left on device, so compiled kernels are not cached"
         ) as warned:
             warming.compile_in_parallel()(["tick", "move", "fill"])
         assert len(warned) == 1
         assert len(begun_processes) == (0 if foreseen else 2)
-        assert all(KERNELS[name].unkept for name in ("tick", "move", "fill"))
+        assert all(KERNELS[name].storage_error for name in ("tick", "move", "fill"))
         assert not list(folder.iterdir())
         with pytest.raises(
-            CompileError, match=r"No space left on device, so (tick|move) is not kept; free the disk"
+            CompileError, match=r"No space left on device, so (tick|move) is not cached; free the disk"
         ):
             warming.warm(["tick", "move"])
 
@@ -216,15 +216,13 @@ def test_commands_report_a_full_disk(
     fill(small_disk)
     (tmp_path / "denoised.wav").unlink()
     result = command("run", PULSE_CACHE=str(folder.parent))
-    words = (
-        "No space left on device, so compiled kernels are not kept and compiled again by the next process; "
-    )
+    words = "No space left on device, so compiled kernels are not cached and the next process compiles them again; "
     advice = "free the disk or set PULSE_CACHE to another folder"
     assert (result.returncode, result.stderr) == (0, f"warning: {folder}: {words}{advice}\n")
     assert (tmp_path / "denoised.wav").exists()
     result = command("warm", "--only", "tick", PULSE_CACHE=str(folder.parent))
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == f"error: {folder}: No space left on device, so tick is not kept; {advice}\n"
+    assert result.stderr == f"error: {folder}: No space left on device, so tick is not cached; {advice}\n"
 
 
 def test_kernels_that_another_process_cannot_compile(folder: Path, tmp_path: Path) -> None:
@@ -266,7 +264,7 @@ def counted():
     return begun[-1]
 warming.begin_process = counted
 warming.compile_in_parallel("machine.read_ticks")(["tick", "move", "mine"])
-print(len(begun), [KERNELS[name].is_kept for name in ("tick", "move", "mine")])
+print(len(begun), [KERNELS[name].is_cached for name in ("tick", "move", "mine")])
 """
 
 
@@ -289,9 +287,9 @@ def test_commands_compile_side_by_side(
 ) -> None:
     """All that they need and that is not kept or carried is asked for before it is compiled."""
     names = []
-    monkeypatch.setattr(CompiledFunction, "is_kept", False)
+    monkeypatch.setattr(CompiledFunction, "is_cached", False)
     monkeypatch.setattr(warming, "compile_in_parallel", lambda *entries: names.extend)
-    monkeypatch.setattr("streaming.cli.model.STEPPING", (SimpleNamespace(is_kept=False),))
+    monkeypatch.setattr("streaming.cli.model.STEPPING", (SimpleNamespace(is_cached=False),))
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output

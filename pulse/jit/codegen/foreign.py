@@ -18,7 +18,7 @@ KINDS = {
 
 
 def numba_signature(signature: CSignature):
-    return KINDS[signature.gives](*(KINDS[kind] for kind in signature.takes))
+    return KINDS[signature.returns](*(KINDS[kind] for kind in signature.takes))
 
 
 def declare_c_function(declared: CFunction) -> None:
@@ -30,14 +30,16 @@ def declare_c_function(declared: CFunction) -> None:
     @lower_builtin(declared.call, *whole.args)
     def _call(context, builder, sig, args):
         takes = [context.get_value_type(argument_type) for argument_type in signature.args]
-        gives = signature.return_type
-        kind = ir.FunctionType(ir.VoidType() if gives == types.void else context.get_value_type(gives), takes)
+        returns = signature.return_type
+        kind = ir.FunctionType(
+            ir.VoidType() if returns == types.void else context.get_value_type(returns), takes
+        )
         if name:
             function = external(builder, name, kind)
         else:
             function, args = builder.inttoptr(args[0], ir.PointerType(kind)), args[1:]
         result = builder.call(function, args)
-        return context.get_dummy_value() if gives == types.void else result
+        return context.get_dummy_value() if returns == types.void else result
 
 
 def external(builder, name, kind):

@@ -31,7 +31,7 @@ def code(python: PythonCall, symbol: str, function: str, triple: str) -> str:
         name: ir.Function(module, ir.FunctionType(result, arguments), name)
         for name, (result, *arguments) in FUNCTIONS.items()
     }
-    inner_type = ir.FunctionType(INT64 if python.gives else NOTHING, [INT64] * python.arguments)
+    inner_type = ir.FunctionType(INT64 if python.returns else NOTHING, [INT64] * python.arguments)
     inner = ir.Function(module, inner_type, function)
     outer_type = ir.FunctionType(POINTER, [POINTER, POINTER.as_pointer(), INT64])
     outer = ir.Function(module, outer_type, symbol)
@@ -62,9 +62,9 @@ def code(python: PythonCall, symbol: str, function: str, triple: str) -> str:
     result = builder.call(inner, values)
     if thread is not None:
         call("PyEval_RestoreThread", thread)
-    if python.gives == "int":
+    if python.returns == "int":
         builder.ret(call("PyLong_FromLongLong", result))
-    elif python.gives == "object":
+    elif python.returns == "object":
         builder.ret(builder.inttoptr(result, POINTER))
     else:
         call("Py_IncRef", self_argument)

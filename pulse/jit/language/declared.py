@@ -54,7 +54,7 @@ CType: TypeAlias = Literal["i32", "i64", "u64", "address"]
 class CSignature:
     """The result type, if any, and the argument types of a C function."""
 
-    gives: CType | None
+    returns: CType | None
     takes: tuple[CType, ...]
 
 

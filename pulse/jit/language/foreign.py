@@ -3,9 +3,9 @@
 from pulse.jit.language.declared import UNREGISTERED, CFunction, CSignature, CType, PythonFunction, refuse
 
 
-def c_signature(gives: CType | None, *takes: CType) -> CSignature:
+def c_signature(returns: CType | None, *takes: CType) -> CSignature:
     """Return the signature of a C function. An ``address`` is passed as an int from ``address_of``."""
-    return CSignature(gives, takes)
+    return CSignature(returns, takes)
 
 
 def c_function(name: str, signature: CSignature) -> PythonFunction:

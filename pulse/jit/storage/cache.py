@@ -67,7 +67,7 @@ def cache_location() -> CacheLocation:
     return CacheLocation(temporary, temporary / folder.name, "temporary", refused)
 
 
-def warn_if_nothing_is_kept() -> None:
+def warn_if_nothing_is_cached() -> None:
     """Warn once if compiled kernels are lost when the process ends."""
     if refused := cache_location().refused:
         warn_once(f"{refused}; until then kernels are compiled again by each process")

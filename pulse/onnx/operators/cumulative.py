@@ -88,35 +88,46 @@ rule("CumSum")(same_type_and_shape)
 def write_cum_sum(w: NodeWriter, op: CumSum) -> list[str]:
     """Sums of one pulse; the total if it is read."""
     (x,) = w.inputs
-    wide = sum_dtype(w.dtype())
-    exact = wide == w.dtype()
-    source = x if exact else w.cast(x, wide, "wide")
     how = {"exclusive": int(op.exclusive), "reverse": int(op.reverse)}
     axis = w.clock.number(op.axis)
-    sums = w.emit("CumSum", [source, axis], "" if exact else "sums", **how)
-    results = [sums if exact else w.cast(sums, w.dtype())]
+    sums = w.emit("CumSum", [_widen(w, x), axis], "sums" if _is_widened(w) else "", **how)
+    results = [_narrow(w, sums)]
     return [*results, w.reduce("ReduceSum", x, (op.axis,), "total") if w.used[1] else ""]
 
 
 @writes(CumSumStream)
 def write_cum_sum_stream(w: NodeWriter, op: CumSumStream) -> list[str]:
     """The sum so far is the state; frames outside the stream add nothing to it."""
-    axis, pulse, wide = op.op.axis, w.sizes()[op.op.axis], sum_dtype(w.dtype())
+    axis, pulse = op.op.axis, w.sizes()[op.op.axis]
     (initial,) = op.initial_state()
-    state = w.graph.state(f"{w.name}.state", initial.astype(wide))
+    state = w.graph.state(f"{w.name}.state", initial.astype(sum_dtype(w.dtype())))
     x = only_valid(w, w.inputs[0], axis, pulse, op.offset, op.length if w.used[1] else None)
-    source = x if wide == w.dtype() else w.cast(x, wide, "wide")
-    exact = wide == w.dtype()
+    source = _widen(w, x)
     running = w.emit("CumSum", [source, w.clock.number(axis)], "running", exclusive=int(op.op.exclusive))
-    sums = w.emit("Add", [running, state], "" if exact else "sums")
+    sums = w.emit("Add", [running, state], "sums" if _is_widened(w) else "")
     total = _last_frame(w, sums, axis, pulse, "sum")
     if op.op.exclusive:
         total = w.emit("Add", [total, _last_frame(w, source, axis, pulse, "newest")], "whole")
     w.graph.keep(state, total)
-    results = [sums if exact else w.cast(sums, w.dtype())]
+    results = [_narrow(w, sums)]
     if not w.used[1]:
         return [*results, ""]
-    return [*results, total if exact else w.cast(total, w.dtype(), "total")]
+    return [*results, _narrow(w, total, "total")]
+
+
+def _is_widened(w: NodeWriter) -> bool:
+    """Return whether the sums have another dtype than the terms."""
+    return sum_dtype(w.dtype()) != w.dtype()
+
+
+def _widen(w: NodeWriter, x: str) -> str:
+    """Return the terms in the dtype of their sums."""
+    return w.cast(x, sum_dtype(w.dtype()), "wide") if _is_widened(w) else x
+
+
+def _narrow(w: NodeWriter, sums: str, name: str = "") -> str:
+    """Return the sums in the dtype of the terms."""
+    return w.cast(sums, w.dtype(), name) if _is_widened(w) else sums
 
 
 def _last_frame(w: NodeWriter, x: str, axis: int, frames: int, name: str) -> str:

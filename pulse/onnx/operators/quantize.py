@@ -32,36 +32,38 @@ QUANTIZED = tuple(map(np.dtype, (np.uint8, np.int8, np.uint16, np.int16)))
 def quantize_linear(node: NodeContext) -> OutletId:
     """Round to even of x / scale, plus the zero point, cut to the type's range."""
     scale = node.fact(1).dtype
-    kind = _quantized_type(node)
+    quantized_dtype = _quantized_dtype(node)
     precision = node.integer("precision", 0)
     dtype = onnx_dtype(precision, f"{node.wire_name} (QuantizeLinear)") if precision else scale
     x = node.cast(node.input(0), dtype, "x")
     s = node.cast(_spread(node, 1, "scale"), dtype, "scale_as_x")
     y = node.apply("div", x, s, suffix="scaled")
     zero = _spread(node, 2, "zero") if node.has(2) else None
-    return node.name_result(quantize(node, node.cast(y, F32, "wide"), zero, kind))
+    return node.name_result(quantize(node, node.cast(y, F32, "wide"), zero, quantized_dtype))
 
 
-def _quantized_type(node: NodeContext) -> DType:
+def _quantized_dtype(node: NodeContext) -> DType:
     code = node.integer("output_dtype", 0)
-    kind = onnx_dtype(code, f"{node.wire_name} (QuantizeLinear)") if code else None
+    quantized_dtype = onnx_dtype(code, f"{node.wire_name} (QuantizeLinear)") if code else None
     if node.has(2):
-        kind = node.fact(2).dtype
-    kind = kind or U8
-    if kind not in QUANTIZED:
-        raise node.error(f"quantizing to {dtype_name(kind)} is not supported; use integers of 8 or 16 bits")
-    return kind
+        quantized_dtype = node.fact(2).dtype
+    quantized_dtype = quantized_dtype or U8
+    if quantized_dtype not in QUANTIZED:
+        raise node.error(
+            f"quantizing to {dtype_name(quantized_dtype)} is not supported; use integers of 8 or 16 bits"
+        )
+    return quantized_dtype
 
 
-def quantize(node: NodeContext, x: OutletId, zero: OutletId | None, kind: DType) -> OutletId:
+def quantize(node: NodeContext, x: OutletId, zero: OutletId | None, quantized_dtype: DType) -> OutletId:
     """Quantize scaled f32 numbers to integers: round to even, add the zero point, clip to the type's range."""
     y = node.apply("round", x, suffix="rounded")
     if zero is not None and not _is_nothing(node, zero):
         y = node.apply("add", y, node.cast(zero, F32, "zero_wide"), suffix="moved")
-    bounds = np.iinfo(kind)
+    bounds = np.iinfo(quantized_dtype)
     for name, bound in (("max", bounds.min), ("min", bounds.max)):
         y = node.apply(name, y, node.constant(np.array(bound, F32), f"bound_{name}"), suffix=f"cut_{name}")
-    return node.wire(Cast(kind), [y], "quantized")
+    return node.wire(Cast(quantized_dtype), [y], "quantized")
 
 
 def _is_nothing(node: NodeContext, zero: OutletId) -> bool:

@@ -55,8 +55,8 @@ def recurrent(node: NodeContext) -> Sequence[OutletId]:
     lengths = _lengths(node, node.graph.fact(x).shape[0])
     hidden = _hidden_size(node, kind)
     layers: list[list[OutletId]] = []
-    for direction, (cell, reverse) in enumerate(zip(cells, backwards)):
-        operands, optional = _operands(node, x, cell, direction, hidden, batch_first)
+    for index, (cell, reverse) in enumerate(zip(cells, backwards)):
+        operands, optional = _operands(node, x, cell, index, hidden, batch_first)
         op = Recurrent(cell, hidden, reverse, lengths, optional)
         name = f"{node.wire_name}.{'reverse' if reverse else 'forward'}"
         layers.append(wire(node.graph, name, op, operands))
@@ -134,10 +134,11 @@ def _direction(node: NodeContext, slot: int, direction: int, axis: int) -> Outle
 
 def _cells(node: NodeContext, kind: CellKind, directions: int) -> list[Cell]:
     names = node.text_list("activations", USUAL_ACTIVATIONS[kind] * directions)
-    per = len(USUAL_ACTIVATIONS[kind])
-    if len(names) != per * directions:
+    activations_per_direction = len(USUAL_ACTIVATIONS[kind])
+    if len(names) != activations_per_direction * directions:
         raise node.error(
-            f"{len(names)} activations where {directions} directions of {per} each need {per * directions}"
+            f"{len(names)} activations where {directions} directions of {activations_per_direction} each need "
+            f"{activations_per_direction * directions}"
         )
     alphas, betas = (
         list(node.real_list(name)) if name in node.attributes else []
@@ -156,8 +157,14 @@ def _cells(node: NodeContext, kind: CellKind, directions: int) -> list[Cell]:
     clip = node.real("clip") if "clip" in node.attributes else None
     before, couples = node.flag("linear_before_reset"), node.flag("input_forget")
     return [
-        Cell(kind, tuple(functions[per * direction :][:per]), clip, before and kind == "gru", couples)
-        for direction in range(directions)
+        Cell(
+            kind,
+            tuple(functions[start : start + activations_per_direction]),
+            clip,
+            before and kind == "gru",
+            couples,
+        )
+        for start in range(0, len(functions), activations_per_direction)
     ]
 
 

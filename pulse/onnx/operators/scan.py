@@ -113,7 +113,7 @@ def _scan_axes(node: NodeContext, axes: str, directions: str, ranks: Sequence[in
 
 @writes(Scan)
 def write_scan(w: NodeWriter, op: Scan) -> list[str]:
-    """Write a scan over all frames of its inputs; the states begin anew in each call."""
+    """Write a scan over all frames of its inputs; the states start again in each call."""
     first, last = len(op.scanned), len(op.scanned) + len(op.states)
     results = _emit_scan(w, op, w.inputs[first:last], 0, None)
     return [*results[len(op.states) :], *results[: len(op.states)]]

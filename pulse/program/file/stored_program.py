@@ -101,13 +101,13 @@ class StoredProgram(NativeStreams):
         """The note of each instruction, for reports. Raises LoadError if the file has none."""
         rows = self._read_notes("rows")
         if len(rows) != self.rows:
-            raise self._silent()
+            raise self._invalid_notes()
         return [self._note(row, kernel) for row, kernel in zip(rows, self._kernel_of_row)]
 
     def listing(self) -> list[str]:
         lines = self._read_notes("listing")
         if not all(isinstance(line, str) for line in lines):
-            raise self._silent()
+            raise self._invalid_notes()
         return lines
 
     def save(self, path: "str | PathLike[str]") -> None:
@@ -122,21 +122,23 @@ class StoredProgram(NativeStreams):
 
         fields: list[Any] = cast(list[Any], row) if isinstance(row, list) else []
         if [type(value) for value in fields] != [str, str, int, int, int, int]:
-            raise self._silent()
+            raise self._invalid_notes()
         return RowNote(fields[0], fields[1], kernel.name, Cost(*fields[2:]))
 
     def _read_notes(self, what: str) -> list[Any]:
         try:
             notes: Any = json.loads(self._container.section("notes").tobytes())
         except (ValueError, RecursionError):
-            raise self._silent() from None
+            raise self._invalid_notes() from None
         note: Any = cast(dict[str, Any], notes).get(what) if isinstance(notes, dict) else None
         if not isinstance(note, list):
-            raise self._silent()
+            raise self._invalid_notes()
         return cast(list[Any], note)
 
-    def _silent(self) -> LoadError:
-        return LoadError(f"{self.name}: it tells nothing valid of its instructions; compile the model again")
+    def _invalid_notes(self) -> LoadError:
+        return LoadError(
+            f"{self.name}: its notes on instructions are missing or invalid; compile the model again"
+        )
 
 
 def read_program(source: "str | PathLike[str] | bytes") -> StoredProgram:

@@ -74,9 +74,11 @@ def _emit_layer(
     start = _initial_state(lowering, node, op, "h")
     projected, recurrent = split_bias(op.cell, b)
     fields = frame_fields(node, op, y, state[0], start, times)
-    kind, cell_fields = _cell_fields(lowering, node, op, r, recurrent, state)
+    instruction, cell_fields = _cell_fields(lowering, node, op, r, recurrent, state)
     lowering.emit(
-        kind(x=_emit_projection(lowering, node, w, projected), reverse=op.reverse, **fields, **cell_fields)
+        instruction(
+            x=_emit_projection(lowering, node, w, projected), reverse=op.reverse, **fields, **cell_fields
+        )
     )
     return [y, *state]
 
@@ -108,19 +110,19 @@ def _cell_fields(
 ) -> tuple[type[RecurrentFloatFields] | type[RecurrentCodesFields], dict[str, Any]]:
     """Return the class of the instruction, and the fields specific to the cell."""
     size, codes = op.hidden, op.cell.rows is not None
-    kind = INSTRUCTIONS[op.cell.kind, op.cell.resets_product][codes]
-    cell_fields = _sums_of_codes(lowering, size, kind.gates) if codes else {}
-    weights, scales = _pack(lowering, r, size, 0, kind.packed, codes)
+    instruction = INSTRUCTIONS[op.cell.kind, op.cell.resets_product][codes]
+    cell_fields = _sums_of_codes(lowering, size, instruction.gates) if codes else {}
+    weights, scales = _pack(lowering, r, size, 0, instruction.packed, codes)
     cell_fields |= {"W": weights, "scales": scales}
-    if kind.packed < kind.gates:
-        last, last_scales = _pack(lowering, r, size, kind.packed, 1, codes)
+    if instruction.packed < instruction.gates:
+        last, last_scales = _pack(lowering, r, size, instruction.packed, 1, codes)
         scratch = lowering.allocate_temporary((2, size), np.dtype(np.float32))
         cell_fields |= {"last": last, "last_scales": last_scales, "scratch": scratch}
     if op.cell.resets_product:
         cell_fields["bias"] = lowering.add_constant(recurrent)
     if op.cell.kind == "lstm":
         cell_fields |= _memory_fields(lowering, node, op, state[1])
-    return kind, cell_fields
+    return instruction, cell_fields
 
 
 def _memory_fields(lowering: Lowering, node: PulsedNode, op: Recurrent, c: Value) -> dict[str, Any]:

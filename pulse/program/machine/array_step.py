@@ -233,7 +233,7 @@ def _run_held(step: ArrayCall, refuses_nan: int) -> bool:
     return ran
 
 
-@entry("machine.step_arrays", 4, gives="object", keeps_gil=True, objects=(1, 2), bound=True)
+@entry("machine.step_arrays", 4, returns="object", keeps_gil=True, objects=(1, 2), bound=True)
 def _step_arrays(address: int, feed: int, outputs: int, refuses_nan: int) -> int:
     step = array_call_at(address)
     interpreter, flags, results = interpreter_at(step.interpreter), flags_at(step.flags), 0

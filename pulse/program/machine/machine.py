@@ -22,6 +22,7 @@ from pulse.jit.rows.fields import WORD
 from pulse.program.table.table import RowTable, row_at, row_starts, segments_at
 
 READINGS = 1000
+"""The readings of the counter whose time is measured together."""
 
 run_row = c_function_at(c_signature("address", "address", "address"))
 """Call the kernel at an address with the addresses of a row and of the memory bases; returns null, like numba's.
@@ -61,7 +62,7 @@ def _run_profiled(table_address, rows, bases_address, ticks_address):
     restore_denormals(mode)
 
 
-@entry("machine.run_timed", 3, gives="int")
+@entry("machine.run_timed", 3, returns="int")
 def _run_timed(table_address, rows, bases_address):
     before = tick_count()
     run_rows(table_address, rows, bases_address)
@@ -89,12 +90,12 @@ def _run_lanes(table_address, segments_address, segments, bases_address):
     restore_denormals(mode)
 
 
-@entry("machine.read_ticks", 0, gives="int")
+@entry("machine.read_ticks", 0, returns="int")
 def _read_ticks():
     return tick_count()
 
 
-@entry("machine.ticks_of_readings", 1, gives="int")
+@entry("machine.ticks_of_readings", 1, returns="int")
 def _ticks(count):
     first = last = tick_count()
     for _ in range(count):

@@ -25,10 +25,10 @@ CONTIGUOUS, ALIGNED, WRITEABLE, WARNS = 0x1, 0x100, 0x400, 0x80000000
 """Flags of an array; with the last one, numpy warns before the array is written."""
 READ, WRITTEN = CONTIGUOUS | ALIGNED, CONTIGUOUS | ALIGNED | WRITEABLE
 """The flags that an array must have to be read or written."""
-LOW = 0xFFFFFFFF
+C_INT_MASK = 0xFFFFFFFF
 """The bits of a C int in a word."""
 
-EMPTY = 184
+PYARRAY_EMPTY_INDEX = 184
 """The index of PyArray_Empty in numpy's table of functions, unchanged since version 1.0."""
 FUNCTIONS = {
     "dict_size": "PyDict_Size",
@@ -182,7 +182,7 @@ def has_form(interpreter: Interpreter, form: ArrayForm, item: int) -> bool:
     if class_of(interpreter, item) != interpreter.array_type:
         return False
     fields = words_at(item + interpreter.header)
-    fits = (fields[DTYPE] == form.dtype) and (fields[AXES] & LOW) == form.axes
+    fits = (fields[DTYPE] == form.dtype) and (fields[AXES] & C_INT_MASK) == form.axes
     fits = fits and (fields[FLAGS] & (form.flags | WARNS)) == form.flags
     if fits:
         actual, expected = words_at(fields[SHAPE]), words_at(form.shape)
@@ -196,7 +196,7 @@ def this_interpreter() -> Interpreter:
     """Return the addresses of this process."""
     interpreter = Interpreter.new()
     interpreter.header, interpreter.array_type, interpreter.dict_type = HEADER, id(np.ndarray), id(dict)
-    interpreter.nothing, interpreter.array_new = id(None), _numpy_function(EMPTY)
+    interpreter.nothing, interpreter.array_new = id(None), _numpy_function(PYARRAY_EMPTY_INDEX)
     for field, name in FUNCTIONS.items():
         setattr(interpreter, field, address_of_function(name))
     return interpreter
@@ -221,7 +221,7 @@ def arrays_are_known() -> bool:
     return (
         kind == id(np.ndarray)
         and fields[DATA] == array.ctypes.data
-        and fields[AXES] & LOW == array.ndim
+        and fields[AXES] & C_INT_MASK == array.ndim
         and tuple((ctypes.c_int64 * 2).from_address(fields[SHAPE])) == array.shape
         and fields[DTYPE] == id(array.dtype)
         and fields[FLAGS] & (WRITTEN | WARNS) == ALIGNED | WRITEABLE

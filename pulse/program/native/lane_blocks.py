@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.facts import Array
-from pulse.jit.lanes import EIGHT
+from pulse.jit.lanes import HAS_REGISTERS_FOR_EIGHT
 from pulse.jit.language.simd import LANES
 from pulse.program.machine import machine
 from pulse.program.native.executable import NativeExecutable
@@ -47,7 +47,7 @@ class CallBlocks:
 
 def fills_blocks(program: NativeExecutable, count: int) -> bool:
     """Return whether this many lanes fill a block, on this processor and without checks of faults."""
-    return count >= LANES and EIGHT and program.total_at is None
+    return count >= LANES and HAS_REGISTERS_FOR_EIGHT and program.total_at is None
 
 
 class LaneBlocks:

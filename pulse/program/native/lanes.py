@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.facts import Array
-from pulse.jit.lanes import BLOCK, COUNT, LANE_WORDS
+from pulse.jit.lanes import LANE_COUNT_WORD, LANE_WORDS, MIN_BLOCK_LANES
 from pulse.jit.registry import KERNELS
 from pulse.jit.rows.fields import FLOAT_BYTES
 from pulse.program.kernels import families as families
@@ -226,7 +226,7 @@ class NativeLanes(Lanes):
         if lanes is not self._lanes_of_bases:
             self._lanes_of_bases = None
             self._bases[: len(lanes), Region.STATE] = self._state_addresses[lanes]
-            self._bases[0, COUNT] = self._shared_lanes(len(lanes))
+            self._bases[0, LANE_COUNT_WORD] = self._shared_lanes(len(lanes))
             self._lanes_of_bases = lanes
         shared = self._shared_lanes(len(lanes))
         if shared:
@@ -237,7 +237,7 @@ class NativeLanes(Lanes):
 
     def _shared_lanes(self, count: int) -> int:
         """Return how many lanes of a group share rows; the others run alone, as a single lane always does."""
-        whole = count - count % BLOCK if self._reuses else count
+        whole = count - count % MIN_BLOCK_LANES if self._reuses else count
         return 0 if whole == 1 or self.alone else whole
 
 
@@ -256,7 +256,7 @@ def group_size(count: int, lane_bytes: int, weights: int) -> int:
     """
     largest = max(MIN_GROUP_LANES, max(CACHE_BYTES, weights) // lane_bytes)
     even = -(-count // -(-count // largest))
-    return min(count, -(-even // BLOCK) * BLOCK)
+    return min(count, -(-even // MIN_BLOCK_LANES) * MIN_BLOCK_LANES)
 
 
 def _allocate_memories(count: int, size: int) -> tuple[Array, list[Array]]:

@@ -20,7 +20,7 @@ from pulse.pulsify.bands.mask import Band, Mask, NoBandError, ScoreStep
 from pulse.pulsify.bands.readers import Reader, find_readers
 from pulse.pulsify.bands.relative_pairs import pairs_near
 from pulse.pulsify.bands.relative_shift import (
-    SHORT,
+    SHORT_ROW_COUNTS,
     RelativeScores,
     join_positions,
     positions_near,
@@ -142,7 +142,7 @@ def _band_of_positions(
     if end is None:
         why = "its relative positions are computed for each length of the stream"
         return NoBandError(why, f"give {spell('max_context')}, or slice them from a table"), None
-    lengths = (end, end - 1, 2 * (band.back + abs(ahead)) + 3, *SHORT)
+    lengths = (end, end - 1, 2 * (band.back + abs(ahead)) + 3, *SHORT_ROW_COUNTS)
     values = dict(mask.values(table, lengths))
     near = positions_near(values, band.back, max(0, ahead))
     if near is None:

@@ -12,7 +12,7 @@ from pulse.ops.shape import Transpose
 from pulse.pulsify.bands.mask import MASKED, MAX_ELEMENTS, Mask
 from pulse.pulsify.bands.mask_proof import MaskProof
 from pulse.pulsify.bands.pattern import PatternExtent
-from pulse.pulsify.bands.relative_shift import TRIED, RelativeScores, find_moved, length_with_rows
+from pulse.pulsify.bands.relative_shift import TRACED_ROW_COUNTS, RelativeScores, find_moved, length_with_rows
 from pulse.typed import TypedGraph
 
 
@@ -24,7 +24,7 @@ def find_pairs(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) 
         return None
     if not graph.fact(node.inputs[0]).shape[-1].is_const:
         return None
-    for count in TRIED:
+    for count in TRACED_ROW_COUNTS:
         length = length_with_rows(rows, symbol, count)
         if length is None:
             return None

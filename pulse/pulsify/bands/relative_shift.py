@@ -25,9 +25,9 @@ from pulse.typed import TypedGraph, TypedNode
 
 MOVES = (Pad, Slice, Concat, Transpose)
 """Ops that make the shift, with those that keep the order."""
-TRIED = (1, 2, 3, 5, 8, 13)
+TRACED_ROW_COUNTS = (1, 2, 3, 5, 8, 13)
 """The numbers of rows at which the source of each score is traced to recognise a shift."""
-SHORT = (2, 5)
+SHORT_ROW_COUNTS = (2, 5)
 """The numbers of rows of the short streams whose positions are compared with those of long ones."""
 
 
@@ -62,7 +62,7 @@ def find_shift(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) 
         return None
     fact = graph.fact(OutletId(node.id))
     causal, orders = fact.shape[-1] == rows, set[tuple[int, ...]]()
-    for count in TRIED:
+    for count in TRACED_ROW_COUNTS:
         length = length_with_rows(rows, symbol, count)
         if length is None:
             return None

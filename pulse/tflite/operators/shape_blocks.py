@@ -70,7 +70,7 @@ def space_to_batch(node: TfliteNode) -> OutletId:
 
 @tflite_op("BATCH_TO_SPACE_ND")
 def batch_to_space(node: TfliteNode) -> OutletId:
-    """The reverse of ``space_to_batch``, with the crop of the ends at last."""
+    """Undo ``space_to_batch``, then crop the ends."""
     shape = node.fact(0).shape
     sizes, amounts = _blocks(node, len(shape))
     batch, count = shape[0], len(sizes)

@@ -107,9 +107,9 @@ def main(seed, count):
             kernel, value = compile_and_call(doubles)
             report = {
                 "value": value,
-                "from_disk": kernel.cached,
-                "whole": kernel.is_kept,
-                "again": compile_and_call(doubles)[0].cached,
+                "from_disk": kernel.came_from_disk,
+                "whole": kernel.is_cached,
+                "again": compile_and_call(doubles)[0].came_from_disk,
             }
             print(json.dumps(report), flush=True)
     print(json.dumps([str(warning.message) for warning in warned]))

@@ -55,7 +55,7 @@ y = np.ones(1, np.float32)
 bases = np.array([y.ctypes.data])
 machine.run(table.ctypes.data, 1, bases.ctypes.data)
 location = cache_location()
-print(json.dumps([script_kernel.cached, float(y[0]), str(location.path), location.kind]))
+print(json.dumps([script_kernel.came_from_disk, float(y[0]), str(location.path), location.kind]))
 """
 
 
@@ -219,7 +219,7 @@ def test_another_user_runs_kernels_that_root_built() -> None:
     run = (
         "import os; from pulse.jit.storage.cache import cache_location; from tests.pulse.jit import damage\n"
         "damage.Kernel('doubles', damage.doubles, 0).path()\n"  # as long as the sources can be read
-        "{}; cache_location.cache_clear(); print(damage.compile_and_call(damage.doubles)[0].cached)"
+        "{}; cache_location.cache_clear(); print(damage.compile_and_call(damage.doubles)[0].came_from_disk)"
     )
     processes = []
     try:
@@ -256,7 +256,7 @@ def test_nothing_in_a_file_is_run_before_it_is_known(folder, shared) -> None:
         with pytest.warns(PulseWarning, match="not the file of a kernel; it is compiled again"):
             assert damage.compile_and_call(damage.doubles)[1] == 6
         assert not (folder / "proof").exists()
-        assert damage.compile_and_call(damage.doubles)[0].cached
+        assert damage.compile_and_call(damage.doubles)[0].came_from_disk
 
 
 @root
@@ -265,7 +265,7 @@ def test_a_whole_file_of_another_user_is_compiled_again(folder) -> None:
     os.chown(path, OTHER, -1)
     with pytest.warns(PulseWarning, match=f"another user .uid {OTHER}.; it is compiled again"):
         kernel, value = damage.compile_and_call(damage.doubles)
-    assert (kernel.cached, value, path.stat().st_uid) == (False, 6, os.geteuid())
+    assert (kernel.came_from_disk, value, path.stat().st_uid) == (False, 6, os.geteuid())
 
 
 def run_damaged(tmp_path, seed, count):
@@ -312,13 +312,13 @@ def test_a_full_disk_is_reported_and_kernels_run(small_disk) -> None:
             bytes(os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize)
         )
         with pytest.warns(
-            PulseWarning, match="No space left on device, so compiled kernels are not kept"
+            PulseWarning, match="No space left on device, so compiled kernels are not cached"
         ) as warned:
             ran = [damage.compile_and_call(function) for function in (damage.doubles, damage.halves)]
         assert len(warned) == 1
         assert str(folder) in str(warned[0].message)
         assert [value for _, value in ran] == [6, 1.5]
-        assert [kernel.unkept for kernel, _ in ran] == ["No space left on device"] * 2
+        assert [kernel.storage_error for kernel, _ in ran] == ["No space left on device"] * 2
         assert not list(folder.iterdir())
 
 
@@ -328,8 +328,8 @@ def test_kernels_on_a_disk_without_write_access_are_used(small_disk) -> None:
         damage.compile_and_call(damage.doubles)
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     with kernels_in(small_disk / "kernels"):
-        assert damage.compile_and_call(damage.doubles)[0].cached
-        with pytest.warns(PulseWarning, match="Read-only file system, so compiled kernels are not kept"):
+        assert damage.compile_and_call(damage.doubles)[0].came_from_disk
+        with pytest.warns(PulseWarning, match="Read-only file system, so compiled kernels are not cached"):
             assert damage.compile_and_call(damage.halves)[1] == 1.5
 
 
@@ -342,7 +342,7 @@ def test_without_any_folder_kernels_are_compiled_but_not_kept(tmp_path, monkeypa
     with kernels_in(tmp_path / "file" / "kernels"):
         with pytest.warns(PulseWarning, match="set PULSE_CACHE to a folder that can be written") as warned:
             kernel, value = damage.compile_and_call(damage.doubles)
-        assert (len(warned), kernel.is_kept, kernel.path(), value) == (1, False, None, 6)
+        assert (len(warned), kernel.is_cached, kernel.path(), value) == (1, False, None, 6)
 
 
 def test_a_warning_that_is_an_error_damages_nothing(folder) -> None:
@@ -355,7 +355,7 @@ def test_a_warning_that_is_an_error_damages_nothing(folder) -> None:
         with pytest.raises(PulseWarning):
             kernel.prepare()
         kernel.prepare()
-    assert kernel.is_kept
+    assert kernel.is_cached
     assert kernel.address
 
 

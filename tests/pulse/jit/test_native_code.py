@@ -44,7 +44,7 @@ def empty_function():
 
 @pytest.fixture(scope="module")
 def weigh():
-    return Entry("test.weigh", weighs, 6, gives="int").call
+    return Entry("test.weigh", weighs, 6, returns="int").call
 
 
 def test_ints_go_in_and_come_out(weigh) -> None:
@@ -88,7 +88,7 @@ def distance_plus_number(first, number, second):
 def test_an_entry_may_keep_the_gil(keeps_gil) -> None:
     """Another thread of Python runs while an entry does, but not while one that keeps the GIL does."""
     words = np.zeros(2, np.int64)
-    call = Entry(f"test.spins_{keeps_gil}", spins, 2, gives="int", keeps_gil=keeps_gil).call
+    call = Entry(f"test.spins_{keeps_gil}", spins, 2, returns="int", keeps_gil=keeps_gil).call
     began = threading.Event()
 
     def other():
@@ -107,7 +107,7 @@ def test_an_entry_may_keep_the_gil(keeps_gil) -> None:
 
 def test_an_entry_may_take_objects() -> None:
     """It gets their addresses, of any class, and holds none of them; the other arguments are ints."""
-    call = Entry("test.beside", distance_plus_number, 3, gives="int", objects=(0, 2)).call
+    call = Entry("test.beside", distance_plus_number, 3, returns="int", objects=(0, 2)).call
     argument = object()
     before = sys.getrefcount(argument)
     for first, third in ((argument, "text"), (None, argument), (7, 1 << 80)):
@@ -123,7 +123,7 @@ def first_of(first, other):
 
 
 def test_each_function_of_a_bound_entry_has_its_own_first_argument_and_keeps_an_object() -> None:
-    entry = Entry("test.first_of", first_of, 2, gives="int", bound=True)
+    entry = Entry("test.first_of", first_of, 2, returns="int", bound=True)
     kept = np.zeros(3)
     watched = weakref.ref(kept)
     functions = [entry.bind(number, kept) for number in (3, -(1 << 62))]
@@ -140,7 +140,7 @@ def test_each_function_of_a_bound_entry_has_its_own_first_argument_and_keeps_an_
 
 def test_an_entry_may_give_an_object_with_a_reference() -> None:
     argument = object()
-    call = Entry("test.holds", first_of, 2, gives="object", objects=(0,)).call
+    call = Entry("test.holds", first_of, 2, returns="object", objects=(0,)).call
     before = sys.getrefcount(argument)
     increment = ctypes.pythonapi.Py_IncRef
     increment.argtypes = [ctypes.py_object]

@@ -98,9 +98,9 @@ def test_a_proposal_for_every_published_model_streams(tmp_path: Path) -> None:
         pulse.stream(path, backend="numpy")
         if file.name == "silero_vad_16k.onnx":
             assert "pulse = 512\nconstants = { sr = 16000 }\n" in proposal.text
-            assert any("context = { input = 64 } would say so" in note for note in proposal.notes)
+            assert any("as in context = { input = 64 }" in note for note in proposal.notes)
         if file.name == "silero_vad_16k_static.onnx":
-            assert any("all of them are taken for new ones" in note for note in proposal.notes)
+            assert any("all of them are assumed to be new" in note for note in proposal.notes)
         if file.name == "fastenhancer_t_wav.onnx":
             assert "context = { wav_in = 256 }\n" in proposal.text
             assert any("delay = { wav_out = 256 }" in note for note in proposal.notes)

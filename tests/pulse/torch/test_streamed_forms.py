@@ -162,7 +162,9 @@ class LastState(nn.Module):
 
 
 def test_a_module_without_frames_is_reported() -> None:
-    with pytest.warns(pulse.PulseWarning, match=r'no axis is taken for time: .*dynamic=\{"x": \{2: "T"\}\}'):
+    with pytest.warns(
+        pulse.PulseWarning, match=r'no axis is assumed to be time: .*dynamic=\{"x": \{2: "T"\}\}'
+    ):
         model = pulse.from_torch(LastState(), torch.randn(1, 12, 3))
     with pytest.raises(pulse.PulseError, match=r"no input has a symbolic dim.* dynamic=.* of from_torch"):
         pulse.stream(model)

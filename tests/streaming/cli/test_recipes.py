@@ -264,7 +264,9 @@ def test_a_recipe_of_two_models_is_proposed(tmp_path: Path) -> None:
     size = [1, "T", 512]
     save_model(tmp_path, "second.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}))
     recipe = pulse("recipe", "first.onnx", "second.onnx", "-o", "both.toml")
-    assert "the frames of second.onnx are taken for those whose spectrum first.onnx changes" in recipe.stderr
+    assert (
+        "the frames of second.onnx are assumed to be those whose spectrum first.onnx changes" in recipe.stderr
+    )
     x = sound(rate_hz=16_000)
     pulse("run", "both.toml", "in.wav", "out.wav")
     output, _ = soundfile.read("out.wav", dtype="float32")

@@ -81,7 +81,7 @@ def test_processes_that_compile_end_with_the_command(tmp_path: Path, monkeypatch
     from streaming import warming
 
     monkeypatch.setenv("PULSE_CACHE", str(tmp_path))
-    monkeypatch.setattr(warming, "is_kept", lambda _: False)
+    monkeypatch.setattr(warming, "is_cached", lambda _: False)
 
     compiling, begin = [], warming.begin_process
 

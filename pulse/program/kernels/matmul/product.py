@@ -5,7 +5,7 @@ The sums are f32 in every form. Each kernel has one form of weights; their code 
 
 from collections.abc import Iterator
 
-from pulse.jit.lanes import EIGHT
+from pulse.jit.lanes import HAS_REGISTERS_FOR_EIGHT
 from pulse.jit.language.dots import has_byte_dots
 from pulse.jit.language.simd import LANES, vload_part, vstore_part
 from pulse.jit.language.stack import stack_f32
@@ -159,18 +159,18 @@ def product(row: ProductRow) -> None:
         w, s, rest, m = weights + n * T * K, offset_scales(scales, n), N - n, 0
         b, z = bias + n, y + n
         width = panel_width(rest)
-        while m + 8 <= M and width == LANES and (EIGHT or rest <= HALF):
+        while m + 8 <= M and width == LANES and (HAS_REGISTERS_FOR_EIGHT or rest <= HALF):
             block_x, block_y = rows_x + m, rows_y + m
-            if EIGHT and rest > HALF:
+            if HAS_REGISTERS_FOR_EIGHT and rest > HALF:
                 multiply_eight_rows_narrow(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate)
             else:
                 multiply_eight_rows_by_8(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate)
             m += 8
-        while EIGHT and m + 8 <= M and LANES < rest <= LANES + HALF:
+        while HAS_REGISTERS_FOR_EIGHT and m + 8 <= M and LANES < rest <= LANES + HALF:
             block_x, block_y = rows_x + m, rows_y + m
             multiply_eight_rows_by_24(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate, M)
             m += 8
-        while EIGHT and m + 8 <= M and width > LANES:
+        while HAS_REGISTERS_FOR_EIGHT and m + 8 <= M and width > LANES:
             x0, x1, x2, x3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m + 2], x + rows_x[m + 3]
             x4, x5, x6, x7 = x + rows_x[m + 4], x + rows_x[m + 5], x + rows_x[m + 6], x + rows_x[m + 7]
             block_y = rows_y + m

@@ -1,6 +1,6 @@
 """Products for several streams: a block of eight or four lanes shares one reading of the weights."""
 
-from pulse.jit.lanes import EIGHT, lane, lane_count
+from pulse.jit.lanes import HAS_REGISTERS_FOR_EIGHT, lane, lane_count
 from pulse.jit.language.simd import LANES
 from pulse.jit.registry import device, lanes_kernel
 from pulse.jit.rows.pointer import Pointer
@@ -40,7 +40,7 @@ def product_lanes(row: ProductRow) -> None:
         width = panel_width(rest)
         for m in range(M):
             at_x, at_y, l = rows_x[m], rows_y[m] + n, 0
-            while EIGHT and width > LANES and l + 4 < L:
+            while HAS_REGISTERS_FOR_EIGHT and width > LANES and l + 4 < L:
                 x0, x1 = lane_x(row, l, at_x), lane_x(row, l + 1, at_x)
                 x2, x3 = lane_x(row, l + 2, at_x), lane_x(row, l + 3, at_x)
                 x4, x5 = lane_x(row, l + 4, at_x), lane_x(row, l + 5, at_x)

@@ -3,7 +3,7 @@
 A frame outside one stream but inside another is skipped for the former.
 """
 
-from pulse.jit.lanes import CHUNK, EIGHT, lane, lane_count
+from pulse.jit.lanes import HAS_REGISTERS_FOR_EIGHT, MAX_STACK_LANES, lane, lane_count
 from pulse.jit.language.simd import LANES, vfma, vload, vload_first, vload_second, vsplat, vzero
 from pulse.jit.language.stack import stack_f32, stack_i64
 from pulse.jit.registry import device, lanes_kernel
@@ -29,26 +29,26 @@ from pulse.program.kernels.recurrent.lstm import LstmRow, lstm
 
 SUM_FLOATS_OF_EIGHT = 2 * SUM_FLOATS
 """The floats that hold the sums of eight states."""
-LANE_WORDS = 3 * CHUNK
+LANE_SCRATCH_WORDS = 3 * MAX_STACK_LANES
 """The first frame of each lane, the frame after its last one; then the lanes that have a frame."""
 
 
 @device
 def prepare_lane_frames(row: RecurrentFloatFields, count: int, lanes: Pointer) -> None:
-    """Run ``prepare_frames`` for each lane l; write its range of frames to ``lanes[l]`` and ``lanes[CHUNK + l]``."""
+    """Run ``prepare_frames`` for each lane l; write its range to ``lanes[l]`` and ``lanes[MAX_STACK_LANES + l]``."""
     for l in range(count):
         start, stop = prepare_frames(lane(row, l))
         lanes[l] = start
-        lanes[CHUNK + l] = stop
+        lanes[MAX_STACK_LANES + l] = stop
 
 
 @device
 def find_lanes_with_frame(lanes: Pointer, count: int, frame: int) -> int:
-    """Write the numbers of the lanes that have this frame to ``lanes[2 * CHUNK + i]``; return their count."""
+    """Write the numbers of the lanes that have this frame to ``lanes[2 * MAX_STACK_LANES + i]``; return their count."""
     number = 0
     for l in range(count):
-        if lanes[l] <= frame < lanes[CHUNK + l]:
-            lanes[2 * CHUNK + number] = l
+        if lanes[l] <= frame < lanes[MAX_STACK_LANES + l]:
+            lanes[2 * MAX_STACK_LANES + number] = l
             number += 1
     return number
 
@@ -56,7 +56,7 @@ def find_lanes_with_frame(lanes: Pointer, count: int, frame: int) -> int:
 @device
 def nth_lane(lanes: Pointer, active: int, i: int) -> int:
     """Return the i-th lane that has the frame; after the last, the last one."""
-    return lanes[2 * CHUNK + min(i, active - 1)]
+    return lanes[2 * MAX_STACK_LANES + min(i, active - 1)]
 
 
 @device
@@ -75,7 +75,7 @@ def store_lane_states(row: RecurrentFloatFields, count: int, lanes: Pointer) -> 
     """Copy the last output of each lane to its h."""
     T, B, H, frame, step = row.T, row.B, row.H, row.step_frame, row.step_row
     for l in range(count):
-        start, stop = lanes[l], lanes[CHUNK + l]
+        start, stop = lanes[l], lanes[MAX_STACK_LANES + l]
         if start < stop:
             last = T - stop if row.reverse else stop - 1
             stream = lane(row, l)
@@ -129,7 +129,7 @@ def three_sums_of_eight(
 def gru_lanes(row: GruRow) -> None:
     """Compute all frames of several streams."""
     lanes, sums, w, scales, bias = (
-        stack_i64(LANE_WORDS),
+        stack_i64(LANE_SCRATCH_WORDS),
         stack_f32(SUM_FLOATS_OF_EIGHT),
         row.W,
         row.scales,
@@ -141,7 +141,7 @@ def gru_lanes(row: GruRow) -> None:
     back = frame if reverse else -frame
     left, group = lane_count(row), row
     while left > 0:
-        count = min(left, CHUNK)
+        count = min(left, MAX_STACK_LANES)
         prepare_lane_frames(group, count, lanes)
         for i in range(T):
             t, active = T - 1 - i if reverse else i, find_lanes_with_frame(lanes, count, i)
@@ -155,7 +155,7 @@ def gru_lanes(row: GruRow) -> None:
                         h1 = state_of(group, lanes, active, first + 1, i, new, back, b * H)
                         h2 = state_of(group, lanes, active, first + 2, i, new, back, b * H)
                         h3 = state_of(group, lanes, active, first + 3, i, new, back, b * H)
-                        if EIGHT and first + STATES_PER_GROUP < active:
+                        if HAS_REGISTERS_FOR_EIGHT and first + STATES_PER_GROUP < active:
                             h4 = state_of(group, lanes, active, first + 4, i, new, back, b * H)
                             h5 = state_of(group, lanes, active, first + 5, i, new, back, b * H)
                             h6 = state_of(group, lanes, active, first + 6, i, new, back, b * H)
@@ -184,7 +184,7 @@ def gru_lanes(row: GruRow) -> None:
 @lanes_kernel(lstm)
 def lstm_lanes(row: LstmRow) -> None:
     """Compute all frames of several streams."""
-    lanes, sums, w, scales = stack_i64(LANE_WORDS), stack_f32(SUM_FLOATS), row.W, row.scales
+    lanes, sums, w, scales = stack_i64(LANE_SCRATCH_WORDS), stack_f32(SUM_FLOATS), row.W, row.scales
     f, g, out, peepholes = (
         load_activation(row.f),
         load_activation(row.g),
@@ -197,7 +197,7 @@ def lstm_lanes(row: LstmRow) -> None:
     back = frame if reverse else -frame
     left, group = lane_count(row), row
     while left > 0:
-        count = min(left, CHUNK)
+        count = min(left, MAX_STACK_LANES)
         for l in range(count):
             stream = lane(group, l)
             if stream.reload and stream.clock[0] == 0:

@@ -252,9 +252,9 @@ def test_notes_are_read_when_they_are_asked_for(notes: bytes) -> None:
     data = make_program("windows").to_bytes()
     silent = read_program(change_file(data, {"notes": np.frombuffer(notes, np.uint8)}))
     silent.spawn()
-    with pytest.raises(LoadError, match="tells nothing valid of its instructions"):
+    with pytest.raises(LoadError, match="notes on instructions are missing or invalid"):
         silent.listing()
-    with pytest.raises(LoadError, match="tells nothing valid of its instructions"):
+    with pytest.raises(LoadError, match="notes on instructions are missing or invalid"):
         len(silent.notes)
 
 

@@ -121,7 +121,7 @@ def program(
 @pytest.fixture(autouse=True)
 def vectors_of_sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let all processors interleave, not only those with vectors of sixteen."""
-    monkeypatch.setattr(lane_blocks, "EIGHT", True)
+    monkeypatch.setattr(lane_blocks, "HAS_REGISTERS_FOR_EIGHT", True)
 
 
 class LanesAndStates:

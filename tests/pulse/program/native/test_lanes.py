@@ -149,8 +149,8 @@ def test_misfits_are_refused_without_changes() -> None:
 def test_lane_kernels_as_plain_python_stay_inside_their_memory(
     name: str, count: int, eight: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(product_lanes, "EIGHT", eight)
-    monkeypatch.setattr(recurrent_lanes, "EIGHT", eight)
+    monkeypatch.setattr(product_lanes, "HAS_REGISTERS_FOR_EIGHT", eight)
+    monkeypatch.setattr(recurrent_lanes, "HAS_REGISTERS_FOR_EIGHT", eight)
     compiled = program(name, 1)
     assert isinstance(compiled, NativeProgram)
     _, received = compiled.received[0]

@@ -20,26 +20,26 @@ DIGITS = 32
 
 
 @record
-class KeptCode:
-    """The stored form of a function, identified by its name and everything that its code depends on."""
+class CacheEntry:
+    """The cached form of a function, identified by its name and everything that its code depends on."""
 
     name: str
     fingerprint: str
 
     @classmethod
-    def of(cls, name: str, function: FunctionType, signature: Any, python: PythonCall | None) -> "KeptCode":
-        """Return the stored form of a function; ``signature`` is numba's."""
+    def of(cls, name: str, function: FunctionType, signature: Any, python: PythonCall | None) -> "CacheEntry":
+        """Return the cached form of a function; ``signature`` is numba's."""
         return cls(name, fingerprint(function, signature, python))
 
-    def with_rows(self, rows: frozenset[int]) -> "KeptCode":
-        """Return the stored form of the function compiled with only some rows of dispatchers."""
+    def with_rows(self, rows: frozenset[int]) -> "CacheEntry":
+        """Return the cached form of the function compiled with only some rows of dispatchers."""
         digest = sha256(f"{self.fingerprint} {sorted(rows)}".encode())
-        return KeptCode(self.name, digest.hexdigest())
+        return CacheEntry(self.name, digest.hexdigest())
 
-    def of_rows(self, rows: Sequence[tuple[int, ...]]) -> "KeptCode":
-        """Return the stored form of the functions for single rows, given their words."""
+    def of_rows(self, rows: Sequence[tuple[int, ...]]) -> "CacheEntry":
+        """Return the cached form of the functions for single rows, given their words."""
         digest = sha256(f"{self.fingerprint} rows {list(rows)}".encode())
-        return KeptCode(f"{self.name}_rows", digest.hexdigest())
+        return CacheEntry(f"{self.name}_rows", digest.hexdigest())
 
     @property
     def symbol(self) -> str:
@@ -55,9 +55,9 @@ class KeptCode:
         name = re.sub(r"[^\w.-]", "_", self.name)
         return folder and folder / f"{name}-{self.fingerprint[:DIGITS]}.kernel"
 
-    def warn_if_nothing_is_kept(self) -> None:
+    def warn_if_nothing_is_cached(self) -> None:
         """Warn once if compiled kernels are lost when the process ends."""
-        cache.warn_if_nothing_is_kept()
+        cache.warn_if_nothing_is_cached()
 
     def read(self) -> NativeCode | None:
         """Read the code from the disk; None if it is missing, or not trusted, for which it warns once."""
@@ -73,7 +73,7 @@ class KeptCode:
             )
             return None
 
-    def keep(self, code: NativeCode) -> str | None:
+    def write(self, code: NativeCode) -> str | None:
         """Write the code; return why it could not be stored, for which it warns once, or None."""
         path = self.path
         if path is None:
@@ -82,13 +82,13 @@ class KeptCode:
             kernel_file.write(path, code, cache.versions(), self._identity())
         except OSError as error:
             if self.read() is None:  # on Windows, a file that another process reads cannot be replaced
-                unkept = error.strerror or str(error)
+                storage_error = error.strerror or str(error)
                 warn_once(
-                    f"{path.parent}: {unkept}, so compiled kernels are not kept and compiled again by the next "
-                    "process; free the disk or set PULSE_CACHE to another folder",
-                    "unkept",
+                    f"{path.parent}: {storage_error}, so compiled kernels are not cached and the next process compiles "
+                    "them again; free the disk or set PULSE_CACHE to another folder",
+                    "storage_error",
                 )
-                return unkept
+                return storage_error
         return None
 
     def _identity(self) -> dict[str, str]:
