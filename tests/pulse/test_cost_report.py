@@ -80,14 +80,26 @@ def test_ops_of_users_without_work_are_listed() -> None:
 @pytest.mark.parametrize(
     ("op", "inputs"),
     [
-        (Conv((1,), (1,), no_pads(1)), [ones(2, 6, 9), ones(4, 6, 3)]),
-        (Conv((2,), (3,), no_pads(1), 2), [ones(1, 6, 19), ones(4, 3, 3)]),
-        (Conv((1, 2), (1, 1), no_pads(2), 6), [ones(1, 6, 5, 9), ones(6, 1, 2, 3)]),
-        (ConvTranspose((2,), (1,), no_pads(1), (0,)), [ones(1, 6, 5), ones(6, 4, 3)]),
-        (ConvTranspose((2, 1), (1, 2), no_pads(2), (0, 0), 3), [ones(1, 6, 5, 4), ones(6, 2, 3, 2)]),
-        (MatMul(), [ones(3, 1, 4, 5), ones(2, 5, 7)]),
-        (MatMul(), [ones(5), ones(5, 7)]),
-        (MatMul(), [ones(4, 5), ones(5)]),
+        pytest.param(Conv((1,), (1,), no_pads(1)), [ones(2, 6, 9), ones(4, 6, 3)], id="conv"),
+        pytest.param(
+            Conv((2,), (3,), no_pads(1), 2), [ones(1, 6, 19), ones(4, 3, 3)], id="conv with stride and groups"
+        ),
+        pytest.param(
+            Conv((1, 2), (1, 1), no_pads(2), 6),
+            [ones(1, 6, 5, 9), ones(6, 1, 2, 3)],
+            id="depthwise conv of two axes",
+        ),
+        pytest.param(
+            ConvTranspose((2,), (1,), no_pads(1), (0,)), [ones(1, 6, 5), ones(6, 4, 3)], id="transposed"
+        ),
+        pytest.param(
+            ConvTranspose((2, 1), (1, 2), no_pads(2), (0, 0), 3),
+            [ones(1, 6, 5, 4), ones(6, 2, 3, 2)],
+            id="transposed with groups",
+        ),
+        pytest.param(MatMul(), [ones(3, 1, 4, 5), ones(2, 5, 7)], id="batched product"),
+        pytest.param(MatMul(), [ones(5), ones(5, 7)], id="vector and matrix"),
+        pytest.param(MatMul(), [ones(4, 5), ones(5)], id="matrix and vector"),
     ],
 )
 def test_multiply_adds_are_the_terms_of_the_sums(op: Op, inputs: list[Array]) -> None:

@@ -211,14 +211,25 @@ def test_reset_begins_again(backend: str) -> None:
 @pytest.mark.parametrize(
     ("block", "message"),
     [
-        (np.zeros((1, 4)), r"x: expected \[1, any\] f32, got f64; convert it with \.astype\(np\.float32\)"),
-        (np.zeros((2, 4), np.float32), r"x: expected \[1, any\] f32, got shape \[2, 4\]"),
-        (np.zeros(4, np.float32), r"got shape \[4\]"),
-        (
+        pytest.param(
+            np.zeros((1, 4)),
+            r"x: expected \[1, any\] f32, got f64; convert it with \.astype\(np\.float32\)",
+            id="f64",
+        ),
+        pytest.param(
+            np.zeros((2, 4), np.float32), r"x: expected \[1, any\] f32, got shape \[2, 4\]", id="two rows"
+        ),
+        pytest.param(np.zeros(4, np.float32), r"got shape \[4\]", id="no batch"),
+        pytest.param(
             np.array([[0, 0, np.nan, 0]], np.float32),
             r"x: NaN at frame 7; replace it, or let it .* check_finite=False$",
+            id="nan",
         ),
-        ({"z": np.zeros((1, 4), np.float32)}, r"z is not a streaming input; push x: \[1, any\] f32"),
+        pytest.param(
+            {"z": np.zeros((1, 4), np.float32)},
+            r"z is not a streaming input; push x: \[1, any\] f32",
+            id="unknown input",
+        ),
     ],
 )
 def test_a_refused_block_leaves_the_stream_as_it_was(block: Array | dict[str, Array], message: str) -> None:
@@ -272,7 +283,11 @@ def test_inputs_that_end_at_different_moments_can_be_completed() -> None:
 
 @pytest.mark.parametrize(
     ("length", "half"),
-    [("T/2", lambda n: n // 2), ("(T+1)/2", lambda n: (n + 1) // 2), ("T+3", lambda n: n + 3)],
+    [
+        pytest.param("T/2", lambda n: n // 2, id="half"),
+        pytest.param("(T+1)/2", lambda n: (n + 1) // 2, id="half rounded up"),
+        pytest.param("T+3", lambda n: n + 3, id="three more"),
+    ],
 )
 @settings(max_examples=20, deadline=None)
 @given(frames=st.integers(1, 30), cut=st.integers(0, 30))
@@ -321,7 +336,14 @@ def test_constants_and_programs_are_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda s: b"", lambda s: b"x" * 99, lambda s: s[:-1], lambda s: s + b"0", lambda s: s[:20]]
+    "damage",
+    [
+        pytest.param(lambda s: b"", id="empty"),
+        pytest.param(lambda s: b"x" * 99, id="no snapshot"),
+        pytest.param(lambda s: s[:-1], id="last byte lost"),
+        pytest.param(lambda s: s + b"0", id="byte more"),
+        pytest.param(lambda s: s[:20], id="cut short"),
+    ],
 )
 def test_a_damaged_snapshot_changes_nothing(damage: Callable[..., Any]) -> None:
     session = Session(cached_program(ending_model, 4, "numpy"))

@@ -111,15 +111,39 @@ def test_verify_proves_the_stream() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: magnitude(-1.0), "epsilon=-1.0 must be a finite number of at least 0"),
-        (lambda: magnitude(shape="1,9,frames,3"), "has 3 entries, not halves"),
-        (lambda: magnitude(axis=4), "axis=4 is out of range for '1,257,frames,2'; allowed are -4 to 3"),
-        (lambda: magnitude(axis=2), "must be a number of at least 1"),
-        (lambda: power(0.0), "exponent=0.0 must be a finite number above 0"),
-        (lambda: from_polar(9), "axis=9 must be from -4 to 3"),
-        (lambda: mask("soft"), "kind='soft' must be one of 'real', 'ratio', 'complex', 'polar'"),
-        (lambda: mask("complex", mask_shape="1,9,frames"), "must have the shape '1,257,frames,2' of x"),
-        (lambda: mask(mask_shape="1,257,frames,2"), "must have 3 axes, such as '1,257,frames'"),
+        pytest.param(
+            lambda: magnitude(-1.0),
+            "epsilon=-1.0 must be a finite number of at least 0",
+            id="magnitude(-1.0)",
+        ),
+        pytest.param(
+            lambda: magnitude(shape="1,9,frames,3"),
+            "has 3 entries, not halves",
+            id="magnitude(shape=1,9,frames,3)",
+        ),
+        pytest.param(
+            lambda: magnitude(axis=4),
+            "axis=4 is out of range for '1,257,frames,2'; allowed are -4 to 3",
+            id="magnitude(axis=4)",
+        ),
+        pytest.param(lambda: magnitude(axis=2), "must be a number of at least 1", id="magnitude(axis=2)"),
+        pytest.param(lambda: power(0.0), "exponent=0.0 must be a finite number above 0", id="power(0.0)"),
+        pytest.param(lambda: from_polar(9), "axis=9 must be from -4 to 3", id="from_polar(9)"),
+        pytest.param(
+            lambda: mask("soft"),
+            "kind='soft' must be one of 'real', 'ratio', 'complex', 'polar'",
+            id="mask(soft)",
+        ),
+        pytest.param(
+            lambda: mask("complex", mask_shape="1,9,frames"),
+            "must have the shape '1,257,frames,2' of x",
+            id="mask(complex, mask_shape=1,9,frames)",
+        ),
+        pytest.param(
+            lambda: mask(mask_shape="1,257,frames,2"),
+            "must have 3 axes, such as '1,257,frames'",
+            id="mask(mask_shape=1,257,frames,2)",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(call: Any, message: str) -> None:

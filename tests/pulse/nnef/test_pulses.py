@@ -121,7 +121,11 @@ def test_pulses_without_an_offline_model_are_refused(body: str, delay: int, axis
 @pytest.mark.skipif(not has_tract(), reason="tract is not installed: pip install tract")
 @pytest.mark.parametrize(
     ("source", "frames"),
-    [(conv(pads=[1, 1]), 4), (recurrent("GRU", 3), 2), (conv(strides=[2], pads=[2, 0]), 4)],
+    [
+        pytest.param(conv(pads=[1, 1]), 4, id="padding"),
+        pytest.param(recurrent("GRU", 3), 2, id="recurrent"),
+        pytest.param(conv(strides=[2], pads=[2, 0]), 4, id="stride"),
+    ],
 )
 def test_dumps_of_tract_are_read(source: ModelProto, frames: int, tmp_path: Path) -> None:
     import tract

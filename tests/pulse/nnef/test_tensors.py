@@ -37,15 +37,23 @@ def change_byte(at: int, number: int) -> bytes:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "0 bytes are not a .dat file"),
-        (b"PK" + bytes(200), "not a .dat file of NNEF 1.0"),
-        (change_byte(8, 9), "9 axes, but a .dat file has up to 8"),
-        (change_byte(12, 1 << 31), r"the header states shape \[2147483648, 3\], 25769803776 bytes"),
-        (change_byte(4, 1 << 30), "1073741824 bytes of data, but 24 follow"),
-        (change_byte(44, 33), "entries of kind 0 with 33 bits of vendor 0x0 are not supported"),
-        (change_byte(48, 77), "entries of kind 77"),
-        (change_byte(0, 0x0002EF4E), "not a .dat file of NNEF 1.0"),
-        (dump_tensor(np.zeros(3, np.float32), "x")[:-1], "but 11 follow"),
+        pytest.param(b"", "0 bytes are not a .dat file", id="empty"),
+        pytest.param(b"PK" + bytes(200), "not a .dat file of NNEF 1.0", id="zip"),
+        pytest.param(change_byte(8, 9), "9 axes, but a .dat file has up to 8", id="nine axes"),
+        pytest.param(
+            change_byte(12, 1 << 31),
+            r"the header states shape \[2147483648, 3\], 25769803776 bytes",
+            id="huge shape",
+        ),
+        pytest.param(change_byte(4, 1 << 30), "1073741824 bytes of data, but 24 follow", id="huge size"),
+        pytest.param(
+            change_byte(44, 33),
+            "entries of kind 0 with 33 bits of vendor 0x0 are not supported",
+            id="33 bits",
+        ),
+        pytest.param(change_byte(48, 77), "entries of kind 77", id="unknown kind"),
+        pytest.param(change_byte(0, 0x0002EF4E), "not a .dat file of NNEF 1.0", id="wrong magic"),
+        pytest.param(dump_tensor(np.zeros(3, np.float32), "x")[:-1], "but 11 follow", id="cut short"),
     ],
 )
 def test_files_that_contradict_themselves_are_refused(data: bytes, reason: str) -> None:

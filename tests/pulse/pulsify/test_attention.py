@@ -273,7 +273,14 @@ def relative(mask: Mask, offset: int = 0) -> tuple[ModelProto, Feeds]:
     return graph.model(feeds), feeds
 
 
-@pytest.mark.parametrize(("mask", "delay"), [(chunks(4, 1), 3), (window(5, 2), 2), (window(6, 0), 0)])
+@pytest.mark.parametrize(
+    ("mask", "delay"),
+    [
+        pytest.param(chunks(4, 1), 3, id="chunks"),
+        pytest.param(window(5, 2), 2, id="window"),
+        pytest.param(window(6, 0), 0, id="causal"),
+    ],
+)
 def test_relative_positions_that_are_shifted_stream(mask: Mask, delay: int) -> None:
     """As Transformer-XL and the Conformer write them; streams are as long as the table allows."""
     proto, feeds = relative(mask)

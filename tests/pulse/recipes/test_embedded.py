@@ -126,20 +126,44 @@ def test_files_that_cannot_hold_a_recipe(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", ": has no stages"),
-        ("[[stage]\n", ": not valid TOML: "),
-        (ITSELF.replace("rate", "ratee"), "no key is called ratee (did you mean rate?)"),
-        (ITSELF.replace("n_fft = 16", "n_fft = 32"), "axis 1 is 17 in one and 9 in the other"),
-        (ITSELF.replace('"."', '"model.onnx"'), "the recipe is a stage of itself"),
-        (ITSELF.replace('"."', '"gone.onnx"'), "gone.onnx: no such file; check the path"),
-        (ITSELF.replace('"."', '"../gain.onnx"'), "../gain.onnx: is outside "),
-        (ITSELF.replace('"."', '"/gain.onnx"'), "/gain.onnx: is outside "),
-        (ITSELF.replace('"."', '"out/gain.onnx"'), "out/gain.onnx: is outside "),
-        (ITSELF.replace('"."', '"a\\u0000b"'), "is not a path"),
-        (ITSELF + '[[stage]]\ncmvn = { path = "../cmvn.ark" }', "../cmvn.ark: is outside "),
-        (ITSELF.replace('"."', '"."\ninitial = { h = "../h.npy" }'), "../h.npy: is outside "),
-        ("#" * (MAX_FILE_BYTES + 1), "which no recipe has"),
-        (b"rate = \xff\xfe", "is not text; the file is damaged, get it again"),
+        pytest.param("", ": has no stages", id="empty"),
+        pytest.param("[[stage]\n", ": not valid TOML: ", id="no TOML"),
+        pytest.param(
+            ITSELF.replace("rate", "ratee"),
+            "no key is called ratee (did you mean rate?)",
+            id="misspelled key",
+        ),
+        pytest.param(
+            ITSELF.replace("n_fft = 16", "n_fft = 32"), "axis 1 is 17 in one and 9 in the other", id="misfit"
+        ),
+        pytest.param(
+            ITSELF.replace('"."', '"model.onnx"'), "the recipe is a stage of itself", id="stage of itself"
+        ),
+        pytest.param(
+            ITSELF.replace('"."', '"gone.onnx"'), "gone.onnx: no such file; check the path", id="no such file"
+        ),
+        pytest.param(
+            ITSELF.replace('"."', '"../gain.onnx"'), "../gain.onnx: is outside ", id="outside, above"
+        ),
+        pytest.param(
+            ITSELF.replace('"."', '"/gain.onnx"'), "/gain.onnx: is outside ", id="outside, absolute"
+        ),
+        pytest.param(
+            ITSELF.replace('"."', '"out/gain.onnx"'), "out/gain.onnx: is outside ", id="in a folder"
+        ),
+        pytest.param(ITSELF.replace('"."', '"a\\u0000b"'), "is not a path", id="null character"),
+        pytest.param(
+            ITSELF + '[[stage]]\ncmvn = { path = "../cmvn.ark" }',
+            "../cmvn.ark: is outside ",
+            id="statistics outside",
+        ),
+        pytest.param(
+            ITSELF.replace('"."', '"."\ninitial = { h = "../h.npy" }'),
+            "../h.npy: is outside ",
+            id="state outside",
+        ),
+        pytest.param("#" * (MAX_FILE_BYTES + 1), "which no recipe has", id="too long"),
+        pytest.param(b"rate = \xff\xfe", "is not text; the file is damaged, get it again", id="no text"),
     ],
 )
 def test_bad_recipes_are_refused(tmp_path: Path, text: str | bytes, message: str) -> None:

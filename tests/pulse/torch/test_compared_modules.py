@@ -230,8 +230,11 @@ def test_a_module_is_compared_in_its_state_and_keeps_it() -> None:
 @pytest.mark.parametrize(
     "draw",
     [
-        lambda x: torch.rand_like(x),
-        lambda x: torch.from_numpy(np.random.default_rng().standard_normal((3, 1)).astype(np.float32)),
+        pytest.param(lambda x: torch.rand_like(x), id="torch"),
+        pytest.param(
+            lambda x: torch.from_numpy(np.random.default_rng().standard_normal((3, 1)).astype(np.float32)),
+            id="numpy",
+        ),
     ],
 )
 def test_random_numbers_of_a_module_are_named(draw: Any) -> None:
@@ -283,23 +286,26 @@ def test_the_module_takes_no_other_length() -> None:
 @pytest.mark.parametrize(
     ("module", "example", "lengths", "words"),
     [
-        (
+        pytest.param(
             nn.LazyConv1d(4, 3),
             torch.zeros(1, 3, 10),
             None,
             "LazyConv1d has lazy layers whose parameters are not initialised yet",
+            id="lazy layer",
         ),
-        (
+        pytest.param(
             nn.Conv1d(3, 4, 3),
             torch.zeros(1, 3, 10),
             [{"S": 3}],
             "lengths: dynamic has no symbol 'S'; it has T",
+            id="unknown symbol",
         ),
-        (
+        pytest.param(
             nn.Bilinear(3, 3, 1),
             (torch.zeros(2, 9, 3), torch.zeros(2, 8, 3)),
             None,
             "T is 9 frames in the example of input1",
+            id="unequal lengths",
         ),
     ],
 )

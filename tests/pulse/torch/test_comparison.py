@@ -87,18 +87,25 @@ def test_without_dynamic_axes_only_the_example_is_compared() -> None:
 @pytest.mark.parametrize(
     ("exported", "words"),
     [
-        (
+        pytest.param(
             lambda x: 2 * x[..., :25],
             r"T = 41 .*output y: the module gives shape \[1, 3, 41\], the model \[1, 3, 25\]",
+            id="shorter",
         ),
-        (lambda x: 2 * np.pad(x, [(0, 0), (0, 0), (0, 20 - x.shape[2])]), r"T = 7 .* the model \[1, 3, 20\]"),
-        (
+        pytest.param(
+            lambda x: 2 * np.pad(x, [(0, 0), (0, 0), (0, 20 - x.shape[2])]),
+            r"T = 7 .* the model \[1, 3, 20\]",
+            id="longer",
+        ),
+        pytest.param(
             lambda x: x * (2 + (np.arange(x.shape[2]) >= 20)),
             r"T = 41 .*output y, frame 20, at \[0, 0, 20\]: ",
+            id="changes after 20 frames",
         ),
-        (
+        pytest.param(
             lambda x: x * x.shape[2] / 10,
             r"T = 7 .*output y, frame 0, at \[0, 0, 0\]: the module gives .*, the model ",
+            id="scaled by the length",
         ),
     ],
 )

@@ -175,13 +175,19 @@ def test_a_tensor_of_inference_mode_is_read() -> None:
 @pytest.mark.parametrize(
     ("returned", "expected"),
     [
-        (lambda x: x, {"a": (2, 5)}),
-        (lambda x: (x, None, {"deep": [x[:1]], "flag": True}), {"a": (2, 5), "b": (1, 5)}),
-        (lambda x: {"late": x, "early": x[:, :1]}, {"a": (2, 5), "b": (2, 1)}),
-        (lambda x: x.to(torch.complex64), {"a": (2, 5, 2)}),
-        (lambda x: x.sum() > 0, {"a": ()}),
-        (lambda x: list(x[0]), {"a": (), "b": (), "output 2": (), "output 3": (), "output 4": ()}),
-        (lambda x: None, {}),
+        pytest.param(lambda x: x, {"a": (2, 5)}, id="tensor"),
+        pytest.param(
+            lambda x: (x, None, {"deep": [x[:1]], "flag": True}), {"a": (2, 5), "b": (1, 5)}, id="nested"
+        ),
+        pytest.param(lambda x: {"late": x, "early": x[:, :1]}, {"a": (2, 5), "b": (2, 1)}, id="dict"),
+        pytest.param(lambda x: x.to(torch.complex64), {"a": (2, 5, 2)}, id="complex"),
+        pytest.param(lambda x: x.sum() > 0, {"a": ()}, id="truth value"),
+        pytest.param(
+            lambda x: list(x[0]),
+            {"a": (), "b": (), "output 2": (), "output 3": (), "output 4": ()},
+            id="list",
+        ),
+        pytest.param(lambda x: None, {}, id="nothing"),
     ],
 )
 def test_outputs_have_the_order_and_names_of_the_model(

@@ -76,7 +76,7 @@ def run_ended_by(tmp_path, monkeypatch, all_is_recorded):
     return ends
 
 
-@pytest.mark.parametrize("end", [*signals.ENDS, DeviceError("the cable is out")])
+@pytest.mark.parametrize("end", [*signals.ENDS, pytest.param(DeviceError("the cable is out"), id="failure")])
 def test_all_is_kept_and_reported(
     run_ended_by: Callable[..., Any], tmp_path: Path, end: DeviceError | Signals
 ) -> None:

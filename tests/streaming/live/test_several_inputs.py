@@ -161,21 +161,35 @@ def test_a_file_replaces_the_device(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("device", "routes", "how", "message"),
     [
-        (
+        pytest.param(
             VirtualDevice(rate_hz=RATE),
             (),
             {},
             "virtual: has 1 channel, and chunks has 2 inputs of sound: mic, far",
+            id="one channel",
         ),
-        (PAIR, (Route("mic", "", 0),), {}, "no channel is given for far"),
-        (PAIR, (Route("mic", "", 0), Route("far", "", 2)), {}, "pair: has no channel 2; there are 2"),
-        (PAIR, (Route("ear", "", 0),), {}, "has no input of sound 'ear'; its inputs of sound are mic, far"),
-        (PAIR, (), {"channels": Channels(each=True)}, "each of one channel"),
-        (
+        pytest.param(PAIR, (Route("mic", "", 0),), {}, "no channel is given for far", id="channel missing"),
+        pytest.param(
+            PAIR,
+            (Route("mic", "", 0), Route("far", "", 2)),
+            {},
+            "pair: has no channel 2; there are 2",
+            id="no such channel",
+        ),
+        pytest.param(
+            PAIR,
+            (Route("ear", "", 0),),
+            {},
+            "has no input of sound 'ear'; its inputs of sound are mic, far",
+            id="no such input",
+        ),
+        pytest.param(PAIR, (), {"channels": Channels(each=True)}, "each of one channel", id="each channel"),
+        pytest.param(
             PAIR,
             (Route("mic", "pair", 0), Route("far", "monitor", 0)),
             {},
             "mic takes pair, and far monitor of other: two devices have two clocks",
+            id="two clocks",
         ),
     ],
 )

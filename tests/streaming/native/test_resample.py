@@ -302,7 +302,13 @@ def test_invalid_values_are_refused(arguments: tuple[Any, ...], message: str) ->
         NativeResampler(*arguments)
 
 
-@pytest.mark.parametrize("block", [np.zeros((4, 2), np.float32), np.zeros(4, np.int16)])
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(np.zeros((4, 2), np.float32), id="two columns"),
+        pytest.param(np.zeros(4, np.int16), id="integers"),
+    ],
+)
 def test_a_block_that_is_no_row_of_floats_is_refused(block: Array) -> None:
     with pytest.raises(InputError, match=r"takes one row of floats, got an array \(4,"):
         NativeResampler(48000, 16000).process(block)

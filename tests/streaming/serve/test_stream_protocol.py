@@ -124,11 +124,15 @@ def test_outputs_do_not_depend_on_how_bytes_are_cut(client: RawClient, cut: str)
 @pytest.mark.parametrize(
     ("status", "data"),
     [
-        (1002, bytes([0x82, 1, 0])),  # not masked
-        (1002, bytes([0xC2, 0x81, 0, 0, 0, 0, 0])),  # a bit that was not negotiated
-        (1002, bytes([0x83, 0x80, 0, 0, 0, 0])),  # an opcode that does not exist
-        (1009, bytes([0x82, 0xFF]) + (1 << 30).to_bytes(8, "big") + bytes(4)),
-        (1007, bytes([0x81, 0x81, 0, 0, 0, 0, 0xFF])),  # not UTF-8
+        pytest.param(1002, bytes([0x82, 1, 0]), id="unmasked"),  # not masked
+        pytest.param(
+            1002, bytes([0xC2, 0x81, 0, 0, 0, 0, 0]), id="reserved bit"
+        ),  # a bit that was not negotiated
+        pytest.param(
+            1002, bytes([0x83, 0x80, 0, 0, 0, 0]), id="unknown opcode"
+        ),  # an opcode that does not exist
+        pytest.param(1009, bytes([0x82, 0xFF]) + (1 << 30).to_bytes(8, "big") + bytes(4), id="too long"),
+        pytest.param(1007, bytes([0x81, 0x81, 0, 0, 0, 0, 0xFF]), id="not UTF-8"),  # not UTF-8
     ],
 )
 def test_invalid_frames_close_with_their_status(client: RawClient, status: int, data: bytes) -> None:
