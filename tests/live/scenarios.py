@@ -57,7 +57,7 @@ class Player:
         return becomes_true(lambda: self.words[CALLS] >= before + calls, limit_s)
 
     def comes_back(self) -> bool:
-        """What a watch does: look again and open, until it calls."""
+        """Whether it comes back as in a watch: look again and open, until it calls."""
 
         def can_open() -> bool:
             if not self.host.refresh():
@@ -96,7 +96,7 @@ def _exit() -> None:
 
 
 def check_time(true: bool, started: float, limit_s: float) -> None:
-    """It was true soon: what hangs, or waits for its own limit, takes longer."""
+    """Require that a condition became true soon: a call that hangs, or waits for its own limit, takes longer."""
     took = time.monotonic() - started
     assert true, f"not true after {took:.2f} s"
     assert took < limit_s, f"true after {took:.2f} s"
@@ -200,7 +200,7 @@ def pulse_unplugged() -> None:
 
 
 def pulse_hangs() -> None:
-    """As ``jack_hangs``."""
+    """A PulseAudio that hangs lets nothing hang here, and a stream that was given up is not called again."""
     with _pulse() as server:
         player = Player("ALSA: pulse_mic", "ALSA: pulse_cable")
         server.pause()

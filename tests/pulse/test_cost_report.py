@@ -1,4 +1,4 @@
-"""What a model costs: counted by its own arithmetic, and known figures of published models."""
+"""The costs of a model: counted by its own arithmetic, and known figures of published models."""
 
 import inspect
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ class Secret(Op):
 
 
 class Told(Secret):
-    """One that does."""
+    """An operator that states its costs."""
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
         return Work.of_each(outputs[0], 3)

@@ -156,7 +156,7 @@ def begun_processes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(
     tmp_path: Path, begun_processes: list[Any]
 ) -> None:
-    """One warning reports it."""
+    """A warning reports it once."""
     with kernels_in(blocked_cache(tmp_path)["PULSE_CACHE"]):
         with pytest.warns(
             PulseWarning, match="set PULSE_CACHE to a folder that can be written; until then"
@@ -175,7 +175,7 @@ def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(
 def test_where_the_disk_is_full_this_process_compiles(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch, begun_processes: list[Any], foreseen: bool
 ) -> None:
-    """No process begins, or they end with the first function that they cannot keep."""
+    """The other processes do not begin, or end with the first function that they cannot keep."""
     if not foreseen:
         monkeypatch.setattr(warming, "why_not_kept", lambda: None)
     with kernels_in(small_disk / "kernels"):
@@ -228,7 +228,7 @@ def test_commands_report_a_full_disk(
 
 
 def test_kernels_that_another_process_cannot_compile(folder: Path, tmp_path: Path) -> None:
-    """It says why, in one line."""
+    """The reason is one line."""
     (tmp_path / "chatty.py").write_text(
         "from pulse.jit.registry import kernel\n"
         "from pulse.program.kernels.time import TickRow\n"
@@ -274,7 +274,7 @@ print(len(begun), [KERNELS[name].is_kept for name in ("tick", "move", "mine")])
 def test_a_script_is_not_run_again_by_compiling_processes(
     folder: Path, tmp_path: Path, optimised: tuple[Any, ...]
 ) -> None:
-    """No guard of ``__main__`` is needed; a kernel that the script declares is compiled where it is known."""
+    """A guard of ``__main__`` is not needed; a kernel that the script declares is compiled where it is known."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(root=str(Path(__file__).parents[2])))
     process = subprocess.run(

@@ -86,7 +86,7 @@ def cases(family: str) -> tuple[Case, ...]:
 
 
 def newest_cases(cases: Iterable[Case]) -> tuple[Case, ...]:
-    """One of each that differs in more than its opset or its symbols: that of the newest opset."""
+    """The cases of the newest opset, of those that differ only in their opset or their symbols."""
     newest: dict[str, tuple[int, Case]] = {}
     for case in cases:
         match = re.fullmatch(r"(.*)-(\d+)-(?:fixed|T)", case[0])

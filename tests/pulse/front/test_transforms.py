@@ -219,7 +219,7 @@ def test_a_two_sided_transform_inverts_to_the_frames() -> None:
     ids=["hann", "hamming", "hamming, not centred"],
 )
 def test_the_delay_leaves_out_zeros_of_the_window(how: dict[str, Any], delay: int) -> None:
-    """No frame waits for zeros at the ends of a window."""
+    """A frame does not wait for zeros at the ends of a window."""
     assert assert_streams_equal(stft(**how), sound(3000), (1,)) == {"spectrum": delay}
 
 
@@ -229,7 +229,7 @@ def test_the_delay_of_an_inverse_transform_leaves_out_half_a_frame() -> None:
 
 
 def test_the_inverse_has_the_given_length() -> None:
-    """Also in the symbol of the sound before the transform, whose frames say only how many hops it has."""
+    """The length may be in the symbol of the sound before the transform, whose frames say only how many hops it has."""
     model = istft(64, 16, length="T", shape="1,33,T//16+1,2")
     assert str(model.outputs["sound"].shape[1]) == "T"
     model = istft(64, 16, length="16*frames-9")

@@ -129,7 +129,7 @@ def test_the_last_state_feeds_a_classifier(op: str, length: int) -> None:
 
 @pytest.mark.parametrize("op", LAYERS)
 def test_zeros_of_the_stream_length_as_initial_state(op: str) -> None:
-    """As exporters write it: the batch is the stream, the state is made by its length."""
+    """Exporters write it like this: the batch is the stream, and the state is made by its length."""
     last = node("Concat", "one batch size", "shape", axis=0)
     nodes = [
         node("Shape", "x", "dims"),

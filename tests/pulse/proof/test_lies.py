@@ -108,7 +108,7 @@ LIES = {f.__name__: f for f in (drift, sevens, sevenths, limit, dead, stale)}
 
 
 def honest(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
-    """No lie."""
+    """Give the correct pulse."""
     return y
 
 
@@ -118,7 +118,7 @@ def model_of(op: Op) -> Any:
 
 
 def test_an_honest_operator_is_proved() -> None:
-    """So it is the lie that is found."""
+    """The proof does not fail without a lie."""
     assert pulse.verify(model_of(TwiceWithLie(honest)), pulse=4, backend="numpy").require().equal
 
 
@@ -134,7 +134,7 @@ def test_a_lie_is_found(lie: str, pulse_frames: int) -> None:
 
 
 def test_an_undeclared_window_is_found() -> None:
-    """Although the receptive field says one frame."""
+    """The receptive field says one frame, and the operator looks 3,000 back."""
     report = pulse.verify(model_of(Echo()), pulse=4, backend="numpy")
     assert report.trials.seen == 1
     assert report.divergence is not None

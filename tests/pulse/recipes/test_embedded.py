@@ -80,7 +80,7 @@ def test_every_call_opens_it_as_the_recipe(tmp_path: Path) -> None:
 
 
 def test_states_of_an_embedded_stage_are_those_of_the_file(tmp_path: Path) -> None:
-    """What the stage says of its states goes to the file itself."""
+    """The keys of the stage about its states go to the file itself."""
     x = normal_noise(1, 203)
     (expected,) = recipe_model(write_masked(tmp_path)).run(x).values()
     path = save_model(tmp_path, "whole.onnx", with_recipes(mask_model(), MASKED.replace("masking.onnx", ".")))

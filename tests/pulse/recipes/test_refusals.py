@@ -184,7 +184,7 @@ def test_how_models_are_called_belongs_in_the_recipe(tmp_path: Path) -> None:
 
 
 def test_a_recipe_is_no_model_of_onnx(tmp_path: Path) -> None:
-    """It has no nodes of a file; its bytes alone do not say where its models are."""
+    """A recipe has no nodes of a file; its bytes alone do not say where its models are."""
     path = spectral(tmp_path)
     with pytest.raises(pulse.LoadError, match="recipe: has no nodes of a file"):
         _ = pulse.load(path).model

@@ -1,4 +1,4 @@
-"""What is said of files, signatures and sizes, and of those that are not supported."""
+"""Reports of files, signatures and sizes, and of those that are not supported."""
 
 import struct
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What an exporter writes for the example's length alone is found by running the module and the model."""
+"""A constant that an exporter writes for the example's length alone is found by running the module and the model."""
 
 import importlib.util
 import math
@@ -21,7 +21,7 @@ T = {"x": {2: "T"}}
 
 @pytest.fixture
 def older_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It traces the example, and refuses little."""
+    """The exporter that traces the example, and refuses little."""
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(
         pulse.torch.exporter, "find_spec", lambda name: None if name == "onnxscript" else find_spec(name)
@@ -109,7 +109,7 @@ def test_demucs_differs_at_other_lengths() -> None:
 
 @needs_onnxscript
 def test_a_branch_that_the_example_took_is_found() -> None:
-    """No shape tells it; ``compare=False`` and lengths that are given let it pass."""
+    """The shapes do not show the branch; ``compare=False`` and lengths that are given let it pass."""
     module = FunctionModule(lambda x: x * 2 if x.shape[-1] > 10 else x * 3)
     example = torch.randn(1, 3, 20)
     with pytest.raises(
@@ -207,7 +207,6 @@ def test_what_the_tracer_has_fixed() -> None:
 
 @needs_onnxscript
 def test_a_module_is_compared_in_its_state_and_keeps_it() -> None:
-    """It is compared in the state that it has, and keeps it."""
 
     class Running(nn.Module):
         def __init__(self) -> None:

@@ -159,12 +159,12 @@ def double_of(feeds: Mapping[str, Array]) -> Outputs:
 
 
 def test_the_example_is_the_shortest() -> None:
-    """Nothing to tell: streams are longer."""
+    """There is nothing to report: streams are longer."""
     assert difference_of(Seen(double, lambda lengths: lengths["x"] >= 20), double_of, sampled_inputs()) == []
 
 
 def test_the_example_is_the_longest() -> None:
-    """It is reported, with the module's reason."""
+    """The limit is reported, with the module's reason."""
     notes = difference_of(Seen(double, lambda lengths: lengths["x"] <= 20), double_of, sampled_inputs())
     assert len(notes) == 1
     assert "longer than the example's (T = 20)" in notes[0]

@@ -73,7 +73,7 @@ def complex_frames(x: Any) -> Any:
 
 
 def as_demucs_pads(x: Any) -> Any:
-    """As far at the end as two strides need."""
+    """Pad the end as far as two strides need."""
     length = x.shape[-1]
     for _ in range(2):
         length = max(math.ceil((length - 8) / 4) + 1, 1)
@@ -199,7 +199,7 @@ def test_constants_that_are_nearly_0_or_1_stay() -> None:
 
 
 def test_padding_in_front_that_depends_on_the_length_is_refused() -> None:
-    """It is unknown before the stream ends; the error names the node and the amount."""
+    """The length is unknown before the stream ends; the error names the node and the amount."""
     model = pulse.from_torch(
         Written(padded_in_front_by_its_length, None), torch.randn(1, 1, 41), {"x": {2: "T"}}
     )

@@ -1,4 +1,4 @@
-"""One line for each bad model, sound, array and option of the command line."""
+"""Errors of one line for each bad model, sound, array and option of the command line."""
 
 import struct
 from pathlib import Path

@@ -31,7 +31,7 @@ STREAMS = 4
 
 
 class BrokenStreamError(Exception):
-    """What a source says that fails."""
+    """The error of a source that fails."""
 
 
 async def source(x: Array, rng: Random, fails: bool) -> AsyncIterator[Any]:
@@ -48,7 +48,7 @@ async def source(x: Array, rng: Random, fails: bool) -> AsyncIterator[Any]:
 
 
 class RandomStreams:
-    """One random stream after the other, and how many ended in each way."""
+    """Random streams one after the other, and how many ended in each way."""
 
     def __init__(self, executor: Executor, seed: int) -> None:
         self.executor, self.rng = executor, random.Random(seed)

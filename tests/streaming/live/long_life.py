@@ -42,11 +42,11 @@ TROUBLES = ("stall", "stall", "slow", "late", "vanish", "hang", "end", "mute", "
 
 
 class CancelledError(Exception):
-    """What breaks a run off."""
+    """An exception that breaks a run off."""
 
 
 class Run:
-    """One run on a virtual device. It keeps what was accepted and what was played."""
+    """A run on a virtual device. It keeps what was accepted and what was played."""
 
     def __init__(self, rng: Random, reached: Counter) -> None:
         self.rng, self.reached = rng, reached

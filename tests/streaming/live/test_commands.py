@@ -89,7 +89,7 @@ class ObservedLock:
 
 
 def test_a_device_that_returns_waits_until_a_command_is_applied(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It computes no pulse while this thread applies a command to the memory."""
+    """The device computes no pulse while this thread applies a command to the memory."""
     lock = ObservedLock()
     monkeypatch.setattr(control, "threading", SimpleNamespace(RLock=lambda: lock))
     with runs(cached_program(sum_model)) as (_, live):

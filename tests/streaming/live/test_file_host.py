@@ -90,7 +90,7 @@ def test_the_whole_sound_is_written_with_its_delay(
     "form", [(meter_model,), (delayed_model,), (sum_model, 8), (meter_model, 160, "numpy")]
 )
 def test_without_playing_a_run_gives_all_outputs(tmp_path: Path, form: tuple[Any, ...]) -> None:
-    """Nothing is played: not a frame more than the file goes through, and all outputs come, however many."""
+    """The file goes through to its last frame and no further, and all outputs come, however many."""
     compiled, x = cached_program(*form), normal_noise(RATE + 77, 1)
     host = FileHost(write_sound(tmp_path / "in.wav", x), pace=None)
     with Live(compiled, Plan(RATE, play=False), EngineConfig(records=True), UNCHANGED, host=host) as live:
@@ -144,7 +144,7 @@ def test_a_run_that_waits_ends_later_by_the_silence(tmp_path: Path, monkeypatch:
     x, wait, numbers = normal_noise(RATE, 1) / 4, FileStream.wait_until, count()
 
     def hold_the_turn(stream, due_s):
-        """Nothing is computed for 50 blocks of the file."""
+        """Keep the worker from computing for 50 blocks of the file."""
         match next(numbers):
             case 20:
                 live.pipeline.turn.acquire()

@@ -1,4 +1,4 @@
-"""Nothing that was accepted is lost in a long life, every frame is accounted for, the sound at the end is where it
+"""All that is accepted in a long life is played, every frame is accounted for, the sound at the end is where it
 belongs, and neither threads, descriptors nor memory grow.
 """
 

@@ -230,7 +230,7 @@ def test_resets_and_restores_change_outputs_as_those_of_sessions(engine, data) -
 @pytest.mark.parametrize("make", [filter_model, meter_model, cut_model])
 @pytest.mark.parametrize("first", [0, 1, 5])
 def test_untaken_records_are_lost_and_the_others_correct(make: Callable[..., Any], first: int) -> None:
-    """Although a reset is among the lost pulses, its invalid frames are left out, and the end is correct."""
+    """A reset is among the lost pulses; its invalid frames are left out, and the end is correct."""
     compiled, x = cached_program(make), normal_noise(2000 * BLOCK, 1)
     with runs(compiled, records=True) as (host, live):
         size = fields(live).record_count

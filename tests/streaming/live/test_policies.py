@@ -36,7 +36,7 @@ def numbered_sound(frames: int) -> Array:
 def run_with_stall(
     policy: str, stall_s: float, before: int = 20, after: int = 60, **options: Any
 ) -> tuple[Any, ...]:
-    """What was played of a run in which nothing is computed for a while, and its counters."""
+    """The sound that is played in a run in which nothing is computed for a while, and its counters."""
     x = numbered_sound((before + after) * BLOCK)
     with runs(cached_program(), policy=policy, **options) as (host, live):
         first = host.run(x[: before * BLOCK])

@@ -57,7 +57,7 @@ def test_a_swap_keeps_the_delay_and_fades(engine: str) -> None:
 
 
 def test_a_swap_without_priming_waits_for_the_delay() -> None:
-    """It still waits until the delay of the pipeline has passed: no gap."""
+    """The swap waits until the delay of the pipeline has passed: no gap."""
     x = 1 + np.abs(normal_noise(60 * BLOCK, 1))
     with runs(cached_program(delayed_model), reserve_frames=500, engine="callback") as (host, live):
         played = np.concatenate(

@@ -155,7 +155,7 @@ def test_the_model_continues_after_a_reconnection(kind: str, make: Callable[...,
 def test_reset_restarts_the_model_after_a_reconnection(
     engine: str, make: Callable[..., Any], block: int
 ) -> None:
-    """It restarts with the next pulse, which begins with the rest of the input from before."""
+    """The model restarts with the next pulse, which begins with the rest of the input from before."""
     compiled, x = cached_program(make), normal_noise(60 * block, 1)
     with runs(compiled, block=block, reconnect="reset", engine=engine) as (host, live):
         played = [host.run(x[: 25 * block])]
@@ -241,7 +241,7 @@ def test_the_number_of_kept_events_is_limited() -> None:
 
 @engines
 def test_commands_while_the_device_is_away_are_applied_at_once(engine: str) -> None:
-    """No thread computes then; they are done at once."""
+    """No thread computes while the device is away."""
     with runs(cached_program(sum_model), reconnect="keep", engine=engine) as (host, live):
         host.run(np.ones((10 * BLOCK, 1), np.float32))
         disturb(host, "stalls")

@@ -98,7 +98,7 @@ def test_every_frame_is_played_in_order(backend: str) -> None:
 
 @pytest.fixture
 def interpreter_is_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No thread is made to give the interpreter up, and what a device calls does not."""
+    """Hold the interpreter: threads are not made to give it up, and what a device calls does not."""
     monkeypatch.setattr(device_call, "FUNCTION", ctypes.PYFUNCTYPE(c_int, *FUNCTION_TYPES))
     interval = sys.getswitchinterval()
     sys.setswitchinterval(100 * WAIT_TIMEOUT_S)

@@ -51,7 +51,7 @@ def cut(resampler: NativeResampler, x: Array, at: list[int]) -> Array:
 
 @numba.njit(nogil=True)
 def line(address, source_address, frames, channels, target_address, pulses, pulse, part_address):
-    """As a live line does it: whole pulses from one channel of many, no frame more than needed, a part for each."""
+    """The parts of a live line: whole pulses from one channel of many, no frame more than needed."""
     state, source, target = (
         resample.resampler_at(address),
         floats_at(source_address),

@@ -1,4 +1,4 @@
-"""What a client gets, flush included, is what a session gives for the same samples, whatever the blocks."""
+"""A client gets, flush included, what a session gives for the same samples, whatever the blocks."""
 
 import anyio
 import numpy as np

@@ -58,7 +58,7 @@ def limited_row(checked: CheckedRow, memories: list[Array]) -> Any:
 
 
 def run_limited(program_run: NativeProgram, feeds: dict[str, Array], ran: Counter[str]) -> dict[str, Array]:
-    """One step in plain Python, each row limited to its declared reach."""
+    """Run a step in plain Python, each row limited to its declared reach."""
     memories = [
         np.array(program_run.weights),
         program_run.initial.copy(),

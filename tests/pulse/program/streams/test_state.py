@@ -1,4 +1,4 @@
-"""One stream: what it accepts, how it ends, and that it is alone."""
+"""A single stream: what it accepts, how it ends, and that it is alone."""
 
 from collections.abc import Callable
 from typing import Any
