@@ -147,7 +147,7 @@ def small() -> CostReport:
     return pulse.cost_report(pulse.load(proto).analyse().declutter().pulsify(pulse=4), rate_hz=100)
 
 
-def test_costs_of_a_model() -> None:
+def test_a_report_counts_the_work_of_a_model() -> None:
     report = small()
     assert report.parameters == 4 * 2 * 3 + 4 + 4 * 4
     assert report.weight_bytes == 4 * report.parameters
@@ -156,6 +156,10 @@ def test_costs_of_a_model() -> None:
     assert report.pulse_cost is not None
     assert report.pulse_cost.work.macs == 4 * 24 + 2 * 16
     assert (report.pulse_cost.delay_bytes, report.pulse_cost.state_bytes) == (2 * 2 * 4, 2 * 2 * 4)
+
+
+def test_a_report_shows_its_counts_as_text_and_data() -> None:
+    report = small()
     lines = str(report).splitlines()
     assert "parameters" in lines[2]
     assert "44" in lines[2]
@@ -167,8 +171,8 @@ def test_costs_of_a_model() -> None:
     assert [row["op"] for row in data["nodes"]].count("Conv") == 2
 
 
-def test_costs_of_every_stage() -> None:
-    """A file's bytes, a Model, a TypedModel, a Program; weights that two nodes share count once."""
+def test_every_stage_of_a_model_has_the_same_costs() -> None:
+    """The stages are a file's bytes, Model, TypedModel and Program; weights that two nodes share count once."""
     proto = model(
         [node("MatMul", "x w", "h"), node("MatMul", "h w")],
         {"x": floats("x", 1, 9, 4)},

@@ -169,10 +169,15 @@ def test_compress_keeps_phases_and_signs(exponent: float, epsilon: float) -> Non
     assert_near(offline(model, split_parts(z, 1)), np.stack([z.real, z.imag], 1) * factor[:, None])
 
 
-def test_compress_refuses() -> None:
-    with pytest.raises(InputError, match=r"compress: exponent=0 must be a finite number above 0"):
-        compress(0)
-    with pytest.raises(InputError, match=r"compress: of='power' must be one of 'complex', 'real'"):
-        compress(of="power")
-    with pytest.raises(InputError, match="has 257 entries, not halves"):
-        compress(axis=1, shape="1,257,frames")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"exponent": 0}, "compress: exponent=0 must be a finite number above 0"),
+        ({"of": "power"}, "compress: of='power' must be one of 'complex', 'real'"),
+        ({"axis": 1, "shape": "1,257,frames"}, "has 257 entries, not halves"),
+    ],
+    ids=["exponent", "kind", "odd number of parts"],
+)
+def test_bad_arguments_of_compress_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        compress(**options)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.errors import LoadError, WriteError
+from pulse.facts import Array
 from pulse.nnef.tensors import HEADER, dump_tensor, load_tensor
 
 TYPES = ("f2", "f4", "f8", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "?")
@@ -61,8 +62,13 @@ def test_files_that_contradict_themselves_are_refused(data: bytes, reason: str) 
         load_tensor(data, "w")
 
 
-def test_tensors_that_no_file_can_hold() -> None:
-    with pytest.raises(WriteError, match=r"w: a .dat file cannot hold complex64"):
-        dump_tensor(np.zeros(2, np.complex64), "w")
-    with pytest.raises(WriteError, match=r"w: a .dat file holds up to 8 axes, not the 9"):
-        dump_tensor(np.zeros((1,) * 9, np.float32), "w")
+@pytest.mark.parametrize(
+    ("tensor", "reason"),
+    [
+        pytest.param(np.zeros(2, np.complex64), "cannot hold complex64", id="complex"),
+        pytest.param(np.zeros((1,) * 9, np.float32), "holds up to 8 axes, not the 9", id="nine axes"),
+    ],
+)
+def test_tensors_that_no_file_can_hold_are_refused(tensor: Array, reason: str) -> None:
+    with pytest.raises(WriteError, match=rf"w: a .dat file {reason}"):
+        dump_tensor(tensor, "w")

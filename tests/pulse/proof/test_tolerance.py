@@ -287,7 +287,7 @@ def test_a_half_precision_model_has_its_own_scale() -> None:
     assert not reference.judge("y", (reference.native["y"] * np.float16(1.05)), 1).agrees
 
 
-def test_a_sum_over_a_long_stream() -> None:
+def test_a_drift_in_a_sum_over_a_long_stream_is_found() -> None:
     """Terms in f32, the sum in f64, as kernels have it: what drifts is found, however late."""
     builder = ModelBuilder(x="1,1,T")
     model = builder.model(builder.add("total", CumSum(2, False, False), builder["x"]))

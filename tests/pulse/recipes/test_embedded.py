@@ -106,15 +106,24 @@ def test_an_embedded_recipe_replaces_the_older_one(tmp_path: Path) -> None:
     np.testing.assert_array_equal(next(iter(recipe_model(tmp_path / "whole.onnx").run(x).values())), expected)
 
 
-def test_files_that_cannot_hold_a_recipe(tmp_path: Path) -> None:
-    """More models than one, none, and one that was written in pulses."""
-    spectral(tmp_path)
-    for text, message in [
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
         ("[[stage]]\nlog = {}", "names no models, and one file can hold its own recipe only"),
         ('[[stage]]\nmodel = "gain.onnx"\n' * 2, "names 2 models"),
-    ]:
-        with pytest.raises(pulse.LoadError, match=message):
-            embed_recipe(text, RecipeContext.of(tmp_path / "recipe.toml"))
+    ],
+    ids=["no model", "two models"],
+)
+def test_a_recipe_of_another_number_of_models_is_not_embedded(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    spectral(tmp_path)
+    with pytest.raises(pulse.LoadError, match=message):
+        embed_recipe(text, RecipeContext.of(tmp_path / "recipe.toml"))
+
+
+def test_a_model_that_was_written_in_pulses_holds_no_recipe(tmp_path: Path) -> None:
+    spectral(tmp_path)
     onnx.save(pulse.stream(tmp_path / "gain.onnx").model.to_onnx(), tmp_path / "gain.onnx")
     with pytest.raises(pulse.LoadError, match="was written in pulses, so it needs no recipe"):
         embed_recipe(SPECTRAL, RecipeContext.of(tmp_path / "recipe.toml"))

@@ -323,7 +323,7 @@ def test_a_module_and_an_example_are_enough() -> None:
     pulse.verify(typed, pulse=2).require()
 
 
-def test_a_method_and_a_dict() -> None:
+def test_a_method_is_read_with_a_dict_of_examples() -> None:
     codec = Codec().train()
     example = {"x": torch.randn(1, 1, 64), "gain": torch.full((1,), 0.5)}
     typed = pulse.from_torch(codec, example, {"x": {2: "T"}}, method="encode").analyse().declutter()
@@ -332,8 +332,11 @@ def test_a_method_and_a_dict() -> None:
         ["frames", "levels_peak"],
         True,
     )
+
+
+def test_an_unknown_method_is_refused() -> None:
     with pytest.raises(pulse.InputError, match="Codec has no method 'decode'"):
-        pulse.from_torch(codec, torch.randn(1, 1, 64), method="decode")
+        pulse.from_torch(Codec(), torch.randn(1, 1, 64), method="decode")
 
 
 def test_errors_name_what_to_write(capfd: pytest.CaptureFixture[str]) -> None:

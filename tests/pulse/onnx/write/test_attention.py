@@ -60,7 +60,7 @@ def test_frames_that_see_nothing_become_what_the_model_makes_of_them() -> None:
 
 
 @pytest.mark.parametrize("empty", [np.nan, 0.0])
-def test_a_stream_of_sequences(empty: float) -> None:
+def test_a_stream_of_sequences_needs_no_state(empty: float) -> None:
     """Where the batch streams, every frame is a whole sequence and its mask a constant."""
     scope = SymbolScope()
     fact = TypedFact(np.dtype(np.float32), (TDim.of(scope.symbol("T")), TDim.of(5), TDim.of(3)))
