@@ -19,8 +19,8 @@ from tests.noise import normal_noise
 from tests.streaming.executor.streams import (
     assert_balanced,
     assert_close,
-    cached_program,
     join_pieces,
+    named_program,
     nothing_left,
 )
 from tests.streaming.models import BACKENDS
@@ -108,7 +108,7 @@ async def run_executors(policy: str, backend: str, seconds: float, seed: int) ->
     ends = {}
     until = time.monotonic() + seconds
     while not ends or time.monotonic() < until:
-        program = cached_program("filtered", PULSE, backend)
+        program = named_program("filtered", PULSE, backend)
         depth = random.Random(seed).choice([1, 3, 8])
         try:
             async with (

@@ -22,15 +22,13 @@ from tests.noise import normal_noise
 from tests.streaming.live.manual_device import nothing_left
 from tests.streaming.live.runs import (
     RATE,
-    cached_program,
-    copy_model,
     delayed_model,
     fields,
     require_frames_add_up,
     session_outputs,
     virtual_run,
 )
-from tests.streaming.models import filter_model
+from tests.streaming.models import cached_program, copy_model, filter_model
 
 POLICIES = ("wait", "drop_oldest", "silence_then_catch_up")
 BLOCKS = (50, 160, 333, 480, 1000, 1600)

@@ -9,7 +9,8 @@ import pytest
 from streaming.live import control
 from streaming.native import control_block as cb
 from tests.noise import normal_noise
-from tests.streaming.live.runs import RATE, cached_program, fields, runs, sum_model
+from tests.streaming.live.runs import RATE, fields, runs, sum_model
+from tests.streaming.models import cached_program
 
 
 class Interrupted(KeyboardInterrupt):

@@ -24,17 +24,15 @@ from tests.streaming.disks import limit_files
 from tests.streaming.live.manual_device import HaltedFile, nothing_left
 from tests.streaming.live.runs import (
     RATE,
-    cached_program,
     delayed_model,
     engines,
     late_by,
-    limited_model,
     meter_model,
     played_by,
     session_outputs,
     sum_model,
 )
-from tests.streaming.models import filter_model
+from tests.streaming.models import cached_program, filter_model, limited_model
 from tests.waiting import WAIT_TIMEOUT_S
 
 PLAN, BEHAVIOUR = Plan(RATE), EngineConfig()

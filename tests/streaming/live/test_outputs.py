@@ -23,20 +23,18 @@ from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
-    cached_program,
     chunk_program,
     delayed_model,
     engines,
     fields,
     filtered_chunks,
-    limited_model,
     meter_model,
     runs,
     session_outputs,
     stereo,
     sum_model,
 )
-from tests.streaming.models import TypedBuilder, ending_model, filter_model
+from tests.streaming.models import TypedBuilder, cached_program, ending_model, filter_model, limited_model
 
 
 def cut_model(frames: int = 37) -> TypedModel:

@@ -14,16 +14,8 @@ from streaming.live.config import ENGINES
 from streaming.live.virtual_host import VirtualDevice
 from streaming.policies import DEVICE_POLICIES
 from streaming.stats.statistics import Counters
-from tests.streaming.live.runs import (
-    BLOCK,
-    RATE,
-    cached_program,
-    fields,
-    late_by,
-    require_frames_add_up,
-    runs,
-    sum_model,
-)
+from tests.streaming.live.runs import BLOCK, RATE, fields, late_by, require_frames_add_up, runs, sum_model
+from tests.streaming.models import cached_program
 
 CONTINUING = ("wait", "drop_oldest", "silence_then_catch_up")
 

@@ -19,7 +19,8 @@ from streaming.sound.files import AudioWriter
 from tests.noise import normal_noise
 from tests.streaming.disks import limit_files
 from tests.streaming.live.manual_device import HaltedFile, nothing_left, ramp
-from tests.streaming.live.runs import RATE, cached_program, fields, late_by, runs
+from tests.streaming.live.runs import RATE, fields, late_by, runs
+from tests.streaming.models import cached_program
 from tests.streaming.system import linux
 from tests.waiting import wait_until
 

@@ -12,7 +12,8 @@ from streaming.live import schedule
 from streaming.live.schedule import Schedule, Timing
 from streaming.live.virtual_host import VirtualDevice
 from tests.noise import normal_noise
-from tests.streaming.live.runs import RATE, cached_program, late_by, require_frames_add_up, runs
+from tests.streaming.live.runs import RATE, late_by, require_frames_add_up, runs
+from tests.streaming.models import cached_program
 
 RATES = (8000, 11025, 16000, 22050, 44100, 48000)
 

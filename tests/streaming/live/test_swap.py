@@ -13,8 +13,6 @@ from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
-    cached_program,
-    copy_model,
     delayed_model,
     engines,
     late_by,
@@ -22,7 +20,7 @@ from tests.streaming.live.runs import (
     runs,
     sum_model,
 )
-from tests.streaming.models import decimating_model, filter_model, program
+from tests.streaming.models import cached_program, copy_model, decimating_model, filter_model, program
 
 
 def quiet_model(delay: int = 9) -> TypedModel:

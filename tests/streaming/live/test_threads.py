@@ -31,7 +31,6 @@ from tests.streaming.live.manual_device import (
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
-    cached_program,
     engines,
     fields,
     late_by,
@@ -40,7 +39,7 @@ from tests.streaming.live.runs import (
     runs,
     virtual_run,
 )
-from tests.streaming.models import filter_model
+from tests.streaming.models import cached_program, filter_model
 from tests.waiting import WAIT_TIMEOUT_S, wait_until
 
 

@@ -18,7 +18,6 @@ from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
-    cached_program,
     delayed_model,
     engines,
     late_by,
@@ -27,7 +26,7 @@ from tests.streaming.live.runs import (
     runs,
     sum_model,
 )
-from tests.streaming.models import filter_model
+from tests.streaming.models import cached_program, filter_model
 from tests.waiting import wait_until
 
 TROUBLES = {

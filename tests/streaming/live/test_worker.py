@@ -24,8 +24,8 @@ from streaming.live.worker import Worker
 from streaming.realtime.options import UNCHANGED
 from tests.noise import normal_noise
 from tests.streaming.live.manual_device import nothing_left
-from tests.streaming.live.runs import BLOCK, RATE, cached_program, delayed_model, session_outputs, sum_model
-from tests.streaming.models import filter_model
+from tests.streaming.live.runs import BLOCK, RATE, delayed_model, session_outputs, sum_model
+from tests.streaming.models import cached_program, filter_model
 from tests.waiting import WAIT_TIMEOUT_S, wait_until
 
 FUNCTION_TYPES = c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p

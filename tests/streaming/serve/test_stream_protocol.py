@@ -17,7 +17,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from streaming.protocol.frames import HEADER, INPUT, OUTPUT, Header, pack_frames
 from streaming.protocol.messages import read_message, write_message
-from tests.streaming.executor.streams import cached_program
+from tests.streaming.executor.streams import named_program
 from tests.streaming.serve.conftest import PULSE
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs
 from tests.streaming.serve.servers import RunningServer
@@ -105,7 +105,7 @@ def bytes_cut_as(client: RawClient, cut: str, messages: list[bytes]) -> list[byt
 
 @pytest.mark.parametrize("cut", ["one by one", "all at once", "after each byte of a head", "in fragments"])
 def test_outputs_do_not_depend_on_how_bytes_are_cut(client: RawClient, cut: str) -> None:
-    program = cached_program(MODEL, PULSE)
+    program = named_program(MODEL, PULSE)
     (port,) = [port for port in program.inputs if port.streams]
     x = np.random.default_rng(0).standard_normal(17_003).astype(np.float32)
     client.send(bytes_cut_as(client, cut, blocks(x)))
