@@ -56,14 +56,27 @@ def test_kernels_are_compiled_once(folder: Path) -> None:
     assert {path.suffix for path in files} == {".kernel"}
     second = warming.warm(QUICK)
     assert (second.compiled_s, second.present, second.jobs) == ({}, QUICK, 0)
+
+
+@pytest.fixture
+def warm_folder(folder: Path) -> Path:
+    """A folder that has the quick kernels."""
+    warming.warm(QUICK, jobs=2)
+    return folder
+
+
+def test_the_command_reports_kernels_that_are_present(warm_folder: Path) -> None:
     text = CliRunner().invoke(app, ["warm", *only(*QUICK)]).stdout
-    assert str(folder) in text
+    assert str(warm_folder) in text
     assert "there before  4" in text
     details = json.loads(CliRunner().invoke(app, ["warm", "--json", *only(*QUICK)]).stdout)
-    assert details["folder"] == str(folder)
+    assert details["folder"] == str(warm_folder)
     assert details["present"] == list(QUICK)
     assert details["compiled_s"] == {}
-    for path in folder.rglob("move-*"):
+
+
+def test_the_command_compiles_only_what_is_missing(warm_folder: Path) -> None:
+    for path in warm_folder.rglob("move-*"):
         path.unlink()
     details = json.loads(CliRunner().invoke(app, ["warm", "--json", *only(*QUICK)]).stdout)
     assert list(details["compiled_s"]) == ["move"]
