@@ -48,7 +48,7 @@ def test_faults_are_counted_and_named_live(backend: str, wrong: int) -> None:
             [f"the (Gather): {wrong}"] if wrong else []
         )
         problems = [
-            trouble for trouble in find_problems(live.setup, statistics.summary()) if trouble.name == "model"
+            problem for problem in find_problems(live.setup, statistics.summary()) if problem.name == "model"
         ]
         assert len(problems) == (wrong > 0)
         if wrong:

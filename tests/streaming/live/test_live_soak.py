@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streaming.live.config import ENGINES
-from tests.streaming.live.long_life import POLICIES, TROUBLES, RunSequence
+from tests.streaming.live.long_life import FAULTS, POLICIES, RunSequence
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_a_long_series_of_runs_with_problems_loses_no_frame_and_no_memory(
     expected = {
         *POLICIES,
         *ENGINES,
-        *TROUBLES,
+        *FAULTS,
         "keep",
         "reset",
         "reopened",

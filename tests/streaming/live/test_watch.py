@@ -29,7 +29,7 @@ from tests.streaming.live.runs import (
 from tests.streaming.models import cached_program, filter_model
 from tests.waiting import wait_until
 
-TROUBLES = {
+FAULTS = {
     "stalls": {"stalled": True},
     "vanishes": {"present": False},
     "hangs": {"stalled": True, "hangs": True},
@@ -40,7 +40,7 @@ TROUBLES = {
 def disturb(host: VirtualHost, kind: str) -> None:
     """Let the device do this; undone by ``recover``."""
     device = host.devices[0]
-    for name, value in TROUBLES[kind].items():
+    for name, value in FAULTS[kind].items():
         setattr(device, name, value)
     if kind == "ends":
         device.refuses = "it is being set up"
@@ -63,7 +63,7 @@ def wait_until_open(host: VirtualHost) -> None:
     wait_until(is_open, "the device is open again")
 
 
-@pytest.mark.parametrize("kind", TROUBLES)
+@pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize("block", [160, 8000])
 def test_a_device_that_goes_away_ends_the_run(kind: str, block: int) -> None:
     """Within two seconds, with its name, what happened, and what to do."""
@@ -125,7 +125,7 @@ def test_late_and_long_blocks_are_no_stall() -> None:
         assert live.statistics().counters.stalls == 0
 
 
-@pytest.mark.parametrize("kind", TROUBLES)
+@pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize("make", [sum_model, filter_model, delayed_model])
 @pytest.mark.parametrize("block", [160, 100])
 def test_the_model_continues_after_a_reconnection(kind: str, make: Callable[..., Any], block: int) -> None:
