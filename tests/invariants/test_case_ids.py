@@ -24,14 +24,21 @@ def needs_id(case: ast.expr) -> bool:
 
 
 def lines_without_ids(source: str) -> Iterator[int]:
-    """The lines of cases that need an id, in calls of ``parametrize`` that list them."""
-    for call in ast.walk(ast.parse(source)):
+    """The lines of cases that need an id, in calls of ``parametrize`` that list them or name a list of the file."""
+    tree = ast.parse(source)
+    lists: dict[str, ast.expr] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            lists.update({target.id: node.value for target in targets if isinstance(target, ast.Name)})
+    for call in ast.walk(tree):
         if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith("mark.parametrize"):
             continue
         if len(call.args) < 2 or any(word.arg == "ids" for word in call.keywords):
             continue
-        if isinstance(call.args[1], ast.List | ast.Tuple):
-            yield from (case.lineno for case in call.args[1].elts if needs_id(case))
+        cases = lists.get(ast.unparse(call.args[1]), call.args[1])
+        if isinstance(cases, ast.List | ast.Tuple):
+            yield from (case.lineno for case in cases.elts if needs_id(case))
 
 
 def test_cases_of_functions_and_arrays_have_ids() -> None:
@@ -46,3 +53,5 @@ def test_a_case_without_an_id_is_found() -> None:
     assert len([*lines_without_ids(mark.format(calls))]) == 3
     assert not [*lines_without_ids(mark.format("[1, 'x', (float('nan'), len('x'))]"))]
     assert not [*lines_without_ids(mark.format(f"{calls}, ids=str"))]
+    named = f"CASES = {calls}\n{mark.format('CASES')}"
+    assert len([*lines_without_ids(named)]) == 3

@@ -32,7 +32,11 @@ FILTERS: list[tuple[TypedModel, float, float]] = [
 ]
 
 
-@pytest.mark.parametrize(("model", "before", "back"), FILTERS)
+@pytest.mark.parametrize(
+    ("model", "before", "back"),
+    FILTERS,
+    ids=["preemphasis", "half preemphasis", "deemphasis", "no deemphasis", "dc_block"],
+)
 def test_filters_equal_their_recursion(model: TypedModel, before: float, back: float) -> None:
     several = [sound(length) + np.float32(0.1) for length in (1, 777)]
     for x in several:

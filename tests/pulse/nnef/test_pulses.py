@@ -96,7 +96,11 @@ TRACT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "delay", "expected"), TRACT)
+@pytest.mark.parametrize(
+    ("body", "delay", "expected"),
+    TRACT,
+    ids=["delay", "max_pool", "pad and box", "replicated pad", "cumsum", "scan", "sum", "concat"],
+)
 def test_a_file_of_tract_is_the_offline_model(body: str, delay: int, expected: Array) -> None:
     model = whole(body, delay)
     np.testing.assert_allclose(model.run({"x": X})["y"], expected, rtol=1e-6, atol=1e-6)

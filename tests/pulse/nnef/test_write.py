@@ -174,7 +174,7 @@ REFUSED: Sequence[tuple[ModelProto, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("source", "reason"), REFUSED)
+@pytest.mark.parametrize(("source", "reason"), REFUSED, ids=["remainder of floats", "places of a pool"])
 def test_models_that_cannot_be_expressed_are_refused(source: ModelProto, reason: str) -> None:
     with pytest.raises(WriteError, match=reason):
         pulse.load(source).analyse().to_nnef()
